@@ -8,8 +8,8 @@ from fedbandits import system
 from fedbandits.crypto import paillier
 from fedbandits.environments import Bernoulli
 from fedbandits.systems.samba import SYSTEM
+from fedbandits.systems.samba.application import Supply
 from fedbandits.systems.samba.audit.attack import success_rate
-from fedbandits.systems.samba.roles.supplies import CustomerSupply
 from fedbandits.testing.plays import federate, plan_of
 
 BUDGET, SEEDS = 1000, 5
@@ -17,7 +17,9 @@ BUDGET, SEEDS = 1000, 5
 
 def with_key(key, simulated):
     """One key for all runs: making one takes a while."""
-    return lambda role, place: CustomerSupply(key) if role == "customer" else simulated(role, place)
+    return lambda role, place: (
+        Supply(private_key=key) if role == "customer" else simulated(role, place)
+    )
 
 
 def main() -> None:

@@ -14,14 +14,16 @@ import sys
 import numpy as np
 
 from fedbandits.crypto.keystream import derive_key
-from fedbandits.systems.samba.audit.channels import (
+from fedbandits.systems.samba.audit.distinguisher import (
+    Likeness,
+    compare,
+    features,
     first_channels,
     published_channels,
     second_channels,
 )
-from fedbandits.systems.samba.audit.likeness import Likeness, compare, features
+from fedbandits.systems.samba.kernels.published import word_to_mask
 from fedbandits.systems.samba.silent.simulator import simulate_first, simulate_second
-from fedbandits.systems.samba.streams import word_to_mask
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
 from tests.systems.silent_reference import Owners, play, uniform

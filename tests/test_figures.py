@@ -14,7 +14,7 @@ import fedbandits as fb
 from fedbandits import system
 from fedbandits.environments import Bernoulli, Linear
 from fedbandits.systems.feducb.plan import make_plan
-from fedbandits.systems.samba.silent.theory import Counts
+from fedbandits.systems.samba.theory import Counts
 from fedbandits.testing.plays import plan_of
 
 ROOT = pathlib.Path(__file__).parents[1]

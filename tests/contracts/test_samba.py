@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedbandits.environments import Bernoulli
+from fedbandits.systems.samba.ciphers import BITS, SCORES
 from fedbandits.systems.samba.loop import Replicate
 from fedbandits.systems.samba.messages import Drawn, Score
-from fedbandits.systems.samba.packets import BITS, SCORES
 from fedbandits.testing.plays import plan_of, simulate
 from tests.systems.samba_worlds import ALGORITHMS, federated, variant
 

@@ -10,12 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedbandits.crypto.aead import GcmCipher
-from fedbandits.crypto.packet_rows import PacketRow
+from fedbandits.crypto.bulk import PacketRow
 from fedbandits.environments import Bernoulli
+from fedbandits.systems.samba.ciphers import TotalError, opened_total
 from fedbandits.systems.samba.config import Samba
-from fedbandits.systems.samba.silent.theory import Counts
-from fedbandits.systems.samba.silent.totals import TotalError, opened_total
-from fedbandits.systems.samba.theory import Operations, silent_operations
+from fedbandits.systems.samba.theory import Counts, Operations, silent_operations
 from fedbandits.testing.plays import plan_of, simulate
 from tests.contracts.test_samba import means, pulls_by_round
 from tests.systems.samba_worlds import ALGORITHMS, customer_key, variant

@@ -14,8 +14,7 @@ from fedbandits.federation.messages import Message
 from fedbandits.random import Key, uniform
 from fedbandits.systems.base import PartiesReplicate
 from fedbandits.systems.samba import SYSTEM
-from fedbandits.systems.samba.silent import blocks
-from fedbandits.systems.samba.silent.messages import (
+from fedbandits.systems.samba.messages import (
     Answer,
     Ask,
     DealtFirst,
@@ -24,6 +23,7 @@ from fedbandits.systems.samba.silent.messages import (
     ToSecond,
     Word,
 )
+from fedbandits.systems.samba.silent import dealt as blocks
 from fedbandits.testing.plays import plan_of, simulate
 from fedbandits.testing.restored import MortalParty
 from tests.systems.samba_worlds import ALGORITHMS, customer_key, federated, silent
@@ -134,7 +134,7 @@ def test_a_party_that_is_killed_at_any_event_goes_on(algorithm, total, small_blo
     arms, budget, events = 3, 30, Counter()
     config, world = silent(algorithm, total=total), Bernoulli(arms=arms)
     plan = plan_of(config, world, budget)
-    assert budget > 9 * blocks.make_blocks(budget, arms, config.arity).size
+    assert budget > 9 * blocks.block_size(arms, config.arity)
     simulated = SYSTEM.simulated_supplies(plan, None, 2, 0)
 
     def supplies(role, place):

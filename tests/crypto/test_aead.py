@@ -19,7 +19,7 @@ from fedbandits.crypto.aead import (
     make_cipher,
     position_prefix,
 )
-from fedbandits.crypto.counters import counter_blocks
+from fedbandits.crypto.bulk import counter_blocks
 
 KEY = bytes(range(32))
 NAMES = ("aes-gcm", "stream", "none")

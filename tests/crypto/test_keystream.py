@@ -12,14 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from fedbandits.crypto.keystream import (
-    KeyStream,
-    derive_key,
-    exponentials,
-    permute,
-    word_below,
-    word_to_unit,
-)
+from fedbandits.crypto.kernels.words import exponentials, permute, word_below, word_to_unit
+from fedbandits.crypto.keystream import KeyStream, derive_key
 
 KEY = bytes(range(32))
 

@@ -6,22 +6,20 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fedbandits.crypto.shares.borrow import swap_digits
-from fedbandits.crypto.shares.comparison import (
+from fedbandits.crypto.kernels.comparison import (
     DEALT_BYTES,
     FIRST_WORDS,
     OPENING_BITS,
     OPENINGS,
-    SEAL_WORDS,
     SECOND_WORDS,
     Correlation,
-    compare_both,
-    new_both,
-    new_held,
+    new_side,
     open_next,
+    swap_digits,
     take_opening,
+    write_opening,
 )
-from fedbandits.crypto.shares.dealing import (
+from fedbandits.crypto.kernels.dealing import (
     First,
     ForFirst,
     ForSecond,
@@ -37,12 +35,8 @@ from fedbandits.crypto.shares.dealing import (
     new_second,
     second_width,
 )
-from fedbandits.crypto.shares.openings import (
-    opening_bytes,
-    pack_opening,
-    unpack_opening,
-    write_opening,
-)
+from fedbandits.crypto.kernels.tournament import SEAL_WORDS, compare_both, new_both
+from fedbandits.crypto.shares import opening_bytes, pack_opening, unpack_opening
 
 COMPARISONS = 500_000
 #: Numbers whose differences stay below 2⁶³.
@@ -102,7 +96,7 @@ def shared(draws, x, y) -> tuple[np.ndarray, np.ndarray]:
 
 def by_parties(own, other, mine, theirs):
     """Both servers, opening by opening; also what each one sent."""
-    first, second = new_held(own.size), new_held(own.size)
+    first, second = new_side(own.size), new_side(own.size)
     first.sent[:], second.sent[:] = own, other
     sent = []
     for number in range(OPENINGS):

@@ -9,30 +9,23 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fedbandits.crypto.shares.dealing import (
+from fedbandits.crypto.kernels.dealing import (
     deal,
     expand_first,
     expand_second,
     first_width,
+    masked_share,
     new_first,
     new_for_first,
     new_for_second,
     new_second,
-    second_width,
-)
-from fedbandits.crypto.shares.shuffle import (
-    masked_share,
     permuted_share,
     returned_share,
+    second_width,
     unit_vector,
 )
-from fedbandits.crypto.shares.tournament import (
-    comparisons,
-    groups_of,
-    pairs,
-    stage_sizes,
-    winners,
-)
+from fedbandits.crypto.kernels.tournament import winners
+from fedbandits.crypto.shares import comparisons, groups_of, pairs, stage_sizes
 
 ARITIES = (2, 3, 4, 5, 8, 16)
 

@@ -15,19 +15,16 @@ from fedbandits.crypto.aead import (
     TamperedPacketError,
     position_prefix,
 )
-from fedbandits.crypto.keystream import KeyStream
-from fedbandits.crypto.packet_rows import PacketRow
-from fedbandits.crypto.shares.comparison import (
+from fedbandits.crypto.bulk import PacketRow
+from fedbandits.crypto.kernels.comparison import (
     OPENING_BITS,
     OPENINGS,
-    SEAL_WORDS,
-    compare_both,
-    new_both,
-    new_held,
+    new_side,
     open_next,
     take_opening,
+    write_opening,
 )
-from fedbandits.crypto.shares.dealing import (
+from fedbandits.crypto.kernels.dealing import (
     deal,
     expand_first,
     expand_second,
@@ -38,7 +35,9 @@ from fedbandits.crypto.shares.dealing import (
     new_second,
     second_width,
 )
-from fedbandits.crypto.shares.openings import opening_bytes, pack_opening, write_opening
+from fedbandits.crypto.kernels.tournament import SEAL_WORDS, compare_both, new_both
+from fedbandits.crypto.keystream import KeyStream
+from fedbandits.crypto.shares import opening_bytes, pack_opening
 
 ENTRIES = 3
 words60 = st.integers(-(2**60), 2**60 - 1)
@@ -73,7 +72,7 @@ def test_both_at_once_send_what_each_sends(compared, seed, at):
     np.testing.assert_array_equal(both.opened, x < y)
 
     sides = [type(side)(*(each[at:] for each in side)) for side in (mine, theirs)]
-    held = [new_held(n), new_held(n)]
+    held = [new_side(n), new_side(n)]
     held[0].sent[:], held[1].sent[:] = own, others
     sealed = both.to_second, both.to_first
     pad_bits = [[] for _ in range(2)]

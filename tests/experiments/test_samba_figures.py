@@ -25,7 +25,7 @@ from fedbandits.reproduce.samba.data import (
     drawn_means,
 )
 from fedbandits.reproduce.samba.times import Points
-from fedbandits.systems.samba.audit.sight import Sight
+from fedbandits.systems.samba.audit.adversary import Exposure
 from fedbandits.systems.samba.audit.table import FIGURE_7, PARTICIPANTS, REWARD
 from fedbandits.systems.samba.theory import Costs
 from tests.systems.samba_worlds import customer_key
@@ -255,7 +255,7 @@ def test_figure_7_names_comps_rate(tmp_path):
 
 def test_the_verdict_on_sight():
     printed = {
-        datum: {name: FIGURE_7[datum].get(name, Sight.NOT_SEEN) for name in PARTICIPANTS}
+        datum: {name: FIGURE_7[datum].get(name, Exposure.NOT_SEEN) for name in PARTICIPANTS}
         for datum in FIGURE_7
     }
     nothing = [samba_sight._Rate("ucb", 5, 0.0, 0.001, 0.0)]
@@ -264,7 +264,7 @@ def test_the_verdict_on_sight():
     found = samba_sight.verdict(printed, everything)
     assert not found.agrees
     assert "99.90% at K = 5" in found.why
-    leak = printed | {REWARD: printed[REWARD] | {"comp": Sight.CLEAR}}
+    leak = printed | {REWARD: printed[REWARD] | {"comp": Exposure.CLEAR}}
     found = samba_sight.verdict(leak, nothing)
     assert not found.agrees
     assert "Comp: cumulative reward: clear" in found.why

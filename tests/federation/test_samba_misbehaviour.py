@@ -27,7 +27,8 @@ from fedbandits.federation import messages as m
 from fedbandits.federation.events import Decision
 from fedbandits.learners.kernels.index_rules import Softmax
 from fedbandits.systems.samba import SYSTEM
-from fedbandits.systems.samba.agreement import ImpossibleOrderError, OtherOrderError
+from fedbandits.systems.samba.application import Supply
+from fedbandits.systems.samba.ciphers import BITS, SCORES, WeakKeyError, public_bytes
 from fedbandits.systems.samba.config import UCB, Pursuit
 from fedbandits.systems.samba.messages import (
     Bit,
@@ -46,9 +47,7 @@ from fedbandits.systems.samba.messages import (
     Sum,
     Total,
 )
-from fedbandits.systems.samba.packets import BITS, SCORES
-from fedbandits.systems.samba.roles.supplies import ControllerSupply, CustomerSupply
-from fedbandits.systems.samba.sums import WeakKeyError, public_bytes
+from fedbandits.systems.samba.plan import ImpossibleOrderError, OtherOrderError
 from fedbandits.systems.terms import terms_of
 from fedbandits.testing.mutants import require_untouched
 from fedbandits.testing.plays import plan_of, simulate
@@ -353,15 +352,15 @@ def make(role, supply, execution="samba", owners=ARMS):
 
 def test_one_arm_is_nothing_to_choose_from():
     with pytest.raises(ConfigError, match="at least 2"):
-        make("controller", ControllerSupply(bytes(32), bytes(16)), owners=1)
+        make("controller", Supply({"controller": bytes(32)}, bytes(16)), owners=1)
 
 
 def test_what_a_party_brings_is_checked_when_it_is_made():
     with pytest.raises(LocalProtocolError, match="named by 16 random bytes"):
-        make("controller", ControllerSupply(bytes(32), bytes(15)))
+        make("controller", Supply({"controller": bytes(32)}, bytes(15)))
     for execution, key in (("samba", None), ("distributed", customer_key())):
         with pytest.raises(LocalProtocolError, match="the terms have"):
-            make("customer", CustomerSupply(key), execution)
+            make("customer", Supply(private_key=key), execution)
 
 
 @pytest.mark.parametrize("reward", [0.5, -1, 2, np.nan, np.inf])
@@ -504,9 +503,7 @@ def test_a_rule_without_numbers_stops_the_simulation():
     for execution, parts in (("plain", {}), ("samba", {"cipher": "aes-gcm"})):
         config = variant("softmax", execution, **parts)
         run = simulate(config, Bernoulli(means=(1.0, 1.0), arms=2), 10, 0, 0)
-        player = run._player
-        player.agreed = player.agreed._replace(rule=Softmax(1e-4))
-        if player.sealed is not None:
-            player.sealed._agreed = player.agreed
+        steps = run._steps
+        steps.agreed = steps.agreed._replace(rule=Softmax(1e-4))
         with pytest.raises(FedbanditsError, match="step 3: a score is not a finite number"):
             run.advance(10)

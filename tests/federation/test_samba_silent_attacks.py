@@ -10,20 +10,20 @@ import pytest
 
 from fedbandits.federation import messages as m
 from fedbandits.federation.events import Deadline
-from fedbandits.systems.samba.messages import Reason
-from fedbandits.systems.samba.roles.ending import RunEndedError
-from fedbandits.systems.samba.silent import blocks
-from fedbandits.systems.samba.silent.messages import (
+from fedbandits.systems.samba.ciphers import read_word, write_word
+from fedbandits.systems.samba.messages import (
     Answer,
     Ask,
     FirstTotal,
+    Reason,
     SecondTotal,
     SumShare,
     ToFirst,
     ToSecond,
     Word,
 )
-from fedbandits.systems.samba.silent.packets import word_bytes, word_of
+from fedbandits.systems.samba.roles.run import RunEndedError
+from fedbandits.systems.samba.silent import dealt as blocks
 from tests.federation.receiving import refused_next, taken
 from tests.federation.test_samba_endings import silent as mute
 from tests.federation.test_samba_silent_endings import ended_with, played, reasons
@@ -78,8 +78,8 @@ def lying(added):
     def tamper(message):
         if not isinstance(message, Word) or message.sender not in added:
             return message
-        word = word_of(message.sealed) + added[message.sender]
-        return msgspec.structs.replace(message, sealed=word_bytes(word))
+        word = read_word(message.sealed) + added[message.sender]
+        return msgspec.structs.replace(message, sealed=write_word(word))
 
     return played(tamper=tamper)
 

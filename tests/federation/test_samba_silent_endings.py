@@ -10,23 +10,26 @@ from fedbandits.environments import Bernoulli
 from fedbandits.federation.run import PartiesRun
 from fedbandits.systems.base import PartiesReplicate
 from fedbandits.systems.samba import SYSTEM
-from fedbandits.systems.samba.messages import Order, OwnerGaveUp, Reason, Start
-from fedbandits.systems.samba.silent import blocks
-from fedbandits.systems.samba.silent.messages import (
+from fedbandits.systems.samba.messages import (
     Answer,
     Ask,
     Dealing,
     DealtFirst,
     DealtSecond,
     FirstTotal,
+    Order,
+    OwnerGaveUp,
+    Reason,
     SecondTotal,
     SilentSetup,
+    Start,
     SumShare,
     ToFirst,
     ToSecond,
     Word,
 )
-from fedbandits.systems.samba.silent.roles import owner
+from fedbandits.systems.samba.roles import silent_owner as owner
+from fedbandits.systems.samba.silent import dealt as blocks
 from fedbandits.testing.plays import plan_of
 from tests.federation.test_samba_endings import ended_with, lost, only_lost, reasons
 from tests.federation.test_samba_endings import silent as mute
@@ -125,7 +128,7 @@ def test_nonsense_ends_the_run_at_the_deadline(kind):
 def test_a_score_that_is_no_number_ends_the_run_at_once(score, monkeypatch):
     """However often it is computed: so nobody waits for a deadline."""
     monkeypatch.setattr(
-        owner._Tools, "score", lambda self, state: score if state.step == 7 else 1.0
+        owner.SilentOwnerTools, "score", lambda self, state: score if state.step == 7 else 1.0
     )
     monkeypatch.setattr(PartiesRun, "_end_waiting", lambda run: False)
     run = played()

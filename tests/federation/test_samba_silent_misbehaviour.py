@@ -13,29 +13,29 @@ from fedbandits.environments import Bernoulli
 from fedbandits.errors import ConfigError, LocalProtocolError
 from fedbandits.federation import messages as m
 from fedbandits.systems.samba import SYSTEM
-from fedbandits.systems.samba.agreement import ImpossibleOrderError, OtherOrderError
+from fedbandits.systems.samba.application import Supply
+from fedbandits.systems.samba.ciphers import TotalError, WeakKeyError, read_word, write_word
 from fedbandits.systems.samba.config import UCB, Pursuit
-from fedbandits.systems.samba.messages import Order, Start, Sum
-from fedbandits.systems.samba.silent import blocks
-from fedbandits.systems.samba.silent.contest import NoWinnerError, OpeningError
-from fedbandits.systems.samba.silent.messages import (
+from fedbandits.systems.samba.messages import (
     Answer,
     Ask,
     Dealing,
     DealtFirst,
     DealtSecond,
     FirstTotal,
+    Order,
     SecondTotal,
     SilentSetup,
+    Start,
+    Sum,
     SumShare,
     ToFirst,
     ToSecond,
     Word,
 )
-from fedbandits.systems.samba.silent.packets import word_bytes, word_of
-from fedbandits.systems.samba.silent.roles.supplies import ControllerSupply
-from fedbandits.systems.samba.silent.totals import TotalError
-from fedbandits.systems.samba.sums import WeakKeyError
+from fedbandits.systems.samba.plan import ImpossibleOrderError, OtherOrderError
+from fedbandits.systems.samba.silent import dealt as blocks
+from fedbandits.systems.samba.silent.contest import NoWinnerError, OpeningError
 from fedbandits.testing.plays import plan_of
 from tests.federation.receiving import refused, refused_next, stamped, taken
 from tests.systems.samba_worlds import federated, silent
@@ -140,9 +140,9 @@ def test_answers_are_an_owners_own():
 @pytest.mark.parametrize("more", [1, 2, 3, 2**63, 2**64 - 2])
 def test_a_word_that_is_neither_0_nor_1_is_refused(more):
     _, owner, good = before(Answer, 1, execution="distributed")
-    bit = (word_of(good.sealed) - int(owner._tools.answers.draw(good.step, 1))) % 2**64
+    bit = (read_word(good.sealed) - int(owner._tools.answers.draw(good.step, 1))) % 2**64
     assert bit in (0, 1)
-    wrong = change(good, sealed=word_bytes(word_of(good.sealed) - bit + more + 1))
+    wrong = change(good, sealed=write_word(read_word(good.sealed) - bit + more + 1))
     refused_next(owner, wrong, aead.TamperedPacketError)
     taken(owner, good)
 
@@ -207,7 +207,7 @@ def test_the_customer_adds_up_two_shares_and_no_more():
         other = FirstTotal if kind is SecondTotal else SecondTotal
         first = bool(customer.state.sender)
         if first:  # the other share is there: the total would be too large
-            most = word_bytes(word_of(good.sealed) + BUDGET + 1)
+            most = write_word(read_word(good.sealed) + BUDGET + 1)
             refused_next(customer, change(good, sealed=most), TotalError)
             refused_next(customer, change(good, run=bytes(16)), m.OutOfOrderError)
         refused_next(customer, change(good, run=b""), _OF_NO_RUN[first])
@@ -268,10 +268,12 @@ def test_a_controller_needs_a_run_and_two_owners():
     plan = plan_of(silent("ucb"), Bernoulli(arms=2), 9)
     roles = SYSTEM.roles(plan)
     run = federated(silent("ucb"), 2, 9)
-    terms, key = run.terms, bytes(32)
+    terms = run.terms
+    names = ("controller", "packets", "link", "first", "bill")
+    secrets = dict.fromkeys(names, bytes(32))
     role = next(role for role in roles.roles if role.name == "controller")
     with pytest.raises(LocalProtocolError, match="16 random bytes"):
-        roles.make(role, 0, terms, ControllerSupply(key, b"", key, key, key, key))
+        roles.make(role, 0, terms, Supply(secrets, b""))
     alone = msgspec.structs.replace(terms, parties={**terms.parties, "owner": ("owner-0",)})
     with pytest.raises(ConfigError, match="at least 2 data owners"):
-        roles.make(role, 0, alone, ControllerSupply(key, bytes(16), key, key, key, key))
+        roles.make(role, 0, alone, Supply(secrets, bytes(16)))

@@ -8,8 +8,9 @@ from fedbandits.crypto import paillier
 from fedbandits.environments import Bernoulli
 from fedbandits.settings.experiment import system
 from fedbandits.systems.base import PartiesReplicate
-from fedbandits.systems.samba import SYSTEM, Samba
-from fedbandits.systems.samba.roles.supplies import CustomerSupply
+from fedbandits.systems.samba import SYSTEM
+from fedbandits.systems.samba.application import Supply
+from fedbandits.systems.samba.config import Samba
 from fedbandits.testing.plays import federate, plan_of
 
 ALGORITHMS = ("ucb", "thompson", "egreedy", "egreedy-decreasing", "softmax", "pursuit")
@@ -42,7 +43,7 @@ def federated(config: Samba, arms: int, budget: int, seed: int = 0, route=None) 
     def supplies(role, place):
         secure = config.execution == "secure" and config.total == "paillier"
         if role == "customer" and secure:
-            return CustomerSupply(customer_key())
+            return Supply(private_key=customer_key())
         return simulated(role, place)
 
     return federate(config, world, budget, seed, 0, route, supplies)

@@ -10,20 +10,22 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fedbandits.crypto.shares.comparison import FIRST_WORDS, SECOND_WORDS
-from fedbandits.crypto.shares.dealing import (
+from fedbandits.crypto.kernels.comparison import FIRST_WORDS, SECOND_WORDS
+from fedbandits.crypto.kernels.dealing import (
     deal,
     first_width,
+    masked_share,
     new_for_first,
     new_for_second,
+    permuted_share,
     second_width,
+    unit_vector,
 )
-from fedbandits.crypto.shares.shuffle import masked_share, permuted_share, unit_vector
-from fedbandits.crypto.shares.tournament import comparisons
+from fedbandits.crypto.shares import comparisons
 from fedbandits.systems.samba.silent.views import (
-    Contest,
     FirstView,
     SecondView,
+    Tournaments,
     expanded_first,
     expanded_second,
     second_share,
@@ -124,8 +126,8 @@ class Servers:
             masked_share(share[k], has_one.mask[k], moved[k])  # m'
         one, two = one._replace(ahead=ahead), two._replace(moved=moved)
 
-        c = Contest(has_one.share, has_one.comparisons, self.arity, True)
-        p = Contest(second_share(two, has_two), has_two.comparisons, self.arity, False)
+        c = Tournaments(has_one.share, has_one.comparisons, self.arity, True)
+        p = Tournaments(second_share(two, has_two), has_two.comparisons, self.arity, False)
         to_one, to_two = [], []
         for _ in range(c.items):
             from_one, from_two = c.open(), p.open()

@@ -212,11 +212,12 @@ def test_secrets_of_samba_go_to_whom_they_belong(preset, tmp_path):
     (shared,) = setting.system.shared(setting.plan)
     channel = workplace.of(shared.maker, 0).secret(shared.name)
     owners = [brought[party] for party in setting.roles.parties["owner"]]
-    assert [owner.key for owner in owners] == [channel] * len(owners)
-    assert brought["comp"].key == channel
+    assert [owner.secrets for owner in owners] == [{"channel": channel}] * len(owners)
+    assert brought["comp"].secrets["channel"] == channel
     assert len({owner.draws for owner in owners}) == len(owners)
-    assert channel not in brought["controller"]
-    assert brought["comp"].secret not in brought["controller"]
+    of_controller = brought["controller"].secrets
+    assert of_controller.keys() == {"controller"}
+    assert not {channel, brought["comp"].secrets["comp"]} & {*of_controller.values()}
     key = brought["customer"].private_key
     bits = setting.plan.config.paillier_bits
     assert (key.public_key.bits if key else None) == (bits if preset == "samba-ucb" else None)

@@ -19,7 +19,8 @@ from fedbandits.experiments.audits.report import audit_section
 from fedbandits.experiments.audits.verdict import Audit, judge, with_examined
 from fedbandits.systems.samba import SYSTEM
 from fedbandits.systems.samba.audit import examination
-from fedbandits.systems.samba.audit.guesses import (
+from fedbandits.systems.samba.audit.adversary import OBSERVER, Exposure
+from fedbandits.systems.samba.audit.attack import (
     exploring_steps,
     guess_by_drawn_score,
     guess_by_last_answer,
@@ -27,12 +28,12 @@ from fedbandits.systems.samba.audit.guesses import (
     other_sums,
     pulled_arms,
 )
-from fedbandits.systems.samba.audit.sight import OBSERVER, Sight
 from fedbandits.systems.samba.audit.table import PULLED, security_table
-from fedbandits.systems.samba.kernels import any_place
+from fedbandits.systems.samba.kernels.published import any_place
+from fedbandits.systems.samba.keys import CONTROLLER
 from fedbandits.systems.samba.messages import Score, ScoreList, Setup
-from fedbandits.systems.samba.roles import CONTROLLER, comp
-from fedbandits.systems.samba.roles.owner import DataOwner
+from fedbandits.systems.samba.roles import published_comp as comp
+from fedbandits.systems.samba.roles.published_owner import DataOwner
 from fedbandits.testing.plays import plan_of
 from tests.federation.receiving import taken
 from tests.systems.samba_worlds import federated, variant
@@ -57,7 +58,7 @@ def test_the_controller_knows_them_where_the_first_place_wins():
     hits = guess_by_place(run, exploring_steps(run))
     assert hits.right == hits.of > 30
     seen = security_table(played(variant("egreedy", tie_breaking="first"), budget=250))
-    assert seen[PULLED][CONTROLLER] is seen[PULLED][OBSERVER] is Sight.GUESSED
+    assert seen[PULLED][CONTROLLER] is seen[PULLED][OBSERVER] is Exposure.GUESSED
 
 
 @pytest.mark.parametrize("shortcut", ["published", "published-each"])
@@ -69,7 +70,7 @@ def test_the_controller_knows_them_where_it_draws_the_scores(shortcut):
     by_place = guess_by_place(run, exploring)
     assert by_place.beats_chance == (shortcut == "published")
     seen = security_table(played(variant("egreedy", exploration_shortcut=shortcut), budget=150))
-    assert seen[PULLED][CONTROLLER] is seen[PULLED][OBSERVER] is Sight.GUESSED
+    assert seen[PULLED][CONTROLLER] is seen[PULLED][OBSERVER] is Exposure.GUESSED
 
 
 def test_without_drawn_scores_there_is_nothing_to_guess_by():
@@ -219,7 +220,7 @@ class TestExamination:
 
     @pytest.mark.parametrize("shortcut", ["published", "published-each"])
     def test_drawn_scores_are_found_where_the_claim_is_silent(self, shortcut, monkeypatch):
-        monkeypatch.setattr(examination, "_explores_in_sight", lambda plan: False)
+        monkeypatch.setattr(examination, "_states_drawn_arm", lambda plan: False)
         verdict = self.outcome("egreedy", exploration_shortcut=shortcut)
         assert verdict.outcome == "broken"
         assert "the arm of a step that explores, from the scores it drew: 79 of 79" in verdict.line

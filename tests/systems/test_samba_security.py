@@ -13,16 +13,14 @@ from fedbandits.environments import Bernoulli
 from fedbandits.random import Key
 from fedbandits.systems.base import PartiesReplicate
 from fedbandits.systems.samba import SYSTEM
-from fedbandits.systems.samba.agreement import Comparing, agree, channel_cipher
 from fedbandits.systems.samba.audit import table
+from fedbandits.systems.samba.audit.adversary import OBSERVER, Exposure
 from fedbandits.systems.samba.audit.attack import (
     comp_observations,
     matched_probabilities,
     recover_statistics,
     success_rate,
 )
-from fedbandits.systems.samba.audit.keys import keys_held
-from fedbandits.systems.samba.audit.sight import OBSERVER, Sight
 from fedbandits.systems.samba.audit.table import (
     COALITIONS,
     FIGURE_7,
@@ -32,19 +30,25 @@ from fedbandits.systems.samba.audit.table import (
     security_markdown,
     security_table,
 )
+from fedbandits.systems.samba.audit.transcripts import keys_of_party
+from fedbandits.systems.samba.ciphers import channel_cipher
 from fedbandits.systems.samba.config import UCB
-from fedbandits.systems.samba.messages import Score, Setup
-from fedbandits.systems.samba.roles import COMP, CONTROLLER, CUSTOMER, controller
-from fedbandits.systems.samba.streams import (
-    Batch,
+from fedbandits.systems.samba.kernels.published import Batch
+from fedbandits.systems.samba.keys import (
+    COMP,
+    CONTROLLER,
+    CUSTOMER,
     CompKeys,
     ControllerKeys,
     OwnersKeys,
-    Places,
     SimulatedSecrets,
-    Streams,
+    make_keys,
     owner_key,
-)  # fmt: skip
+)
+from fedbandits.systems.samba.messages import Score, Setup
+from fedbandits.systems.samba.plan import Comparing, agree
+from fedbandits.systems.samba.roles import published_controller as controller
+from fedbandits.systems.samba.streams import Places, Streams
 from fedbandits.testing.plays import plan_of
 from tests.systems.samba_worlds import ALGORITHMS, customer_key, federated, variant
 
@@ -71,7 +75,10 @@ def test_nobody_sees_more_than_the_paper_allows(algorithm, cipher):
 def test_the_table_is_exactly_the_papers():
     for datum, row in security_table(played(variant("ucb"))).items():
         for participant, sight in row.items():
-            assert sight == FIGURE_7[datum].get(participant, Sight.NOT_SEEN), (datum, participant)
+            assert sight == FIGURE_7[datum].get(participant, Exposure.NOT_SEEN), (
+                datum,
+                participant,
+            )
 
 
 def test_the_table_in_the_docs_is_the_generated_one():
@@ -84,7 +91,7 @@ def test_the_table_in_the_docs_is_the_generated_one():
 
 def leak_channel_key(monkeypatch):
     run = federated(variant("ucb"), 4, 30)
-    run.one("controller")._extra = run.one("comp")._key
+    run.one("controller")._extra = run.one("comp")._supply.secrets["channel"]
     return run
 
 
@@ -108,7 +115,7 @@ def leak_private_key(monkeypatch):
 
 
 def no_permutation(monkeypatch):
-    monkeypatch.setattr(Places, "draw", lambda self, step, iteration: np.arange(self._arms))
+    monkeypatch.setattr(Places, "draw", lambda self, step, iteration: np.arange(self._width))
     return federated(variant("ucb"), 4, 30)
 
 
@@ -144,11 +151,11 @@ def no_encryption(monkeypatch):
 
 def sums_in_clear(monkeypatch):
     monkeypatch.setattr(
-        "fedbandits.systems.samba.sums.SumCipher.encrypt",
+        "fedbandits.systems.samba.ciphers.SumCipher.encrypt",
         lambda self, v: v.to_bytes(8, "big"),
     )
     monkeypatch.setattr(
-        "fedbandits.systems.samba.sums.SumCipher.add",
+        "fedbandits.systems.samba.ciphers.SumCipher.add",
         lambda self, cs: sum(int.from_bytes(c, "big") for c in cs).to_bytes(8, "big"),
     )
     monkeypatch.setattr(
@@ -172,29 +179,30 @@ def test_a_leak_is_found(leak, monkeypatch):
 
 def test_distributed_runs_show_everything_but_permutations_to_comp():
     seen = security_table(played(variant("ucb", "distributed")))
-    assert seen[REWARD][CONTROLLER] is Sight.CLEAR
-    assert seen[OTHERS][OBSERVER] is Sight.CLEAR
+    assert seen[REWARD][CONTROLLER] is Exposure.CLEAR
+    assert seen[OTHERS][OBSERVER] is Exposure.CLEAR
 
 
 def test_parties_hold_their_own_keys_and_no_others():
     run = played(variant("ucb"))
-    channel, masks = run.one("comp")._key, run.one("controller").draws.keys.masks
-    places, waits = run.one("controller").draws.keys.places, run.one("comp")._secret
-    held = {party.name: keys_held(party)[0] for party in run.network.parties.values()}
+    of_comp = run.one("comp")._supply.secrets
+    channel, masks = of_comp["channel"], run.one("controller").draws.keys.masks
+    places, waits = run.one("controller").draws.keys.places, of_comp["comp"]
+    held = {party.name: keys_of_party(party)[0] for party in run.network.parties.values()}
     assert channel not in held[CONTROLLER] | held[CUSTOMER]
     assert masks not in held[COMP] | held[CUSTOMER]
     assert waits in held[COMP]
     for name in held:
         assert (places in held[name]) == (name == CONTROLLER)
         assert name == COMP or waits not in held[name]
-        assert bool(keys_held(run.network.parties[name])[1]) == (name == CUSTOMER)
+        assert bool(keys_of_party(run.network.parties[name])[1]) == (name == CUSTOMER)
 
 
 def secrets_of(run):
     """Every secret of a run, by name, and whose state may hold it: an owner was given two."""
     simulated, agreed = SimulatedSecrets.derive(0, 0), run.one("controller").agreement
     keys = run.one("controller").draws.keys
-    own = CompKeys.derive(simulated.comp, agreed.run)
+    own = make_keys(CompKeys, simulated.comp, agreed)
     secret = {
         "owners' and Comp's": simulated.channel,
         "packets": derive_key(simulated.channel, f"samba {agreed.context.hex()}"),
@@ -219,8 +227,8 @@ def test_no_dump_holds_a_key_that_its_party_was_not_given(parts):
             dump, role = party.dump(), party.role
             held = {name for name, key in secret.items() if key in dump}
             found |= {(role, name) for name in held}
-            assert keys_held([party.state])[0] <= given
-            assert keys_held([party.state])[1] == []
+            assert keys_of_party([party.state])[0] <= given
+            assert keys_of_party([party.state])[1] == []
             dumps += 1
     assert found == {("owner", "Controller's masks"), ("owner", "Controller's exploration")}
     assert dumps > 400
@@ -256,9 +264,10 @@ def test_runs_and_agreements_have_keys_of_their_own():
 
 def test_secrets_differ_between_replicates_and_purposes():
     one, two = SimulatedSecrets.derive(0, 0), SimulatedSecrets.derive(0, 1)
-    assert len({*one, *two}) == 10
-    keys = ControllerKeys.derive(one.controller, one.run)
-    others = CompKeys.derive(one.comp, one.run) + OwnersKeys.derive(one.owners, one.run)
+    assert len({*one, *two}) == 2 * len(one) == 24
+    agreed = agree(90, 6, UCB(), one.run, PUBLISHED)
+    keys = make_keys(ControllerKeys, one.controller, agreed)
+    others = make_keys(CompKeys, one.comp, agreed) + make_keys(OwnersKeys, one.owners, agreed)
     assert len({*keys, *others}) == 7
 
 
@@ -360,7 +369,7 @@ class TestAttack:
 
 def test_errors_and_texts_show_no_secret():
     run = played(variant("ucb"))
-    secrets = set().union(*(keys_held(party)[0] for party in run.network.parties.values()))
+    secrets = set().union(*(keys_of_party(party)[0] for party in run.network.parties.values()))
     texts = [repr(party) + str(vars(type(party))) for party in run.network.parties.values()]
     for key in secrets:
         assert not any(key.hex() in text or repr(key) in text for text in texts)

@@ -13,24 +13,23 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import fedbandits as fb
-from fedbandits.crypto.keystream import permute
+from fedbandits.crypto.kernels.words import permute
 from fedbandits.environments import Bernoulli
 from fedbandits.errors import FedbanditsError
 from fedbandits.learners.kernels.index_rules import Arm, explores
 from fedbandits.learners.kernels.largest_scores import first_memory, largest_score, note_silent_bit
 from fedbandits.random import Key
-from fedbandits.systems.samba import Samba
-from fedbandits.systems.samba.fixed_point import bits_for_ties, to_word
-from fedbandits.systems.samba.presets import PRESETS
-from fedbandits.systems.samba.silent.draws import SilentStreams
-from fedbandits.systems.samba.streams import (
-    Exploration,
+from fedbandits.systems.samba.config import Samba
+from fedbandits.systems.samba.kernels.silent import bits_for_ties, to_word
+from fedbandits.systems.samba.keys import (
     OwnersKeys,
-    Places,
     SilentControllerKeys,
     SimulatedSecrets,
+    make_keys,
 )
-from fedbandits.testing.plays import simulate
+from fedbandits.systems.samba.presets import PRESETS
+from fedbandits.systems.samba.streams import Exploration, Places, SilentStreams
+from fedbandits.testing.plays import plan_of, simulate
 from tests.systems.samba_worlds import ALGORITHMS, variant
 
 REJECTS = 1e-4
@@ -107,7 +106,8 @@ def test_posterior_draws_are_compared_as_they_are():
 
 @pytest.mark.parametrize("arms", [2, 5, 8])
 def test_each_of_equal_owners_wins_equally_often(arms):
-    places = Places(SilentControllerKeys.derive(bytes(32), bytes(16)).ties, arms, 1)
+    agreed = plan_of(plain("ucb"), Bernoulli(arms=arms), 4000).agreement(bytes(16))
+    places = Places(make_keys(SilentControllerKeys, bytes(32), agreed).ties, arms, 1)
     counts, bits = np.zeros(arms), bits_for_ties(arms)
     for step in range(4000):
         counts[np.argmax([to_word(0.25, int(p), bits) for p in places.draw(step, 1)])] += 1
@@ -136,9 +136,9 @@ def test_silent_runs_earn_what_published_ones_do(algorithm):
 def require_same_alone(run, budget, seed):
     """Play step by step, and work out every choice from what each owner alone has."""
     secrets, agreed = SimulatedSecrets.derive(seed, 0), run.agreement
-    ties = SilentControllerKeys.derive(secrets.controller, agreed.run).ties
+    ties = make_keys(SilentControllerKeys, secrets.controller, agreed).ties
     places = Places(ties, agreed.arms, agreed.iterations)
-    exploration = Exploration(OwnersKeys.derive(secrets.owners, agreed.run).exploration)
+    exploration = Exploration(make_keys(OwnersKeys, secrets.owners, agreed).exploration, agreed)
     rule, bits = agreed.rule, bits_for_ties(agreed.arms)
     memories = [np.full(1, first_memory(rule, agreed.arms)) for _ in range(agreed.arms)]
     keys = [Key(*key) for key in run.state.owners.keys]
@@ -160,7 +160,7 @@ def require_same_alone(run, budget, seed):
             for i, memory in enumerate(memories):
                 note_silent_bit(rule, iteration, i == winner, memory)
         assert winner == arm
-        assert words == run._player._scratch.words.tolist()
+        assert words == run._steps._scratch.words.tolist()
     np.testing.assert_array_equal(memories, run.state.owners.memory)
 
 

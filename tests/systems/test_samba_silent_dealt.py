@@ -7,16 +7,18 @@ from collections import Counter, defaultdict
 import numpy as np
 import pytest
 
-from fedbandits.crypto.shares import dealing
-from fedbandits.crypto.shares.comparison import OPENINGS
+from fedbandits.crypto.kernels import dealing
+from fedbandits.crypto.kernels.comparison import OPENINGS
+from fedbandits.crypto.keystream import KeyStream
 from fedbandits.environments import Bernoulli
 from fedbandits.systems.base import PartiesReplicate
 from fedbandits.systems.samba import SYSTEM
-from fedbandits.systems.samba.silent import blocks, contest
-from fedbandits.systems.samba.silent.dealt_to_server import Deals
-from fedbandits.systems.samba.silent.roles import comp, controller
-from fedbandits.systems.samba.silent.streams import DealtWords, SilentSecrets
-from fedbandits.systems.samba.streams import SimulatedSecrets
+from fedbandits.systems.samba.keys import DealerKeys, SimulatedSecrets
+from fedbandits.systems.samba.roles import silent_comp as comp
+from fedbandits.systems.samba.roles import silent_controller as controller
+from fedbandits.systems.samba.silent import contest
+from fedbandits.systems.samba.silent import dealt as blocks
+from fedbandits.systems.samba.silent.dealt import Deals
 from fedbandits.testing.plays import plan_of
 from fedbandits.testing.restored import MortalParty
 from tests.systems.samba_worlds import silent
@@ -67,9 +69,9 @@ def dealt(plan, run):
     """All that was dealt for a run, by turn: of the Controller, and of Comp."""
     deals = Deals(plan)
     simulated = SimulatedSecrets.derive(3, 0)
-    keys = SilentSecrets.simulated(simulated).dealer(plan.agreement(simulated.run))
+    keys = DealerKeys.make(simulated._asdict(), plan.agreement(simulated.run))
     first, second = (
-        DealtWords(each.words, width).block(0, deals.turns)
+        KeyStream(each.words, width).block(0, deals.turns)
         for each, width in zip(keys, deals.widths, strict=True)
     )
     assert len(np.unique(first)) == first.size
@@ -126,7 +128,7 @@ def test_blocks_hold_each_selection_once(monkeypatch):
 def selections(plan):
     """What either server is dealt, turn by turn."""
     deals = Deals(plan)
-    words = [DealtWords(bytes([i] * 32), width) for i, width in enumerate(deals.widths)]
+    words = [KeyStream(bytes([i] * 32), width) for i, width in enumerate(deals.widths)]
     for block in range(deals.count):
         one, other = deals.deal(*words, block)
         size, another = deals.bytes

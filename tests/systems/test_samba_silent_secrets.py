@@ -11,31 +11,27 @@ from fedbandits.environments import Bernoulli
 from fedbandits.errors import LocalProtocolError
 from fedbandits.privacy.ledger import Ledger
 from fedbandits.systems.application import SharedSecret
-from fedbandits.systems.samba import SYSTEM, agreement
-from fedbandits.systems.samba.agreement import channel_cipher
-from fedbandits.systems.samba.audit.keys import keys_held
-from fedbandits.systems.samba.silent.secrets import shared
-from fedbandits.systems.samba.silent.streams import (
-    PACKETS,
-    PADS,
+from fedbandits.systems.samba import SYSTEM, ciphers
+from fedbandits.systems.samba.audit.transcripts import keys_of_party
+from fedbandits.systems.samba.ciphers import channel_cipher
+from fedbandits.systems.samba.keys import (
+    CompKeys,
+    ControllerKeys,
     DealerKeys,
     DealtKeys,
     FirstKeys,
     LinkKeys,
     OwnerKeys,
+    OwnersKeys,
     PadKeys,
     SealKeys,
     SecondKeys,
-    SilentSecrets,
-    owners_secret,
-    total_key,
-)
-from fedbandits.systems.samba.streams import (
-    CompKeys,
-    ControllerKeys,
-    OwnersKeys,
     SilentControllerKeys,
     SimulatedSecrets,
+    TotalKey,
+    make_keys,
+    owners_secret,
+    shared,
 )
 from fedbandits.testing.applications import Setting
 from fedbandits.testing.means import Workplace
@@ -49,10 +45,10 @@ SIMULATED = SimulatedSecrets.derive(0, 0)
 def secrets_of(run):
     """Every secret of a run and all that is made of it, and who may have it."""
     owners = tuple(party.name for party in run.of("owner"))
-    simulated, agreed = SimulatedSecrets.derive(0, 0), run.one("controller").agreement
-    own = SilentSecrets.simulated(simulated)
-    pads = {owner: owners_secret(own.pads, PADS, owner) for owner in owners}
-    packets = {owner: owners_secret(own.packets, PACKETS, owner) for owner in owners}
+    own, agreed = SimulatedSecrets.derive(0, 0), run.one("controller").agreement
+    mine = own._asdict()
+    pads = {owner: owners_secret(own.pads, "pads", owner) for owner in owners}
+    packets = {owner: owners_secret(own.packets, "packets", owner) for owner in owners}
     found = {
         own.pads: {"comp"},
         own.packets: {"controller"},
@@ -61,9 +57,9 @@ def secrets_of(run):
         own.second: {"comp", "dealer"},
         own.bill: {"controller", "customer"},
         own.receipt: {"comp", "customer"},
-        simulated.controller: {"controller"},
-        simulated.comp: set(),
-        simulated.owners: set(owners),
+        own.controller: {"controller"},
+        own.comp: set(),
+        own.owners: set(owners),
         **{pads[owner]: {owner} for owner in owners},
         **{packets[owner]: {owner} for owner in owners},
     }
@@ -76,21 +72,21 @@ def secrets_of(run):
                 add(key, *holders)
 
     for owner in owners:
-        keys = OwnerKeys.derive(pads[owner], packets[owner], agreed)
+        keys = OwnerKeys.make({"pads": pads[owner], "packets": packets[owner]}, agreed)
         add(keys.pads, owner, "comp")
         add(keys.seals, owner, "controller")
-    first = FirstKeys.derive(own.packets, own.link, own.first, owners, agreed)
-    second = SecondKeys.derive(own.pads, own.link, own.second, owners, agreed)
-    dealer = DealerKeys.derive(own.first, own.second, agreed)
+    first = FirstKeys.make(mine, owners, agreed)
+    second = SecondKeys.make(mine, owners, agreed)
+    dealer = DealerKeys.make(mine, agreed)
     assert first.link == second.link
     assert (first.dealt, second.dealt) == (dealer.first, dealer.second)
     add(first.link, "controller", "comp")
     add(first.dealt, "controller", "dealer")
     add(second.dealt, "comp", "dealer")
-    add([total_key(own.bill, agreed)], "controller", "customer")
-    add([total_key(own.receipt, agreed)], "comp", "customer")
-    add(SilentControllerKeys.derive(simulated.controller, agreed.run), "controller")
-    add(OwnersKeys.derive(simulated.owners, agreed.run), *owners)
+    add([make_keys(TotalKey, own.bill, agreed).total], "controller", "customer")
+    add([make_keys(TotalKey, own.receipt, agreed).total], "comp", "customer")
+    add(make_keys(SilentControllerKeys, own.controller, agreed), "controller")
+    add(make_keys(OwnersKeys, own.owners, agreed), *owners)
     return found
 
 
@@ -104,12 +100,12 @@ def test_no_dump_holds_a_key_and_nobody_anothers(total):
         for party in run.parties:
             dump = party.dump()
             assert not [key for key in secrets if key in dump]
-            assert keys_held([party.state]) == (set(), [])
+            assert keys_of_party([party.state]) == (set(), [])
             dumps += 1
     assert dumps > 1_500
     assert {party.stage for party in run.parties} == {"done"}
     for party in run.parties:
-        held, private = keys_held(party)
+        held, private = keys_of_party(party)
         for key in held & secrets.keys():
             assert party.name in secrets[key], party.name
         assert bool(private) == (party.name == "customer" and total == "paillier")
@@ -120,7 +116,7 @@ def test_no_dump_holds_a_key_and_nobody_anothers(total):
 
 def test_keys_are_all_different():
     run = federated(silent("ucb"), 4, 12)
-    other = SilentSecrets.simulated(SimulatedSecrets.derive(0, 1))
+    other = SimulatedSecrets.derive(0, 1)
     found = secrets_of(run)
     # 7 and 3 secrets, 2 an owner, 5 keys of an owner, 2 links, 4 dealt, 2 totals, 1 and 1 others
     assert len(found) == 7 + 3 + 4 * 2 + 4 * 5 + 2 + 4 + 2 + 1 + 1
@@ -132,21 +128,22 @@ def keys_of(secret, plan, run):
     agreed = plan.agreement(run)
     if not plan.config.is_silent:
         channel = published_key(secret, agreed)
-        return {channel, *ControllerKeys.derive(secret, run), *CompKeys.derive(secret, run)}
+        published = (ControllerKeys, CompKeys)
+        return {channel, *(key for kind in published for key in make_keys(kind, secret, agreed))}
     kinds = (PadKeys, SealKeys, LinkKeys, DealtKeys)
-    made = {key for kind in kinds for key in kind.derive(secret, agreed)}
-    for name in (PADS, PACKETS):
+    made = {key for kind in kinds for key in make_keys(kind, secret, agreed)}
+    for name in ("pads", "packets"):
         own = owners_secret(secret, name, "owner-0")
-        made |= {own, *(key for kind in kinds for key in kind.derive(own, agreed))}
-    made |= {*SilentControllerKeys.derive(secret, run), *OwnersKeys.derive(secret, run)}
-    return made | {total_key(secret, agreed)}
+        made |= {own, *(key for kind in kinds for key in make_keys(kind, own, agreed))}
+    others = (SilentControllerKeys, OwnersKeys, TotalKey)
+    return made | {key for kind in others for key in make_keys(kind, secret, agreed)}
 
 
 def published_key(secret, agreed):
     """The key of a published run's packets."""
     made = []
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(agreement, "make_cipher", lambda _, key: made.append(key))
+        patched.setattr(ciphers, "make_cipher", lambda _, key: made.append(key))
         channel_cipher("aes-gcm", secret, agreed)
     return made[0]
 
@@ -160,7 +157,7 @@ def test_a_silent_run_has_no_key_of_a_published_one():
     assert not one & other
     names = [{secret.name for secret in SYSTEM.shared(plan)} for plan in plans]
     assert not names[0] & names[1]
-    assert not set(SilentSecrets.simulated(SIMULATED)) & set(SIMULATED)
+    assert len(set(SIMULATED)) == len(SIMULATED)
 
 
 @pytest.mark.parametrize("other", [{"arity": 2}, {"total": "paillier"}])
@@ -169,7 +166,7 @@ def test_runs_that_differ_in_how_words_are_made_share_no_word(other):
     plans = [plan_of(silent("ucb", **parts), Bernoulli(arms=3), 9) for parts in ({}, other)]
     keys = [
         {key for kind in (PadKeys, SealKeys, LinkKeys, DealtKeys)
-         for key in kind.derive(bytes(32), plan.agreement(bytes(16)))}
+         for key in make_keys(kind, bytes(32), plan.agreement(bytes(16)))}
         for plan in plans
     ]  # fmt: skip
     assert len(keys[0] | keys[1]) == 2 * 9
@@ -202,23 +199,24 @@ def test_secrets_go_to_whom_they_belong(total, tmp_path):
         assert brought.pop("customer").private_key.public_key.bits == 2048
         again.pop("customer")
     assert brought == again
-    c, p, dealer = (brought[name] for name in ("controller", "comp", "dealer"))
+    secrets = {name: supply.secrets for name, supply in brought.items()}
+    c, p, dealer = (secrets[name] for name in ("controller", "comp", "dealer"))
     for owner in OWNERS:
-        assert brought[owner].pads == derive_key(p.pads, f"pads {owner}")
-        assert brought[owner].packets == derive_key(c.packets, f"packets {owner}")
-    assert len({brought[owner].owners for owner in OWNERS}) == 1
+        assert secrets[owner]["pads"] == derive_key(p["pads"], f"pads {owner}")
+        assert secrets[owner]["packets"] == derive_key(c["packets"], f"packets {owner}")
+    assert len({secrets[owner]["owners"] for owner in OWNERS}) == 1
     assert len({brought[owner].draws for owner in OWNERS}) == 4
-    assert c.link == p.link
-    assert (c.first, p.second) == tuple(dealer)
+    assert c["link"] == p["link"]
+    assert dealer == {"first": c["first"], "second": p["second"]}
     if total == "shares":
-        assert brought["customer"] == (c.bill, p.receipt)
-    held = {name: {each for each in supply if isinstance(each, bytes)} for name, supply in
-            brought.items()}  # fmt: skip
-    known = {("controller", "comp"): {c.link}, ("controller", "dealer"): {c.first},
-             ("comp", "dealer"): {p.second}, ("controller", "customer"): {c.bill},
-             ("comp", "customer"): {p.receipt}}  # fmt: skip
+        assert secrets["customer"] == {"bill": c["bill"], "receipt": p["receipt"]}
+    held = {name: set(each.values()) for name, each in secrets.items()}
+    held["controller"].add(brought["controller"].run)
+    known = {("controller", "comp"): {c["link"]}, ("controller", "dealer"): {c["first"]},
+             ("comp", "dealer"): {p["second"]}, ("controller", "customer"): {c["bill"]},
+             ("comp", "customer"): {p["receipt"]}}  # fmt: skip
     for one, other in itertools.combinations(held, 2):
-        both = {brought[OWNERS[0]].owners} if {one, other} <= set(OWNERS) else set()
+        both = {secrets[OWNERS[0]]["owners"]} if {one, other} <= set(OWNERS) else set()
         both |= known.get((one, other), set()) | known.get((other, one), set())
         assert held[one] & held[other] == both, (one, other)
 

@@ -7,9 +7,9 @@ import re
 import pytest
 
 from fedbandits.environments import Bernoulli
-from fedbandits.systems.samba import SYSTEM, Samba
+from fedbandits.systems.samba import SYSTEM
 from fedbandits.systems.samba.claim import COMP_LEARNS, claim
-from fedbandits.systems.samba.config import EpsilonGreedy, Pursuit, Thompson
+from fedbandits.systems.samba.config import EpsilonGreedy, Pursuit, Samba, Thompson
 
 
 def claimed(arms: int = 5, **parts):

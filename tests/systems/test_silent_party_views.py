@@ -12,26 +12,31 @@ import functools
 import numpy as np
 import pytest
 
-from fedbandits.crypto.keystream import derive_key
-from fedbandits.crypto.shares.dealing import first_width, second_width
-from fedbandits.crypto.shares.tournament import comparisons
+from fedbandits.crypto.kernels.dealing import first_width, second_width
+from fedbandits.crypto.keystream import KeyStream, derive_key
+from fedbandits.crypto.shares import comparisons
 from fedbandits.environments import Bernoulli
 from fedbandits.systems.samba import SYSTEM
-from fedbandits.systems.samba.audit.channels import first_channels, second_channels
-from fedbandits.systems.samba.audit.likeness import compare, features
+from fedbandits.systems.samba.audit.distinguisher import (
+    compare,
+    features,
+    first_channels,
+    second_channels,
+)
 from fedbandits.systems.samba.audit.transcripts import first_views, second_views
-from fedbandits.systems.samba.messages import Order, Start
-from fedbandits.systems.samba.silent.messages import (
+from fedbandits.systems.samba.keys import FirstKeys, SecondKeys, SimulatedSecrets
+from fedbandits.systems.samba.messages import (
     DealtFirst,
     DealtSecond,
+    Order,
+    Start,
     SumShare,
     ToFirst,
     ToSecond,
     Word,
 )
 from fedbandits.systems.samba.silent.simulator import simulate_first, simulate_second
-from fedbandits.systems.samba.silent.streams import DealtWords, Pads, SilentSecrets
-from fedbandits.systems.samba.streams import SimulatedSecrets
+from fedbandits.systems.samba.streams import Pads
 from fedbandits.testing.plays import federate, plan_of
 from tests.systems.samba_worlds import silent
 
@@ -55,11 +60,11 @@ def played(good, seed):
 
 def views(run, seed):
     """Both servers' views of all its turns."""
-    secrets = SilentSecrets.simulated(SimulatedSecrets.derive(seed, 0))
+    secrets = SimulatedSecrets.derive(seed, 0)
     owners, agreed = [party.name for party in run.of("owner")], run.one("controller").agreement
     return (
-        first_views(run, secrets.controller(owners, agreed)),
-        second_views(run, secrets.comp(owners, agreed)),
+        first_views(run, FirstKeys.make(secrets._asdict(), owners, agreed)),
+        second_views(run, SecondKeys.make(secrets._asdict(), owners, agreed)),
     )
 
 
@@ -120,7 +125,7 @@ def test_servers_receive_nothing_that_is_in_no_view():
 
 def orders_kept(patched):
     """Servers and dealer use the permutations of the first turn in all turns."""
-    draw, compared = DealtWords.block, comparisons(ARMS, ARITY)
+    draw, compared = KeyStream.block, comparisons(ARMS, ARITY)
     orders = {
         first_width(ARMS, compared): np.s_[:, :ARMS],
         second_width(ARMS, compared): np.s_[:, 4 * ARMS : 5 * ARMS],
@@ -128,19 +133,24 @@ def orders_kept(patched):
 
     def block(dealt, first, selections):
         words = draw(dealt, first, selections).copy()
-        order = orders[words.shape[1]]
-        words[order] = draw(dealt, 0, 1)[order]
+        order = orders.get(words.shape[1])  # None for streams that are not dealt
+        if order is not None:
+            words[order] = draw(dealt, 0, 1)[order]
         return words
 
-    patched.setattr(DealtWords, "block", block)
+    patched.setattr(KeyStream, "block", block)
 
 
 def dealt_again(patched):
     """All turns have the words of the first one."""
-    draw = DealtWords.block
-    patched.setattr(
-        DealtWords, "block", lambda dealt, _, count: draw(dealt, 0, 1).repeat(count, axis=0)
-    )
+    draw, compared = KeyStream.block, comparisons(ARMS, ARITY)
+    widths = (first_width(ARMS, compared), second_width(ARMS, compared))
+
+    def block(dealt, first, count):
+        words = draw(dealt, first, count)
+        return draw(dealt, 0, 1).repeat(count, axis=0) if words.shape[1] in widths else words
+
+    patched.setattr(KeyStream, "block", block)
 
 
 def pads_kept(patched):

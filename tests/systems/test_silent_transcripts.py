@@ -11,18 +11,16 @@ import pytest
 from fedbandits.environments import Bernoulli
 from fedbandits.systems.samba import SYSTEM
 from fedbandits.systems.samba.audit.attack import Observation, recover_statistics
-from fedbandits.systems.samba.audit.channels import first_channels, second_channels
-from fedbandits.systems.samba.audit.likeness import features
+from fedbandits.systems.samba.audit.distinguisher import features, first_channels, second_channels
 from fedbandits.systems.samba.audit.transcripts import first_views, second_views
-from fedbandits.systems.samba.silent.messages import Answer, ToFirst, ToSecond, Word
-from fedbandits.systems.samba.silent.streams import SilentSecrets
+from fedbandits.systems.samba.keys import FirstKeys, SecondKeys, SimulatedSecrets
+from fedbandits.systems.samba.messages import Answer, ToFirst, ToSecond, Word
 from fedbandits.systems.samba.silent.views import (
     expanded_first,
     expanded_second,
     open_first,
     open_second,
 )
-from fedbandits.systems.samba.streams import SimulatedSecrets
 from fedbandits.testing.plays import federate, plan_of
 from tests.systems.samba_worlds import ALGORITHMS, silent
 
@@ -35,12 +33,12 @@ def played(algorithm, arms, arity, budget, good=True, cipher="aes-gcm"):
     supplies = SYSTEM.simulated_supplies(plan_of(config, world, budget), None, 0, 0)
     run = federate(config, world, budget, 0, 0, None, supplies)
     run.advance(budget)
-    secrets = SilentSecrets.simulated(SimulatedSecrets.derive(0, 0))
+    secrets = SimulatedSecrets.derive(0, 0)
     owners, agreed = [p.name for p in run.of("owner")], run.one("controller").agreement
     return (
         run,
-        first_views(run, secrets.controller(owners, agreed)),
-        second_views(run, secrets.comp(owners, agreed)),
+        first_views(run, FirstKeys.make(secrets._asdict(), owners, agreed)),
+        second_views(run, SecondKeys.make(secrets._asdict(), owners, agreed)),
     )
 
 

@@ -5,21 +5,22 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fedbandits.crypto.shares.dealing import (
+from fedbandits.crypto.kernels.dealing import (
     deal,
     first_width,
     new_for_first,
     new_for_second,
     second_width,
 )
-from fedbandits.crypto.shares.openings import pack_opening
-from fedbandits.systems.samba.silent.blocks import make_turn
-from fedbandits.systems.samba.silent.kernels import Dealt, OwnerWords, correction_words, deal_turns
-from fedbandits.systems.samba.silent.turn_messages import TurnMessages
+from fedbandits.crypto.shares import pack_opening
+from fedbandits.systems.samba.kernels.buffers import Dealt, OwnerWords, correction_words
+from fedbandits.systems.samba.kernels.servers import deal_turns
+from fedbandits.systems.samba.silent.dealt import make_turn
+from fedbandits.systems.samba.silent.steps import TurnMessages
 from fedbandits.systems.samba.silent.views import (
-    Contest,
     FirstView,
     SecondView,
+    Tournaments,
     expanded_first,
     expanded_second,
     second_share,
@@ -80,11 +81,11 @@ def test_servers_send_what_each_of_them_works_out(arms, arity):
     moved += mine.shuffled[0] - mine.mask[0]
     others = second_share(second._replace(moved=moved[None]), theirs)
     contests = (
-        Contest(mine.share, mine.comparisons, arity, True),
-        Contest(others, theirs.comparisons, arity, False),
+        Tournaments(mine.share, mine.comparisons, arity, True),
+        Tournaments(others, theirs.comparisons, arity, False),
     )
     openings = [b"", b""]
-    for item in range(turn.openings):
+    for item in range(turn.items):
         opened = [contest.open() for contest in contests]
         for server in range(2):
             contests[server].take(opened[1 - server])
@@ -93,4 +94,4 @@ def test_servers_send_what_each_of_them_works_out(arms, arity):
     next_turn = streams.words[:, COLUMN + 1] - dealt.second[ROW + 1, :arms]
     words = [each.tobytes() for each in (unit, theirs.returned_share[0] + pads, next_turn)]
     assert messages.between() == b"".join([moved.tobytes(), *openings, *words])
-    assert len(messages.between()) == sum(message.size(turn) for message in turn.messages())
+    assert len(messages.between()) == sum(sum(turn.message_bytes(first)) for first in (True, False))

@@ -9,15 +9,19 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from fedbandits.crypto.kernels.comparison import OPENING_BITS, OPENINGS
 from fedbandits.crypto.keystream import derive_key
-from fedbandits.crypto.shares.comparison import OPENING_BITS, OPENINGS
-from fedbandits.crypto.shares.tournament import comparisons, groups_of, pairs
-from fedbandits.systems.samba.audit.channels import (
+from fedbandits.crypto.shares import comparisons, groups_of, pairs
+from fedbandits.systems.samba.audit.distinguisher import (
+    FEATURES,
+    Likeness,
+    compare,
+    features,
     first_channels,
     published_channels,
     second_channels,
 )
-from fedbandits.systems.samba.audit.likeness import FEATURES, Likeness, compare, features
+from fedbandits.systems.samba.kernels.published import word_to_mask
 from fedbandits.systems.samba.silent.simulator import simulate_first, simulate_second
 from fedbandits.systems.samba.silent.views import (
     comparisons_per_item,
@@ -26,7 +30,6 @@ from fedbandits.systems.samba.silent.views import (
     open_first,
     open_second,
 )
-from fedbandits.systems.samba.streams import word_to_mask
 from tests.systems.silent_reference import DEALT, Owners, play, uniform
 
 RUNS, TURNS = 200, 10

@@ -56,14 +56,20 @@ class PacketLengthError(RemoteProtocolError):
 
 
 def position_prefix(direction: int, step: int, iteration: int) -> bytes:
-    """The first 8 bytes of a position: 1 direction, 1 iteration, 6 step; 4 of the slot follow."""
+    """Return a position but for its slot: 1 byte direction, 1 iteration, 6 step; 4 follow."""
     if not 0 <= step < _MAX_STEP:
         raise ValueError("a step has at most 48 bits")
     return bytes((direction, iteration)) + step.to_bytes(6, "big")
 
 
+def positions(direction: int, step: int, iteration: int, slots: Iterable[int]) -> list[bytes]:
+    """Return the positions of some slots, each of 4 bytes."""
+    prefix = position_prefix(direction, step, iteration)
+    return [prefix + slot.to_bytes(4, "big") for slot in slots]
+
+
 def fresh_nonces(count: int) -> list[bytes]:
-    """Nonces from the operating system's randomness."""
+    """Draw nonces from the operating system's randomness."""
     drawn = secrets.token_bytes(NONCE_BYTES * count)
     return [drawn[at : at + NONCE_BYTES] for at in range(0, len(drawn), NONCE_BYTES)]
 
@@ -88,7 +94,7 @@ class PacketCipher(Protocol):
 
 
 def opened_all(packets: Iterable[bytes]) -> list[bytes]:
-    """All packets, or the error that says that one does not open."""
+    """List all packets, or raise the error that says that one does not open."""
     try:
         return list(packets)
     except InvalidTag:
@@ -134,7 +140,7 @@ class StreamCipher:
         self._blocks = Cipher(AES(key), ECB()).encryptor()  # noqa: S305 - of distinct counters: CTR
 
     def keystream(self, counters: NDArray[np.uint8]) -> Words64:
-        """Key stream of counter blocks (…, 16), as (…, 2) 64-bit words."""
+        """Make the key stream of counter blocks (…, 16), as (…, 2) 64-bit words."""
         raw = self._blocks.update(np.ascontiguousarray(counters).tobytes())
         return np.frombuffer(raw, "<u8").astype(np.uint64).reshape(*counters.shape[:-1], 2)
 
@@ -149,7 +155,7 @@ class StreamCipher:
     def _added(
         self, positions: Sequence[bytes], nonces: Sequence[bytes], texts: Sequence[bytes]
     ) -> list[bytes]:
-        """Texts with their key stream added."""
+        """Add their key stream to texts."""
         counts = [-(-len(text) // _BLOCK) for text in texts]
         blocks = (
             _xor(place, nonce) + number.to_bytes(4, "big")
@@ -169,7 +175,7 @@ def _xor(one: bytes, other: bytes) -> bytes:
 
 
 class ClearCipher:
-    """No encryption: shows what encryption costs."""
+    """A cipher that encrypts nothing: it shows what encryption costs."""
 
     overhead = 0
 
@@ -180,14 +186,14 @@ class ClearCipher:
 
 
 def make_cipher(name: CipherName, key: bytes) -> PacketCipher:
-    """A cipher by its name in a configuration."""
+    """Make a cipher by its name in a configuration."""
     if name == "aes-gcm":
         return GcmCipher(key)
     return StreamCipher(key) if name == "stream" else ClearCipher()
 
 
 def overhead_of(name: CipherName) -> int:
-    """Bytes that a cipher adds to a packet."""
+    """Return the bytes that a cipher adds to a packet."""
     overheads: dict[CipherName, int] = {
         "aes-gcm": GcmCipher.overhead, "stream": StreamCipher.overhead, "none": ClearCipher.overhead
     }  # fmt: skip
@@ -223,16 +229,7 @@ class Channel:
         payloads: Sequence[bytes],
         last: Turn,
     ) -> list[bytes]:
-        """Seal one payload a slot.
-
-        Parameters
-        ----------
-        step, iteration : int
-            The turn, which is the last one sealed from then on.
-        slots : sequence of int
-        payloads : sequence of bytes
-        last : Turn
-            The last one that was sealed; :data:`NEVER` before the first.
+        """Seal one payload a slot; ``last`` is the last turn sealed, :data:`NEVER` before any.
 
         Raises
         ------
@@ -241,21 +238,12 @@ class Channel:
         """
         if (step, iteration) <= last:
             raise SealedBeforeError(f"step {step}, iteration {iteration} was sealed before")
-        return self._cipher.seal(self._positions(step, iteration, slots), payloads)
+        return self._cipher.seal(positions(self.direction, step, iteration, slots), payloads)
 
     def open(
         self, step: int, iteration: int, slots: Sequence[int], sealed: Sequence[bytes], last: Turn
     ) -> list[bytes]:
-        """Open one packet a slot.
-
-        Parameters
-        ----------
-        step, iteration : int
-            The turn, which is the last one opened once all is known to be well.
-        slots : sequence of int
-        sealed : sequence of bytes
-        last : Turn
-            The last one that was opened; :data:`NEVER` before the first.
+        """Open one packet a slot; ``last`` is the last turn opened, :data:`NEVER` before any.
 
         Raises
         ------
@@ -267,8 +255,4 @@ class Channel:
         for packet in sealed:
             if len(packet) != length:
                 raise PacketLengthError(f"a packet has {len(packet)} bytes, expected {length}")
-        return self._cipher.open(self._positions(step, iteration, slots), sealed)
-
-    def _positions(self, step: int, iteration: int, slots: Sequence[int]) -> list[bytes]:
-        prefix = position_prefix(self.direction, step, iteration)
-        return [prefix + slot.to_bytes(4, "big") for slot in slots]
+        return self._cipher.open(positions(self.direction, step, iteration, slots), sealed)

@@ -16,8 +16,7 @@ from cryptography.hazmat.primitives.ciphers.modes import CTR
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from fedbandits._compile import compiled
-from fedbandits._typing import Floats, Ints, Words64
+from fedbandits._typing import Words64
 
 KEY_BYTES = 32
 _BLOCK = 16
@@ -28,7 +27,7 @@ _ZEROS = memoryview(bytes(1 << 15))
 
 
 def derive_key(secret: bytes, label: str) -> bytes:
-    """A 256-bit key of its own for one purpose (HKDF-SHA256, RFC 5869)."""
+    """Derive a 256-bit key of its own for one purpose (HKDF-SHA256, RFC 5869)."""
     if len(secret) < 16:
         raise ValueError("a secret must have at least 16 bytes")
     return HKDF(SHA256(), KEY_BYTES, salt=None, info=label.encode()).derive(secret)
@@ -57,7 +56,7 @@ class KeyStream:
         self._next = -1
 
     def words(self, position: int) -> Words64:
-        """The words of one position, (width,) uint64."""
+        """Return the words of one position, (width,) uint64."""
         offset = position - self._first
         if not 0 <= offset < len(self._ahead):
             self._ahead = self.block(position, max(1, _AHEAD // self._width))
@@ -66,7 +65,7 @@ class KeyStream:
         return words
 
     def block(self, first: int, count: int) -> Words64:
-        """The words of ``count`` positions from ``first`` on, (count, width) uint64."""
+        """Return the words of ``count`` positions from ``first`` on, (count, width) uint64."""
         if first < 0 or count < 0:
             raise ValueError("positions are counted from 0")
         out: Words64 = np.empty((count, self._width), np.uint64)
@@ -98,34 +97,3 @@ class KeyStream:
         raw[last:] = self._running.update(_ZEROS[: len(raw) - last])
         if sys.byteorder == "big":
             out.byteswap(inplace=True)
-
-
-@compiled
-def word_to_unit(word: np.uint64) -> float:
-    """A word as a float64 in [0, 1), 53 bits."""
-    return np.float64(word >> np.uint64(11)) * (1.0 / (1 << 53))
-
-
-@compiled
-def word_below(word: np.uint64, bound: int) -> int:
-    """A word as an integer in [0, bound), bound < 2**32; the bias is below bound / 2**64."""
-    n = np.uint64(bound)
-    low, high = word & np.uint64(0xFFFFFFFF), word >> np.uint64(32)
-    return int(np.int64((high * n + ((low * n) >> np.uint64(32))) >> np.uint64(32)))
-
-
-@compiled
-def permute(words: Words64, places: Ints) -> None:
-    """Write a random permutation of 0 … size-1, one word an entry (Fisher-Yates)."""
-    for i in range(places.size):
-        places[i] = i
-    for i in range(places.size - 1, 0, -1):
-        j = word_below(words[i], i + 1)
-        places[i], places[j] = places[j], places[i]
-
-
-@compiled
-def exponentials(words: Words64, out: Floats) -> None:
-    """Standard exponential variables, one a word; never below 2**-54."""
-    for i in range(out.size):
-        out[i] = max(-np.log1p(-word_to_unit(words[i])), 2.0**-54)

@@ -72,7 +72,7 @@ class PublicKey:
         return (2 * self.bits + 7) // 8
 
     def encrypt(self, message: int) -> bytes:
-        """A fresh ciphertext of a message, big-endian and :attr:`ciphertext_size` long.
+        """Return a fresh ciphertext of a message, big-endian and :attr:`ciphertext_size` long.
 
         Parameters
         ----------
@@ -90,7 +90,7 @@ class PublicKey:
         return self._pack(_encrypt(self.n, message, _random_unit(self.n)))
 
     def add(self, *ciphertexts: bytes) -> bytes:
-        """A ciphertext of the sum of the messages, modulo n.
+        """Return a ciphertext of the sum of the messages, modulo n.
 
         Its randomness is the product of theirs, hence uniform as soon as one of them is: it tells
         the key's owner the sum and nothing else about the summands.
@@ -166,11 +166,11 @@ class PrivateKey:
 
     @cached_property
     def public_key(self) -> PublicKey:
-        """What everybody else may have."""
+        """The key that everybody else may have."""
         return PublicKey(self.p * self.q)
 
     def decrypt(self, ciphertext: bytes) -> int:
-        """The message inside a ciphertext, in [0, n).
+        """Return the message inside a ciphertext, in [0, n).
 
         Raises
         ------
@@ -221,7 +221,7 @@ def _check_modulus(n: int) -> None:
 
 
 def generate(bits: int = 3072) -> PrivateKey:
-    """A new key pair, from the operating system's randomness.
+    """Generate a new key pair, from the operating system's randomness.
 
     The primes are those of an RSA key from the ``cryptography`` package: of equal length, far
     apart, from a cryptographically secure generator. (GMP's and gmpy2's generators are not.)
@@ -244,13 +244,13 @@ def generate(bits: int = 3072) -> PrivateKey:
 
 
 def _encrypt(n: int, message: int, r: int) -> gmpy2.mpz:
-    """(1 + n)^message · rⁿ mod n², where (1 + n)^message = 1 + message · n."""
+    """Return (1 + n)^message · rⁿ mod n², where (1 + n)^message = 1 + message · n."""
     square = gmpy2.mpz(n) ** 2
     return (1 + message * n) * gmpy2.powmod(r, n, square) % square
 
 
 def _random_unit(n: int) -> int:
-    """Uniform in Z*ₙ, from the operating system's randomness; a real key rejects next to never."""
+    """Draw uniformly in Z*ₙ, from secure randomness; a real key rejects next to never."""
     while True:
         r = 1 + secrets.randbelow(n - 1)
         if gmpy2.gcd(r, n) == 1:

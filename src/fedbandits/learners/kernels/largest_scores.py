@@ -63,7 +63,7 @@ def own_gumbel(key: Key, iteration: int, step: int) -> float:
     """The arm's own standard Gumbel variable, from -3.7 to 37.5.
 
     It is -ln E, where E is exponential and at least 2⁻⁵⁴, as in
-    :func:`~fedbandits.crypto.keystream.exponentials`.
+    :func:`~fedbandits.crypto.kernels.words.exponentials`.
     """
     wait = max(-np.log1p(-own_uniform(key, iteration, step)), 2.0**-54)
     return -math.log(wait)

@@ -15,7 +15,7 @@ from fedbandits.settings.experiment import system
 from fedbandits.systems.samba.config import Samba
 from fedbandits.systems.samba.loop import Replicate
 from fedbandits.systems.samba.plan import make_plan
-from fedbandits.systems.samba.sealed_steps import Timer
+from fedbandits.systems.samba.steps import Timer
 from fedbandits.systems.samba.theory import Costs
 
 #: Of the customer's key, as in the paper.

@@ -20,8 +20,8 @@ from fedbandits.reproduce.drawing import legend_beside, panels
 from fedbandits.reproduce.samba.costs import BITS, replicate
 from fedbandits.reproduce.samba.data import sources, what_was_played
 from fedbandits.settings.experiment import system
-from fedbandits.systems.samba.roles.names import DEALER
-from fedbandits.systems.samba.sealed_steps import ROLES
+from fedbandits.systems.samba.keys import DEALER
+from fedbandits.systems.samba.steps import ROLES
 
 _OWNERS, _CONTROLLER, _COMP, _CUSTOMER = ROLES
 _ONE = "one data owner"

@@ -18,21 +18,21 @@ from fedbandits.reproduce.samba.costs import BITS, customer_key
 from fedbandits.settings.experiment import system
 from fedbandits.systems.base import PartiesReplicate
 from fedbandits.systems.samba import SYSTEM
+from fedbandits.systems.samba.application import Supply
+from fedbandits.systems.samba.audit.adversary import Exposure
 from fedbandits.systems.samba.audit.attack import count_recovered
-from fedbandits.systems.samba.audit.sight import Sight
 from fedbandits.systems.samba.audit.table import FIGURE_7, PARTICIPANTS, security_table
+from fedbandits.systems.samba.keys import COMP, CUSTOMER
 from fedbandits.systems.samba.plan import make_plan
-from fedbandits.systems.samba.roles import COMP, CUSTOMER
-from fedbandits.systems.samba.roles.supplies import CustomerSupply
 
 #: The run whose transcript is looked through.
 _ARMS, _PULLS = 4, 40
 #: What Comp may know by luck: more often than that is more than "nothing".
 _NOTHING = 0.01
 _SHADES = {
-    Sight.NOT_SEEN: "#f2f2f2", Sight.ENCRYPTED: "#cfe3f2", Sight.GUESSED: "#f7c6a3",
-    Sight.MASKED_PERMUTED: "#fde9b0", Sight.MASKED: "#f9d77e", Sight.PERMUTED: "#f6c04d",
-    Sight.CLEAR: "#a8d8a0",
+    Exposure.NOT_SEEN: "#f2f2f2", Exposure.ENCRYPTED: "#cfe3f2", Exposure.GUESSED: "#f7c6a3",
+    Exposure.MASKED_PERMUTED: "#fde9b0", Exposure.MASKED: "#f9d77e", Exposure.PERMUTED: "#f6c04d",
+    Exposure.CLEAR: "#a8d8a0",
 }  # fmt: skip
 _REWARD, _STATISTICS = "the cumulative reward", "every (sᵢ, nᵢ), without names"
 
@@ -90,17 +90,17 @@ def _played(algorithm: str, arms: int, pulls: int, seed: int) -> PartiesReplicat
     simulated = SYSTEM.simulated_supplies(plan, None, seed, 0)
 
     def supplies(role: str, place: int) -> Any:
-        return CustomerSupply(customer_key()) if role == CUSTOMER else simulated(role, place)
+        return Supply(private_key=customer_key()) if role == CUSTOMER else simulated(role, place)
 
     run = PartiesReplicate(SYSTEM, plan, world, seed, 0, supplies=supplies)
     run.advance(pulls)
     return run
 
 
-def _cells(seen: Mapping[str, Mapping[str, Sight]]) -> Iterator[dict[str, Any]]:
+def _cells(seen: Mapping[str, Mapping[str, Exposure]]) -> Iterator[dict[str, Any]]:
     for datum, row in seen.items():
         for participant, sight in row.items():
-            printed = FIGURE_7[datum].get(participant, Sight.NOT_SEEN)
+            printed = FIGURE_7[datum].get(participant, Exposure.NOT_SEEN)
             yield _line(datum, participant, printed.text, sight.text)
 
 
@@ -113,11 +113,11 @@ def _recoveries(rates: Sequence[_Rate], scale: Scale) -> Iterator[dict[str, Any]
         where = f"{rate.algorithm}, K = {rate.arms}, N = {scale.budget:,}"
         mean, least = 100 * rate.rewards, 100 * rate.least
         yield _line(
-            f"{_REWARD}, worked out: {where}", COMP, Sight.NOT_SEEN.text,
+            f"{_REWARD}, worked out: {where}", COMP, Exposure.NOT_SEEN.text,
             f"before {mean:.2f}% of comparisons (least {least:.2f}%)",
         )  # fmt: skip
         yield _line(
-            f"{_STATISTICS}, worked out: {where}", COMP, Sight.MASKED_PERMUTED.text,
+            f"{_STATISTICS}, worked out: {where}", COMP, Exposure.MASKED_PERMUTED.text,
             f"before {100 * rate.statistics:.2f}% of comparisons",
         )  # fmt: skip
 
@@ -136,13 +136,13 @@ def _remarks(scale: Scale) -> list[str]:
     ]
 
 
-def verdict(seen: Mapping[str, Mapping[str, Sight]], rates: Sequence[_Rate]) -> Verdict:
+def verdict(seen: Mapping[str, Mapping[str, Exposure]], rates: Sequence[_Rate]) -> Verdict:
     """Whether the cells are the paper's, and Comp learns nothing, as Theorem 3 says."""
     cells = [
         (datum, name, sight)
         for datum, row in seen.items()
         for name, sight in row.items()
-        if sight != FIGURE_7[datum].get(name, Sight.NOT_SEEN)
+        if sight != FIGURE_7[datum].get(name, Exposure.NOT_SEEN)
     ]
     total = sum(len(row) for row in seen.values())
     parts = [f"{total - len(cells)} of {total} cells are the paper's"]
@@ -162,10 +162,10 @@ def verdict(seen: Mapping[str, Mapping[str, Sight]], rates: Sequence[_Rate]) -> 
     return Verdict(not cells and not known, "; ".join(parts) + ".")
 
 
-def _draw(seen: Mapping[str, Mapping[str, Sight]], rates: Sequence[_Rate]) -> Plot:
+def _draw(seen: Mapping[str, Mapping[str, Exposure]], rates: Sequence[_Rate]) -> Plot:
     plot, axes = panels(1, 3, width=6.0, height=3.6)
     printed = {
-        datum: {name: FIGURE_7[datum].get(name, Sight.NOT_SEEN) for name in PARTICIPANTS}
+        datum: {name: FIGURE_7[datum].get(name, Exposure.NOT_SEEN) for name in PARTICIPANTS}
         for datum in seen
     }
     _draw_table(axes[0], printed, "the paper's Figure 7")
@@ -174,7 +174,7 @@ def _draw(seen: Mapping[str, Mapping[str, Sight]], rates: Sequence[_Rate]) -> Pl
     return plot
 
 
-def _draw_table(axes: Axes, table: Mapping[str, Mapping[str, Sight]], title: str) -> None:
+def _draw_table(axes: Axes, table: Mapping[str, Mapping[str, Exposure]], title: str) -> None:
     axes.grid(visible=False)
     for y, row in enumerate(table.values()):
         for x, sight in enumerate(row.values()):

@@ -32,35 +32,35 @@ class SambaSystem(PackageSystem["SambaPlan"]):
     facts_type = ArmFacts
 
     def shared(self, plan: SambaPlan) -> tuple[SharedSecret, ...]:
-        """Comp's keys for owners; in a silent run a secret for every two that seal messages."""
-        shared: tuple[SharedSecret, ...] = self.room("application").shared(plan)
+        """List Comp's secret for owners; in a silent run one for every two that seal messages."""
+        shared: tuple[SharedSecret, ...] = self.room("keys").shared(plan)
         return shared
 
     def roles(self, plan: SambaPlan) -> Roles | None:
-        """Customer, Controller, Comp and data owners; nobody exchanges anything in a plain run."""
+        """Return customer, Controller, Comp and data owners; None in a plain run."""
         return None if plan.config.execution == "plain" else super().roles(plan)
 
     def simulated_supplies(
         self, plan: SambaPlan, world: Any, seed: int, replicate: int
     ) -> Supplies:
-        """Secrets from the seed; the customer's key is a fresh one all the same."""
+        """Make secrets from the seed; the customer's key is a fresh one all the same."""
         supplies: Supplies = self.room("roles").simulated_supplies(plan, seed, replicate)
         return supplies
 
     def examine(
         self, plan: SambaPlan, environment: Environment, scale: float = 1.0
     ) -> Examined | None:
-        """Who sees what, and who guesses what; nothing in a plain run."""
+        """Look who sees what, and who guesses what; None in a plain run."""
         examined: Examined | None = self.room("audit.examination").examine(self, plan, scale)
         return examined
 
     def syncs(self, run: PartiesRun) -> int:
-        """Iterations of steps 2 to 5 so far."""
+        """Count iterations of steps 2 to 5 so far."""
         turns: int = run.one("controller").turns
         return turns
 
     def epsilon_spent(self, plan: SambaPlan, run: PartiesRun) -> float:
-        """No ε is claimed: what leaves is encrypted, not noisy."""
+        """Return infinity: no ε is claimed, as what leaves is encrypted, not noisy."""
         return math.inf
 
 

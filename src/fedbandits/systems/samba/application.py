@@ -1,33 +1,22 @@
 """How applications pull a data owner's arm, and what each party of SAMBA brings.
 
-Comp makes the secret that the key of scores and bits comes of, and hands it to the owners; the
-Controller never has it. (Secrets of a silent run are in :mod:`.silent.secrets`.) The run's name is
-the Controller's, drawn once and kept with its secret: one federation is one run, and another run is
-another federation, with new folders.
+The run's name is the Controller's, drawn once and kept with its secret: one federation is one run,
+and another run is another federation, with new folders.
 """
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple
 
+from fedbandits.crypto.paillier import PrivateKey
 from fedbandits.errors import ConfigError, LocalProtocolError
 from fedbandits.federation.acting import ActingParty
 from fedbandits.federation.events import Decision
-from fedbandits.systems.application import Application, Asked, Means, SharedSecret, Told
-from fedbandits.systems.samba.agreement import RUN_BYTES
-from fedbandits.systems.samba.plan import SambaPlan
-from fedbandits.systems.samba.roles import COMP, CONTROLLER, CUSTOMER, OWNER
-from fedbandits.systems.samba.roles.supplies import (
-    CompSupply,
-    ControllerSupply,
-    CustomerSupply,
-    OwnerSupply,
-    own_draws,
-)
-from fedbandits.systems.samba.silent import secrets as silent_secrets
-
-#: Of it Comp and the owners make the key of scores and bits.
-_CHANNEL = "channel"
+from fedbandits.random import Key
+from fedbandits.systems.application import Application, Asked, Means, Told
+from fedbandits.systems.samba.keys import CONTROLLER, CUSTOMER, OWNER, secrets_of, shared
+from fedbandits.systems.samba.plan import RUN_BYTES, SambaPlan
 
 
 class PullAsked(Asked, frozen=True):
@@ -35,7 +24,7 @@ class PullAsked(Asked, frozen=True):
 
 
 class PullTold(Told, frozen=True):
-    """What a pull has earned."""
+    """The reward that a pull has earned."""
 
     reward: Literal[0, 1]
 
@@ -69,26 +58,45 @@ class Pulls(Application[SambaPlan]):
 
 
 def application(plan: SambaPlan) -> Pulls | None:
-    """How applications ask a data owner; nobody is asked in a plain run."""
+    """Return how applications ask a data owner; nobody is asked in a plain run."""
     return None if plan.config.execution == "plain" else Pulls(plan)
 
 
-def shared(plan: SambaPlan) -> tuple[SharedSecret, ...]:
-    """What Comp makes for the owners; the Controller never has it."""
-    if plan.config.is_silent:
-        return silent_secrets.shared(plan)
-    return (SharedSecret(_CHANNEL, COMP, OWNER),)
+class Supply(NamedTuple):
+    """Secrets that a party brings, by name, and what its role alone needs.
+
+    Parameters
+    ----------
+    secrets
+        Those that it makes or is handed, see :mod:`.keys`.
+    run
+        The Controller's name of the run: fresh random bytes for every run.
+    draws
+        Key of an owner's own random draws; those of a run are made of it and of the run's name.
+    private_key
+        The customer's Paillier key; None for sums in clear, or in shares.
+    """
+
+    secrets: Mapping[str, bytes] = {}
+    run: bytes = b""
+    draws: Key = Key(0, 0)
+    private_key: PrivateKey | None = None
 
 
-def supply(plan: SambaPlan, role: str, place: int, means: Means) -> Any:
-    """What a party brings: keys, and nothing that another has but what is shared."""
-    if plan.config.is_silent and not (role == CUSTOMER and plan.config.total == "paillier"):
-        return silent_secrets.supply(role, place, means)
-    if role == CONTROLLER:
-        return ControllerSupply(means.secret("controller"), means.secret("run")[:RUN_BYTES])
-    if role == COMP:
-        return CompSupply(means.secret(_CHANNEL), means.secret("comp"))
-    if role == CUSTOMER:
-        secure = plan.config.execution == "secure"
-        return CustomerSupply(means.paillier(plan.config.paillier_bits) if secure else None)
-    return OwnerSupply(means.shared(_CHANNEL), own_draws(means))
+def supply(plan: SambaPlan, role: str, place: int, means: Means) -> Supply:
+    """Make what the party at that place of a role brings to a federation between machines."""
+    handed, secrets = shared(plan), {}
+    for secret in secrets_of(plan):
+        if secret.is_made_by(role, place):
+            secrets[secret.name] = means.secret(secret.name)
+        elif secret in handed and secret.is_taken_by(role, place):
+            secrets[secret.name] = means.shared(secret.name)
+    draws, run, private_key = Key(0, 0), b"", None
+    if role == OWNER:
+        drawn = means.secret("draws")
+        draws = Key(int.from_bytes(drawn[:4], "big"), int.from_bytes(drawn[4:8], "big"))
+    elif role == CONTROLLER:
+        run = means.secret("run")[:RUN_BYTES]
+    elif role == CUSTOMER and plan.config.encrypts_sums:
+        private_key = means.paillier(plan.config.paillier_bits)
+    return Supply(secrets, run, draws, private_key)

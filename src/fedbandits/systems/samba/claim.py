@@ -1,4 +1,4 @@
-"""What a SAMBA variant promises, and what it does not."""
+"""Claims: promises of a SAMBA variant, and what it does not promise."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ _DISTRIBUTED = Limit(
 
 
 def claim(plan: SambaPlan) -> PrivacyClaim:
-    """The claim of a data owner towards everyone else. No ε: SAMBA encrypts, it adds no noise."""
+    """Return a data owner's claim towards all others: no ε, as SAMBA encrypts and adds no noise."""
     config = plan.config
     return PrivacyClaim(
         unit="one reward of one data owner",

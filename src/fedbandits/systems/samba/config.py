@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import msgspec
 from msgspec import Meta
@@ -17,9 +17,12 @@ Share = Annotated[float, Meta(ge=0.0, le=1.0)]
 
 
 class _Part(Checked, frozen=True, forbid_unknown_fields=True, tag_field="kind"):
+    #: The index rule of compiled code that takes these parameters.
+    RULE: ClassVar[type]
+
     def rule(self) -> Any:
-        """The index rule with its parameters, for compiled code."""
-        raise NotImplementedError
+        """Return the index rule with its parameters, for compiled code."""
+        return self.RULE(*msgspec.structs.astuple(self))
 
 
 class UCB(_Part, frozen=True, tag="ucb"):
@@ -31,17 +34,14 @@ class UCB(_Part, frozen=True, tag="ucb"):
         Weight of exploration; 2 in the paper. A larger value favours arms that were pulled rarely.
     """
 
+    RULE = index_rules.UCB
     scale: Annotated[float, Meta(ge=0.0, le=1e6)] = 2.0
-
-    def rule(self) -> index_rules.UCB:
-        return index_rules.UCB(self.scale)
 
 
 class Thompson(_Part, frozen=True, tag="thompson"):
     """Thompson sampling: one draw from the Beta posterior of each arm."""
 
-    def rule(self) -> index_rules.Thompson:
-        return index_rules.Thompson()
+    RULE = index_rules.Thompson
 
 
 class EpsilonGreedy(_Part, frozen=True, tag="epsilon-greedy"):
@@ -53,10 +53,8 @@ class EpsilonGreedy(_Part, frozen=True, tag="epsilon-greedy"):
         ε, the probability of a random arm. It has nothing to do with privacy.
     """
 
+    RULE = index_rules.EpsilonGreedy
     epsilon: Share = 0.1
-
-    def rule(self) -> index_rules.EpsilonGreedy:
-        return index_rules.EpsilonGreedy(self.epsilon)
 
 
 class DecreasingEpsilonGreedy(_Part, frozen=True, tag="decreasing-epsilon-greedy"):
@@ -76,13 +74,13 @@ class DecreasingEpsilonGreedy(_Part, frozen=True, tag="decreasing-epsilon-greedy
         The function f. ``harmonic``: K / t. ``logarithmic``: 1 / log₂ t.
     """
 
+    RULE = index_rules.DecreasingEpsilonGreedy
     scale: Annotated[float, Meta(gt=0.0, le=1e9)] = 1.0
     power: Annotated[float, Meta(gt=0.0, le=10.0)] = 1.0
     schedule: Literal["harmonic", "logarithmic"] = "harmonic"
 
     def rule(self) -> index_rules.DecreasingEpsilonGreedy:
-        logarithmic = self.schedule == "logarithmic"
-        return index_rules.DecreasingEpsilonGreedy(self.scale, self.power, logarithmic)
+        return self.RULE(self.scale, self.power, self.schedule == "logarithmic")
 
 
 class Softmax(_Part, frozen=True, tag="softmax"):
@@ -94,10 +92,8 @@ class Softmax(_Part, frozen=True, tag="softmax"):
         τ. With a smaller value the best arm so far is pulled more often.
     """
 
+    RULE = index_rules.Softmax
     temperature: Annotated[float, Meta(ge=0.002, le=1e6)] = 0.06
-
-    def rule(self) -> index_rules.Softmax:
-        return index_rules.Softmax(self.temperature)
 
 
 class Pursuit(_Part, frozen=True, tag="pursuit"):
@@ -109,10 +105,8 @@ class Pursuit(_Part, frozen=True, tag="pursuit"):
         β, the share of the remaining distance that a probability moves in one step.
     """
 
+    RULE = index_rules.Pursuit
     rate: Annotated[float, Meta(gt=0.0, lt=1.0)] = 0.1
-
-    def rule(self) -> index_rules.Pursuit:
-        return index_rules.Pursuit(self.rate)
 
 
 #: Keys that a comparison has no use for: what they must be, and why.
@@ -203,6 +197,11 @@ class Samba(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def controller_draws(self) -> bool:
         """Whether the Controller draws the scores of exploring steps, and so knows their arm."""
         return self.exploration_shortcut in ("published", "published-each")
+
+    @property
+    def encrypts_sums(self) -> bool:
+        """Whether owners encrypt their sums for the customer, who has a Paillier key."""
+        return self.execution == "secure" and self.total == "paillier"
 
     @property
     def packet_cipher(self) -> CipherName:

@@ -5,40 +5,51 @@ from __future__ import annotations
 import math
 import time
 
+import numpy as np
+
 from fedbandits._typing import Floats
 from fedbandits.crypto import paillier
 from fedbandits.environments.base import Environment
 from fedbandits.errors import FedbanditsError
 from fedbandits.learners.kernels.largest_scores import first_memory
 from fedbandits.systems.replicate import CompiledReplicate
-from fedbandits.systems.samba.agreement import channel_cipher
-from fedbandits.systems.samba.kernels import pull
-from fedbandits.systems.samba.packets import packet_bytes
+from fedbandits.systems.samba.ciphers import channel_cipher, packet_bytes
+from fedbandits.systems.samba.kernels.published import pull
+from fedbandits.systems.samba.keys import SimulatedSecrets
 from fedbandits.systems.samba.plan import SambaPlan
-from fedbandits.systems.samba.players import PlainSilentPlayer, Player, PublishedPlayer, Setting
-from fedbandits.systems.samba.sealed_steps import ROLES, Observer, Timer
-from fedbandits.systems.samba.silent.loop import SilentPlayer
-from fedbandits.systems.samba.silent.sealed_turns import SealedSilentPlayer
-from fedbandits.systems.samba.silent.streams import SilentSecrets
-from fedbandits.systems.samba.silent.theory import Counts
-from fedbandits.systems.samba.silent.totals import SharedTotal
+from fedbandits.systems.samba.silent.simulated import SharedTotal
+from fedbandits.systems.samba.silent.steps import (
+    PlainSilentSteps,
+    SealedSilentSteps,
+    SilentSteps,
+)
 from fedbandits.systems.samba.state import State, initial_state
-from fedbandits.systems.samba.streams import SimulatedSecrets, fill_owner_keys
+from fedbandits.systems.samba.steps import (
+    ROLES,
+    Observer,
+    PublishedSteps,
+    SealedSteps,
+    Setting,
+    Steps,
+    Timer,
+)
+from fedbandits.systems.samba.streams import fill_owner_keys
+from fedbandits.systems.samba.theory import Counts
+from fedbandits.systems.samba.theory import messages as published_messages
 
 #: Bytes of a sum of rewards, or of a score that the Controller drew, in clear.
 _NUMBER_BYTES = 8
 
 
-def _player(setting: Setting) -> Player:
-    """Who plays the steps of a run, by how scores are compared and what seals packets."""
+def _steps_of(setting: Setting) -> Steps:
+    """Return what plays the steps, by how scores are compared and what seals packets."""
     config = setting.plan.config
     if not config.is_silent:
-        return PublishedPlayer(setting)
+        one_by_one = setting.observer is not None or config.packet_cipher == "aes-gcm"
+        return SealedSteps(setting) if one_by_one else PublishedSteps(setting)
     if config.execution == "plain":
-        return PlainSilentPlayer(setting)
-    return (
-        SealedSilentPlayer(setting) if config.packet_cipher == "aes-gcm" else SilentPlayer(setting)
-    )
+        return PlainSilentSteps(setting)
+    return SealedSilentSteps(setting) if config.packet_cipher == "aes-gcm" else SilentSteps(setting)
 
 
 class Replicate(CompiledReplicate[SambaPlan]):
@@ -87,7 +98,7 @@ class Replicate(CompiledReplicate[SambaPlan]):
             plan, self.agreement, secrets, self._cipher, self.world, self.key, self.state.clock,
             self.state.owners, self.seconds, observer, clock,
         )  # fmt: skip
-        self._player = _player(setting)
+        self._steps = _steps_of(setting)
         self._counts = Counts(plan) if config.is_silent else None
         self._gaps: Floats = self.world.means.max() - self.world.means
         self._play(plan.arms + 1, 0)  # compiles what it needs
@@ -100,7 +111,7 @@ class Replicate(CompiledReplicate[SambaPlan]):
             pull(self.world, self.state.owners, self.key, self.done, self.done + 1)
             clock.round_[0] += 1
         while self.done < stop:
-            count = min(self._player.at_once, stop - self.done)
+            count = min(self._steps.at_once, stop - self.done)
             self._play(self.done + 1, count)
             clock.round_[0] += count
         if self.done == budget and math.isnan(self.state.total[0]):
@@ -108,19 +119,18 @@ class Replicate(CompiledReplicate[SambaPlan]):
 
     def _play(self, first: int, count: int) -> None:
         """Play some steps."""
-        refused = self._player.play(first, count)
+        refused = self._steps.play(first, count)
         if refused:
             raise FedbanditsError(
                 f"step {refused}: a score is not a finite number; correct the index rule"
             )
 
     def _sum(self) -> float:
-        """Steps 6 and 7: the customer gets the sum of all rewards, and nobody else does."""
+        """Tell the customer, and nobody else, the sum of all rewards (steps 6 and 7)."""
         rewards = self.state.owners.rewards
         config = self.plan.config
         if config.execution != "plain" and config.total == "shares":
-            secrets = SilentSecrets.simulated(self._secrets)
-            shared = SharedTotal(secrets, self.agreement, config.packet_cipher)
+            shared = SharedTotal(self._secrets, self.agreement, config.packet_cipher)
             return float(shared.add(rewards, self.seconds, self._clock))
         if config.execution != "secure":
             return float(rewards.sum())
@@ -141,7 +151,7 @@ class Replicate(CompiledReplicate[SambaPlan]):
 
     @property
     def cumulative_reward(self) -> float:
-        """What the customer gets for its budget; NaN before the last round."""
+        """The reward that the customer gets for its budget; NaN before the last round."""
         return float(self.state.total[0])
 
     @property
@@ -168,18 +178,14 @@ class Replicate(CompiledReplicate[SambaPlan]):
 
     @property
     def messages(self) -> int:
-        """Messages so far: setup, 2 K + 2 an iteration, and at the end one an owner and one.
-
-        Owners send none where the Controller draws their scores. A silent run's are counted by
-        :mod:`.silent.theory`.
-        """
+        """Messages so far, see :mod:`.theory`; owners send none where scores are drawn for them."""
         if not self._communicates:
             return 0
         if self._counts is not None:
             return self._counts.messages(self.syncs, self.done == self.plan.rounds).all
-        arms = self.plan.arms
-        last = arms + 1 if self.done == self.plan.rounds else 0
-        return arms + 2 + self.syncs * (2 * arms + 2) - arms * self._drawn_steps + last
+        arms, iterations = self.plan.arms, self.agreement.iterations
+        (sent,) = published_messages(np.array([self.done]), self.plan.rounds, arms, iterations)
+        return int(sent) - arms * self._drawn_steps
 
     @property
     def _drawn_steps(self) -> int:
@@ -204,5 +210,5 @@ class Replicate(CompiledReplicate[SambaPlan]):
 
     @property
     def epsilon(self) -> float:
-        """No ε is claimed: what leaves is encrypted, not noisy."""
+        """Infinity: no ε is claimed, as what leaves is encrypted, not noisy."""
         return math.inf

@@ -3,10 +3,31 @@
 from __future__ import annotations
 
 import enum
+from typing import Any
 
 from fedbandits.federation.messages import Message
 from fedbandits.federation.roles import MessageTable
 from fedbandits.systems.samba.config import Algorithm
+
+
+class _Ciphered(Message, frozen=True, kw_only=True):
+    """A message whose field ``sealed``, or ``ciphertext``, is what it costs to send."""
+
+    @property
+    def payload_size(self) -> int:
+        """Bytes of ciphertext."""
+        message: Any = self
+        content = message.sealed if hasattr(message, "sealed") else message.ciphertext
+        return len(content) if isinstance(content, bytes) else sum(map(len, content))
+
+
+class Beginning(Message, frozen=True, kw_only=True):
+    """A message that says what a run is about."""
+
+    run: bytes  # names this run
+    budget: int
+    arms: int
+    algorithm: Algorithm
 
 
 class Order(Message, frozen=True, kw_only=True, tag="samba.order"):
@@ -17,50 +38,31 @@ class Order(Message, frozen=True, kw_only=True, tag="samba.order"):
     public_key: bytes  # Paillier's n, big-endian; empty where nothing is encrypted
 
 
-class Start(Message, frozen=True, kw_only=True, tag="samba.start"):
+class Start(Beginning, frozen=True, kw_only=True, tag="samba.start"):
     """Step 1, for Comp."""
 
-    run: bytes  # names this run
-    budget: int
-    arms: int
-    algorithm: Algorithm
 
-
-class Setup(Message, frozen=True, kw_only=True, tag="samba.setup"):
+class Setup(Beginning, frozen=True, kw_only=True, tag="samba.setup"):
     """Step 1, for a data owner."""
 
-    run: bytes  # names this run
-    budget: int
-    arms: int
-    algorithm: Algorithm
     public_key: bytes
     mask_key: bytes  # the paper's seed of αₜ
     exploration_key: bytes  # the paper's seed of ε
     place: int  # in Comp's first list
 
 
-class Score(Message, frozen=True, kw_only=True, tag="samba.score"):
+class Score(_Ciphered, frozen=True, kw_only=True, tag="samba.score"):
     """Step 2: one owner's masked score, sealed for Comp; empty in a step that explores."""
 
     step: int
     iteration: int
     sealed: bytes
 
-    @property
-    def payload_size(self) -> int:
-        """Bytes of ciphertext."""
-        return len(self.sealed)
 
-
-class _List(Message, frozen=True, kw_only=True):
+class _List(_Ciphered, frozen=True, kw_only=True):
     step: int
     iteration: int
     sealed: tuple[bytes, ...]  # by place
-
-    @property
-    def payload_size(self) -> int:
-        """Bytes of ciphertext."""
-        return sum(map(len, self.sealed))
 
 
 class ScoreList(_List, frozen=True, kw_only=True, tag="samba.score-list"):
@@ -92,7 +94,7 @@ class BitList(_List, frozen=True, kw_only=True, tag="samba.bit-list"):
     """Step 4: a sealed bit a place, 1 for the chosen one."""
 
 
-class Bit(Message, frozen=True, kw_only=True, tag="samba.bit"):
+class Bit(_Ciphered, frozen=True, kw_only=True, tag="samba.bit"):
     """Step 5: an owner's sealed bit, and its place in Comp's next list."""
 
     step: int
@@ -100,36 +102,21 @@ class Bit(Message, frozen=True, kw_only=True, tag="samba.bit"):
     sealed: bytes
     place: int
 
-    @property
-    def payload_size(self) -> int:
-        """Bytes of ciphertext."""
-        return len(self.sealed)
 
-
-class Sum(Message, frozen=True, kw_only=True, tag="samba.sum"):
+class Sum(_Ciphered, frozen=True, kw_only=True, tag="samba.sum"):
     """Step 6: an owner's sum of rewards, encrypted for the customer."""
 
     ciphertext: bytes
 
-    @property
-    def payload_size(self) -> int:
-        """Bytes of ciphertext."""
-        return len(self.ciphertext)
 
-
-class Total(Message, frozen=True, kw_only=True, tag="samba.total"):
+class Total(_Ciphered, frozen=True, kw_only=True, tag="samba.total"):
     """Step 7: the sum of all of them, encrypted for the customer."""
 
     ciphertext: bytes
 
-    @property
-    def payload_size(self) -> int:
-        """Bytes of ciphertext."""
-        return len(self.ciphertext)
-
 
 class Reason(enum.StrEnum):
-    """Why a run could not go on. These texts travel: nothing that anybody has seen is in them."""
+    """Reasons why a run could not go on. They travel: nothing that anybody has seen is in them."""
 
     CONTROLLER = "what the Controller was to send did not come, or was refused"
     SCORES = "an owner's score did not come, or was refused"
@@ -141,7 +128,7 @@ class Reason(enum.StrEnum):
 
 
 class Ending(Message, frozen=True, kw_only=True):
-    """The run ends before it is done."""
+    """A message that says that the run ends before it is done."""
 
     reason: Reason
 
@@ -178,7 +165,7 @@ class EndForDealer(Ending, frozen=True, kw_only=True, tag="samba.end-for-dealer"
     """The Controller's last word to the dealer of a silent run."""
 
 
-#: Who sends what to whom; a silent run has messages of its own (``silent/messages.py``).
+#: Who sends what to whom; a silent run has messages of its own (below).
 TABLE: MessageTable = {
     Order: ("customer", "controller"),
     Start: ("controller", "comp"),
@@ -197,4 +184,115 @@ TABLE: MessageTable = {
     EndForCustomer: ("controller", "customer"),
     EndForComp: ("controller", "comp"),
     EndForOwner: ("controller", "owner"),
+}
+
+
+class _Sealed(_Ciphered, frozen=True, kw_only=True):
+    sealed: bytes
+
+
+class _OfTurn(_Sealed, frozen=True, kw_only=True):
+    """A message of a turn, which is an iteration of a step.
+
+    Servers send one another its parts: the Controller 1, 2, …, and Comp as many. Comp's part 0 is
+    what it makes ahead of the first turn.
+    """
+
+    step: int
+    iteration: int
+
+
+class SilentSetup(Beginning, frozen=True, kw_only=True, tag="samba.silent-setup"):
+    """The run begins, for a data owner."""
+
+    public_key: bytes  # the customer's; empty where sums are shared
+    place: int  # among equal scores of the first turn
+
+
+class Dealing(Beginning, frozen=True, kw_only=True, tag="samba.silent-dealing"):
+    """The run begins, for the dealer: it deals the first block."""
+
+
+class Ask(Message, frozen=True, kw_only=True, tag="samba.silent-ask"):
+    """The Controller has begun a block, and asks for the next one."""
+
+    block: int
+
+
+class DealtFirst(_Sealed, frozen=True, kw_only=True, tag="samba.silent-dealt-first"):
+    """A block of corrections for the Controller."""
+
+    block: int
+
+
+class DealtSecond(_Sealed, frozen=True, kw_only=True, tag="samba.silent-dealt-second"):
+    """A block of corrections for Comp."""
+
+    block: int
+
+
+class Word(_OfTurn, frozen=True, kw_only=True, tag="samba.silent-word"):
+    """An owner's score, less the share that Comp has of it."""
+
+
+class ToSecond(_OfTurn, frozen=True, kw_only=True, tag="samba.silent-to-second"):
+    """Shares that the Controller opens: with part 1 all scores in its order, masked."""
+
+    part: int  # of the turn
+
+
+class ToFirst(_OfTurn, frozen=True, kw_only=True, tag="samba.silent-to-first"):
+    """Shares that Comp opens; with a turn's last the winner, masked, and scores made ahead."""
+
+    part: int  # of the turn
+
+
+class Answer(_OfTurn, frozen=True, kw_only=True, tag="samba.silent-answer"):
+    """An owner's bit, padded by Comp; and its place among equal scores of the next turn."""
+
+    place: int
+
+
+class SumShare(_Sealed, frozen=True, kw_only=True, tag="samba.silent-sum"):
+    """An owner's sum of rewards, less the share that Comp has of it."""
+
+
+class FirstTotal(_Sealed, frozen=True, kw_only=True, tag="samba.silent-first-total"):
+    """The Controller's share of the cumulative reward."""
+
+    run: bytes  # names this run
+
+
+class SecondTotal(_Sealed, frozen=True, kw_only=True, tag="samba.silent-second-total"):
+    """Comp's share of the cumulative reward."""
+
+    run: bytes  # names this run
+
+
+_KEPT = (
+    Order, Start, CustomerGaveUp, CompGaveUp, OwnerGaveUp, EndForCustomer, EndForComp, EndForOwner
+)  # fmt: skip
+_BOTH: MessageTable = {
+    **{kind: TABLE[kind] for kind in _KEPT},
+    SilentSetup: ("controller", "owner"),
+    Dealing: ("controller", "dealer"),
+    Ask: ("controller", "dealer"),
+    DealtFirst: ("dealer", "controller"),
+    DealtSecond: ("dealer", "comp"),
+    Word: ("owner", "controller"),
+    ToSecond: ("controller", "comp"),
+    ToFirst: ("comp", "controller"),
+    Answer: ("controller", "owner"),
+    DealerGaveUp: ("dealer", "controller"),
+    EndForDealer: ("controller", "dealer"),
+}
+#: Who sends what to whom, by how the customer gets the total.
+SILENT_TABLES: dict[str, MessageTable] = {
+    "paillier": {**_BOTH, **{kind: TABLE[kind] for kind in (Sum, Total)}},
+    "shares": {
+        **_BOTH,
+        SumShare: ("owner", "controller"),
+        FirstTotal: ("controller", "customer"),
+        SecondTotal: ("comp", "customer"),
+    },
 }

@@ -1,22 +1,130 @@
-"""The plan of a SAMBA variant, from its configuration and facts."""
+"""The plan of a SAMBA variant, and the agreement of its parties on one run (steps 0 and 1)."""
 
 from __future__ import annotations
 
 import functools
-from typing import Any
+import hashlib
+from typing import Any, NamedTuple
 
+import msgspec
+
+from fedbandits.crypto.aead import Turn
 from fedbandits.environments.facts import ArmFacts
-from fedbandits.errors import ConfigError
+from fedbandits.errors import ConfigError, RemoteProtocolError
+from fedbandits.federation.messages import OutOfOrderError
 from fedbandits.federation.terms import Schedule
-from fedbandits.learners.kernels.index_rules import ITERATIONS
+from fedbandits.learners.kernels.index_rules import ITERATIONS, explores
 from fedbandits.learners.locality import check_arm_score_locality
 from fedbandits.systems.base import Plan
-from fedbandits.systems.samba.agreement import Agreement, Comparing, agree
-from fedbandits.systems.samba.config import Samba
+from fedbandits.systems.samba.config import Algorithm, Samba
+
+#: Bytes of a run's name. It must be fresh for every run, or masks, places and keys come twice.
+RUN_BYTES = 16
+#: What a party accepts: places have four bytes in a position, steps six.
+_MOST_ARMS, _LARGEST_BUDGET = 65_535, 1 << 40
+
+
+class Agreement(NamedTuple):
+    """All that is public in one run, told to the parties by an order, starts and setups."""
+
+    budget: int  # N
+    arms: int  # K
+    rule: Any
+    comparisons: tuple[int, ...]  # how each iteration of a step compares scores
+    context: bytes  # names this run and what was agreed on; the key of all packets is made of it
+    run: bytes  # names this run
+
+    @property
+    def iterations(self) -> int:
+        """nb_A of section 4.2."""
+        return len(self.comparisons)
+
+    @property
+    def can_explore(self) -> bool:
+        """Whether some step plays a random arm whatever the scores."""
+        return bool(explores(self.rule, self.arms + 1, self.arms, 0.0))
+
+    def next_turn(self, step: int, iteration: int) -> Turn:
+        """Return the turn after one."""
+        return (step + 1, 1) if iteration == self.iterations else (step, iteration + 1)
+
+    def check_place(self, name: str, place: int) -> None:
+        """Refuse, for the party ``name``, a place that Comp's list does not have."""
+        if not 0 <= place < self.arms:
+            raise OutOfOrderError(f"{name}: place {place} in a list of {self.arms}")
+
+
+class Comparing(NamedTuple):
+    """How servers compare scores and add up sums: it decides which words are made of a key."""
+
+    comparison: str
+    arity: int
+    total: str
+
+
+def agree(
+    budget: int, arms: int, algorithm: Algorithm, run: bytes, comparing: Comparing
+) -> Agreement:
+    """Make the agreement that follows from the terms for one run; the same for 1 as for 1.0.
+
+    Runs of one name that differ in ``comparing`` have no key in common: otherwise they would use
+    the same words in two ways.
+    """
+    algorithm = msgspec.convert(msgspec.to_builtins(algorithm), type(algorithm))
+    rule = algorithm.rule()
+    agreed = msgspec.msgpack.encode(("samba", 2, run, budget, arms, algorithm, comparing))
+    context = hashlib.sha256(agreed).digest()[:16]
+    return Agreement(budget, arms, rule, ITERATIONS[type(rule)], context, run)
+
+
+class ImpossibleOrderError(RemoteProtocolError):
+    """A budget that does not suffice, or too few arms."""
+
+
+class OtherOrderError(RemoteProtocolError):
+    """An order of another budget, other arms or another algorithm than the terms have."""
+
+
+class Ordered(NamedTuple):
+    """Budget, arms and algorithm that a message names."""
+
+    budget: int
+    arms: int
+    algorithm: Algorithm
+
+
+def accept(name: str, plan: SambaPlan, ordered: Ordered, run: bytes) -> Agreement:
+    """Return the agreement on the run that the party ``name`` is told of.
+
+    Raises
+    ------
+    ImpossibleOrderError
+        If there are fewer than two arms, fewer pulls than arms, or more of either than a position
+        or a list can count; or if the run has no proper name.
+    OtherOrderError
+        If the terms say otherwise.
+    """
+    budget, arms, _ = ordered
+    if len(run) != RUN_BYTES:
+        raise ImpossibleOrderError(f"{name}: a run is named by {RUN_BYTES} random bytes")
+    if arms > _MOST_ARMS or budget > _LARGEST_BUDGET:
+        raise ImpossibleOrderError(
+            f"{name}: at most {_MOST_ARMS:,} arms and {_LARGEST_BUDGET:,} pulls are possible"
+        )
+    if arms < 2 or budget < arms:
+        raise ImpossibleOrderError(
+            f"{name}: {budget} pulls of {arms} arms; each is pulled once first, and one arm alone "
+            "leaves nothing to learn"
+        )
+    terms = Ordered(plan.rounds, plan.arms, plan.config.algorithm)
+    for key, agreed, said in zip(Ordered._fields, terms, ordered, strict=True):
+        if agreed != said:
+            raise OtherOrderError(f"{name}: {key} is {said!r} there and {agreed!r} in the terms")
+    return plan.agreement(run)
 
 
 class SambaPlan(Plan, frozen=True, kw_only=True):
-    """What the parties of a variant go by; ``rounds`` is N, the budget.
+    """The plan of a variant, which all parties go by; ``rounds`` is N, the budget.
 
     A run's name is not part of it: that is fresh for every run.
     """
@@ -49,7 +157,7 @@ class SambaPlan(Plan, frozen=True, kw_only=True):
         return len(ITERATIONS[type(self.config.algorithm.rule())])
 
     def agreement(self, run: bytes) -> Agreement:
-        """What the parties agree on in the run of that name."""
+        """Return the agreement of the parties on the run of that name."""
         config = self.config
         comparing = Comparing(config.comparison, config.arity, config.total)
         return agree(self.rounds, self.arms, config.algorithm, run, comparing)

@@ -7,9 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fedbandits._typing import Floats, Ints, Words64
-from fedbandits.crypto.shares.tournament import comparisons
+from fedbandits._typing import Floats, Ints
+from fedbandits.crypto.shares import comparisons
 from fedbandits.environments.needs import F64, Needs, Part
+from fedbandits.systems.samba.kernels.published import Owners
 from fedbandits.systems.samba.plan import SambaPlan
 
 
@@ -18,16 +19,6 @@ class Clock(NamedTuple):
 
     round_: Ints  # pulls made
     explored: Ints  # steps in which owners sent no scores
-
-
-class Owners(NamedTuple):
-    """What all data owners know, owner by owner."""
-
-    pulls: Ints  # (arms,) nᵢ
-    rewards: Floats  # (arms,) sᵢ
-    memory: Floats  # (arms, 1): what a rule remembers of earlier steps
-    keys: Words64  # (arms, 2): of an owner's own draws
-    regret: Floats  # (arms,) of its pulls; counted under drift only
 
 
 class State(NamedTuple):
@@ -39,14 +30,9 @@ class State(NamedTuple):
 
 
 def initial_state(arms: int, memory: float | None = None) -> State:
-    """The state before the first round, with keys that are still to be filled in.
+    """Make the state before the first round, with keys that are still to be filled in.
 
-    Parameters
-    ----------
-    arms
-        K.
-    memory
-        What an owner's rule remembers before the first step; 1 / K if it is not given.
+    An owner's rule remembers ``memory`` before the first step; 1 / K if it is not given.
     """
     owners = Owners(
         pulls=np.zeros(arms, np.int64),
@@ -66,7 +52,7 @@ _COMPARISON_WORK = 300.0
 
 
 def needs(plan: SambaPlan) -> Needs:
-    """What :func:`initial_state` will take, and the rounds after it."""
+    """Return what :func:`initial_state` takes, and the rounds after it."""
     owners = Part("what owners know", plan.arms * 6 * F64, "environment.arms")
     work = plan.arms * _WORK[plan.config.packet_cipher]
     if plan.config.is_silent and plan.config.execution != "plain":

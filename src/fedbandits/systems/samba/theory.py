@@ -1,8 +1,9 @@
-"""What the paper proves of SAMBA's cost: exact counts, linear in N and in K (section 5.4).
+"""Costs of a run: exact counts, which the paper proves for a published one (section 5.4).
 
-The paper's other theorems are not about numbers: Theorem 1 (what fits) is checked by
+They are linear in N and K; for a silent run linear in K but for logarithms. The paper's other
+theorems are not about numbers: Theorem 1 (what fits) is checked by
 :mod:`fedbandits.learners.locality`, Theorem 2 (the plain run's rewards) and Theorem 3 (who sees
-what) are held against runs by tests and by :mod:`.audit`.
+what) are compared with runs by tests and by :mod:`.audit`.
 """
 
 from __future__ import annotations
@@ -13,15 +14,95 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from fedbandits._typing import Floats
+from fedbandits.crypto.aead import overhead_of
 from fedbandits.learners.kernels.index_rules import ITERATIONS
-from fedbandits.systems.samba.silent.theory import Counts
+from fedbandits.systems.samba.ciphers import WORD_BYTES
+from fedbandits.systems.samba.plan import SambaPlan
+from fedbandits.systems.samba.silent.dealt import Deals, make_turn
 from fedbandits.systems.theory import Bound
 
 if TYPE_CHECKING:
     from fedbandits.environments.base import Environment
-    from fedbandits.systems.samba.plan import SambaPlan
-
 _PAPER = "Ciucanu et al. 2022, Theorem 4"
+
+
+class Traffic(NamedTuple):
+    """Messages or bytes of a run, by who exchanges them."""
+
+    setup: int  # order, starts and setups; they hold nothing that is sealed
+    owners: int  # words to the Controller, and answers
+    servers: int  # Controller and Comp
+    dealt: int  # what is asked of the dealer, and blocks
+    total: int  # sums on their way to the customer
+
+    @property
+    def all(self) -> int:
+        """The sum."""
+        return sum(self)
+
+
+class Counts:
+    """Counts of what the parties of a silent run exchange; ``plan`` is not of a plain run."""
+
+    def __init__(self, plan: SambaPlan) -> None:
+        config, self._arms = plan.config, plan.arms
+        self._shared = config.total == "shares"
+        self._turn, self._deals = make_turn(plan.arms, config.arity), Deals(plan)
+        #: Turns of the whole run.
+        self.turns = self._deals.turns
+        self._overhead = overhead_of(config.packet_cipher)
+        self._number = config.paillier_bits // 4 if config.execution == "secure" else WORD_BYTES
+
+    @property
+    def rounds(self) -> int:
+        """Messages between the servers in a turn, each of which waits for the one before."""
+        return 2 * self._turn.parts
+
+    @property
+    def server_bytes(self) -> int:
+        """Bytes that servers send each other in a turn, not sealed."""
+        return sum(sum(self._turn.message_bytes(first)) for first in (True, False))
+
+    @property
+    def dealt_bytes(self) -> int:
+        """Bytes that are dealt to both servers for a turn, not sealed."""
+        return sum(self._deals.bytes)
+
+    def messages(self, turns: int, summed: bool) -> Traffic:
+        """Count messages after so many turns, and after the sum has left."""
+        arms, begun, asked = self._arms, self.turns > 0, self._deals.asked(turns)
+        return Traffic(
+            setup=arms + 3,
+            owners=2 * arms * turns,
+            servers=begun + self.rounds * turns,
+            dealt=3 * asked - begun,
+            total=(arms + 1 + self._shared) * summed,
+        )
+
+    def bytes(self, turns: int, summed: bool) -> Traffic:
+        """Count bytes of ciphertexts after so many turns, and after the sum has left."""
+        arms, overhead, word = self._arms, self._overhead, WORD_BYTES + self._overhead
+        begun = self.turns > 0
+        # What Comp makes ahead of a turn is sent before the first one, and not in the last.
+        ahead = WORD_BYTES * arms * (begun and turns < self.turns)
+        asked = self._deals.asked(turns)
+        dealt = sum(map(self._deals.length, range(asked)))
+        servers = turns * self.server_bytes + ahead + overhead * (begun + self.rounds * turns)
+        number = word if self._shared else self._number
+        return Traffic(
+            setup=0,
+            owners=2 * arms * turns * word,
+            servers=servers,
+            dealt=dealt * self.dealt_bytes + 2 * asked * overhead,
+            total=(arms + 1 + self._shared) * number * summed,
+        )
+
+    @property
+    def seals(self) -> int:
+        """Packets of a whole run; every one is sealed once and opened once."""
+        counts = self.messages(self.turns, True)
+        sums = counts.total if self._shared else 0
+        return counts.owners + counts.servers + 2 * self._deals.count + sums
 
 
 class Operations(NamedTuple):
@@ -33,7 +114,7 @@ class Operations(NamedTuple):
     paillier_decryptions: int
 
     def seconds(self, costs: Costs) -> float:
-        """What they take by themselves, with nothing around them."""
+        """Return the seconds that they take by themselves, with nothing around them."""
         return sum(count * cost for count, cost in zip(self, costs, strict=True))
 
 
@@ -47,7 +128,7 @@ class Costs(NamedTuple):
 
 
 def operations(budget: int, arms: int, iterations: int = 1, silent: int = 0) -> Operations:
-    """Theorem 4.1: how many cryptographic operations a run takes.
+    """Count the cryptographic operations of a run (Theorem 4.1).
 
     "A′ requires O(NK) AES-GCM encryptions and decryptions, K Paillier encryptions, and one Paillier
     decryption." The proof gives the constants: each iteration takes 2 K AES-GCM encryptions and 2 K
@@ -68,14 +149,14 @@ def operations(budget: int, arms: int, iterations: int = 1, silent: int = 0) -> 
 
 
 def silent_operations(plan: SambaPlan) -> Operations:
-    """The same for a run in which no server learns anything; the dealer's packets count too."""
+    """Count those of a silent run, with the dealer's packets."""
     seals = Counts(plan).seals
     shared = plan.config.total == "shares"
     return Operations(seals, seals, 0 if shared else plan.arms, 0 if shared else 1)
 
 
 def messages(rounds: Floats, budget: int, arms: int, iterations: int = 1) -> Floats:
-    """Theorem 4.2: how many messages have been sent after some rounds, where a list is one message.
+    """Count the messages after some rounds, where a list is one message (Theorem 4.2).
 
     "A′ has communication cost of O(NK) messages." Setup: 1 to the Controller, 1 to Comp, K to the
     owners ("a constant number", says the proof), once every arm was pulled. An iteration: K scores,
@@ -100,9 +181,9 @@ def messages(rounds: Floats, budget: int, arms: int, iterations: int = 1) -> Flo
 
 
 def bounds(plan: SambaPlan, environment: Environment) -> Sequence[Bound]:
-    """Theorem 4.2 for whoever exchanges messages: measured ÷ bound is 1.
+    """Return Theorem 4.2 for whoever exchanges messages: measured ÷ bound is 1.
 
-    Less where the Controller draws the scores of steps that explore, since owners send nothing.
+    It is less where the Controller draws scores of steps that explore: owners send nothing then.
     """
     del environment
     config, rounds, arms = plan.config, plan.rounds, plan.arms
@@ -126,7 +207,7 @@ def bounds(plan: SambaPlan, environment: Environment) -> Sequence[Bound]:
 
 
 def _silent_bound(plan: SambaPlan) -> Bound:
-    """The exact number of messages where no server learns anything."""
+    """Return the exact number of messages of a silent run."""
     counts, arms = Counts(plan), plan.arms
 
     def at(played: Floats) -> Floats:

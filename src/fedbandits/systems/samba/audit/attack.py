@@ -1,13 +1,18 @@
-"""What Comp can work out from what it sees (the paper's Figure 7 says: nothing).
+"""Attacks: statistics that Comp works out from its view, and guesses about pulls.
 
-Masked scores of one step share one unknown factor. Where a score is a public function of an arm's
-sum of rewards and number of pulls, ratios of scores tell which arm has which, and one arm changes a
-step. Identities stay hidden: Comp learns the multiset {(sᵢ, nᵢ)}, hence the cumulative reward.
+The paper's Figure 7 says that Comp works out nothing. But masked scores of one step share one
+unknown factor. Where a score is a public function of an arm's sum of rewards and number of pulls,
+ratios of scores tell which arm has which, and one arm changes a step. Identities stay hidden: Comp
+learns the multiset {(sᵢ, nᵢ)}, hence the cumulative reward.
+
+The Controller knows the order of Comp's lists, and which steps explore; whoever watches the
+messages knows whose answer came last. Each guess is compared with what is right by chance.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,9 +24,10 @@ from fedbandits.learners.kernels.index_rules import (
     EpsilonGreedy,
     Softmax,
 )
+from fedbandits.privacy.error_rates import rate_bound
 from fedbandits.systems.base import PartiesReplicate
-from fedbandits.systems.samba.messages import BitList, ScoreList
-from fedbandits.systems.samba.packets import BIT, BIT_BYTES, BITS, SCORE_BYTES, SCORES, floats
+from fedbandits.systems.samba.ciphers import BIT, BIT_BYTES, BITS, SCORE_BYTES, SCORES, floats
+from fedbandits.systems.samba.messages import BitList, Drawn, Score, ScoreList, Sum, SumShare, Word
 
 #: How far, relatively, a score may lie from what a hypothesis predicts: scores and their masking
 #: are computed to about 1e-15.
@@ -36,10 +42,12 @@ SCORES_KNOWN: dict[type, Callable[[Any, Floats, Ints, int], Floats]] = {
     EpsilonGreedy: lambda rule, mean, pulls, step: mean,
     DecreasingEpsilonGreedy: lambda rule, mean, pulls, step: mean,
 }
+#: Rules whose larger score wins, as a public function of (sᵢ, nᵢ, t).
+READS_OTHER = (UCB, EpsilonGreedy, DecreasingEpsilonGreedy)
 
 
 class Observation(NamedTuple):
-    """What Comp holds after one comparison."""
+    """Masked scores and the choice that Comp has after one comparison."""
 
     step: int
     values: Floats  # (arms,) masked scores by place; empty in a step that explores
@@ -47,20 +55,14 @@ class Observation(NamedTuple):
 
 
 class Recovery(NamedTuple):
-    """What is left of the owners' secrets before a step, in Comp's eyes."""
+    """Statistics of all owners that Comp still thinks possible before a step."""
 
     step: int
     candidates: list[Ints]  # each (arms, 2): sᵢ and nᵢ in lexicographic order
 
 
 def comp_observations(run: PartiesReplicate) -> Iterator[Observation]:
-    """Open what Comp received in a run, with the key that Comp has; first iterations only.
-
-    Parameters
-    ----------
-    run
-        SAMBA's parties, played to the end.
-    """
+    """Open what Comp received in a run, with the key that Comp has; first iterations only."""
     comp = run.one("comp")
     lists, answers = {}, {}
     for _, message in run.network.transcript.deliveries:
@@ -110,12 +112,12 @@ def recover_statistics(
 
 
 def _first_pulls(ones: int, arms: int) -> Ints:
-    """Every arm pulled once, so many of them with reward 1."""
+    """Return the first pulls: every arm once, so many of them with reward 1."""
     return np.array([(1, 1)] * ones + [(0, 1)] * (arms - ones), dtype=np.int64)
 
 
 def _explain(hypothesis: Ints, seen: Observation, rule: Any) -> Ints | None:
-    """The hypothesis in falling order of its scores, if some mask turns them into those seen."""
+    """Return the hypothesis in falling order of scores, if some mask makes them those seen."""
     pulls = hypothesis[:, 1]
     scores = SCORES_KNOWN[type(rule)](rule, hypothesis[:, 0] / pulls, pulls, seen.step)
     order = np.argsort(-scores, kind="stable")
@@ -128,14 +130,14 @@ def _explain(hypothesis: Ints, seen: Observation, rule: Any) -> Ints | None:
 
 
 def _chosen(seen: Observation) -> Ints:
-    """Ranks, in falling order of scores, that the chosen arm may have: several where scores tie."""
+    """List the ranks that the chosen arm may have, in falling order of scores."""
     falling = -np.sort(-seen.values)
     close = np.abs(falling - seen.values[seen.chosen]) <= TOLERANCE * falling[0]
     return np.flatnonzero(close)
 
 
 def _after(hypothesis: Ints, ranks: Iterable[int]) -> Iterator[Ints]:
-    """One of the arms was pulled once more, with reward 0 or 1."""
+    """Pull one of the arms once more, with reward 0 or 1."""
     for rank in ranks:
         for reward in (0, 1):
             following = hypothesis.copy()
@@ -152,13 +154,7 @@ def _unique(groups: Iterable[Iterable[Ints]]) -> list[Ints]:
 
 
 def success_rate(run: PartiesReplicate) -> float:
-    """Share of a run's comparisons before which Comp knows {(sᵢ, nᵢ)} exactly.
-
-    Parameters
-    ----------
-    run
-        Parties played to the end, with at least one comparison, by a rule of ``SCORES_KNOWN``.
-    """
+    """Return the share of a run's comparisons before which Comp knows {(sᵢ, nᵢ)} exactly."""
     found = count_recovered(run)
     return found.statistics / max(1, found.of)
 
@@ -172,7 +168,7 @@ class Recovered(NamedTuple):
 
 
 def count_recovered(run: PartiesReplicate) -> Recovered:
-    """What Comp knows exactly before each comparison, counted."""
+    """Count what Comp knows exactly before each comparison."""
     truth, agreed = dict(_true_statistics(run)), run.one("comp").agreement
     observations = list(comp_observations(run))
     statistics = rewards = 0
@@ -185,7 +181,7 @@ def count_recovered(run: PartiesReplicate) -> Recovered:
 
 
 def _true_statistics(run: PartiesReplicate) -> Iterator[tuple[int, Ints]]:
-    """{(sᵢ, nᵢ)} before every step, from what the owners know."""
+    """List {(sᵢ, nᵢ)} before every step, from what the owners know."""
     arms = len(run.of("owner"))
     counts = np.zeros((arms, 2), np.int64)
     for step, arm, reward in run.stage.pulled:
@@ -195,6 +191,109 @@ def _true_statistics(run: PartiesReplicate) -> Iterator[tuple[int, Ints]]:
 
 
 def matched_probabilities(seen: Observation) -> Floats:
-    """Softmax: the exact probabilities of a step, by place; the factor cancels."""
+    """Compute Softmax's exact probabilities of a step, by place; the factor cancels."""
     probabilities: Floats = seen.values / seen.values.sum()
     return probabilities
+
+
+class Hits(NamedTuple):
+    """How many guesses were right, of how many, and the share that chance gives."""
+
+    right: int
+    of: int
+    chance: float
+
+    @property
+    def beats_chance(self) -> bool:
+        """Whether chance alone would do so less than once in a million."""
+        return 1.0 - rate_bound(self.of - self.right, self.of, 1e-6) > self.chance
+
+
+def pulled_arms(run: PartiesReplicate) -> dict[int, int]:
+    """Return the arm of every step that was decided on, by step."""
+    arms = len(run.of("owner"))
+    return {step: arm for step, arm, _ in sorted(run.stage.pulled) if step > arms}
+
+
+def exploring_steps(run: PartiesReplicate) -> list[int]:
+    """List the steps that explore, which the Controller and all owners know."""
+    return [step for step in pulled_arms(run) if run.one("controller").draws.explores(step)]
+
+
+def guess_by_place(run: PartiesReplicate, steps: Sequence[int]) -> Hits:
+    """Guess, knowing the order, the place that the first half of the steps chose most.
+
+    The first half of the steps is learned from, the others are guessed.
+    """
+    controller, pulled = run.one("controller"), pulled_arms(run)
+    last = controller.agreement.iterations
+    places = [int(controller.draws.places(step, last)[pulled[step]]) for step in steps]
+    half = len(places) // 2
+    ((usual, _),) = Counter(places[:half]).most_common(1) or ((0, 0),)
+    return Hits(places[half:].count(usual), len(places) - half, 1.0 / controller.agreement.arms)
+
+
+def guess_by_drawn_score(run: PartiesReplicate, steps: Sequence[int]) -> Hits:
+    """Guess, knowing the order and the scores that the Controller drew, the largest's owner.
+
+    Where no scores were drawn, the guess is owner 0.
+    """
+    controller, pulled = run.one("controller"), pulled_arms(run)
+    drawn = {
+        message.step: int(np.argmax(message.scores))
+        for _, message in run.network.transcript.deliveries
+        if isinstance(message, Drawn)
+    }
+    right = 0
+    for step in steps:
+        places = controller.draws.places(step, 1).tolist()
+        right += pulled[step] == (places.index(drawn[step]) if step in drawn else 0)
+    return Hits(right, len(steps), 1.0 / controller.agreement.arms)
+
+
+def guess_by_last_answer(run: PartiesReplicate) -> Hits:
+    """Take the owner that answers last for the one that pulled.
+
+    By chance is right who always names the arm that is pulled most.
+    """
+    pulled = pulled_arms(run)
+    last: dict[int, str] = {}
+    budget = run.one("controller").agreement.budget
+    for _, message in run.network.transcript.deliveries:
+        if isinstance(message, Score | Word) and message.iteration == 1:
+            last[message.step - 1] = message.sender
+        elif isinstance(message, Sum | SumShare):
+            last[budget] = message.sender
+    steps = [step for step in pulled if step in last]
+    right = sum(last[step] == f"owner-{pulled[step]}" for step in steps)
+    most = max(Counter(pulled[step] for step in steps).values())
+    return Hits(right, len(steps), most / len(steps))
+
+
+def other_sums(run: PartiesReplicate) -> Iterator[tuple[int, frozenset[int]]]:
+    """List, of two owners, the other's sums of rewards that explain owner 0's own bits.
+
+    Its bits tell owner 0 how often the other has pulled, and which score was larger; its own it
+    knows. That bounds the other's sum.
+
+    Yields
+    ------
+    int, frozenset
+        The other's true sum before a step's end, and all those that are possible.
+    """
+    rule, mine, other, possible = run.one("comp").agreement.rule, [0, 0], [0, 0], {0}
+    for step, arm, reward in sorted(run.stage.pulled):
+        if step > 2 and not run.one("controller").draws.explores(step):
+            possible = {s for s in possible if _allows(rule, step, mine, (s, other[1]), arm)}
+            yield other[0], frozenset(possible)
+        count = mine if arm == 0 else other
+        count[0], count[1] = count[0] + int(reward), count[1] + 1
+        if arm == 1:
+            possible |= {s + 1 for s in possible}
+
+
+def _allows(rule: object, step: int, mine: Sequence[int], other: Sequence[int], arm: int) -> bool:
+    sums, pulls = np.array([mine[0], other[0]]), np.array([mine[1], other[1]])
+    own, theirs = SCORES_KNOWN[type(rule)](rule, sums / pulls, pulls, step)
+    margin = TOLERANCE * max(own, theirs)
+    return bool(own >= theirs - margin if arm == 0 else theirs >= own - margin)

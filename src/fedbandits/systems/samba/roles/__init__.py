@@ -1,4 +1,7 @@
-"""SAMBA's parties: a customer, data owners, the Controller and Comp, a module each."""
+"""SAMBA's parties: a customer, data owners, the Controller and Comp; in a silent run a dealer too.
+
+An owner, a Controller and Comp have a module each for a published and for a silent run.
+"""
 
 from __future__ import annotations
 
@@ -9,63 +12,68 @@ from typing import Any
 import numpy as np
 
 from fedbandits.crypto import paillier
-from fedbandits.federation.roles import Role, Roles, Supplies
+from fedbandits.federation.roles import MessageTable, Role, Roles, Supplies
 from fedbandits.learners.kernels.index_rules import fill_arm_keys
 from fedbandits.random import Key, replicate_key
-from fedbandits.systems.samba.messages import TABLE
-from fedbandits.systems.samba.plan import SambaPlan
-from fedbandits.systems.samba.roles.comp import Comp
-from fedbandits.systems.samba.roles.controller import Controller
-from fedbandits.systems.samba.roles.customer import Customer
-from fedbandits.systems.samba.roles.names import COMP, CONTROLLER, CUSTOMER, OWNER
-from fedbandits.systems.samba.roles.owner import DataOwner
-from fedbandits.systems.samba.roles.pulling import PullingOwner
-from fedbandits.systems.samba.roles.supplies import (
-    CompSupply,
-    ControllerSupply,
-    CustomerSupply,
-    OwnerSupply,
+from fedbandits.systems.samba.application import Supply
+from fedbandits.systems.samba.keys import (
+    COMP,
+    CONTROLLER,
+    CUSTOMER,
+    DEALER,
+    OWNER,
+    SimulatedSecrets,
 )
-from fedbandits.systems.samba.streams import SimulatedSecrets
+from fedbandits.systems.samba.messages import SILENT_TABLES, TABLE
+from fedbandits.systems.samba.plan import SambaPlan
+from fedbandits.systems.samba.roles.customer import Customer, SharesCustomer
+from fedbandits.systems.samba.roles.dealer import Dealer
+from fedbandits.systems.samba.roles.owner import BaseOwner
+from fedbandits.systems.samba.roles.published_comp import Comp
+from fedbandits.systems.samba.roles.published_controller import Controller
+from fedbandits.systems.samba.roles.published_owner import DataOwner
+from fedbandits.systems.samba.roles.silent_comp import SilentComp
+from fedbandits.systems.samba.roles.silent_controller import SilentController
+from fedbandits.systems.samba.roles.silent_owner import SilentOwner
 
-__all__ = ["COMP", "CONTROLLER", "CUSTOMER", "OWNER", "roles", "simulated_supplies"]
+#: The classes of an owner, the Controller, Comp and a customer, by how the total comes.
+_PUBLISHED: tuple[Any, ...] = (DataOwner, Controller, Comp, Customer)
+_SILENT: dict[str, tuple[Any, ...]] = {
+    "paillier": (SilentOwner, SilentController, SilentComp, Customer),
+    "shares": (SilentOwner, SilentController, SilentComp, SharesCustomer),
+}
 
 
 def roles(plan: SambaPlan) -> Roles:
-    """Who takes part in a run that exchanges messages; owner i has arm i."""
-    owners = tuple(f"owner-{i}" for i in range(plan.arms))
-    if plan.config.is_silent:
-        made, table = _silent().roles_and_table(plan, owners)
-        return Roles(made, table, messages_set_pace=True, rounds_done=_rounds_done)
+    """Return the parties of a run that exchanges messages; owner i has arm i."""
+    silent, table = plan.config.is_silent, _table(plan)
+    owner, controller, comp, customer = _SILENT[plan.config.total] if silent else _PUBLISHED
+    owners = tuple(f"{OWNER}-{i}" for i in range(plan.arms))
     # All wait for the Controller, which waits for one of them at a time: it gives up first, and
     # says why. An owner may wait for the slowest score, then for Comp; the customer for the run.
-    return Roles(
-        (
-            Role(OWNER, owners, lambda seat, own: DataOwner(seat, plan, own), True, 3.0),
-            Role(CONTROLLER, (CONTROLLER,), lambda seat, own: Controller(seat, plan, own)),
-            Role(COMP, (COMP,), lambda seat, own: Comp(seat, plan, own), patience=2.0),
-            Role(CUSTOMER, (CUSTOMER,), lambda seat, own: Customer(seat, plan, own), False, inf),
-        ),
-        TABLE,
-        messages_set_pace=True,
-        rounds_done=_rounds_done,
-    )
+    # Nobody waits for a dealer but servers: it waits for the run, too.
+    made = [
+        Role(OWNER, owners, lambda seat, own: owner(seat, plan, own), True, 3.0),
+        Role(CONTROLLER, (CONTROLLER,), lambda seat, own: controller(seat, plan, own)),
+        Role(COMP, (COMP,), lambda seat, own: comp(seat, plan, own), False, 2.0),
+        Role(CUSTOMER, (CUSTOMER,), lambda seat, own: customer(seat, plan, own), False, inf),
+    ]
+    if silent:
+        made += [Role(DEALER, (DEALER,), lambda seat, own: Dealer(seat, plan, own), False, inf)]
+    return Roles(tuple(made), table, messages_set_pace=True, rounds_done=_rounds_done)
 
 
-def _silent() -> Any:
-    """The parties of a silent run, which are made of modules of this package."""
-    from fedbandits.systems.samba.silent import roles
-
-    return roles
+def _table(plan: SambaPlan) -> MessageTable:
+    return SILENT_TABLES[plan.config.total] if plan.config.is_silent else TABLE
 
 
-def _step(owner: PullingOwner[Any]) -> int:
+def _step(owner: BaseOwner[Any]) -> int:
     step: int = owner.state.step
     return step
 
 
-def _rounds_done(owners: list[PullingOwner[Any]]) -> int:
-    """Pulls that all owners have taken note of; the first pulls of all arms are made in one go."""
+def _rounds_done(owners: list[BaseOwner[Any]]) -> int:
+    """Count pulls that all owners have taken note of; the first ones are made in one go."""
     arms, first, last = len(owners), _step(owners[0]), _step(owners[-1])
     # Once all have pulled, nobody is more than a step ahead: two that differ tell the least.
     least = min(first, last) if first != last else min(map(_step, owners))
@@ -75,26 +83,22 @@ def _rounds_done(owners: list[PullingOwner[Any]]) -> int:
 
 
 def simulated_supplies(plan: SambaPlan, seed: int, replicate: int) -> Supplies:
-    """Secrets from the seed, which protect nobody, and a fresh key of the customer's.
+    """Make secrets from the seed, which protect nobody, and a fresh key of the customer's.
 
-    Whoever is asked for again, as by a process that restarts, is the same.
+    A party that is asked for again, as by a process that restarts, is the same.
     """
     secrets, config = SimulatedSecrets.derive(seed, replicate), plan.config
-    shares = config.total == "shares"
     draws = np.zeros((plan.arms, 2), np.uint64)
     fill_arm_keys(replicate_key(seed, replicate), draws)
     customers = functools.cache(lambda: paillier.generate(config.paillier_bits))
 
-    def supply(role: str, place: int) -> Any:
-        if config.is_silent and (role != CUSTOMER or shares):
-            own = Key(*draws[place]) if role == OWNER else None
-            return _silent().simulated_supply(secrets, role, f"owner-{place}", own)
+    def supply(role: str, place: int) -> Supply:
+        own = Supply(secrets.of_party(plan, role, place))
         if role == CONTROLLER:
-            return ControllerSupply(secrets.controller, secrets.run)
-        if role == COMP:
-            return CompSupply(secrets.channel, secrets.comp)
-        if role == CUSTOMER:
-            return CustomerSupply(customers() if config.execution == "secure" else None)
-        return OwnerSupply(secrets.channel, Key(*draws[place]))
+            return own._replace(run=secrets.run)
+        if role == OWNER:
+            return own._replace(draws=Key(*draws[place]))
+        decrypts = role == CUSTOMER and config.encrypts_sums
+        return own._replace(private_key=customers()) if decrypts else own
 
     return supply

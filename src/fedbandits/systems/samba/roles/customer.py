@@ -7,14 +7,32 @@ from typing import Any, ClassVar, TypeVar
 from fedbandits.crypto.aead import TamperedPacketError
 from fedbandits.errors import LocalProtocolError
 from fedbandits.federation.events import Start
+from fedbandits.federation.messages import DuplicateError, OutOfOrderError
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import Step, Transitions
-from fedbandits.systems.samba.messages import CustomerGaveUp, EndForCustomer, Order, Total
-from fedbandits.systems.samba.plan import SambaPlan
-from fedbandits.systems.samba.roles.ending import RunState, endings
-from fedbandits.systems.samba.roles.member import Member
-from fedbandits.systems.samba.roles.supplies import CustomerSupply
-from fedbandits.systems.samba.sums import SumCipher, WeakKeyError, decrypt, public_bytes
+from fedbandits.systems.samba.application import Supply
+from fedbandits.systems.samba.ciphers import (
+    TOTAL,
+    WORD_BYTES,
+    Line,
+    SumCipher,
+    WeakKeyError,
+    decrypt,
+    opened_total,
+    public_bytes,
+    read_word,
+)
+from fedbandits.systems.samba.keys import TotalKey, make_keys
+from fedbandits.systems.samba.messages import (
+    CustomerGaveUp,
+    EndForCustomer,
+    FirstTotal,
+    Order,
+    SecondTotal,
+    Total,
+)
+from fedbandits.systems.samba.plan import Ordered, SambaPlan, accept
+from fedbandits.systems.samba.roles.run import Member, RunState, endings
 
 
 class CustomerState(RunState, frozen=True, kw_only=True):
@@ -32,19 +50,10 @@ class CustomerState(RunState, frozen=True, kw_only=True):
 AnyCustomer = TypeVar("AnyCustomer", bound=CustomerState)
 
 
-class Payer(Member[AnyCustomer]):
+class BaseCustomer(Member[AnyCustomer]):
     """Pays for N pulls, and waits for what they have earned, however it comes.
 
     It waits for the total during the whole run: its deadline must be that of the run.
-
-    Parameters
-    ----------
-    seat
-        What it is told of all that is public.
-    plan
-        What all parties go by: it orders the plan's budget and algorithm.
-    state
-        The state to begin in.
     """
 
     GAVE_UP = CustomerGaveUp
@@ -55,7 +64,7 @@ class Payer(Member[AnyCustomer]):
         return 1 if self._state.stage == "waiting" else super().awaited
 
     def _order(self, public_key: bytes) -> Step:
-        """Step 0."""
+        """Order the pulls (step 0)."""
         order = Order(
             sender=self.name,
             receiver=self._controller,
@@ -66,24 +75,15 @@ class Payer(Member[AnyCustomer]):
         return Step(self._after(stage="waiting"), [order])
 
 
-class Customer(Payer[CustomerState]):
+class Customer(BaseCustomer[CustomerState]):
     """Pays for N pulls and gets their cumulative reward, which nobody else can read.
 
     It waits for the total during the whole run: its deadline must be that of the run.
 
-    Parameters
-    ----------
-    seat
-        What it is told of all that is public.
-    plan
-        What all parties go by: it orders the plan's budget and algorithm.
-    supply
-        The Paillier key that it brings.
-
     Raises
     ------
     LocalProtocolError
-        If that key is not one that the terms have.
+        If its Paillier key is not one that the terms have.
     """
 
     TRANSITIONS: ClassVar[Transitions] = {
@@ -92,7 +92,7 @@ class Customer(Payer[CustomerState]):
         **endings(EndForCustomer, "waiting", "idle"),
     }
 
-    def __init__(self, seat: Seat, plan: SambaPlan, supply: CustomerSupply) -> None:
+    def __init__(self, seat: Seat, plan: SambaPlan, supply: Supply) -> None:
         super().__init__(seat, plan, CustomerState())
         self._private_key = supply.private_key
         try:
@@ -116,3 +116,66 @@ class Customer(Payer[CustomerState]):
                 f"{self.name}: the total is larger than the number of pulls that were paid for"
             )
         return Step(self._after(stage="done", cumulative_reward=reward))
+
+
+class SharesState(CustomerState, frozen=True, kw_only=True):
+    """All that changes in a customer who adds up two shares.
+
+    Parameters
+    ----------
+    run
+        The run's name, as the first share said; empty before it.
+    share, sender
+        The share that has come, and of whom; nothing before the first, nor after the second.
+    """
+
+    run: bytes = b""
+    share: int = 0
+    sender: str = ""
+
+
+class SharesCustomer(BaseCustomer[SharesState]):
+    """Pays for N pulls and adds up what both servers say: neither can read their sum."""
+
+    TRANSITIONS: ClassVar[Transitions] = {
+        ("idle", Start): ("waiting",),
+        ("waiting", FirstTotal): ("waiting", "done"),
+        ("waiting", SecondTotal): ("waiting", "done"),
+        **endings(EndForCustomer, "waiting", "idle"),
+    }
+
+    def __init__(self, seat: Seat, plan: SambaPlan, supply: Supply) -> None:
+        super().__init__(seat, plan, SharesState())
+        self._supply = supply
+
+    def _compute(self, event: Any) -> Step:
+        match event:
+            case Start():
+                return self._order(b"")
+            case FirstTotal() | SecondTotal():
+                return self._read(event)
+            case _:
+                return super()._compute(event)
+
+    def _read(self, message: FirstTotal | SecondTotal) -> Step:
+        """Take a share of the total; with the second one the total is known."""
+        state, sender = self._state, message.sender
+        if sender == state.sender:
+            raise DuplicateError(f"{self.name}: {sender} sent its share again")
+        if state.run not in (b"", message.run):
+            raise OutOfOrderError(f"{self.name}: {sender} sent its share of another run")
+        share = self._open(message)
+        if not state.sender:
+            return Step(self._after(run=message.run, share=share, sender=sender))
+        reward = opened_total(state.share, share, self._plan.rounds)
+        after = self._after(stage="done", share=0, sender="", cumulative_reward=reward)
+        return Step(after)
+
+    def _open(self, message: FirstTotal | SecondTotal) -> int:
+        config, rounds = self._plan.config, self._plan.rounds
+        ordered = Ordered(rounds, self._plan.arms, config.algorithm)
+        agreed = accept(self.name, self._plan, ordered, message.run)
+        second = isinstance(message, SecondTotal)
+        secret = self._supply.secrets["receipt" if second else "bill"]
+        line = Line(config.packet_cipher, make_keys(TotalKey, secret, agreed).total, TOTAL)
+        return read_word(line.open(rounds + 1, 1, int(second), message.sealed, WORD_BYTES))

@@ -1,163 +1,182 @@
-"""SAMBA's data owners: one arm each."""
+"""A data owner, however scores are compared: when a pull is due, and when the round is over."""
 
 from __future__ import annotations
 
-import math
-import struct
-from typing import Any, ClassVar
+from typing import Any, TypeVar
 
-import msgspec
-
-from fedbandits.crypto.aead import NEVER, TamperedPacketError, Turn
-from fedbandits.crypto.keystream import KEY_BYTES
-from fedbandits.federation.events import Decide, EndRound, Observe
+from fedbandits.crypto.aead import Turn
+from fedbandits.errors import BoundExceededError, LocalProtocolError
+from fedbandits.federation.acting import ActingParty
+from fedbandits.federation.events import Decide, Decision, EndRound, Observe
 from fedbandits.federation.messages import Message, OutOfOrderError
 from fedbandits.federation.seats import Seat
-from fedbandits.federation.state import Step, Transitions
-from fedbandits.systems.samba.messages import (
-    Bit,
-    EndForOwner,
-    OwnerGaveUp,
-    Reason,
-    Score,
-    Setup,
-    Sum,
-)
-from fedbandits.systems.samba.packets import BIT
-from fedbandits.systems.samba.plan import SambaPlan
-from fedbandits.systems.samba.roles.ending import endings
-from fedbandits.systems.samba.roles.pulling import PullingOwner, PullingState
-from fedbandits.systems.samba.roles.scores import Given, OwnerTools
-from fedbandits.systems.samba.roles.supplies import OwnerSupply
-from fedbandits.systems.samba.sums import WeakKeyError
+from fedbandits.federation.state import Step
+from fedbandits.systems.samba.application import Supply
+from fedbandits.systems.samba.keys import owner_key
+from fedbandits.systems.samba.messages import Answer, Bit, Setup, SilentSetup
+from fedbandits.systems.samba.plan import Agreement, SambaPlan
+from fedbandits.systems.samba.roles.run import Member, RunState
+from fedbandits.systems.samba.streams import Exploration, position
 
 
-class OwnerState(PullingState, frozen=True, kw_only=True):
-    """Where a data owner stands, and what it knows of its arm.
+class BaseOwnerState(RunState, frozen=True, kw_only=True):
+    """State of a data owner: where it stands, and what it knows of its arm.
 
     Parameters
     ----------
-    given
-        What it has been given for the run.
-    sealed, opened
-        The last turn whose score it has sealed, and whose bit it has opened.
+    step
+        The pull that is being decided on; the first own pull is not decided on.
+    iteration
+        The iteration of that step.
+    place
+        Its place in the order of the next turn.
+    pulls, rewards
+        How often it has pulled, and the sum of what came of it.
+    memory
+        What its rule keeps beside these.
     """
 
-    given: Given | None = None
-    sealed: Turn = NEVER
-    opened: Turn = NEVER
+    step: int = 0
+    iteration: int = 1
+    place: int = 0
+    pulls: int = 0
+    rewards: int = 0
+    memory: float = 0.0
 
 
-class DataOwner(PullingOwner[OwnerState]):
-    """Has one arm: scores it, masked and sealed, and pulls it when told to.
+AnyOwner = TypeVar("AnyOwner", bound=BaseOwnerState)
 
-    Parameters
-    ----------
-    seat
-        What it is told of all that is public; its place says which arm it has.
-    plan
-        What all parties go by.
-    supply
-        The keys that it brings.
+
+class OwnerTools:
+    """Draws of an owner in one run, which follow from its secrets."""
+
+    def __init__(self, supply: Supply, agreed: Agreement, exploration: bytes) -> None:
+        self.agreed = agreed
+        self._draws = owner_key(supply.draws, agreed.run)
+        self._exploration = Exploration(exploration, agreed)
+
+    def explores(self, step: int) -> bool:
+        """Tell whether a step explores, which all owners know."""
+        return self._exploration.explores(step)
+
+    def remembered(self, iteration: int, chosen: bool, memory: float) -> float:
+        """Return what the owner's rule keeps after a bit."""
+        raise NotImplementedError
+
+
+class BaseOwner(Member[AnyOwner], ActingParty[AnyOwner]):
+    """Has one arm, and pulls it when it is told to.
+
+    The only decision is to pull, in the round that :attr:`round_to_act` names; the outcome is the
+    reward, 0 or 1. After a pull nobody answers before the round's end (:meth:`end_round`), neither
+    who pulled nor the others: whoever calls it does so on a beat that is the same for all owners
+    and lasts at least as long as the longest pull. Otherwise the late answer would name the arm.
     """
 
-    TRANSITIONS: ClassVar[Transitions] = {
-        ("idle", Setup): ("pulling",),
-        ("pulling", Decide): ("pulling",),
-        ("pulling", Observe): ("resting",),
-        ("waiting", Bit): ("waiting", "pulling", "resting", "ended"),
-        ("resting", EndRound): ("waiting", "done", "ended"),
-        **endings(EndForOwner, "waiting", "idle", "pulling", "resting", "done"),
-    }
-    #: The Controller's beat may come before this owner's, where it draws scores.
-    LATER: ClassVar[frozenset[tuple[str, type[Message]]]] = frozenset(
-        {("pulling", Bit), ("resting", Bit)}
-    )
-    GAVE_UP = OwnerGaveUp
+    def __init__(self, seat: Seat, plan: SambaPlan, supply: Supply, state: AnyOwner) -> None:
+        super().__init__(seat, plan, state)
+        self._index, self._config, self._supply = seat.place, plan.config, supply
 
-    def __init__(self, seat: Seat, plan: SambaPlan, supply: OwnerSupply) -> None:
-        super().__init__(seat, plan, OwnerState())
-        self._supply = supply
+    def _sum(self) -> Message:
+        """Make the message that tells the sum of its rewards."""
+        raise NotImplementedError
 
-    def _resume(self) -> None:
-        given = self._state.given
-        if given is not None:
-            self._tools = OwnerTools(self.name, self._plan, self._supply, given)
+    def _begin_step(self, after: AnyOwner) -> Step:
+        """Answer for the next step, in the state that is to be: the beat has come."""
+        raise NotImplementedError
 
-    def _take(self, message: Message) -> list[Message] | None:
-        """Only the bit of the step that comes next is kept until its time; others are refused."""
+    @property
+    def round_to_act(self) -> int | None:
+        """The round of the pull that is due, if one is: before the first bit it has its own."""
         state = self._state
-        if type(message) is Bit and state.stage in ("pulling", "resting"):
-            turn, step = (message.step, message.iteration), state.step + (state.stage == "pulling")
-            if turn != (step, 1) or not self._config.controller_draws:
-                raise OutOfOrderError(
-                    f"{self.name}: bit of step {turn[0]}.{turn[1]} while {state.stage}, before "
-                    f"step {step}"
-                )
-        return super()._take(message)
+        if state.stage != "pulling":
+            return None
+        return self._index + 1 if state.pulls == 0 else state.step
+
+    @property
+    def next_end(self) -> int | None:
+        """The round whose end is waited for, once its pull is over; None while it is not."""
+        return self._state.step - 1 if self._state.stage == "resting" else None
+
+    @property
+    def awaited(self) -> int | None:
+        """The turn whose bit has not come yet, as a number."""
+        state = self._state
+        if state.stage != "waiting":
+            return super().awaited
+        return position(state.step, state.iteration, self._plan.iterations)
+
+    @property
+    def decisions_made(self) -> int:
+        return self._state.pulls
+
+    @property
+    def open_decisions(self) -> None:
+        """The decisions that are open: there are none, as it pulls when a message says so."""
 
     def _compute(self, event: Any) -> Step:
         match event:
-            case Bit():
-                return self._open(event)
-            case Setup():
-                return self._begin(event)
+            case EndRound():
+                return self._end_round(event)
+            case Decide():
+                # It may be asked again, or not at all: there is nothing else to decide.
+                return Step(self._state, answer=Decision(self._state.pulls + 1, True))
+            case Observe():
+                return self._observe(event)
             case _:
                 return super()._compute(event)
 
-    def _begin(self, setup: Setup) -> Step:
-        agreed = self._placed(setup)
-        if {len(setup.mask_key), len(setup.exploration_key)} != {KEY_BYTES}:
-            raise WeakKeyError(f"{self.name}: a seed of {KEY_BYTES} bytes was expected")
-        given = Given(setup.run, setup.public_key, setup.mask_key, setup.exploration_key)
-        tools = OwnerTools(self.name, self._plan, self._supply, given)
+    def _placed(self, told: Setup | SilentSetup) -> Agreement:
+        """Return the agreement on a run that begins, once the owner's place is checked."""
+        agreed = self._accepted(told)
+        agreed.check_place(self.name, told.place)
+        return agreed
+
+    def _check_bit(self, message: Bit | Answer) -> Turn:
+        """Check that a bit is of the turn that it must be of, and return that turn."""
+        turn = (self._state.step, self._state.iteration)
+        if (message.step, message.iteration) != turn:
+            raise OutOfOrderError(
+                f"{self.name}: bit of step {message.step}.{message.iteration}, "
+                f"this is {turn[0]}.{turn[1]}"
+            )
+        self.agreement.check_place(self.name, message.place)
+        return turn
+
+    def _observe(self, event: Observe) -> Step:
+        """Take the reward of the pull that is due."""
+        state = self._state
+        if event.decision != Decision(state.pulls + 1, True):
+            raise LocalProtocolError(
+                f"{self.name}: pull {state.pulls + 1} is due, not {event.decision}"
+            )
+        if event.outcome not in (0, 1):
+            raise BoundExceededError(f"{self.name}: a reward must be 0 or 1")
         after = self._after(
-            stage="pulling", given=given, step=agreed.arms, memory=1.0 / agreed.arms,
-            place=setup.place,
+            stage="resting", step=state.step + 1, iteration=1, pulls=state.pulls + 1,
+            rewards=state.rewards + int(event.outcome),
         )  # fmt: skip
-        return self._begun(after, tools)
+        return Step(after)
 
-    def _sum(self) -> Message:
-        ciphertext = self._tools.sums.encrypt(self._state.rewards)
-        return Sum(sender=self.name, receiver=self._controller, ciphertext=ciphertext)
+    def _end_round(self, event: EndRound) -> Step:
+        """Answer for the next step at the beat, or tell the sum after the last one."""
+        if event.round_ != self.next_end:
+            raise LocalProtocolError(
+                f"{self.name}: end of round {event.round_}, not of {self.next_end}"
+            )
+        if self._state.step > self.agreement.budget:
+            return Step(self._after(stage="done"), [self._sum()])
+        return self._begin_step(self._after(stage="waiting"))
 
-    def _begin_step(self, after: OwnerState) -> Step:
-        """Nothing leaves before a step whose scores the Controller draws."""
-        if self._config.controller_draws and self._tools.explores(after.step):
-            return Step(after)
-        return self._send_score(after)
-
-    def _open(self, message: Bit) -> Step:
-        """Step 5: the bit says whether this arm was chosen."""
-        state, turn = self._state, self._check_bit(message)
-        (bit,) = self._tools.bits.open(*turn, [state.place], [message.sealed], state.opened)
-        if bit not in BIT:
-            raise TamperedPacketError(f"{self.name}: a bit is neither 0 nor 1")
-        chosen = bit == BIT[1]
+    def _take_bit(self, chosen: bool, place: int, **changes: Any) -> AnyOwner:
+        """Return the state after a bit: it waits for the next turn, pulls, or rests."""
+        state = self._state
         memory = self._tools.remembered(state.iteration, chosen, state.memory)
-        stage, (step, iteration) = self._following(chosen)
-        after = self._after(
-            stage=stage, step=step, iteration=iteration, memory=memory,
-            place=message.place, opened=turn,
-        )  # fmt: skip
-        return self._send_score(after) if stage == "waiting" else Step(after)
-
-    def _send_score(self, after: OwnerState) -> Step:
-        """Step 2, in the state that is to be."""
-        step, iteration = turn = after.step, after.iteration
-        sealed = b""
-        if self._config.exploration_shortcut != "empty" or not self._tools.explores(step):
-            masked = self._tools.masked_score(*turn, after.pulls, after.rewards, after.memory)
-            if not math.isfinite(masked):  # nor will it be, however often it is computed
-                return self._give_up(Reason.NOT_FINITE)
-            payload = struct.pack("<d", masked)
-            (sealed,) = self._tools.scores.seal(*turn, [after.place], [payload], after.sealed)
-            after = msgspec.structs.replace(after, sealed=turn)
-        told = Score(
-            sender=self.name,
-            receiver=self._controller,
-            step=step,
-            iteration=iteration,
-            sealed=sealed,
+        stage, turn = "resting", (state.step + 1, 1)
+        if state.iteration < self.agreement.iterations:  # nobody pulls yet: all answer at once
+            stage, turn = "waiting", (state.step, state.iteration + 1)
+        elif chosen:
+            stage, turn = "pulling", (state.step, state.iteration)
+        return self._after(
+            stage=stage, step=turn[0], iteration=turn[1], memory=memory, place=place, **changes
         )
-        return Step(after, [told])

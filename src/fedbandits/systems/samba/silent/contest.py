@@ -1,10 +1,6 @@
 """One server's side of a turn's comparisons: what it opens, and what comes of what both open.
 
-What is opened at once is an item. Items are numbered from 1 on, seven a stage. The Controller sends
-item 1 first. Then every message has the sender's shares of the item that the other one has just
-sent, and of the next one. Message number k of the Controller has items 2 k - 2 and 2 k - 1, and
-Comp's has items 2 k - 1 and 2 k. So both send the same number of messages. Comp's last one comes
-when it knows the winner, and may have no items.
+What is opened at once is an item, see :class:`.dealt.Turn`.
 """
 
 from __future__ import annotations
@@ -16,19 +12,19 @@ import msgspec
 import numpy as np
 
 from fedbandits._typing import Ints, Words64
-from fedbandits.crypto.shares import tournament
-from fedbandits.crypto.shares.comparison import (
+from fedbandits.crypto.kernels.comparison import (
     OPENINGS,
     Correlation,
-    Held,
-    new_held,
+    Side,
+    new_side,
     open_next,
     take_opening,
 )
-from fedbandits.crypto.shares.openings import pack_opening, unpack_opening
+from fedbandits.crypto.kernels.tournament import winners
+from fedbandits.crypto.shares import groups_of, pack_opening, pairs, stage_sizes, unpack_opening
 from fedbandits.errors import RemoteProtocolError
 from fedbandits.systems.samba.plan import SambaPlan
-from fedbandits.systems.samba.silent.blocks import make_turn
+from fedbandits.systems.samba.silent.dealt import make_turn
 
 
 class OpeningError(RemoteProtocolError):
@@ -40,7 +36,7 @@ class NoWinnerError(OpeningError):
 
 
 class Contest(msgspec.Struct, frozen=True):
-    """Where one server stands in the comparisons of a turn. Its arrays are never written to.
+    """State of one server in the comparisons of a turn. Its arrays are never written to.
 
     Parameters
     ----------
@@ -51,7 +47,7 @@ class Contest(msgspec.Struct, frozen=True):
     item
         The item whose own shares are next to be completed; after the last one, one more.
     opened, borrow, passes, sent
-        What it holds of the comparisons of this stage, see :class:`.comparison.Held`.
+        What it holds of the comparisons of this stage, see :class:`.comparison.Side`.
     """
 
     share: Words64
@@ -64,63 +60,31 @@ class Contest(msgspec.Struct, frozen=True):
 
 
 class Contests:
-    """How contests of a run go, for one of the two servers.
-
-    Parameters
-    ----------
-    plan
-        What all parties go by.
-    name
-        The server's, for errors.
-    first
-        Whether it is the Controller.
-    """
+    """Rules of a run's contests, for one of the two servers."""
 
     def __init__(self, plan: SambaPlan, name: str, first: bool) -> None:
         self._arms, self._arity = plan.arms, plan.config.arity
         self._name, self._first = name, first
-        self._turn = make_turn(plan.arms, plan.config.arity)
-        self._pairs = [
-            tournament.pairs(size, self._arity)
-            for size in tournament.stage_sizes(self._arms, self._arity)
-        ]
+        self.turn = make_turn(plan.arms, plan.config.arity)
+        self._pairs = [pairs(size, self._arity) for size in stage_sizes(self._arms, self._arity)]
         ends = np.cumsum([0, *map(len, self._pairs)]).tolist()
         #: Which of a turn's dealt comparisons each stage uses.
         self._dealt = [slice(*each) for each in pairwise(ends)]
-        #: Items of a turn.
-        self.items = OPENINGS * len(self._pairs)
         #: Messages that either server sends in a turn, its parts.
-        self.parts = self.items // 2 + 1
-
-    def items_of(self, number: int, first: bool) -> range:
-        """Which items there are in a message of a turn, of the Controller's or of Comp's."""
-        begin = max(1, 2 * number - 2) if first else 2 * number - 1
-        end = 2 * number - 1 if first else 2 * number
-        return range(begin, min(end, self.items) + 1)
-
-    def bytes_of(self, number: int, first: bool) -> int:
-        """Bytes of all items of a message."""
-        return sum(map(self._bytes, self.items_of(number, first)))
+        self.parts = self.turn.parts
 
     def begin(self, share: Words64, dealt: Correlation) -> Contest:
-        """The contest before anything was opened, with own shares of the first item."""
+        """Return the contest before anything was opened, with own shares of the first item."""
         return self._enter(share, np.arange(self._arms), 1, dealt)
 
     def packed(self, contest: Contest) -> bytes:
-        """The own shares of the item that comes next."""
+        """Pack the own shares of the item that comes next."""
         return pack_opening(self._opening(contest.item), contest.sent)
 
     def take(self, contest: Contest, others: bytes, dealt: Correlation) -> Contest:
         """Complete the item that comes next.
 
-        Parameters
-        ----------
-        contest
-            Where the server stands.
-        others
-            The other server's shares.
-        dealt
-            What the server was dealt for all comparisons of the turn.
+        ``others`` are the other server's shares; ``dealt`` is of all comparisons of the turn.
 
         Raises
         ------
@@ -135,15 +99,15 @@ class Contests:
             words = unpack_opening(number, others, len(self._pairs[stage]))
         except ValueError as malformed:
             raise OpeningError(f"{self._name}: an opening with {malformed}") from None
-        held = Held(*(getattr(contest, field).copy() for field in Held._fields))
+        side = Side(*(getattr(contest, field).copy() for field in Side._fields))
         own = _of(dealt, self._dealt[stage])
-        take_opening(number, words, own, held, self._first)
+        take_opening(number, words, own, side, self._first)
         if number < OPENINGS - 1:
-            open_next(number + 1, own, held, self._first)
-            return msgspec.structs.replace(contest, item=item + 1, **held._asdict())
+            open_next(number + 1, own, side, self._first)
+            return msgspec.structs.replace(contest, item=item + 1, **side._asdict())
         contenders = contest.contenders.copy()
-        groups = tournament.groups_of(contenders.size, self._arity)
-        left = tournament.winners(contenders, contenders.size, groups, held.opened)
+        groups = groups_of(contenders.size, self._arity)
+        left = winners(contenders, contenders.size, groups, side.opened)
         if left < 0:
             raise NoWinnerError(f"{self._name}: nobody wins all comparisons of a group")
         return self._enter(contest.share, contenders[:left], item + 1, dealt)
@@ -155,15 +119,15 @@ class Contests:
         sent = []
         for packed in others:
             contest = self.take(contest, packed, dealt)
-            if contest.item <= self.items:
+            if contest.item <= self.turn.items:
                 sent.append(self.packed(contest))
         return contest, b"".join(sent)
 
     def split(self, data: bytes, number: int, first: bool) -> Iterator[bytes]:
-        """The items of a message, whose bytes come one after the other."""
+        """Split a message into its items, whose bytes come one after the other."""
         begin = 0
-        for item in self.items_of(number, first):
-            end = begin + self._bytes(item)
+        for item in self.turn.items_of(number, first):
+            end = begin + self.turn.item_bytes(item)
             yield data[begin:end]
             begin = end
 
@@ -171,23 +135,20 @@ class Contests:
         """Begin a stage, or be done where one is left."""
         stage = (item - 1) // OPENINGS
         if stage == len(self._pairs):
-            none = Held(*(np.empty(0, np.uint64) for _ in Held._fields))
+            none = Side(*(np.empty(0, np.uint64) for _ in Side._fields))
             return Contest(share, contenders, item, *none)
-        pairs = contenders[self._pairs[stage]]
-        held = new_held(len(pairs))
-        held.sent[:] = share[pairs[:, 0]] - share[pairs[:, 1]]
-        open_next(0, _of(dealt, self._dealt[stage]), held, self._first)
-        return Contest(share, contenders, item, *held)
+        both = contenders[self._pairs[stage]]
+        side = new_side(len(both))
+        side.sent[:] = share[both[:, 0]] - share[both[:, 1]]
+        open_next(0, _of(dealt, self._dealt[stage]), side, self._first)
+        return Contest(share, contenders, item, *side)
 
     @staticmethod
     def _opening(item: int) -> int:
-        """Which opening of its comparisons an item is."""
+        """Return which opening of its comparisons an item is."""
         return (item - 1) % OPENINGS
-
-    def _bytes(self, item: int) -> int:
-        return self._turn.opening_bytes(item - 1)
 
 
 def _of(dealt: Correlation, part: slice) -> Correlation:
-    """What was dealt for some of the comparisons."""
+    """Return what was dealt for some of the comparisons."""
     return Correlation(*(each[part] for each in dealt))

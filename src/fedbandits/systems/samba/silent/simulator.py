@@ -20,14 +20,15 @@ from collections.abc import Callable
 import numpy as np
 
 from fedbandits._typing import Ints, Words64
-from fedbandits.crypto.keystream import KeyStream, permute
-from fedbandits.crypto.shares.comparison import OPENING_BITS, OPENINGS
-from fedbandits.crypto.shares.dealing import first_width, second_width
-from fedbandits.crypto.shares.tournament import comparisons
+from fedbandits.crypto.kernels.comparison import OPENING_BITS, OPENINGS
+from fedbandits.crypto.kernels.dealing import first_width, second_width
+from fedbandits.crypto.kernels.words import permute
+from fedbandits.crypto.keystream import KeyStream
+from fedbandits.crypto.shares import comparisons
 from fedbandits.systems.samba.silent.views import (
-    Contest,
     FirstView,
     SecondView,
+    Tournaments,
     comparisons_per_item,
     expanded_first,
     expanded_second,
@@ -39,7 +40,7 @@ Draw = Callable[[int], Words64]
 
 
 def simulate_first(key: bytes, selections: int, arms: int, arity: int) -> FirstView:
-    """A made view of the first server, the Controller.
+    """Make a view of the first server, the Controller.
 
     Parameters
     ----------
@@ -57,12 +58,12 @@ def simulate_first(key: bytes, selections: int, arms: int, arity: int) -> FirstV
     shuffled, returned, scores, ahead, unit, answers = (draw(arms) for _ in range(6))
     view = FirstView(words, shuffled, returned, scores, ahead, (), unit, answers)
     had = expanded_first(view, arity)
-    contest = Contest(had.share, had.comparisons, arity, first=True)
+    contest = Tournaments(had.share, had.comparisons, arity, first=True)
     return view._replace(openings=_openings(contest, draw, arms, arity))
 
 
 def simulate_second(key: bytes, selections: int, arms: int, arity: int) -> SecondView:
-    """A made view of the second server, Comp; parameters as of :func:`simulate_first`."""
+    """Make a view of the second server, Comp; parameters as of :func:`simulate_first`."""
     draw = _uniform(key, selections)
     compared = comparisons(arms, arity)
     words = draw(second_width(arms, compared))
@@ -73,12 +74,12 @@ def simulate_second(key: bytes, selections: int, arms: int, arity: int) -> Secon
         words, shuffled, bits, products, joined, pads, answer_pads, moved, openings=()
     )
     had = expanded_second(view, arity)
-    contest = Contest(second_share(view, had), had.comparisons, arity, first=False)
+    contest = Tournaments(second_share(view, had), had.comparisons, arity, first=False)
     return view._replace(openings=_openings(contest, draw, arms, arity))
 
 
-def _openings(contest: Contest, draw: Draw, arms: int, arity: int) -> tuple[Words64, ...]:
-    """The other server's shares of all openings."""
+def _openings(contest: Tournaments, draw: Draw, arms: int, arity: int) -> tuple[Words64, ...]:
+    """Make the other server's shares of all openings."""
     ranks, openings = _random_order(draw(arms)), list[Words64]()
     rows = np.arange(len(ranks))[:, None]
     for item, count in enumerate(comparisons_per_item(arms, arity)):
@@ -94,7 +95,7 @@ def _openings(contest: Contest, draw: Draw, arms: int, arity: int) -> tuple[Word
 
 
 def _uniform(key: bytes, selections: int) -> Draw:
-    """Uniform words, no two calls the same."""
+    """Draw uniform words, no two calls the same."""
     stream, used = KeyStream(key, 1), 0
 
     def draw(columns: int) -> Words64:
@@ -107,7 +108,7 @@ def _uniform(key: bytes, selections: int) -> Draw:
 
 
 def _random_order(words: Words64) -> Ints:
-    """Uniformly random ranks, one row a selection."""
+    """Draw uniformly random ranks, one row a selection."""
     ranks = np.empty(words.shape, np.int64)
     for k in range(len(words)):
         permute(words[k], ranks[k])

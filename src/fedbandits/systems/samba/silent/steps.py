@@ -1,113 +1,286 @@
-"""What owners compute where neither server learns anything, and the plain run of it.
-
-A silent run of any execution goes by :func:`owners_words`, finds the owner of the largest word,
-and lets owners take note of it by :func:`owners_note`. Here it is found in clear.
-"""
+"""Steps of a silent run without parties: plain, in one compiled loop, or packet by packet."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from itertools import repeat
 
 import numpy as np
 
-from fedbandits._compile import compiled
-from fedbandits._typing import Floats, Ints
-from fedbandits.crypto.keystream import permute
-from fedbandits.learners.kernels.index_rules import explores
-from fedbandits.learners.kernels.largest_scores import largest_scores, note_silent_bit
-from fedbandits.random import Key
-from fedbandits.systems.samba.fixed_point import to_words
-from fedbandits.systems.samba.kernels import pull
-from fedbandits.systems.samba.silent.draws import SilentBatch
-from fedbandits.systems.samba.state import Owners
+from fedbandits._typing import Words64
+from fedbandits.crypto.aead import position_prefix
+from fedbandits.crypto.bulk import PacketRow
+from fedbandits.crypto.kernels.dealing import first_width, second_width
+from fedbandits.crypto.keystream import KeyStream
+from fedbandits.errors import FedbanditsError
+from fedbandits.systems.samba.ciphers import DOWN, TO_FIRST, TO_SECOND, UP, WORD_BYTES
+from fedbandits.systems.samba.kernels.buffers import (
+    Buffers,
+    Dealt,
+    Links,
+    OwnerWords,
+    buffer_words,
+    buffers_in,
+    make_links,
+)
+from fedbandits.systems.samba.kernels.servers import (
+    select_and_prepare,
+)
+from fedbandits.systems.samba.kernels.silent import (
+    SilentBatch,
+    bits_for_ties,
+    new_silent_scratch,
+    note_answers,
+    play_plain_silent,
+    play_silent,
+    shared_words,
+)
+from fedbandits.systems.samba.keys import LinkKeys
+from fedbandits.systems.samba.silent.dealt import Deals, Turn, make_bracket
+from fedbandits.systems.samba.silent.simulated import make_parts
+from fedbandits.systems.samba.steps import Setting, usual_steps
+from fedbandits.systems.samba.streams import SilentStreams, turn_number
+
+#: Steps that are played in one call at least.
+_LEAST_STEPS = 256
+#: Words dealt and expanded at once: more, and the memory costs more than the cipher.
+_DEALT_AT_ONCE = 1 << 17
+_SLOT = bytes(4)
 
 
-class SilentScratch(NamedTuple):
-    """Buffers of a step, by owner; nothing in them outlives it."""
+class PlainSilentSteps:
+    """One machine compares the words of all owners, as every silent run must."""
 
-    places: Ints  # (arms,)
-    scores: Floats  # (arms,)
-    words: Ints  # (arms,)
+    def __init__(self, setting: Setting) -> None:
+        self._setting, self.agreed = setting, setting.agreed
+        self._streams = SilentStreams(setting.secrets, self.agreed)
+        self._tie_bits = bits_for_ties(self.agreed.arms)
+        self._scratch = new_silent_scratch(self.agreed.arms)
+        self.at_once = usual_steps(self.agreed)
 
-
-def new_silent_scratch(arms: int) -> SilentScratch:
-    """Buffers for one run."""
-    return SilentScratch(np.zeros(arms, np.int64), np.zeros(arms), np.zeros(arms, np.int64))
-
-
-@compiled
-def owners_words(
-    rule: Any, iteration: int, step: int, draws: SilentBatch, s: int, owners: Owners,
-    tie_bits: int, scratch: SilentScratch,
-) -> bool:  # fmt: skip
-    """Every owner's word, from its own records and its place among ties.
-
-    Parameters
-    ----------
-    rule, iteration, step
-        What is played, and where the run is.
-    draws : SilentBatch
-    s : int
-        Which of its steps this is.
-    owners : Owners
-    tie_bits : int
-        Bits of a place.
-    scratch : SilentScratch
-        Receives places and words.
-
-    Returns
-    -------
-    bool
-        Whether all scores are numbers.
-    """
-    pulls, rewards, memory, keys, _ = owners
-    permute(draws.places[s, iteration - 1], scratch.places)
-    exploring = explores(rule, step, scratch.places.size, draws.exploration[s])
-    largest_scores(rule, iteration, step, pulls, rewards, memory, keys, exploring, scratch.scores)
-    return to_words(scratch.scores, scratch.places, tie_bits, scratch.words)
+    def play(self, first: int, count: int) -> int:
+        """Play some steps; see :class:`.steps.Steps`."""
+        draws, setting = self._streams.batch(first, count), self._setting
+        return play_plain_silent(
+            setting.world, self.agreed.rule, self.agreed.iterations, setting.owners, setting.key,
+            first, draws, self._tie_bits, self._scratch,
+        )  # fmt: skip
 
 
-@compiled
-def largest_word(words: Ints) -> int:
-    """The owner of the largest word; no two are equal."""
-    best = 0
-    for i in range(1, words.size):
-        if words[i] > words[best]:
-            best = i
-    return best
+class TurnMessages:
+    """Plays turns in which nothing is sealed, and keeps what was sent in the last one."""
+
+    def __init__(self, turn: Turn, arity: int) -> None:
+        arms = turn.arms
+        self._bracket = make_bracket(arms, arity)
+        self._links = make_links(arms, len(self._bracket.pairs), 1)
+        self._memory = np.zeros(buffer_words(arms, self._bracket), np.uint64)
+        size = sum(map(turn.item_bytes, range(1, turn.items + 1)))
+        self._openings = np.zeros((2, size), np.uint8)
+        buffers: Buffers = buffers_in(self._memory, self._bracket, arms, self._openings)
+        #: Of all owners: what they send, and the answers that they get.
+        self.sent, self.answers = buffers.sent, buffers.answers
+        self._between = [
+            buffers.masked.data, *(each.data for each in self._openings), buffers.returned.data,
+            buffers.padded.data, buffers.ahead.data,
+        ]  # fmt: skip
+
+    def play(self, dealt: Dealt, streams: OwnerWords, row: int, column: int, words: Words64) -> int:
+        """Play one turn; see :func:`select_and_prepare`."""
+        return select_and_prepare(
+            self._bracket, dealt, self._links, streams, row, column, words, self._memory,
+            self._openings,
+        )  # fmt: skip
+
+    def between(self) -> bytes:
+        """Return what the servers have sent each other.
+
+        First comes what the Controller sends: permuted shares, masked, and openings. Then what Comp
+        sends: openings, the winner's place, masked, pads of answers, and shares of the next turn.
+        """
+        return b"".join(self._between)
 
 
-@compiled
-def owners_note(
-    world: Any, rule: Any, iteration: int, iterations: int, step: int, arm: int, owners: Owners,
-    key: Key,
-) -> None:  # fmt: skip
-    """Every owner takes note of its bit; after the last iteration one pulls its arm."""
-    for i in range(owners.pulls.size):
-        note_silent_bit(rule, iteration, i == arm, owners.memory[i])
-    if iteration == iterations:
-        pull(world, owners, key, arm, step)
+class SilentSteps:
+    """Servers compare scores that are shared between them; no packet is sealed by itself."""
+
+    def __init__(self, setting: Setting) -> None:
+        self._setting, self.agreed = setting, setting.agreed
+        config, arms, iterations = setting.plan.config, setting.agreed.arms, self.agreed.iterations
+        self._bracket = make_bracket(arms, config.arity)
+        memory = np.zeros(buffer_words(arms, self._bracket), np.uint64)
+        self._buffers = buffers_in(memory, self._bracket, arms, np.zeros((2, 0), np.uint8))
+        self.at_once = max(_LEAST_STEPS, usual_steps(self.agreed))
+        comparisons = len(self._bracket.pairs)
+        width = first_width(arms, comparisons) + second_width(arms, comparisons)
+        self._dealt_at_once = max(1, _DEALT_AT_ONCE // (width * iterations))
+        most = self._dealt_at_once * iterations
+        self._parts = make_parts(setting, most)
+        self._links: list[KeyStream] = []
+        sealed = config.packet_cipher == "stream"
+        self._pads = make_links(arms, comparisons, most if sealed else 1)
+        if sealed:
+            self._links = [
+                KeyStream(key, rows.shape[1])
+                for key, rows in zip(self._parts.link, self._pads, strict=True)
+            ]
+
+    def play(self, first: int, count: int) -> int:
+        """Play some steps; see :class:`.steps.Steps`.
+
+        Raises
+        ------
+        FedbanditsError
+            If not exactly one owner was told that it is chosen, which no scores can cause.
+        """
+        parts, setting, iterations = self._parts, self._setting, self.agreed.iterations
+        draws = parts.draws.batch(first, count)
+        begun = turn_number(self.agreed, first, 1)
+        streams, column = parts.streams.words(begun, count * iterations)
+        for begin in range(0, max(1, count), self._dealt_at_once):
+            steps = min(self._dealt_at_once, count - begin)
+            number, turns = begun + begin * iterations, steps * iterations
+            end = begin + steps
+            some = SilentBatch(draws.exploration[begin:end], draws.places[begin:end])
+            refused = play_silent(
+                setting.world, self.agreed.rule, iterations, setting.owners, setting.key,
+                first + begin, some, parts.tie_bits, self._bracket,
+                self._dealt(number, turns), self._sealed_links(number, turns), streams,
+                column + begin * iterations, parts.scratch, self._buffers,
+            )  # fmt: skip
+            if refused < 0:
+                raise FedbanditsError(f"step {-refused}: not exactly one owner was chosen")
+            if refused:
+                return refused
+        setting.seconds["dealer"] = parts.dealer.seconds
+        return 0
+
+    def _dealt(self, number: int, turns: int) -> Dealt:
+        """Return what both servers have for some turns."""
+        corrections = self._parts.dealer.deal(number, turns)
+        return Dealt(*self._parts.words.make(number, turns), *corrections)
+
+    def _sealed_links(self, number: int, turns: int) -> Links:
+        """Make the key stream of what the servers send each other in some turns."""
+        if not self._links:
+            return self._pads
+        pads = Links(*(rows[:turns] for rows in self._pads))
+        for stream, rows in zip(self._links, pads, strict=True):
+            stream.fill(number, rows)
+        return pads
 
 
-@compiled
-def play_plain_silent(
-    world: Any, rule: Any, iterations: int, owners: Owners, key: Key, first: int,
-    draws: SilentBatch, tie_bits: int, scratch: SilentScratch,
-) -> int:  # fmt: skip
-    """Play as many steps as there are draws, on one machine.
+class _Conversation:
+    """The messages of both servers in a turn, sealed and opened; ``turn`` says their sizes."""
 
-    Every silent run must pull the same arms.
+    def __init__(self, keys: LinkKeys, turn: Turn) -> None:
+        sizes = [turn.message_bytes(first) for first in (True, False)]
+        of_all = [key for key, sent in zip(keys, sizes, strict=True) for _ in sent]
+        ahead = WORD_BYTES * turn.arms
+        self._first = PacketRow([keys.to_first], [ahead])
+        self._usual = PacketRow(of_all, sizes[0] + sizes[1])
+        self._last = PacketRow(of_all, [*sizes[0], *sizes[1][:-1], sizes[1][-1] - ahead])
+        self._ahead = ahead
+        self._slots = [part.to_bytes(4, "big") for part in range(1, len(sizes[0]) + 1)]
 
-    Returns
-    -------
-    int
-        0, or the step in which a score was no number.
-    """
-    for s in range(draws.exploration.size):
-        step = first + s
-        for i in range(iterations):
-            if not owners_words(rule, i + 1, step, draws, s, owners, tie_bits, scratch):
-                return step
-            arm = largest_word(scratch.words)
-            owners_note(world, rule, i + 1, iterations, step, arm, owners, key)
-    return 0
+    def begin(self, step: int, ahead: bytes) -> None:
+        """Seal and open Comp's first message of a run."""
+        position = [position_prefix(TO_FIRST, step, 1) + _SLOT]
+        self._first.open(position, self._first.seal(position, ahead))
+
+    def exchange(self, step: int, iteration: int, plain: bytes, last: bool) -> None:
+        """Seal and open all messages of a turn: those of the first server, and those of the second.
+
+        In the last turn of a run there is no next one that Comp's last message could prepare.
+        """
+        prefixes = [position_prefix(way, step, iteration) for way in (TO_SECOND, TO_FIRST)]
+        positions = [prefix + slot for prefix in prefixes for slot in self._slots]
+        row, data = (self._last, plain[: -self._ahead]) if last else (self._usual, plain)
+        row.open(positions, row.seal(positions, data))
+
+
+class SealedSilentSteps:
+    """Servers compare scores that are shared between them; every packet is sealed by itself."""
+
+    def __init__(self, setting: Setting) -> None:
+        self._setting, self.agreed = setting, setting.agreed
+        self.at_once = usual_steps(self.agreed)
+        self._deals = Deals(setting.plan)
+        self._parts = parts = make_parts(setting, self._deals.selections)
+        self._messages = TurnMessages(parts.turn, setting.plan.config.arity)
+        self._conversation = _Conversation(parts.link, parts.turn)
+        sizes = [WORD_BYTES] * self.agreed.arms
+        self._up = PacketRow([keys.seals.up for keys in parts.owners], sizes)
+        self._down = PacketRow([keys.seals.down for keys in parts.owners], sizes)
+        self._block: tuple[int, Dealt] | None = None
+
+    def play(self, first: int, count: int) -> int:
+        """Play some steps; see :class:`.steps.Steps`.
+
+        Raises
+        ------
+        FedbanditsError
+            If not exactly one owner was told that it is chosen, which no scores can cause.
+        """
+        draws, agreed, setting = self._parts.draws.batch(first, count), self.agreed, self._setting
+        number = turn_number(agreed, first, 1)
+        # Also Comp's shares of the turn after the last.
+        streams, column = self._parts.streams.words(number, count * agreed.iterations + 1)
+        if number == 0 and count:
+            masks = self._dealt(0).second[0, : agreed.arms]
+            self._conversation.begin(first, (streams.words[:, column] - masks).tobytes())
+        for s in range(count):
+            for iteration in range(1, agreed.iterations + 1):
+                if not self._turn(first + s, iteration, draws, s, streams, column):
+                    return first + s
+                column += 1
+        setting.seconds["dealer"] = self._parts.dealer.seconds
+        return 0
+
+    def _turn(
+        self, step: int, iteration: int, draws: SilentBatch, s: int, streams: OwnerWords,
+        column: int,
+    ) -> bool:  # fmt: skip
+        """Play one turn; returns whether all scores were numbers."""
+        agreed, setting, messages = self.agreed, self._setting, self._messages
+        seconds, clock, turn = setting.seconds, setting.timer, turn_number(agreed, step, iteration)
+        dealt, row = self._dealt(self._deals.of(turn)), turn % self._deals.selections
+        began = clock()
+        up, down = (position_prefix(way, step, iteration) + _SLOT for way in (UP, DOWN))
+        if not shared_words(
+            agreed.rule, iteration, step, draws, s, setting.owners, self._parts.tie_bits, streams,
+            column, self._parts.scratch, messages.sent,
+        ):  # fmt: skip
+            return False
+        sealed = self._up.seal(repeat(up), messages.sent.tobytes())
+        sent = clock()
+        arrived = np.frombuffer(self._up.open(repeat(up), sealed), np.uint64)
+        opened = clock()
+        messages.play(dealt, streams, row, column, arrived)
+        last = turn + 1 == self._deals.turns
+        self._conversation.exchange(step, iteration, messages.between(), last)
+        told = clock()
+        answers = self._down.seal(repeat(down), messages.answers.tobytes())
+        answered = clock()
+        read = np.frombuffer(self._down.open(repeat(down), answers), np.uint64)
+        fine = note_answers(
+            setting.world, agreed.rule, iteration, agreed.iterations, step, read, streams, column,
+            setting.owners, setting.key,
+        )  # fmt: skip
+        done = clock()
+        # Both servers do the same amount of work on what they tell each other.
+        seconds["data owners"] += sent - began + done - answered
+        seconds["controller"] += opened - sent + answered - told + (told - opened) / 2
+        seconds["comp"] += (told - opened) / 2
+        if not fine:
+            raise FedbanditsError(f"step {step}: not exactly one owner was chosen")
+        return True
+
+    def _dealt(self, number: int) -> Dealt:
+        """Return what both servers have of the block of that number; the last one is kept."""
+        if self._block is None or self._block[0] != number:
+            first, selections = number * self._deals.selections, self._deals.length(number)
+            corrections = self._parts.dealer.deal(first, selections)
+            # Also the words of the turn after the last: it is prepared in the last one.
+            words = self._parts.words.make(first, selections + 1)
+            self._block = number, Dealt(*words, *corrections)
+        return self._block[1]

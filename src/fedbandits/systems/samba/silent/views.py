@@ -1,6 +1,6 @@
-"""All that a server has of a selection: what it was dealt, what it holds, what reached it.
+"""Views of a selection: all that a server was dealt, has of its own, and is sent.
 
-Everything else that it knows follows from these, by arithmetic of its own that :class:`Contest`
+Everything else that it knows follows from these, by arithmetic of its own that :class:`Tournaments`
 does. So whoever can make these words up, with the right distribution, has shown that the server
 learns nothing (:mod:`.simulator`).
 
@@ -9,43 +9,41 @@ Many selections with the same number of owners stand side by side: the first axi
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fedbandits._compile import compiled
 from fedbandits._typing import Ints, Words64
-from fedbandits.crypto.shares.comparison import (
+from fedbandits.crypto.kernels.comparison import (
     OPENINGS,
     Correlation,
-    new_held,
+    new_side,
     open_next,
     take_opening,
 )
-from fedbandits.crypto.shares.dealing import (
+from fedbandits.crypto.kernels.dealing import (
     First,
     ForFirst,
     ForSecond,
     Second,
     expand_first,
     expand_second,
+    new_first,
+    new_second,
+    permuted_share,
+    returned_share,
 )
-from fedbandits.crypto.shares.shuffle import permuted_share, returned_share
-from fedbandits.crypto.shares.tournament import (
-    comparisons,
-    groups_of,
-    pairs,
-    stage_sizes,
-    winners,
-)
+from fedbandits.crypto.kernels.tournament import winners
+from fedbandits.crypto.shares import comparisons, groups_of, pairs, stage_sizes
 
 #: One opening of every stage says which of two is the larger: the last one.
 RESULT = OPENINGS - 1
 
 
 class FirstView(NamedTuple):
-    """What the first server (Controller) has; arrays are (selections, arms) where not said."""
+    """View of the first server (Controller); arrays are (selections, arms) where not said."""
 
     words: Words64  # (selections, first_width) of its seed
     shuffled: Words64  # dealt: Δ of π₀
@@ -58,7 +56,7 @@ class FirstView(NamedTuple):
 
 
 class SecondView(NamedTuple):
-    """What the second server (Comp) has; arrays are (selections, arms) where not said."""
+    """View of the second server (Comp); arrays are (selections, arms) where not said."""
 
     words: Words64  # (selections, second_width) of its seed
     shuffled: Words64  # dealt: Δ of π₁
@@ -72,7 +70,7 @@ class SecondView(NamedTuple):
 
 
 class Opened(NamedTuple):
-    """What a server makes of a view."""
+    """Results that a server works out of a view."""
 
     values: tuple[Words64, ...]  # (selections, comparisons of the stage): what was opened, by item
     won: Ints  # (selections,) the winner's place after both shuffles
@@ -82,7 +80,7 @@ class Opened(NamedTuple):
     told: Words64  # (selections, arms) what the owners are sent; of the first server only
 
 
-class Contest:
+class Tournaments:
     """One server's side of the tournaments of many selections.
 
     Parameters
@@ -116,35 +114,36 @@ class Contest:
         return len(pairs(self._left, self._arity))
 
     def compared(self) -> tuple[Ints, Ints]:
-        """The places of those compared in this stage, each (selections, comparisons)."""
+        """Return the places of those compared in this stage, each (selections, comparisons)."""
         who = self._places[:, pairs(self._left, self._arity)]
         return who[..., 0], who[..., 1]
 
     def open(self) -> Words64:
-        """Own shares of the next opening, (selections, comparisons)."""
+        """Make own shares of the next opening, (selections, comparisons)."""
         number, count = self._item % OPENINGS, self.next_comparisons
         if number == 0:
             one, other = self.compared()
             stage = slice(self._used, self._used + count)
             self._now = Correlation(*(each[:, stage].ravel() for each in self._dealt))
-            self._held = new_held(self._now.share.size)
-            self._held.sent[:] = (
+            self._side = new_side(self._now.share.size)
+            self._side.sent[:] = (
                 self._shares[self._rows, one] - self._shares[self._rows, other]
             ).ravel()
             self._used += count
-        open_next(number, self._now, self._held, self._first)
-        return self._held.sent.reshape(-1, count).copy()
+        open_next(number, self._now, self._side, self._first)
+        return self._side.sent.reshape(-1, count).copy()
 
     def take(self, others: Words64) -> Words64:
-        """What is opened, given the other server's shares, (selections, comparisons)."""
-        number, own = self._item % OPENINGS, self._held.sent.reshape(others.shape).copy()
+        """Return what is opened, given the other server's shares, (selections, comparisons)."""
+        number, own = self._item % OPENINGS, self._side.sent.reshape(others.shape).copy()
         flat = np.ascontiguousarray(others).ravel()
-        take_opening(number, flat, self._now, self._held, self._first)
+        take_opening(number, flat, self._now, self._side, self._first)
         self._item += 1
         if number == RESULT:
-            results = self._held.opened.reshape(others.shape)
+            results = self._side.opened.reshape(others.shape)
             groups = groups_of(self._left, self._arity)
-            self._left = _go_on(self._places, self._left, groups, results)
+            won = zip(self._places, results, strict=True)
+            self._left = min(winners(places, self._left, groups, each) for places, each in won)
             if self._left < 0:
                 raise ValueError("results that no numbers can cause")
         return own + others if number == 0 else own ^ others
@@ -156,38 +155,41 @@ class Contest:
 
 
 def comparisons_per_item(arms: int, arity: int) -> tuple[int, ...]:
-    """Comparisons of every opening of a selection, in the order of items."""
+    """Return the comparisons of every opening of a selection, in the order of items."""
     sizes = stage_sizes(arms, arity)
     return tuple(len(pairs(size, arity)) for size in sizes for _ in range(OPENINGS))
 
 
 def expanded_first(view: FirstView, arity: int) -> First:
-    """What the first server has been dealt, each array with an axis of selections in front."""
+    """Return what the first server has been dealt, with an axis of selections in front."""
     count, arms = view.scores.shape
-    mask, share = np.empty((2, count, arms), np.uint64)
-    dealt = _new_correlations(count, comparisons(arms, arity))
-    had = First(
-        np.empty((count, arms), np.int64), mask, share, view.shuffled.copy(), view.returned.copy(),
-        dealt,
-    )  # fmt: skip
-    _expand_first(view.words, had)
-    return had
+    had = [new_first(arms, comparisons(arms, arity)) for _ in range(count)]
+    for words, shuffled, returned, each in zip(
+        view.words, view.shuffled, view.returned, had, strict=True
+    ):
+        expand_first(words, ForFirst(shuffled, returned), each)
+    return First(*_stacked(had))
 
 
 def expanded_second(view: SecondView, arity: int) -> Second:
-    """What the second server has been dealt, each array with an axis of selections in front."""
+    """Return what the second server has been dealt, with an axis of selections in front."""
     count, arms = view.pads.shape
-    mask, share, back, share_back = np.empty((4, count, arms), np.uint64)
-    dealt = _new_correlations(count, comparisons(arms, arity))
-    places = np.empty((count, arms), np.int64)
-    had = Second(mask, share, back, share_back, places, view.shuffled.copy(), dealt)
-    _expand_second(view.words, view.bits, view.products, view.joined, had)
-    return had
+    had = [new_second(arms, comparisons(arms, arity)) for _ in range(count)]
+    corrections = zip(view.shuffled, view.bits, view.products, view.joined, strict=True)
+    for words, dealt, each in zip(view.words, corrections, had, strict=True):
+        expand_second(words, ForSecond(*dealt), each)
+    return Second(*_stacked(had))
+
+
+def _stacked(had: Sequence[First] | Sequence[Second]) -> Iterator[Any]:
+    *fields, dealt = zip(*had, strict=True)
+    yield from map(np.stack, fields)
+    yield Correlation(*map(np.stack, zip(*dealt, strict=True)))
 
 
 def open_first(view: FirstView, had: First, arity: int) -> Opened:
-    """Everything that the first server can work out of its view by the protocol's arithmetic."""
-    values, won = _replayed(Contest(had.share, had.comparisons, arity, True), view.openings)
+    """Work out all that the first server can, of its view, by the protocol's arithmetic."""
+    values, won = _replayed(Tournaments(had.share, had.comparisons, arity, True), view.openings)
     share, told = np.empty_like(view.scores), np.empty_like(view.scores)
     for k in range(len(share)):
         permuted_share(view.scores[k], view.ahead[k], had.places[k], view.shuffled[k], share[k])
@@ -197,22 +199,24 @@ def open_first(view: FirstView, had: First, arity: int) -> Opened:
 
 
 def open_second(view: SecondView, had: Second, arity: int) -> Opened:
-    """Everything that the second server can work out of its view."""
+    """Work out all that the second server can, of its view."""
     share = second_share(view, had)
-    values, won = _replayed(Contest(share, had.comparisons, arity, False), view.openings)
+    values, won = _replayed(Tournaments(share, had.comparisons, arity, False), view.openings)
     back, there = _through(had.places, won)
     return Opened(values, won, back, there, share, np.empty((len(won), 0), np.uint64))
 
 
 def second_share(view: SecondView, had: Second) -> Words64:
-    """The second server's shares of the shuffled scores, (selections, arms)."""
+    """Return the second server's shares of the shuffled scores, (selections, arms)."""
     share = np.empty_like(view.moved)
     for k in range(len(share)):
         permuted_share(had.share[k], view.moved[k], had.places[k], view.shuffled[k], share[k])
     return share
 
 
-def _replayed(contest: Contest, openings: tuple[Words64, ...]) -> tuple[tuple[Words64, ...], Ints]:
+def _replayed(
+    contest: Tournaments, openings: tuple[Words64, ...]
+) -> tuple[tuple[Words64, ...], Ints]:
     values = []
     for others in openings:
         contest.open()
@@ -221,50 +225,6 @@ def _replayed(contest: Contest, openings: tuple[Words64, ...]) -> tuple[tuple[Wo
 
 
 def _through(places: Ints, won: Ints) -> tuple[Ints, Ints]:
-    """The winner's place with a permutation undone, and with it done once more."""
+    """Return the winner's place with a permutation undone, and with it done once more."""
     rows = np.arange(len(won))
     return np.argsort(places, axis=1)[rows, won], places[rows, won]
-
-
-def _new_correlations(count: int, compared: int) -> Correlation:
-    return Correlation(*(np.empty((count, compared), np.uint64) for _ in Correlation._fields))
-
-
-@compiled
-def _expand_first(words: Words64, had: First) -> None:
-    for k in range(len(words)):
-        c = had.comparisons
-        own = Correlation(
-            c.share[k], c.bits[k], c.products[k], c.masks[k], c.passed[k], c.joined[k]
-        )
-        dealt = ForFirst(had.shuffled[k], had.returned[k])
-        out = First(had.places[k], had.mask[k], had.share[k], had.shuffled[k], had.returned[k], own)
-        expand_first(words[k], dealt, out)
-
-
-@compiled
-def _expand_second(
-    words: Words64, bits: Words64, products: NDArray[np.uint32], joined: Words64, had: Second
-) -> None:
-    for k in range(len(words)):
-        c = had.comparisons
-        own = Correlation(
-            c.share[k], c.bits[k], c.products[k], c.masks[k], c.passed[k], c.joined[k]
-        )
-        dealt = ForSecond(had.shuffled[k], bits[k], products[k], joined[k])
-        out = Second(
-            had.mask[k], had.share[k], had.returned_mask[k], had.returned_share[k], had.places[k],
-            had.shuffled[k], own,
-        )  # fmt: skip
-        expand_second(words[k], dealt, out)
-
-
-@compiled
-def _go_on(places: Ints, contenders: int, groups: int, smaller: Words64) -> int:
-    """:func:`winners` of every selection; -1 if one of them is."""
-    left = contenders
-    for k in range(len(places)):
-        left = winners(places[k], contenders, groups, smaller[k])
-        if left < 0:
-            return -1
-    return left

@@ -1,0 +1,248 @@
+"""Comparison of two shared numbers: both servers learn which is larger, and nothing else.
+
+The numbers x and y are int64 with |x - y| < 2⁶³, shared mod 2⁶⁴. A dealer has dealt a uniform r,
+shared additively and, bit by bit, by exclusive or. Both servers open z = x - y + r, which is
+uniform whatever x and y are. Then x < y exactly if z - r is negative: that is bit 63 of z, of r,
+and the borrow that the lower 63 bits of z - r take, all added mod 2.
+
+Borrows are a prefix computation. Bit i generates one if g = ¬z ∧ r, and passes one on if
+p = ¬(z ⊕ r). Two neighbours become one: (G, P) ∘ (G', P') = (G ⊕ P∧G', P∧P'), the more significant
+one first. Each ∧ of shared bits takes a dealt product of random bits (Beaver 1991), by which two
+masked bits are opened. One mask of P serves both products of a node.
+
+Bits are in an order in which neighbours are always as far apart as possible: bit i at the place
+whose six binary digits are those of i, reversed. Then a level joins the upper half of a word with
+the lower half. The first level has factors of r alone. Its products r₂ⱼ₊₁ ∧ r₂ⱼ are dealt, so that
+nothing is opened for it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedbandits._compile import compiled, inlined
+from fedbandits._typing import Words64
+
+#: Openings of one comparison: of z, of five levels, and of the result; and the bits of each.
+OPENING_BITS = (64, 48, 24, 12, 6, 2, 1)
+OPENINGS = len(OPENING_BITS)
+#: Words that a server makes of its seed for a comparison: whoever is first, and the other one.
+FIRST_WORDS, SECOND_WORDS = 6, 3
+#: Bytes that the dealer sends the second server for a comparison: its bits of r, products of the
+#: first level, and products of the others.
+DEALT_BYTES = 20
+_ONE = np.uint64(1)
+_HALF = np.uint64(32)
+_LOW = np.uint64(0xFFFFFFFF)
+_SIGN = np.uint64(63)
+_BELOW_SIGN = np.uint64(0x7FFFFFFFFFFFFFFF)
+#: Places of binary digits a and b of an index are swapped: those with digit a only, how far.
+_SWAP_05, _BY_05 = np.uint64(0x00000000AAAAAAAA), np.uint64(31)
+_SWAP_14, _BY_14 = np.uint64(0x0000CCCC0000CCCC), np.uint64(14)
+_SWAP_23, _BY_23 = np.uint64(0x00F000F000F000F0), np.uint64(4)
+WORD_BITS, _WORD_BYTES = 64, 8
+_BYTE = np.uint64(0xFF)
+
+
+class Correlation(NamedTuple):
+    """Words dealt to one server for some comparisons, each an array of so many uint64."""
+
+    share: Words64  # of r, additive
+    bits: Words64  # of r, in the order of places, by exclusive or
+    products: Words64  # r₂ⱼ₊₁ ∧ r₂ⱼ: 32 bits
+    masks: Words64  # of P in the lower half, of G' in the upper: a bit a node, 31 of them
+    passed: Words64  # masks of P', lower half
+    joined: Words64  # products of the masks of P with those of G' (lower half) and of P' (upper)
+
+
+class Side(NamedTuple):
+    """One server's side of comparisons under way, each an array of so many uint64."""
+
+    opened: Words64  # z
+    borrow: Words64  # shares of G, a bit a node
+    passes: Words64  # shares of P
+    sent: Words64  # the last opening, own share
+
+
+def new_side(comparisons: int) -> Side:
+    """Make arrays for so many comparisons."""
+    return Side(*(np.zeros(comparisons, np.uint64) for _ in Side._fields))
+
+
+@inlined
+def swap_digits(word: np.uint64) -> np.uint64:
+    """Put bits of a word in the order of places; done twice it is undone."""
+    word = np.uint64(word)
+    moved = (word ^ (word >> _BY_05)) & _SWAP_05
+    word ^= moved ^ (moved << _BY_05)
+    moved = (word ^ (word >> _BY_14)) & _SWAP_14
+    word ^= moved ^ (moved << _BY_14)
+    moved = (word ^ (word >> _BY_23)) & _SWAP_23
+    return word ^ moved ^ (moved << _BY_23)
+
+
+@inlined
+def first_level(
+    opened: np.uint64, bits: np.uint64, products: np.uint64, first: bool
+) -> tuple[np.uint64, np.uint64]:
+    """Make shares of (G, P) of 32 pairs of neighbours; nothing is opened for it.
+
+    Bit 63 takes no part: it is made one that passes on every borrow.
+    """
+    not_z = ~swap_digits(opened & _BELOW_SIGN)
+    own = bits & _BELOW_SIGN
+    upper, lower = not_z >> _HALF, not_z & _LOW
+    own_upper, own_lower = own >> _HALF, own & _LOW
+    borrow = (upper & own_upper) ^ (lower & upper & own_lower) ^ (lower & products)
+    passes = (upper & own_lower) ^ (lower & own_upper) ^ products
+    if first:
+        passes ^= upper & lower
+    return borrow, passes
+
+
+@inlined
+def level(number: int) -> tuple[np.uint64, np.uint64, np.uint64]:
+    """Return the nodes of level 1 … 5, the place of their masks, and a word with a bit a node."""
+    nodes = np.uint64(32) >> np.uint64(number)
+    place = np.uint64(32) - (nodes << _ONE)
+    return nodes, place, (_ONE << nodes) - _ONE
+
+
+@inlined
+def masked(
+    number: int, borrow: np.uint64, passes: np.uint64, masks: np.uint64, passed: np.uint64
+) -> np.uint64:
+    """Make a share of what a level opens: P, G' and (but for the last level) P', each masked."""
+    nodes, place, every = level(number)
+    word = (passes >> nodes) ^ (masks >> place) & every
+    word |= ((borrow ^ (masks >> _HALF >> place)) & every) << nodes
+    if number < 5:
+        word |= ((passes ^ (passed >> place)) & every) << (nodes + nodes)
+    return word
+
+
+@inlined
+def joined(
+    number: int, opened: np.uint64, borrow: np.uint64, passes: np.uint64, masks: np.uint64,
+    passed: np.uint64, joined: np.uint64, first: bool,
+) -> tuple[np.uint64, np.uint64]:  # fmt: skip
+    """Make shares of (G, P) one level up, given what was opened."""
+    nodes, place, every = level(number)
+    d, e, f = opened & every, (opened >> nodes) & every, (opened >> (nodes + nodes)) & every
+    a, b = (masks >> place) & every, (masks >> _HALF >> place) & every
+    c = (passed >> place) & every
+    from_below = (d & b) ^ (e & a) ^ (joined >> place) & every
+    through = (d & c) ^ (f & a) ^ (joined >> _HALF >> place) & every
+    if first:
+        from_below ^= d & e
+        through ^= d & f
+    return (borrow >> nodes) ^ from_below, through
+
+
+@inlined
+def result(opened: np.uint64, bits: np.uint64, borrow: np.uint64, first: bool) -> np.uint64:
+    """Make a share of whether the first number is the smaller one."""
+    bit = (borrow & _ONE) ^ (bits >> _SIGN)
+    return bit ^ (opened >> _SIGN) if first else bit
+
+
+@compiled
+def open_next(number: int, dealt: Correlation, side: Side, first: bool) -> None:
+    """Write a server's shares of one opening into ``side.sent``.
+
+    Parameters
+    ----------
+    number : int
+        Which opening, 0 … 6. Before the first, ``side.sent`` has shares of x - y.
+    dealt : Correlation
+        What the server was dealt for these comparisons.
+    side : Side
+        What it holds of them.
+    first : bool
+        Whether it is the first server: one of both adds what is public.
+    """
+    for k in range(side.sent.size):
+        if number == 0:
+            side.sent[k] += dealt.share[k]
+        elif number < OPENINGS - 1:
+            side.sent[k] = masked(
+                number, side.borrow[k], side.passes[k], dealt.masks[k], dealt.passed[k]
+            )
+        else:
+            side.sent[k] = result(side.opened[k], dealt.bits[k], side.borrow[k], first)
+
+
+@compiled
+def take_opening(number: int, others: Words64, dealt: Correlation, side: Side, first: bool) -> None:
+    """Go on from the other server's shares of the opening that ``side.sent`` has own shares of.
+
+    Parameters
+    ----------
+    number, dealt, side, first
+        See :func:`open_next`. After the last opening ``side.opened`` has the results: 1 where the
+        first number is the smaller one.
+    others : (comparisons,) uint64
+        The other server's shares.
+    """
+    for k in range(others.size):
+        if number == 0:
+            opened = side.sent[k] + others[k]
+            side.opened[k] = opened
+            side.borrow[k], side.passes[k] = first_level(
+                opened, dealt.bits[k], dealt.products[k], first
+            )
+        elif number < OPENINGS - 1:
+            side.borrow[k], side.passes[k] = joined(
+                number, side.sent[k] ^ others[k], side.borrow[k], side.passes[k], dealt.masks[k],
+                dealt.passed[k], dealt.joined[k], first,
+            )  # fmt: skip
+        else:
+            side.opened[k] = side.sent[k] ^ others[k]
+
+
+@compiled
+def write_opening(
+    number: int, words: Words64, comparisons: int, out: NDArray[np.uint8], at: int
+) -> int:
+    """Write the bytes of an opening from ``at`` on, see :func:`.shares.pack_opening`.
+
+    Returns
+    -------
+    int
+        Where the next bytes go.
+    """
+    width, filled, bits = OPENING_BITS[number], 0, np.uint64(0)
+    # Whole words first; where they begin is no multiple of eight bytes.
+    for k in range(comparisons):
+        bits |= words[k] << np.uint64(filled)
+        filled += width
+        if filled >= WORD_BITS:
+            _write_word(bits, out, at)
+            at += _WORD_BYTES
+            filled -= WORD_BITS
+            bits = words[k] >> np.uint64(width - filled) if filled > 0 else np.uint64(0)
+    return _write_bytes(bits, (filled + 7) // 8, out, at)
+
+
+@inlined
+def _write_word(word: np.uint64, out: NDArray[np.uint8], at: int) -> None:
+    """Write eight bytes; numbers without a sign let the compiler make it one move to memory."""
+    start = np.uint64(at)
+    out[start] = word & _BYTE
+    out[start + np.uint64(1)] = (word >> np.uint64(8)) & _BYTE
+    out[start + np.uint64(2)] = (word >> np.uint64(16)) & _BYTE
+    out[start + np.uint64(3)] = (word >> np.uint64(24)) & _BYTE
+    out[start + np.uint64(4)] = (word >> np.uint64(32)) & _BYTE
+    out[start + np.uint64(5)] = (word >> np.uint64(40)) & _BYTE
+    out[start + np.uint64(6)] = (word >> np.uint64(48)) & _BYTE
+    out[start + np.uint64(7)] = (word >> np.uint64(56)) & _BYTE
+
+
+@compiled
+def _write_bytes(bits: np.uint64, count: int, out: NDArray[np.uint8], at: int) -> int:
+    for b in range(count):
+        out[at + b] = (bits >> np.uint64(8 * b)) & _BYTE
+    return at + count

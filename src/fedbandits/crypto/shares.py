@@ -1,0 +1,119 @@
+"""Tournaments of shared numbers: which are compared with which, and how openings are packed.
+
+Contenders stand in places. In every stage they are split into groups of neighbours, as equal in
+size as can be, of at most ``arity``. In a group all are compared with all, and one goes on. Stages
+are as few as ``arity`` allows, as each takes rounds between the servers. The sizes of their groups
+are those that take the fewest comparisons: early groups are small, late ones large.
+
+Results are open. As places are in a uniformly random order and all numbers differ, results have a
+distribution that does not depend on the numbers: in every group, each order is equally likely.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedbandits._typing import Ints, Words64
+from fedbandits.crypto.kernels.comparison import OPENING_BITS, WORD_BITS
+from fedbandits.crypto.kernels.tournament import group_begin
+
+
+class _Course(NamedTuple):
+    """A tournament from some stage on; of two the smaller tuple is the better one."""
+
+    stages: int
+    comparisons: int
+    groups: int  # of the first of these stages
+
+
+@functools.lru_cache(maxsize=4096)
+def _best_course(contenders: int, arity: int) -> _Course:
+    if contenders < 2:
+        return _Course(0, 0, 0)
+    found = []
+    for size in range(2, min(arity, contenders) + 1):
+        groups = -(-contenders // size)
+        rest = _best_course(groups, arity)
+        # So many groups have one contender more than the others.
+        small, larger = divmod(contenders, groups)
+        count = groups * (small * (small - 1) // 2) + larger * small
+        found.append(_Course(1 + rest.stages, count + rest.comparisons, groups))
+    return min(found)
+
+
+def groups_of(contenders: int, arity: int) -> int:
+    """Return into how many groups so many contenders are split."""
+    return _best_course(contenders, arity).groups
+
+
+def stage_sizes(contenders: int, arity: int) -> tuple[int, ...]:
+    """Return the contenders at the beginning of every stage."""
+    sizes = []
+    while contenders > 1:
+        sizes.append(contenders)
+        contenders = groups_of(contenders, arity)
+    return tuple(sizes)
+
+
+@functools.lru_cache(maxsize=256)
+def pairs(contenders: int, arity: int) -> Ints:
+    """Return the comparisons of one stage, (comparisons, 2): places, in the order of results."""
+    groups, found = groups_of(contenders, arity), []
+    for group in range(groups):
+        begin, end = (group_begin(g, groups, contenders) for g in (group, group + 1))
+        found += [(i, j) for i in range(begin, end) for j in range(i + 1, end)]
+    result = np.array(found, np.int64).reshape(-1, 2)
+    result.setflags(write=False)
+    return result
+
+
+def comparisons(contenders: int, arity: int) -> int:
+    """Count the comparisons of a whole tournament."""
+    return _best_course(contenders, arity).comparisons
+
+
+def opening_bytes(number: int, comparisons: int) -> int:
+    """Count the bytes of one opening of so many comparisons."""
+    return -(-OPENING_BITS[number] * comparisons // 8)
+
+
+def pack_opening(number: int, words: Words64) -> bytes:
+    """Pack one server's shares of an opening: of every word the lowest bits, the others being 0.
+
+    Parameters
+    ----------
+    number : int
+        Which opening, 0 … 6: it says how many bits there are.
+    words : (comparisons,) uint64
+    """
+    return np.packbits(_bits(words)[:, : OPENING_BITS[number]], bitorder="little").tobytes()
+
+
+def unpack_opening(number: int, packed: bytes, comparisons: int) -> Words64:
+    """Read the words of an opening, (comparisons,) uint64.
+
+    Raises
+    ------
+    ValueError
+        If there are not as many bytes as that opening has, or bits after its end are not 0.
+    """
+    if len(packed) != opening_bytes(number, comparisons):
+        raise ValueError(f"{len(packed)} bytes, expected {opening_bytes(number, comparisons)}")
+    width = OPENING_BITS[number]
+    bits = np.unpackbits(np.frombuffer(packed, np.uint8), bitorder="little")
+    if bits[comparisons * width :].any():
+        raise ValueError("bits after the end are not 0")
+    wide = np.zeros((comparisons, WORD_BITS), np.uint8)
+    wide[:, :width] = bits[: comparisons * width].reshape(comparisons, width)
+    words = np.packbits(wide, axis=1, bitorder="little").view("<u8")[:, 0]
+    return words.astype(np.uint64)
+
+
+def _bits(words: Words64) -> NDArray[np.uint8]:
+    """Return the bits of every word, (words, 64), lowest first."""
+    raw = np.ascontiguousarray(words.astype("<u8")).view(np.uint8).reshape(-1, 8)
+    return np.unpackbits(raw, axis=1, bitorder="little")

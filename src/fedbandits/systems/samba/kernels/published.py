@@ -1,0 +1,242 @@
+"""Published steps: what SAMBA's roles compute, in the order of Figure 6's steps."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedbandits._compile import compiled
+from fedbandits._typing import Floats, Ints, Words64
+from fedbandits.crypto.kernels.words import exponentials, permute, word_below, word_to_unit
+from fedbandits.environments.kernels.bernoulli import pull_arm, pull_regret
+from fedbandits.learners.kernels.index_rules import LARGEST, explores, note_bit, score_arms
+from fedbandits.learners.kernels.selection import equal_place, in_proportion, largest
+from fedbandits.random import Key
+
+
+class Owners(NamedTuple):
+    """Knowledge of all data owners, owner by owner."""
+
+    pulls: Ints  # (arms,) nᵢ
+    rewards: Floats  # (arms,) sᵢ
+    memory: Floats  # (arms, 1): what a rule remembers of earlier steps
+    keys: Words64  # (arms, 2): of an owner's own draws
+    regret: Floats  # (arms,) of its pulls; counted under drift only
+
+
+@compiled
+def word_to_mask(word: np.uint64) -> float:
+    """Return αₜ: in one of 64 octaves, uniform within; never 0.
+
+    The upper 53 bits make a significand in [1, 2), the lowest 6 an exponent from -32 to 31.
+    """
+    return math.ldexp(1.0 + word_to_unit(word), int(word & np.uint64(63)) - 32)
+
+
+class Batch(NamedTuple):
+    """All draws of some steps, for the compiled loop."""
+
+    exploration: Floats  # (steps,) uniform
+    masks: Floats  # (steps, iterations)
+    places: Words64  # (steps, iterations, arms)
+    waits: Words64  # (steps, iterations, arms or 0)
+    ties: Words64  # (steps, iterations)
+    drawn: Words64  # (steps, 0, 1 or arms)
+
+
+@compiled
+def fill_masks(words: Words64, masks: Floats) -> None:
+    """Write :func:`word_to_mask` of every word."""
+    for i in range(masks.size):
+        masks[i] = word_to_mask(words[i])
+
+
+@compiled
+def fill_units(words: Words64, units: Floats) -> None:
+    """Write :func:`.words.word_to_unit` of every word."""
+    for i in range(units.size):
+        units[i] = word_to_unit(words[i])
+
+
+class Scratch(NamedTuple):
+    """Buffers of a step; nothing in them outlives it."""
+
+    places: Ints  # (arms,)
+    masked: Floats  # (arms,), by owner
+    listed: Words64  # (arms,), by place, sealed
+    opened: Floats  # (arms,), by place
+    waits: Floats  # (arms,), by place
+    bits: NDArray[np.uint8]  # (arms,), by place, sealed
+
+
+def new_scratch(arms: int) -> Scratch:
+    """Make buffers for one run."""
+    return Scratch(
+        places=np.zeros(arms, np.int64),
+        masked=np.zeros(arms),
+        listed=np.zeros(arms, np.uint64),
+        opened=np.zeros(arms),
+        waits=np.zeros(arms),
+        bits=np.zeros(arms, np.uint8),
+    )
+
+
+class PacketPads(NamedTuple):
+    """Key stream of all packets of some steps; zeros where nothing is encrypted."""
+
+    scores: Words64  # (steps or 1, iterations, arms)
+    bits: NDArray[np.uint8]  # (steps or 1, iterations, arms)
+
+
+@compiled
+def pull(world: Any, owners: Owners, key: Key, arm: int, round_: int) -> None:
+    """Pull an owner's arm."""
+    owners.rewards[arm] += pull_arm(world, key, arm, round_)
+    owners.pulls[arm] += 1
+    if world.other.size > 0:
+        owners.regret[arm] += pull_regret(world, arm, round_)
+
+
+@compiled
+def owners_score(
+    rule: Any, iteration: int, step: int, exploring: bool, mask: float, owners: Owners,
+    masked: Floats,
+) -> None:  # fmt: skip
+    """Compute every owner's masked score, by owner; zeros where the step explores (step 2)."""
+    if exploring:
+        masked[:] = 0.0
+        return
+    pulls, rewards, memory, keys, _ = owners
+    score_arms(rule, iteration, step, pulls, rewards, memory, keys, masked)
+    for i in range(masked.size):
+        masked[i] *= mask
+
+
+@compiled
+def send_scores(masked: Words64, places: Ints, pad: Words64, listed: Words64) -> None:
+    """Seal scores under their places' key stream, and permute them (steps 2 and 3)."""
+    for i in range(places.size):
+        listed[places[i]] = masked[i] ^ pad[places[i]]
+
+
+@compiled
+def open_scores(listed: Words64, pad: Words64, opened: Words64) -> None:
+    """Open Comp's list (step 4)."""
+    for place in range(opened.size):
+        opened[place] = listed[place] ^ pad[place]
+
+
+@compiled
+def any_place(tie: np.uint64, places: int) -> int:
+    """Choose any of the places (step 4 where all scores are equal)."""
+    return word_below(tie, places)
+
+
+@compiled
+def list_drawn(words: Words64, places: Ints, listed: Floats) -> None:
+    """List the scores that the Controller draws for a step that explores (section 5.4, step 3).
+
+    One word is the score of all arms; else there is one for each.
+    """
+    for i in range(places.size):
+        listed[places[i]] = word_to_unit(words[i % words.size])
+
+
+@compiled
+def select_drawn(listed: Floats) -> int:
+    """Choose the first of the largest, -1 if one is no number (section 5.4, step 4).
+
+    Comp draws nothing: "the randomness in the argmax being simulated by the permutation".
+    """
+    best, _ = largest(listed)
+    return best
+
+
+@compiled
+def select_arm(
+    comparison: int, masked: Floats, tie: np.uint64, words: Words64, waits: Floats
+) -> int:
+    """Choose a place as Comp does (step 4); -1 if a score cannot be one.
+
+    Parameters
+    ----------
+    comparison : int
+        How scores are compared, ``LARGEST`` or ``IN_PROPORTION``.
+    masked : (arms,) float64
+        Masked scores by place.
+    tie : uint64
+        Random word by which one of several largest scores is chosen.
+    words : (arms,) uint64
+        Random words for probability matching; not read otherwise.
+    waits : (arms,) float64
+        Buffer that is overwritten.
+    """
+    if comparison == LARGEST:
+        best, equals = largest(masked)
+        return equal_place(masked, best, any_place(tie, equals)) if equals > 1 else best
+    exponentials(words, waits)
+    return in_proportion(masked, waits)
+
+
+@compiled
+def send_bits(chosen: int, places: Ints, pad: NDArray[np.uint8], bits: NDArray[np.uint8]) -> int:
+    """Seal a bit a place, and open them; returns the owner whose bit is 1 (steps 4 and 5)."""
+    for place in range(bits.size):
+        bits[place] = np.uint8(place == chosen) ^ pad[place]
+    pulled = -1
+    for i in range(places.size):
+        if bits[places[i]] ^ pad[places[i]] == 1:
+            pulled = i
+    return pulled
+
+
+@compiled
+def owners_take(
+    world: Any, rule: Any, iteration: int, iterations: int, step: int, arm: int, owners: Owners,
+    key: Key,
+) -> None:  # fmt: skip
+    """Let every owner take note of its bit (step 5); after the last iteration one pulls its arm."""
+    for i in range(owners.pulls.size):
+        note_bit(rule, iteration, i == arm, owners.memory[i])
+    if iteration == iterations:
+        pull(world, owners, key, arm, step)
+
+
+@compiled
+def play_steps(
+    world: Any, rule: Any, comparisons: Ints, owners: Owners, key: Key, first: int, draws: Batch,
+    pads: PacketPads, scratch: Scratch, explored: Ints,
+) -> int:  # fmt: skip
+    """Play as many steps as there are draws; returns 0, or the step whose scores were refused."""
+    arms, iterations = scratch.places.size, comparisons.size
+    for s in range(draws.exploration.size):
+        step = first + s
+        exploring = explores(rule, step, arms, draws.exploration[s])
+        explored[0] += exploring
+        row = min(s, pads.scores.shape[0] - 1)
+        for i in range(iterations):
+            permute(draws.places[s, i], scratch.places)
+            if exploring and draws.drawn.shape[1] > 0:
+                list_drawn(draws.drawn[s], scratch.places, scratch.opened)
+                place = select_drawn(scratch.opened)
+            else:
+                mask = draws.masks[s, i]
+                owners_score(rule, i + 1, step, exploring, mask, owners, scratch.masked)
+                pad = pads.scores[row, i]
+                send_scores(scratch.masked.view(np.uint64), scratch.places, pad, scratch.listed)
+                open_scores(scratch.listed, pad, scratch.opened.view(np.uint64))
+                place = select_arm(
+                    comparisons[i],
+                    scratch.opened,
+                    draws.ties[s, i],
+                    draws.waits[s, i],
+                    scratch.waits,
+                )
+            if place < 0:
+                return step
+            arm = send_bits(place, scratch.places, pads.bits[row, i], scratch.bits)
+            owners_take(world, rule, i + 1, iterations, step, arm, owners, key)
+    return 0

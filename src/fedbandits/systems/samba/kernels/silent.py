@@ -1,0 +1,230 @@
+"""Silent steps: what owners compute, and the compiled loops of a run.
+
+Owners' scores are words: whole numbers that can be shared and compared, of which no two are equal.
+A word is a score times 2³², rounded, with the owner's place in the lowest bits. All words lie
+within ±2⁶⁰, so every difference of two lies within ±2⁶¹, and its sign is that of the comparison:
+nothing overflows.
+
+A silent run of any execution goes by :func:`owners_words`, finds the owner of the largest word, and
+lets owners take note of it by :func:`owners_note`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fedbandits._compile import compiled
+from fedbandits._typing import Floats, Ints, Words64
+from fedbandits.crypto.kernels.words import permute
+from fedbandits.learners.kernels.index_rules import explores
+from fedbandits.learners.kernels.largest_scores import largest_scores, note_silent_bit
+from fedbandits.random import Key
+from fedbandits.systems.samba.kernels.buffers import (
+    Bracket,
+    Buffers,
+    Dealt,
+    Links,
+    OwnerWords,
+)
+from fedbandits.systems.samba.kernels.published import Owners, pull
+from fedbandits.systems.samba.kernels.servers import owners_send, read_answers, select
+
+#: Bits behind the point: scores further apart than 2⁻³² keep their order.
+SCALE_BITS = 32
+#: A word's magnitude is at most two to this power.
+MAGNITUDE_BITS = 60
+#: Stands for a score that is no number; no word is that low.
+REFUSED = -(1 << 63)
+_SCALE = 2.0**SCALE_BITS
+
+
+def bits_for_ties(arms: int) -> int:
+    """Count the lowest bits of a word that hold a place of 0 … ``arms`` - 1; at least 1."""
+    return max(1, (arms - 1).bit_length())
+
+
+@compiled
+def to_word(score: float, place: int, tie_bits: int) -> int:
+    """Return the word that an owner shares.
+
+    Parameters
+    ----------
+    score : float
+        It saturates at ±2^(28 - ``tie_bits``). -∞ is lower than every finite score.
+    place : int
+        The owner's place, different for every owner, below 2^``tie_bits``.
+    tie_bits : int
+        See :func:`bits_for_ties`.
+
+    Returns
+    -------
+    int
+        From -2⁶⁰ to 2⁶⁰ - 1, or ``REFUSED`` if the score is NaN.
+    """
+    if math.isnan(score):
+        return REFUSED
+    most = np.int64(1) << np.int64(MAGNITUDE_BITS - tie_bits)
+    scaled = np.rint(score * _SCALE)
+    if scaled >= most:
+        number = most - np.int64(1)
+    elif scaled > -most:
+        number = np.int64(scaled)
+    elif score == -np.inf:
+        number = -most
+    else:
+        number = -most + np.int64(1)
+    return int((number << np.int64(tie_bits)) + np.int64(place))
+
+
+@compiled
+def to_words(scores: Floats, places: Ints, tie_bits: int, words: Ints) -> bool:
+    """Write :func:`to_word` of all owners; whether all scores are numbers. All are (arms,)."""
+    for i in range(words.size):
+        words[i] = to_word(scores[i], places[i], tie_bits)
+        if words[i] == REFUSED:
+            return False
+    return True
+
+
+class SilentBatch(NamedTuple):
+    """All draws of some steps but the owners' own, for the compiled loop."""
+
+    exploration: Floats  # (steps,) uniform
+    places: Words64  # (steps, iterations, arms)
+
+
+class SilentScratch(NamedTuple):
+    """Buffers of a step, by owner; nothing in them outlives it."""
+
+    places: Ints  # (arms,)
+    scores: Floats  # (arms,)
+    words: Ints  # (arms,)
+
+
+def new_silent_scratch(arms: int) -> SilentScratch:
+    """Make buffers for one run."""
+    return SilentScratch(np.zeros(arms, np.int64), np.zeros(arms), np.zeros(arms, np.int64))
+
+
+@compiled
+def owners_words(
+    rule: Any, iteration: int, step: int, draws: SilentBatch, s: int, owners: Owners,
+    tie_bits: int, scratch: SilentScratch,
+) -> bool:  # fmt: skip
+    """Make every owner's word, from its own records and its place among ties.
+
+    Step number ``s`` of the draws is played. ``scratch`` receives places and words.
+
+    Returns
+    -------
+    bool
+        Whether all scores are numbers.
+    """
+    pulls, rewards, memory, keys, _ = owners
+    permute(draws.places[s, iteration - 1], scratch.places)
+    exploring = explores(rule, step, scratch.places.size, draws.exploration[s])
+    largest_scores(rule, iteration, step, pulls, rewards, memory, keys, exploring, scratch.scores)
+    return to_words(scratch.scores, scratch.places, tie_bits, scratch.words)
+
+
+@compiled
+def largest_word(words: Ints) -> int:
+    """Return the owner of the largest word; no two are equal."""
+    best = 0
+    for i in range(1, words.size):
+        if words[i] > words[best]:
+            best = i
+    return best
+
+
+@compiled
+def owners_note(
+    world: Any, rule: Any, iteration: int, iterations: int, step: int, arm: int, owners: Owners,
+    key: Key,
+) -> None:  # fmt: skip
+    """Let every owner take note of its bit; after the last iteration one pulls its arm."""
+    for i in range(owners.pulls.size):
+        note_silent_bit(rule, iteration, i == arm, owners.memory[i])
+    if iteration == iterations:
+        pull(world, owners, key, arm, step)
+
+
+@compiled
+def play_plain_silent(
+    world: Any, rule: Any, iterations: int, owners: Owners, key: Key, first: int,
+    draws: SilentBatch, tie_bits: int, scratch: SilentScratch,
+) -> int:  # fmt: skip
+    """Play as many steps as there are draws, on one machine.
+
+    Every silent run must pull the same arms.
+
+    Returns
+    -------
+    int
+        0, or the step in which a score was no number.
+    """
+    for s in range(draws.exploration.size):
+        step = first + s
+        for i in range(iterations):
+            if not owners_words(rule, i + 1, step, draws, s, owners, tie_bits, scratch):
+                return step
+            arm = largest_word(scratch.words)
+            owners_note(world, rule, i + 1, iterations, step, arm, owners, key)
+    return 0
+
+
+@compiled
+def play_silent(
+    world: Any, rule: Any, iterations: int, owners: Owners, key: Key, first: int,
+    draws: SilentBatch, tie_bits: int, bracket: Bracket, dealt: Dealt, links: Links,
+    streams: OwnerWords, offset: int, scratch: SilentScratch, buffers: Buffers,
+) -> int:  # fmt: skip
+    """Play as many steps as there are draws.
+
+    Returns
+    -------
+    int
+        0, the step in which a score was no number, or less than 0 if not exactly one owner was
+        told that it is chosen.
+    """
+    for s in range(draws.exploration.size):
+        step = first + s
+        for i in range(iterations):
+            turn = s * iterations + i
+            if not owners_words(rule, i + 1, step, draws, s, owners, tie_bits, scratch):
+                return step
+            column = turn + offset
+            sealed = min(column, streams.up.shape[1] - 1)
+            owners_send(scratch.words, streams, column, sealed, buffers.sent)
+            arm = select(bracket, dealt, links, streams, turn, offset, buffers)
+            if arm < 0:
+                return -step
+            owners_note(world, rule, i + 1, iterations, step, arm, owners, key)
+    return 0
+
+
+@compiled
+def shared_words(
+    rule: Any, iteration: int, step: int, draws: SilentBatch, s: int, owners: Owners,
+    tie_bits: int, streams: OwnerWords, column: int, scratch: SilentScratch, sent: Words64,
+) -> bool:  # fmt: skip
+    """Make what every owner sends in one turn; returns whether all scores are numbers."""
+    fine = owners_words(rule, iteration, step, draws, s, owners, tie_bits, scratch)
+    owners_send(scratch.words, streams, column, 0, sent)
+    return fine
+
+
+@compiled
+def note_answers(
+    world: Any, rule: Any, iteration: int, iterations: int, step: int, answers: Words64,
+    streams: OwnerWords, column: int, owners: Owners, key: Key,
+) -> bool:  # fmt: skip
+    """Let every owner read its answer; returns whether exactly one of them was chosen."""
+    arm = read_answers(answers, streams, column, 0)
+    if arm < 0:
+        return False
+    owners_note(world, rule, iteration, iterations, step, arm, owners, key)
+    return True

@@ -1,0 +1,296 @@
+"""The secrets of SAMBA's parties: their makers, their takers, and the keys made of them.
+
+==============  =========  ==========  ==========  ===========================================
+secret          run        made by     handed to   keys
+==============  =========  ==========  ==========  ===========================================
+``controller``  published  Controller  nobody      places, masks, exploration, scores
+``channel``     published  Comp        owners      seals of scores and bits
+``comp``        published  Comp        nobody      waits, ties
+``controller``  silent     Controller  nobody      ties
+``pads``        silent     Comp        owner i     pads of its words, answers and sum
+``packets``     silent     Controller  owner i     seals of its words and of its answers
+``owners``      silent     owner 0     owners      exploration
+``link``        silent     Controller  Comp        seals of what servers send each other
+``first``       silent     dealer      Controller  words dealt to it, seal of corrections
+``second``      silent     dealer      Comp        words dealt to it, seal of corrections
+``bill``        silent     Controller  customer    seal of the Controller's share of the total
+``receipt``     silent     Comp        customer    seal of Comp's share of the total
+==============  =========  ==========  ==========  ===========================================
+
+Of ``pads`` and ``packets`` every owner has a secret of its own. No server is given the owners'
+secret, and the Controller never has the channel's. Every key serves one purpose of one run: its
+label and the run are part of it. So another run under the same secrets repeats nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Self, TypeVar
+
+from fedbandits.crypto.keystream import derive_key
+from fedbandits.random import Key
+from fedbandits.systems.application import SharedSecret
+from fedbandits.systems.samba.plan import RUN_BYTES, Agreement, SambaPlan
+
+OWNER = "owner"
+#: Roles that one party has each, which is called the same; only a silent run has a dealer.
+CUSTOMER, CONTROLLER, COMP, DEALER = "customer", "controller", "comp", "dealer"
+_NOBODY = ""
+_PADS = SharedSecret("pads", COMP, OWNER, each=True)
+_PACKETS = SharedSecret("packets", CONTROLLER, OWNER, each=True)
+#: The table above; nobody is handed what has no takers.
+_PUBLISHED = (
+    SharedSecret("controller", CONTROLLER, _NOBODY),
+    SharedSecret("channel", COMP, OWNER),
+    SharedSecret("comp", COMP, _NOBODY),
+)
+_SILENT = (
+    SharedSecret("controller", CONTROLLER, _NOBODY),
+    _PADS,
+    _PACKETS,
+    SharedSecret("owners", OWNER, OWNER),
+    SharedSecret("link", CONTROLLER, COMP),
+    SharedSecret("first", DEALER, CONTROLLER),
+    SharedSecret("second", DEALER, COMP),
+    SharedSecret("bill", CONTROLLER, CUSTOMER),
+    SharedSecret("receipt", COMP, CUSTOMER),
+)
+
+
+def secrets_of(plan: SambaPlan) -> tuple[SharedSecret, ...]:
+    """Return the rows of the table above that a run of that plan has."""
+    return _SILENT if plan.config.is_silent else _PUBLISHED
+
+
+def shared(plan: SambaPlan) -> tuple[SharedSecret, ...]:
+    """List the secrets that parties hand one another; the customer's where the total is shared."""
+    billed = plan.config.total == "shares"
+    return tuple(
+        secret for secret in secrets_of(plan)
+        if secret.takers != _NOBODY and (billed or secret.takers != CUSTOMER)
+    )  # fmt: skip
+
+
+def owners_secret(secret: bytes, name: str, owner: str) -> bytes:
+    """Return what the maker of ``pads`` or ``packets`` hands the owner of that name alone."""
+    return {"pads": _PADS, "packets": _PACKETS}[name].gift(secret, owner)
+
+
+class SimulatedSecrets(NamedTuple):
+    """All secrets of a simulation, from its seed: they protect nobody."""
+
+    channel: bytes
+    controller: bytes
+    comp: bytes
+    run: bytes  # the run's name, RUN_BYTES long
+    owners: bytes
+    pads: bytes
+    packets: bytes
+    link: bytes
+    first: bytes
+    second: bytes
+    bill: bytes
+    receipt: bytes
+
+    @classmethod
+    def derive(cls, seed: int, replicate: int) -> Self:
+        """Make the secrets that seed and replicate name."""
+        name = b"fedbandits simulated secrets" + seed.to_bytes(8, "big")
+        root = name + replicate.to_bytes(4, "big")
+        made = {
+            label: derive_key(root, label)
+            for label in ("channel", "controller", "comp", "run", "owners")
+        }
+        made["run"] = made["run"][:RUN_BYTES]
+        for label in ("packets", "link", "bill"):
+            made[label] = derive_key(made["controller"], label)
+        for label in ("pads", "receipt"):
+            made[label] = derive_key(made["comp"], label)
+        for label in ("first", "second"):
+            made[label] = derive_key(made["comp"], f"dealer {label}")
+        return cls(**made)
+
+    def of_party(self, plan: SambaPlan, role: str, place: int) -> dict[str, bytes]:
+        """Return the secrets of the party at that place of a role, by name."""
+        mine = {}
+        for secret in secrets_of(plan):
+            value = getattr(self, secret.name)
+            if secret.is_made_by(role, place):
+                mine[secret.name] = value
+            elif secret.is_taken_by(role, place):
+                mine[secret.name] = secret.gift(value, f"{role}-{place}")
+        return mine
+
+    def owner_keys(self, agreed: Agreement) -> list[OwnerKeys]:
+        """Make the keys of all owners of a silent run."""
+        names = [f"{OWNER}-{i}" for i in range(agreed.arms)]
+        given = [
+            {each.name: each.gift(getattr(self, each.name), name) for each in (_PADS, _PACKETS)}
+            for name in names
+        ]
+        return [OwnerKeys.make(secrets, agreed) for secrets in given]
+
+
+def owner_key(draws: Key, run: bytes) -> Key:
+    """Make the key of an owner's own draws in the run of that name, of the one that it brings."""
+    name = b"".join(int(word).to_bytes(8, "big") for word in draws)
+    digest = hashlib.sha256(b"samba owner's draws" + name + run).digest()
+    return Key(int.from_bytes(digest[:4], "big"), int.from_bytes(digest[4:8], "big"))
+
+
+class ChannelKey(NamedTuple):
+    """Key of ``channel``: Comp and the owners have it."""
+
+    packets: bytes
+
+
+class ControllerKeys(NamedTuple):
+    """Keys of ``controller`` in a published run."""
+
+    places: bytes  # its own
+    masks: bytes  # for the owners, never for Comp
+    exploration: bytes  # for the owners
+    scores: bytes  # its own: those of steps that explore, where it draws them
+
+
+class CompKeys(NamedTuple):
+    """Keys of ``comp``; nobody else has either."""
+
+    waits: bytes  # for probability matching
+    ties: bytes  # for choosing among equal scores
+
+
+class SilentControllerKeys(NamedTuple):
+    """Key of ``controller`` in a silent run: it has none that a published one has.
+
+    There an order of owners is told in clear. In a published run it must be hidden from Comp.
+    """
+
+    ties: bytes  # the order of owners that breaks ties
+
+
+class OwnersKeys(NamedTuple):
+    """Key of ``owners``."""
+
+    exploration: bytes  # which steps explore
+
+
+class PadKeys(NamedTuple):
+    """Keys that one owner and Comp make of its share of ``pads``."""
+
+    words: bytes  # Comp's share of the owner's words
+    answers: bytes  # what Comp adds to the owner's answers
+    total: bytes  # Comp's share of the owner's sum
+
+
+class SealKeys(NamedTuple):
+    """Keys that one owner and the Controller make of its share of ``packets``."""
+
+    up: bytes  # words and the share of the sum, to the Controller
+    down: bytes  # answers
+
+
+class LinkKeys(NamedTuple):
+    """Keys of ``link``."""
+
+    to_second: bytes
+    to_first: bytes
+
+
+class DealtKeys(NamedTuple):
+    """Keys of ``first`` or of ``second``."""
+
+    words: bytes  # what the server expands, and the dealer too
+    sealed: bytes  # seals the corrections
+
+
+class TotalKey(NamedTuple):
+    """Key of ``bill`` or of ``receipt``: it seals a server's share of the total."""
+
+    total: bytes
+
+
+#: How each key is derived: by its name, and the run's name or all that is agreed on.
+_LABELS: dict[type, str] = {
+    ChannelKey: "samba {context}",
+    ControllerKeys: "{key} {run}",
+    CompKeys: "{key} {run}",
+    SilentControllerKeys: "silent {key} {run}",
+    OwnersKeys: "silent {key} {run}",
+    PadKeys: "silent pad {key} {context}",
+    SealKeys: "silent seal {key} {context}",
+    LinkKeys: "silent link {key} {context}",
+    DealtKeys: "silent dealt {key} {context}",
+    TotalKey: "silent {key} {context}",
+}
+AnyKeys = TypeVar("AnyKeys", bound=tuple[bytes, ...])
+
+
+def make_keys(kind: type[AnyKeys], secret: bytes, agreed: Agreement) -> AnyKeys:
+    """Make the keys of one run that are made of a secret.
+
+    The kind is one of the types above. Where each owner has a share of the secret, it is its share.
+    """
+    made: Any = kind
+    told = {"run": agreed.run.hex(), "context": agreed.context.hex()}
+    labels = [_LABELS[kind].format(key=name, **told) for name in made._fields]
+    keys: AnyKeys = made(*(derive_key(secret, label) for label in labels))
+    return keys
+
+
+class OwnerKeys(NamedTuple):
+    """All keys of one owner in a silent run, but what owners share among themselves."""
+
+    pads: PadKeys
+    seals: SealKeys
+
+    @classmethod
+    def make(cls, secrets: Mapping[str, bytes], agreed: Agreement) -> Self:
+        """Make them of the owner's secrets."""
+        pads, packets = secrets["pads"], secrets["packets"]
+        return cls(make_keys(PadKeys, pads, agreed), make_keys(SealKeys, packets, agreed))
+
+
+class FirstKeys(NamedTuple):
+    """All keys of the first server, the Controller; its places come of its own secret."""
+
+    owners: tuple[SealKeys, ...]
+    link: LinkKeys
+    dealt: DealtKeys
+
+    @classmethod
+    def make(cls, secrets: Mapping[str, bytes], owners: Sequence[str], agreed: Agreement) -> Self:
+        """Make them of the Controller's secrets, and the names of all owners in their order."""
+        given = (_PACKETS.gift(secrets["packets"], owner) for owner in owners)
+        seals = tuple(make_keys(SealKeys, secret, agreed) for secret in given)
+        link = make_keys(LinkKeys, secrets["link"], agreed)
+        return cls(seals, link, make_keys(DealtKeys, secrets["first"], agreed))
+
+
+class SecondKeys(NamedTuple):
+    """All keys of the second server, Comp."""
+
+    owners: tuple[PadKeys, ...]
+    link: LinkKeys
+    dealt: DealtKeys
+
+    @classmethod
+    def make(cls, secrets: Mapping[str, bytes], owners: Sequence[str], agreed: Agreement) -> Self:
+        """Make them of Comp's secrets, and the names of all owners in their order."""
+        given = (_PADS.gift(secrets["pads"], owner) for owner in owners)
+        pads = tuple(make_keys(PadKeys, secret, agreed) for secret in given)
+        link = make_keys(LinkKeys, secrets["link"], agreed)
+        return cls(pads, link, make_keys(DealtKeys, secrets["second"], agreed))
+
+
+class DealerKeys(NamedTuple):
+    """All keys of the dealer."""
+
+    first: DealtKeys
+    second: DealtKeys
+
+    @classmethod
+    def make(cls, secrets: Mapping[str, bytes], agreed: Agreement) -> Self:
+        """Make them of the secrets that it shares with either server."""
+        return cls(*(make_keys(DealtKeys, secrets[name], agreed) for name in cls._fields))

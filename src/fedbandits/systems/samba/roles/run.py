@@ -1,0 +1,217 @@
+"""A party's part in a run: how it begins, and how it ends where it cannot go on.
+
+A party that waits in vain gives up at its deadline and says so to the Controller. The Controller
+ends the run for all, with one reason: its word is the last, whatever somebody had thought before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, ClassVar, TypeVar
+
+from fedbandits.errors import LocalProtocolError, RemoteProtocolError
+from fedbandits.federation.events import Deadline, Event
+from fedbandits.federation.messages import Message
+from fedbandits.federation.party import Party
+from fedbandits.federation.seats import Seat
+from fedbandits.federation.state import Handled, PartyState, Step, Transitions
+from fedbandits.systems.samba.messages import (
+    Beginning,
+    CompGaveUp,
+    CustomerGaveUp,
+    DealerGaveUp,
+    EndForComp,
+    EndForCustomer,
+    EndForDealer,
+    EndForOwner,
+    Ending,
+    OwnerGaveUp,
+    Reason,
+)
+from fedbandits.systems.samba.plan import Agreement, Ordered, SambaPlan, accept
+
+#: What the Controller hears from those who take no further part.
+GAVE_UP = (CustomerGaveUp, CompGaveUp, OwnerGaveUp, DealerGaveUp)
+#: The Controller's last words, by role.
+_LAST_WORDS: dict[str, type[Ending]] = {
+    "customer": EndForCustomer, "comp": EndForComp, "owner": EndForOwner, "dealer": EndForDealer
+}  # fmt: skip
+
+
+class RunEndedError(RemoteProtocolError):
+    """A message of a run that has ended before it was done."""
+
+
+class RunState(PartyState, frozen=True, kw_only=True):
+    """State that every party of a run keeps.
+
+    Parameters
+    ----------
+    reason
+        Why the run has ended before it was done, if it has.
+    """
+
+    stage: str = "idle"
+    reason: Reason | None = None
+
+
+class NamedRunState(RunState, frozen=True, kw_only=True):
+    """State of a party that keeps the run's name.
+
+    Parameters
+    ----------
+    run
+        The run's name; empty before it begins.
+    """
+
+    run: bytes = b""
+
+
+AnyRun = TypeVar("AnyRun", bound=RunState)
+
+
+class RunParty(Party[AnyRun]):
+    """A party of a run, which may end before it is done.
+
+    Parameters
+    ----------
+    seat
+        What it is told of all that is public.
+    plan
+        What all parties go by.
+    state
+        The state to begin in.
+    """
+
+    #: What follows from its secrets and the run's name, once that is known.
+    _tools: Any
+
+    def __init__(self, seat: Seat, plan: SambaPlan, state: AnyRun) -> None:
+        super().__init__(seat, state)
+        self._plan = plan
+
+    @property
+    def ended(self) -> Reason | None:
+        """The reason for which the run has ended before it was done; None if it has not."""
+        return self._state.reason
+
+    @property
+    def agreement(self) -> Agreement:
+        """The agreement on the run, once its name is known."""
+        agreed: Agreement = self._tools.agreed
+        return agreed
+
+    def handle(self, event: Event) -> Handled:
+        reason = self._state.reason
+        if reason is not None and type(event) is not Deadline:
+            raise LocalProtocolError(
+                f"{self.name}: {type(event).__name__} is not possible, the run has ended: {reason}"
+            )
+        return super().handle(event)
+
+    def _take(self, message: Message) -> list[Message] | None:
+        reason = self._state.reason
+        if reason is not None and not isinstance(message, Ending):
+            raise RunEndedError(
+                f"{self.name}: {type(message).__name__} from {message.sender}, but the run has "
+                f"ended: {reason}"
+            )
+        return super()._take(message)
+
+    def _make_tools(self, run: bytes) -> Any:
+        """Make what follows from its secrets and the run's name, where it keeps anything such."""
+
+    def _resume(self) -> None:
+        """Make the tools again, after the state was loaded."""
+        run = getattr(self._state, "run", b"")
+        if run:
+            self._tools = self._make_tools(run)
+
+    def _ended(self, reason: Reason, *outgoing: Message) -> Step:
+        return Step(self._after(stage="ended", reason=reason), outgoing)
+
+
+class Member(RunParty[AnyRun]):
+    """A party of a run that hears from the Controller alone."""
+
+    #: What it sends when it gives up.
+    GAVE_UP: ClassVar[type[Ending]]
+
+    def __init__(self, seat: Seat, plan: SambaPlan, state: AnyRun) -> None:
+        super().__init__(seat, plan, state)
+        self._controller = seat.one("controller")
+
+    def _compute(self, event: Any) -> Step:
+        """Handle what ends a run before it is done; all else is for the party itself."""
+        if isinstance(event, Deadline):
+            return self._end_waiting(event)
+        return self._ended(event.reason)  # the Controller's last word
+
+    def _accepted(self, told: Beginning) -> Agreement:
+        """Return the agreement on the run that begins, see :func:`.plan.accept`."""
+        ordered = Ordered(told.budget, told.arms, told.algorithm)
+        return accept(self.name, self._plan, ordered, told.run)
+
+    def _begun(self, after: AnyRun, tools: Any, outgoing: Sequence[Message] = ()) -> Step:
+        """Begin the run; the tools are kept once everything is known to be right."""
+
+        def keep() -> Sequence[Message]:
+            self._tools = tools
+            return ()
+
+        return Step(after, outgoing, write=keep)
+
+    def _end_waiting(self, event: Deadline) -> Step:
+        """Give up, if what is awaited is still the same."""
+        if event.number != self.awaited:
+            return Step(self._state)
+        return self._give_up(Reason.CONTROLLER)
+
+    def _give_up(self, reason: Reason) -> Step:
+        told = self.GAVE_UP(sender=self.name, receiver=self._controller, reason=reason)
+        return self._ended(reason, told)
+
+
+def endings(end: type[Ending], waiting: str, *others: str) -> Transitions:
+    """Return the transitions by which a member's run ends before it is done.
+
+    Parameters
+    ----------
+    end
+        The Controller's last word.
+    waiting
+        The stage in which it waits for the Controller.
+    *others
+        Stages in which it does not, but can be told.
+    """
+    told: Transitions = {(stage, end): ("ended",) for stage in (waiting, *others, "ended")}
+    return {(waiting, Deadline): (waiting, "ended"), **told}
+
+
+def given_up(awaited: Iterable[str], *others: str) -> Transitions:
+    """Return the transitions by which the Controller's run ends before it is done.
+
+    Parameters
+    ----------
+    awaited
+        The stages in which it waits for others.
+    *others
+        Stages in which it does not, but others may give up.
+    """
+    return {
+        **{(stage, Deadline): (stage, "ended") for stage in awaited},
+        **{(stage, kind): ("ended",) for kind in GAVE_UP for stage in (*awaited, *others, "ended")},
+        # Before an order, and when the total has left, it is for the customer alone to say.
+        ("idle", CustomerGaveUp): ("ended",),
+        ("done", CustomerGaveUp): ("ended",),
+    }
+
+
+def last_words(seat: Seat, reason: Reason) -> list[Message]:
+    """Make what the Controller, which sits there, tells all others when it ends the run."""
+    return [
+        word(sender=seat.name, receiver=name, reason=reason)
+        for role, word in _LAST_WORDS.items()
+        if role in seat.terms.parties
+        for name in seat.names(role)
+    ]
