@@ -24,7 +24,6 @@ from typing import Literal
 import msgspec
 import numpy as np
 
-from fedbandits._compile import compiled
 from fedbandits._typing import Floats
 from fedbandits.privacy.factorisation import (
     LEAST_WEIGHT,
@@ -33,11 +32,10 @@ from fedbandits.privacy.factorisation import (
     sensitivities,
 )
 from fedbandits.privacy.gaussian import least_deviation
+from fedbandits.privacy.kernels import NONE, OPTIMAL, TOEPLITZ, TREE, release_deviation
 
 Mechanism = Literal["none", "tree", "toeplitz", "optimal"]
 
-#: Integer codes of the mechanisms, for compiled code.
-NONE, TREE, TOEPLITZ, OPTIMAL = 0, 1, 2, 3
 #: Up to so many releases Toeplitz norms are added up, 32 MB of them; beyond, they are computed.
 SUMMED = 1 << 22
 CODES: dict[Mechanism, int] = {
@@ -219,91 +217,6 @@ def _toeplitz_norms(count: int) -> Floats:
     """‖c₀ … c_{k-1}‖₂ for k = 1 … count: a ledger asks for one a charge."""
     norms: Floats = np.sqrt(np.cumsum(toeplitz_coefficients(count) ** 2))
     return norms
-
-
-@compiled
-def draw_slot(mechanism: int, k: int) -> int:
-    """Slot in which the draw of release ``k`` (from 1) is stored, for the code ``mechanism``.
-
-    It replaces a draw that is not needed any more.
-    """
-    if mechanism == TREE:
-        slot = 0
-        while (k >> slot) & 1 == 0:
-            slot += 1
-        return slot
-    return k - 1
-
-
-@compiled
-def draw_weight(mechanism: int, coefficients: Floats, k: int, slot: int) -> float:
-    """Weight of the draw in ``slot`` at release ``k``; zero if the slot is not used.
-
-    ``mechanism`` is the code of the mechanism, and ``coefficients`` are those of its plan.
-    """
-    if mechanism == TREE:
-        return 1.0 if (k >> slot) & 1 else 0.0
-    if mechanism == TOEPLITZ and slot < k:
-        return float(coefficients[k - 1 - slot])
-    if mechanism == OPTIMAL and slot < k:
-        return float(coefficients[k * (k - 1) // 2 + slot])
-    return 0.0
-
-
-@compiled
-def release_deviation(mechanism: int, scale: float, coefficients: Floats, k: int) -> float:
-    """Standard deviation of the noise in release ``k``, where the pattern is 1.
-
-    ``mechanism`` is the code of the mechanism, ``scale`` the deviation of one draw, and
-    ``coefficients`` those of its plan.
-    """
-    total = 0.0
-    if mechanism == TREE:
-        slots = 63
-    elif mechanism in (TOEPLITZ, OPTIMAL):
-        slots = k
-    else:
-        slots = 0
-    for slot in range(slots):
-        weight = draw_weight(mechanism, coefficients, k, slot)
-        total += weight * weight
-    return scale * math.sqrt(total)
-
-
-@compiled
-def add_release_noise(
-    mechanism: int,
-    scale: float,
-    coefficients: Floats,
-    pattern: Floats,
-    draws: Floats,
-    k: int,
-    total: Floats,
-) -> None:
-    """Add the noise of release k to ``total``, in place.
-
-    Parameters
-    ----------
-    mechanism : int
-        A code of :data:`CODES`.
-    scale : float
-        The deviation s of one draw, where the pattern is 1.
-    coefficients : float64
-        Those of the plan, see :meth:`ContinualPlan.coefficients`.
-    pattern : (size,) float64
-        Deviation of each entry relative to s; see :func:`noise_pattern`.
-    draws : (slots, size) float64
-        Standard normals kept so far, that of step k included.
-    k : int
-        Number of this release, from 1.
-    total : (size,) float64
-        The exact running sum; receives the noise.
-    """
-    for slot in range(draws.shape[0]):
-        weight = scale * draw_weight(mechanism, coefficients, k, slot)
-        if weight != 0.0:
-            for i in range(total.size):
-                total[i] += weight * (pattern[i] * draws[slot, i])
 
 
 def noise_pattern(models: int, dimension: int, gram_noise: float = 1.0) -> Floats:

@@ -18,11 +18,11 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from fedbandits._compile import compiled, fma
 from fedbandits._typing import Floats
 from fedbandits.errors import NoiseError, ReleaseRefusedError
-from fedbandits.privacy.continual import ContinualPlan, add_release_noise, draw_slot
+from fedbandits.privacy.continual import ContinualPlan
 from fedbandits.privacy.factorisation import differences
+from fedbandits.privacy.kernels import accurate_sum, add_release_noise, draw_slot
 
 
 @runtime_checkable
@@ -239,25 +239,5 @@ def encode(plan: ContinualPlan, sums: Floats, k: int) -> Floats:
         inverse = np.concatenate([[1.0], np.cumprod(1.0 - 1.5 / np.arange(1, k))])
         weights = np.ascontiguousarray(inverse[::-1])
     encoded = np.empty(sums.shape[1])
-    _accurate_sum(weights, sums, encoded)
+    accurate_sum(weights, sums, encoded)
     return encoded
-
-
-@compiled
-def _accurate_sum(weights: Floats, rows: Floats, out: Floats) -> None:
-    """Σ_j weights_j rows_j as if in twice the precision (Ogita, Rump & Oishi 2005, Dot2).
-
-    Running sums are large and what is covered may be small: what rounding adds to a record must
-    stay within its margin. Extended precision would do, but not every machine has it.
-    """
-    for i in range(out.size):
-        total = carried = 0.0
-        for j in range(weights.size):
-            product = weights[j] * rows[j, i]
-            lost = fma(weights[j], rows[j, i], -product)
-            added = total + product
-            part = added - total
-            lost += (total - (added - part)) + (product - part)
-            carried += lost
-            total = added
-        out[i] = total + carried

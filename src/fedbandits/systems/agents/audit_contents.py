@@ -15,7 +15,7 @@ from fedbandits._compile import compiled
 from fedbandits._typing import Floats, Ints
 from fedbandits.learners.ridge import Record
 from fedbandits.privacy.auditing import Game
-from fedbandits.privacy.continual import TREE, draw_slot
+from fedbandits.privacy.kernels import TREE, draw_slot
 from fedbandits.privacy.likelihood import Attacker, attacker, telling_releases
 from fedbandits.random import Key, Purpose, fill_normal
 from fedbandits.systems.agents.noise import budgets, gram_noise, release_plan

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from fedbandits.learners.joint import Joint
-from fedbandits.privacy.continual import NONE
+from fedbandits.privacy.kernels import NONE
 from fedbandits.systems.agents.plan import AgentsPlan
 from fedbandits.systems.agents.views import Pool, Views
 from fedbandits.systems.exported import Learned, symmetric_inverse

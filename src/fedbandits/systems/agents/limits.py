@@ -12,8 +12,8 @@ from fedbandits._typing import Floats
 from fedbandits.federation.messages import ImplausibleError
 from fedbandits.learners.confidence import least_eigenvalue_factor
 from fedbandits.learners.ridge import are_records
-from fedbandits.privacy.bounds import IMPROBABLE, NO_FAULT, any_implausible
-from fedbandits.privacy.continual import NONE, release_deviation
+from fedbandits.privacy.bounds import IMPROBABLE, NO_FAULT
+from fedbandits.privacy.kernels import NONE, any_implausible, release_deviation
 from fedbandits.privacy.rounding import grid_step
 from fedbandits.systems.agents.plan import AgentsPlan
 

@@ -17,8 +17,14 @@ from fedbandits.learners.joint import Joint
 from fedbandits.learners.joint_or_none import acted_on, best_cut, best_where_cut, learn_jointly
 from fedbandits.learners.linucb import Narrow, best_arm, new_narrow, score_arms
 from fedbandits.learners.ridge import add_record
-from fedbandits.privacy.bounds import NO_FAULT, NOT_A_NUMBER, hold_contexts, record_fault
-from fedbandits.privacy.continual import NONE, add_release_noise, draw_slot
+from fedbandits.privacy.bounds import NO_FAULT, NOT_A_NUMBER
+from fedbandits.privacy.kernels import (
+    NONE,
+    add_release_noise,
+    draw_slot,
+    hold_contexts,
+    record_fault,
+)
 from fedbandits.random import Key, Purpose, fill_normal, integer
 from fedbandits.systems.agents.persons import Persons, note_beyond, visit_counts
 from fedbandits.systems.agents.plan import TRIGGERED, AgentsPlan, Constants

@@ -20,7 +20,8 @@ from fedbandits.federation.state import PartyState, Step
 from fedbandits.learners.joint import Joint, observe_joint
 from fedbandits.learners.linucb import new_narrow
 from fedbandits.learners.ridge import Record, add_record
-from fedbandits.privacy.bounds import all_finite, as_reward, record_fault, require_within
+from fedbandits.privacy.bounds import as_reward, require_within
+from fedbandits.privacy.kernels import all_finite, record_fault
 from fedbandits.privacy.running_sum import draw_ahead
 from fedbandits.systems.agents import views as act
 from fedbandits.systems.agents.decisions import Offer, OpenDecision

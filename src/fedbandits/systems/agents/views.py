@@ -24,7 +24,7 @@ from fedbandits.learners.ridge import (
     unpack,
 )
 from fedbandits.privacy.bounds import NO_FAULT
-from fedbandits.privacy.continual import release_deviation
+from fedbandits.privacy.kernels import release_deviation
 from fedbandits.systems.agents.plan import TRIGGERED, Constants
 
 #: Why a run cannot go on, beside what is wrong with a record.

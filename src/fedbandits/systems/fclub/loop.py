@@ -22,8 +22,8 @@ from fedbandits.environments.clustered import Clustered
 from fedbandits.learners.clustering import adjusted_rand_index
 from fedbandits.learners.evidence import Spectrum, decompose, stack
 from fedbandits.learners.models import choose_arm
-from fedbandits.privacy.bounds import NO_FAULT, record_fault
-from fedbandits.privacy.continual import add_release_noise, draw_slot
+from fedbandits.privacy.bounds import NO_FAULT
+from fedbandits.privacy.kernels import add_release_noise, draw_slot, record_fault
 from fedbandits.random import Key, Purpose, normals
 from fedbandits.systems.fclub.kernels import learn
 from fedbandits.systems.fclub.persons import released_sums

@@ -12,7 +12,8 @@ from fedbandits._compile import compiled
 from fedbandits._typing import Floats, Ints
 from fedbandits.learners.ridge import Record
 from fedbandits.privacy.auditing import Game
-from fedbandits.privacy.continual import TREE, ContinualPlan, draw_slot
+from fedbandits.privacy.continual import ContinualPlan
+from fedbandits.privacy.kernels import TREE, draw_slot
 from fedbandits.privacy.likelihood import (
     Attacker,
     attacker,

@@ -20,7 +20,8 @@ from fedbandits.environments.arrivals import (
 from fedbandits.environments.clustered import Clustered
 from fedbandits.learners.clustering import adjusted_rand_index
 from fedbandits.learners.models import update
-from fedbandits.privacy.bounds import NO_FAULT, record_fault
+from fedbandits.privacy.bounds import NO_FAULT
+from fedbandits.privacy.kernels import record_fault
 from fedbandits.random import Key, Purpose, fill_normal, normals
 from fedbandits.systems.fclub_published.kernels.exchange import (
     AFTER_UPLOAD,

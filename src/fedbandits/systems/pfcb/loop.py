@@ -13,8 +13,8 @@ from fedbandits.environments.base import Environment
 from fedbandits.environments.procurement import draw_good_units, earned, purchase_regret
 from fedbandits.environments.purchase_truth import keep_up, truth_of
 from fedbandits.learners.purchasing import is_empty
-from fedbandits.privacy.bounds import NO_FAULT, purchase_fault, require_within
-from fedbandits.privacy.continual import TOEPLITZ, draw_slot
+from fedbandits.privacy.bounds import NO_FAULT, require_within
+from fedbandits.privacy.kernels import TOEPLITZ, draw_slot, purchase_fault
 from fedbandits.random import Key, Purpose, fill_normal
 from fedbandits.systems.pfcb.kernels.books import note_purchase, one_book
 from fedbandits.systems.pfcb.kernels.purchases import Scratch, decide, new_scratch
