@@ -13,7 +13,6 @@ import numpy as np
 from scipy.linalg import toeplitz
 from scipy.special import binom
 
-from fedbandits._compile import compiled
 from fedbandits._typing import Floats, Ints
 from fedbandits.privacy.continual import ContinualPlan
 from fedbandits.privacy.factorisation import encoder
@@ -23,7 +22,7 @@ from fedbandits.privacy.factorisation import encoder
 MOST_TOEPLITZ = 256
 #: Deviations of noise within which a number is taken for one that has none. Of sound noise, which
 #: is on a grid of 2⁻⁴⁰ where it is secure, one number in 10⁹ is.
-_NO_NOISE = 1e-9
+NO_NOISE = 1e-9
 
 
 def telling_releases(plan: ContinualPlan) -> Ints:
@@ -82,6 +81,12 @@ def stated_deviations(plan: ContinualPlan, releases: Ints) -> Floats:
     return found
 
 
+def covariance_of(plan: ContinualPlan) -> Floats:
+    """Return the covariance of all n releases' noise in one number, in that of a draw, (n, n)."""
+    mixing = decoder(plan, np.arange(1, plan.releases + 1))
+    return np.asarray(mixing @ mixing.T, dtype=np.float64)
+
+
 class Attacker(NamedTuple):
     """Someone who knows all other records, what the replaced one may be, and the stated noise.
 
@@ -127,30 +132,14 @@ class Attacker(NamedTuple):
 
         Noise may be missing in what few runs look at: told apart from the score, that shows.
         """
-        found = np.zeros(len(values))
-        near = _NO_NOISE * self.deviation
-        _count_bare(values, entered, self.zero, self.change, near, found)
-        return found[:, None]
-
-
-@compiled
-def _count_bare(
-    values: Floats, entered: Floats, zero: Floats, change: Floats, near: Floats, found: Floats
-) -> None:
-    """Count into ``found`` (runs,) what :meth:`Attacker.bare` returns."""
-    runs, releases, size = values.shape
-    for run in range(runs):
-        for k in range(releases):
-            times = entered[run, k]
-            if times == 0.0:
-                continue
-            for i in range(size):
-                apart = values[run, k, i] - times * zero[i]
-                if abs(change[i]) > 4.0 * near[i]:
-                    if abs(apart - times * change[i]) < near[i]:
-                        found[run] += 1.0
-                    elif abs(apart) < near[i]:
-                        found[run] -= 1.0
+        near = NO_NOISE * self.deviation
+        tell = np.flatnonzero(np.abs(self.change) > 4.0 * near)
+        times, near = entered[:, :, None], near[tell]
+        apart = values[:, :, tell] - times * self.zero[tell]
+        ones = np.abs(apart - times * self.change[tell]) < near
+        zeros = np.abs(apart) < near
+        counts = (ones.sum(axis=2) - zeros.sum(axis=2)) * (entered != 0.0)
+        return np.asarray(counts.sum(axis=1, keepdims=True), dtype=np.float64)
 
 
 def attacker(

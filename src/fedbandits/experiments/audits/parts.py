@@ -16,7 +16,7 @@ from fedbandits.privacy.sizes import Tick, scaled
 from fedbandits.settings.defaults import RUNS
 from fedbandits.settings.experiment import Experiment, Variant
 from fedbandits.systems import System, find_system
-from fedbandits.systems.paired_parties import paired_runs
+from fedbandits.systems.party_games import paired_games
 
 #: Runs a world that a game has at least. Whatever tells the worlds apart in every one of so many
 #: runs shows ε ≥ 1.7.
@@ -60,7 +60,7 @@ def parts_of(
             size = runs_of(game, scale)
             shown = Part(entry.label, game.sees, game.looks_at)
             yield AuditPart(shown, partial(_attack, game, size, delta, share))
-        for paired in filter(None, (paired_runs(system, game) for game in games)):
+        for paired in paired_games(games):
             shown = Part(entry.label, "sensitivity", paired.looks_at)
             yield AuditPart(shown, partial(check_sensitivity, paired, scale))
         for numbers in checks:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from fedbandits._typing import Floats, Floats32
-from fedbandits.environments.base import Environment
+from fedbandits._typing import Floats, Floats32, Ints
 from fedbandits.federation.messages import Message, unpack
-from fedbandits.privacy.likelihood import attacker_of
+from fedbandits.privacy.likelihood import Attacker, attacker_of
 from fedbandits.random import Purpose, uniforms
 from fedbandits.systems.base import PartiesReplicate
-from fedbandits.systems.games import Look, audit_key, contexts
-from fedbandits.systems.party_games import Released
+from fedbandits.systems.games import audit_key, contexts
+from fedbandits.systems.party_games import AuditedRun, Released
 from fedbandits.systems.python_learners.contributions import RecordSum
 from fedbandits.systems.python_learners.plan import LearnerPlan
 
@@ -30,35 +29,15 @@ class Interaction(NamedTuple):
     record: Floats
 
 
-class Setting(NamedTuple):
-    """Who plays where, and in which rounds the replaced record may be.
-
-    Parameters
-    ----------
-    plan, world
-        What is played, and where.
-    pairs
-        For every agent two interactions whose records are far apart.
-    first, last
-        These rounds.
-    """
-
-    plan: LearnerPlan
-    world: Environment
-    pairs: Sequence[tuple[Interaction, Interaction]]
-    first: int
-    last: int
-
-
-class LearnersRun:
+class LearnersRun(AuditedRun):
     """Agents of a private learner; one interaction of one of them is replaced.
 
     Parameters
     ----------
     run
         The parties and their network.
-    setting
-        What is played.
+    pair
+        The interaction in either world.
     target
         The agent whose interaction it is, and the round.
     fixed
@@ -72,26 +51,31 @@ class LearnersRun:
     def __init__(
         self,
         run: PartiesReplicate,
-        setting: Setting,
+        pair: tuple[Interaction, Interaction],
         target: tuple[int, int],
         fixed: bool,
         informed: bool,
         number: int,
     ) -> None:
-        self.run, self.network = run, run.network
-        self._agent, self._round = target
-        self._target: Any = run.players[self._agent]
-        self.audited: str = self._target.name
-        self._plan, self._pair = setting.plan, setting.pairs[self._agent]
+        super().__init__(run, target[0], self._knows_others if informed else None)
+        plan: Any = run.plan
+        self._plan: LearnerPlan = plan
+        self._pair, (self._agent, self._round) = pair, target
         # On a fixed log contexts are the same in every run: the log is one.
         self._fixed, self._key = fixed, audit_key(0) if fixed else audit_key(number)
-        self._informed = informed
-        self._maker, self._own = RecordSum(setting.plan, self._agent), np.zeros(setting.plan.size)
-        #: Releases of the target, less what its other records add, in order.
-        self._released: list[Floats] = []
+        self._maker, self._own = RecordSum(self._plan, self._agent), np.zeros(self._plan.size)
+
+    def _knows_others(self, steps: Ints) -> Attacker:
+        """Return who tells the two records with the first arm apart.
+
+        With another arm the score is a linear statistic all the same: it tells no more of the
+        records than is claimed.
+        """
+        pair, pattern = (self._pair[0].record, self._pair[1].record), np.ones(self._plan.size)
+        return attacker_of(self._plan.release, pair, steps, pattern)
 
     def play_round(self, world: int, round_: int) -> None:
-        """All agents decide and observe; then the round is over."""
+        """Let all agents decide and observe; then the round is over."""
         for index, agent in enumerate(self.run.players):
             if (index, round_) == (self._agent, self._round):
                 self._play_target(self._pair[world])
@@ -101,17 +85,17 @@ class LearnersRun:
             self.network.send(agent.observe(decision, reward))
 
         def hear(player: Any, messages: list[Message]) -> None:
-            if self._informed and player is self._target:
-                self._hear(messages)
+            if self.informed and player is self.target:
+                self._hear(messages, round_)
 
         self.run.end_round(round_, hear)
 
     def _play_target(self, replaced: Interaction) -> None:
-        """The interaction that differs; the arm may be another one than was thought."""
+        """Play the interaction that differs; the arm may be another one than was thought."""
         context, reward, _ = replaced
-        decision = self._target.decide(np.tile(context[:, None], self._columns))
+        decision = self.target.decide(np.tile(context[:, None], self._columns))
         self._own = self._maker.record("audit", context.astype(np.float64), decision.action, reward)
-        self.network.send(self._target.observe(decision, reward))
+        self.network.send(self.target.observe(decision, reward))
 
     @property
     def _columns(self) -> int:
@@ -125,42 +109,25 @@ class LearnersRun:
         return drawn.astype(np.float32)
 
     def _reward(self, agent: int, round_: int, arm: int) -> float:
-        """Of the arm: what matters is that other choices earn other rewards."""
+        """Return the arm's reward: what matters is that other choices earn other rewards."""
         low, high = self._plan.facts.reward_range
         drawn = uniforms(self._plan.facts.arms, self._key, agent, round_, Purpose.REWARD)
         return float(low + (high - low) * drawn[0 if self._fixed else arm])
 
-    def _hear(self, messages: list[Message]) -> None:
+    def _hear(self, messages: list[Message], round_: int) -> None:
         """Note what is released, less what all other records add to it."""
-        others = self._target.state.statistic - self._own
+        others = self.target.state.statistic - self._own
         for message in messages:
             sent: Any = message
-            self._released.append(unpack(sent.statistic, others.size) - others)
+            self.note(unpack(sent.statistic, others.size) - others, round_ >= self._round)
 
     def released(self, message: Any) -> Released:
-        """A release of the audited agent: numbers whose noise is alike."""
         plan = self._plan
         return Released(message.release, unpack(message.statistic, plan.size) / plan.release.scale)
 
-    def look(self) -> Look | None:
-        """The likelihood ratio and numbers without noise, if others' records are known.
-
-        It is that of the two records with the first arm. With another arm the score is a linear
-        statistic all the same: it tells no more of the records than is claimed.
-        """
-        if not self._informed:
-            return None
-        plan, values = self._plan, np.array(self._released)[None, :, :]
-        ends = np.array(plan.ends)
-        entered = (ends >= self._round).astype(np.float64)[None, :]
-        pair, steps = (self._pair[0].record, self._pair[1].record), np.arange(1, len(ends) + 1)
-        sees = attacker_of(plan.release, pair, steps, np.ones(plan.size))
-        scores = sees.scores(values, entered, np.ones(1))
-        return Look(values.reshape(1, -1), scores, sees.bare(values, entered))
-
 
 def furthest_pair(plan: LearnerPlan, agent: int) -> tuple[Interaction, Interaction]:
-    """Of some interactions those two whose records are furthest apart."""
+    """Return those two of some interactions whose records are furthest apart."""
     tried = list(_some_interactions(plan, agent))
     records = np.array([each.record for each in tried])
     apart = np.linalg.norm(records[:, None] - records[None, :], axis=2)
@@ -169,7 +136,7 @@ def furthest_pair(plan: LearnerPlan, agent: int) -> tuple[Interaction, Interacti
 
 
 def tells_of_arms(plan: LearnerPlan) -> bool:
-    """Whether some record depends on the arm: then no log is fixed, for agents choose arms."""
+    """Tell whether some record depends on the arm: then no log is fixed, for agents choose arms."""
     maker = RecordSum(plan, 0)
 
     def record(one: Interaction, arm: int) -> Floats:

@@ -1,0 +1,86 @@
+"""Releases of linear agents as configured, run after run, for an audit. Compiled."""
+
+from __future__ import annotations
+
+from fedbandits._compile import compiled
+from fedbandits._typing import Floats, Ints
+from fedbandits.privacy.kernels import TREE, draw_slot
+from fedbandits.random import Key, Purpose, fill_normal
+from fedbandits.systems.agents.plan import Constants
+from fedbandits.systems.agents.play import simulate_release
+
+_NOISE = int(Purpose.PRIVACY_NOISE)
+
+
+@compiled
+def release_some(
+    constants: Constants, agent: int, steps: Ints, sums: Floats, draws: Floats, key: Key, run: int,
+    noisy: Floats,
+) -> None:  # fmt: skip
+    """Make some releases of one agent, by the code of the simulation, into ``noisy`` (steps, size).
+
+    Draws that only releases in between would have made are made too.
+
+    Parameters
+    ----------
+    constants : Constants
+        What is constant in the run.
+    agent : int
+        Whose releases they are.
+    steps : (steps,) int64
+        Their numbers, from 1, in order.
+    sums : (steps, models, d (d + 3) / 2) float64
+        The exact running sums.
+    draws : (slots, size) float64
+        Scratch for draws in use.
+    key, run
+        They name the random draws.
+    """
+    draws[:] = 0.0
+    done = 0
+    for place in range(steps.size):
+        k = steps[place]
+        before = k & (k - 1) if constants.mechanism == TREE else k - 1
+        while before > done:
+            # Of nobody's name in the simulation.
+            party, name = constants.agents + before, run * constants.agents + agent
+            fill_normal(draws[draw_slot(constants.mechanism, before)], key, party, name, _NOISE)
+            before = before & (before - 1) if constants.mechanism == TREE else before - 1
+        name = run * steps.size + place
+        simulate_release(constants, sums[place], draws, k, key, agent, name, noisy[place])
+        done = k
+
+
+@compiled
+def play_releases(
+    constants: Constants, steps: Ints, entered: Floats, record: Floats, targets: Ints,
+    sums: Floats, draws: Floats, key: Key, first: int, noisy: Floats, values: Floats,
+) -> None:  # fmt: skip
+    """Run after run make the releases ``steps`` (runs, n) of one model, into ``values``.
+
+    What other records add is known to the attacker and left out; the replaced one is in the
+    releases that ``entered`` (runs, n) says, of the agent and model in ``targets`` (runs, 2).
+    """
+    runs, places, size = values.shape
+    for run in range(runs):
+        agent, model = targets[run, 0], targets[run, 1]
+        for place in range(places):
+            for i in range(size):
+                sums[place, model, i] = entered[run, place] * record[i]
+        release_some(constants, agent, steps[run], sums, draws, key, first + run, noisy)
+        for place in range(places):
+            for i in range(size):
+                values[run, place, i] = noisy[place, model * size + i]
+                sums[place, model, i] = 0.0
+
+
+@compiled
+def release_all(
+    constants: Constants, steps: Ints, sums: Floats, draws: Floats, key: Key, first: int,
+    released: Floats,
+) -> None:  # fmt: skip
+    """Run after run make releases of all agents, into ``released`` (runs, agents, steps, size)."""
+    for run in range(released.shape[0]):
+        for agent in range(released.shape[1]):
+            noisy = released[run, agent]
+            release_some(constants, agent, steps, sums, draws, key, first + run, noisy)
