@@ -444,9 +444,9 @@ class TestConfiguredReleases:
                 noisy[:] = statistic.reshape(-1)
 
         some = rebuilt(kernels.release_some, simulate_release=simulate_release)
-        for name in ("play_releases", "release_all"):
-            broken = rebuilt(getattr(kernels, name), release_some=some)
-            monkeypatch.setattr(agents_releases, name, broken)
+        monkeypatch.setattr(agents_releases, "release_some", some)
+        broken = rebuilt(kernels.play_releases, release_some=some)
+        monkeypatch.setattr(agents_releases, "play_releases", broken)
         _, plan = self.plan(privatizer="tree", schedule="every(4)")
         assert not holds(attacked_contents(agents_releases.contents_games(plan)[0]))
         names = wrong([simulated_numbers(plan)])

@@ -36,7 +36,7 @@ _SQUARE_ROOM = (1.0 + CAST_ROOM) ** 2
 
 @borrowing
 def all_finite(features: Floats32) -> bool:
-    """Whether all numbers of a (d, arms) array are finite."""
+    """Tell whether all numbers of a (d, arms) array are finite."""
     for i in range(features.shape[0]):
         for j in range(features.shape[1]):
             if not math.isfinite(features[i, j]):
@@ -166,7 +166,7 @@ def purchase_fault(units: Ints, good: Ints, capacity: Ints) -> int:
 def any_implausible(
     values: Floats, each: Floats, records: float, scales: Floats, deviation: float
 ) -> bool:
-    """Whether a number is larger than the terms allow: records, and noise that is never so large.
+    """Tell whether a number is larger than records, and noise that is never so large, allow.
 
     Parameters
     ----------
@@ -196,7 +196,7 @@ def any_implausible(
 
 @compiled
 def draw_slot(mechanism: int, k: int) -> int:
-    """Slot in which the draw of release ``k`` (from 1) is stored, for the code ``mechanism``.
+    """Return the slot that keeps the draw of release ``k`` (from 1), for the code ``mechanism``.
 
     It replaces a draw that is not needed any more.
     """
@@ -210,7 +210,7 @@ def draw_slot(mechanism: int, k: int) -> int:
 
 @compiled
 def draw_weight(mechanism: int, coefficients: Floats, k: int, slot: int) -> float:
-    """Weight of the draw in ``slot`` at release ``k``; zero if the slot is not used.
+    """Return the weight of the draw in ``slot`` at release ``k``; zero if it is not used.
 
     ``mechanism`` is the code of the mechanism, and ``coefficients`` are those of its plan.
     """
@@ -225,7 +225,7 @@ def draw_weight(mechanism: int, coefficients: Floats, k: int, slot: int) -> floa
 
 @compiled
 def release_deviation(mechanism: int, scale: float, coefficients: Floats, k: int) -> float:
-    """Standard deviation of the noise in release ``k``, where the pattern is 1.
+    """Return the deviation of the noise in release ``k``, where the pattern is 1.
 
     ``mechanism`` is the code of the mechanism, ``scale`` the deviation of one draw, and
     ``coefficients`` those of its plan.
@@ -281,7 +281,7 @@ def add_release_noise(
 
 @compiled
 def accurate_sum(weights: Floats, rows: Floats, out: Floats) -> None:
-    """Σ_j weights_j rows_j as if in twice the precision (Ogita, Rump & Oishi 2005, Dot2).
+    """Add Σ_j weights_j rows_j as if in twice the precision (Ogita, Rump & Oishi 2005, Dot2).
 
     Running sums are large and what is covered may be small: what rounding adds to a record must
     stay within its margin. Extended precision would do, but not every machine has it.

@@ -258,7 +258,7 @@ _FIXED = "scores", "others"
 
 
 def _padded(rows: list[Floats]) -> Floats:
-    """Contents of all runs, (runs, :data:`_MOST_VALUES`), 0 where nothing was sent."""
+    """Return contents of all runs, (runs, :data:`_MOST_VALUES`), 0 where nothing was sent."""
     values = np.zeros((len(rows), _MOST_VALUES))
     for i, row in enumerate(rows):
         numbers = row.reshape(-1)[:_MOST_VALUES]
@@ -267,13 +267,7 @@ def _padded(rows: list[Floats]) -> Floats:
 
 
 class Seen:
-    """What leaves one party, told apart into contents and the fact that there is a message.
-
-    Parameters
-    ----------
-    audited
-        Name of that party.
-    """
+    """Messages of one party, told apart into contents and the fact that there is a message."""
 
     def __init__(self, audited: str) -> None:
         self._audited = audited
@@ -298,13 +292,13 @@ class Seen:
             self._envelopes.append(tuple(envelope))
 
     def _relative(self, value: Any) -> Any:
-        """A name as it is from where the audited party stands: which one it is was drawn."""
+        """Return a name as it is from where the audited party stands: which one it is was drawn."""
         if value == self._audited:
             return "itself"
         return value.rstrip("0123456789") if isinstance(value, str) else value
 
     def sent_by(self, rounds: Ints) -> Floats:
-        """How many messages there were by the end of each round: timing that can be learned from.
+        """Count the messages by the end of each round: timing that can be learned from.
 
         Where no two runs have the same messages at the same times, patterns tell nothing.
         """
@@ -313,10 +307,10 @@ class Seen:
         return counts
 
     def numbers(self) -> Floats:
-        """All contents, one after the other."""
+        """Return all contents, one after the other."""
         return np.frombuffer(b"".join(self._contents))
 
     def pattern(self) -> int:
-        """A number that stands for everything but contents."""
+        """Return a number that stands for everything but contents."""
         text = repr(self._envelopes).encode()
         return int.from_bytes(hashlib.blake2b(text, digest_size=7).digest(), "little")

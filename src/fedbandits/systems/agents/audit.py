@@ -45,18 +45,14 @@ _TRIGGERING = 3
 _PERIOD = 4
 
 
-def agents_games(system: System[Any], plan: AgentsPlan, config: AgentsConfig) -> Sequence[Game]:
+def games(
+    system: System[Any], plan: AgentsPlan, config: AgentsConfig | None = None
+) -> Sequence[Game]:
     """Return what an audit plays: the configured mechanism, then whole parties in a small world.
 
-    Parameters
-    ----------
-    system
-        The system whose parties play.
-    plan
-        Plan of the configured variant.
-    config
-        The variant as a few agents play it.
+    ``config`` is the variant as a few agents play it; the plan's own if it is not given.
     """
+    config = config or plan.config
     return [
         *contents_games(plan),
         *messages_games(system, config),
@@ -64,10 +60,12 @@ def agents_games(system: System[Any], plan: AgentsPlan, config: AgentsConfig) ->
     ]
 
 
-def noise_checks(system: System[Any], plan: AgentsPlan, config: AgentsConfig) -> list[NoisyNumbers]:
+def noise_checks(
+    system: System[Any], plan: AgentsPlan, config: AgentsConfig | None = None
+) -> list[NoisyNumbers]:
     """Return all that agents release: as configured, and as two of them with secure noise.
 
-    The parameters are those of :func:`agents_games`.
+    The parameters are those of :func:`games`.
     """
     if not plan.config.is_private or plan.release.releases == 0:
         return []
@@ -75,7 +73,7 @@ def noise_checks(system: System[Any], plan: AgentsPlan, config: AgentsConfig) ->
     world: Environment = Linear(agents=2, dim=2, arms=2)
     if plan.facts.models > 1:
         world = Classification(agents=2, dataset="wine", components=2)
-    small = _playing(system, in_small_world(config, whole=True), world)
+    small = _playing(system, in_small_world(config or plan.config, whole=True), world)
     return [simulated_numbers(plan), *([secure_numbers(small)] if small else [])]
 
 

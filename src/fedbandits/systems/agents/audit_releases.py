@@ -22,7 +22,7 @@ from fedbandits.privacy.likelihood import (
 )
 from fedbandits.privacy.noise_check import NoisyNumbers
 from fedbandits.random import Key
-from fedbandits.systems.agents.kernels.audit import play_releases, release_all
+from fedbandits.systems.agents.kernels.audit import play_releases, release_some
 from fedbandits.systems.agents.noise import budgets, gram_noise, release_plan
 from fedbandits.systems.agents.plan import AgentsPlan
 from fedbandits.systems.games import (
@@ -183,7 +183,9 @@ def _drawn(plan: AgentsPlan, steps: Ints, first: int, count: int) -> Floats:
     noise = np.zeros((count, agents, len(steps), constants.release_size))
     sums = np.full((len(steps), *constants.statistic_shape), _SUM)
     draws = np.zeros((min(plan.release.slots, int(steps[-1])), constants.release_size))
-    release_all(constants, steps, sums, draws, audit_key(2), first, noise)
+    for run, agent in np.ndindex(count, agents):
+        noisy = noise[run, agent]
+        release_some(constants, agent, steps, sums, draws, audit_key(2), first + run, noisy)
     return noise - _SUM
 
 

@@ -49,33 +49,21 @@ class Target(NamedTuple):
 class AgentsRun(AuditedRun):
     """Agents whose contexts and rewards are made up: one record of one of them is replaced.
 
-    Parameters
-    ----------
-    run
-        The parties and their network.
-    pair
-        The record in either world.
-    target
-        Where that record comes.
-    fixed
-        Every decision set has one context only: no decision changes any record.
-    informed
-        Look at what is sent as someone who knows all other records would.
-    key
-        It names the random draws of contexts.
+    ``pair`` is that record in either world, and ``target`` says where it comes. On a ``fixed`` log
+    every decision set has one context only: no decision changes any record. If ``informed``,
+    someone looks who knows all other records. ``key`` names the random draws of contexts.
     """
 
     def __init__(
         self,
         run: PartiesReplicate,
-        pair: tuple[Record, Record],
+        pair: tuple[Any, Any],
         target: Target,
         fixed: bool,
         informed: bool,
         key: Key,
     ) -> None:
         super().__init__(run, target.agent, self._knows_others if informed else None)
-        self._config: AgentsConfig = run.plan.config
         self._pair, self._target = pair, target
         # On a fixed log contexts are the same in every run: the log is one.
         self._fixed, self._key = fixed, audit_key(0) if fixed else key
@@ -87,11 +75,12 @@ class AgentsRun(AuditedRun):
     def play_round(self, world: int, round_: int) -> None:
         """Let all agents decide and observe; then the round is over."""
         for index, agent in enumerate(self.run.players):
-            features, replaced = self._decision_set(world, index, round_)
+            features, settled = self._decision_set(world, index, round_)
             decision = agent.decide(self._shown(features, index, round_))
-            context = features[:, decision.action]
-            reward = self._reward(context) if replaced is None else replaced
-            self._observed(index, round_, context, reward)
+            arm = int(decision.action)
+            context = features[:, min(arm, features.shape[1] - 1)]  # one where arms have models
+            reward = self._reward(index, round_, context, arm) if settled is None else settled
+            self._observed(index, round_, context, arm, reward)
             self.network.send(agent.observe(decision, reward))
 
         def hear(player: Any, messages: list[Message]) -> None:
@@ -101,14 +90,22 @@ class AgentsRun(AuditedRun):
         self.run.end_round(round_, hear)
 
     def _decision_set(self, world: int, agent: int, round_: int) -> tuple[Floats32, float | None]:
+        """Return the contexts of a round, and the reward where it is settled beforehand."""
+        drawn = self._contexts(agent, round_)
         if self._replaces(agent, round_):
             record = self._pair[world]
-            return np.tile(record.context[:, None], ARMS).astype(np.float32), record.reward
-        bound = self._config.context_bound * (1.0 if agent == self._target.agent else 0.5)
-        drawn = contexts(self._key, agent, round_, DIMENSION, ARMS, bound)
+            return np.tile(record.context[:, None], drawn.shape[1]).astype(
+                np.float32
+            ), record.reward
         if self._fixed:
             drawn[:] = drawn[:, :1]
         return drawn.astype(np.float32), None
+
+    def _contexts(self, agent: int, round_: int) -> Floats:
+        """Draw contexts, (d, columns)."""
+        config: AgentsConfig = self.run.plan.config
+        bound = config.context_bound * (1.0 if agent == self._target.agent else 0.5)
+        return contexts(self._key, agent, round_, DIMENSION, ARMS, bound)
 
     def _replaces(self, agent: int, round_: int) -> bool:
         """Tell whether an agent's record of a round is a replaced one."""
@@ -119,7 +116,9 @@ class AgentsRun(AuditedRun):
         del agent, round_
         return features
 
-    def _observed(self, agent: int, round_: int, context: Floats32, reward: float) -> None:
+    def _observed(
+        self, agent: int, round_: int, context: Floats32, arm: int, reward: float
+    ) -> None:
         """Note a record, as it came about."""
 
     def _others(self, world: int, round_: int) -> Floats:
@@ -133,9 +132,11 @@ class AgentsRun(AuditedRun):
         """Return how many replaced records count for a release at the end of a round."""
         return int(round_ >= self._target.round_)
 
-    def _reward(self, context: Floats32) -> float:
+    def _reward(self, agent: int, round_: int, context: Floats32, arm: int) -> float:
         """Return a linear reward: what matters is that other contexts earn other rewards."""
-        return float(context[0]) * self._config.reward_bound / self._config.context_bound
+        del agent, round_, arm
+        config: AgentsConfig = self.run.plan.config
+        return float(context[0]) * config.reward_bound / config.context_bound
 
     def _hear(self, world: int, round_: int, messages: list[Message]) -> None:
         """Note what is released, less what all other records add to it."""
@@ -151,7 +152,7 @@ class AgentsRun(AuditedRun):
         ):
             return None
         plan: Any = self.run.plan
-        pattern = stated_pattern(plan.facts.models, DIMENSION, gram_noise(self._config))
+        pattern = stated_pattern(plan.facts.models, DIMENSION, gram_noise(plan.config))
         deviations = stated_scales(plan)[self._target.agent] * pattern
         return Released(message.release, unpack(message.statistic, len(pattern)) / deviations)
 
@@ -179,7 +180,9 @@ class PersonRun(AgentsRun):
         somebody = f"{agent} {round_}"
         return Visit(_PERSON if self._replaces(agent, round_) else somebody, features)
 
-    def _observed(self, agent: int, round_: int, context: Floats32, reward: float) -> None:
+    def _observed(
+        self, agent: int, round_: int, context: Floats32, arm: int, reward: float
+    ) -> None:
         if agent == self._target.agent and not self._replaces(agent, round_):
             self._known += packed_record(Record(context.astype(np.float64), reward))
 
@@ -189,4 +192,4 @@ class PersonRun(AgentsRun):
     def _entered(self, round_: int) -> int:
         since = round_ - self._target.round_
         visits = since // _EVERY + 1 if since >= 0 else 0
-        return min(visits, int(self._config.records_per_person))
+        return min(visits, int(self.run.plan.config.records_per_person))

@@ -7,20 +7,27 @@ And all released numbers, whose noise is held against what is planned.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 
-from fedbandits._typing import Floats, Ints
+from fedbandits._typing import Floats, Floats32, Ints
 from fedbandits.environments.base import ContextualEnvironment, Environment
+from fedbandits.federation.messages import unpack
 from fedbandits.privacy import running_sum
 from fedbandits.privacy.auditing import Game
-from fedbandits.privacy.likelihood import attacker_of, covariance_of, stated_deviations
+from fedbandits.privacy.likelihood import (
+    Attacker,
+    attacker_of,
+    covariance_of,
+    stated_deviations,
+)
 from fedbandits.privacy.noise_check import NoisyNumbers
-from fedbandits.random import Purpose, normals
+from fedbandits.random import Purpose, normals, uniforms
+from fedbandits.systems.agents.audit_run import AgentsRun, Target
 from fedbandits.systems.agents.config import Every
 from fedbandits.systems.base import PartiesReplicate, System
 from fedbandits.systems.games import (
@@ -30,16 +37,19 @@ from fedbandits.systems.games import (
     Neighbours,
     ReplacedRecord,
     audit_key,
+    contexts,
     drawn_targets,
     look_of,
 )
 from fedbandits.systems.noisy_releases import StatedNoise, some_releases, sums_listener
-from fedbandits.systems.party_games import MessagesGame, SmallWorld
-from fedbandits.systems.python_learners.audit_run import LearnersRun, furthest_pair, tells_of_arms
+from fedbandits.systems.party_games import MessagesGame, Released, SmallWorld
+from fedbandits.systems.python_learners.contributions import RecordSum
 from fedbandits.systems.python_learners.plan import LearnerPlan
 
 #: Agents, releases, and rounds from release to release, where whole agents play.
 _AGENTS, _RELEASES, _PERIOD = 2, 3, 4
+#: Contexts that are tried, to find two interactions whose records are far apart.
+_TRIED = 32
 #: Releases that a contents game looks at: their cost grows with the square of their number, what
 #: they say of a record with its logarithm.
 _MOST_RELEASES = 64
@@ -150,17 +160,107 @@ def _messages_game(
     fixed, agents = neighbours == "fixed log", plan.facts.parties
     # Whoever acts on releases alone has records that follow from them and from public facts.
     informed = fixed or not learner.sees_own_records()
-    pairs = [furthest_pair(plan, agent) for agent in range(agents)]
+    pairs = [_furthest_pair(plan, agent) for agent in range(agents)]
 
     def make(run: PartiesReplicate, number: int, agent: int, after: int) -> LearnersRun:
-        return LearnersRun(run, pairs[agent], (agent, 1 + after), fixed, informed, number)
+        key, target = audit_key(number), Target(agent, 1 + after)
+        return LearnersRun(run, pairs[agent], target, fixed, informed, key)
 
-    known = not (fixed and tells_of_arms(plan))
+    known = not (fixed and _tells_of_arms(plan))
     return MessagesGame(
         neighbours, f"{looks_at} of one drawn of {agents} agents in {plan.rounds} rounds", small,
         (agents, _PERIOD * (_RELEASES if secure else 1)), make, informed, secure,
         covariance_of(plan.release) if known else None,
     )  # fmt: skip
+
+
+class _Interaction(NamedTuple):
+    """A made-up interaction with the first arm, and what it adds to a sum."""
+
+    context: Floats32  # (d,)
+    reward: float
+    record: Floats
+
+
+class LearnersRun(AgentsRun):
+    """Agents of a private learner; one interaction of one of them is replaced.
+
+    The pair are interactions, and the other parameters those of :class:`.AgentsRun`. On a fixed log
+    all arms of a decision set are alike: no decision changes a context or a reward.
+    """
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        plan: Any = self.run.plan
+        self._plan: LearnerPlan = plan
+        self._maker, self._own = RecordSum(plan, self._target.agent), np.zeros(plan.size)
+
+    def _knows_others(self, steps: Ints) -> Attacker:
+        """Return who tells the two records with the first arm apart.
+
+        With another arm the score is a linear statistic all the same: it tells no more of the
+        records than is claimed.
+        """
+        pair, pattern = (self._pair[0].record, self._pair[1].record), np.ones(self._plan.size)
+        return attacker_of(self._plan.release, pair, steps, pattern)
+
+    def _contexts(self, agent: int, round_: int) -> Floats:
+        facts = self._plan.facts
+        columns = int(facts.features_shape[1])
+        return contexts(self._key, agent, round_, facts.dimension, columns, facts.context_norm)
+
+    def _reward(self, agent: int, round_: int, context: Floats32, arm: int) -> float:
+        """Return the arm's reward: what matters is that other choices earn other rewards."""
+        low, high = self._plan.facts.reward_range
+        drawn = uniforms(self._plan.facts.arms, self._key, agent, round_, Purpose.REWARD)
+        return float(low + (high - low) * drawn[0 if self._fixed else arm])
+
+    def _observed(
+        self, agent: int, round_: int, context: Floats32, arm: int, reward: float
+    ) -> None:
+        """Note the replaced record; the arm may be another one than was thought."""
+        if self._replaces(agent, round_):
+            self._own = self._maker.record("audit", context.astype(np.float64), arm, reward)
+
+    def _others(self, world: int, round_: int) -> Floats:
+        others: Floats = self.target.state.statistic - self._own
+        return others
+
+    def released(self, message: Any) -> Released:
+        plan = self._plan
+        return Released(message.release, unpack(message.statistic, plan.size) / plan.release.scale)
+
+
+def _furthest_pair(plan: LearnerPlan, agent: int) -> tuple[_Interaction, _Interaction]:
+    """Return those two of some interactions whose records are furthest apart."""
+    tried = list(_some_interactions(plan, agent))
+    records = np.array([each.record for each in tried])
+    apart = np.linalg.norm(records[:, None] - records[None, :], axis=2)
+    one, other = np.unravel_index(int(apart.argmax()), apart.shape)
+    return tried[int(one)], tried[int(other)]
+
+
+def _tells_of_arms(plan: LearnerPlan) -> bool:
+    """Tell whether some record depends on the arm: then no log is fixed, for agents choose arms."""
+    maker = RecordSum(plan, 0)
+
+    def record(one: _Interaction, arm: int) -> Floats:
+        return maker.record("audit", one.context.astype(np.float64), arm, one.reward)
+
+    return any(
+        not np.array_equal(record(one, arm), one.record)
+        for one in _some_interactions(plan, 0)
+        for arm in range(1, int(plan.facts.arms))
+    )
+
+
+def _some_interactions(plan: LearnerPlan, agent: int) -> Iterator[_Interaction]:
+    maker, facts = RecordSum(plan, agent), plan.facts
+    drawn = contexts(audit_key(0), 0, 0, facts.dimension, _TRIED, facts.context_norm)
+    for context in drawn.astype(np.float32).T:
+        for reward in facts.reward_range:
+            record = maker.record("audit", context.astype(np.float64), 0, reward)
+            yield _Interaction(context, reward, record)
 
 
 # ---------------------------------------------------------------- noise

@@ -23,10 +23,10 @@ WORLD = Clustered(users=USERS, clusters=2, servers=2, dim=DIMENSION, items=ITEMS
 class ServersRun(AuditedRun):
     """Users who come in turn; what one of them is shown once, and what it earns, differs.
 
+    The parties play in :data:`WORLD`.
+
     Parameters
     ----------
-    run
-        The parties and their network, in :data:`WORLD`.
     number
         Names the draws of an interactive run; a fixed log is one log.
     pair
@@ -35,11 +35,9 @@ class ServersRun(AuditedRun):
         Whether all items of a round are alike, so that no decision changes any record.
     record_round
         The round of the replaced record, which is that of the user who comes then.
-    offset
-        What is taken off rewards before they enter sums.
     likeness
         How much other users' tastes are like that one's, from -1 to 1.
-    attacker
+    run, attacker
         See :class:`.AuditedRun`.
     """
 

@@ -72,15 +72,3 @@ def play_releases(
             for i in range(size):
                 values[run, place, i] = noisy[place, model * size + i]
                 sums[place, model, i] = 0.0
-
-
-@compiled
-def release_all(
-    constants: Constants, steps: Ints, sums: Floats, draws: Floats, key: Key, first: int,
-    released: Floats,
-) -> None:  # fmt: skip
-    """Run after run make releases of all agents, into ``released`` (runs, agents, steps, size)."""
-    for run in range(released.shape[0]):
-        for agent in range(released.shape[1]):
-            noisy = released[run, agent]
-            release_some(constants, agent, steps, sums, draws, key, first + run, noisy)

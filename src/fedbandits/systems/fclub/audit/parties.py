@@ -77,12 +77,7 @@ def _covariance(plan: FCLUBPlan) -> Floats | None:
 class FCLUBRun(ServersRun):
     """Servers whose releases are looked at by someone who knows all records but one.
 
-    Parameters
-    ----------
-    run, number, pair, fixed, record_round
-        See :class:`.ServersRun`.
-    informed
-        Whether to look at what is sent.
+    If ``informed``, that is; the other parameters are those of :class:`.ServersRun`.
     """
 
     def __init__(
@@ -108,7 +103,7 @@ class FCLUBRun(ServersRun):
         sent = [m for _, m in self.network.transcript.deliveries if m.sender == self.audited]
         place = int(np.searchsorted(self.target.users, self.user))
         row = np.frombuffer(sent[-1].sums).reshape(-1, self._plan.size)[place]
-        self.note(row - self._known(place, world, round_), self._count(round_))
+        self.note(row - self._others(place, world, round_), self._entered(round_))
 
     def released(self, message: Any) -> Released | None:
         """Return all rows that the record's server releases at the end of a phase."""
@@ -120,14 +115,14 @@ class FCLUBRun(ServersRun):
         deviations = scale * stated_pattern(1, plan.facts.dimension)
         return Released(message.release, (rows / deviations).reshape(-1))
 
-    def _known(self, place: int, world: int, round_: int) -> Floats:
+    def _others(self, place: int, world: int, round_: int) -> Floats:
         """Return what the other records of the user add to its row."""
         others: Floats = self.target.state.sums[place, : self._plan.size]
         if round_ >= self.record_round:
             others = others - packed_record(self.pair[world])
         return others
 
-    def _count(self, round_: int) -> int:
+    def _entered(self, round_: int) -> int:
         """Return how many replaced records are in the release after a round."""
         return int(round_ >= self.record_round)
 
@@ -142,9 +137,9 @@ class PersonRun(FCLUBRun):
     def _replaces(self, round_: int) -> bool:
         return (round_ - 1) % USERS_OF_WORLD == self.user
 
-    def _known(self, place: int, world: int, round_: int) -> Floats:
+    def _others(self, place: int, world: int, round_: int) -> Floats:
         return np.zeros(self._plan.size)
 
-    def _count(self, round_: int) -> int:
+    def _entered(self, round_: int) -> int:
         visits = (round_ - 1 - self.user) // USERS_OF_WORLD + 1
         return min(visits, self._plan.constants.records_per_person)

@@ -66,18 +66,10 @@ def exchange_rounds_of(plan: PFCBPlan) -> list[int]:
 def messages_game(
     small: SmallWorld, neighbours: Neighbours, rounds: tuple[int, int], secure: bool = False
 ) -> MessagesGame:
-    """Attack two whole buyers, of whom one's purchase from one producer in one round is replaced.
+    """Attack two whole buyers, of whom one's purchase from one producer is replaced.
 
-    Parameters
-    ----------
-    small
-        The buyers, see :func:`small_world`.
-    neighbours
-        Whether what all buyers buy is a fixed log.
-    rounds
-        The first and the last round that the replaced purchase may be drawn from.
-    secure
-        Whether they have the noise of a deployment.
+    Its round is drawn from ``rounds``, the first and the last. ``secure``: with the noise of a
+    deployment.
     """
     plan, (first, last), fixed = small.plan, rounds, neighbours == "fixed log"
     # Whoever acts on reports alone buys what follows from them and from what is public.
@@ -118,18 +110,9 @@ class BuyersRun(AuditedRun):
 
     On a fixed log, where amounts are covered too, it buys nothing there in the first world.
 
-    Parameters
-    ----------
-    run
-        The buyers and their network.
-    number
-        The run's number, which names the draws.
-    fixed
-        Everybody buys all there is in every round, whatever was decided.
-    informed
-        Look at reports as someone who knows all other purchases.
-    target
-        The buyer, the producer and the round of the replaced purchase.
+    ``target`` says which buyer, which producer and which round. On a ``fixed`` log everybody buys
+    all there is in every round, whatever was decided. If ``informed``, someone looks who knows all
+    other purchases. ``number`` names the draws.
     """
 
     def __init__(

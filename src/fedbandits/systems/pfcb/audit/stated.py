@@ -1,4 +1,4 @@
-"""What is stated of reports and their noise, and who looks at them. All numbers are in capacities.
+"""Stated noise of reports, and who looks at them. All numbers are in capacities.
 
 A purchase is replaced, or it moves from one report to another, because its outcome comes late in
 one world. Then it is counted in one batch in world 0 and in another in world 1; both are corners of
