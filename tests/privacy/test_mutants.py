@@ -445,8 +445,6 @@ class TestConfiguredReleases:
 
         some = rebuilt(kernels.release_some, simulate_release=simulate_release)
         monkeypatch.setattr(agents_releases, "release_some", some)
-        broken = rebuilt(kernels.play_releases, release_some=some)
-        monkeypatch.setattr(agents_releases, "play_releases", broken)
         _, plan = self.plan(privatizer="tree", schedule="every(4)")
         assert not holds(attacked_contents(agents_releases.contents_games(plan)[0]))
         names = wrong([simulated_numbers(plan)])

@@ -22,7 +22,7 @@ from fedbandits.privacy.likelihood import (
 )
 from fedbandits.privacy.noise_check import NoisyNumbers
 from fedbandits.random import Key
-from fedbandits.systems.agents.kernels.audit import play_releases, release_some
+from fedbandits.systems.agents.kernels.audit import release_some
 from fedbandits.systems.agents.noise import budgets, gram_noise, release_plan
 from fedbandits.systems.agents.plan import AgentsPlan
 from fedbandits.systems.games import (
@@ -142,7 +142,12 @@ def _released(
     draws = np.zeros((min(plan.release.slots, int(at.max())), constants.release_size))
     sums = np.zeros((places, *constants.statistic_shape))
     noisy = np.zeros((places, constants.release_size))
-    play_releases(constants, at, entered, record, targets, sums, draws, key, first, noisy, values)
+    for run, (agent, model) in enumerate(targets.tolist()):
+        # What other records add is known to the attacker, and left out.
+        sums[:, model] = entered[run, :, None] * record
+        release_some(constants, agent, at[run], sums, draws, key, first + run, noisy)
+        values[run] = noisy.reshape(sums.shape)[:, model]
+        sums[:, model] = 0.0
     return values, entered
 
 

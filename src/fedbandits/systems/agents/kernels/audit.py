@@ -1,4 +1,4 @@
-"""Releases of linear agents as configured, run after run, for an audit. Compiled."""
+"""Releases of linear agents as configured, for an audit. Compiled."""
 
 from __future__ import annotations
 
@@ -49,26 +49,3 @@ def release_some(
         name = run * steps.size + place
         simulate_release(constants, sums[place], draws, k, key, agent, name, noisy[place])
         done = k
-
-
-@compiled
-def play_releases(
-    constants: Constants, steps: Ints, entered: Floats, record: Floats, targets: Ints,
-    sums: Floats, draws: Floats, key: Key, first: int, noisy: Floats, values: Floats,
-) -> None:  # fmt: skip
-    """Run after run make the releases ``steps`` (runs, n) of one model, into ``values``.
-
-    What other records add is known to the attacker and left out; the replaced one is in the
-    releases that ``entered`` (runs, n) says, of the agent and model in ``targets`` (runs, 2).
-    """
-    runs, places, size = values.shape
-    for run in range(runs):
-        agent, model = targets[run, 0], targets[run, 1]
-        for place in range(places):
-            for i in range(size):
-                sums[place, model, i] = entered[run, place] * record[i]
-        release_some(constants, agent, steps[run], sums, draws, key, first + run, noisy)
-        for place in range(places):
-            for i in range(size):
-                values[run, place, i] = noisy[place, model * size + i]
-                sums[place, model, i] = 0.0
