@@ -16,8 +16,7 @@ from fedbandits.errors import StoppedError
 from fedbandits.experiments.audits import audit as audit_module
 from fedbandits.experiments.audits import parts as audit_parts
 from fedbandits.experiments.audits.audit import audit
-from fedbandits.experiments.audits.clock import Clock
-from fedbandits.experiments.audits.parts import LEAST_RUNS, AuditPart, runs_of
+from fedbandits.experiments.audits.parts import LEAST_RUNS, AuditPart, Clock, runs_of
 from fedbandits.experiments.events import (
     AuditInterrupted,
     AuditStarted,

@@ -27,15 +27,14 @@ from fedbandits.privacy.noise_check import check_noise
 from fedbandits.privacy.secure_noise import SecureNoise
 from fedbandits.random import Purpose, normals
 from fedbandits.settings.experiment import system
-from fedbandits.systems import noisy_releases, party_games
 from fedbandits.systems.agents import audit as agents_audit
-from fedbandits.systems.agents import audit_contents as agents_contents
-from fedbandits.systems.agents import audit_noise as agents_noise
-from fedbandits.systems.agents.audit_noise import simulated_numbers
+from fedbandits.systems.agents import audit_releases as agents_releases
+from fedbandits.systems.agents.audit_releases import simulated_numbers
+from fedbandits.systems.agents.kernels import audit as agents_kernels
 from fedbandits.systems.agents.system import AgentSupply
 from fedbandits.systems.fclub import SYSTEM as FCLUB
-from fedbandits.systems.fclub.audit import contents as fclub_contents
 from fedbandits.systems.fclub.audit import parties as fclub_audit
+from fedbandits.systems.fclub.audit import releases as fclub_releases
 from fedbandits.systems.feducb import SYSTEM as FEDUCB
 from fedbandits.systems.games import (
     ContentsGame,
@@ -44,11 +43,12 @@ from fedbandits.systems.games import (
     opposite_records,
     packed_record,
 )
+from fedbandits.systems.party_games import SmallWorld
 from fedbandits.systems.pfcb import SYSTEM as PFCB
 from fedbandits.systems.pfcb import release as pfcb_release
-from fedbandits.systems.pfcb.audit import contents as pfcb_contents
-from fedbandits.systems.pfcb.audit import noise as pfcb_noise
 from fedbandits.systems.pfcb.audit import parties as pfcb_audit
+from fedbandits.systems.pfcb.audit import releases as pfcb_releases
+from fedbandits.systems.pfcb.kernels import audit as pfcb_kernels
 from fedbandits.systems.pfcb.roles import buyer as pfcb_roles
 from fedbandits.systems.pfcb.roles import exchange as pfcb_exchange
 from fedbandits.testing.plays import federate, plan_of, system_of
@@ -308,9 +308,9 @@ class TestBuyers:
     def game(self, monkeypatch, request):
         monkeypatch.setattr(pfcb_audit, "ROUNDS", request.param)  # makes a report less
         config = system("pfcb", schedule="every", delta=DELTA).config
-        small = pfcb_audit.small_plan(PFCB, config)
-        last = pfcb_audit.exchange_rounds_of(small)[-1]
-        return pfcb_audit.messages_game(PFCB, "fixed log", small, (1, last))
+        small = pfcb_audit.small_world(PFCB, config)
+        last = pfcb_audit.exchange_rounds_of(small.plan)[-1]
+        return pfcb_audit.messages_game(small, "fixed log", (1, last))
 
     def test_without_a_mistake_the_claim_holds(self, game):
         assert holds(attacked_parties(game))
@@ -404,7 +404,7 @@ class TestConfiguredReleases:
     def test_without_a_mistake_the_claim_holds(self):
         for parts in ({"schedule": "every(4)"}, {"schedule": "every(4)", "privatizer": "tree"}):
             _, plan = self.plan(**parts)
-            for game in agents_contents.contents_games(plan):
+            for game in agents_releases.contents_games(plan):
                 assert holds(attacked_contents(game))
             assert wrong([simulated_numbers(plan)]) == []
 
@@ -415,7 +415,7 @@ class TestConfiguredReleases:
         scales = plan.constants.noise_deviation.copy()
         scales[agent] = 0.0
         broken = self.with_constants(plan, noise_deviation=scales)
-        games = agents_contents.contents_games(broken)
+        games = agents_releases.contents_games(broken)
         assert not all(holds(attacked_contents(game)) for game in games)
         names = wrong([simulated_numbers(broken)])
         assert names
@@ -428,7 +428,7 @@ class TestConfiguredReleases:
         scale = plan.constants.entry_scale.reshape(3, -1).copy()
         scale[model] = 0.0
         broken = self.with_constants(plan, entry_scale=scale.reshape(-1))
-        game = agents_contents.contents_games(broken)[0]
+        game = agents_releases.contents_games(broken)[0]
         assert not holds(attacked_contents(game))
         names = wrong([simulated_numbers(broken)])
         assert names
@@ -436,23 +436,17 @@ class TestConfiguredReleases:
 
     def test_releases_without_noise_that_are_no_powers_of_two_are_found(self, monkeypatch):
         """All that there is to say of a record in sound releases of a tree, those powers say."""
-        real = agents_contents.simulate_release
+        kernels, real = agents_kernels, agents_kernels.simulate_release
 
         def simulate_release(constants, statistic, draws, k, key, agent, name, noisy):
             real(constants, statistic, draws, k, key, agent, name, noisy)
             if k & (k - 1):
                 noisy[:] = statistic.reshape(-1)
 
-        kernels = agents_contents
         some = rebuilt(kernels.release_some, simulate_release=simulate_release)
-        monkeypatch.setattr(
-            kernels, "play_releases", rebuilt(kernels.play_releases, release_some=some)
-        )
-        monkeypatch.setattr(
-            agents_noise, "draw_all", rebuilt(agents_noise.draw_all, release_some=some)
-        )
+        monkeypatch.setattr(agents_releases, "release_some", some)
         _, plan = self.plan(privatizer="tree", schedule="every(4)")
-        assert not holds(attacked_contents(agents_contents.contents_games(plan)[0]))
+        assert not holds(attacked_contents(agents_releases.contents_games(plan)[0]))
         names = wrong([simulated_numbers(plan)])
         assert names
         assert all("release 3, " in name for name in names)
@@ -462,18 +456,18 @@ class TestConfiguredReleases:
     def test_a_producer_without_noise_is_found(self, monkeypatch, producer, privatizer):
         config = system("pfcb", privatizer=privatizer, schedule="growing(2)", delta=DELTA).config
         plan = PFCB.plan(config, Procurement(agents=2, producers=3, max_capacity=5).facts, 100)
-        real = pfcb_contents.write_report
+        real = pfcb_kernels.write_report
 
         def write_report(constants, release, capacity, draws, books, report):
             raw = (books.own if plan.continual is not None else books.fresh)[:, producer].copy()
             real(constants, release, capacity, draws, books, report)
             report[:, producer] = raw
 
-        for module, name in ((pfcb_contents, "play_reports"), (pfcb_noise, "draw_reports")):
-            broken = rebuilt(getattr(module, name), write_report=write_report)
-            monkeypatch.setattr(module, name, broken)
-        assert not holds(attacked_contents(pfcb_contents.contents_games(plan)[0]))
-        names = wrong([pfcb_noise.simulated_numbers(plan)])
+        for name in ("play_reports", "draw_reports"):
+            broken = rebuilt(getattr(pfcb_kernels, name), write_report=write_report)
+            monkeypatch.setattr(pfcb_releases, name, broken)
+        assert not holds(attacked_contents(pfcb_releases.contents_games(plan)[0]))
+        names = wrong([pfcb_releases.simulated_numbers(plan)])
         assert names
         assert all(f"producer {producer}:" in name for name in names)
 
@@ -481,12 +475,12 @@ class TestConfiguredReleases:
     def test_a_server_without_noise_is_found(self, monkeypatch, name):
         config = system(name, delta=DELTA).config
         plan = FCLUB.plan(config, Clustered(users=6, clusters=2, servers=3, dim=2).facts, 200)
-        real = fclub_contents.simulated_noise
+        real = fclub_releases.simulated_noise
 
         def simulated_noise(plan, key, server, users, release):
             return real(plan, key, server, users, release) * (server != 1)
 
-        monkeypatch.setattr(fclub_contents, "simulated_noise", simulated_noise)
+        monkeypatch.setattr(fclub_releases, "simulated_noise", simulated_noise)
         assert not holds(attacked_contents(FCLUB.games(plan, None)[0]))
         assert wrong(FCLUB.noise_checks(plan, None)[:1])
 
@@ -537,17 +531,16 @@ class TestAnyParty:
 
     def test_a_party_other_than_the_first_without_noise_is_found(self, monkeypatch, played):
         games, secure = played
-        make = party_games.play_parties
+        begin = SmallWorld.begin
 
-        def play_parties(*arguments, **named):
-            made = make(*arguments, **named)
+        def begun(*arguments, **named):
+            made = begin(*arguments, **named)
             for party in made.players:
                 if not party.name.endswith("-0"):
                     party._noise = silenced(party._noise)
             return made
 
-        for module in (agents_audit, pfcb_audit, fclub_audit, noisy_releases):
-            monkeypatch.setattr(module, "play_parties", play_parties)
+        monkeypatch.setattr(SmallWorld, "begin", begun)
         assert not holds(attacked_parties(games[0]))
         assert not holds(attacked_parties(games[-1], runs=200))
         assert wrong(secure)

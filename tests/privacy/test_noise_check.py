@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import binom, chi2
 
 from fedbandits.privacy.noise_check import NoisyNumbers, check_noise, runs_needed
-from fedbandits.systems.noisy_releases import CompiledNoise, compiled_numbers
+from fedbandits.systems.noisy_releases import StatedNoise
 
 NUMBERS = 1000
 
@@ -80,8 +80,8 @@ def test_noise_that_is_not_a_number_is_none(released):
         drawn[:, 3] = released
         return drawn.reshape(count, 1, 1, 5)
 
-    drawn = CompiledNoise(steps, 1, deviations, draw)
-    finding = check_noise(compiled_numbers(drawn, "a party", "party", "number {}".format))
+    stated = StatedNoise("a party", "party", deviations)
+    finding = check_noise(stated.simulated(steps, 1, draw))
     assert (finding.missing, finding.unreleased) == (1, 0)
 
 

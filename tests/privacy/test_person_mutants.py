@@ -9,7 +9,7 @@ from fedbandits.environments import Classification
 from fedbandits.privacy.auditing import audit
 from fedbandits.settings.experiment import system
 from fedbandits.systems.agents import audit as agents_audit
-from fedbandits.systems.agents.audit_contents import contents_games
+from fedbandits.systems.agents.audit_releases import contents_games
 from fedbandits.systems.agents.player import Player
 from fedbandits.systems.feducb.roles.agent import Agent
 from fedbandits.testing.plays import plan_of, system_of

@@ -10,7 +10,8 @@ from scipy.stats import norm
 
 from fedbandits.environments import Linear
 from fedbandits.federation.messages import ImplausibleError
-from fedbandits.privacy.bounds import IMPROBABLE, any_implausible
+from fedbandits.privacy.bounds import IMPROBABLE
+from fedbandits.privacy.kernels import any_implausible
 from fedbandits.settings.experiment import system
 from fedbandits.systems.agents.limits import Limits
 

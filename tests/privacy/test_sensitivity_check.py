@@ -14,11 +14,12 @@ from fedbandits.learners.kernels import ridge
 from fedbandits.privacy import gaussian
 from fedbandits.privacy.claims import PrivacyClaim
 from fedbandits.privacy.continual import calibrated
+from fedbandits.privacy.likelihood import covariance_of
 from fedbandits.privacy.sensitivity_check import PairedRuns, check_sensitivity, distance
 from fedbandits.settings.experiment import system
 from fedbandits.systems import find_preset
 from fedbandits.systems.agents import player as agents_player
-from fedbandits.systems.paired_parties import covariance_of, paired_runs
+from fedbandits.systems.party_games import paired_games
 from fedbandits.systems.pfcb.kernels.books import note_purchase
 from fedbandits.systems.pfcb.roles import buyer as pfcb_roles
 
@@ -135,8 +136,7 @@ def measured(preset, world=None, **settings):
     kind = find_preset(preset)
     world = world or reference_world(kind)
     plan = system(preset, **settings).plan(world, 2000)
-    played = [paired_runs(kind, game) for game in kind.games(plan, world)]
-    found = [check_sensitivity(paired) for paired in played if paired is not None]
+    found = [check_sensitivity(paired) for paired in paired_games(kind.games(plan, world))]
     return {
         neighbours: max(f.epsilon / f.charged for f in found if f.neighbours == neighbours)
         for neighbours in (FIXED, REACTS)

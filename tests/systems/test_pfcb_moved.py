@@ -18,9 +18,8 @@ from fedbandits.privacy.auditing import audit
 from fedbandits.privacy.continual import toeplitz_coefficients
 from fedbandits.settings.experiment import system
 from fedbandits.systems.pfcb import SYSTEM
-from fedbandits.systems.pfcb.audit import moved as attacks
-from fedbandits.systems.pfcb.audit.late import late_game
-from fedbandits.systems.pfcb.audit.parties import small_plan
+from fedbandits.systems.pfcb.audit.parties import late_game, small_world
+from fedbandits.systems.pfcb.audit.releases import moved_game
 from fedbandits.systems.pfcb.kernels.books import Books
 from fedbandits.systems.pfcb.moved import further_in_batches, further_in_running_sums
 from fedbandits.systems.pfcb.release import ReleaseState, release_report
@@ -213,14 +212,14 @@ def test_an_audit_of_moved_purchases_finds_the_claim_to_hold_and_tight(privatize
 
 @pytest.mark.parametrize("privatizer", ["correlated", "independent", "continual"])
 def test_an_audit_finds_noise_that_does_not_count_with_late_outcomes(privatizer):
-    game = attacks.moved_game(plan_of(privatizer, "immediate", schedule="growing(1.2)"))
+    game = moved_game(plan_of(privatizer, "immediate", schedule="growing(1.2)"))
     assert audit(game, 20_000, 1e-3, training=20_000).epsilon_low > 1.0
 
 
 @pytest.mark.parametrize("privatizer", ["correlated", "continual"])
 def test_whole_buyers_show_no_more_when_an_outcome_is_late(privatizer):
     plan = plan_of(privatizer, epsilon=4.0, delta=0.01, window="auto")
-    game = late_game(SYSTEM, small_plan(SYSTEM, plan.config))
+    game = late_game(small_world(SYSTEM, plan.config))
     found = audit(game, 150, 0.01, training=150)
     assert found.epsilon_low <= 4.0
     transcripts = [game.play(world, 0, 20) for world in (0, 1)]

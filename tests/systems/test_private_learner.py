@@ -21,7 +21,7 @@ from fedbandits.privacy.gaussian import ROUNDING_MARGIN
 from fedbandits.privacy.likelihood import decoder
 from fedbandits.privacy.rounding import grid_step
 from fedbandits.random import Purpose, normals, replicate_key
-from fedbandits.systems import find_system, registry
+from fedbandits.systems import find_system, party_games, registry
 from fedbandits.systems.python_learners import application
 from fedbandits.systems.python_learners import audit as audit_rooms
 from fedbandits.systems.python_learners.contributions import RecordSum, held_to
@@ -454,8 +454,8 @@ def test_a_private_linucb_of_thirty_lines_does_as_well_as_feducb():
 
 def audited(monkeypatch, preset="private-lin-ucb", world=LINEAR):
     """A verdict on releases and noise; whole parties play few runs."""
-    monkeypatch.setattr(audit_rooms, "PARTY_RUNS", 60)
-    monkeypatch.setattr(audit_rooms, "SECURE_RUNS", 30)
+    monkeypatch.setattr(party_games, "PARTY_RUNS", 60)
+    monkeypatch.setattr(party_games, "SECURE_RUNS", 30)
     experiment = fb.Experiment(rounds=200, environment=world, systems=(fb.system(preset),))
     (verdict,) = audit(experiment, runs=20_000).verdicts
     return verdict

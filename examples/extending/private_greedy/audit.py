@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -12,18 +12,30 @@ import numpy as np
 from fedbandits._typing import Floats
 from fedbandits.draws import Draws
 from fedbandits.environments import Linear
-from fedbandits.federation.messages import Message, unpack
+from fedbandits.federation.messages import unpack
 from fedbandits.privacy import running_sum
 from fedbandits.privacy.auditing import Game
-from fedbandits.privacy.likelihood import attacker_of, stated_deviations, telling_releases
+from fedbandits.privacy.likelihood import (
+    attacker_of,
+    covariance_of,
+    stated_deviations,
+    telling_releases,
+)
 from fedbandits.privacy.noise_check import NoisyNumbers
 from fedbandits.random import Purpose, normals
 from fedbandits.systems import System
 from fedbandits.systems.base import PartiesReplicate
-from fedbandits.systems.games import ContentsGame, Look, audit_key, drawn_targets
-from fedbandits.systems.noisy_releases import Listener, PartiesNoise, parties_numbers
-from fedbandits.systems.paired_parties import covariance_of
-from fedbandits.systems.party_games import MessagesGame, Released, play_parties
+from fedbandits.systems.games import (
+    ContentsGame,
+    Look,
+    Neighbours,
+    ReplacedRecord,
+    audit_key,
+    drawn_targets,
+    look_of,
+)
+from fedbandits.systems.noisy_releases import StatedNoise, sums_listener
+from fedbandits.systems.party_games import AuditedRun, MessagesGame, Released, SmallWorld
 
 from .messages import Upload
 from .plan import GreedyPlan
@@ -37,26 +49,24 @@ def games(system: System[Any], plan: GreedyPlan) -> Sequence[Game]:
     """Attacks on the claim; none where nothing is claimed."""
     if not plan.mechanism.slots:
         return ()
-    found: list[Game] = [
-        _contents_game(plan, late=False),
+    times = (False, True) if plan.mechanism.releases > 1 else (False,)
+    return [
+        *(_contents_game(plan, late) for late in times),
         _messages_game(system, plan, "fixed log"),
         _messages_game(system, plan, "interactive"),
     ]
-    if plan.mechanism.releases > 1:
-        found.insert(1, _contents_game(plan, late=True))
-    return found
 
 
 def noise_checks(system: System[Any], plan: GreedyPlan) -> Sequence[NoisyNumbers]:
     """All numbers that two agents release with the noise of a deployment."""
     if not plan.mechanism.slots:
         return ()
-    world, small = _small(system, plan, plan.config.explore)
-    steps = np.arange(1, small.mechanism.releases + 1)
-    stated = stated_deviations(small.mechanism, steps)
-    deviations = np.tile(stated[None, :, None], (2, 1, small.size))
-    played = PartiesNoise(system, small, world, deviations, _listener)
-    return [parties_numbers(played, "2 agents", "agent", lambda place: f"number {place}")]
+    small = _small(system, plan, plan.config.explore)
+    mechanism, size = small.plan.mechanism, small.plan.size
+    stated = stated_deviations(mechanism, np.arange(1, mechanism.releases + 1))
+    deviations = np.tile(stated[None, :, None], (2, 1, size))
+    listener = sums_listener(lambda agent, upload: agent.state.own)
+    return [StatedNoise("2 agents", "agent", deviations).deployed(small, listener)]
 
 
 def _contents_game(plan: GreedyPlan, late: bool) -> ContentsGame:
@@ -64,19 +74,19 @@ def _contents_game(plan: GreedyPlan, late: bool) -> ContentsGame:
 
     It is in the first batch, which is in all releases. ``late``: in one that is drawn.
     """
-    count = len(telling_releases(plan.mechanism))
+    steps, pair = telling_releases(plan.mechanism), _farthest_pair(plan)
+    record = ReplacedRecord(pair, attacker_of(plan.mechanism, pair, steps, plan.pattern), late)
     which = ", an interaction of a drawn batch" if late else ""
-    looks_at = f"contents of {count} releases of {plan.size} numbers{which}"
-    size = count * plan.size
-    return ContentsGame(looks_at, size, partial(_look, plan, late), count * size, late)
+    looks_at = f"contents of {len(steps)} releases of {plan.size} numbers{which}"
+    size = len(steps) * plan.size
+    return ContentsGame(looks_at, size, partial(_look, plan, record), len(steps) * size, late)
 
 
-def _look(plan: GreedyPlan, late: bool, world: int, first: int, count: int) -> Look:
+def _look(plan: GreedyPlan, record: ReplacedRecord, world: int, first: int, count: int) -> Look:
     """What an attacker makes of runs ``first`` … ``first + count - 1`` of a world."""
     steps, size = telling_releases(plan.mechanism), plan.size
-    (batch,) = drawn_targets(first, count, len(steps)) if late else (np.zeros(count, np.int64),)
-    entered = (steps - 1 >= batch[:, None]).astype(np.float64)
-    pair = _farthest_pair(plan)
+    (drawn,) = drawn_targets(first, count, len(steps) if record.late else 1)
+    entered = record.entered(steps, drawn + 1)
     draws = np.stack([
         normals(len(steps) * size, audit_key(0), 0, run, Purpose.PRIVACY_NOISE)
         for run in range(first, first + count)
@@ -85,14 +95,12 @@ def _look(plan: GreedyPlan, late: bool, world: int, first: int, count: int) -> L
     state = running_sum.init(plan.mechanism, count * size)
     pattern, values = np.tile(plan.pattern, count), np.empty(draws.shape)
     for place in range(len(steps)):
-        sums = (entered[:, place, None] * pair[world]).reshape(-1)
+        sums = (entered[:, place, None] * record.pair[world]).reshape(-1)
         state, noisy = running_sum.release(
             plan.mechanism, state, sums, pattern, lambda step: draws[:, step - 1].reshape(-1)
         )
         values[:, place] = noisy.reshape(count, size)
-    sees = attacker_of(plan.mechanism, pair, steps, plan.pattern)
-    scores = sees.scores(values, entered, np.ones(count))
-    return Look(values.reshape(count, -1), scores, sees.bare(values, entered))
+    return look_of(record.attacker, values, entered)
 
 
 def _farthest_pair(plan: GreedyPlan) -> tuple[Floats, Floats]:
@@ -109,30 +117,26 @@ def _farthest_pair(plan: GreedyPlan) -> tuple[Floats, Floats]:
     return max(pairs, key=lambda pair: float(np.linalg.norm((pair[0] - pair[1]) / plan.pattern)))
 
 
-def _small(system: System[Any], plan: GreedyPlan, explore: float) -> tuple[Linear, GreedyPlan]:
+def _small(system: System[Any], plan: GreedyPlan, explore: float) -> SmallWorld:
     """Two agents with few rounds, and the same budget."""
     world = Linear(agents=2, dim=2, arms=min(plan.facts.arms, _ARMS))
     releases = min(plan.config.releases, _RELEASES)
     config = msgspec.structs.replace(plan.config, releases=releases, explore=explore)
-    return world, system.plan(config, world.facts, _ROUNDS)
+    return SmallWorld(system, system.plan(config, world.facts, _ROUNDS), world)
 
 
-def _messages_game(
-    system: System[Any], plan: GreedyPlan, neighbours: Literal["fixed log", "interactive"]
-) -> MessagesGame:
+def _messages_game(system: System[Any], plan: GreedyPlan, neighbours: Neighbours) -> MessagesGame:
     """Whole parties, where one interaction of a drawn agent in a drawn round is another."""
     fixed = neighbours == "fixed log"
     # Whoever only explores plays the same arms in both worlds: the rest of the log is fixed.
-    world, small = _small(system, plan, explore=1.0 if fixed else plan.config.explore)
+    small = _small(system, plan, explore=1.0 if fixed else plan.config.explore)
 
-    def begin(run: int) -> _PlayedRun:
-        agent, round_ = drawn_targets(run, 1, 2, _ROUNDS)
-        played = play_parties(system, small, world, run, secure=False)
-        return _PlayedRun(played, _Target(int(agent[0]), 1 + int(round_[0])), fixed)
+    def make(run: PartiesReplicate, number: int, agent: int, round_: int) -> _PlayedRun:
+        return _PlayedRun(run, _Target(agent, 1 + round_), fixed)
 
     looks_at = f"messages of one drawn of 2 agents in {_ROUNDS} rounds"
-    covariance = covariance_of(small.mechanism)
-    return MessagesGame(neighbours, looks_at, _ROUNDS, begin, covariance=covariance)
+    covariance = covariance_of(small.plan.mechanism)
+    return MessagesGame(neighbours, looks_at, small, (2, _ROUNDS), make, covariance=covariance)
 
 
 class _Target(NamedTuple):
@@ -142,7 +146,7 @@ class _Target(NamedTuple):
     round_: int
 
 
-class _PlayedRun:
+class _PlayedRun(AuditedRun):
     """Two agents in either world, with one interaction replaced.
 
     In world 1 it is one with another drawn arm, if nobody reacts: no two are farther apart. If
@@ -150,9 +154,8 @@ class _PlayedRun:
     """
 
     def __init__(self, run: PartiesReplicate, target: _Target, fixed: bool) -> None:
-        self.run, self.network, self._target, self._fixed = run, run.network, target, fixed
-        self._plan: GreedyPlan = run.plan
-        self.audited: str = run.players[target.agent].name
+        super().__init__(run, target.agent)
+        self._target, self._fixed = target, fixed
 
     def play_round(self, world: int, round_: int) -> None:
         """All agents play; then the round is over."""
@@ -172,30 +175,11 @@ class _PlayedRun:
         """An upload of the audited agent, in deviations of one draw's noise."""
         if not isinstance(message, Upload):
             return None
-        deviations = self._plan.mechanism.scale * self._plan.pattern
+        plan: Any = self.run.plan
+        deviations = plan.mechanism.scale * plan.pattern
         return Released(message.release, unpack(message.statistic, len(deviations)) / deviations)
-
-    def look(self) -> None:
-        """Attacks are learned from messages as they are."""
 
 
 def _others_of(supply: AgentSupply) -> Callable[[int], Draws]:
     """Other draws of decisions: those of decisions that do not come in so few rounds."""
     return lambda number: supply.draws(number + _ROUNDS)
-
-
-def _listener(run: PartiesReplicate) -> Listener:
-    """The noise in what agents release: less the exact sums that they have by then."""
-
-    def noise_in(messages: list[Message]) -> list[tuple[int, int, Floats]]:
-        agents = {player.name: (place, player) for place, player in enumerate(run.players)}
-        found = []
-        for message in messages:
-            if isinstance(message, Upload):
-                place, player = agents[message.sender]
-                exact = player.state.own
-                noise = unpack(message.statistic, exact.size) - exact
-                found.append((place, message.release, noise))
-        return found
-
-    return noise_in

@@ -12,8 +12,8 @@ from fedbandits.federation.messages import ImplausibleError, unpack
 from fedbandits.federation.terms import Schedule
 from fedbandits.privacy import gaussian
 from fedbandits.privacy.accounting import Clear, ContinualSum, epsilon
-from fedbandits.privacy.bounds import any_implausible
 from fedbandits.privacy.continual import ContinualPlan, calibrated
+from fedbandits.privacy.kernels import any_implausible
 from fedbandits.privacy.rounding import require_room_for_vectors, rounding_constant
 from fedbandits.systems import Plan
 

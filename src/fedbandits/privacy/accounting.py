@@ -119,7 +119,7 @@ def _price(event: Any) -> float:
 
 
 def gaussian_mu(sensitivity: float, deviation: float) -> float:
-    """μ of a Gaussian release: ``sensitivity`` / ``deviation``.
+    """Return μ of a Gaussian release: ``sensitivity`` / ``deviation``.
 
     It is infinite without noise, and 0 if the sensitivity is 0.
     """
@@ -130,7 +130,7 @@ def gaussian_mu(sensitivity: float, deviation: float) -> float:
 
 
 def laplace_mu(sensitivity: float, scale: float) -> float:
-    """The smallest μ such that a Laplace release is μ-GDP: 2 Φ⁻¹(1 - ½ e^(-Δ/2b)).
+    """Return the smallest μ such that a Laplace release is μ-GDP: 2 Φ⁻¹(1 - ½ e^(-Δ/2b)).
 
     Δ is ``sensitivity`` (L1), and b is ``scale``.
 
@@ -146,7 +146,7 @@ def laplace_mu(sensitivity: float, scale: float) -> float:
 
 
 def _check(sensitivity: float, noise: float) -> None:
-    """Neither may be NaN or negative, and infinite noise is a mistake, not protection."""
+    """Refuse what is NaN or negative; infinite noise is a mistake, not protection."""
     if not (sensitivity >= 0.0 and 0.0 <= noise < math.inf):
         raise UnknownEventError(
             f"sensitivity and noise must be numbers ≥ 0, got {sensitivity} and {noise}: not charged"
@@ -154,12 +154,12 @@ def _check(sensitivity: float, noise: float) -> None:
 
 
 def total_mu(events: Iterable[Any]) -> float:
-    """μ of all ``events`` together, on the same data."""
+    """Return μ of all ``events`` together, on the same data."""
     return gaussian.compose(mu(event) for event in events)
 
 
 def epsilon(events: Iterable[Any], delta: float) -> float:
-    """ε of all ``events`` together at the given ``delta``.
+    """Return ε of all ``events`` together at the given ``delta``.
 
     A Laplace release is also (Δ/b, 0)-private. So its ε may be added to the ε of the other events.
     The result is the smaller of this sum and the composition of all events as Gaussian.
@@ -175,14 +175,14 @@ def epsilon(events: Iterable[Any], delta: float) -> float:
 
 
 def _gaussian_epsilon(price: float, delta: float) -> float:
-    """ε of μ-Gaussian privacy at δ. Without a δ none is finite, unless nothing is told."""
+    """Return ε of μ-Gaussian privacy at δ. Without a δ none is finite, unless nothing is told."""
     if delta == 0.0:
         return 0.0 if price == 0.0 else math.inf
     return gaussian.epsilon_of(price, delta)
 
 
 def basic_epsilon(events: Iterable[Any], delta: float) -> float:
-    """ε of all ``events`` by basic composition: equal shares of ``delta``, and a sum of ε.
+    """Return ε of all ``events`` by basic composition: equal shares of ``delta``, a sum of ε.
 
     The sum is over elementary releases. An elementary release is one draw of noise that covers a
     record. Every level of a tree is one. The whole Toeplitz mechanism counts as one, because basic
@@ -195,7 +195,7 @@ def basic_epsilon(events: Iterable[Any], delta: float) -> float:
 
 
 def _elementary(event: Any) -> list[float]:
-    """μ of every draw of noise that one record is under."""
+    """Return μ of every draw of noise that one record is under."""
     whole = mu(event)
     if isinstance(event, Parallel):
         return _elementary(max(event.parts, key=mu)) if event.parts else []
@@ -209,7 +209,7 @@ def _elementary(event: Any) -> list[float]:
 
 
 def relative_deviation(event: Event) -> float:
-    """Noise of the largest release: its standard deviation divided by the size of a record.
+    """Return the noise of the largest release: its deviation divided by the size of a record.
 
     The size of a record is the largest one that is possible. The result is 0 without noise. For a
     running sum it is the deviation of an off-diagonal entry, divided by the record norm.
@@ -234,7 +234,7 @@ def _ratio(deviation: float, record: float) -> float:
 def calibrate(
     events_at: Callable[[float], Iterable[Any]], target_epsilon: float, delta: float
 ) -> float:
-    """The smallest noise scale, rounded up, at which all events together are (ε, δ)-private.
+    """Return the smallest noise scale, rounded up, at which all events are (ε, δ)-private.
 
     The noise of a real party must be larger than this by the share
     :data:`~fedbandits.privacy.gaussian.ROUNDING_MARGIN`.
@@ -269,7 +269,7 @@ def calibrate(
 
 
 def describe(event: Event) -> str:
-    """A description of ``event`` in one line, for tables."""
+    """Describe ``event`` in one line, for tables."""
     match event:
         case GaussianRelease():
             return f"Gaussian, sensitivity {event.sensitivity:.4g}, deviation {event.deviation:.4g}"

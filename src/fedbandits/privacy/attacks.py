@@ -18,7 +18,7 @@ MOST_LEARNED = 2000
 
 
 class Transcripts(NamedTuple):
-    """What an attacker sees in a number of runs."""
+    """Numbers that an attacker sees in some runs."""
 
     scores: Floats  # (runs, m): likelihood ratios of contents
     values: Floats  # (runs, f): contents; as many numbers every run, 0 where nothing was sent
@@ -109,7 +109,7 @@ def with_learned(transcripts: Transcripts, learned: Learned) -> Floats:
 
 
 def _best_threshold(sides: tuple[Floats, Floats], is_gaussian: bool, delta: float) -> float:
-    """Where training runs are best told apart; world 1 lies higher.
+    """Return the threshold that tells training runs apart best; world 1 lies higher.
 
     Candidates lie half way between neighbouring scores, so that discrete ones are cut cleanly.
     """
@@ -140,7 +140,7 @@ def _suspects(zero: Ints, one: Ints) -> frozenset[int]:
 
 
 def guess(attack: Attack, scores: Floats, patterns: Ints) -> Bools:
-    """Whether each run is taken for world 1."""
+    """Tell of each run whether it is taken for world 1."""
     if attack.column < 0:
         return np.isin(patterns, list(attack.suspects))
     return np.asarray(attack.sign * scores[:, attack.column] > attack.threshold, dtype=np.bool_)

@@ -35,7 +35,6 @@ _PIECE = 20
 #: Runs with the same noise in both worlds, to measure μ on.
 _PAIRED = 100
 
-
 Sees = Literal["contents", "messages"]
 
 
@@ -48,7 +47,7 @@ class Game(Protocol):
 
     @property
     def sees(self) -> Sees:
-        """What the attacker sees: only contents of releases, or all messages with their times."""
+        """The attacker's view: only contents of releases, or all messages with their times."""
 
     @property
     def looks_at(self) -> str:

@@ -1,36 +1,22 @@
-"""Bounds of records: the one module that checks a record before it touches any statistic.
+"""Bounds of records: what can be wrong with a record, and the errors that say so.
 
 Every price rests on what one record can be: ‖x‖ ≤ L and a reward in a known range, or good units
-among units among a capacity. All systems, in loops and in parties, call these functions.
+among units among a capacity. :mod:`fedbandits.privacy.kernels` checks each record before it touches
+any statistic. All systems, in loops and in parties, call it.
 """
 
 from __future__ import annotations
 
-import math
-from statistics import NormalDist
-
-import numpy as np
-
-from fedbandits._compile import borrowing, compiled
-from fedbandits._typing import Floats, Floats32, Ints
 from fedbandits.errors import BoundExceededError
 
 #: What is wrong with a record.
 NO_FAULT, CONTEXT_TOO_LONG, REWARD_TOO_LARGE, NOT_A_NUMBER, UNITS_IMPOSSIBLE = 0, 1, 2, 3, 9
-
 #: How likely honest noise is to exceed what a receiver holds a number to.
 IMPROBABLE = 1e-12
-#: So many deviations that is, on either side.
-_IMPROBABLE_DEVIATIONS = -NormalDist().inv_cdf(IMPROBABLE / 2.0)
-#: Room for what rounding adds to a sum.
-_ROUNDING_ROOM = 1.0 + 2.0**-20
-
 #: Share by which a context may be longer than its bound: float32 moves the norm of a unit vector by
 #: up to 2⁻²⁴, and adding up squares a little. Prices have room for it
 #: (:mod:`fedbandits.privacy.rounding`).
 CAST_ROOM = 2.0**-23
-#: The same of squares.
-_SQUARE_ROOM = (1.0 + CAST_ROOM) ** 2
 
 _MESSAGES = {
     CONTEXT_TOO_LONG: "a context is longer than its bound",
@@ -40,136 +26,8 @@ _MESSAGES = {
 }
 
 
-@borrowing
-def all_finite(features: Floats32) -> bool:
-    """Whether all numbers of a (d, arms) array are finite."""
-    for i in range(features.shape[0]):
-        for j in range(features.shape[1]):
-            if not math.isfinite(features[i, j]):
-                return False
-    return True
-
-
-@borrowing
-def record_fault(
-    context: Floats, reward: float, context_bound: float, lowest: float, highest: float, clip: bool
-) -> tuple[int, float]:
-    """Hold a record to ‖x‖ ≤ L and lowest ≤ y ≤ highest; clip it in place when asked to.
-
-    A context may be longer by :data:`CAST_ROOM`, which casting it to float32 may have added.
-
-    Clipping makes a legal record of any: an entry or a reward that is not a number counts as 0, a
-    context without finite length keeps its infinite entries alone, cut to length L.
-
-    Parameters
-    ----------
-    context : (d,) float64
-        Scaled back into the ball of radius L, and the reward with it, if it is longer and
-        ``clip`` is set.
-    reward : float
-        Infinite ones are cut off like all that are too large.
-    context_bound : float
-        The bound L on ‖x‖.
-    lowest, highest : float
-        -B and B, or the range that a system has for rewards.
-    clip : bool
-        Scale back what is out of bounds instead of refusing it.
-
-    Returns
-    -------
-    fault : int
-        ``NO_FAULT``, or what is wrong.
-    reward : float
-        The reward to use.
-    """
-    square = 0.0
-    for i in range(context.size):
-        square += context[i] * context[i]
-    if not (math.isfinite(square) and math.isfinite(reward)):
-        if not clip:
-            return NOT_A_NUMBER, reward
-        square = _make_finite(context, context_bound)
-        reward = 0.0 if math.isnan(reward) else reward
-    if square > context_bound * context_bound * _SQUARE_ROOM:
-        if not clip:
-            return CONTEXT_TOO_LONG, reward
-        # A hair inside the ball, so that rounding cannot leave it outside.
-        factor = context_bound * (1.0 - 1e-12) / math.sqrt(square)
-        for i in range(context.size):
-            context[i] *= factor
-        reward *= factor  # (f·x, f·y) is linear in the same θ*, with less noise
-    if not lowest <= reward <= highest:
-        if not clip:
-            return REWARD_TOO_LARGE, reward
-        reward = min(max(reward, lowest), highest)
-    return NO_FAULT, reward
-
-
-@borrowing
-def _make_finite(context: Floats, bound: float) -> float:
-    """Make a vector one of finite length, in place, and return the square of its length.
-
-    What is not a number becomes 0. A vector that is then still infinite, or too long to be
-    measured, becomes what remains of its direction, cut to the bound.
-    """
-    largest = square = 0.0
-    for i in range(context.size):
-        if math.isnan(context[i]):
-            context[i] = 0.0
-        largest = max(largest, abs(context[i]))
-        square += context[i] * context[i]
-    if math.isfinite(square):
-        return square
-    square = 0.0
-    for i in range(context.size):
-        if math.isinf(largest):
-            context[i] = math.copysign(1.0, context[i]) if math.isinf(context[i]) else 0.0
-        else:
-            context[i] /= largest
-        square += context[i] * context[i]
-    factor = bound * (1.0 - 1e-12) / math.sqrt(square)
-    for i in range(context.size):
-        context[i] *= factor
-    return square * factor * factor
-
-
-@compiled
-def hold_contexts(contexts: Floats32, bound: float) -> None:
-    """Hold a whole decision set, (d, K), to ‖x‖ ≤ L, as :func:`record_fault` clips a context."""
-    context = np.empty(contexts.shape[0])
-    for k in range(contexts.shape[1]):
-        for i in range(context.size):
-            context[i] = contexts[i, k]
-        record_fault(context, 0.0, bound, 0.0, 0.0, True)
-        for i in range(context.size):
-            contexts[i, k] = np.float32(context[i] * (1.0 - 1e-6))
-
-
-@compiled
-def contexts_fault(contexts: Floats32, context_bound: float) -> int:
-    """Hold a whole decision set, (d, K), to ‖x‖ ≤ L."""
-    for k in range(contexts.shape[1]):
-        square = 0.0
-        for i in range(contexts.shape[0]):
-            square += float(contexts[i, k]) * float(contexts[i, k])
-        if not math.isfinite(square):
-            return NOT_A_NUMBER
-        if square > context_bound * context_bound * _SQUARE_ROOM:
-            return CONTEXT_TOO_LONG
-    return NO_FAULT
-
-
-@compiled
-def purchase_fault(units: Ints, good: Ints, capacity: Ints) -> int:
-    """Hold a purchase to 0 ≤ good units ≤ units ≤ capacity, producer by producer, (m,) each."""
-    for i in range(units.size):
-        if not 0 <= good[i] <= units[i] <= capacity[i]:
-            return UNITS_IMPOSSIBLE
-    return NO_FAULT
-
-
 def as_reward(value: object, place: str) -> float:
-    """What came of a decision, as a number; an error never tells what was given.
+    """Return a reward as a number; an error never tells what was given.
 
     Raises
     ------
@@ -183,7 +41,7 @@ def as_reward(value: object, place: str) -> float:
 
 
 def require_within(fault: int, where: str) -> None:
-    """Raise what a fault means.
+    """Raise the error that a fault stands for.
 
     Raises
     ------
@@ -192,35 +50,3 @@ def require_within(fault: int, where: str) -> None:
     """
     if fault != NO_FAULT:
         raise BoundExceededError(f"{where}: {_MESSAGES[fault]}")
-
-
-@compiled
-def any_implausible(
-    values: Floats, each: Floats, records: float, scales: Floats, deviation: float
-) -> bool:
-    """Whether a number is larger than the terms allow: records, and noise that is never so large.
-
-    Parameters
-    ----------
-    values : (size,) float64
-        Numbers that somebody has released.
-    each : (size,) float64
-        The most that one unit of records can add to each.
-    records : float
-        How many units of records can be in them.
-    scales : (size,) float64
-        Deviations of the noise in each number, in ``deviation``.
-    deviation : float
-        Gaussian noise is larger than what is allowed for it with probability :data:`IMPROBABLE` a
-        number.
-
-    Returns
-    -------
-    bool
-        Also if a number is none.
-    """
-    for i in range(values.size):
-        most = _ROUNDING_ROOM * records * each[i] + _IMPROBABLE_DEVIATIONS * deviation * scales[i]
-        if not abs(values[i]) <= most:
-            return True
-    return False

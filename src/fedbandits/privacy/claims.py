@@ -77,7 +77,7 @@ class Limit(msgspec.Struct, frozen=True):
             )
 
     def __str__(self) -> str:
-        """What is not protected, and why, as text."""
+        """Say what is not protected, and why."""
         named = f"{self.what[0].upper()}{self.what[1:]}"
         return f"{named}: {self.why}" if self.why else f"{named}."
 
@@ -165,7 +165,7 @@ class PrivacyClaim(msgspec.Struct, frozen=True, kw_only=True):
         self._claims_what_is_charged()
 
     def _claims_what_is_charged(self) -> None:
-        """Nobody claims less than the accountant charges, by mistake or on purpose."""
+        """Refuse a claim of less than the accountant charges."""
         if math.isfinite(self.epsilon_contents) and not 0.0 <= self.delta < 1.0:
             raise ClaimError(f"PrivacyClaim.delta: given {self.delta}, allowed: 0 ≤ δ < 1")
         for name, least, why in (
@@ -181,7 +181,7 @@ class PrivacyClaim(msgspec.Struct, frozen=True, kw_only=True):
                 )
 
     def _charged_epsilon(self) -> float:
-        """ε of the events at δ; not asked for where none is claimed."""
+        """Return ε of the events at δ; not asked for where none is claimed."""
         if not self.events or not math.isfinite(self.epsilon_contents):
             return 0.0
         return epsilon_of_events(self.events, self.delta)
@@ -190,12 +190,12 @@ class PrivacyClaim(msgspec.Struct, frozen=True, kw_only=True):
         return f"<PrivacyClaim: {self.headline}>"
 
     def _repr_html_(self) -> str:
-        """The whole claim as a table, as a notebook shows it."""
+        """Show the whole claim as a table, in a notebook."""
         rows = table((title, "\n".join(lines)) for title, lines in self.rows())
         return f"<p><b>{text(self.headline)}</b></p>{rows}"
 
     def promises_as(self, other: PrivacyClaim) -> bool:
-        """Whether ``other`` makes the same claim; its texts may differ."""
+        """Tell whether ``other`` makes the same claim; its texts may differ."""
         return all(getattr(self, name) == getattr(other, name) for name in _PROMISED)
 
     @property
@@ -228,7 +228,7 @@ class PrivacyClaim(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def limits(self) -> tuple[str, ...]:
-        """What is not protected; a few words for each item."""
+        """A few words for each thing that is not protected."""
         return tuple(limit.what for limit in self.not_protected)
 
     @property
@@ -237,7 +237,7 @@ class PrivacyClaim(msgspec.Struct, frozen=True, kw_only=True):
         return max((relative_deviation(event) for event in self.events), default=0.0)
 
     def rows(self) -> list[tuple[str, list[str]]]:
-        """The whole claim as pairs of a title and a text, for tables."""
+        """Return the whole claim as pairs of a title and a text, for tables."""
         paper = [] if self.paper_claims is None else [self.paper_claims]
         rows: dict[str, list[str]] = {
             "privacy unit": [self.unit],
@@ -272,7 +272,7 @@ class PrivacyClaim(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _charged(events: tuple[Event, ...]) -> list[str]:
-    """Every event with its price. Events that are alike are listed once."""
+    """List every event with its price. Events that are alike are listed once."""
     lines = []
     for event, count in Counter(events).items():
         price = "" if isinstance(event, Encrypted) else f": μ = {_number(mu(event))}"

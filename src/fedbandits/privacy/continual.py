@@ -24,7 +24,6 @@ from typing import Literal
 import msgspec
 import numpy as np
 
-from fedbandits._compile import compiled
 from fedbandits._typing import Floats
 from fedbandits.privacy.factorisation import (
     LEAST_WEIGHT,
@@ -33,11 +32,10 @@ from fedbandits.privacy.factorisation import (
     sensitivities,
 )
 from fedbandits.privacy.gaussian import least_deviation
+from fedbandits.privacy.kernels import NONE, OPTIMAL, TOEPLITZ, TREE, release_deviation
 
 Mechanism = Literal["none", "tree", "toeplitz", "optimal"]
 
-#: Integer codes of the mechanisms, for compiled code.
-NONE, TREE, TOEPLITZ, OPTIMAL = 0, 1, 2, 3
 #: Up to so many releases Toeplitz norms are added up, 32 MB of them; beyond, they are computed.
 SUMMED = 1 << 22
 CODES: dict[Mechanism, int] = {
@@ -97,7 +95,7 @@ class ContinualPlan(msgspec.Struct, frozen=True, omit_defaults=True):
         return self.releases if self.mechanism in ("toeplitz", "optimal") else 0
 
     def coefficients(self) -> Floats:
-        """What :func:`draw_weight` reads: c₀ … c_{n-1}, or the packed decoder; else empty.
+        """Return what :func:`.draw_weight` reads: c₀ … c_{n-1}, or the packed decoder; else empty.
 
         Read-only for every mechanism. Kernels that take them would otherwise be compiled twice,
         for arrays that may be changed and for those that may not.
@@ -107,7 +105,7 @@ class ContinualPlan(msgspec.Struct, frozen=True, omit_defaults=True):
         return _kept_coefficients(self.releases if self.mechanism == "toeplitz" else 0)
 
     def sensitivity(self, releases: int | None = None) -> float:
-        """Sensitivity of the inputs of the draws to one record, as a multiple of its norm.
+        """Return the sensitivity of the draws' inputs to one record, as a multiple of its norm.
 
         The largest column norm of the encoder over the first ``releases`` releases (all n by
         default): √(1 + ⌊log₂ k⌋) for the tree, ‖c₀ … c_{k-1}‖₂ for Toeplitz, 1 for all releases
@@ -125,7 +123,7 @@ class ContinualPlan(msgspec.Struct, frozen=True, omit_defaults=True):
         return math.inf
 
     def mu(self, record_norm: float, releases: int | None = None) -> float:
-        """μ of the first ``releases`` releases (by default all), for replace-one neighbours.
+        """Return μ of the first ``releases`` releases (by default all), for replace-one neighbours.
 
         Parameters
         ----------
@@ -138,7 +136,7 @@ class ContinualPlan(msgspec.Struct, frozen=True, omit_defaults=True):
         return sensitivity * record_norm / self.scale if self.scale > 0.0 else math.inf
 
     def largest_deviation(self) -> float:
-        """Deviation of the release with the most noise, where the pattern is 1; 0 without any."""
+        """Return the deviation of the release with the most noise, where the pattern is 1."""
         n = self.releases
         if self.mechanism == "tree":  # the number up to n with the most bits set
             return (
@@ -151,7 +149,7 @@ class ContinualPlan(msgspec.Struct, frozen=True, omit_defaults=True):
         return self.deviation(n) if n else 0.0
 
     def deviation(self, k: int) -> float:
-        """Standard deviation of the noise in release ``k``, where the pattern is 1."""
+        """Return the deviation of the noise in release ``k``, where the pattern is 1."""
         if self.mechanism != "toeplitz":
             return float(release_deviation(self.code, self.scale, self.coefficients(), k))
         if k > SUMMED:
@@ -163,7 +161,7 @@ class ContinualPlan(msgspec.Struct, frozen=True, omit_defaults=True):
 def calibrated(
     mechanism: Mechanism, releases: int, mu: float, record_norm: float, decay: float = 1.0
 ) -> ContinualPlan:
-    """The plan with the least noise whose releases are together μ-GDP.
+    """Return the plan with the least noise whose releases are together μ-GDP.
 
     Parameters
     ----------
@@ -187,21 +185,21 @@ def calibrated(
 
 
 def toeplitz_coefficients(count: int) -> Floats:
-    """First ``count`` coefficients of the square root of the lower triangular matrix of ones."""
+    """Return ``count`` coefficients of the square root of the lower triangular ones matrix."""
     k = np.arange(1, max(count, 1), dtype=np.float64)
     return np.concatenate([[1.0], np.cumprod(1.0 - 0.5 / k)])[:count]
 
 
 @functools.lru_cache(maxsize=2)  # of 10⁷ releases they take 80 MB
 def _kept_coefficients(count: int) -> Floats:
-    """The same, read-only: a party asks for them at every release."""
+    """Return coefficients read-only: a party asks for them at every release."""
     found = toeplitz_coefficients(count)
     found.flags.writeable = False
     return found
 
 
 def _toeplitz_norm(count: int) -> float:
-    """‖c₀ … c_{count-1}‖₂, in bounded time and memory.
+    """Return ‖c₀ … c_{count-1}‖₂, in bounded time and memory.
 
     The squares' sum is Landau's constant G_{count-1}. Above :data:`SUMMED` it is taken from its
     expansion (ln m + γ + 4 ln 2)/π + 11/(192 π m²), m = count - 1/4 (Watson 1930), and rounded up
@@ -216,98 +214,13 @@ def _toeplitz_norm(count: int) -> float:
 
 @functools.lru_cache(maxsize=32)  # lengths are powers of two: there are no more than that
 def _toeplitz_norms(count: int) -> Floats:
-    """‖c₀ … c_{k-1}‖₂ for k = 1 … count: a ledger asks for one a charge."""
+    """Return ‖c₀ … c_{k-1}‖₂ for k = 1 … count: a ledger asks for one a charge."""
     norms: Floats = np.sqrt(np.cumsum(toeplitz_coefficients(count) ** 2))
     return norms
 
 
-@compiled
-def draw_slot(mechanism: int, k: int) -> int:
-    """Slot in which the draw of release ``k`` (from 1) is stored, for the code ``mechanism``.
-
-    It replaces a draw that is not needed any more.
-    """
-    if mechanism == TREE:
-        slot = 0
-        while (k >> slot) & 1 == 0:
-            slot += 1
-        return slot
-    return k - 1
-
-
-@compiled
-def draw_weight(mechanism: int, coefficients: Floats, k: int, slot: int) -> float:
-    """Weight of the draw in ``slot`` at release ``k``; zero if the slot is not used.
-
-    ``mechanism`` is the code of the mechanism, and ``coefficients`` are those of its plan.
-    """
-    if mechanism == TREE:
-        return 1.0 if (k >> slot) & 1 else 0.0
-    if mechanism == TOEPLITZ and slot < k:
-        return float(coefficients[k - 1 - slot])
-    if mechanism == OPTIMAL and slot < k:
-        return float(coefficients[k * (k - 1) // 2 + slot])
-    return 0.0
-
-
-@compiled
-def release_deviation(mechanism: int, scale: float, coefficients: Floats, k: int) -> float:
-    """Standard deviation of the noise in release ``k``, where the pattern is 1.
-
-    ``mechanism`` is the code of the mechanism, ``scale`` the deviation of one draw, and
-    ``coefficients`` those of its plan.
-    """
-    total = 0.0
-    if mechanism == TREE:
-        slots = 63
-    elif mechanism in (TOEPLITZ, OPTIMAL):
-        slots = k
-    else:
-        slots = 0
-    for slot in range(slots):
-        weight = draw_weight(mechanism, coefficients, k, slot)
-        total += weight * weight
-    return scale * math.sqrt(total)
-
-
-@compiled
-def add_release_noise(
-    mechanism: int,
-    scale: float,
-    coefficients: Floats,
-    pattern: Floats,
-    draws: Floats,
-    k: int,
-    total: Floats,
-) -> None:
-    """Add the noise of release k to ``total``, in place.
-
-    Parameters
-    ----------
-    mechanism : int
-        A code of :data:`CODES`.
-    scale : float
-        The deviation s of one draw, where the pattern is 1.
-    coefficients : float64
-        Those of the plan, see :meth:`ContinualPlan.coefficients`.
-    pattern : (size,) float64
-        Deviation of each entry relative to s; see :func:`noise_pattern`.
-    draws : (slots, size) float64
-        Standard normals kept so far, that of step k included.
-    k : int
-        Number of this release, from 1.
-    total : (size,) float64
-        The exact running sum; receives the noise.
-    """
-    for slot in range(draws.shape[0]):
-        weight = scale * draw_weight(mechanism, coefficients, k, slot)
-        if weight != 0.0:
-            for i in range(total.size):
-                total[i] += weight * (pattern[i] * draws[slot, i])
-
-
 def noise_pattern(models: int, dimension: int, gram_noise: float = 1.0) -> Floats:
-    """Relative standard deviations of the entries of a packed statistic.
+    """Return relative standard deviations of the entries of a packed statistic.
 
     The shape is (models · d (d + 3) / 2,), where d is ``dimension``.
 

@@ -41,7 +41,7 @@ _BLOCK_ODDS = np.exp(-0.5 * np.arange(1, 64))
 
 
 class _Candidates(NamedTuple):
-    """What the steps start from; the words are the first bits of the U of steps 1 and 3."""
+    """Words that the steps start from: the first bits of the U of steps 1 and 3."""
 
     block: NDArray[np.uint64]
     rest: Ints
@@ -50,7 +50,7 @@ class _Candidates(NamedTuple):
 
 
 def discrete_gaussians(deviation: int, count: int, tolerance: float = TOLERANCE) -> list[int]:
-    """Whole numbers z, each with probability proportional to exp(-z²/2σ²), independent.
+    """Draw whole numbers z, each with probability proportional to exp(-z²/2σ²), independent.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def discrete_gaussians(deviation: int, count: int, tolerance: float = TOLERANCE)
 
 
 def _draw(deviation: int, count: int) -> _Candidates:
-    """Fresh words for so many candidates, or fewer: those whose rest is no rest are left out."""
+    """Draw words for so many candidates, or fewer: those whose rest is no rest are left out."""
     words = np.frombuffer(secrets.token_bytes(3 * 8 * count), _WORD).astype(np.uint64)
     block, keep, spread = words.reshape(3, count)
     mask = np.uint64((1 << (deviation - 1).bit_length()) - 1)
@@ -91,7 +91,7 @@ def _draw(deviation: int, count: int) -> _Candidates:
 
 
 def _kept(deviation: int, drawn: _Candidates, tolerance: float) -> list[int]:
-    """The samples that candidates come to."""
+    """Return the samples that candidates come to."""
     u, v = (words.astype(np.float64) * 2.0**-64 for words in (drawn.block, drawn.keep))
     k, other = (_count_above(u + shift) for shift in (tolerance, -tolerance))
     share = drawn.rest / float(deviation)
@@ -112,12 +112,12 @@ def _kept(deviation: int, drawn: _Candidates, tolerance: float) -> list[int]:
 
 
 def _count_above(u: Floats) -> Ints:
-    """How many of exp(-1/2), exp(-1), … are above numbers."""
+    """Count how many of exp(-1/2), exp(-1), … are above numbers."""
     return len(_BLOCK_ODDS) - np.searchsorted(_BLOCK_ODDS[::-1], u, side="right")
 
 
 def _blocks(u: Uniform) -> int:
-    """The same for a real number: k with probability proportional to exp(-k/2)."""
+    """Count them for a real number: k with probability proportional to exp(-k/2)."""
     k = 0
     while u.is_below_exp(k + 1, 2):
         k += 1
@@ -137,7 +137,7 @@ class Uniform:
         self._value, self._bits = word, 64
 
     def is_below_exp(self, numerator: int, denominator: int) -> bool:
-        """Whether it is below exp(-numerator/denominator), for a fraction of at least 0."""
+        """Tell whether it is below exp(-numerator/denominator), for a fraction of at least 0."""
         if numerator == 0:
             return True
         while True:
@@ -151,7 +151,7 @@ class Uniform:
 
 
 def _exp_between(numerator: int, denominator: int, bits: int) -> tuple[int, int]:
-    """Whole numbers on both sides of 2^bits exp(-numerator/denominator), three apart.
+    """Return whole numbers on both sides of 2^bits exp(-numerator/denominator), three apart.
 
     A decimal context rounds its exponential correctly. With d digits the fraction, the exponential
     and the product are off by 10^(1 - d) of themselves each, and what the fraction is off by

@@ -1,4 +1,4 @@
-"""What a test can tell of a private release: lower bounds on ε, and the most power."""
+"""Error rates of tests on a private release: lower bounds on ε, and the most power."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from fedbandits.privacy import gaussian
 
 
 def rate_bound(errors: int, runs: int, failure: float) -> float:
-    """An upper bound on a probability that fails with probability ``failure``, from a count."""
+    """Bound a probability from above, from a count; that fails with probability ``failure``."""
     if errors >= runs:
         return 1.0
     return float(betaincinv(errors + 1.0, float(runs - errors), 1.0 - failure))
 
 
 def direct_bound(positives: tuple[float, float], delta: float) -> float:
-    """ε from bounds on both error rates, whatever the mechanism.
+    """Return ε from bounds on both error rates, whatever the mechanism.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def direct_bound(positives: tuple[float, float], delta: float) -> float:
 
 
 def gaussian_bound(positives: tuple[float, float], delta: float) -> float:
-    """ε from bounds on both error rates of a mechanism that is priced as Gaussian."""
+    """Return ε from bounds on both error rates of a mechanism that is priced as Gaussian."""
     false_positive, false_negative = positives
     # Φ⁻¹(1 - FPR), which rounding would spoil where FPR is small.
     mu = -(float(ndtri(false_positive)) + float(ndtri(false_negative)))
@@ -42,7 +42,7 @@ def gaussian_bound(positives: tuple[float, float], delta: float) -> float:
 
 
 def most_power(false_alarms: float, epsilon: float, delta: float) -> float:
-    """The most power that any test has against an (ε, δ)-differentially private release.
+    """Return the most power that any test has against an (ε, δ)-private release.
 
     A test decides from what was released which of two neighbouring data sets it came from. With α
     for its false alarms, its power is at most min(e^ε α + δ, 1 - e^(-ε) (1 - α - δ)) (Kairouz, Oh
@@ -76,7 +76,7 @@ def most_power(false_alarms: float, epsilon: float, delta: float) -> float:
 
 
 def gaussian_power(false_alarms: float, mu: float) -> float:
-    """The most power that any test has against a release that is μ-Gaussian private.
+    """Return the most power that any test has against a release that is μ-Gaussian private.
 
     It is Φ(Φ⁻¹(α) + μ), where α is ``false_alarms`` (Dong, Roth & Su 2022). With the same ε and δ
     it is less than :func:`most_power` allows, because more is known about the release.

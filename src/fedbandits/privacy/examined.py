@@ -1,4 +1,4 @@
-"""What participants of a run found out, where encryption protects and no ε is claimed."""
+"""Findings of a run's participants, where encryption protects and no ε is claimed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Guess(msgspec.Struct, frozen=True, kw_only=True):
     stated: bool
 
     def beats_chance(self, confidence: float) -> bool:
-        """Whether the share of right guesses lies above chance (Clopper & Pearson 1934)."""
+        """Tell whether right guesses are more than chance makes (Clopper & Pearson 1934)."""
         return 1.0 - rate_bound(self.of - self.right, self.of, 1.0 - confidence) > self.chance
 
     @property
@@ -46,7 +46,7 @@ class Guess(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Examined(msgspec.Struct, frozen=True, kw_only=True):
-    """What came out when a run's participants were examined.
+    """Result of an examination of a run's participants.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ class Examined(msgspec.Struct, frozen=True, kw_only=True):
     excess: tuple[str, ...]
 
     def broken(self, confidence: float) -> tuple[str, ...]:
-        """What shows more than the claim says; all together are right with this confidence."""
+        """Return what shows more than the claim says; all is right with this confidence."""
         each = 1.0 - (1.0 - confidence) / max(1, len(self.guesses))
         return self.excess + tuple(
             guess.text for guess in self.guesses if not guess.stated and guess.beats_chance(each)

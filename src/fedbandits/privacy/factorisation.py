@@ -39,7 +39,7 @@ _SETTLED = 1e-4
 
 @functools.lru_cache(maxsize=64)
 def encoder(releases: int, decay: float) -> Floats:
-    """C, (n, n) lower triangular, with columns of norm 1 up to 2⁻³⁸; not to be changed.
+    """Return C, (n, n) lower triangular, with columns of norm 1 up to 2⁻³⁸; not to be changed.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def encoder(releases: int, decay: float) -> Floats:
 
 
 def _least(weighted: Floats) -> Floats:
-    """X with ones on the diagonal and the smallest tr(S X⁻¹), for S = KᵀK and ``weighted`` K."""
+    """Return X with ones on the diagonal and the least tr(S X⁻¹), S = KᵀK, ``weighted`` K."""
     multipliers = np.linalg.norm(weighted, axis=0)
     for _ in range(_STEPS):
         root, scales = _scaled_root(weighted, multipliers)
@@ -77,7 +77,7 @@ def _least(weighted: Floats) -> Floats:
 
 
 def _scaled_root(weighted: Floats, multipliers: Floats) -> tuple[Floats, Floats]:
-    """(diag(v)^½ S diag(v)^½)^½, and v^½; from K alone, as squaring would lose half the digits."""
+    """Return (diag(v)^½ S diag(v)^½)^½ and v^½, from K: squaring would lose half the digits."""
     scales = np.sqrt(multipliers)
     _, values, vectors = np.linalg.svd(weighted * scales)
     return (vectors.T * values) @ vectors, scales
@@ -85,7 +85,7 @@ def _scaled_root(weighted: Floats, multipliers: Floats) -> tuple[Floats, Floats]
 
 @functools.lru_cache(maxsize=64)
 def differences(releases: int, decay: float) -> Floats:
-    """B⁻¹ = C A⁻¹, (n, n): with which weights running sums make encoded batches. It is exact."""
+    """Return B⁻¹ = C A⁻¹, (n, n), exact: running sums times it are encoded batches."""
     matrix = encoder(releases, decay)
     found = matrix.copy()
     found[:, :-1] -= matrix[:, 1:]
@@ -95,7 +95,7 @@ def differences(releases: int, decay: float) -> Floats:
 
 @functools.lru_cache(maxsize=64)
 def packed_decoder(releases: int, decay: float) -> Floats:
-    """B, its rows on and below the diagonal one after the other, (n (n + 1) / 2,).
+    """Return B, its rows on and below the diagonal one after the other, (n (n + 1) / 2,).
 
     It is the inverse of :func:`differences`, by forward substitution with exact sums.
     """
@@ -112,6 +112,6 @@ def packed_decoder(releases: int, decay: float) -> Floats:
 
 @functools.lru_cache(maxsize=64)
 def sensitivities(releases: int, decay: float) -> Floats:
-    """Largest norm of a column of C over its first k rows, k = 1 … n, (n,)."""
+    """Return the largest norm of a column of C over its first k rows, k = 1 … n, (n,)."""
     found: Floats = np.sqrt(np.cumsum(encoder(releases, decay) ** 2, axis=0)).max(axis=1)
     return found

@@ -8,7 +8,7 @@ A Gaussian release with L2 sensitivity Δ and standard deviation σ is μ-GDP wi
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from scipy.special import log_ndtr, ndtr
 
@@ -19,7 +19,7 @@ ROUNDING_MARGIN = 2.0**-16
 
 
 def delta_of(epsilon: float, mu: float) -> float:
-    """The smallest δ at which every μ-GDP mechanism is (ε, δ)-DP.
+    """Return the smallest δ at which every μ-GDP mechanism is (ε, δ)-DP.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def delta_of(epsilon: float, mu: float) -> float:
 
 
 def mu_of(epsilon: float, delta: float) -> float:
-    """The largest μ such that μ-GDP implies (ε, δ)-DP, rounded down.
+    """Return the largest μ such that μ-GDP implies (ε, δ)-DP, rounded down.
 
     Parameters
     ----------
@@ -54,22 +54,12 @@ def mu_of(epsilon: float, delta: float) -> float:
     """
     _require(epsilon > 0.0 and math.isfinite(epsilon), f"epsilon must be positive, got {epsilon}")
     _require(0.0 < delta < 1.0, f"delta must lie strictly between 0 and 1, got {delta}")
-    low, high = 0.0, 1.0
-    while delta_of(epsilon, high) <= delta:
-        low, high = high, 2.0 * high
-    for _ in range(_ITERATIONS):
-        middle = 0.5 * (low + high)
-        if middle in (low, high):
-            break
-        if delta_of(epsilon, middle) <= delta:
-            low = middle
-        else:
-            high = middle
+    low, _ = _turning_point(lambda mu: delta_of(epsilon, mu) <= delta)
     return low
 
 
 def epsilon_of(mu: float, delta: float) -> float:
-    """The smallest ε such that μ-GDP implies (ε, δ)-DP, rounded up; infinite if μ is.
+    """Return the smallest ε such that μ-GDP implies (ε, δ)-DP, rounded up; infinite if μ is.
 
     μ is ``mu``, and δ is ``delta``.
     """
@@ -79,22 +69,28 @@ def epsilon_of(mu: float, delta: float) -> float:
         return math.inf
     if delta_of(0.0, mu) <= delta:
         return 0.0
+    _, high = _turning_point(lambda epsilon: delta_of(epsilon, mu) > delta)
+    return high
+
+
+def _turning_point(holds: Callable[[float], bool]) -> tuple[float, float]:
+    """Return neighbouring numbers, of which a condition holds of the first one alone.
+
+    It must hold of all smaller numbers, and of no larger one.
+    """
     low, high = 0.0, 1.0
-    while delta_of(high, mu) > delta:
+    while holds(high):
         low, high = high, 2.0 * high
     for _ in range(_ITERATIONS):
         middle = 0.5 * (low + high)
         if middle in (low, high):
             break
-        if delta_of(middle, mu) > delta:
-            low = middle
-        else:
-            high = middle
-    return high
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return low, high
 
 
 def compose(mus: Iterable[float]) -> float:
-    """μ of several Gaussian releases of the same data, with the values ``mus``.
+    """Return μ of several Gaussian releases of the same data, with the values ``mus``.
 
     The releases are independent or chosen adaptively.
     """
@@ -102,7 +98,7 @@ def compose(mus: Iterable[float]) -> float:
 
 
 def least_deviation(sensitivity: float, mu: float) -> float:
-    """The smallest standard deviation of noise for a budget of ``mu``, rounded up.
+    """Return the smallest standard deviation of noise for a budget of ``mu``, rounded up.
 
     It is slightly larger than Δ/μ, where Δ is ``sensitivity``. At a real party rounding increases
     the sensitivity, and the margin covers this (:mod:`fedbandits.privacy.rounding`).
@@ -111,7 +107,7 @@ def least_deviation(sensitivity: float, mu: float) -> float:
 
 
 def record_sensitivity(context_bound: float, reward_bound: float, gram_noise: float = 1.0) -> float:
-    """Sensitivity of Σ x xᵀ and Σ x y together, if one record (x, y) is replaced.
+    """Return the sensitivity of Σ x xᵀ and Σ x y together, if one record (x, y) is replaced.
 
     Records have ‖x‖ ≤ L (``context_bound``) and |y| ≤ B (``reward_bound``). The norm belongs to
     symmetrised noise (A + Aᵀ)/√2 with standard deviation s off the diagonal and √2·s on it: ‖(G,
@@ -154,7 +150,7 @@ def record_sensitivity(context_bound: float, reward_bound: float, gram_noise: fl
 
 
 def best_gram_noise(context_bound: float, reward_bound: float, parameter_bound: float) -> float:
-    """ρ with the least noise in what a linear estimate is off by, N θ* - h.
+    """Return ρ with the least noise in what a linear estimate is off by, N θ* - h.
 
     N is the noise of Σ x xᵀ, and h that of Σ x y. ``context_bound``, ``reward_bound`` and
     ``parameter_bound`` are L, B and S. Across θ* the variance is (L²/ρ + ρ B²)² (1 + ρ² S²), for

@@ -13,7 +13,6 @@ import numpy as np
 from scipy.linalg import toeplitz
 from scipy.special import binom
 
-from fedbandits._compile import compiled
 from fedbandits._typing import Floats, Ints
 from fedbandits.privacy.continual import ContinualPlan
 from fedbandits.privacy.factorisation import encoder
@@ -23,11 +22,11 @@ from fedbandits.privacy.factorisation import encoder
 MOST_TOEPLITZ = 256
 #: Deviations of noise within which a number is taken for one that has none. Of sound noise, which
 #: is on a grid of 2⁻⁴⁰ where it is secure, one number in 10⁹ is.
-_NO_NOISE = 1e-9
+NO_NOISE = 1e-9
 
 
 def telling_releases(plan: ContinualPlan) -> Ints:
-    """The releases, from 1, that together say all there is to say of a record in the first batch.
+    """Return the releases, from 1, that say all there is to say of a record in the first batch.
 
     Of a tree those are the powers of two, one a level: each is one block that begins with it. Of a
     Toeplitz plan they are all, of which the first :data:`MOST_TOEPLITZ` are given. Of an optimal
@@ -40,7 +39,7 @@ def telling_releases(plan: ContinualPlan) -> Ints:
 
 
 def decoder(plan: ContinualPlan, releases: Ints) -> Floats:
-    """With which weights the draws ξ_1, ξ_2, … are in each of the releases, (releases, draws).
+    """Return the weights of the draws ξ_1, ξ_2, … in each of the releases, (releases, draws).
 
     Tree: those of the blocks of k's binary expansion, a draw belonging to the block that ends at
     its step. Toeplitz: c_j = C(2j, j) / 4^j. Optimal: A C⁻¹, with A the matrix of running sums and
@@ -67,7 +66,7 @@ def decoder(plan: ContinualPlan, releases: Ints) -> Floats:
 
 
 def stated_pattern(models: int, dimension: int, gram_noise: float = 1.0) -> Floats:
-    """Deviations of a packed statistic's noise relative to its scale, (models · d (d + 3) / 2,).
+    """Return deviations of a packed statistic's noise in its scale, (models · d (d + 3) / 2,).
 
     √2 ρ on the diagonal of x xᵀ, of which the upper triangle is packed, and ρ off it, where ρ is
     ``gram_noise``; 1 in x y.
@@ -77,9 +76,15 @@ def stated_pattern(models: int, dimension: int, gram_noise: float = 1.0) -> Floa
 
 
 def stated_deviations(plan: ContinualPlan, releases: Ints) -> Floats:
-    """Deviation of the noise in some releases, (releases,), where an entry's pattern is 1."""
+    """Return deviations of the noise in some releases, (releases,), where the pattern is 1."""
     found: Floats = plan.scale * np.linalg.norm(decoder(plan, releases), axis=1)
     return found
+
+
+def covariance_of(plan: ContinualPlan) -> Floats:
+    """Return the covariance of all n releases' noise in one number, in that of a draw, (n, n)."""
+    mixing = decoder(plan, np.arange(1, plan.releases + 1))
+    return np.asarray(mixing @ mixing.T, dtype=np.float64)
 
 
 class Attacker(NamedTuple):
@@ -104,7 +109,7 @@ class Attacker(NamedTuple):
     over_time: Floats
 
     def scores(self, values: Floats, entered: Floats, scale: Floats) -> Floats:
-        """The log likelihood ratio of every run, (runs, 1): Gaussian, around zero.
+        """Return the log likelihood ratio of every run, (runs, 1): Gaussian, around zero.
 
         Parameters
         ----------
@@ -123,51 +128,27 @@ class Attacker(NamedTuple):
         return found[:, None]
 
     def bare(self, values: Floats, entered: Floats) -> Floats:
-        """Numbers that are those of world 1 without noise, less those of world 0, (runs, 1).
+        """Count numbers that are those of world 1 without noise, less those of world 0, (runs, 1).
 
         Noise may be missing in what few runs look at: told apart from the score, that shows.
         """
-        found = np.zeros(len(values))
-        near = _NO_NOISE * self.deviation
-        _count_bare(values, entered, self.zero, self.change, near, found)
-        return found[:, None]
-
-
-@compiled
-def _count_bare(
-    values: Floats, entered: Floats, zero: Floats, change: Floats, near: Floats, found: Floats
-) -> None:
-    """Count into ``found`` (runs,) what :meth:`Attacker.bare` returns."""
-    runs, releases, size = values.shape
-    for run in range(runs):
-        for k in range(releases):
-            times = entered[run, k]
-            if times == 0.0:
-                continue
-            for i in range(size):
-                apart = values[run, k, i] - times * zero[i]
-                if abs(change[i]) > 4.0 * near[i]:
-                    if abs(apart - times * change[i]) < near[i]:
-                        found[run] += 1.0
-                    elif abs(apart) < near[i]:
-                        found[run] -= 1.0
+        near = NO_NOISE * self.deviation
+        tell = np.flatnonzero(np.abs(self.change) > 4.0 * near)
+        times, near = entered[:, :, None], near[tell]
+        apart = values[:, :, tell] - times * self.zero[tell]
+        ones = np.abs(apart - times * self.change[tell]) < near
+        zeros = np.abs(apart) < near
+        counts = (ones.sum(axis=2) - zeros.sum(axis=2)) * (entered != 0.0)
+        return np.asarray(counts.sum(axis=1, keepdims=True), dtype=np.float64)
 
 
 def attacker(
     plan: ContinualPlan, pair: tuple[Floats, Floats], releases: Ints, gram_noise: float = 1.0
 ) -> Attacker:
-    """Who looks at some releases of packed statistics of one model.
+    """Return who looks at some releases of packed statistics of one model.
 
-    Parameters
-    ----------
-    plan : ContinualPlan
-        The mechanism, which must have noise.
-    pair : two (size,) float64
-        The packed record of either world.
-    releases : ints
-        The numbers of those that are looked at.
-    gram_noise : float
-        ρ, the deviation of the noise of x xᵀ relative to that of x y.
+    ``gram_noise`` is ρ, the deviation of the noise of x xᵀ relative to that of x y. The other
+    parameters are those of :func:`attacker_of`, of which this is a case.
     """
     # size = d (d + 3) / 2
     dimension = int((np.sqrt(9.0 + 8.0 * len(pair[0])) - 3.0) / 2.0 + 0.5)
@@ -177,12 +158,16 @@ def attacker(
 def attacker_of(
     plan: ContinualPlan, pair: tuple[Floats, Floats], releases: Ints, pattern: Floats
 ) -> Attacker:
-    """Who looks at some releases of any vectors.
+    """Return who looks at some releases of any vectors.
 
     Parameters
     ----------
-    plan, pair, releases
-        See :func:`attacker`.
+    plan : ContinualPlan
+        The mechanism, which must have noise.
+    pair : two (size,) float64
+        What the record of either world adds to its batch.
+    releases : ints
+        The numbers of those that are looked at.
     pattern : (size,) float64
         Stated deviations of the noise in a release's numbers, relative to its scale.
     """

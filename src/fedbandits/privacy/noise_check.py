@@ -59,7 +59,7 @@ class NoisyNumbers(NamedTuple):
 
 
 class NoiseFinding(msgspec.Struct, frozen=True, kw_only=True):
-    """What a check of noise came to.
+    """Result of a check of noise.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ class NoiseFinding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def runs_needed(numbers: int, alarm: float = ALARM) -> int:
-    """Runs after which a deviation √2 times too small or too large is hardly ever overlooked."""
+    """Return after how many runs a deviation √2 times too small or large is hardly overlooked."""
     share = alarm / (2 * max(1, numbers))
     low, high = 1, 2
     while not _shows_a_root_of_two(high, share):
@@ -119,7 +119,7 @@ def runs_needed(numbers: int, alarm: float = ALARM) -> int:
 
 
 def _limits(runs: int, share: float) -> tuple[float, float]:
-    """Sums of squares that are too small, and too large, each with probability ``share``."""
+    """Return sums of squares that are too small, and too large, each with chance ``share``."""
     return 2.0 * gammaincinv(0.5 * runs, share), 2.0 * gammainccinv(0.5 * runs, share)
 
 

@@ -1,4 +1,4 @@
-"""What all visits of one person cost together, where a claim is for one visit."""
+"""The price of all visits of one person together, where a claim is for one visit."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class PersonCost(msgspec.Struct, frozen=True, kw_only=True):
             raise ClaimError(f"PersonCost.visits: given {self.visits}, allowed: 1 or more")
 
     def __str__(self) -> str:
-        """The price in one line."""
+        """Say the price in one line."""
         price = f"ε = {self.shown} at δ = {self.delta:g}"
         return f"{price} for a person with {self.counted_visits} ({_SOME[self.counted]})"
 
@@ -78,7 +78,7 @@ def person_cost(
     delta: float,
     counted: Counted = "on average",
 ) -> PersonCost:
-    """What ``visits`` records of one person cost, if one record costs ``mu``.
+    """Return what ``visits`` records of one person cost, if one record costs ``mu``.
 
     Neighbours that differ in k records are k steps apart, so k records cost k times μ.
 

@@ -39,7 +39,7 @@ _FIXED = 2.0 * CAST_ROOM + 2.0**-25
 
 
 def rounding_constant(records: int, largest: float) -> float:
-    """The constant c with which (p + c) - c rounds a record's product p to the grid.
+    """Return the constant c with which (p + c) - c rounds a record's product p to the grid.
 
     Between 2⁵² and 2⁵³ steps a float64 is a whole number of steps; c is 1.5 · 2⁵² of them. The
     product and c are to be added in one operation (``fma``), which rounds once.
@@ -65,12 +65,12 @@ def rounding_constant(records: int, largest: float) -> float:
 
 
 def grid_step(constant: float) -> float:
-    """The step q of the grid that a constant of :func:`rounding_constant` rounds to."""
+    """Return the step q of the grid that a constant of :func:`rounding_constant` rounds to."""
     return constant / (1.5 * 2.0**52)
 
 
 def most_vectors(size: int, releases: int, mu: float) -> int:
-    """The same for records that are any vectors of a bounded norm b, which are rounded one by one.
+    """Return the largest number of records that are any vectors of a bounded norm b.
 
     Two records of ``size`` numbers move by q √size together, as a share of Δ = 2 b: N u √size. The
     grid of covered values moves a record of n releases by 2⁻⁴⁰ √(n size) deviations, of the μ
@@ -92,7 +92,7 @@ def most_vectors(size: int, releases: int, mu: float) -> int:
 
 
 def most_records(dimension: int, releases: int, coarseness: float = 1.0) -> int:
-    """The largest number of records in a sum for which rounding stays within its margin.
+    """Return the largest number of records in a sum for which rounding stays within its margin.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def most_records(dimension: int, releases: int, coarseness: float = 1.0) -> int:
 
 
 def coarseness(largest: float, record_norm: float, gram_noise: float) -> float:
-    """How far rounded products move a sum, as a multiple of what is said above; at least 1.
+    """Return how far rounded products move a sum, as a multiple of what is said above, ≥ 1.
 
     Parameters
     ----------

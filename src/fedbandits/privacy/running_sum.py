@@ -18,11 +18,11 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from fedbandits._compile import compiled, fma
 from fedbandits._typing import Floats
 from fedbandits.errors import NoiseError, ReleaseRefusedError
-from fedbandits.privacy.continual import ContinualPlan, add_release_noise, draw_slot
+from fedbandits.privacy.continual import ContinualPlan
 from fedbandits.privacy.factorisation import differences
+from fedbandits.privacy.kernels import accurate_sum, add_release_noise, draw_slot
 
 
 @runtime_checkable
@@ -33,7 +33,7 @@ class CoveringNoise(Protocol):
     """
 
     def cover(self, step: int, values: Floats) -> Floats:
-        """``values`` plus noise of standard deviation 1, drawn only for ``step``."""
+        """Return ``values`` plus noise of standard deviation 1, drawn only for ``step``."""
 
 
 #: Supplies the standard normals of step k (from 1), from a seed: it protects nobody.
@@ -50,12 +50,12 @@ class ContinualState(NamedTuple):
 
 
 def init(plan: ContinualPlan, size: int) -> ContinualState:
-    """The state of ``plan`` before the first release of vectors of length ``size``."""
+    """Return the state of ``plan`` before the first release of vectors of length ``size``."""
     return ContinualState(0, np.zeros((plan.slots, size)), np.zeros((plan.slots, size)))
 
 
 def resume(plan: ContinualPlan, draws: Sequence[Floats], sums: Sequence[Floats]) -> ContinualState:
-    """The state of ``plan`` after some releases, from their noise and their exact sums.
+    """Return the state of ``plan`` after some releases, from their noise and their exact sums.
 
     Parameters
     ----------
@@ -189,7 +189,7 @@ def cover(noise: CoveringNoise, step: int, values: Floats) -> Floats:
 
 
 def renamed(noise: NoiseSource, name: Callable[[int], int]) -> NoiseSource:
-    """A source that calls ``noise`` with step ``name(k)`` instead of step k."""
+    """Return a source that calls ``noise`` with step ``name(k)`` instead of step k."""
     return _Renamed(noise, name) if hasattr(noise, "cover") else lambda k: noise(name(k))
 
 
@@ -218,7 +218,7 @@ def checked_noise(drawn: Floats, size: int) -> Floats:
 
 
 def encode(plan: ContinualPlan, sums: Floats, k: int) -> Floats:
-    """(E q)_k of ``plan``: the values to which noise is added at step ``k``, (size,).
+    """Return (E q)_k of ``plan``: the values to which noise is added at step ``k``, (size,).
 
     Toeplitz: E = C, the square root of A, so that C q = C⁻¹ (A q) is a sum over running sums with
     the coefficients of C⁻¹, a₀ = 1, a_j = a_{j-1} (1 - 3/(2j)). Optimal: C q = B⁻¹ (A q). Tree: the
@@ -239,25 +239,5 @@ def encode(plan: ContinualPlan, sums: Floats, k: int) -> Floats:
         inverse = np.concatenate([[1.0], np.cumprod(1.0 - 1.5 / np.arange(1, k))])
         weights = np.ascontiguousarray(inverse[::-1])
     encoded = np.empty(sums.shape[1])
-    _accurate_sum(weights, sums, encoded)
+    accurate_sum(weights, sums, encoded)
     return encoded
-
-
-@compiled
-def _accurate_sum(weights: Floats, rows: Floats, out: Floats) -> None:
-    """Σ_j weights_j rows_j as if in twice the precision (Ogita, Rump & Oishi 2005, Dot2).
-
-    Running sums are large and what is covered may be small: what rounding adds to a record must
-    stay within its margin. Extended precision would do, but not every machine has it.
-    """
-    for i in range(out.size):
-        total = carried = 0.0
-        for j in range(weights.size):
-            product = weights[j] * rows[j, i]
-            lost = fma(weights[j], rows[j, i], -product)
-            added = total + product
-            part = added - total
-            lost += (total - (added - part)) + (product - part)
-            carried += lost
-            total = added
-        out[i] = total + carried

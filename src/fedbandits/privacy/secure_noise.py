@@ -123,7 +123,7 @@ class SecureNoise:
         return covered
 
     def _taken(self, count: int) -> list[float]:
-        """Numbers that nobody else is given."""
+        """Take numbers that nobody else is given."""
         self._drop_what_a_parent_drew()
         taken: list[float] = []
         try:
@@ -141,7 +141,7 @@ class SecureNoise:
         return drawn
 
     def _drop_what_a_parent_drew(self) -> None:
-        """A forked process has its parent's memory: noise in it is the parent's to use."""
+        """Drop, in a forked process, the noise that is its parent's to use."""
         if self._drawn_after != _forks[0]:
             self._ahead.clear()
             self._drawn_after = _forks[0]
@@ -150,7 +150,7 @@ class SecureNoise:
         return "SecureNoise()"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A copy has noise of its own."""
+        """Make a copy with noise of its own."""
         return SecureNoise, (self._sampler,)
 
 
@@ -160,7 +160,7 @@ def own_sampler(count: int) -> Sequence[int]:
 
 
 def opendp_sampler() -> Sampler:
-    """The sampler of OpenDP's discrete Gaussian, which needs the extra ``noise``.
+    """Return the sampler of OpenDP's discrete Gaussian, which needs the extra ``noise``.
 
     Raises
     ------

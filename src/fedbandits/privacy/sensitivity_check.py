@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 
 from fedbandits._typing import Floats
-from fedbandits.privacy import gaussian
+from fedbandits.privacy.accounting import GaussianRelease, epsilon
 from fedbandits.privacy.claims import PrivacyClaim
 from fedbandits.privacy.sizes import Tick, scaled, unheard
 
@@ -105,14 +105,14 @@ def check_sensitivity(
         neighbours=paired.neighbours,
         looks_at=paired.looks_at,
         mu=largest,
-        epsilon=_epsilon(largest, paired.claim.delta),
+        epsilon=epsilon([GaussianRelease(largest, 1.0)], paired.claim.delta),
         charged=paired.claim.epsilon_contents,
         runs=runs,
     )
 
 
 def distance(paired: PairedRuns, run: int) -> float:
-    """μ of one pair of runs: √(Δᵀ Σ⁻¹ Δ), where Δ is how far releases moved, and Σ their noise.
+    """Return μ of a pair of runs: √(Δᵀ Σ⁻¹ Δ), where Δ is how far releases moved, Σ their noise.
 
     Where others react, releases after the first one that moved may differ for other reasons than
     the record. They are left out.
@@ -128,11 +128,3 @@ def distance(paired: PairedRuns, run: int) -> float:
     places = np.array(steps[: len(moved)], dtype=np.int64) - 1
     covariance = paired.covariance[np.ix_(places, places)]
     return math.sqrt(max(0.0, float((moved * np.linalg.solve(covariance, moved)).sum())))
-
-
-def _epsilon(mu: float, delta: float) -> float:
-    if not math.isfinite(mu):
-        return math.inf
-    if delta == 0.0:
-        return 0.0 if mu == 0.0 else math.inf
-    return gaussian.epsilon_of(mu, delta)

@@ -9,7 +9,7 @@ Tick = Callable[[float], None]
 
 
 def scaled(usual: int, scale: float, least: int) -> int:
-    """A number of runs, in proportion.
+    """Return a number of runs, in proportion.
 
     Parameters
     ----------
@@ -24,5 +24,5 @@ def scaled(usual: int, scale: float, least: int) -> int:
 
 
 def unheard(share: float) -> None:
-    """Nobody wants to know."""
+    """Tell nobody."""
     del share

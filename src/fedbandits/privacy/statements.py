@@ -88,13 +88,7 @@ SAME_ARRIVALS = (
 
 
 def first_visits(most: int) -> str:
-    """A condition where persons are protected: which of a person's records are in releases.
-
-    Parameters
-    ----------
-    most
-        How many of them, k.
-    """
+    """Say, where persons are protected, that the first ``most`` visits of each are in releases."""
     records = "first visit" if most == 1 else f"first {most:,} visits"
     return (
         f"Releases hold the records of a person's {records} to an agent, and no others. Who comes "
@@ -103,13 +97,7 @@ def first_visits(most: int) -> str:
 
 
 def first_records(most: int) -> str:
-    """A condition where users of servers are protected: which of their records are in releases.
-
-    Parameters
-    ----------
-    most
-        How many of them, k.
-    """
+    """Say, where users are protected, that the first ``most`` records of each are in releases."""
     records = "first record" if most == 1 else f"first {most:,} records"
     return (
         f"Releases hold a user's {records}, and no others. Who comes when is public. A record "
@@ -118,7 +106,7 @@ def first_records(most: int) -> str:
 
 
 def exact_sums(records: int) -> str:
-    """A condition of calibrated noise: sums hold no more records than rounding has room for."""
+    """Say, of calibrated noise, how many records rounding has room for."""
     return (
         f"A released sum holds at most {records:,} records, one a round. Sums of that many are "
         "exact, and the noise has room for all other rounding."

@@ -16,6 +16,7 @@ from fedbandits._typing import Floats, Ints
 from fedbandits.learners.kernels.ridge import Record
 from fedbandits.privacy.attacks import MOST_LEARNED, Transcripts
 from fedbandits.privacy.auditing import Sees
+from fedbandits.privacy.likelihood import Attacker
 from fedbandits.random import Key, Purpose, normals, replicate_key, uniforms
 
 #: Numbers of releases that are made at once; 64 MB.
@@ -28,16 +29,79 @@ _MOST_MADE = 2**32
 AUDIT_SEED = 0xA0D17
 #: Round in the names of draws of targets.
 _TARGETS = 2**31
+#: A hair less than 1, the length of contexts relative to their bound: contexts are float32.
+_INSIDE = 1.0 - 1e-6
 
 Neighbours = Literal["fixed log", "interactive"]
 
 
 class Look(NamedTuple):
-    """What an attacker who is told the target makes of some runs."""
+    """The numbers that an attacker who is told the target makes of some runs."""
 
     values: Floats  # (runs, f): contents
     scores: Floats  # (runs, 1): their likelihood ratios
     others: Floats  # (runs, c): statistics that are not Gaussian
+
+
+class ReplacedRecord(NamedTuple):
+    """A record that is replaced in the releases of a log, and who looks at them.
+
+    Parameters
+    ----------
+    pair : two (size,) float64
+        What the record adds to its batch in either world.
+    attacker
+        Who knows all other records.
+    late
+        The record comes in a drawn batch, not in the first one: it misses some releases, so that
+        noise which two of them share shows.
+    at_once
+        How many records are replaced: 1, or k of a person.
+    """
+
+    pair: tuple[Floats, Floats]
+    attacker: Attacker
+    late: bool = False
+    at_once: int = 1
+
+    def batches(self, drawn: Ints) -> Ints:
+        """Return the batch of the first replaced record of every run, from 1, (runs,)."""
+        return drawn + 2 if self.late else np.ones_like(drawn)
+
+    def entered(self, releases: Ints, batches: Ints) -> Floats:
+        """Return how many replaced records are in each release, (runs, n).
+
+        Of a late person each batch from the first one on has one more. Else the first batch has
+        them all, which costs most.
+
+        Parameters
+        ----------
+        releases : (runs, n) or (n,) int64
+            Their numbers, from 1.
+        batches : (runs,) int64
+            See :meth:`batches`.
+        """
+        since = releases - batches[:, None] + 1
+        entered: Floats = (since > 0).astype(np.float64) * self.at_once
+        return np.minimum(entered, np.maximum(since, 0)) if self.late else entered
+
+    def words(self, some: str = "") -> str:
+        """Return in words which record is replaced; ``some`` names those of a person."""
+        if some:
+            return f", {some}{' one by one from a drawn batch on' if self.late else ''}"
+        return ", a record of a drawn batch" if self.late else ""
+
+
+def look_of(
+    attacker: Attacker, values: Floats, entered: Floats, scale: Floats | None = None
+) -> Look:
+    """Return what an attacker makes of releases (runs, n, size).
+
+    The other parameters are those of :meth:`.Attacker.scores`; ``scale`` is 1 by default.
+    """
+    count = len(values)
+    scores = attacker.scores(values, entered, np.ones(count) if scale is None else scale)
+    return Look(values.reshape(count, -1), scores, attacker.bare(values, entered))
 
 
 class ContentsGame(NamedTuple):
@@ -75,7 +139,7 @@ class ContentsGame(NamedTuple):
         return min(most, max(1000, _MOST_MADE // max(1, self.size, self.made)))
 
     def play(self, world: int, first: int, count: int) -> Transcripts:
-        """Runs first … first + count - 1 of a world.
+        """Play runs first … first + count - 1 of a world.
 
         Of more numbers than an attack is learned from only scores are kept, which are made of a few
         runs at a time: so many do not fit into memory.
@@ -90,7 +154,7 @@ class ContentsGame(NamedTuple):
 
 
 def drawn_targets(first: int, count: int, *bounds: int) -> tuple[Ints, ...]:
-    """Where runs ``first`` … ``first + count - 1`` are attacked: below each bound, (count,) each.
+    """Draw where runs ``first`` … ``first + count - 1`` are attacked: below each bound, (count,).
 
     The same in both worlds, and independent of whatever a run draws.
     """
@@ -104,14 +168,13 @@ def drawn_targets(first: int, count: int, *bounds: int) -> tuple[Ints, ...]:
 def opposite_records(
     dimension: int, context_bound: float, reward_bound: float, gram_noise: float = 1.0
 ) -> tuple[Record, Record]:
-    """Two records within bounds that are as far apart as any: [x; ρB] ⊥ [x'; ρB], where ρB ≤ L.
+    """Return two records within bounds as far apart as any: [x; ρB] ⊥ [x'; ρB], where ρB ≤ L.
 
     ρ is ``gram_noise``, the deviation of the noise of x xᵀ relative to that of x y.
     """
     cosine = -min(1.0, (gram_noise * reward_bound / context_bound) ** 2)
     one, other = np.zeros(dimension), np.zeros(dimension)
-    # A hair inside the ball: contexts are float32.
-    length = context_bound * (1.0 - 1e-6)
+    length = context_bound * _INSIDE
     one[0] = length
     other[0] = length * cosine
     if dimension > 1:
@@ -122,29 +185,34 @@ def opposite_records(
 def different_records(
     dimension: int, context_bound: float, reward_bound: float
 ) -> tuple[Record, Record]:
-    """Two records within bounds that differ in every number of their packed statistics.
+    """Return two records within bounds that differ in every number of their packed statistics.
 
     Those that are furthest apart may differ in a single number, and would never show that there is
     no noise in another.
     """
-    length = context_bound * (1.0 - 1e-6)
+    length = context_bound * _INSIDE
     one, other = np.zeros(dimension), np.full(dimension, length / np.sqrt(dimension + 1.0))
     one[0] = length
     return Record(one, reward_bound), Record(other, -reward_bound)
 
 
 def packed_record(record: Record) -> Floats:
-    """A record's packed statistic: the upper triangle of x xᵀ, then x y."""
+    """Return a record's packed statistic: the upper triangle of x xᵀ, then x y."""
     x = record.context.astype(np.float32).astype(np.float64)
     return np.concatenate([np.outer(x, x)[np.triu_indices(len(x))], x * record.reward])
 
 
+def packed_pair(pair: tuple[Record, Record]) -> tuple[Floats, Floats]:
+    """Return the packed statistics of two records."""
+    return packed_record(pair[0]), packed_record(pair[1])
+
+
 def audit_key(run: int) -> Key:
-    """The key of one run; its draws are shared with no experiment."""
+    """Return the key of one run; its draws are shared with no experiment."""
     return replicate_key(AUDIT_SEED, run)
 
 
 def contexts(key: Key, agent: int, round_: int, dimension: int, arms: int, bound: float) -> Floats:
-    """A decision set of an audit, (d, arms) float64, every context of norm ``bound``."""
+    """Draw a decision set of an audit, (d, arms) float64, every context of norm ``bound``."""
     drawn = normals(dimension * arms, key, agent, round_, Purpose.CONTEXT).reshape(dimension, arms)
-    return np.asarray(bound * (1.0 - 1e-6) * drawn / np.linalg.norm(drawn, axis=0))
+    return np.asarray(bound * _INSIDE * drawn / np.linalg.norm(drawn, axis=0))

@@ -1,4 +1,8 @@
-"""What checks of noise share: which releases are looked at, and whole parties with secure noise."""
+"""Checks of noise: which releases are looked at, and how their noise is drawn.
+
+Noise is drawn by the code of the simulation, for releases as configured, or by whole parties with
+the noise of a deployment.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +12,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fedbandits._typing import Floats, Ints
-from fedbandits.environments.base import Environment
-from fedbandits.federation.messages import Message
+from fedbandits.federation.messages import Message, unpack
 from fedbandits.privacy.continual import ContinualPlan
 from fedbandits.privacy.noise_check import NoisyNumbers
 from fedbandits.random import Purpose, permutation
-from fedbandits.systems.base import PartiesReplicate, Plan, System
+from fedbandits.systems.base import PartiesReplicate
 from fedbandits.systems.games import audit_key
-from fedbandits.systems.party_games import play_parties
+from fedbandits.systems.party_games import SmallWorld
 
 #: Numbers that are checked at once, at most.
 _MOST_NUMBERS = 2**17
@@ -27,7 +30,7 @@ _FIRST_RUN = 2**20
 
 
 def some_releases(releases: int, numbers: int, plan: ContinualPlan | None = None) -> Ints:
-    """The numbers, from 1, of the releases to look at: all, or as many drawn ones as affordable.
+    """Return the numbers, from 1, of the releases to look at: all, or drawn ones if too many.
 
     Parameters
     ----------
@@ -46,135 +49,136 @@ def some_releases(releases: int, numbers: int, plan: ContinualPlan | None = None
     return np.asarray(np.sort(drawn) + 1, dtype=np.int64)
 
 
-class Names(NamedTuple):
-    """What a number is called, from where it stands in an array (parties, releases, numbers).
-
-    Parameters
-    ----------
-    party
-        What a party is called, such as ``agent``.
-    steps
-        Numbers of the releases.
-    size
-        Numbers in a release of a party.
-    number
-        What a number is called, from its place in a release.
-    """
-
-    party: str
-    steps: Ints
-    size: int
-    number: Callable[[int], str]
-
-    def of(self, place: int) -> str:
-        """The name of the number at a place."""
-        rest, number = divmod(place, self.size)
-        party, step = divmod(rest, len(self.steps))
-        return f"{self.party} {party}, release {self.steps[step]}, {self.number(number)}"
+def plain_number(place: int) -> str:
+    """Return what a number is called where all numbers of a release are alike."""
+    return f"number {place}"
 
 
 #: Messages of a round to the noise in them: (party, number of the release, (size,) noise).
 Listener = Callable[[list[Message]], list[tuple[int, int, Floats]]]
 
 
-class PartiesNoise(NamedTuple):
-    """The noise in what whole parties release, played with the noise of a deployment.
+class StatedNoise(NamedTuple):
+    """Numbers that are released, and the noise that is stated of each.
 
     Parameters
     ----------
-    system, plan, environment
-        What is played, where.
-    deviations : (parties, releases, size) float64
-        Planned deviations of all that is released.
-    listen
-        Makes of a run what is told the messages of every round after it: it returns the noise in
-        them, as (party, number of the release, (size,) noise).
-    """
-
-    system: System[Any]
-    plan: Plan
-    environment: Environment
-    deviations: Floats
-    listen: Callable[[PartiesReplicate], Listener]
-
-    def play(self, first: int, count: int) -> Floats:
-        """Noise of runs ``first`` … ``first + count - 1`` in planned deviations, (count, n)."""
-        return np.stack([self._one(_FIRST_RUN + first + i).reshape(-1) for i in range(count)])
-
-    def _one(self, number: int) -> Floats:
-        run = play_parties(self.system, self.plan, self.environment, number, secure=True)
-        noise, known, listener = np.full_like(self.deviations, np.nan), 0, self.listen(run)
-        deliveries = run.network.transcript.deliveries
-        for round_ in range(1, self.plan.rounds + 1):
-            run.advance(round_)
-            fresh = [message for _, message in deliveries[known:]]
-            known = len(deliveries)
-            for party, release, found in listener(fresh):
-                # What is no number has no noise. NaN stands for what was not released.
-                noise[party, release - 1] = np.where(np.isnan(found), 0.0, found)
-        return noise / self.deviations
-
-
-def parties_numbers(
-    played: PartiesNoise, who: str, party: str, number: Callable[[int], str]
-) -> NoisyNumbers:
-    """All numbers that whole parties release.
-
-    Parameters
-    ----------
-    played
-        The parties.
     who
-        Who plays, in words.
-    party, number
-        See :class:`Names`.
+        Who releases them, in words.
+    party
+        What one of these is called, such as ``agent``.
+    deviations : (parties, releases, size) float64
+        Stated deviations of all that is looked at.
+    number
+        Makes the name of a number from its place in a release.
     """
-    count, (_, releases, size) = played.deviations.size, played.deviations.shape
-    names = Names(party, np.arange(1, releases + 1), size, number)
-    looks_at = f"{releases} releases of {who} with secure noise"
-    return NoisyNumbers(looks_at, count, count, played.play, names.of)
+
+    who: str
+    party: str
+    deviations: Floats
+    number: Callable[[int], str] = plain_number
+
+    def simulated(
+        self, steps: Ints, releases: int, draw: Callable[[int, int], Floats],
+        how: str = "as compiled",
+    ) -> NoisyNumbers:  # fmt: skip
+        """Return the numbers with the noise that the code of the simulation draws.
+
+        Parameters
+        ----------
+        steps
+            Numbers, from 1, of the releases that are looked at, see :func:`some_releases`.
+        releases
+            How many are planned.
+        draw
+            From the first run and the number of runs to noise (runs, …), shaped as deviations are.
+        how
+            Which code draws, in words.
+        """
+        parties, looked_at, size = self.deviations.shape
+
+        def noise(first: int, count: int) -> Floats:
+            drawn = np.asarray(draw(first, count) / self.deviations).reshape(count, -1)
+            return np.where(np.isnan(drawn), 0.0, drawn)  # what is no number has no noise
+
+        some = "" if looked_at == releases else f"{looked_at} of "
+        looks_at = f"{some}{releases} releases of {self.who}, {how}"
+        planned = parties * releases * size
+        return NoisyNumbers(looks_at, self.deviations.size, planned, noise, self._namer(steps))
+
+    def deployed(
+        self, small: SmallWorld, listen: Callable[[PartiesReplicate], Listener]
+    ) -> NoisyNumbers:
+        """Return the numbers as whole parties release them, with the noise of a deployment.
+
+        Parameters
+        ----------
+        small
+            The parties.
+        listen
+            Makes of a run what is told the messages of every round after it: it returns the noise
+            in them, as (party, number of the release, (size,) noise).
+        """
+
+        def one(number: int) -> Floats:
+            run = small.begin(_FIRST_RUN + number, secure=True)
+            noise, known, listener = np.full_like(self.deviations, np.nan), 0, listen(run)
+            deliveries = run.network.transcript.deliveries
+            for round_ in range(1, small.plan.rounds + 1):
+                run.advance(round_)
+                fresh = [message for _, message in deliveries[known:]]
+                known = len(deliveries)
+                for party, release, found in listener(fresh):
+                    # What is no number has no noise. NaN stands for what was not released.
+                    noise[party, release - 1] = np.where(np.isnan(found), 0.0, found)
+            return np.asarray(noise / self.deviations).reshape(-1)
+
+        def noise(first: int, count: int) -> Floats:
+            return np.stack([one(first + i) for i in range(count)])
+
+        count, releases = self.deviations.size, self.deviations.shape[1]
+        looks_at = f"{releases} releases of {self.who} with secure noise"
+        return NoisyNumbers(looks_at, count, count, noise, self._namer(np.arange(1, releases + 1)))
+
+    def _namer(self, steps: Ints) -> Callable[[int], str]:
+        """Return what makes the name of a number from where it stands."""
+
+        def name(place: int) -> str:
+            rest, number = divmod(place, self.deviations.shape[2])
+            party, step = divmod(rest, len(steps))
+            return f"{self.party} {party}, release {steps[step]}, {self.number(number)}"
+
+        return name
 
 
-class CompiledNoise(NamedTuple):
-    """The noise in some releases as configured, drawn by the code of the simulation.
+def sums_listener(
+    exact: Callable[[Any, Any], Floats],
+) -> Callable[[PartiesReplicate], Listener]:
+    """Return a listener to parties that release running sums as ``statistic``.
+
+    The noise is what is released less the exact sum. What a party passes on was released by another
+    one, and is left out.
 
     Parameters
     ----------
-    steps
-        Numbers, from 1, of the releases that are drawn, see :func:`some_releases`.
-    releases
-        How many releases are planned.
-    deviations : (parties, steps, size) float64
-        Planned deviations of all that is drawn.
-    draw
-        From the first run and the number of runs to noise (runs, …), shaped as the deviations are.
+    exact
+        From a party and its message to the exact sum that the party has by now, (size,).
     """
 
-    steps: Ints
-    releases: int
-    deviations: Floats
-    draw: Callable[[int, int], Floats]
+    def listen(run: PartiesReplicate) -> Listener:
+        parties = {player.name: (place, player) for place, player in enumerate(run.players)}
 
-    def play(self, first: int, count: int) -> Floats:
-        """Noise of runs ``first`` … ``first + count - 1`` in planned deviations, (count, n)."""
-        drawn = np.asarray(self.draw(first, count) / self.deviations).reshape(count, -1)
-        return np.where(np.isnan(drawn), 0.0, drawn)  # what is no number has no noise
+        def noise_in(messages: list[Message]) -> list[tuple[int, int, Floats]]:
+            found: list[tuple[int, int, Floats]] = []
+            for message in messages:
+                sent: Any = message
+                own = getattr(sent, "origin", sent.sender) == sent.sender
+                if own and hasattr(sent, "statistic") and sent.sender in parties:
+                    place, party = parties[sent.sender]
+                    known = exact(party, sent)
+                    found.append((place, sent.release, unpack(sent.statistic, known.size) - known))
+            return found
 
+        return noise_in
 
-def compiled_numbers(
-    drawn: CompiledNoise, who: str, party: str, number: Callable[[int], str],
-    how: str = "as compiled",
-) -> NoisyNumbers:  # fmt: skip
-    """All numbers that the simulation releases; parameters as in :func:`parties_numbers`.
-
-    ``how`` says which code draws the noise.
-    """
-    parties, looked_at, size = drawn.deviations.shape
-    some = "" if looked_at == drawn.releases else f"{looked_at} of "
-    return NoisyNumbers(
-        looks_at=f"{some}{drawn.releases} releases of {who}, {how}",
-        size=drawn.deviations.size,
-        planned=parties * drawn.releases * size,
-        noise=drawn.play,
-        name=Names(party, drawn.steps, size, number).of,
-    )
+    return listen

@@ -3,26 +3,29 @@
 The attacker is given every message that the audited party sends: whether there is one, when, to
 whom, and what is in it. Which party is audited, and which of its records is replaced, is drawn for
 every run, in both worlds alike, and the attacker is told.
+
+With the same noise in both worlds the same parties show how far a record moves releases.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from fedbandits._typing import Floats, Ints
 from fedbandits.environments.base import Environment
-from fedbandits.federation.memory import MemoryNetwork
 from fedbandits.federation.messages import Message
 from fedbandits.privacy.attacks import Transcripts
-from fedbandits.privacy.auditing import Sees
+from fedbandits.privacy.auditing import Game, Sees
+from fedbandits.privacy.likelihood import Attacker
 from fedbandits.privacy.secure_noise import SecureNoise
+from fedbandits.privacy.sensitivity_check import PairedRuns
 from fedbandits.random import replicate_key
-from fedbandits.systems.base import PartiesReplicate, Plan, System
-from fedbandits.systems.games import Look, Neighbours
+from fedbandits.systems.base import PartiesReplicate, System
+from fedbandits.systems.games import Look, Neighbours, drawn_targets, look_of
 
 #: Runs of parties are dear: so many suffice to show what they can show.
 PARTY_RUNS = 1000
@@ -32,6 +35,37 @@ SECURE_RUNS = 400
 _MOST_VALUES = 400
 #: Rounds at which messages are counted, at most.
 _TIMES = 32
+
+
+class SmallWorld(NamedTuple):
+    """A system's parties in the small world that they are audited in."""
+
+    system: System[Any]
+    plan: Any
+    environment: Environment
+
+    def begin(self, run: int, secure: bool) -> PartiesReplicate:
+        """Make the parties of one run, with simulated noise or with that of a deployment.
+
+        Parameters
+        ----------
+        run
+            Names what is simulated.
+        secure
+            Whether every party that brings noise brings :class:`.SecureNoise`. No seed repeats such
+            a run.
+        """
+        system, plan, environment = self
+        if not secure:
+            return PartiesReplicate(system, plan, environment, 0, run)
+        world = environment.stage(replicate_key(0, run)).world
+        simulated = system.simulated_supplies(plan, world, 0, run)
+
+        def supply(role: str, place: int) -> Any:
+            brought = simulated(role, place)
+            return brought._replace(noise=SecureNoise()) if hasattr(brought, "noise") else brought
+
+        return PartiesReplicate(system, plan, environment, 0, run, supplies=supply)
 
 
 class Released(NamedTuple):
@@ -50,30 +84,76 @@ class Released(NamedTuple):
     values: Floats
 
 
-class PartyRun(Protocol):
-    """A system's parties, at the audit's disposal."""
+class AuditedRun:
+    """The parties of one run, at the audit's disposal; one of them has the replaced record.
 
-    network: MemoryNetwork
-    #: Name of the party that has the replaced record.
-    audited: str
+    A system says in a subclass what parties do in a round, and what is a release.
+
+    Parameters
+    ----------
+    run
+        The parties and their network.
+    place
+        Which of ``run.players`` has the replaced record.
+    attacker
+        Makes, of the numbers of releases, who looks at them and knows all other records. Then
+        :meth:`note` is to be told of each release. Without it attacks are learned from contents as
+        they are.
+    """
+
+    def __init__(
+        self,
+        run: PartiesReplicate,
+        place: int,
+        attacker: Callable[[Ints], Attacker] | None = None,
+    ) -> None:
+        self.run, self.network = run, run.network
+        self.target: Any = run.players[place]
+        #: Name of the party that has the replaced record.
+        self.audited: str = self.target.name
+        self._attacker = attacker
+        self._noted: list[tuple[Floats, float]] = []
 
     def play_round(self, world: int, round_: int) -> None:
-        """All parties play one round of a world; the network settles."""
-
-    def look(self) -> Look | None:
-        """What is made of one run's contents by someone who knows all other records, if anybody.
-
-        As many numbers every run. Without it attacks are learned from contents as they are.
-        """
-
-
-class ReleasesRun(PartyRun, Protocol):
-    """A run of a game with a ``covariance``: it says what the noise in a message is measured in."""
-
-    run: PartiesReplicate
+        """Let all parties play one round of a world, until the network has settled."""
+        raise NotImplementedError
 
     def released(self, message: Any) -> Released | None:
-        """The release in a message of the audited party; None if it is no release of its own."""
+        """Return the release in a message of the audited party; None if it is none of its own.
+
+        A game with a ``covariance`` asks for it.
+        """
+        raise NotImplementedError
+
+    @property
+    def informed(self) -> bool:
+        """Whether somebody looks who knows all other records."""
+        return self._attacker is not None
+
+    def note(self, values: Floats, entered: float) -> None:
+        """Note a release.
+
+        Parameters
+        ----------
+        values : (size,) float64
+            What was released, less what all other records add to it.
+        entered
+            How many replaced records are in it.
+        """
+        self._noted.append((values, float(entered)))
+
+    @property
+    def noted(self) -> Floats:
+        """All noted releases, (n, size)."""
+        return np.array([values for values, _ in self._noted])
+
+    def look(self) -> Look | None:
+        """Return what is made of all noted releases, as many numbers every run, or None."""
+        if self._attacker is None:
+            return None
+        sees = self._attacker(np.arange(1, len(self._noted) + 1))
+        entered = np.array([[entered for _, entered in self._noted]])
+        return look_of(sees, self.noted[None], entered)
 
 
 class MessagesGame(NamedTuple):
@@ -85,32 +165,49 @@ class MessagesGame(NamedTuple):
         Whether all other records stay as they are, or may react.
     looks_at
         What the attacker sees, in words.
-    rounds
-        How many rounds each run plays.
-    begin
-        Makes the parties of one run.
+    small
+        The parties, and where they play.
+    bounds
+        Numbers below them are drawn for every run: whose record is replaced, and which.
+    make
+        Makes a run of its parties, of its number, and of what was drawn.
     gaussian
         Whether contents are priced as Gaussian, and who looks at them knows all other records.
-    runs
-        How many runs a side suffice.
+    secure
+        Whether parties have the noise of a deployment.
     covariance : (n, n) float64, optional
         Covariance of the noise in the audited party's releases 1 … n of one number, in that of one
         draw. With it :mod:`fedbandits.privacy.sensitivity_check` measures how far the record moves
-        them, and ``begin`` makes a :class:`ReleasesRun`. None if noise differs from run to run, or
-        if data decide which releases there are.
+        them. None if noise differs from run to run, or if data decide which releases there are.
     """
 
     neighbours: Neighbours
     looks_at: str
-    rounds: int
-    begin: Callable[[int], PartyRun]
+    small: SmallWorld
+    bounds: tuple[int, ...]
+    make: Callable[..., AuditedRun]
     gaussian: bool = False
-    sees: Sees = "messages"
-    runs: int = PARTY_RUNS
+    secure: bool = False
     covariance: Floats | None = None
+    sees: Sees = "messages"
+
+    @property
+    def runs(self) -> int:
+        """How many runs a side suffice."""
+        return SECURE_RUNS if self.secure else PARTY_RUNS
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds each run plays."""
+        return int(self.small.plan.rounds)
+
+    def begin(self, run: int) -> AuditedRun:
+        """Make one run."""
+        drawn = (int(one[0]) for one in drawn_targets(run, 1, *self.bounds))
+        return self.make(self.small.begin(run, self.secure), run, *drawn)
 
     def play(self, world: int, first: int, count: int) -> Transcripts:
-        """Runs first … first + count - 1 of a world."""
+        """Play runs first … first + count - 1 of a world."""
         times = np.unique(np.linspace(1, self.rounds, _TIMES).astype(np.int64))
         patterns, looks = np.zeros(count, np.int64), []
         for i in range(count):
@@ -128,12 +225,40 @@ class MessagesGame(NamedTuple):
         scores, others = (np.concatenate([getattr(k, n) for k in looks]) for n in _FIXED)
         return Transcripts(scores, _padded([look.values for look in looks]), patterns, others)
 
+    def paired(self) -> PairedRuns | None:
+        """Return the same parties with the same noise in both worlds.
+
+        None if that is never the same twice, or if it is not known what noise releases have.
+        """
+        if self.covariance is None or self.secure:
+            return None
+        claim = self.small.system.claim(self.small.plan)
+        looks_at = f"{self.looks_at}, with the same noise"
+        return PairedRuns(self.neighbours, looks_at, self.covariance, claim, self._releases)
+
+    def _releases(self, world: int, number: int) -> dict[int, Floats]:
+        """Return what the audited party releases in a run, by the numbers of releases."""
+        run = self.begin(number)
+        for round_ in range(1, self.rounds + 1):
+            run.play_round(world, round_)
+        released: dict[int, Floats] = {}
+        for _, message in run.network.transcript.deliveries:
+            if message.sender == run.audited and (found := run.released(message)) is not None:
+                released.setdefault(found.number, found.values)
+        return released
+
+
+def paired_games(games: Iterable[Game]) -> list[PairedRuns]:
+    """Return all games of whole parties that can be played with the same noise in both worlds."""
+    whole = [game.paired() for game in games if isinstance(game, MessagesGame)]
+    return [paired for paired in whole if paired is not None]
+
 
 _FIXED = "scores", "others"
 
 
 def _padded(rows: list[Floats]) -> Floats:
-    """Contents of all runs, (runs, :data:`_MOST_VALUES`), 0 where nothing was sent."""
+    """Return contents of all runs, (runs, :data:`_MOST_VALUES`), 0 where nothing was sent."""
     values = np.zeros((len(rows), _MOST_VALUES))
     for i, row in enumerate(rows):
         numbers = row.reshape(-1)[:_MOST_VALUES]
@@ -142,13 +267,7 @@ def _padded(rows: list[Floats]) -> Floats:
 
 
 class Seen:
-    """What leaves one party, told apart into contents and the fact that there is a message.
-
-    Parameters
-    ----------
-    audited
-        Name of that party.
-    """
+    """Messages of one party, told apart into contents and the fact that there is a message."""
 
     def __init__(self, audited: str) -> None:
         self._audited = audited
@@ -173,13 +292,13 @@ class Seen:
             self._envelopes.append(tuple(envelope))
 
     def _relative(self, value: Any) -> Any:
-        """A name as it is from where the audited party stands: which one it is was drawn."""
+        """Return a name as it is from where the audited party stands: which one it is was drawn."""
         if value == self._audited:
             return "itself"
         return value.rstrip("0123456789") if isinstance(value, str) else value
 
     def sent_by(self, rounds: Ints) -> Floats:
-        """How many messages there were by the end of each round: timing that can be learned from.
+        """Count the messages by the end of each round: timing that can be learned from.
 
         Where no two runs have the same messages at the same times, patterns tell nothing.
         """
@@ -188,37 +307,10 @@ class Seen:
         return counts
 
     def numbers(self) -> Floats:
-        """All contents, one after the other."""
+        """Return all contents, one after the other."""
         return np.frombuffer(b"".join(self._contents))
 
     def pattern(self) -> int:
-        """A number that stands for everything but contents."""
+        """Return a number that stands for everything but contents."""
         text = repr(self._envelopes).encode()
         return int.from_bytes(hashlib.blake2b(text, digest_size=7).digest(), "little")
-
-
-def play_parties(
-    system: System[Any], plan: Plan, environment: Environment, run: int, secure: bool
-) -> PartiesReplicate:
-    """The parties of one run, with simulated noise or with that of a deployment.
-
-    Parameters
-    ----------
-    system, plan, environment
-        What is played, where.
-    run
-        Names what is simulated.
-    secure
-        Whether every party that brings noise brings :class:`.SecureNoise`. No seed repeats such a
-        run.
-    """
-    if not secure:
-        return PartiesReplicate(system, plan, environment, 0, run)
-    world = environment.stage(replicate_key(0, run)).world
-    simulated = system.simulated_supplies(plan, world, 0, run)
-
-    def supply(role: str, place: int) -> Any:
-        brought = simulated(role, place)
-        return brought._replace(noise=SecureNoise()) if hasattr(brought, "noise") else brought
-
-    return PartiesReplicate(system, plan, environment, 0, run, supplies=supply)

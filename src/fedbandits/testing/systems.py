@@ -31,7 +31,7 @@ from fedbandits.privacy.sensitivity_check import check_sensitivity
 from fedbandits.settings.experiment import Experiment, system
 from fedbandits.systems import Simulation, find_preset
 from fedbandits.systems.base import PartiesReplicate
-from fedbandits.systems.paired_parties import paired_runs
+from fedbandits.systems.party_games import paired_games
 from fedbandits.systems.terms import terms_of
 from fedbandits.testing.mutants import AttackedParty, Mutants
 from fedbandits.testing.restored import MortalParty
@@ -168,7 +168,7 @@ def moves_no_further_than_charged(preset: str) -> None:
     found, plan, world = _setting(preset)
     claim, games = found.claim(plan), found.games(plan, world)
     assert games or not 0.0 < claim.epsilon_contents < math.inf, "a claim that no game attacks"
-    for paired in filter(None, (paired_runs(found, game) for game in games)):
+    for paired in paired_games(games):
         if claim.holds_for == "fixed log" and paired.neighbours == "interactive":
             continue
         finding = check_sensitivity(paired)

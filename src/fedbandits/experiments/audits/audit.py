@@ -6,8 +6,7 @@ import os
 import pathlib
 
 from fedbandits.errors import StoppedError
-from fedbandits.experiments.audits.clock import Clock
-from fedbandits.experiments.audits.parts import AuditPart, Found, parts_of
+from fedbandits.experiments.audits.parts import AuditPart, Clock, Found, parts_of
 from fedbandits.experiments.audits.verdict import Audit, Verdict, judge, with_examined
 from fedbandits.experiments.events import (
     AuditFinished,
@@ -117,7 +116,7 @@ def _verdict(
     found: list[Found | None],
     confidence: float,
 ) -> Verdict:
-    """The verdict on one system, from what its parts came to."""
+    """Return the verdict on one system, from what its parts came to."""
     findings = tuple(one for one in found if isinstance(one, Finding))
     noise = tuple(one for one in found if isinstance(one, NoiseFinding))
     moved = tuple(one for one in found if isinstance(one, SensitivityFinding))
@@ -133,7 +132,7 @@ class _Player:
         self.done, self._total = 0, clock.parts
 
     def play(self, part: AuditPart) -> Found | None:
-        """What a part came to."""
+        """Play a part, and return what it came to."""
         self._leave_if_told()
         self._clock.begin()
         self._tell(PartStarted, part, None)

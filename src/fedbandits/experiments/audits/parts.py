@@ -1,12 +1,13 @@
-"""The parts of an audit: attacks, checks of noise, and what participants can read."""
+"""Parts of an audit: attacks, checks of noise, what participants can read; and their times."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple, TypeAlias
 
-from fedbandits.experiments.events import Part
+from fedbandits.experiments.events import Part, PartKind
 from fedbandits.privacy.auditing import Finding, Game
 from fedbandits.privacy.auditing import audit as attack
 from fedbandits.privacy.examined import Examined
@@ -16,7 +17,7 @@ from fedbandits.privacy.sizes import Tick, scaled
 from fedbandits.settings import RUNS
 from fedbandits.settings.experiment import Experiment, Variant
 from fedbandits.systems import System, find_system
-from fedbandits.systems.paired_parties import paired_runs
+from fedbandits.systems.party_games import paired_games
 
 #: Runs a world that a game has at least. Whatever tells the worlds apart in every one of so many
 #: runs shows ε ≥ 1.7.
@@ -37,7 +38,7 @@ class AuditPart(NamedTuple):
 def parts_of(
     experiment: Experiment, entry: Variant, runs: int, confidence: float, delta: float
 ) -> list[AuditPart]:
-    """What an audit of one system consists of.
+    """Return the parts of an audit of one system.
 
     Parameters
     ----------
@@ -60,7 +61,7 @@ def parts_of(
             size = runs_of(game, scale)
             shown = Part(entry.label, game.sees, game.looks_at)
             yield AuditPart(shown, partial(_attack, game, size, delta, share))
-        for paired in filter(None, (paired_runs(system, game) for game in games)):
+        for paired in paired_games(games):
             shown = Part(entry.label, "sensitivity", paired.looks_at)
             yield AuditPart(shown, partial(check_sensitivity, paired, scale))
         for numbers in checks:
@@ -74,9 +75,73 @@ def parts_of(
 
 
 def runs_of(game: Game, scale: float) -> int:
-    """Runs a world of a game, in proportion to what it has in an audit of the usual size."""
+    """Return the runs a world of a game, in proportion to those of an audit of the usual size."""
     return scaled(min(RUNS, game.runs), scale, LEAST_RUNS)
 
 
 def _attack(game: Game, runs: int, delta: float, confidence: float, tick: Tick) -> Finding:
     return attack(game, runs, delta, confidence, tick=tick)
+
+
+class Clock:
+    """Times the parts of an audit. Parts of one kind take about as long as each other.
+
+    Parameters
+    ----------
+    kinds
+        Kinds of all parts, in order.
+    now
+        Seconds of some clock.
+    """
+
+    def __init__(
+        self, kinds: Sequence[PartKind], now: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._kinds, self._now = kinds, now
+        self._took: list[float] = []
+        self._began = 0.0
+
+    @property
+    def parts(self) -> int:
+        """How many parts there are."""
+        return len(self._kinds)
+
+    def begin(self) -> None:
+        """Begin the next part."""
+        self._began = self._now()
+
+    def end(self) -> None:
+        """End that part."""
+        self._took.append(self._now() - self._began)
+
+    def left(self, share: float | None = None) -> float | None:
+        """Return the seconds that are left.
+
+        Parameters
+        ----------
+        share
+            How much of the part that goes on is done; None between two parts.
+
+        Returns
+        -------
+        float or None
+            None if nothing is known yet.
+        """
+        took, rest = list(self._took), 0.0
+        if share is not None:
+            if not share > 0.0:
+                return None
+            elapsed = self._now() - self._began
+            took.append(elapsed / share)
+            rest = took[-1] - elapsed
+        if not took:
+            return None
+        return rest + sum(self._guess(kind, took) for kind in self._kinds[len(took) :])
+
+    def _guess(self, kind: PartKind, took: list[float]) -> float:
+        """Guess how long a part takes: as long as others of its kind, or else as any."""
+        alike = [
+            seconds for other, seconds in zip(self._kinds, took, strict=False) if other == kind
+        ]
+        chosen = alike or took
+        return sum(chosen) / len(chosen)

@@ -44,25 +44,24 @@ _NOTE = (
 
 
 def audit_section(audit: Audit) -> str:
-    """The body of a report's section."""
-    verdicts = [_verdict_row(verdict) for verdict in audit.verdicts]
-    findings = [
-        _finding_row(verdict.system, finding)
-        for verdict in audit.verdicts
-        for finding in verdict.findings
-    ]
+    """Return the body of a report's section."""
+    verdicts = audit.verdicts
+    findings = [_finding_row(v.system, finding) for v in verdicts for finding in v.findings]
+    noise = [_noise_row(v.system, finding) for v in verdicts for finding in v.noise]
+    moved = [_moved_row(v.system, finding) for v in verdicts for finding in v.moved]
     return (
         f"<p><b>{as_text(audit.summary)}</b></p>"
-        f"{_table(_VERDICTS, verdicts)}<p class=note>{as_text(_NOTE)}</p>"
+        f"{_table(_VERDICTS, [_verdict_row(v) for v in verdicts])}"
+        f"<p class=note>{as_text(_NOTE)}</p>"
         f"{_table(_FINDINGS, findings) if findings else ''}"
-        f"{_noise(audit)}"
-        f"{_moved(audit)}"
-        f"{''.join(_examined_section(v.system, v.examined) for v in audit.verdicts if v.examined)}"
+        f"{_checked([v.noise_line for v in verdicts if v.noise], _NOISE, noise)}"
+        f"{_checked([v.sensitivity_line for v in verdicts if v.moved], _MOVED, moved)}"
+        f"{''.join(_examined_section(v.system, v.examined) for v in verdicts if v.examined)}"
     )
 
 
 def _examined_section(system: str, examined: Examined) -> str:
-    """Who guessed what, and who sees what."""
+    """Show who guessed what, and who sees what."""
     guesses = [
         (g.who, g.what, g.share, f"{100 * g.chance:.1f}%", "yes" if g.stated else "no")
         for g in examined.guesses
@@ -75,16 +74,10 @@ def _examined_section(system: str, examined: Examined) -> str:
     )
 
 
-def _noise(audit: Audit) -> str:
-    """Whether every number has its noise: a line a system, then what was checked."""
-    lines = [verdict.noise_line for verdict in audit.verdicts if verdict.noise]
-    rows = [
-        _noise_row(verdict.system, finding)
-        for verdict in audit.verdicts
-        for finding in verdict.noise
-    ]
+def _checked(lines: list[str], titles: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    """Show a line a system, then what was checked."""
     said = "".join(f"<p>{as_text(line)}</p>" for line in lines)
-    return f"{said}{_table(_NOISE, rows) if rows else ''}"
+    return f"{said}{_table(titles, rows) if rows else ''}"
 
 
 def _noise_row(system: str, finding: NoiseFinding) -> tuple[str, ...]:
@@ -96,18 +89,6 @@ def _noise_row(system: str, finding: NoiseFinding) -> tuple[str, ...]:
         f"{finding.runs:,}",
         "; ".join(finding.named) or "in every one",
     )
-
-
-def _moved(audit: Audit) -> str:
-    """How far one record moves releases: a line a system, then what was played."""
-    lines = [verdict.sensitivity_line for verdict in audit.verdicts if verdict.moved]
-    rows = [
-        _moved_row(verdict.system, finding)
-        for verdict in audit.verdicts
-        for finding in verdict.moved
-    ]
-    said = "".join(f"<p>{as_text(line)}</p>" for line in lines)
-    return f"{said}{_table(_MOVED, rows) if rows else ''}"
 
 
 def _moved_row(system: str, finding: SensitivityFinding) -> tuple[str, ...]:

@@ -88,7 +88,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def noise_line(self) -> str:
-        """In one line: whether every number has its noise. Empty if no noise is planned."""
+        """A line on whether every number has its noise. Empty if no noise is planned."""
         if not self.noise:
             return ""
         wrong = [name for finding in self.noise for name in finding.named]
@@ -111,7 +111,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def sensitivity_line(self) -> str:
-        """In one line: whether a record moved releases further than is charged for.
+        """A line on whether a record moved releases further than is charged for.
 
         Empty if nothing was charged, or nothing attacked.
         """
@@ -157,7 +157,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def _bare(self) -> str:
-        """What is not as planned where numbers leave without noise, or in some runs alone."""
+        """Words for all that is not as planned: numbers without noise, or in some runs alone."""
         missing = sum(finding.missing for finding in self.noise)
         unreleased = sum(finding.unreleased for finding in self.noise)
         parts = []
@@ -226,7 +226,7 @@ class Audit(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def with_examined(verdict: Verdict, examined: Examined | None) -> Verdict:
-    """The verdict, changed to *broken* if participants found out more than is claimed."""
+    """Change the verdict to *broken* if participants found out more than is claimed."""
     if examined is None:
         return verdict
     outcome: Outcome = "broken" if examined.broken(verdict.confidence) else "holds"
@@ -274,7 +274,7 @@ def judge(
 
 
 def _claimed(claim: PrivacyClaim) -> tuple[str, float]:
-    """Who states which ε: the paper if it states one, or else this package's accounting."""
+    """Return who states which ε: the paper if it states one, or else the accounting here."""
     if claim.paper_claims is not None:
         return "the paper", claim.paper_claims[0]
     if claim.is_private:

@@ -11,7 +11,8 @@ from fedbandits._typing import Floats32
 from fedbandits.environments.persons import Visit
 from fedbandits.errors import LocalProtocolError
 from fedbandits.federation.acting import ActingParty
-from fedbandits.privacy.bounds import contexts_fault, require_within
+from fedbandits.privacy.bounds import require_within
+from fedbandits.privacy.kernels import contexts_fault
 from fedbandits.random import Key
 from fedbandits.systems.agents.decisions import Offer
 from fedbandits.systems.agents.held import ContextualPlan, Held

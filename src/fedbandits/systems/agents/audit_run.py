@@ -1,163 +1,195 @@
-"""Linear agents whose records an audit makes up, in two neighbouring worlds."""
+"""Linear agents whose records an audit makes up: one is replaced, or all of one person."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 
-from fedbandits._typing import Floats, Floats32
+from fedbandits._typing import Floats, Floats32, Ints
 from fedbandits.environments import Linear
+from fedbandits.environments.base import Environment
+from fedbandits.environments.facts import ContextualFacts
+from fedbandits.environments.persons import Visit
 from fedbandits.federation.messages import Message, unpack
 from fedbandits.learners.kernels.ridge import Record
-from fedbandits.privacy.likelihood import attacker, stated_pattern
+from fedbandits.privacy.likelihood import Attacker, attacker, stated_pattern
 from fedbandits.random import Key
-from fedbandits.systems.agents.audit_contents import stated_scales
+from fedbandits.systems.agents.audit_releases import stated_scales
 from fedbandits.systems.agents.config import AgentsConfig
-from fedbandits.systems.agents.kernels.sync import next_sync
 from fedbandits.systems.agents.noise import gram_noise
 from fedbandits.systems.base import PartiesReplicate
-from fedbandits.systems.games import Look, audit_key, contexts, packed_record
-from fedbandits.systems.party_games import Released
+from fedbandits.systems.games import audit_key, contexts, packed_pair, packed_record
+from fedbandits.systems.party_games import AuditedRun, Released
 
 AGENTS, DIMENSION, ARMS = 2, 2, 2
 #: The world that whole systems are audited in: no smaller one has others to react.
 SMALL_WORLD = Linear(agents=AGENTS, dim=DIMENSION, arms=ARMS)
+#: Rounds from one visit of the person to the next: others come in between.
+_EVERY = 2
+_PERSON = "the person"
+
+
+def facts_for(config: AgentsConfig, world: Environment) -> Any:
+    """Return facts of a small world, with persons where the variant protects them."""
+    facts = world.facts
+    if config.protects_persons and isinstance(facts, ContextualFacts) and facts.persons is None:
+        return msgspec.structs.replace(facts, persons=facts.parties)
+    return facts
 
 
 class Target(NamedTuple):
-    """Whose record is replaced: that of which agent, in which round."""
+    """The agent whose record is replaced, and the round of it."""
 
     agent: int
     round_: int
 
 
-class AgentsRun:
+class AgentsRun(AuditedRun):
     """Agents whose contexts and rewards are made up: one record of one of them is replaced.
 
-    Parameters
-    ----------
-    run
-        The parties and their network.
-    pair
-        The record in either world.
-    target
-        Where that record comes.
-    fixed
-        Every decision set has one context only: no decision changes any record.
-    informed
-        Look at what is sent as someone who knows all other records would.
-    key
-        It names the random draws of contexts.
+    ``pair`` is that record in either world, and ``target`` says where it comes. On a ``fixed`` log
+    every decision set has one context only: no decision changes any record. If ``informed``,
+    someone looks who knows all other records. ``key`` names the random draws of contexts.
     """
 
     def __init__(
         self,
         run: PartiesReplicate,
-        pair: tuple[Record, Record],
+        pair: tuple[Any, Any],
         target: Target,
         fixed: bool,
         informed: bool,
         key: Key,
     ) -> None:
-        self.run, self.network = run, run.network
-        self.audited: str = run.players[target.agent].name
-        self._config: AgentsConfig = run.plan.config
+        super().__init__(run, target.agent, self._knows_others if informed else None)
         self._pair, self._target = pair, target
         # On a fixed log contexts are the same in every run: the log is one.
         self._fixed, self._key = fixed, audit_key(0) if fixed else key
-        self._informed = informed
-        #: Releases of the target, less what its other records add, in order.
-        self._released: list[Floats] = []
+
+    def _knows_others(self, steps: Ints) -> Attacker:
+        plan: Any = self.run.plan
+        return attacker(plan.release, packed_pair(self._pair), steps, plan.constants.gram_noise)
 
     def play_round(self, world: int, round_: int) -> None:
-        """All agents decide and observe; then the round is over."""
+        """Let all agents decide and observe; then the round is over."""
         for index, agent in enumerate(self.run.players):
-            features, replaced = self._decision_set(world, index, round_)
+            features, settled = self._decision_set(world, index, round_)
             decision = agent.decide(self._shown(features, index, round_))
-            context = features[:, decision.action]
-            reward = self._reward(context) if replaced is None else replaced
-            self._note(index, round_, context, reward)
+            arm = int(decision.action)
+            context = features[:, min(arm, features.shape[1] - 1)]  # one where arms have models
+            reward = self._reward(index, round_, context, arm) if settled is None else settled
+            self._observed(index, round_, context, arm, reward)
             self.network.send(agent.observe(decision, reward))
-        audited = self.run.players[self._target.agent]
 
         def hear(player: Any, messages: list[Message]) -> None:
-            if self._informed and player is audited:
-                self._hear(player, world, round_, messages)
+            if self.informed and player is self.target:
+                self._hear(world, round_, messages)
 
         self.run.end_round(round_, hear)
 
     def _decision_set(self, world: int, agent: int, round_: int) -> tuple[Floats32, float | None]:
+        """Return the contexts of a round, and the reward where it is settled beforehand."""
+        drawn = self._contexts(agent, round_)
         if self._replaces(agent, round_):
             record = self._pair[world]
-            return np.tile(record.context[:, None], ARMS).astype(np.float32), record.reward
-        bound = self._config.context_bound * (1.0 if agent == self._target.agent else 0.5)
-        drawn = contexts(self._key, agent, round_, DIMENSION, ARMS, bound)
+            return np.tile(record.context[:, None], drawn.shape[1]).astype(
+                np.float32
+            ), record.reward
         if self._fixed:
             drawn[:] = drawn[:, :1]
         return drawn.astype(np.float32), None
 
+    def _contexts(self, agent: int, round_: int) -> Floats:
+        """Draw contexts, (d, columns)."""
+        config: AgentsConfig = self.run.plan.config
+        bound = config.context_bound * (1.0 if agent == self._target.agent else 0.5)
+        return contexts(self._key, agent, round_, DIMENSION, ARMS, bound)
+
     def _replaces(self, agent: int, round_: int) -> bool:
-        """Whether an agent's record of a round is a replaced one."""
+        """Tell whether an agent's record of a round is a replaced one."""
         return (agent, round_) == self._target
 
     def _shown(self, features: Floats32, agent: int, round_: int) -> Any:
-        """What an agent decides on."""
+        """Return what an agent decides on."""
         del agent, round_
         return features
 
-    def _note(self, agent: int, round_: int, context: Floats32, reward: float) -> None:
-        """A record, as it came about."""
+    def _observed(
+        self, agent: int, round_: int, context: Floats32, arm: int, reward: float
+    ) -> None:
+        """Note a record, as it came about."""
 
-    def _others(self, agent: Any, world: int, round_: int) -> Floats:
-        """What all records but the replaced ones add to the agent's releases."""
-        others: Floats = agent.state.statistic.reshape(-1)
+    def _others(self, world: int, round_: int) -> Floats:
+        """Return what all records but the replaced ones add to the target's releases."""
+        others: Floats = self.target.state.statistic.reshape(-1)
         if round_ >= self._target.round_:
             others = others - packed_record(self._pair[world])
         return others
 
-    def _entered(self, ends: Sequence[int]) -> Floats:
-        """How many replaced records count for the releases at the ends of some rounds."""
-        return (np.array(ends) >= self._target.round_).astype(np.float64)
+    def _entered(self, round_: int) -> int:
+        """Return how many replaced records count for a release at the end of a round."""
+        return int(round_ >= self._target.round_)
 
-    def _reward(self, context: Floats32) -> float:
-        """Linear, without noise: what matters is that other contexts earn other rewards."""
-        return float(context[0]) * self._config.reward_bound / self._config.context_bound
+    def _reward(self, agent: int, round_: int, context: Floats32, arm: int) -> float:
+        """Return a linear reward: what matters is that other contexts earn other rewards."""
+        del agent, round_, arm
+        config: AgentsConfig = self.run.plan.config
+        return float(context[0]) * config.reward_bound / config.context_bound
 
-    def _hear(self, agent: Any, world: int, round_: int, messages: list[Message]) -> None:
+    def _hear(self, world: int, round_: int, messages: list[Message]) -> None:
         """Note what is released, less what all other records add to it."""
         releases = {m.release: m.statistic for m in messages if hasattr(m, "statistic")}  # type: ignore[attr-defined]
         for statistic in releases.values():
-            others = self._others(agent, world, round_)
-            self._released.append(unpack(statistic, others.size) - others)
+            others = self._others(world, round_)
+            self.note(unpack(statistic, others.size) - others, self._entered(round_))
 
     def released(self, message: Any) -> Released | None:
-        """A release of the audited agent; what it passes on of others is none of its own."""
         if (
             not hasattr(message, "statistic")
             or getattr(message, "origin", self.audited) != self.audited
         ):
             return None
         plan: Any = self.run.plan
-        pattern = stated_pattern(plan.facts.models, DIMENSION, gram_noise(self._config))
+        pattern = stated_pattern(plan.facts.models, DIMENSION, gram_noise(plan.config))
         deviations = stated_scales(plan)[self._target.agent] * pattern
         return Released(message.release, unpack(message.statistic, len(pattern)) / deviations)
 
-    def look(self) -> Look | None:
-        """The likelihood ratio and numbers without noise, if others' records are known."""
-        if not self._informed:
-            return None
+
+class PersonRun(AgentsRun):
+    """All visits of one person to one agent are replaced; parameters as of :class:`AgentsRun`.
+
+    The person comes to the agent again and again: k times as the claim counts them, in different
+    batches, and then many times more. The target is the person's first visit. Others come in
+    between, each once. Their records are known as they are, not as the agent says: so it shows if
+    the agent counts more of the person's.
+    """
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
         plan: Any = self.run.plan
-        values = np.array(self._released)[None, :, :]
-        moved = packed_record(self._pair[0]), packed_record(self._pair[1])
-        ends: list[int] = []
-        sync = 0
-        while len(ends) < plan.release.releases:
-            sync = next_sync(plan.constants, sync)
-            ends.append(sync)
-        entered = self._entered(ends)[None, :]
-        steps = np.arange(1, len(ends) + 1)
-        sees = attacker(plan.release, moved, steps, plan.constants.gram_noise)
-        scores = sees.scores(values, entered, np.ones(1))
-        return Look(values.reshape(1, -1), scores, sees.bare(values, entered))
+        #: The sum of the other records of the audited agent.
+        self._known: Floats = np.zeros(plan.constants.release_size)
+
+    def _replaces(self, agent: int, round_: int) -> bool:
+        since = round_ - self._target.round_
+        return agent == self._target.agent and since >= 0 and since % _EVERY == 0
+
+    def _shown(self, features: Floats32, agent: int, round_: int) -> Any:
+        somebody = f"{agent} {round_}"
+        return Visit(_PERSON if self._replaces(agent, round_) else somebody, features)
+
+    def _observed(
+        self, agent: int, round_: int, context: Floats32, arm: int, reward: float
+    ) -> None:
+        if agent == self._target.agent and not self._replaces(agent, round_):
+            self._known += packed_record(Record(context.astype(np.float64), reward))
+
+    def _others(self, world: int, round_: int) -> Floats:
+        return self._known
+
+    def _entered(self, round_: int) -> int:
+        since = round_ - self._target.round_
+        visits = since // _EVERY + 1 if since >= 0 else 0
+        return min(visits, int(self.run.plan.config.records_per_person))

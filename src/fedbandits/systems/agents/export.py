@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from fedbandits.learners.kernels.joint import Joint
-from fedbandits.privacy.continual import NONE
+from fedbandits.privacy.kernels import NONE
 from fedbandits.systems.agents.kernels.pools import Pool
 from fedbandits.systems.agents.kernels.views import Views
 from fedbandits.systems.agents.plan import AgentsPlan

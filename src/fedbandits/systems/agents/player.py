@@ -20,7 +20,8 @@ from fedbandits.federation.state import PartyState, Step
 from fedbandits.learners.kernels.joint import Joint, observe_joint
 from fedbandits.learners.kernels.linucb import new_narrow
 from fedbandits.learners.kernels.ridge import Record
-from fedbandits.privacy.bounds import all_finite, as_reward, record_fault, require_within
+from fedbandits.privacy.bounds import as_reward, require_within
+from fedbandits.privacy.kernels import all_finite, record_fault
 from fedbandits.privacy.running_sum import draw_ahead
 from fedbandits.systems.agents.decisions import Offer, OpenDecision
 from fedbandits.systems.agents.kernels.pools import Pool

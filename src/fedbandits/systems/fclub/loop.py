@@ -13,7 +13,7 @@ from fedbandits._typing import Floats
 from fedbandits.environments.clustered import Clustered
 from fedbandits.learners.clustering import adjusted_rand_index
 from fedbandits.learners.kernels.evidence import Spectrum, decompose, stack
-from fedbandits.privacy.continual import add_release_noise, draw_slot
+from fedbandits.privacy.kernels import add_release_noise, draw_slot
 from fedbandits.random import Key, Purpose, normals
 from fedbandits.systems.fclub.kernels import State, run_until
 from fedbandits.systems.fclub.persons import released_sums

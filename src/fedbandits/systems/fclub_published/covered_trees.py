@@ -36,7 +36,7 @@ import numpy as np
 
 from fedbandits._typing import Floats
 from fedbandits.errors import ReleaseRefusedError
-from fedbandits.privacy.continual import TREE, draw_slot
+from fedbandits.privacy.kernels import TREE, draw_slot
 from fedbandits.systems.fclub_published.plan import PublishedFCLUBPlan
 
 #: Values in deviations of the noise to what a source makes of them, (p,).

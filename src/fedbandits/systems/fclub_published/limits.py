@@ -9,7 +9,7 @@ import numpy as np
 
 from fedbandits._typing import Floats
 from fedbandits.federation.messages import ImplausibleError
-from fedbandits.privacy.bounds import any_implausible
+from fedbandits.privacy.kernels import any_implausible
 from fedbandits.systems.fclub_published.plan import PublishedFCLUBPlan
 
 

@@ -17,20 +17,20 @@ from fedbandits.systems.feducb_p2p.plan import PeerPlan
 
 
 def games(system: System[Any], plan: PeerPlan) -> Sequence[Game]:
-    """What an audit plays: the configured mechanism, then two agents that talk to each other.
+    """Return what an audit plays: the configured mechanism, then two agents that talk.
 
     Where an agent keeps several estimators a record is in one of them alone: the releases of one
     are attacked.
     """
-    return audit.agents_games(system, plan, _small(plan))
+    return audit.games(system, plan, _small(plan))
 
 
 def noise_checks(system: System[Any], plan: PeerPlan) -> Sequence[NoisyNumbers]:
-    """All that agents release."""
+    """Return all that agents release."""
     return audit.noise_checks(system, plan, _small(plan))
 
 
 def _small(plan: PeerPlan) -> PeerFedUCB:
-    """The variant on a graph that few agents have too."""
+    """Return the variant on a graph that few agents have too."""
     small: PeerFedUCB = msgspec.structs.replace(plan.config, graph=Complete())
     return small

@@ -1,4 +1,4 @@
-"""What a purchase can change whose outcome comes late: it moves from one report to another.
+"""The reach of a purchase whose outcome comes late: it moves from one report to another.
 
 A purchase is a point (l, g) with 0 ≤ g ≤ l ≤ k. Where outcomes are late, neighbouring worlds may
 differ in it, and in when it was inspected: it is v in batch i of one world, and v' in batch j of
@@ -23,7 +23,7 @@ _ROUNDING_ROOM = 1.0 + 1e-12
 
 
 def further_in_batches(releases: int) -> float:
-    """How many times as far as a replaced purchase a moved one moves reports alike in noise.
+    """Return how many times as far as a replaced purchase a moved one moves equal reports.
 
     Two reports change, each by at most as much as one: √(1 + 1), if there are two.
     """
@@ -31,7 +31,7 @@ def further_in_batches(releases: int) -> float:
 
 
 def in_two_batches(sensitivity: float, deviations: Sequence[float]) -> GaussianRelease:
-    """What a moved purchase is charged for: the two least noisy reports, as one release.
+    """Return what a moved purchase is charged for: the two least noisy reports, as one.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def in_two_batches(sensitivity: float, deviations: Sequence[float]) -> GaussianR
 
 
 def further_in_running_sums(releases: int) -> float:
-    """How many times as far as a replaced purchase a moved one moves the first running sums.
+    """Return how many times as far as a replaced purchase a moved one moves running sums.
 
     The mechanism encodes batches by C, lower triangular and Toeplitz with c₀, c₁, … > 0. In the
     measure of the noise that fits a purchase, 0 ≤ ⟨v, v'⟩, and |v|, |v'| ≤ 1. The square of
@@ -69,7 +69,7 @@ def further_in_running_sums(releases: int) -> float:
 
 @functools.lru_cache(maxsize=32)  # lengths are powers of two: there are no more than that
 def _further(count: int) -> Floats:
-    """:func:`further_in_running_sums` of 1 … ``count`` releases."""
+    """Return :func:`further_in_running_sums` of 1 … ``count`` releases."""
     coefficients = toeplitz_coefficients(count)
     alone = np.cumsum(coefficients**2)
     more, found = np.zeros(count), np.empty(count)  # by lag: Gⱼⱼ - Gᵢⱼ

@@ -11,7 +11,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from fedbandits._typing import Floats, Ints
-from fedbandits.privacy.continual import TOEPLITZ, draw_slot
+from fedbandits.privacy.kernels import TOEPLITZ, draw_slot
 from fedbandits.privacy.running_sum import (
     NoiseSource,
     checked_noise,

@@ -7,49 +7,49 @@ And all released numbers, whose noise is held against what is planned.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 
-from fedbandits._typing import Floats, Ints
+from fedbandits._typing import Floats, Floats32, Ints
 from fedbandits.environments.base import ContextualEnvironment, Environment
-from fedbandits.federation.messages import Message, unpack
+from fedbandits.federation.messages import unpack
 from fedbandits.privacy import running_sum
 from fedbandits.privacy.auditing import Game
-from fedbandits.privacy.likelihood import Attacker, attacker_of, stated_deviations
+from fedbandits.privacy.likelihood import (
+    Attacker,
+    attacker_of,
+    covariance_of,
+    stated_deviations,
+)
 from fedbandits.privacy.noise_check import NoisyNumbers
-from fedbandits.random import Purpose, normals
+from fedbandits.random import Purpose, normals, uniforms
+from fedbandits.systems.agents.audit_run import AgentsRun, Target
 from fedbandits.systems.agents.config import Every
 from fedbandits.systems.base import PartiesReplicate, System
-from fedbandits.systems.games import AUDIT_SEED, ContentsGame, Look, audit_key, drawn_targets
-from fedbandits.systems.noisy_releases import (
-    CompiledNoise,
-    Listener,
-    PartiesNoise,
-    compiled_numbers,
-    parties_numbers,
-    some_releases,
+from fedbandits.systems.games import (
+    AUDIT_SEED,
+    ContentsGame,
+    Look,
+    Neighbours,
+    ReplacedRecord,
+    audit_key,
+    contexts,
+    drawn_targets,
+    look_of,
 )
-from fedbandits.systems.paired_parties import covariance_of
-from fedbandits.systems.party_games import (
-    PARTY_RUNS,
-    SECURE_RUNS,
-    MessagesGame,
-    play_parties,
-)
-from fedbandits.systems.python_learners.audit_run import (
-    LearnersRun,
-    Setting,
-    furthest_pair,
-    tells_of_arms,
-)
+from fedbandits.systems.noisy_releases import StatedNoise, some_releases, sums_listener
+from fedbandits.systems.party_games import MessagesGame, Released, SmallWorld
+from fedbandits.systems.python_learners.contributions import RecordSum
 from fedbandits.systems.python_learners.plan import LearnerPlan
 
 #: Agents, releases, and rounds from release to release, where whole agents play.
 _AGENTS, _RELEASES, _PERIOD = 2, 3, 4
+#: Contexts that are tried, to find two interactions whose records are far apart.
+_TRIED = 32
 #: Releases that a contents game looks at: their cost grows with the square of their number, what
 #: they say of a record with its logarithm.
 _MOST_RELEASES = 64
@@ -58,81 +58,76 @@ _SUM = 3.0
 
 
 def games(system: System[Any], plan: LearnerPlan, environment: Environment) -> Sequence[Game]:
-    """What an audit plays: the configured releases, then two agents and their controller.
+    """Return what an audit plays: the configured releases, then two agents and their controller.
 
     Nothing where no noise protects anything.
     """
     if not plan.release.slots:
         return ()
-    first = _contents_game(plan, late=False)
-    late = [_contents_game(plan, late=True)] if plan.release.releases > 1 else []
-    return [first, *late, *_messages_games(system, plan, environment)]
+    times = (False, True) if plan.release.releases > 1 else (False,)
+    return [
+        *(_contents_game(plan, late) for late in times),
+        *_messages_games(_small(system, plan, environment)),
+    ]
 
 
 def noise_checks(
     system: System[Any], plan: LearnerPlan, environment: Environment
 ) -> Sequence[NoisyNumbers]:
-    """All that agents release: as configured, and as two of them with the noise of a deployment."""
+    """Return all that agents release: as configured, and as two of them with secure noise."""
     if not plan.release.slots:
         return ()
-    small, world = _small(system, plan, environment)
-    return [_simulated_numbers(system, plan), _secure_numbers(system, small, world)]
+    small = _small(system, plan, environment)
+    steps, exact = np.arange(1, small.plan.release.releases + 1), sums_listener(_exact)
+    return [_simulated_numbers(system, plan), _stated(small.plan, steps).deployed(small, exact)]
 
 
-def _small(
-    system: System[Any], plan: LearnerPlan, environment: Environment
-) -> tuple[LearnerPlan, Environment]:
-    """The same learner in the same world, for two agents that release a few times."""
+def _small(system: System[Any], plan: LearnerPlan, environment: Environment) -> SmallWorld:
+    """Return the same learner in the same world, for two agents that release a few times."""
     world: Any = environment
     if isinstance(environment, ContextualEnvironment):
         world = msgspec.structs.replace(world, agents=_AGENTS)
     # A record that is too long stops a run; an audit goes on to the others.
     config = msgspec.structs.replace(plan.config, schedule=Every(_PERIOD), out_of_bounds="clip")
-    small: LearnerPlan = system.plan(config, world.facts, _PERIOD * _RELEASES + 1)
-    return small, world
+    return SmallWorld(system, system.plan(config, world.facts, _PERIOD * _RELEASES + 1), world)
 
 
 # ---------------------------------------------------------------- contents
 
 
-class _Contents(NamedTuple):
-    """Releases as configured, and who looks at them."""
+class _Attacked(NamedTuple):
+    """Releases as configured, and the record that is replaced in them."""
 
     plan: LearnerPlan
     steps: Ints  # releases, from 1
-    pair: tuple[Floats, Floats]  # a record, and the one furthest from it; no number is alike
-    attacker: Attacker
-    late: bool
+    record: ReplacedRecord
 
 
 def _contents_game(plan: LearnerPlan, late: bool) -> ContentsGame:
-    """The first releases: a longer mechanism's first ones are those of a shorter one."""
+    """Attack the first releases: a longer mechanism's first ones are those of a shorter one."""
     release, size = plan.release, plan.size
     count = min(release.releases, _MOST_RELEASES)
     short = msgspec.structs.replace(release, releases=count)
     longest = np.full(size, plan.record_bound / np.sqrt(size))
+    # The two are as far apart as any, and no number is alike.
     pair, steps = (longest, -longest), np.arange(1, count + 1)
-    sees = attacker_of(release, pair, steps, np.ones(size))
-    contents = _Contents(msgspec.structs.replace(plan, release=short), steps, pair, sees, late)
-    which = ", a record of a drawn batch" if late else ""
+    record = ReplacedRecord(pair, attacker_of(release, pair, steps, np.ones(size)), late)
+    attacked = _Attacked(msgspec.structs.replace(plan, release=short), steps, record)
     seen = f"{count} of {release.releases}" if count < release.releases else f"{count}"
-    looks_at = f"contents of {seen} releases of {size} numbers{which}"
-    return ContentsGame(looks_at, count * size, partial(_look, contents), count**2 * size, late)
+    looks_at = f"contents of {seen} releases of {size} numbers{record.words()}"
+    return ContentsGame(looks_at, count * size, partial(_look, attacked), count**2 * size, late)
 
 
-def _look(contents: _Contents, world: int, first: int, count: int) -> Look:
-    n, record = len(contents.steps), contents.pair[world]
-    batch = np.ones(count, np.int64)
-    if contents.late:
-        batch = drawn_targets(first, count, n - 1)[0] + 2
-    entered = (contents.steps >= batch[:, None]).astype(np.float64)
-    values = _released(contents.plan, entered[:, :, None] * record, first)
-    scores = contents.attacker.scores(values, entered, np.ones(count))
-    return Look(values.reshape(count, -1), scores, contents.attacker.bare(values, entered))
+def _look(attacked: _Attacked, world: int, first: int, count: int) -> Look:
+    plan, steps, record = attacked
+    (drawn,) = drawn_targets(first, count, max(1, len(steps) - 1))
+    entered = record.entered(steps, record.batches(drawn))
+    values = _released(plan, entered[:, :, None] * record.pair[world], first)
+    return look_of(record.attacker, values, entered)
 
 
 def _released(plan: LearnerPlan, sums: Floats, first: int) -> Floats:
-    """What is released of sums, (runs, n, size): all runs at once, as one long vector."""
+    """Release sums, (runs, n, size): all runs at once, as one long vector."""
     count, n, size = sums.shape
     key, state = audit_key(first), running_sum.init(plan.release, count * size)
     noisy = np.empty((n, count, size))
@@ -148,58 +143,141 @@ def _released(plan: LearnerPlan, sums: Floats, first: int) -> Floats:
 # ---------------------------------------------------------------- whole agents
 
 
-def _messages_games(
-    system: System[Any], plan: LearnerPlan, environment: Environment
-) -> list[MessagesGame]:
-    """On a fixed log, and reacting; then a record of any time, with the noise of a deployment."""
-    small, world = _small(system, plan, environment)
-    pairs = [furthest_pair(small, agent) for agent in range(small.facts.parties)]
-    setting = Setting(small, world, pairs, first=1, last=_PERIOD)
-    later = setting._replace(last=_PERIOD * _RELEASES)
+def _messages_games(small: SmallWorld) -> list[MessagesGame]:
+    """Attack whole agents, on a fixed log and reacting; then with secure noise and any record."""
     return [
-        _messages_game(system, setting, "fixed log", "messages"),
-        _messages_game(system, setting, "interactive", "messages"),
-        _messages_game(system, later, "fixed log", "messages with secure noise", secure=True),
+        _messages_game(small, "fixed log", "messages"),
+        _messages_game(small, "interactive", "messages"),
+        _messages_game(small, "fixed log", "messages with secure noise", secure=True),
     ]
 
 
 def _messages_game(
-    system: System[Any], setting: Setting, neighbours: Any, looks_at: str, secure: bool = False
+    small: SmallWorld, neighbours: Neighbours, looks_at: str, secure: bool = False
 ) -> MessagesGame:
-    plan, world = setting.plan, setting.world
-    fixed = neighbours == "fixed log"
+    plan: LearnerPlan = small.plan
     learner: Any = plan.learner
+    fixed, agents = neighbours == "fixed log", plan.facts.parties
     # Whoever acts on releases alone has records that follow from them and from public facts.
     informed = fixed or not learner.sees_own_records()
-    agents = plan.facts.parties
-    known = not secure and not (fixed and tells_of_arms(plan))
+    pairs = [_furthest_pair(plan, agent) for agent in range(agents)]
 
-    def begin(run: int) -> LearnersRun:
-        agent, after = drawn_targets(run, 1, agents, setting.last - setting.first + 1)
-        played = play_parties(system, plan, world, run, secure)
-        target = int(agent[0]), setting.first + int(after[0])
-        return LearnersRun(played, setting, target, fixed, informed, run)
+    def make(run: PartiesReplicate, number: int, agent: int, after: int) -> LearnersRun:
+        key, target = audit_key(number), Target(agent, 1 + after)
+        return LearnersRun(run, pairs[agent], target, fixed, informed, key)
 
+    known = not (fixed and _tells_of_arms(plan))
     return MessagesGame(
-        neighbours, f"{looks_at} of one drawn of {agents} agents in {plan.rounds} rounds",
-        plan.rounds, begin, gaussian=informed, runs=SECURE_RUNS if secure else PARTY_RUNS,
-        covariance=covariance_of(plan.release) if known else None,
+        neighbours, f"{looks_at} of one drawn of {agents} agents in {plan.rounds} rounds", small,
+        (agents, _PERIOD * (_RELEASES if secure else 1)), make, informed, secure,
+        covariance_of(plan.release) if known else None,
     )  # fmt: skip
+
+
+class _Interaction(NamedTuple):
+    """A made-up interaction with the first arm, and what it adds to a sum."""
+
+    context: Floats32  # (d,)
+    reward: float
+    record: Floats
+
+
+class LearnersRun(AgentsRun):
+    """Agents of a private learner; one interaction of one of them is replaced.
+
+    The pair are interactions, and the other parameters those of :class:`.AgentsRun`. On a fixed log
+    all arms of a decision set are alike: no decision changes a context or a reward.
+    """
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        plan: Any = self.run.plan
+        self._plan: LearnerPlan = plan
+        self._maker, self._own = RecordSum(plan, self._target.agent), np.zeros(plan.size)
+
+    def _knows_others(self, steps: Ints) -> Attacker:
+        """Return who tells the two records with the first arm apart.
+
+        With another arm the score is a linear statistic all the same: it tells no more of the
+        records than is claimed.
+        """
+        pair, pattern = (self._pair[0].record, self._pair[1].record), np.ones(self._plan.size)
+        return attacker_of(self._plan.release, pair, steps, pattern)
+
+    def _contexts(self, agent: int, round_: int) -> Floats:
+        facts = self._plan.facts
+        columns = int(facts.features_shape[1])
+        return contexts(self._key, agent, round_, facts.dimension, columns, facts.context_norm)
+
+    def _reward(self, agent: int, round_: int, context: Floats32, arm: int) -> float:
+        """Return the arm's reward: what matters is that other choices earn other rewards."""
+        low, high = self._plan.facts.reward_range
+        drawn = uniforms(self._plan.facts.arms, self._key, agent, round_, Purpose.REWARD)
+        return float(low + (high - low) * drawn[0 if self._fixed else arm])
+
+    def _observed(
+        self, agent: int, round_: int, context: Floats32, arm: int, reward: float
+    ) -> None:
+        """Note the replaced record; the arm may be another one than was thought."""
+        if self._replaces(agent, round_):
+            self._own = self._maker.record("audit", context.astype(np.float64), arm, reward)
+
+    def _others(self, world: int, round_: int) -> Floats:
+        others: Floats = self.target.state.statistic - self._own
+        return others
+
+    def released(self, message: Any) -> Released:
+        plan = self._plan
+        return Released(message.release, unpack(message.statistic, plan.size) / plan.release.scale)
+
+
+def _furthest_pair(plan: LearnerPlan, agent: int) -> tuple[_Interaction, _Interaction]:
+    """Return those two of some interactions whose records are furthest apart."""
+    tried = list(_some_interactions(plan, agent))
+    records = np.array([each.record for each in tried])
+    apart = np.linalg.norm(records[:, None] - records[None, :], axis=2)
+    one, other = np.unravel_index(int(apart.argmax()), apart.shape)
+    return tried[int(one)], tried[int(other)]
+
+
+def _tells_of_arms(plan: LearnerPlan) -> bool:
+    """Tell whether some record depends on the arm: then no log is fixed, for agents choose arms."""
+    maker = RecordSum(plan, 0)
+
+    def record(one: _Interaction, arm: int) -> Floats:
+        return maker.record("audit", one.context.astype(np.float64), arm, one.reward)
+
+    return any(
+        not np.array_equal(record(one, arm), one.record)
+        for one in _some_interactions(plan, 0)
+        for arm in range(1, int(plan.facts.arms))
+    )
+
+
+def _some_interactions(plan: LearnerPlan, agent: int) -> Iterator[_Interaction]:
+    maker, facts = RecordSum(plan, agent), plan.facts
+    drawn = contexts(audit_key(0), 0, 0, facts.dimension, _TRIED, facts.context_norm)
+    for context in drawn.astype(np.float32).T:
+        for reward in facts.reward_range:
+            record = maker.record("audit", context.astype(np.float64), 0, reward)
+            yield _Interaction(context, reward, record)
 
 
 # ---------------------------------------------------------------- noise
 
 
 def _simulated_numbers(system: System[Any], plan: LearnerPlan) -> NoisyNumbers:
-    """All agents' releases as configured, with the noise that they bring to a simulation."""
-    agents, size = plan.facts.parties, plan.size
-    steps = some_releases(plan.release.releases, agents * size, plan.release)
-    deviations = np.tile(stated_deviations(plan.release, steps)[None, :, None], (agents, 1, size))
-    drawn = CompiledNoise(
-        steps, plan.release.releases, deviations, partial(_drawn, system, plan, steps)
-    )
-    who = f"{agents} agents"
-    return compiled_numbers(drawn, who, "agent", _number, "as simulated")
+    """Return all agents' releases as configured, with the noise that they bring to a simulation."""
+    releases = plan.release.releases
+    steps = some_releases(releases, plan.facts.parties * plan.size, plan.release)
+    draw = partial(_drawn, system, plan, steps)
+    return _stated(plan, steps).simulated(steps, releases, draw, "as simulated")
+
+
+def _stated(plan: LearnerPlan, steps: Ints) -> StatedNoise:
+    agents, relative = plan.facts.parties, stated_deviations(plan.release, steps)
+    deviations = np.tile(relative[None, :, None], (agents, 1, plan.size))
+    return StatedNoise(f"{agents} agents", "agent", deviations)
 
 
 def _drawn(system: System[Any], plan: LearnerPlan, steps: Ints, first: int, count: int) -> Floats:
@@ -220,30 +298,8 @@ def _drawn(system: System[Any], plan: LearnerPlan, steps: Ints, first: int, coun
     return noise.reshape(len(steps), count, agents, size).transpose(1, 2, 0, 3)
 
 
-def _number(place: int) -> str:
-    return f"number {place}"
-
-
-def _secure_numbers(system: System[Any], plan: LearnerPlan, world: Environment) -> NoisyNumbers:
-    steps, agents = np.arange(1, plan.release.releases + 1), plan.facts.parties
-    deviations = np.tile(
-        stated_deviations(plan.release, steps)[None, :, None], (agents, 1, plan.size)
-    )
-    played = PartiesNoise(system, plan, world, deviations, _listener)
-    return parties_numbers(played, f"{agents} agents", "agent", _number)
-
-
-def _listener(run: PartiesReplicate) -> Listener:
-    return partial(_noise_of, run.players)
-
-
-def _noise_of(players: list[Any], messages: list[Message]) -> list[tuple[int, int, Floats]]:
-    """What agents released in this round, less the sums that they have by now."""
-    names, found = [player.name for player in players], []
-    for message in messages:
-        sent: Any = message
-        if message.sender in names:
-            agent = names.index(message.sender)
-            exact = players[agent].state.statistic
-            found.append((agent, sent.release, unpack(sent.statistic, exact.size) - exact))
-    return found
+def _exact(agent: Any, sent: Any) -> Floats:
+    """Return the sum that a release stands for."""
+    del sent
+    exact: Floats = agent.state.statistic
+    return exact

@@ -8,7 +8,7 @@ import numpy as np
 
 from fedbandits._typing import Floats
 from fedbandits.federation.messages import ImplausibleError
-from fedbandits.privacy.bounds import any_implausible
+from fedbandits.privacy.kernels import any_implausible
 from fedbandits.systems.python_learners.plan import LearnerPlan
 
 

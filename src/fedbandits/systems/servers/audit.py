@@ -2,54 +2,59 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
+from fedbandits._typing import Ints
 from fedbandits.environments.arrivals import Arrival
 from fedbandits.environments.clustered import Clustered
 from fedbandits.learners.kernels.ridge import Record
+from fedbandits.privacy.likelihood import Attacker
 from fedbandits.systems.base import PartiesReplicate
-from fedbandits.systems.games import Look, audit_key, contexts
+from fedbandits.systems.games import audit_key, contexts
+from fedbandits.systems.party_games import AuditedRun
 
 USERS, DIMENSION, ITEMS = 4, 2, 2
 #: The world that whole systems are audited in.
 WORLD = Clustered(users=USERS, clusters=2, servers=2, dim=DIMENSION, items=ITEMS)
 
 
-class ServersRun:
+class ServersRun(AuditedRun):
     """Users who come in turn; what one of them is shown once, and what it earns, differs.
+
+    The parties play in :data:`WORLD`.
 
     Parameters
     ----------
-    run
-        The parties and their network, in :data:`WORLD`.
     number
         Names the draws of an interactive run; a fixed log is one log.
     pair
         The record in either world, its reward less ``offset``.
     fixed
         Whether all items of a round are alike, so that no decision changes any record.
-    offset
-        What is taken off rewards before they enter sums.
-    likeness
-        How much other users' tastes are like that one's, from -1 to 1.
     record_round
         The round of the replaced record, which is that of the user who comes then.
+    likeness
+        How much other users' tastes are like that one's, from -1 to 1.
+    run, attacker
+        See :class:`.AuditedRun`.
     """
 
     def __init__(
         self, run: PartiesReplicate, number: int, pair: tuple[Record, Record], fixed: bool,
-        offset: float = 0.0, likeness: float = -1.0, record_round: int = 1,
+        record_round: int, offset: float = 0.0, likeness: float = -1.0,
+        attacker: Callable[[Ints], Attacker] | None = None,
     ) -> None:  # fmt: skip
-        self.run, self.network, self.pair = run, run.network, pair
-        self.record_round, self._offset, self._likeness = record_round, offset, likeness
         #: Who has the replaced record, and which server serves that user.
         self.user = (record_round - 1) % USERS
-        self.server = int(run.plan.facts.home[self.user])
-        self.audited: str = run.players[self.server].name
+        super().__init__(run, int(run.plan.facts.home[self.user]), attacker)
+        self.pair, self.record_round = pair, record_round
+        self._offset, self._likeness = offset, likeness
         self._fixed, self._key = fixed, audit_key(0 if fixed else number)
 
     def play_round(self, world: int, round_: int) -> None:
-        """One user is served; then the round is over for all servers."""
+        """Serve one user; then the round is over for all servers."""
         arrival, settled = self._arrival(world, round_)
         server = self.run.players[self.run.plan.facts.home[arrival.user]]
         decision = server.decide(arrival)
@@ -61,7 +66,7 @@ class ServersRun:
         self.network.settle()
 
     def _arrival(self, world: int, round_: int) -> tuple[Arrival, float | None]:
-        """Who comes and what is shown, and the reward where it is settled beforehand."""
+        """Return who comes and what is shown, and the reward where it is settled beforehand."""
         user = (round_ - 1) % USERS
         if self._replaces(round_):
             record = self.pair[world]
@@ -73,14 +78,10 @@ class ServersRun:
         return Arrival(round_, user, drawn.astype(np.float32)), None
 
     def _replaces(self, round_: int) -> bool:
-        """Whether the record of a round is a replaced one."""
+        """Tell whether the record of a round is a replaced one."""
         return round_ == self.record_round
 
     def _taste(self, arrival: Arrival, item: int) -> float:
-        """A reward in [0, 1], linear in the item."""
+        """Return a reward in [0, 1], linear in the item."""
         taste = 1.0 if arrival.user == self.user else self._likeness
         return 0.5 + 0.5 * taste * float(np.clip(arrival.items[0, item], -1, 1))
-
-    def look(self) -> Look | None:
-        """Nothing, unless a system knows what others' records add."""
-        return None

@@ -18,7 +18,8 @@ from fedbandits.federation.roles import MessageTable, Role, Roles
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import PartyState, Step
 from fedbandits.learners.kernels.models import Scoring, new_scoring
-from fedbandits.privacy.bounds import as_reward, contexts_fault, record_fault, require_within
+from fedbandits.privacy.bounds import as_reward, require_within
+from fedbandits.privacy.kernels import contexts_fault, record_fault
 from fedbandits.systems.servers.plan import LATER, ServersPlan
 from fedbandits.systems.servers.system import ServerSupply
 from fedbandits.systems.terms import require_secure

@@ -18,8 +18,14 @@ from fedbandits.environments.kernels.worlds import (
 from fedbandits.learners.kernels.assign import flatten
 from fedbandits.learners.kernels.joint import Joint, best_where_cut, observe_joint, one_joint
 from fedbandits.learners.kernels.linucb import Narrow, best_arm, new_narrow, score_arms
-from fedbandits.privacy.bounds import NO_FAULT, NOT_A_NUMBER, hold_contexts, record_fault
-from fedbandits.privacy.continual import NONE, add_release_noise, draw_slot
+from fedbandits.privacy.bounds import NO_FAULT, NOT_A_NUMBER
+from fedbandits.privacy.kernels import (
+    NONE,
+    add_release_noise,
+    draw_slot,
+    hold_contexts,
+    record_fault,
+)
 from fedbandits.random import Key, Purpose, fill_normal, integer
 from fedbandits.systems.agents.kernels.constants import Constants, learning_of
 from fedbandits.systems.agents.kernels.views import Views, take_up

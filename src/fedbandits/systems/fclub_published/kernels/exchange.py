@@ -5,7 +5,7 @@ from __future__ import annotations
 from fedbandits._compile import compiled
 from fedbandits._typing import Floats
 from fedbandits.learners.kernels.ridge import factorise
-from fedbandits.privacy.continual import TREE, add_release_noise, draw_slot
+from fedbandits.privacy.kernels import TREE, add_release_noise, draw_slot
 from fedbandits.systems.fclub_published.kernels.state import Constants, Hub, Local, Scratch, last_of
 
 #: What a draw of noise is for: after an upload, a report, a renewal. Part of its name.

@@ -8,7 +8,7 @@ import numpy as np
 
 from fedbandits._compile import compiled
 from fedbandits._typing import Floats, Ints
-from fedbandits.privacy.continual import TOEPLITZ, add_release_noise, release_deviation
+from fedbandits.privacy.kernels import TOEPLITZ, add_release_noise, release_deviation
 from fedbandits.systems.pfcb.kernels.books import Books, decorrelated_units, error_variance, worth
 from fedbandits.systems.pfcb.kernels.constants import (
     ALWAYS,

@@ -15,7 +15,8 @@ from fedbandits.federation.events import Deadline, Decide, Decision, EndRound, O
 from fedbandits.federation.messages import Message, pack
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import Step, Transitions
-from fedbandits.privacy.bounds import purchase_fault, require_within
+from fedbandits.privacy.bounds import require_within
+from fedbandits.privacy.kernels import purchase_fault
 from fedbandits.privacy.running_sum import NoiseSource, draw_ahead
 from fedbandits.systems.pfcb.kernels.books import Books, note_purchase
 from fedbandits.systems.pfcb.kernels.constants import CLEAR

@@ -12,7 +12,7 @@ from fedbandits.federation.messages import (
     OutOfOrderError,
     unpack,
 )
-from fedbandits.privacy.bounds import any_implausible
+from fedbandits.privacy.kernels import any_implausible
 from fedbandits.systems.pfcb.kernels.constants import CLEAR, RUNNING
 from fedbandits.systems.pfcb.kernels.reports import begin_exchange, noise_deviation, take_report
 from fedbandits.systems.pfcb.messages import LateReportError, Report

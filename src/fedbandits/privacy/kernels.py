@@ -1,0 +1,299 @@
+"""Compiled code of privacy: what holds records to their bounds, and noise of running sums.
+
+Every price rests on what one record can be: ‖x‖ ≤ L and a reward in a known range, or good units
+among units among a capacity. All systems, in loops and in parties, call these functions.
+"""
+
+from __future__ import annotations
+
+import math
+from statistics import NormalDist
+
+import numpy as np
+
+from fedbandits._compile import borrowing, compiled, fma
+from fedbandits._typing import Floats, Floats32, Ints
+from fedbandits.privacy.bounds import (
+    CAST_ROOM,
+    CONTEXT_TOO_LONG,
+    IMPROBABLE,
+    NO_FAULT,
+    NOT_A_NUMBER,
+    REWARD_TOO_LARGE,
+    UNITS_IMPOSSIBLE,
+)
+
+#: Integer codes of the mechanisms, for compiled code.
+NONE, TREE, TOEPLITZ, OPTIMAL = 0, 1, 2, 3
+#: Honest noise is larger by chance alone with probability :data:`.bounds.IMPROBABLE`.
+_IMPROBABLE_DEVIATIONS = -NormalDist().inv_cdf(IMPROBABLE / 2.0)
+#: Room for what rounding adds to a sum.
+_ROUNDING_ROOM = 1.0 + 2.0**-20
+
+#: Room for a cast to float32 in the square of a length.
+_SQUARE_ROOM = (1.0 + CAST_ROOM) ** 2
+
+
+@borrowing
+def all_finite(features: Floats32) -> bool:
+    """Tell whether all numbers of a (d, arms) array are finite."""
+    for i in range(features.shape[0]):
+        for j in range(features.shape[1]):
+            if not math.isfinite(features[i, j]):
+                return False
+    return True
+
+
+@borrowing
+def record_fault(
+    context: Floats, reward: float, context_bound: float, lowest: float, highest: float, clip: bool
+) -> tuple[int, float]:
+    """Hold a record to ‖x‖ ≤ L and lowest ≤ y ≤ highest; clip it in place when asked to.
+
+    A context may be longer by :data:`CAST_ROOM`, which casting it to float32 may have added.
+
+    Clipping makes a legal record of any: an entry or a reward that is not a number counts as 0, a
+    context without finite length keeps its infinite entries alone, cut to length L.
+
+    Parameters
+    ----------
+    context : (d,) float64
+        Scaled back into the ball of radius L, and the reward with it, if it is longer and
+        ``clip`` is set.
+    reward : float
+        Infinite ones are cut off like all that are too large.
+    context_bound : float
+        The bound L on ‖x‖.
+    lowest, highest : float
+        -B and B, or the range that a system has for rewards.
+    clip : bool
+        Scale back what is out of bounds instead of refusing it.
+
+    Returns
+    -------
+    fault : int
+        ``NO_FAULT``, or what is wrong.
+    reward : float
+        The reward to use.
+    """
+    square = 0.0
+    for i in range(context.size):
+        square += context[i] * context[i]
+    if not (math.isfinite(square) and math.isfinite(reward)):
+        if not clip:
+            return NOT_A_NUMBER, reward
+        square = _make_finite(context, context_bound)
+        reward = 0.0 if math.isnan(reward) else reward
+    if square > context_bound * context_bound * _SQUARE_ROOM:
+        if not clip:
+            return CONTEXT_TOO_LONG, reward
+        # A hair inside the ball, so that rounding cannot leave it outside.
+        factor = context_bound * (1.0 - 1e-12) / math.sqrt(square)
+        for i in range(context.size):
+            context[i] *= factor
+        reward *= factor  # (f·x, f·y) is linear in the same θ*, with less noise
+    if not lowest <= reward <= highest:
+        if not clip:
+            return REWARD_TOO_LARGE, reward
+        reward = min(max(reward, lowest), highest)
+    return NO_FAULT, reward
+
+
+@borrowing
+def _make_finite(context: Floats, bound: float) -> float:
+    """Make a vector one of finite length, in place, and return the square of its length.
+
+    What is not a number becomes 0. A vector that is then still infinite, or too long to be
+    measured, becomes what remains of its direction, cut to the bound.
+    """
+    largest = square = 0.0
+    for i in range(context.size):
+        if math.isnan(context[i]):
+            context[i] = 0.0
+        largest = max(largest, abs(context[i]))
+        square += context[i] * context[i]
+    if math.isfinite(square):
+        return square
+    square = 0.0
+    for i in range(context.size):
+        if math.isinf(largest):
+            context[i] = math.copysign(1.0, context[i]) if math.isinf(context[i]) else 0.0
+        else:
+            context[i] /= largest
+        square += context[i] * context[i]
+    factor = bound * (1.0 - 1e-12) / math.sqrt(square)
+    for i in range(context.size):
+        context[i] *= factor
+    return square * factor * factor
+
+
+@compiled
+def hold_contexts(contexts: Floats32, bound: float) -> None:
+    """Hold a whole decision set, (d, K), to ‖x‖ ≤ L, as :func:`record_fault` clips a context."""
+    context = np.empty(contexts.shape[0])
+    for k in range(contexts.shape[1]):
+        for i in range(context.size):
+            context[i] = contexts[i, k]
+        record_fault(context, 0.0, bound, 0.0, 0.0, True)
+        for i in range(context.size):
+            contexts[i, k] = np.float32(context[i] * (1.0 - 1e-6))
+
+
+@compiled
+def contexts_fault(contexts: Floats32, context_bound: float) -> int:
+    """Hold a whole decision set, (d, K), to ‖x‖ ≤ L."""
+    for k in range(contexts.shape[1]):
+        square = 0.0
+        for i in range(contexts.shape[0]):
+            square += float(contexts[i, k]) * float(contexts[i, k])
+        if not math.isfinite(square):
+            return NOT_A_NUMBER
+        if square > context_bound * context_bound * _SQUARE_ROOM:
+            return CONTEXT_TOO_LONG
+    return NO_FAULT
+
+
+@compiled
+def purchase_fault(units: Ints, good: Ints, capacity: Ints) -> int:
+    """Hold a purchase to 0 ≤ good units ≤ units ≤ capacity, producer by producer, (m,) each."""
+    for i in range(units.size):
+        if not 0 <= good[i] <= units[i] <= capacity[i]:
+            return UNITS_IMPOSSIBLE
+    return NO_FAULT
+
+
+@compiled
+def any_implausible(
+    values: Floats, each: Floats, records: float, scales: Floats, deviation: float
+) -> bool:
+    """Tell whether a number is larger than records, and noise that is never so large, allow.
+
+    Parameters
+    ----------
+    values : (size,) float64
+        Numbers that somebody has released.
+    each : (size,) float64
+        The most that one unit of records can add to each.
+    records : float
+        How many units of records can be in them.
+    scales : (size,) float64
+        Deviations of the noise in each number, in ``deviation``.
+    deviation : float
+        Gaussian noise is larger than what is allowed for it with probability :data:`IMPROBABLE` a
+        number.
+
+    Returns
+    -------
+    bool
+        Also if a number is none.
+    """
+    for i in range(values.size):
+        most = _ROUNDING_ROOM * records * each[i] + _IMPROBABLE_DEVIATIONS * deviation * scales[i]
+        if not abs(values[i]) <= most:
+            return True
+    return False
+
+
+@compiled
+def draw_slot(mechanism: int, k: int) -> int:
+    """Return the slot that keeps the draw of release ``k`` (from 1), for the code ``mechanism``.
+
+    It replaces a draw that is not needed any more.
+    """
+    if mechanism == TREE:
+        slot = 0
+        while (k >> slot) & 1 == 0:
+            slot += 1
+        return slot
+    return k - 1
+
+
+@compiled
+def draw_weight(mechanism: int, coefficients: Floats, k: int, slot: int) -> float:
+    """Return the weight of the draw in ``slot`` at release ``k``; zero if it is not used.
+
+    ``mechanism`` is the code of the mechanism, and ``coefficients`` are those of its plan.
+    """
+    if mechanism == TREE:
+        return 1.0 if (k >> slot) & 1 else 0.0
+    if mechanism == TOEPLITZ and slot < k:
+        return float(coefficients[k - 1 - slot])
+    if mechanism == OPTIMAL and slot < k:
+        return float(coefficients[k * (k - 1) // 2 + slot])
+    return 0.0
+
+
+@compiled
+def release_deviation(mechanism: int, scale: float, coefficients: Floats, k: int) -> float:
+    """Return the deviation of the noise in release ``k``, where the pattern is 1.
+
+    ``mechanism`` is the code of the mechanism, ``scale`` the deviation of one draw, and
+    ``coefficients`` those of its plan.
+    """
+    total = 0.0
+    if mechanism == TREE:
+        slots = 63
+    elif mechanism in (TOEPLITZ, OPTIMAL):
+        slots = k
+    else:
+        slots = 0
+    for slot in range(slots):
+        weight = draw_weight(mechanism, coefficients, k, slot)
+        total += weight * weight
+    return scale * math.sqrt(total)
+
+
+@compiled
+def add_release_noise(
+    mechanism: int,
+    scale: float,
+    coefficients: Floats,
+    pattern: Floats,
+    draws: Floats,
+    k: int,
+    total: Floats,
+) -> None:
+    """Add the noise of release k to ``total``, in place.
+
+    Parameters
+    ----------
+    mechanism : int
+        A code of :data:`CODES`.
+    scale : float
+        The deviation s of one draw, where the pattern is 1.
+    coefficients : float64
+        Those of the plan, see :meth:`ContinualPlan.coefficients`.
+    pattern : (size,) float64
+        Deviation of each entry relative to s; see :func:`noise_pattern`.
+    draws : (slots, size) float64
+        Standard normals kept so far, that of step k included.
+    k : int
+        Number of this release, from 1.
+    total : (size,) float64
+        The exact running sum; receives the noise.
+    """
+    for slot in range(draws.shape[0]):
+        weight = scale * draw_weight(mechanism, coefficients, k, slot)
+        if weight != 0.0:
+            for i in range(total.size):
+                total[i] += weight * (pattern[i] * draws[slot, i])
+
+
+@compiled
+def accurate_sum(weights: Floats, rows: Floats, out: Floats) -> None:
+    """Add Σ_j weights_j rows_j as if in twice the precision (Ogita, Rump & Oishi 2005, Dot2).
+
+    Running sums are large and what is covered may be small: what rounding adds to a record must
+    stay within its margin. Extended precision would do, but not every machine has it.
+    """
+    for i in range(out.size):
+        total = carried = 0.0
+        for j in range(weights.size):
+            product = weights[j] * rows[j, i]
+            lost = fma(weights[j], rows[j, i], -product)
+            added = total + product
+            part = added - total
+            lost += (total - (added - part)) + (product - part)
+            carried += lost
+            total = added
+        out[i] = total + carried

@@ -1,0 +1,51 @@
+"""Releases of linear agents as configured, for an audit. Compiled."""
+
+from __future__ import annotations
+
+from fedbandits._compile import compiled
+from fedbandits._typing import Floats, Ints
+from fedbandits.privacy.kernels import TREE, draw_slot
+from fedbandits.random import Key, Purpose, fill_normal
+from fedbandits.systems.agents.kernels.constants import Constants
+from fedbandits.systems.agents.kernels.rounds import simulate_release
+
+_NOISE = int(Purpose.PRIVACY_NOISE)
+
+
+@compiled
+def release_some(
+    constants: Constants, agent: int, steps: Ints, sums: Floats, draws: Floats, key: Key, run: int,
+    noisy: Floats,
+) -> None:  # fmt: skip
+    """Make some releases of one agent, by the code of the simulation, into ``noisy`` (steps, size).
+
+    Draws that only releases in between would have made are made too.
+
+    Parameters
+    ----------
+    constants : Constants
+        What is constant in the run.
+    agent : int
+        Whose releases they are.
+    steps : (steps,) int64
+        Their numbers, from 1, in order.
+    sums : (steps, models, d (d + 3) / 2) float64
+        The exact running sums.
+    draws : (slots, size) float64
+        Scratch for draws in use.
+    key, run
+        They name the random draws.
+    """
+    draws[:] = 0.0
+    done = 0
+    for place in range(steps.size):
+        k = steps[place]
+        before = k & (k - 1) if constants.mechanism == TREE else k - 1
+        while before > done:
+            # Of nobody's name in the simulation.
+            party, name = constants.agents + before, run * constants.agents + agent
+            fill_normal(draws[draw_slot(constants.mechanism, before)], key, party, name, _NOISE)
+            before = before & (before - 1) if constants.mechanism == TREE else before - 1
+        name = run * steps.size + place
+        simulate_release(constants, sums[place], draws, k, key, agent, name, noisy[place])
+        done = k
