@@ -8,6 +8,7 @@ import time
 import pytest
 
 from fedbandits.deployment.hosting.clock import TICKS
+from fedbandits.deployment.hosting.seat import HostedSeat
 from fedbandits.environments.linear import Linear
 from fedbandits.errors import (
     DuplicateRewardError,
@@ -158,7 +159,7 @@ def test_nothing_is_released_before_a_peer_has_said_what_it_has_seen(tmp_path):
 
 def test_when_the_ledger_refuses_decisions_go_on(tmp_path, monkeypatch):
     # A ledger whose budget is a tenth of what the releases cost.
-    monkeypatch.setattr("fedbandits.deployment.hosting.ledgers.budget_of", lambda _: (0.05, 1e-5))
+    monkeypatch.setattr(HostedSeat, "budget", property(lambda _: (0.05, 1e-5)))
     federation = clinics(noise="secure", start="2020-01-01T00:00:00Z", every="9000 days")
 
     async def work(deployed):

@@ -14,9 +14,9 @@ import pytest
 
 from fedbandits.cli.endings import ENDINGS, code_of
 from fedbandits.deployment.delivery.memory import MemoryHub
+from fedbandits.deployment.identity.admission import Request
 from fedbandits.deployment.identity.authority import admit
 from fedbandits.deployment.identity.enrolment import install_admission
-from fedbandits.deployment.identity.papers import Request
 from fedbandits.deployment.process.examples import example, own_example
 from fedbandits.deployment.process.folder import load_party, load_settings
 from fedbandits.deployment.process.local import (

@@ -125,7 +125,7 @@ def test_a_customer_that_is_told_to_order_as_its_last_secret_comes_begins_once(t
         await node.handover.open()
         await asyncio.gather(node.host.begin(), node.host.begin())
         await node.host.begin()  # and in a transaction of its own
-        events = await node.host.call(lambda b: b.hands.events)
+        events = await node.host.call(lambda b: b.hosted.events)
         await node.host.stop()
         return events
 

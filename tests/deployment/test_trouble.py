@@ -105,7 +105,7 @@ def test_a_party_whose_first_commit_fails_is_not_begun_by_halves(tmp_path, monke
         with pytest.raises(StoreError):
             await node.host.begin()
         await node.host.call(lambda batch: None)
-        assert node.host._hands is None
+        assert node.host._hosted is None
         await node.host.begin()
         await node.host.do(Kind.END_ROUND, node.host.view.next_end)
         await node.host.stop()
@@ -192,7 +192,7 @@ def test_a_ledger_that_fails_for_a_held_message_fails_the_transaction(tmp_path, 
 
     async def work(deployed):
         node = deployed.nodes["clinic-0"]
-        party = node.host._hands.party
+        party = node.host._hosted.party
         follow = Receipt("early", [], LedgerError("the database failed"))
         monkeypatch.setattr(
             party, "receive_bytes", lambda *_: Receipt("taken", [], None, (follow,))
@@ -287,11 +287,11 @@ def test_a_reward_that_is_told_twice_counts_for_no_later_pull(tmp_path, monkeypa
 
     async def work(deployed):
         node = deployed.nodes["clinic-0"]
-        hands = node.host._hands
-        monkeypatch.setattr(type(hands.party), "round_to_act", 2)
+        hosted = node.host._hosted
+        monkeypatch.setattr(type(hosted.party), "round_to_act", 2)
         node.host.view = msgspec.structs.replace(node.host.view, round_to_act=1)
         applied = []
-        monkeypatch.setattr(hands, "apply", lambda *event: applied.append(event))
+        monkeypatch.setattr(hosted, "apply", lambda *event: applied.append(event))
         with pytest.raises(NotReadyError, match="pull 1 is not due"):
             await node.pull(1, 1)
         assert not applied
@@ -306,7 +306,7 @@ def test_a_state_older_than_its_ledger_releases_nothing(tmp_path):
 
     async def work(deployed):
         node = deployed.nodes["clinic-0"]
-        before = node.host._hands.party.dump()
+        before = node.host._hosted.party.dump()
         await node.tick(1)
         await deployed.stop("clinic-0")
         node = deployed.make("clinic-0")

@@ -37,7 +37,7 @@ def create(
 
 def _say_request(request: pathlib.Path, replaces: str = "") -> None:
     """What to do with a request, and what the authority should be told beside it."""
-    from fedbandits.deployment.identity.papers import read_request
+    from fedbandits.deployment.identity.admission import read_request
 
     fingerprint = read_request(request).fingerprint
     typer.echo(f"{request}: send it to the authority, for fedbandits federation admit{replaces}")

@@ -16,10 +16,9 @@ from typing import Any, Self
 import tomli_w
 
 from fedbandits.deployment.delivery.broker import Broker
-from fedbandits.deployment.delivery.frames import Seals
+from fedbandits.deployment.delivery.interfaces import Receive, Seals, Transport
 from fedbandits.deployment.delivery.nats_connection import Times
 from fedbandits.deployment.delivery.nats_transport import NatsTransport
-from fedbandits.deployment.delivery.transport import Receive, Transport
 from fedbandits.deployment.identity.identity import Identity, load_identity
 from fedbandits.deployment.process.local import BROKER, init_federation
 from fedbandits.settings.federation import Federation, load_federation
@@ -140,7 +139,7 @@ class InOrder:
 
 
 class _OrderedTransport:
-    """See :class:`.transport.Transport`."""
+    """See :class:`.interfaces.Transport`."""
 
     def __init__(self, order: InOrder, inner: Transport) -> None:
         self._order, self._inner = order, inner

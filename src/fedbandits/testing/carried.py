@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from fedbandits.deployment.delivery.transport import Transport
+from fedbandits.deployment.delivery.interfaces import Transport
 
 
 class OpenSeals:

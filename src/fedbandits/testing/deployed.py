@@ -15,10 +15,10 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from fedbandits.deployment.delivery.frames import Seals
+from fedbandits.deployment.delivery.interfaces import Seals, Transport
 from fedbandits.deployment.delivery.memory import MemoryHub
-from fedbandits.deployment.delivery.transport import Transport
-from fedbandits.deployment.hosting.node import Decided, Node
+from fedbandits.deployment.hosting.events import Decided
+from fedbandits.deployment.hosting.node import Node
 from fedbandits.deployment.hosting.seat import HostedSeat
 from fedbandits.deployment.storage.store import Store
 from fedbandits.environments.base import Environment
@@ -150,9 +150,9 @@ class DeployedFederation:
 
     def state(self, member: str) -> Any:
         """A party's state, as its own thread has it; nothing must be under way."""
-        hands = self.nodes[member].host._hands
-        assert hands is not None
-        return hands.party.state
+        hosted = self.nodes[member].host._hosted
+        assert hosted is not None
+        return hosted.party.state
 
 
 async def until(holds: Callable[[], bool], timeout: float = 60.0) -> None:

@@ -101,9 +101,9 @@ class Fuzzed:
             arrived(sender, sealed)
 
         def message_comes(peer: str, body: bytes) -> None:
-            hands = node.host._hands
-            assert hands is not None
-            sender, saved = node.federation.party_of[peer], hands.party.dump()
+            hosted = node.host._hosted
+            assert hosted is not None
+            sender, saved = node.federation.party_of[peer], hosted.party.dump()
             fired = twin.call(lambda batch: self._fire(batch, saved, sender, body))
             self._fired.append(fired)
             receive(peer, body)
@@ -113,7 +113,7 @@ class Fuzzed:
 
     def _fire(self, batch: Any, saved: bytes, sender: str, body: bytes) -> None:
         """Let a twin carry out mutants as its host does what comes."""
-        party = batch.hands.party
+        party = batch.hosted.party
         party.load(saved)
         message = self.members.federation.roles.codec.decode(body)
         for mutant in self._mutants.of(message, self._counts[0]):

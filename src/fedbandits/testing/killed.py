@@ -26,7 +26,7 @@ from fedbandits.deployment.hosting.seat import HostedSeat
 from fedbandits.deployment.process.asking import Asking
 from fedbandits.deployment.process.folder import load_party
 from fedbandits.deployment.process.running import RunningParty, read_running
-from fedbandits.deployment.process.simulated import simulated_supply
+from fedbandits.deployment.process.supplies import simulated_supply
 from fedbandits.deployment.storage.store import Store
 from fedbandits.environments.base import Environment
 from fedbandits.errors import DeploymentError
@@ -306,8 +306,8 @@ async def states(killed: Killed) -> dict[str, Any]:
         host = Host(seat, store)
         await host.open()
         await host.begin()
-        assert host._hands is not None
-        found[member] = host._hands.party.state
+        assert host._hosted is not None
+        found[member] = host._hosted.party.state
         await host.stop()
     return found
 

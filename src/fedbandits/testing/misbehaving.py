@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from fedbandits.deployment.hosting.node import Node
+from fedbandits.deployment.storage.store import Sent
 from fedbandits.federation.messages import Message
 from fedbandits.testing.absurd import COUNTED, absurd
 from fedbandits.testing.applications import ROUNDS, Setting
@@ -121,13 +122,13 @@ class Members:
         codec = self.federation.roles.codec
 
         def send(batch: Any) -> None:
-            links = batch.hands.party._links
+            links = batch.hosted.party._links
             for each in forged:
                 message, change = each if isinstance(each, tuple) else (each, None)
                 numbered = links.numbered(message)
                 body = codec.encode(numbered)
                 changed = body if change is None else change(body)
-                batch.outgoing.append((receiver, numbered.number, changed))
+                batch.outgoing.append(Sent(receiver, numbered.number, changed))
             batch.save_state()
 
         self._forging = True

@@ -9,15 +9,12 @@ from __future__ import annotations
 
 import json
 import pathlib
-import ssl
 from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
-from fedbandits.deployment.delivery import subjects
 from fedbandits.deployment.identity.authority import PUBLISHER, Path, load_authority
 from fedbandits.deployment.identity.certificates import SERVER, key_pem, new_key, pem
-from fedbandits.deployment.identity.identity import tls_context
 from fedbandits.deployment.identity.members import Members
 from fedbandits.deployment.identity.private_files import make_folder, read_file, write_private
 from fedbandits.errors import IdentityError
@@ -35,6 +32,26 @@ CONFIG, LOG, CERTIFICATE, KEY, ISSUER = (
 )  # fmt: skip
 
 
+def frames_subject(federation: str, sender: str, receiver: str) -> str:
+    """Name the subject of frames from one member to another; ``*`` stands for any."""
+    return f"fb.{federation}.{sender}.{receiver}"
+
+
+def sender_of(subject: str) -> str:
+    """Read the only member that may publish on a subject of frames."""
+    return subject.split(".")[2]
+
+
+def members_subject(federation: str) -> str:
+    """Name the subject of lists of members, which the authority has signed."""
+    return f"fb.{federation}.members"
+
+
+def versions_subject(federation: str) -> str:
+    """Name the subject on which members say which version of that list they know."""
+    return f"fb.{federation}.members.version.known"
+
+
 def permissions(federation: Federation, name: str) -> dict[str, Any]:
     """What a member may do at the broker: everything else is denied.
 
@@ -45,10 +62,10 @@ def permissions(federation: Federation, name: str) -> dict[str, Any]:
     name
         The member.
     """
-    lists = [subjects.members(federation.name), subjects.ask_members(federation.name)]
+    lists = [members_subject(federation.name), versions_subject(federation.name)]
     peers = federation.peers_of(name)
-    to = [subjects.frames(federation.name, name, peer) for peer in peers]
-    here = subjects.frames(federation.name, "*", name)
+    to = [frames_subject(federation.name, name, peer) for peer in peers]
+    here = frames_subject(federation.name, "*", name)
     return {"publish": {"allow": [*to, *lists]}, "subscribe": {"allow": [here, *lists]}}
 
 
@@ -58,7 +75,7 @@ def broker_users(federation: Federation, members: Members) -> list[dict[str, Any
         {"user": member.user(name), "permissions": permissions(federation, name)}
         for name, member in members.present.items()
     ]
-    publishing = {"publish": {"allow": [subjects.members(federation.name)]}}
+    publishing = {"publish": {"allow": [members_subject(federation.name)]}}
     nothing = {"subscribe": {"deny": [">"]}}
     return [*users, {"user": PUBLISHER, "permissions": {**publishing, **nothing}}]
 
@@ -170,9 +187,3 @@ def update_broker(authority: Path, folder: Path) -> None:
     except (ValueError, TypeError, KeyError):
         raise IdentityError(f"{path}: was changed by hand; make the broker's folder anew") from None
     write_private(path, json.dumps(config, indent=1).encode(), replace=True)
-
-
-def authority_context(authority: Path) -> ssl.SSLContext:
-    """TLS as the authority, which publishes lists of members."""
-    folder = pathlib.Path(authority)
-    return tls_context(folder / "issuer.pem", folder / "publisher.pem", folder / "publisher.key")

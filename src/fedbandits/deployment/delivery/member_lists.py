@@ -16,7 +16,7 @@ from contextlib import suppress
 
 import nats.errors
 
-from fedbandits.deployment.delivery import subjects
+from fedbandits.deployment.delivery.broker_config import members_subject, versions_subject
 from fedbandits.deployment.delivery.nats_connection import Connection, Take
 from fedbandits.deployment.identity.identity import Identity
 from fedbandits.errors import IdentityError
@@ -40,8 +40,8 @@ class MemberLists:
     def __init__(self, identity: Identity, offer: Callable[[bytes], object], pause: float) -> None:
         self._identity, self._offer, self._pause = identity, offer, pause
         self._list, self._ask = (
-            subjects.members(identity.federation),
-            subjects.ask_members(identity.federation),
+            members_subject(identity.federation),
+            versions_subject(identity.federation),
         )
         self._connection: Connection | None = None
         self._answer: asyncio.Task[None] | None = None

@@ -6,7 +6,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 
-from fedbandits.deployment.delivery.transport import Receive
+from fedbandits.deployment.delivery.interfaces import Receive
 
 #: What becomes of a frame on its way: the frames that arrive instead of it, each after so many
 #: seconds. Given who sends it to whom.
@@ -58,7 +58,7 @@ class MemoryHub:
 
 
 class MemoryTransport:
-    """Carries a member's frames. See :class:`.transport.Transport`."""
+    """Carries a member's frames. See :class:`.interfaces.Transport`."""
 
     def __init__(self, hub: MemoryHub, member: str) -> None:
         self._hub, self._member = hub, member

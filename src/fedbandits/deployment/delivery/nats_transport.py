@@ -17,12 +17,11 @@ from urllib.parse import urlsplit
 
 import nats.errors
 
-from fedbandits.deployment.delivery import subjects
-from fedbandits.deployment.delivery.broker_config import authority_context
+from fedbandits.deployment.delivery.broker_config import frames_subject, members_subject, sender_of
+from fedbandits.deployment.delivery.interfaces import Receive
 from fedbandits.deployment.delivery.member_lists import MemberLists
 from fedbandits.deployment.delivery.nats_connection import Connection, Take, Times, explained
-from fedbandits.deployment.delivery.transport import Receive
-from fedbandits.deployment.identity.authority import Path, load_authority
+from fedbandits.deployment.identity.authority import Path, authority_context, load_authority
 from fedbandits.deployment.identity.identity import Identity
 from fedbandits.errors import IdentityError, TransportError
 
@@ -80,7 +79,7 @@ class NatsTransport:
         return "" if self.connected else self._problem
 
     async def open(self, receive: Receive, on_connected: Callable[[], None]) -> None:
-        """Begin; see :class:`~fedbandits.deployment.delivery.transport.Transport`.
+        """Begin; see :class:`~fedbandits.deployment.delivery.interfaces.Transport`.
 
         It connects again for ever. What cannot be mended from here, such as a certificate that has
         expired, is logged and is in :attr:`problem`; it may be mended elsewhere.
@@ -107,7 +106,7 @@ class NatsTransport:
         identity = self._identity
         try:
             await connection.publish(
-                subjects.frames(identity.federation, identity.name, receiver), frame
+                frames_subject(identity.federation, identity.name, receiver), frame
             )
         except nats.errors.MaxPayloadError:
             _LOG.error(
@@ -178,10 +177,8 @@ class NatsTransport:
 
     def _subscriptions(self, receive: Receive) -> dict[str, Take]:
         """What is done with what comes on which subject."""
-        here = subjects.frames(self._identity.federation, "*", self._identity.name)
-        frames: dict[str, Take] = {
-            here: lambda subject, data: receive(subjects.sender_of(subject), data)
-        }
+        here = frames_subject(self._identity.federation, "*", self._identity.name)
+        frames: dict[str, Take] = {here: lambda subject, data: receive(sender_of(subject), data)}
         return frames | self._lists.takes
 
     def _note(self, problem: str) -> None:
@@ -258,7 +255,7 @@ async def publish_members(
         try:
             await connection.open(context, {})
             await connection.publish(
-                subjects.members(office.federation.name), office.members.encode()
+                members_subject(office.federation.name), office.members.encode()
             )
             await connection.flushed()
         except (OSError, nats.errors.Error, TransportError) as error:

@@ -14,8 +14,6 @@ from starlette.routing import Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from fedbandits.deployment.door import openapi
-from fedbandits.deployment.door.endpoints import Endpoints
-from fedbandits.deployment.door.guard import Guard
 from fedbandits.deployment.door.metrics import Metrics
 from fedbandits.deployment.door.problems import (
     INTERNAL,
@@ -29,9 +27,10 @@ from fedbandits.deployment.door.problems import (
     meant,
 )
 from fedbandits.deployment.door.requests import Answer, Gone, Request
-from fedbandits.deployment.door.routes import ONLY_SOME, Route, routes_of
+from fedbandits.deployment.door.routes import ONLY_SOME, Endpoints, Route, routes_of
 from fedbandits.deployment.door.served import Served, offered
 from fedbandits.deployment.door.settings import DoorSettings
+from fedbandits.deployment.door.tokens import Guard
 
 #: One line of JSON a request: method, route, status, milliseconds. Nothing of what was asked.
 LOG = logging.getLogger("fedbandits.door")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from fedbandits.deployment.hosting.node import Decided
+from fedbandits.deployment.hosting.events import Decided
 from fedbandits.settings.federation import Federation
 from fedbandits.systems.application import Application, Asked, Told
 

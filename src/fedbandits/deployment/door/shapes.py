@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Meta
 
 from fedbandits.deployment.door.served import Served
-from fedbandits.deployment.hosting.node import Decided
+from fedbandits.deployment.hosting.events import Decided
 from fedbandits.errors import UnknownDecisionError
 from fedbandits.systems.application import Application, Asked, Told
 

@@ -1,7 +1,7 @@
 """Events of a party between machines: how they are carried out, and how they are stored.
 
-An event is carried out once when it happens, and again when a process restarts, by the same code:
-so a party that is played from its journal is where it was, bit for bit.
+An event is carried out when it happens, and again when a process restarts, by the same code. So a
+party that is made anew from its journal is where it was, bit for bit.
 """
 
 from __future__ import annotations
@@ -20,9 +20,8 @@ from fedbandits.federation.events import (
     Event,
     Observe,
 )
-from fedbandits.federation.links import Receipt
-from fedbandits.federation.messages import Message
 from fedbandits.federation.party import Party
+from fedbandits.federation.state import Handled
 from fedbandits.systems.application import Application
 
 
@@ -38,29 +37,11 @@ class Kind(enum.IntEnum):
     PULL = 6
 
 
-class Outcome(NamedTuple):
-    """What an event has led to.
-
-    Parameters
-    ----------
-    answer
-        What the caller is told.
-    outgoing
-        Messages to send, numbered.
-    receipts
-        What became of messages that were taken, or were not.
-    """
-
-    answer: Any
-    outgoing: list[Message]
-    receipts: tuple[Receipt, ...] = ()
-
-
-class Told(NamedTuple):
-    """An outcome of the decision of that number."""
+class Decided(NamedTuple):
+    """A decision's number, and the action as a plain value."""
 
     number: int
-    told: Any
+    action: Any
 
 
 class Received(NamedTuple):
@@ -80,8 +61,8 @@ _CONTENTS: dict[Kind, Any] = {
 }
 
 
-class Hands:
-    """Gives one party its events.
+class HostedParty:
+    """One party, and how events of its journal are carried out on it.
 
     Parameters
     ----------
@@ -102,13 +83,13 @@ class Hands:
         contents = dict(_CONTENTS)
         if application is not None:
             contents[Kind.DECIDE] = application.ASKED
-            # A number and what is told, as a named tuple is written.
+            # The decision's number, and what is told of it.
             contents[Kind.OBSERVE] = tuple[int, application.TOLD]  # type: ignore[name-defined]
         self._encoder = msgspec.msgpack.Encoder()
         self._decoders = {k: msgspec.msgpack.Decoder(content) for k, content in contents.items()}
 
-    def encode(self, kind: Kind, content: Any) -> bytes:
-        """An event's content as bytes."""
+    def encode(self, content: Any) -> bytes:
+        """Encode an event's content for the journal."""
         return self._encoder.encode(content)
 
     def replay(self, kind: int, body: bytes) -> None:
@@ -127,8 +108,8 @@ class Hands:
                 f"{self.party.name}: the journal holds {type(error).__name__}"
             ) from None
 
-    def apply(self, kind: Kind, content: Any) -> Outcome:
-        """Carry an event out.
+    def apply(self, kind: Kind, content: Any) -> Handled:
+        """Carry an event out; ``followed`` has the receipts of all messages that were looked at.
 
         Raises
         ------
@@ -144,7 +125,7 @@ class Hands:
                 sender, data = content
                 self.touched.add(sender)
                 receipt = self.party.receive_bytes(data, sender)
-                return Outcome(receipt, receipt.outgoing, (receipt, *receipt.followed))
+                return Handled(receipt, receipt.outgoing, (receipt, *receipt.followed))
             case Kind.END_ROUND:
                 return self._handle(EndRound(content))
             case Kind.DEADLINE:
@@ -152,32 +133,32 @@ class Hands:
             case Kind.PULL:
                 return self._pull(content)
             case Kind.START:
-                return Outcome(None, self.party.start())
+                return Handled(None, self.party.start())
 
-    def _handle(self, event: Event) -> Outcome:
+    def _handle(self, event: Event) -> Handled:
         handled = self.party.handle(event)
         if handled.followed or type(event) is Deadline:
             self.touched.update(self.party.links)
-        return Outcome(handled.answer, handled.outgoing, handled.followed)
+        return handled
 
     def _asked(self) -> Application[Any]:
         if self._application is None:
             raise DeploymentError(f"{self.party.name}: this party takes no decisions")
         return self._application
 
-    def _decide(self, asked: Any) -> Outcome:
+    def _decide(self, asked: Any) -> Handled:
         application = self._asked()
         situation = application.situation(self.party, asked)  # type: ignore[arg-type]
-        outcome = self._handle(Decide(situation))
-        decision: Decision = outcome.answer
+        handled = self._handle(Decide(situation))
+        decision: Decision = handled.answer
         answer = decision.number, application.action(decision, asked)
-        return outcome._replace(answer=answer)
+        return msgspec.structs.replace(handled, answer=answer)
 
-    def _observe(self, number: int, told: Any) -> Outcome:
+    def _observe(self, number: int, told: Any) -> Handled:
         party: Any = self.party
         decision, found = self._asked().observation(party, number, told)
         return self._handle(Observe(decision, found))
 
-    def _pull(self, reward: int) -> Outcome:
+    def _pull(self, reward: int) -> Handled:
         decision: Decision = self._handle(Decide(None)).answer
         return self._handle(Observe(decision, reward))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import pathlib
+import ssl
 from typing import NamedTuple
 
 import msgspec
@@ -17,23 +18,18 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from fedbandits.deployment.identity import certificates
+from fedbandits.deployment.identity.admission import Admission, Request, read_request
 from fedbandits.deployment.identity.certificates import (
+    fingerprint,
     key_pem,
     load_certificate,
     load_key,
     new_key,
     pem,
+    public_key_of,
 )
-from fedbandits.deployment.identity.known_keys import (
-    RETIRED,
-    Retired,
-    admission_of,
-    refuse_known_keys,
-    refuse_new_keys,
-    retire,
-)
-from fedbandits.deployment.identity.members import Member, Members, read_members
-from fedbandits.deployment.identity.papers import Admission, Request, read_request
+from fedbandits.deployment.identity.identity import tls_context
+from fedbandits.deployment.identity.members import Member, Members, decode, read_members
 from fedbandits.deployment.identity.private_files import (
     new_folder,
     only_one,
@@ -54,6 +50,8 @@ PUBLISHER = "authority"
 _FEDERATION, _MEMBERS = "federation.toml", "members.json"
 _SIGNING, _ISSUING, _ISSUER = "authority.key", "issuer.key", "issuer.pem"
 _PUBLISHING, _PUBLISHERS = "publisher.key", "publisher.pem"
+#: Where the keys that were replaced are kept.
+_RETIRED = "retired.json"
 
 
 class Authority(NamedTuple):
@@ -152,7 +150,7 @@ def init_authority(federation: Path, out: Path) -> pathlib.Path:
             _PUBLISHING: key_pem(publishing),
             _PUBLISHERS: pem(publisher),
             _MEMBERS: empty.signed(signing).encode(),
-            RETIRED: msgspec.json.encode(Retired({})),
+            _RETIRED: msgspec.json.encode(_Retired({})),
         }.items():
             write_private(folder / name, data)
     return place
@@ -222,14 +220,14 @@ def admit(
                 f"{place}: {cut(repr(asked.name))} is no member of {office.federation.name!r}; "
                 f"members: {', '.join(office.federation.everybody)}"
             )
-        refuse_known_keys(office, asked, place)
+        _refuse_known_keys(office, asked, place)
         if not replace:
-            refuse_new_keys(office, asked, key, place)
+            _refuse_new_keys(office, asked, key, place)
         version = office.members.version + 1
         member = Member(sealing=asked.sealing, certificate="", admitted=version)
         certificate = office.issue(key, (member.user(asked.name),), certificates.CLIENT, days)
-        member = msgspec.structs.replace(member, certificate=certificates.fingerprint(certificate))
-        retire(office, asked.name, asked.sealing)
+        member = msgspec.structs.replace(member, certificate=fingerprint(certificate))
+        _retire(office, asked.name, asked.sealing)
         members = office.write_members({**office.members.members, asked.name: member})
         return _admission(office, asked, certificate, members)
 
@@ -245,7 +243,7 @@ def _admission(
         members=members,
         authority=office.public,
     ).signed(office.signing)
-    path = admission_of(office.folder, asked.name)
+    path = _admission_of(office.folder, asked.name)
     write_private(path, admission.encode(), replace=True)
     return Admitted(path, office.folder / _MEMBERS, asked.name, asked.fingerprint)
 
@@ -274,3 +272,78 @@ def revoke(authority: Path, name: str) -> pathlib.Path:
         member = msgspec.structs.replace(office.members.members[name], revoked=True)
         office.write_members({**office.members.members, name: member})
         return office.folder / _MEMBERS
+
+
+def authority_context(authority: Path) -> ssl.SSLContext:
+    """Make the TLS context of the authority, which publishes lists of members."""
+    folder = pathlib.Path(authority)
+    return tls_context(folder / _ISSUER, folder / _PUBLISHERS, folder / _PUBLISHING)
+
+
+def _admission_of(folder: pathlib.Path, name: str) -> pathlib.Path:
+    """Where a member's newest admission lies, in an authority's folder."""
+    return folder / f"admission-{name}.json"
+
+
+class _Retired(msgspec.Struct, frozen=True):
+    """Public sealing keys that were replaced, in hexadecimal digits, and whose they were."""
+
+    keys: dict[str, str]
+
+
+def _refuse_known_keys(office: Authority, asked: Request, place: pathlib.Path) -> None:
+    """Refuse keys that are another's, or that were revoked or replaced: somebody may have them."""
+    owners = _retired(office)
+    for name, member in office.members.members.items():
+        if name != asked.name or member.revoked:
+            owners[member.sealing.hex()] = name
+    owner = owners.get(asked.sealing.hex())
+    if owner == asked.name:
+        raise IdentityError(
+            f"{place}: these keys of {asked.name} were revoked or replaced; it makes new ones with "
+            "fedbandits party rotate"
+        )
+    if owner is not None:
+        raise IdentityError(f"{place}: uses a key of {owner}; each member must make its own keys")
+
+
+def _refuse_new_keys(
+    office: Authority, asked: Request, key: ec.EllipticCurvePublicKey, place: pathlib.Path
+) -> None:
+    """Refuse what may be somebody else's request in the name of a member that has keys."""
+    if asked.name in office.members.members and not _has_these_keys(office, asked, key):
+        raise IdentityError(
+            f"{place}: has new keys of {asked.name}, which was admitted with others; if "
+            f"{asked.name} itself says that {asked.fingerprint} is the fingerprint of its new "
+            "keys, admit them with --replace"
+        )
+
+
+def _has_these_keys(office: Authority, asked: Request, key: ec.EllipticCurvePublicKey) -> bool:
+    """Whether a member was admitted with both keys of a request.
+
+    Its sealing key is in the list, which all members have. So that alone shows nothing: its key for
+    TLS is compared too, with the certificate that was issued last.
+    """
+    member = office.members.members[asked.name]
+    place = _admission_of(office.folder, asked.name)
+    if member.sealing != asked.sealing or not place.is_file():
+        return False
+    issued = decode(Admission, read_file(place), place).certificate.encode()
+    certificate = load_certificate(issued, place)
+    admitted = public_key_of(certificate, place)
+    return fingerprint(certificate) == member.certificate and admitted == key
+
+
+def _retire(office: Authority, name: str, new: bytes) -> None:
+    """Note that a member's key is replaced, before it is."""
+    member = office.members.members.get(name)
+    if member is not None and member.sealing != new:
+        keys = _retired(office) | {member.sealing.hex(): name}
+        data = msgspec.json.format(msgspec.json.encode(_Retired(keys)))
+        write_private(office.folder / _RETIRED, data, replace=True)
+
+
+def _retired(office: Authority) -> dict[str, str]:
+    path = office.folder / _RETIRED
+    return decode(_Retired, read_file(path), path).keys

@@ -7,6 +7,7 @@ import shutil
 
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
+from fedbandits.deployment.identity.admission import Admission, Request, make_request, read_request
 from fedbandits.deployment.identity.certificates import (
     fingerprint,
     key_name,
@@ -35,7 +36,6 @@ from fedbandits.deployment.identity.members import (
     read_members,
     spoken_fingerprint,
 )
-from fedbandits.deployment.identity.papers import Admission, Request, make_request, read_request
 from fedbandits.deployment.identity.private_files import (
     make_folder,
     new_folder,

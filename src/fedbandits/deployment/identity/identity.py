@@ -19,6 +19,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from fedbandits.deployment.delivery.sealing import Sealer, sealing_context
+from fedbandits.deployment.identity.admission import Admission, read_request
 from fedbandits.deployment.identity.certificates import (
     fingerprint,
     key_name,
@@ -33,7 +34,6 @@ from fedbandits.deployment.identity.members import (
     newest,
     read_members,
 )
-from fedbandits.deployment.identity.papers import Admission, read_request
 from fedbandits.deployment.identity.private_files import (
     read_file,
     read_private,

@@ -21,8 +21,8 @@ import msgspec
 from msgspec import Meta
 
 from fedbandits.deployment.door.settings import DoorSettings
+from fedbandits.deployment.identity.admission import Request, read_request
 from fedbandits.deployment.identity.identity import FEDERATION, REQUEST
-from fedbandits.deployment.identity.papers import Request, read_request
 from fedbandits.deployment.identity.private_files import write_private
 from fedbandits.deployment.process.examples import own_example
 from fedbandits.errors import ConfigError, IdentityError

@@ -16,7 +16,7 @@ from sqlalchemy.engine import Connection
 
 from fedbandits.deployment.hosting.events import Kind, Received
 from fedbandits.deployment.process.folder import PartyFolder, Path
-from fedbandits.deployment.process.unkept import UnkeptSupplies
+from fedbandits.deployment.process.supplies import RehearsalSupplies
 from fedbandits.deployment.storage.store import Header
 from fedbandits.deployment.storage.tables import HEADERS, JOURNAL, META, OUTBOX, SCHEMA, SNAPSHOT
 from fedbandits.errors import (
@@ -166,7 +166,7 @@ def export_model(party: PartyFolder, out: Path) -> Model:
         body = connection.execute(sa.select(SNAPSHOT.c.body)).scalar()
     if body is None:
         raise StoreError(f"{party.member}: has saved no state yet")
-    bring = UnkeptSupplies(federation, {party.member: party.settings.own})
+    bring = RehearsalSupplies(federation, {party.member: party.settings.own})
     made = federation.roles.make(role, place, federation.terms, bring(role.name, place))
     made.load(body)
     model = system.export(federation.plan, made)

@@ -13,19 +13,17 @@ from typing import Any
 
 import msgspec
 
+from fedbandits.deployment.delivery.interfaces import Transport
 from fedbandits.deployment.delivery.nats_transport import NatsTransport
 from fedbandits.deployment.delivery.sealing import Sealer
-from fedbandits.deployment.delivery.transport import Transport
 from fedbandits.deployment.door import Door, make_token, read_tokens, revoke_token
-from fedbandits.deployment.hosting.host import Sent
-from fedbandits.deployment.hosting.ledgers import spent_before
 from fedbandits.deployment.hosting.node import Node
-from fedbandits.deployment.hosting.seat import HostedSeat
+from fedbandits.deployment.hosting.seat import HostedSeat, spent_before
 from fedbandits.deployment.identity.identity import Identity, load_identity
 from fedbandits.deployment.identity.private_files import write_private
 from fedbandits.deployment.process.folder import RUNNING, PartyFolder
-from fedbandits.deployment.process.simulated import simulated_supply
-from fedbandits.deployment.storage.store import Store
+from fedbandits.deployment.process.supplies import simulated_supply
+from fedbandits.deployment.storage.store import Sent, Store
 from fedbandits.errors import FedbanditsError, IdentityError
 
 _LOG = logging.getLogger("fedbandits.deployment")
@@ -118,7 +116,7 @@ class CustomerNode(PartyNode):
 
 
 def _total(batch: Any) -> int | None:
-    found: int | None = batch.hands.party.state.cumulative_reward
+    found: int | None = batch.hosted.party.state.cumulative_reward
     return found
 
 

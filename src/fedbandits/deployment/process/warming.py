@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from fedbandits._compile import compilations
-from fedbandits.deployment.process.unkept import UnkeptSupplies
+from fedbandits.deployment.process.supplies import RehearsalSupplies
 from fedbandits.environments.stage import Stage
 from fedbandits.errors import FedbanditsError
 from fedbandits.federation.run import PartiesRun
@@ -71,7 +71,7 @@ def _rehearse(
     """Decide, learn, release, and learn from the others."""
     stage = _Rehearsal(federation, application)
     run = PartiesRun(
-        federation.roles, UnkeptSupplies(federation, own), federation.terms, stage,
+        federation.roles, RehearsalSupplies(federation, own), federation.terms, stage,
         federation.rounds, lenient=True,
     )  # fmt: skip
     stage.players = run.players

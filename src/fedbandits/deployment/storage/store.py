@@ -14,8 +14,7 @@ from typing import Any, NamedTuple, Self
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from fedbandits.deployment.storage.disk import LogFile
-from fedbandits.deployment.storage.lock import StoreLock
+from fedbandits.deployment.storage.machine import LogFile, StoreLock
 from fedbandits.deployment.storage.tables import (
     ASKED,
     EXPIRED,
@@ -66,8 +65,16 @@ class Header(NamedTuple):
     outcome: str
 
 
+class Sent(NamedTuple):
+    """A message in the outbox: for which peer, its number, its bytes."""
+
+    peer: str
+    number: int
+    body: bytes
+
+
 class Saved(NamedTuple):
-    """What a party goes on from.
+    """The newest saved state of a party, and the events since.
 
     Parameters
     ----------
@@ -217,20 +224,19 @@ class Store(contextlib.AbstractContextManager["Store"]):
         # A kept journal may begin before the state.
         return Saved(event, body, [entry for entry in journal if entry.event > event])
 
-    def outbox(self, connection: Connection) -> list[tuple[str, int, bytes]]:
-        """All messages that are not acknowledged, (peer, number, bytes), in order."""
+    def outbox(self, connection: Connection) -> list[Sent]:
+        """Return all messages that are not acknowledged, in order."""
         with named_errors():
             ordered = sa.select(OUTBOX).order_by(OUTBOX.c.peer, OUTBOX.c.number)
-            return [(row.peer, row.number, row.body) for row in connection.execute(ordered)]
+            return [Sent(row.peer, row.number, row.body) for row in connection.execute(ordered)]
 
     def note(self, connection: Connection, entries: Iterable[Entry]) -> None:
         """Write events to the journal."""
         self._insert(connection, JOURNAL, [entry._asdict() for entry in entries])
 
-    def post(self, connection: Connection, messages: Iterable[tuple[str, int, bytes]]) -> None:
-        """Put messages into the outbox, (peer, number, bytes)."""
-        rows = [{"peer": peer, "number": n, "body": body} for peer, n, body in messages]
-        self._insert(connection, OUTBOX, rows)
+    def post(self, connection: Connection, messages: Iterable[Sent]) -> None:
+        """Put messages into the outbox."""
+        self._insert(connection, OUTBOX, [message._asdict() for message in messages])
 
     def acknowledged(self, connection: Connection, up_to: Mapping[str, int]) -> None:
         """Delete messages below a number, by peer: they have been received."""
