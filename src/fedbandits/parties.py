@@ -40,13 +40,12 @@ if TYPE_CHECKING:
     from fedbandits.federation.acting import ActingParty
     from fedbandits.federation.events import Decision
     from fedbandits.federation.links import Receipt
-    from fedbandits.federation.memory import MemoryNetwork, Route
+    from fedbandits.federation.memory import MemoryNetwork, Route, Transcript
     from fedbandits.federation.messages import Message
     from fedbandits.federation.party import Party
     from fedbandits.federation.roles import Roles, Supplies
     from fedbandits.federation.run import PartiesRun
     from fedbandits.federation.terms import Terms
-    from fedbandits.federation.transcript import Transcript
     from fedbandits.privacy.ledger import LedgeredNoise
     from fedbandits.privacy.secure_noise import SecureNoise
     from fedbandits.systems.base import PartiesReplicate
@@ -75,7 +74,7 @@ else:
             "SnapshotError": "fedbandits.errors:SnapshotError",
             "Supplies": f"{_FEDERATION}.roles:Supplies",
             "Terms": f"{_FEDERATION}.terms:Terms",
-            "Transcript": f"{_FEDERATION}.transcript:Transcript",
+            "Transcript": f"{_FEDERATION}.memory:Transcript",
             "claim_under": "fedbandits.systems.terms:claim_under",
             "federate": "fedbandits.testing.plays:federate",
             "simulate": "fedbandits.testing.plays:simulate",

@@ -18,7 +18,8 @@ from fedbandits.errors import (
 )
 from fedbandits.federation import snapshots
 from fedbandits.systems.base import PartiesReplicate
-from fedbandits.testing.deployed import DeployedFederation, Play, simulated, until
+from fedbandits.testing.deployed import DeployedFederation, simulated, until
+from fedbandits.testing.driving import WorldDriver
 from tests.deployment.federations import clinics
 
 ENVIRONMENT = Linear(agents=3, dim=4, arms=5)
@@ -91,11 +92,11 @@ def test_rounds_that_end_by_themselves_are_as_simulated(tmp_path):
     federation = clinics(kind="rounds")
 
     async def work(deployed):
-        game = Play(deployed, ENVIRONMENT, 7)
+        game = WorldDriver(deployed, ENVIRONMENT, 7)
 
         async def play(place):
             # Each has a stage of its own: what a stage shows is one player's.
-            own = Play(deployed, ENVIRONMENT, 7)
+            own = WorldDriver(deployed, ENVIRONMENT, 7)
             for round_ in range(1, 26):
                 await own.act(place, round_)
 

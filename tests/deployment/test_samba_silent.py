@@ -15,11 +15,11 @@ from fedbandits.testing.applications import ROUNDS, Setting
 from fedbandits.testing.brokered import Brokered
 from fedbandits.testing.deployed import (
     DeployedFederation,
-    Play,
     federation_from,
     table_from,
     until,
 )
+from fedbandits.testing.driving import WorldDriver
 from fedbandits.testing.killed import Killed, killing, settled, states
 from fedbandits.testing.misbehaving import Attacked
 
@@ -36,7 +36,7 @@ def test_members_hand_over_what_they_share(tmp_path):
         deployed = DeployedFederation(federation, tmp_path)
         await deployed.start()
         await deployed.greeted()
-        played = Play(deployed, setting.world, 3)
+        played = WorldDriver(deployed, setting.world, 3)
         await played.advance(40)
         total = deployed.state("customer").cumulative_reward
         kept = {

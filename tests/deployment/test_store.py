@@ -22,7 +22,8 @@ from fedbandits.errors import (
     StoreVersionError,
 )
 from fedbandits.systems.base import PartiesReplicate
-from fedbandits.testing.deployed import DeployedFederation, Play, simulated
+from fedbandits.testing.deployed import DeployedFederation, simulated
+from fedbandits.testing.driving import WorldDriver
 from tests.deployment.federations import clinics
 
 
@@ -164,7 +165,7 @@ def test_a_federation_on_any_database(new_database, tmp_path):
         )
         await deployed.start()
         await deployed.greeted()
-        game = Play(deployed, environment, 7)
+        game = WorldDriver(deployed, environment, 7)
         await game.advance(11)
         await deployed.stop("clinic-1", "hub")
         await deployed.start("clinic-1", "hub")

@@ -6,9 +6,10 @@ Systems and worlds come in as values: :class:`~fedbandits.federation.roles.Roles
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from fedbandits._typing import Floats
 from fedbandits.environments.stage import Stage
@@ -17,9 +18,37 @@ from fedbandits.federation.events import Decision, LetGo
 from fedbandits.federation.memory import MemoryNetwork, Route
 from fedbandits.federation.messages import Message
 from fedbandits.federation.party import Party
-from fedbandits.federation.pending import Late, Pending
 from fedbandits.federation.roles import Role, Roles, Supplies
 from fedbandits.federation.terms import Terms
+
+
+class LateOutcome(NamedTuple):
+    """An outcome on its way to the player at ``place`` that made the ``decision``."""
+
+    place: int
+    decision: Decision
+    outcome: Any
+
+
+class LateOutcomes:
+    """Outcomes on their way, by the round in which each is observed.
+
+    There are never more of them than decisions within the longest delay.
+    """
+
+    def __init__(self) -> None:
+        self._by_round: defaultdict[int, list[LateOutcome]] = defaultdict(list)
+
+    def __len__(self) -> int:
+        return sum(map(len, self._by_round.values()))
+
+    def add(self, wait: int, round_: int, late: LateOutcome) -> None:
+        """Keep an outcome for ``wait`` rounds after ``round_``."""
+        self._by_round[round_ + wait].append(late)
+
+    def due(self, round_: int) -> list[LateOutcome]:
+        """Take out what is observed at the beginning of ``round_``, in order of decisions."""
+        return self._by_round.pop(round_, [])
 
 
 class PartiesRun:
@@ -75,7 +104,7 @@ class PartiesRun:
         #: How many messages were on their way when all had been waited for.
         self._settled = 0
         #: Decisions whose outcomes are on their way.
-        self.pending = Pending()
+        self.late = LateOutcomes()
         #: The last decision of each player.
         self.decisions: list[Any] = [None] * len(self.players)
         for party in self.parties:
@@ -108,7 +137,7 @@ class PartiesRun:
 
     def _play_round(self, round_: int) -> None:
         """Whoever acts does so and the network settles; then the round ends for whom it matters."""
-        for late in self.pending.due(round_):
+        for late in self.late.due(round_):
             self.network.send(self.players[late.place].observe(late.decision, late.outcome))
         for place in self.stage.acting(round_):
             self._act(place, round_)
@@ -190,7 +219,7 @@ class PartiesRun:
                 self._lose(player, decision)
                 return
             if wait > 0:
-                self.pending.add(wait, round_, Late(place, decision, outcome))
+                self.late.add(wait, round_, LateOutcome(place, decision, outcome))
                 return
         self.network.send(player.observe(decision, outcome))
 

@@ -10,7 +10,8 @@ from typing import Any
 from fedbandits.federation import snapshots
 from fedbandits.federation.roles import Supplies
 from fedbandits.testing.applications import ROUNDS, AskedParty, Setting
-from fedbandits.testing.deployed import DeployedFederation, Play, federation_from
+from fedbandits.testing.deployed import DeployedFederation, federation_from
+from fedbandits.testing.driving import WorldDriver
 
 _SEED = 1
 
@@ -65,10 +66,10 @@ async def _deployed(
     deployed = make(federation, folder, supplies=supplies, held=True)
     await deployed.start()
     await deployed.greeted()
-    play = Play(deployed, setting.world, _SEED)
+    driver = WorldDriver(deployed, setting.world, _SEED)
     everybody = federation.everybody
     for stop in range(10, ROUNDS + 1, 10):
-        await play.advance(stop)
+        await driver.advance(stop)
         if restarts and not federation.roles.messages_set_pace:
             member = everybody[(stop // 10) % len(everybody)]
             await deployed.stop(member)

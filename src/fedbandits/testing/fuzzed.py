@@ -61,14 +61,14 @@ class Fuzzed:
         self._twins: dict[str, Host] = {}
         self._fired: list[asyncio.Future[Any]] = []
 
-    async def play(self) -> None:
+    async def run(self) -> None:
         """Play a run under fire; every host must be alive at its end."""
         members = self.members
         await members.start()
         for member, node in members.deployed.nodes.items():
             self._twins[member] = await self._twin(member)
             self._stand_before(member, node)
-        await members.play.advance(ROUNDS)
+        await members.driver.advance(ROUNDS)
         await asyncio.gather(*self._fired)
         for member, node in members.deployed.nodes.items():
             assert node.failed is None, f"{member} has stopped"

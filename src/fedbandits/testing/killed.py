@@ -157,7 +157,7 @@ class Killed:
             assert process.exitcode == 0, f"{member} ends with {process.exitcode}"
             process.close()
 
-    async def play(self) -> None:
+    async def run(self) -> None:
         """Play all rounds, every player at its own pace."""
         if "customer" in self.federation.members:
             await self._order()
@@ -260,7 +260,7 @@ async def killing(
     """
     key = Key(seed, 0)
     instants = sorted(uniform(key, 0, i, 0, 0) * steps for i in range(kills))
-    playing = asyncio.create_task(killed.play())
+    playing = asyncio.create_task(killed.run())
     made = 0
     for i, instant in enumerate(instants):
         while len(killed.rewarded) < instant and not playing.done():

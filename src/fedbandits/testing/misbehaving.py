@@ -3,23 +3,42 @@
 from __future__ import annotations
 
 import pathlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import msgspec
+import numpy as np
 
 from fedbandits.deployment.hosting.node import Node
 from fedbandits.deployment.storage.store import Sent
-from fedbandits.federation.messages import Message
-from fedbandits.testing.absurd import COUNTED, absurd
+from fedbandits.federation.messages import Message, pack
 from fedbandits.testing.applications import ROUNDS, Setting
 from fedbandits.testing.brokered import Brokered
-from fedbandits.testing.deployed import DeployedFederation, Play, table_from
+from fedbandits.testing.deployed import DeployedFederation, table_from
+from fedbandits.testing.driving import WorldDriver
 
 _SEED = 1
+_HUGE = 2**62
+#: Messages with one of these say which of their kind they are. Of others an authenticated party
+#: may send as many as it likes: a server uploads what it says that it has.
+COUNTED = {"release", "exchange", "phase", "step", "round"}
 
 
-class Attacked(Play):
+def impossible_fields(message: Message) -> Iterator[dict[str, Any]]:
+    """List fields that must be refused: numbers beyond all bounds, statistics that are none."""
+    for name in message.__struct_fields__:
+        value = getattr(message, name)
+        if name in ("sender", "receiver", "version", "terms", "number"):
+            continue
+        if isinstance(value, int) and not isinstance(value, bool):
+            yield from ({name: other} for other in (_HUGE, -1) if other != value)
+        if isinstance(value, bytes) and value and len(value) % 8 == 0:
+            for entry in (1e200, 1.7e308, -1e16, np.nan, -np.inf):
+                yield {name: pack(np.full(len(value) // 8, entry))}
+            yield {name: value[:-1]}
+
+
+class AttackedDriver(WorldDriver):
     """Plays, and lets something happen in the middle, and again before the end."""
 
     attack: Callable[[], Any] | None = None
@@ -69,7 +88,7 @@ class Members:
             self.federation, folder, seals=here.seals if sealed else None, supplies=supplies,
             held=True,
         )  # fmt: skip
-        self.play = Attacked(self.deployed, setting.world, _SEED)
+        self.driver = AttackedDriver(self.deployed, setting.world, _SEED)
         self._forging = False
         #: Every honest message that was sent: (sender, receiver, bytes).
         self.said: list[tuple[str, str, bytes]] = []
@@ -147,7 +166,7 @@ async def attack(members: Members) -> None:
     hub, frames = members.deployed.hub, list(members.frames)
     for sender, receiver, message in members.latest():
         forged: list[Any] = [
-            msgspec.structs.replace(message, **fields) for fields in absurd(message)
+            msgspec.structs.replace(message, **fields) for fields in impossible_fields(message)
         ]
         if COUNTED & set(message.__struct_fields__):
             forged.append(message)  # again, under a new number
@@ -173,13 +192,13 @@ async def disturbed(preset: str, folder: pathlib.Path, disturbs: bool) -> Ended:
     members = Members(preset, folder)
     await members.start()
     if disturbs:
-        members.play.attack = lambda: attack(members)
-    await members.play.advance(ROUNDS)
-    assert members.play.attacks >= 1
+        members.driver.attack = lambda: attack(members)
+    await members.driver.advance(ROUNDS)
+    assert members.driver.attacks >= 1
     nodes = members.deployed.nodes.values()
     assert not any(node.failed for node in nodes), "a party has stopped"
     refusals = sum(sum(node.host.view.refusals.values()) for node in nodes)
     frames = sum(node.delivery.refused.total() for node in nodes)
-    stage = members.play.stage
+    stage = members.driver.stage
     await members.deployed.stop()
     return Ended(stage.regret.copy(), stage.reward.copy(), refusals, frames)

@@ -1,29 +1,43 @@
-"""Accounts: who has one, and on which terms it was opened."""
+"""Accounts: who has one, on which terms it was opened, and the times that are recorded."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from fedbandits.errors import ClaimError, LedgerMismatchError, UnknownPartyError
+from fedbandits.errors import (
+    ClaimError,
+    ClockError,
+    LedgerCorruptError,
+    LedgerMismatchError,
+    UnknownPartyError,
+)
 from fedbandits.privacy import gaussian
 from fedbandits.privacy.claims import PrivacyClaim
 from fedbandits.privacy.ledger.database import named_errors
 from fedbandits.privacy.ledger.tables import (
     ACCOUNTS,
+    META,
     decode_claim,
     encode_claim,
     genesis,
     require_names,
+    write_meta,
 )
-from fedbandits.privacy.ledger.times import Times
 
 #: A budget may exceed a claim by as much as rounding, and margins for it, come to.
 _SLACK = 1e-3
 #: Room for going from μ to ε and back, and the least budget there can be.
 _ROUND_TRIP, _LEAST = 1.0 + 2.0**-20, 1e-6
+#: The newest entry, and the latest time that was excused, for a SELECT.
+NEWEST = sa.select(sa.func.max(ACCOUNTS.c.time)).scalar_subquery()
+EXCUSED = (
+    sa.select(META.c.value).where(META.c.name == sa.literal_column("'excused'")).scalar_subquery()
+)
 
 
 def find(connection: Connection, party: str) -> Any:
@@ -132,3 +146,77 @@ def require_kept(party: str, claim: PrivacyClaim, mu: float) -> None:
             f"party {party!r}: the budget allows ε = {allowed:.4g} at δ = {claim.delta:g}, "
             f"the claim promises {claim.epsilon:.4g}"
         )
+
+
+class Times:
+    """The times to record.
+
+    Parameters
+    ----------
+    clock, tolerance
+        Function that returns the time, in seconds since 1970, and how many seconds it may run
+        backwards.
+    """
+
+    def __init__(self, clock: Callable[[], float], tolerance: float) -> None:
+        self._clock, self._tolerance = clock, tolerance
+
+    def now(self, newest: float | None, excused: str | None = None) -> float:
+        """The time to record, never before the newest one that was.
+
+        Parameters
+        ----------
+        newest
+            The newest time in the ledger.
+        excused
+            Entries up to this time were made by a wrong clock; see :func:`excuse_clock`.
+
+        Raises
+        ------
+        ClockError
+            If the clock is behind the newest entry by more than the tolerance, or tells no time.
+        """
+        told = self._told()
+        if newest is None:
+            return told
+        behind = told < newest - self._tolerance
+        if behind and newest > _time(excused):
+            raise ClockError(
+                f"the clock says {told:.3f}, but the last entry is of {newest:.3f}: "
+                "correct the clock; nothing was spent. If the clock was wrong before and is "
+                "right now, call "
+                "Ledger.excuse_clock"
+            )
+        return max(told, newest)
+
+    def at_opening(self, connection: Connection) -> float:
+        """The time to record for a new account; as :meth:`now`."""
+        return self.now(*connection.execute(sa.select(NEWEST, EXCUSED)).one())
+
+    def _told(self) -> float:
+        try:
+            told = float(self._clock())
+        except (TypeError, ValueError, OverflowError) as error:
+            raise ClockError("the clock did not return a time: nothing was spent") from error
+        if not math.isfinite(told):
+            raise ClockError(f"the clock says {told}: nothing was spent")
+        return told
+
+
+def _time(written: str | None) -> float:
+    try:
+        return -math.inf if written is None else float(written)
+    except (TypeError, ValueError) as error:
+        raise LedgerCorruptError("the ledger: the excused time is no number") from error
+
+
+def excuse_clock(connection: Connection) -> float | None:
+    """Note that the clock was wrong at the newest entry; returns its time, None if there is none.
+
+    What was written stays. Later entries bear that time too, until the clock has reached it.
+    """
+    with named_errors():
+        newest: float | None = connection.execute(sa.select(NEWEST)).scalar()
+        if newest is not None:
+            write_meta(connection, "excused", repr(newest))
+    return newest

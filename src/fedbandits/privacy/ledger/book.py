@@ -20,7 +20,8 @@ from sqlalchemy.engine import Connection, Engine
 from fedbandits._typing import Floats
 from fedbandits.privacy.accounting import Event
 from fedbandits.privacy.claims import PrivacyClaim
-from fedbandits.privacy.ledger import accounts, checks, opening, times
+from fedbandits.privacy.ledger import accounts, checks, opening
+from fedbandits.privacy.ledger.accounts import Times
 from fedbandits.privacy.ledger.charges import Till
 from fedbandits.privacy.ledger.database import (
     Synchronous,
@@ -30,10 +31,8 @@ from fedbandits.privacy.ledger.database import (
     transaction,
 )
 from fedbandits.privacy.ledger.files import LedgerFile, check, watched
-from fedbandits.privacy.ledger.noise import Draws
 from fedbandits.privacy.ledger.statement import Statement, state
-from fedbandits.privacy.ledger.tables import ACCOUNTS, encode_draw, require_names
-from fedbandits.privacy.ledger.times import Times
+from fedbandits.privacy.ledger.tables import ACCOUNTS, Draws, encode_draw, require_names
 
 
 class Ledger(contextlib.AbstractContextManager["Ledger"]):
@@ -204,7 +203,7 @@ class Ledger(contextlib.AbstractContextManager["Ledger"]):
             Time of the newest entry, in seconds since 1970; None if there is no entry.
         """
         check(self._file, connection)
-        return times.excuse(connection)
+        return accounts.excuse_clock(connection)
 
     def charge(
         self, connection: Connection, party: str, stream: str, step: int, event: Event

@@ -14,7 +14,7 @@ from fedbandits.errors import (
     NoiseReuseError,
 )
 from fedbandits.privacy.accounting import Event
-from fedbandits.privacy.ledger.accounts import unknown
+from fedbandits.privacy.ledger.accounts import EXCUSED, NEWEST, Times, unknown
 from fedbandits.privacy.ledger.checks import ROUNDING, Tail, require_next, require_step
 from fedbandits.privacy.ledger.database import Compiled, named_errors
 from fedbandits.privacy.ledger.tables import (
@@ -29,7 +29,6 @@ from fedbandits.privacy.ledger.tables import (
     root,
     squared,
 )
-from fedbandits.privacy.ledger.times import EXCUSED, NEWEST, Times
 
 
 class Entry(NamedTuple):

@@ -19,7 +19,6 @@ from fedbandits.errors import (
 )
 from fedbandits.privacy.accounting import ContinualSum, Event, Parallel
 from fedbandits.privacy.ledger.database import engine_that_reads, named_errors
-from fedbandits.privacy.ledger.noise import Draws
 from fedbandits.privacy.ledger.tables import (
     ACCOUNTS,
     CHARGES,
@@ -28,6 +27,7 @@ from fedbandits.privacy.ledger.tables import (
     NOISE,
     SCHEMA,
     Charge,
+    Draws,
     decode_claim,
     decode_event,
     digits,
