@@ -13,6 +13,7 @@ import msgspec
 import pytest
 import sqlalchemy as sa
 
+from fedbandits.deployment.hosting.batch import Batch
 from fedbandits.deployment.hosting.events import Kind, Received
 from fedbandits.deployment.storage.store import Store
 from fedbandits.environments.linear import Linear
@@ -251,7 +252,7 @@ def test_a_secret_that_comes_twice_at_once_is_kept_once(tmp_path):
         await asyncio.sleep(0)
         may_go.set()
         await blocked
-        await until(lambda: not node._waking)
+        await until(lambda: not node.handover._writing)
         assert not node.wants
         kept = await node.host.call(lambda b: b.store.secret(b.connection, "shared channel"))
         failures = await node.host.call(lambda b: b.store.number(b.connection, "failures"))
@@ -268,10 +269,10 @@ def test_a_party_that_cannot_begin_with_its_secrets_says_so(tmp_path, monkeypatc
         await node.start()
         assert node.wants == ["channel"]
 
-        def refuse(_):
+        def refuse(*_):
             raise StoreError("no party today")
 
-        monkeypatch.setattr(node.host, "_begin", refuse)
+        monkeypatch.setattr(Batch, "begin", refuse)
         node.given("judge", "channel", b"a" * 32)
         await until(lambda: bool(fatal))
         await node.stop()

@@ -19,17 +19,7 @@ Route = Callable[[Message], int | None]
 
 
 class Refusal(NamedTuple):
-    """A message that a party has refused.
-
-    Parameters
-    ----------
-    at
-        Of the network's clock.
-    party, sender
-        Who has refused what came from whom.
-    why
-        The error, by name.
-    """
+    """A message that a party has refused, at a time of the network's clock."""
 
     at: int
     party: str
@@ -59,17 +49,7 @@ class Transcript:
         self.wire_bytes = 0
 
     def record(self, at: int, message: Message, encoded: bytes, counts: bool = True) -> None:
-        """Record that a message has reached its receiver.
-
-        Parameters
-        ----------
-        at
-            Time of the delivery.
-        message, encoded
-            The message, and its bytes.
-        counts
-            Whether it is counted.
-        """
+        """Record that a message has reached its receiver, and count it where it ``counts``."""
         self.deliveries.append((at, message))
         if not counts:
             return
@@ -78,7 +58,7 @@ class Transcript:
         self.wire_bytes += len(encoded)
 
     def sightings(self, party: str | None = None) -> Iterator[Sighting]:
-        """All fields that ``party`` has seen, in order; without it, those of all parties."""
+        """List all fields that ``party`` has seen, in order; without it, those of all parties."""
         for at, message in self.deliveries:
             if party in (None, message.receiver):
                 for field in message.__struct_fields__:
@@ -93,7 +73,7 @@ class Transcript:
                     )
 
     def fields_seen(self, party: str) -> set[tuple[str, str]]:
-        """All pairs ``(message type, field)`` that ``party`` has seen."""
+        """List all pairs ``(message type, field)`` that ``party`` has seen."""
         return {(sighting.type, sighting.field) for sighting in self.sightings(party)}
 
 

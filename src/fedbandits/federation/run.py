@@ -118,11 +118,11 @@ class PartiesRun:
         return [party for parties in self._by_role.values() for party in parties]
 
     def of(self, role: str) -> list[Any]:
-        """The parties of ``role``, in order."""
+        """Return the parties of ``role``, in order."""
         return self._by_role[role]
 
     def one(self, role: str) -> Any:
-        """The only party of ``role``."""
+        """Return the only party of ``role``."""
         (party,) = self._by_role[role]
         return party
 
@@ -136,7 +136,7 @@ class PartiesRun:
             self._play_round(self.done + 1)
 
     def _play_round(self, round_: int) -> None:
-        """Whoever acts does so and the network settles; then the round ends for whom it matters."""
+        """Let parties act, and the network settle; then end the round for whom it matters."""
         for late in self.late.due(round_):
             self.network.send(self.players[late.place].observe(late.decision, late.outcome))
         for place in self.stage.acting(round_):
@@ -171,7 +171,7 @@ class PartiesRun:
                 self.network.settle()
 
     def _end_waiting(self) -> bool:
-        """A deadline: nothing is on its way, so nobody need wait any longer; whether any did."""
+        """Set a deadline, since nothing is on its way; return whether anybody waited."""
         awaited = [(party, party.awaited) for party in self.parties]
         waiting = [(party, number) for party, number in awaited if number is not None]
         for party, number in waiting:
@@ -190,7 +190,7 @@ class PartiesRun:
                 self.done = self._roles.rounds_done(self.players)  # type: ignore[misc]
 
     def _act_as_told(self) -> bool:
-        """Whoever was told to act does so: that takes longer than any message; whether one was."""
+        """Let those act who were told to, after all messages; return whether there were any."""
         told = [(place, player.round_to_act) for place, player in enumerate(self.players)]
         due = [(place, round_) for place, round_ in told if round_ is not None]
         for place, round_ in due:
@@ -198,7 +198,7 @@ class PartiesRun:
         return bool(due)
 
     def _end_rounds(self) -> bool:
-        """A beat: rounds end at once for all who wait for an end; whether any did."""
+        """End a round at once for all who wait for an end; return whether any did."""
         ends = [(party, party.next_end) for party in self.parties]
         waiting = [(party, round_) for party, round_ in ends if round_ is not None]
         for party, round_ in waiting:
@@ -224,7 +224,7 @@ class PartiesRun:
         self.network.send(player.observe(decision, outcome))
 
     def _lose(self, player: ActingParty[Any], decision: Decision) -> None:
-        """An outcome never comes. Who knows such decisions closes it, and keeps nothing of it."""
+        """Close a decision whose outcome never comes, where the party knows such decisions."""
         if any(kind is LetGo for _, kind in player.TRANSITIONS):
             self.network.send(player.let_go(decision))
 
@@ -250,5 +250,5 @@ class PartiesRun:
 
 
 def _make(roles: Roles, role: Role, place: int, terms: Terms, supplies: Supplies) -> Party[Any]:
-    """One party with what it brings: asked for anew when a process restarts."""
+    """Make one party with what it brings; it is asked for anew when a process restarts."""
     return roles.make(role, place, terms, supplies(role.name, place))

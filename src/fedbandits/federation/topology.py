@@ -61,12 +61,9 @@ class Topology(NamedTuple):
 def topology(graph: Graph, agents: int) -> Topology:
     """Build a graph and check it.
 
-    Raises
-    ------
-    ConfigError
-        If it cannot be built for so many agents, or is not connected.
-    DataError
-        If its file is missing or malformed, has another number of agents, or is not connected.
+    Raises ConfigError if it cannot be built for so many agents, or is not connected. Raises
+    DataError if its file is missing or malformed, has another number of agents, or is not
+    connected.
     """
     if agents > MOST_AGENTS:
         raise ConfigError(
@@ -159,7 +156,7 @@ def _topology(graph: nx.Graph) -> Topology:
 
 
 def flood_sizes(graph: Topology, hops: int) -> Ints:
-    """Messages of every hop when one agent's message floods the graph, (M, hops).
+    """Count the messages of every hop when an agent's message floods the graph, (M, hops).
 
     Who hears it first after fewer than ``hops`` hops passes it on once to each neighbour, save
     those that it has it from. Two that hear it at the same time send it to each other in vain.
@@ -170,7 +167,7 @@ def flood_sizes(graph: Topology, hops: int) -> Ints:
 
 
 def clique_cover(graph: Topology, hops: int) -> Ints:
-    """The number of every agent's clique, (M,): a cover of the power graph by cliques.
+    """Number every agent's clique, (M,): a cover of the power graph by cliques.
 
     Two agents of one clique are at most ``hops`` apart. A smallest cover is hard to find; this is
     networkx's greedy colouring of the complement, which is the same on every machine.
@@ -188,11 +185,8 @@ def _read_edges(path: str, agents: int) -> tuple[tuple[int, int], ...]:
     comment. Whole numbers, from wherever they start, stand for the agents in their order; other
     names for the agents in order of appearance.
 
-    Raises
-    ------
-    DataError
-        If the file is missing, empty or malformed, or names another number of agents: the line is
-        named, and what was expected.
+    Raises DataError if the file is missing, empty or malformed, or names another number of agents:
+    the line is named, and what was expected.
     """
     pairs = _pairs(path, read_text(path))
     names = _in_order(dict.fromkeys(name for pair in pairs for name in pair))
@@ -230,7 +224,7 @@ def _pairs(path: str, text: str) -> list[tuple[str, str]]:
 
 
 def _canonical(word: str) -> str:
-    """One spelling a number: 01 and 1 are one agent."""
+    """Spell a number in one way: 01 and 1 are one agent."""
     return str(int(word)) if is_whole(word) else word
 
 

@@ -31,12 +31,12 @@ class OpenSeals:
     """Seals nothing: for tests of everything else."""
 
     def seal(self, receiver: str, plaintext: bytes) -> bytes:
-        """The frame as it is."""
+        """Return the frame as it is."""
         del receiver
         return plaintext
 
     def open(self, sender: str, frame: bytes) -> bytes:
-        """The frame as it is."""
+        """Return the frame as it is."""
         del sender
         return frame
 
@@ -45,10 +45,10 @@ class Order(Protocol):
     """Carries frames, and hands them on in the order in which they were sent."""
 
     def transport(self, member: str) -> Transport:
-        """The transport of a member."""
+        """Make the transport of a member."""
 
     def deliver(self) -> bool:
-        """Hand the next frame on, if it has come; whether any is on its way."""
+        """Hand the next frame on, if it has come; return whether any is on its way."""
 
 
 class DeployedFederation:
@@ -108,7 +108,7 @@ class DeployedFederation:
     def make(
         self, member: str, on_fatal: Callable[[FedbanditsError], None] = lambda _: None
     ) -> Node:
-        """A member's node on its store."""
+        """Make a member's node on its store."""
         role, place = self.federation.seat_of(member)
         supplies = self._supplies
         supply = None if supplies is None else (lambda _: supplies(role.name, place))
@@ -122,7 +122,7 @@ class DeployedFederation:
         return Node(seat, store, self._transport(member), greets, seals, on_fatal)
 
     def _transport(self, member: str) -> Transport:
-        """In memory, unless another one was given."""
+        """Make a transport in memory, unless another one was given."""
         return (self._transports or (self._order or self.hub).transport)(member)
 
     async def stop(self, *members: str) -> None:
@@ -164,45 +164,34 @@ class DeployedFederation:
         await until(delivered)
 
     def state(self, member: str) -> Any:
-        """A party's state, as its own thread has it; nothing must be under way."""
+        """Return a party's state, as its own thread has it; nothing must be under way."""
         hosted = self.nodes[member].host._hosted
         assert hosted is not None
         return hosted.party.state
 
 
 async def until(holds: Callable[[], bool], timeout: float = 60.0) -> None:
-    """Wait until something holds.
-
-    Raises
-    ------
-    TimeoutError
-        If it does not, for as long as something surely hangs.
-    """
+    """Wait until something holds; raises TimeoutError after so long that something surely hangs."""
     async with asyncio.timeout(timeout):
         while not holds():
             await asyncio.sleep(_PAUSE)
 
 
 def simulated(federation: Federation, environment: Environment, seed: int) -> Supplies:
-    """What members bring in a simulation."""
+    """Make what members bring in a simulation."""
     world = environment.stage(replicate_key(seed, 0)).world
     return federation.system.simulated_supplies(federation.plan, world, seed, 0)
 
 
 def federation_from(setting: Setting, **table: Any) -> Federation:
-    """A federation whose members play a preset in its small world; see :func:`table_from`."""
+    """Make a federation whose members play a preset in its small world; see :func:`table_from`."""
     return federation_of(table_from(setting, **table))
 
 
 def table_from(setting: Setting, **table: Any) -> dict[str, Any]:
-    """The file of a federation whose members play a preset; no clock ends its rounds.
+    """Make the file of a federation whose members play a preset; no clock ends its rounds.
 
-    Parameters
-    ----------
-    setting
-        The preset, its world and its plan.
-    **table
-        Keys of the file that are to be other ones.
+    The keys in ``table`` replace others.
     """
     assert setting.roles is not None
     members = {

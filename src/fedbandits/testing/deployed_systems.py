@@ -1,4 +1,4 @@
-"""What every system's parties must do between machines: what they do in a simulation."""
+"""The contract suite for deployments: between machines parties do what a simulation does."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def does_as_simulated(
     make: Callable[..., DeployedFederation] = DeployedFederation,
     **parts: Any,
 ) -> None:
-    """Durable members do what parties in one process do, and are where those are, bit for bit.
+    """Check that durable members do what parties in one process do, bit for bit.
 
     Parameters
     ----------

@@ -56,7 +56,7 @@ class Shown(NamedTuple):
 
 
 def shown(environment: ContextualEnvironment, key: Key, agent: int, round_: int) -> Shown:
-    """The decision set of an agent in a round, as compiled loops see it."""
+    """Draw the decision set of an agent in a round, as compiled loops see it."""
     facts = environment.facts
     features = np.zeros(facts.features_shape, np.float32)
     expected = np.zeros(facts.arms, np.float32)
@@ -65,13 +65,13 @@ def shown(environment: ContextualEnvironment, key: Key, agent: int, round_: int)
 
 
 def paid(environment: ContextualEnvironment, key: Key, agent: int, round_: int, arm: int) -> float:
-    """The reward of an arm, as compiled loops draw it."""
+    """Draw the reward of an arm, as compiled loops do."""
     expected = shown(environment, key, agent, round_).expected[arm]
     return float(draw_world_reward(environment.world(key), expected, key, agent, round_))
 
 
 def player_in(environment: Environment) -> tuple[System[Any], str]:
-    """A system that can play in ``environment``, and one of its presets."""
+    """Find a system that can play in ``environment``, and one of its presets."""
     for found in systems():
         if found.plays_in(type(environment)):
             return found, next(iter(found.presets))
@@ -82,7 +82,7 @@ def player_in(environment: Environment) -> tuple[System[Any], str]:
 
 
 def _begin(environment: Environment, replicate: int = 0, parties: bool = False) -> Simulation:
-    """A replicate in which the first system plays that can; by its parties where asked for."""
+    """Begin a replicate of the first system that can play; by its parties where asked for."""
     found, preset = player_in(environment)
     plan = system(preset).plan(environment, ROUNDS)
     if parties and found.roles(plan) is not None:
@@ -91,7 +91,7 @@ def _begin(environment: Environment, replicate: int = 0, parties: bool = False) 
 
 
 def says_what_it_is(environment: Environment) -> None:
-    """The environment has a docstring, and facts of the right type that do not change."""
+    """Check that it has a docstring, and facts of the right type that do not change."""
     assert (type(environment).__doc__ or "").strip(), "an environment without a docstring"
     facts = environment.facts
     assert isinstance(facts, environment.FACTS), f"facts are {type(facts).__name__}"
@@ -103,7 +103,7 @@ def says_what_it_is(environment: Environment) -> None:
 
 
 def survives_a_file(environment: Environment) -> None:
-    """The environment is the same after it is written as TOML and read again."""
+    """Check that it is the same after it is written as TOML and read again."""
     table = without_none(msgspec.to_builtins(environment))
     read = environment_of(tomllib.loads(tomli_w.dumps(table)))
     assert read == environment, f"read as {read!r}"
@@ -111,7 +111,7 @@ def survives_a_file(environment: Environment) -> None:
 
 
 def says_what_it_needs(environment: Environment) -> None:
-    """The memory and time that it needs are numbers that do not fall with more rounds."""
+    """Check that its memory and time are numbers that do not fall with more rounds."""
     few, many = environment.needs(10), environment.needs(10_000)
     assert 0.0 <= few.bytes <= many.bytes
     assert 0.0 <= few.operations <= many.operations
@@ -121,7 +121,7 @@ def says_what_it_needs(environment: Environment) -> None:
 
 
 def is_determined_by_seed_and_replicate(environment: Environment) -> None:
-    """The same seed and replicate give the same run; another replicate gives another run."""
+    """Check that seed and replicate determine the run, and another replicate gives another run."""
     one, two, other = _begin(environment), _begin(environment), _begin(environment, 1)
     for run in (one, two, other):
         run.advance(ROUNDS)
@@ -130,7 +130,7 @@ def is_determined_by_seed_and_replicate(environment: Environment) -> None:
 
 
 def books_no_negative_regret(environment: Environment) -> None:
-    """Regret never falls, and regret and reward are finite."""
+    """Check that regret never falls, and regret and reward are finite."""
     run, before = _begin(environment), np.zeros(environment.parties)
     for stop in (1, 2, 7, 20, ROUNDS):
         run.advance(stop)
@@ -143,7 +143,7 @@ def books_no_negative_regret(environment: Environment) -> None:
 
 
 def is_played_alike_by_its_stage(environment: Environment) -> None:
-    """Parties and compiled simulations see the same world, round by round."""
+    """Check that parties and compiled simulations see the same world, round by round."""
     compiled, parties = _begin(environment), _begin(environment, parties=True)
     for stop in (1, 2, 11, ROUNDS):
         for run in (compiled, parties):
@@ -158,7 +158,7 @@ def _booked(run: Simulation) -> tuple[list[float], list[float]]:
 
 
 def draws_depend_on_their_names_alone(environment: Environment) -> None:
-    """Decision sets and rewards do not depend on the order in which they are asked for."""
+    """Check that draws do not depend on the order in which they are asked for."""
     if not isinstance(environment, ContextualEnvironment):
         return
     names = [(agent, round_) for agent in _some_agents(environment) for round_ in range(1, 6)]
@@ -174,7 +174,7 @@ def draws_depend_on_their_names_alone(environment: Environment) -> None:
 
 
 def tells_agents_and_replicates_apart(environment: Environment) -> None:
-    """Different agents and replicates have different decision sets or rewards."""
+    """Check that agents and replicates have different decision sets or rewards."""
     if not isinstance(environment, ContextualEnvironment):
         return
 
@@ -194,7 +194,7 @@ def tells_agents_and_replicates_apart(environment: Environment) -> None:
 
 
 def names_persons_that_there_are(environment: Environment) -> None:
-    """If persons come again and again, each visit is of one of them, or of nobody."""
+    """Check that each visit is of a person that there is, or of nobody, where persons return."""
     if not isinstance(environment, ContextualEnvironment) or environment.facts.persons is None:
         return
     world, persons = environment.world(_KEY), environment.facts.persons
@@ -206,7 +206,7 @@ def names_persons_that_there_are(environment: Environment) -> None:
 
 
 def keeps_its_bounds(environment: Environment) -> None:
-    """Contexts, expected rewards, rewards and gaps are within the bounds of the facts."""
+    """Check that contexts, rewards and gaps are within the bounds of the facts."""
     if not isinstance(environment, ContextualEnvironment):
         return
     facts = environment.facts
@@ -233,7 +233,7 @@ def keeps_its_bounds(environment: Environment) -> None:
 
 
 def pays_what_is_expected(environment: Environment) -> None:
-    """The means of observed rewards are the expected rewards (by Hoeffding's bound)."""
+    """Check that means of observed rewards are the expected rewards (by Hoeffding's bound)."""
     if not isinstance(environment, ContextualEnvironment):
         return
     low, high = environment.facts.reward_range
@@ -250,7 +250,7 @@ def pays_what_is_expected(environment: Environment) -> None:
 
 
 def explains_rewards_by_its_parameters(environment: Environment) -> None:
-    """The true parameters, if the environment states them, give the expected rewards."""
+    """Check that the true parameters, if there are any, give the expected rewards."""
     if not isinstance(environment, ContextualEnvironment):
         return
     truth = environment.true_parameters(environment.world(_KEY))
@@ -264,7 +264,7 @@ def explains_rewards_by_its_parameters(environment: Environment) -> None:
 
 
 def _some_agents(environment: ContextualEnvironment) -> list[int]:
-    """A few agents, the last one among them."""
+    """Pick a few agents, the last one among them."""
     return sorted({0, min(1, environment.parties - 1), environment.parties - 1})
 
 

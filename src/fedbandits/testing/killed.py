@@ -25,6 +25,7 @@ from fedbandits.deployment.hosting.host import Host
 from fedbandits.deployment.hosting.seat import HostedSeat
 from fedbandits.deployment.process.asking import Asking
 from fedbandits.deployment.process.folder import load_party
+from fedbandits.deployment.process.process import serve
 from fedbandits.deployment.process.running import RunningParty, read_running
 from fedbandits.deployment.process.supplies import simulated_supply
 from fedbandits.deployment.storage.store import Store
@@ -43,32 +44,14 @@ _FORKS.set_forkserver_preload([__name__])
 def _run(folder: str) -> None:
     """Run a member until it is told to end."""
     logging.getLogger().setLevel(logging.CRITICAL)
-
-    async def serve() -> None:
-        ends = asyncio.Event()
-        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ends.set)
-        party = RunningParty(load_party(folder))
-        await party.start()
-        waits = [asyncio.create_task(each.wait()) for each in (ends, party.ended)]
-        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-        await party.stop()
-        if party.failure is not None:
-            raise party.failure
-
-    asyncio.run(serve())
+    asyncio.run(serve(RunningParty(load_party(folder))))
 
 
 class Killed:
     """Members as processes, and applications that use them.
 
-    Parameters
-    ----------
-    here
-        Their folders and their broker, which runs.
-    environment
-        The world that applications see.
-    rounds
-        How many rounds they play, where rounds end by themselves.
+    ``here`` has their folders and their broker, which runs. Applications see the environment for so
+    many rounds, where rounds end by themselves.
     """
 
     def __init__(self, here: Brokered, environment: Environment, rounds: int) -> None:
@@ -108,7 +91,7 @@ class Killed:
         signal_process(self.pid(member), signal.SIGSTOP if paused else signal.SIGCONT)
 
     def pid(self, member: str) -> int:
-        """A member's process."""
+        """Return the number of a member's process."""
         return int(self._processes[member].pid)
 
     async def told_again(self) -> int:
@@ -158,7 +141,7 @@ class Killed:
             process.close()
 
     async def run(self) -> None:
-        """Play all rounds, every player at its own pace."""
+        """Run all rounds, every player at its own pace."""
         if "customer" in self.federation.members:
             await self._order()
         pace = self._pull if self.federation.roles.messages_set_pace else self._play
@@ -209,7 +192,7 @@ class Killed:
                 await asyncio.sleep(_AGAIN)
 
     def _door(self, member: str) -> AsyncClient:
-        """A client of where its door was opened last."""
+        """Return a client of where its door was opened last."""
         running = read_running(self.here.folder / member)
         url = "http://127.0.0.1:1" if running is None else running.url
         if (member, url) not in self._doors:
@@ -243,20 +226,10 @@ def signal_process(pid: int, number: signal.Signals) -> None:
 async def killing(
     killed: Killed, victims: list[str], kills: int, spares: bool, seed: int, steps: int
 ) -> int:
-    """Play, and kill in turns, at random instants over the run; returns how many were killed.
+    """Run, and kill in turns, at random instants over the run; returns how many were killed.
 
-    Parameters
-    ----------
-    killed
-        The members; all run.
-    victims
-        Who is killed, one after the other.
-    kills, steps
-        How often, over so many rewards.
-    spares
-        See :meth:`Killed.kill`.
-    seed
-        Names the instants.
+    ``victims`` are killed one after the other, so many ``kills`` over so many rewards (``steps``).
+    ``spares`` is as for :meth:`Killed.kill`; the ``seed`` names the instants.
     """
     key = Key(seed, 0)
     instants = sorted(uniform(key, 0, i, 0, 0) * steps for i in range(kills))
@@ -294,7 +267,7 @@ async def settled(killed: Killed) -> int:
 
 
 async def states(killed: Killed) -> dict[str, Any]:
-    """Where everybody is, from the stores; nobody must run."""
+    """Read where everybody is, from the stores; nobody must run."""
     found = {}
     for member in killed.federation.everybody:
         party = load_party(killed.here.folder / member)

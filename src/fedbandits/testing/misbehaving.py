@@ -39,7 +39,7 @@ def impossible_fields(message: Message) -> Iterator[dict[str, Any]]:
 
 
 class AttackedDriver(WorldDriver):
-    """Plays, and lets something happen in the middle, and again before the end."""
+    """Drives, and lets something happen in the middle, and again before the end."""
 
     attack: Callable[[], Any] | None = None
     #: How often it has happened.
@@ -47,7 +47,7 @@ class AttackedDriver(WorldDriver):
     _half = 0
 
     async def advance(self, rounds: int) -> None:
-        """Play all rounds."""
+        """Drive all rounds."""
         self._half = rounds // 2
         if not self.federation.roles.messages_set_pace:
             for instant in (rounds // 2, 9 * rounds // 10):
@@ -69,15 +69,7 @@ class AttackedDriver(WorldDriver):
 
 
 class Members:
-    """All members of a preset in its small world, sealed, in memory; what they say is noted.
-
-    Parameters
-    ----------
-    preset
-        What they play.
-    folder
-        Where their keys and stores are made.
-    """
+    """All members of a preset in its small world, sealed, in memory; their messages are noted."""
 
     def __init__(self, preset: str, folder: pathlib.Path, sealed: bool = True) -> None:
         setting = Setting(preset)
@@ -120,7 +112,7 @@ class Members:
         node.delivery.post = noting  # type: ignore[method-assign]
 
     def latest(self) -> Iterable[tuple[str, str, Message]]:
-        """The newest message of each type on each link: (sender, receiver, message)."""
+        """List the newest message of each type on each link: (sender, receiver, message)."""
         codec = self.federation.roles.codec
         found = {}
         for sender, receiver, body in self.said:
@@ -129,14 +121,9 @@ class Members:
         return [(sender, receiver, message) for (sender, receiver, _), message in found.items()]
 
     async def say(self, sender: str, receiver: str, forged: list[Any]) -> None:
-        """Let a member send messages, numbered as its next ones, or bytes in place of one.
+        """Let a member send messages, numbered as its next ones.
 
-        Parameters
-        ----------
-        sender, receiver
-            Members.
-        forged
-            Messages; or a message and what becomes of its bytes.
+        Each of ``forged`` is a message, or a message and a function that changes its bytes.
         """
         codec = self.federation.roles.codec
 
@@ -156,13 +143,13 @@ class Members:
 
 
 def flip(data: bytes) -> bytes:
-    """A bit of the type's name: no such message exists then."""
+    """Flip a bit of the type's name: no such message exists then."""
     at = data.index(b"type") + 6
     return data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :]
 
 
 async def attack(members: Members) -> None:
-    """Every party attacks every peer."""
+    """Let every party attack every peer."""
     hub, frames = members.deployed.hub, list(members.frames)
     for sender, receiver, message in members.latest():
         forged: list[Any] = [
@@ -179,7 +166,7 @@ async def attack(members: Members) -> None:
 
 
 class Ended(NamedTuple):
-    """How a run has ended: regret and reward of every player, and how much was refused."""
+    """The end of a run: regret and reward of every player, and how much was refused."""
 
     regret: Any
     reward: Any
@@ -188,7 +175,7 @@ class Ended(NamedTuple):
 
 
 async def disturbed(preset: str, folder: pathlib.Path, disturbs: bool) -> Ended:
-    """Play a preset, in which everybody attacks everybody, or nobody does. Nobody may stop."""
+    """Run a preset, in which everybody attacks everybody, or nobody does. Nobody may stop."""
     members = Members(preset, folder)
     await members.start()
     if disturbs:

@@ -27,12 +27,9 @@ _ERRORS = "broker.err"
 
 
 def find_server() -> str:
-    """The program ``nats-server``: beside the running Python, else on the path.
+    """Find the program ``nats-server``: beside the running Python, else on the path.
 
-    Raises
-    ------
-    MissingExtraError
-        If it is nowhere.
+    Raises MissingExtraError if it is nowhere.
     """
     beside = shutil.which("nats-server", path=os.path.dirname(sys.executable))
     found = beside or shutil.which("nats-server")
@@ -44,13 +41,7 @@ def find_server() -> str:
 
 
 class Broker:
-    """A broker on this machine.
-
-    Parameters
-    ----------
-    folder
-        As :func:`make_broker` has made it.
-    """
+    """A broker on this machine, in a folder that :func:`.broker_config.make_broker` has made."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = pathlib.Path(folder)
@@ -58,30 +49,21 @@ class Broker:
 
     @property
     def address(self) -> str:
-        """Where members on this machine reach it, ``tls://host:port``."""
+        """Address at which members on this machine reach it, ``tls://host:port``."""
         host, port = self._listens()
         return f"tls://{f'[{host}]' if ':' in host else host}:{port}"
 
     @property
     def pid(self) -> int | None:
-        """Its process; None while it does not run."""
+        """Number of its process; None while it does not run."""
         alive = self._process is not None and self._process.poll() is None
         return self._process.pid if alive and self._process is not None else None
 
     def start(self, timeout: float = 20.0) -> None:
         """Start it; it listens when this returns.
 
-        Parameters
-        ----------
-        timeout
-            How long that may take, seconds.
-
-        Raises
-        ------
-        MissingExtraError
-            If there is no ``nats-server``.
-        TransportError
-            If it ends, with what it says, or does not listen in time.
+        Raises TransportError if it ends, with what it says, or does not listen within ``timeout``
+        seconds.
         """
         with (self._folder / _ERRORS).open("wb") as errors:
             self._process = subprocess.Popen(  # noqa: S603  our own configuration
@@ -102,12 +84,9 @@ class Broker:
             time.sleep(0.02)
 
     def reload(self) -> None:
-        """Make it read its configuration: who is no longer in it is disconnected.
+        """Make it read its configuration: whoever is no longer in it is disconnected.
 
-        Raises
-        ------
-        TransportError
-            If it does not run.
+        Raises TransportError if it does not run.
         """
         if self.pid is None or self._process is None:
             raise TransportError("the broker does not run; start it")
@@ -132,7 +111,7 @@ class Broker:
         return here.get(host, host), int(config["port"])
 
     def _answers(self) -> bool:
-        """Whether it is this broker that listens: another one has no key for its certificate."""
+        """Tell whether this broker listens: another one has no key for its certificate."""
         context = ssl.create_default_context(cafile=self._folder / ISSUER)
         context.check_hostname = False
         try:
@@ -147,7 +126,7 @@ class Broker:
             return False
 
     def _last_words(self) -> str:
-        """What it has said last; it knows no data."""
+        """Return the last thing that it has said; it knows no data."""
         said = b""
         for name in (LOG, _ERRORS):
             path = self._folder / name

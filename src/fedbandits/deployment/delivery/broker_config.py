@@ -33,35 +33,27 @@ CONFIG, LOG, CERTIFICATE, KEY, ISSUER = (
 
 
 def frames_subject(federation: str, sender: str, receiver: str) -> str:
-    """Name the subject of frames from one member to another; ``*`` stands for any."""
+    """Return the subject of frames from one member to another; ``*`` stands for any."""
     return f"fb.{federation}.{sender}.{receiver}"
 
 
 def sender_of(subject: str) -> str:
-    """Read the only member that may publish on a subject of frames."""
+    """Return the only member that may publish on a subject of frames."""
     return subject.split(".")[2]
 
 
 def members_subject(federation: str) -> str:
-    """Name the subject of lists of members, which the authority has signed."""
+    """Return the subject of lists of members, which the authority has signed."""
     return f"fb.{federation}.members"
 
 
 def versions_subject(federation: str) -> str:
-    """Name the subject on which members say which version of that list they know."""
+    """Return the subject on which members say which version of that list they know."""
     return f"fb.{federation}.members.version.known"
 
 
 def permissions(federation: Federation, name: str) -> dict[str, Any]:
-    """What a member may do at the broker: everything else is denied.
-
-    Parameters
-    ----------
-    federation
-        What all members agree on.
-    name
-        The member.
-    """
+    """List what the member ``name`` may do at the broker: everything else is denied."""
     lists = [members_subject(federation.name), versions_subject(federation.name)]
     peers = federation.peers_of(name)
     to = [frames_subject(federation.name, name, peer) for peer in peers]
@@ -70,7 +62,7 @@ def permissions(federation: Federation, name: str) -> dict[str, Any]:
 
 
 def broker_users(federation: Federation, members: Members) -> list[dict[str, Any]]:
-    """All that the broker lets in: members that were not revoked, and the authority."""
+    """List all that the broker lets in: members that were not revoked, and the authority."""
     users = [
         {"user": member.user(name), "permissions": permissions(federation, name)}
         for name, member in members.present.items()
@@ -87,19 +79,10 @@ def broker_config(
     port: int | None = None,
     monitor_port: int | None = None,
 ) -> dict[str, Any]:
-    """The configuration of a ``nats-server``, which reads JSON.
+    """Make the configuration of a ``nats-server``, which reads JSON.
 
-    Parameters
-    ----------
-    federation
-        What all members agree on.
-    members
-        Those who were admitted.
-    host, port
-        Where it listens: on this machine alone, at the port of the federation's first server.
-    monitor_port
-        Where it tells who is connected, without any check of who asks, on this machine alone; None
-        for nowhere.
+    It listens at ``host`` and ``port``, by default at the port of the federation's first server. At
+    ``monitor_port`` on this machine it tells anybody who is connected; None for nowhere.
     """
     config: dict[str, Any] = {
         "server_name": f"fedbandits-{federation.name}",
@@ -137,12 +120,12 @@ def make_broker(
 ) -> pathlib.Path:
     """Make a broker's folder: its key, its certificate, its configuration.
 
+    ``nats-server -c nats.conf``, run there, is a broker.
+
     Parameters
     ----------
-    authority
-        The authority's folder.
-    folder
-        Where they are written. ``nats-server -c nats.conf``, run there, is a broker.
+    authority, folder
+        The authority's folder, and the broker's.
     hosts
         The names and addresses under which members reach it.
     host, port, monitor_port
@@ -173,12 +156,7 @@ def update_broker(authority: Path, folder: Path) -> None:
     """Write a broker's configuration anew, after members were admitted or revoked.
 
     Where it listens stays as it is. It takes effect with :meth:`Broker.reload`, or ``nats-server
-    --signal reload``.
-
-    Raises
-    ------
-    IdentityError
-        If a folder is damaged, or nothing can be written.
+    --signal reload``. Raises IdentityError if a folder is damaged, or nothing can be written.
     """
     office, path = load_authority(authority), pathlib.Path(folder) / CONFIG
     try:

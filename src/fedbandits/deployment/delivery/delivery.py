@@ -99,7 +99,7 @@ class Delivery:
 
     @property
     def problems(self) -> dict[str, str]:
-        """What is wrong with peers, in a line each."""
+        """Problems with peers, a line each."""
         return {peer: each.problem for peer, each in self.exchanges.items() if each.problem}
 
     def post(self, peer: str, number: int, body: bytes) -> None:
@@ -116,7 +116,7 @@ class Delivery:
             self._send_data(exchange, number, body)
 
     def received(self, peer: str, number: int) -> None:
-        """Messages of a peer below a number were committed: acknowledge them, in a moment."""
+        """Acknowledge messages of a peer below a number, in a moment: they were committed."""
         exchange = self.exchanges[peer]
         exchange.received = number
         if not exchange.owes:
@@ -139,7 +139,7 @@ class Delivery:
         self._connected()
 
     def _connected(self) -> None:
-        """A connection has begun: say everything again that was not answered."""
+        """Say everything again that was not answered: a connection has begun."""
         for exchange in self.exchanges.values():
             exchange.hurry()
         self._wake.set()
@@ -201,7 +201,7 @@ class Delivery:
         task.add_done_callback(self._sending.discard)
 
     def _arrived(self, sender: str, sealed: bytes) -> None:
-        """A frame has come, of whoever the transport says."""
+        """Take a frame that has come from whoever the transport says."""
         exchange = self.exchanges.get(sender)
         if exchange is None:
             self._refuse(sender, SealError(f"a frame of {cut(repr(sender))}, which is not a peer"))
@@ -226,7 +226,7 @@ class Delivery:
                 self._receiver.given(sender, frame.name, frame.value)
 
     def _opened(self, sender: str, sealed: bytes) -> frames.AnyFrame:
-        """What is in a frame; greetings alone need not be bound to the terms."""
+        """Open a frame; greetings alone need not be bound to the terms."""
         try:
             return frames.decode(self._seals.open(sender, sealed))
         except SealError:
@@ -244,7 +244,7 @@ class Delivery:
             _LOG.warning("%s: frame %d refused, from %s: %s", self.member, times, whom, error)
 
     def _greeted(self, exchange: Exchange, hello: Hello) -> None:
-        """A peer is there; if it has repeated our life, we know where it stands."""
+        """Note that a peer is there; if it has repeated our life, we know where it stands."""
         if hello.terms != self.terms.digest:
             self._differ(exchange, hello)
             return
@@ -291,7 +291,7 @@ class Delivery:
             self._wake.set()
 
     def _took(self, exchange: Exchange, number: int) -> None:
-        """A peer has taken all messages below a number."""
+        """Note that a peer has taken all messages below a number."""
         if number <= exchange.acknowledged:
             return
         if number > self._receiver.counts(exchange.peer)[1]:
@@ -304,7 +304,7 @@ class Delivery:
                 self._send_data(exchange, each, body)
 
     def _differ(self, exchange: Exchange, hello: Hello) -> None:
-        """Name the first key in which a peer's terms differ, and tell it ours, once a life."""
+        """Say in which key a peer's terms differ first, and tell it ours, once a life."""
         told, exchange.has_other_terms = exchange.has_other_terms, True
         exchange.greeted = False
         found: object = f"they are {cut(repr(hello.terms))}, not {self.terms.digest!r}"
@@ -321,5 +321,5 @@ class Delivery:
             self._greet(exchange)
 
     def offsets(self) -> Mapping[str, float]:
-        """By how many seconds the clocks of peers are ahead of ours."""
+        """Return by how many seconds the clocks of peers are ahead of ours."""
         return {peer: each.offset for peer, each in self.exchanges.items() if each.greeted}

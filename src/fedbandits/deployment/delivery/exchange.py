@@ -15,13 +15,7 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.5, 20.0
 
 
 class Exchange:
-    """One peer, as delivery sees it.
-
-    Parameters
-    ----------
-    peer
-        Its name.
-    """
+    """One peer, as delivery sees it."""
 
     def __init__(self, peer: str) -> None:
         self.peer = peer
@@ -57,7 +51,7 @@ class Exchange:
         return not self.greeted or self.wants or self.asks or bool(self.unacknowledged)
 
     def is_due(self, now: float) -> bool:
-        """Whether it is time to say it again."""
+        """Tell whether it is time to say it again."""
         return self.waits and now >= self.next_try
 
     def hurry(self) -> None:
@@ -76,12 +70,12 @@ class Exchange:
         self._pause = min(2.0 * self._pause, LONGEST_PAUSE)
 
     def begin_waiting(self, now: float) -> None:
-        """A message has been sent: give it time to be acknowledged."""
+        """Give a message that has been sent time to be acknowledged."""
         if len(self.unacknowledged) == 1:
             self._pause, self.next_try = FIRST_PAUSE, now + FIRST_PAUSE
 
     def in_window(self) -> list[tuple[int, bytes]]:
-        """Messages that may be on their way now."""
+        """List messages that may be on their way now."""
         return list(islice(self.unacknowledged.items(), WINDOW))
 
     def took(self, number: int) -> list[tuple[int, bytes]]:

@@ -37,7 +37,7 @@ class Transport(Protocol):
         """
 
     async def send(self, receiver: str, frame: bytes) -> bool:
-        """Send a frame; whether it was handed over. While there is no connection it was not."""
+        """Send a frame; return whether it was handed over, which needs a connection."""
 
     async def close(self) -> None:
         """End, after what was handed over has left."""
@@ -47,32 +47,32 @@ class Seals(Protocol):
     """Seals frames for peers and opens theirs, see :class:`.sealing.Sealer`."""
 
     def seal(self, receiver: str, plaintext: bytes) -> bytes:
-        """A frame that nobody but the receiver can open."""
+        """Seal a frame that nobody but the receiver can open."""
 
     def open(self, sender: str, frame: bytes) -> bytes:
-        """What is in a frame; raises SealError if it is not from whom it says, or was altered."""
+        """Open a frame; raises SealError if it is not from whom it says, or was altered."""
 
 
 class Receiver(Protocol):
-    """Whoever is given what was delivered. All of it is called on the event loop."""
+    """A party that is given what was delivered. All of it is called on the event loop."""
 
     def counts(self, peer: str) -> tuple[int, int]:
-        """The numbers of the message from a peer that comes next, and of the next one to it."""
+        """Return the numbers of the next message from a peer, and of the next one to it."""
 
     def receive(self, peer: str, body: bytes) -> None:
         """Take a message; when it is committed, :meth:`Delivery.received` is to be called."""
 
     def acknowledged(self, peer: str, number: int) -> None:
-        """All messages to a peer below a number need not be kept."""
+        """Forget all messages to a peer below a number."""
 
     def stale(self, why: str, most: bool) -> None:
-        """A peer, or most of them, say that this party was put back from an old backup."""
+        """Note that a peer, or most of them, say that this party was put back from a backup."""
 
     def given(self, peer: str, name: str, value: bytes) -> None:
-        """A peer has handed over a secret."""
+        """Take a secret that a peer has handed over."""
 
     def gift(self, peer: str, name: str) -> bytes | None:
-        """A secret that is to be handed to a peer, if it is."""
+        """Return a secret that is to be handed to a peer; None if there is none."""
 
     @property
     def wants(self) -> list[str]:

@@ -25,16 +25,9 @@ _LOG = logging.getLogger("fedbandits.deployment")
 
 
 class MemberLists:
-    """Asks and answers over one connection.
+    """Asks for newer lists and answers others, over one connection.
 
-    Parameters
-    ----------
-    identity
-        Who the party is; its list of members is what it answers with.
-    offer
-        Given every list that comes.
-    pause
-        An answer comes after at most so many seconds.
+    Every list that comes is given to ``offer``. An answer comes after at most ``pause`` seconds.
     """
 
     def __init__(self, identity: Identity, offer: Callable[[bytes], object], pause: float) -> None:
@@ -49,7 +42,7 @@ class MemberLists:
 
     @property
     def takes(self) -> dict[str, Take]:
-        """What to subscribe to, and what is done with what comes there."""
+        """Subjects to subscribe to, and what takes what comes there."""
         return {self._list: self._take, self._ask: self._hear}
 
     async def begin(self, connection: Connection) -> None:
@@ -74,7 +67,7 @@ class MemberLists:
             self._heard = True
 
     def _hear(self, subject: str, data: bytes) -> None:
-        """Somebody has said which version it knows."""
+        """Answer somebody who has said that it knows an older version."""
         known = data.isdigit() and len(data) < 20 and int(data)
         waiting = self._answer is not None and not self._answer.done()
         if known is not False and known < self._identity.members.current.version and not waiting:

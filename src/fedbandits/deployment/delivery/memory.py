@@ -16,12 +16,9 @@ Route = Callable[[str, str, bytes], list[tuple[float, bytes]]]
 class MemoryHub:
     """Connects transports in one process.
 
-    Parameters
-    ----------
-    route
-        Delays, losses, repetitions and changes; immediate and reliable by default.
-    held
-        Whether frames wait until :meth:`deliver` is called, in the order in which they were sent.
+    The ``route`` delays, loses, repeats and changes frames; it is immediate and reliable by
+    default. With ``held``, frames wait until :meth:`deliver` is called, in the order in which they
+    were sent.
     """
 
     def __init__(self, route: Route | None = None, held: bool = False) -> None:
@@ -40,20 +37,20 @@ class MemoryHub:
             loop.call_later(delay, self.arrive, sender, receiver, arriving)
 
     def deliver(self) -> bool:
-        """Deliver the frame that has waited longest; whether there was one."""
+        """Deliver the frame that has waited longest; return whether there was one."""
         if not self._waiting:
             return False
         self.arrive(*self._waiting.popleft())
         return True
 
     def arrive(self, sender: str, receiver: str, frame: bytes) -> None:
-        """A frame has come."""
+        """Hand on a frame that has come."""
         other = self.members.get(receiver)
         if other is not None:
             other.take(sender, frame)
 
     def transport(self, member: str) -> MemoryTransport:
-        """The transport of a member."""
+        """Make the transport of a member."""
         return MemoryTransport(self, member)
 
 
@@ -86,7 +83,7 @@ class MemoryTransport:
             del self._hub.members[self._member]
 
     async def send(self, receiver: str, frame: bytes) -> bool:
-        """Send a frame; whether it was handed over."""
+        """Send a frame; return whether it was handed over."""
         if not self.connected:
             return False
         self._hub.carry(self._member, receiver, frame)

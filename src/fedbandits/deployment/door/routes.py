@@ -26,15 +26,7 @@ _READY = Answer(200, b'{"ready":true}')
 
 
 class Endpoints:
-    """Handlers, each with all that it needs.
-
-    Parameters
-    ----------
-    served
-        The party behind the door.
-    metrics
-        Where what was done is counted.
-    """
+    """Handlers, each with all that it needs."""
 
     def __init__(self, served: Served, metrics: Metrics) -> None:
         self._served, self._metrics = served, metrics
@@ -214,15 +206,7 @@ class Route(NamedTuple):
 
 
 def routes_of(endpoints: Endpoints, offered: frozenset[str]) -> list[Route]:
-    """List the routes of a party.
-
-    Parameters
-    ----------
-    endpoints
-        What answers.
-    offered
-        What the party does: see :func:`~fedbandits.deployment.door.served.offered`.
-    """
+    """List the routes of a party that has so much to offer; see :func:`.served.offered`."""
     made = {"decisions": _decisions, "pulls": _pulls, "orders": _orders}
     own = [route for name, make in made.items() if name in offered for route in make(endpoints)]
     return own + _always(endpoints)

@@ -21,7 +21,7 @@ class Served(Protocol):
 
     @property
     def federation(self) -> Federation:
-        """What all members agree on."""
+        """Federation that all members agree on."""
 
     @property
     def application(self) -> Application[Any] | None:
@@ -49,27 +49,27 @@ class Served(Protocol):
         """
 
     async def next_pull(self, timeout: float) -> int | None:
-        """The number of the pull that is due; None if none is after so many seconds."""
+        """Wait for the number of the pull that is due; None if none is after so many seconds."""
 
     async def pull(self, number: int, reward: int) -> None:
         """Tell what a pull gave, 0 or 1; raises as :meth:`reward`."""
 
     async def privacy(self) -> dict[str, Any]:
-        """What is claimed, what is spent and what is left, in plain values."""
+        """Report the claim, and what is spent and left, in plain values."""
 
     def status(self) -> dict[str, Any]:
-        """Where it stands, in plain values."""
+        """Report where it stands, in plain values."""
 
 
 class Orders(Protocol):
-    """What a party can do beside that, which pays for runs and begins them when it is told to."""
+    """A party that pays for runs, and begins them when it is told to."""
 
     async def order(self) -> None:
         """Order a run; raises as :meth:`Served.decide`."""
 
 
 def offered(served: Served) -> frozenset[str]:
-    """What the party does for applications: ``decisions``, ``pulls`` or ``orders``, if any."""
+    """Tell what the party does for applications: ``decisions``, ``pulls`` or ``orders``, if any."""
     federation = served.federation
     role = federation.seat_of(served.member).role
     if not federation.roles.messages_set_pace:

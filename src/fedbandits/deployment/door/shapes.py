@@ -25,35 +25,26 @@ class PullAnswer(msgspec.Struct, frozen=True):
 
 
 class PullTold(Told, frozen=True):
-    """What a pull gave."""
+    """The reward of a pull."""
 
     reward: Literal[0, 1]
 
 
 class Ids:
-    """Names of decisions that are no other party's, nor another federation's.
-
-    Parameters
-    ----------
-    served
-        The party that decides.
-    """
+    """Names of decisions that are no other party's, nor another federation's."""
 
     def __init__(self, served: Served) -> None:
         self._member = served.member
         self.prefix = f"{served.member}-{served.federation.terms.digest[:8]}-"
 
     def name(self, number: int) -> str:
-        """The name of a decision, by its number."""
+        """Return the name of a decision, by its number."""
         return f"{self.prefix}{number}"
 
     def number(self, name: str) -> int:
-        """The number of a decision, by its name.
+        """Return the number of a decision, by its name.
 
-        Raises
-        ------
-        UnknownDecisionError
-            If no decision of this party is called so.
+        Raises UnknownDecisionError if no decision of this party is called so.
         """
         counted = name.removeprefix(self.prefix)
         if counted == name or _NUMBER.fullmatch(counted) is None:
@@ -65,15 +56,7 @@ class Ids:
 
 
 class Shapes:
-    """Requests and answers of a party that decides.
-
-    Parameters
-    ----------
-    application
-        How it is asked.
-    ids
-        How its decisions are called.
-    """
+    """Requests and answers of a party that decides."""
 
     def __init__(self, application: Application[Any], ids: Ids) -> None:
         bounds = application.bounds()
@@ -94,21 +77,21 @@ class Shapes:
         self._encode = msgspec.json.Encoder().encode
 
     def as_asked(self, body: Any) -> Asked:
-        """What the party is asked with, from a request."""
+        """Turn a request into what the party is asked with."""
         asked: Asked = self._as_asked(body)
         return asked
 
     def as_told(self, body: Any) -> tuple[int, Told]:
-        """The number of the decision that a request tells of, and what it tells."""
+        """Read the number of the decision that a request tells of, and what it tells."""
         return self._ids.number(body.decision_id), self._as_told(body)
 
     def answer(self, decided: Decided) -> bytes:
-        """What is answered, as JSON."""
+        """Encode the answer to a request as JSON."""
         return self._encode(self.decided(self._ids.name(decided.number), decided.action))
 
 
 def _fields(kind: type[msgspec.Struct], bounds: Mapping[str, Any]) -> list[Any]:
-    """A struct's fields as they are declared, with bounds."""
+    """List a struct's fields as they are declared, with bounds."""
     declared: list[Any] = []
     for field in msgspec.structs.fields(kind):
         bounded = bounds.get(field.name, field.type)
@@ -124,7 +107,7 @@ def _fields(kind: type[msgspec.Struct], bounds: Mapping[str, Any]) -> list[Any]:
 
 
 def _struct(name: str, like: type[msgspec.Struct], fields: list[Any]) -> type[msgspec.Struct]:
-    """A type of requests, with the description of what it is like."""
+    """Make a type of requests, with the description of the struct that it is like."""
     namespace = {"__doc__": like.__doc__}
     return msgspec.defstruct(
         name, fields, namespace=namespace, frozen=True, forbid_unknown_fields=True
@@ -132,6 +115,6 @@ def _struct(name: str, like: type[msgspec.Struct], fields: list[Any]) -> type[ms
 
 
 def _maker(kind: type[msgspec.Struct]) -> Callable[[Any], Any]:
-    """Makes such a struct from one that has its fields, among others."""
+    """Make what turns a struct into another one that has some of its fields."""
     names = kind.__struct_fields__
     return lambda body: kind(**{name: getattr(body, name) for name in names})

@@ -33,18 +33,10 @@ _LOOK_AGAIN = 1.0
 
 
 class Token(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What is kept of a token.
+    """A token as it is kept.
 
-    Parameters
-    ----------
-    name
-        Whose it is.
-    scopes
-        What it allows.
-    sha256
-        The digest of the whole token, which has 256 random bits: it needs no salt.
-    made
-        When it was made, in UTC.
+    ``sha256`` is the digest of the whole token, which has 256 random bits: it needs no salt.
+    ``made`` is when it was made, in UTC.
     """
 
     name: Annotated[str, Meta(min_length=1, max_length=64)]
@@ -64,7 +56,7 @@ def make_token(
     scopes: Collection[Scope] = SCOPES,
     member: str | None = None,
 ) -> str:
-    """Make a token, and keep its digest.
+    """Make a token, and keep its digest. The token is nowhere else: it cannot be shown again.
 
     Parameters
     ----------
@@ -76,11 +68,6 @@ def make_token(
         What it allows; see :data:`SCOPES`.
     member
         The party's name, which the token shows; by default the folder's.
-
-    Returns
-    -------
-    str
-        The token. It is nowhere else: it cannot be shown again.
 
     Raises
     ------
@@ -113,10 +100,7 @@ def make_token(
 def revoke_token(folder: str | pathlib.Path, name: str) -> None:
     """Forget a token. A door that is open knows it within a second.
 
-    Raises
-    ------
-    DeploymentError
-        If there is none of that name.
+    Raises DeploymentError if there is none of that name.
     """
     folder = pathlib.Path(folder)
     with only_one(folder, _LOCK, DeploymentError):
@@ -129,13 +113,7 @@ def revoke_token(folder: str | pathlib.Path, name: str) -> None:
 
 
 def read_tokens(folder: str | pathlib.Path) -> tuple[Token, ...]:
-    """All tokens of a party, as far as they are kept.
-
-    Raises
-    ------
-    IdentityError
-        If the file is damaged.
-    """
+    """Read the party's tokens as they are kept; raises IdentityError if the file is damaged."""
     path = pathlib.Path(folder) / FILE
     try:
         return msgspec.json.decode(path.read_bytes(), type=_File).tokens
@@ -148,7 +126,7 @@ def read_tokens(folder: str | pathlib.Path) -> tuple[Token, ...]:
 
 
 def digest_of(token: bytes) -> str:
-    """What is kept of a token."""
+    """Return the digest of a token."""
     return hashlib.sha256(token).hexdigest()
 
 
@@ -158,15 +136,7 @@ def _write(folder: pathlib.Path, tokens: tuple[Token, ...]) -> None:
 
 
 class Guard:
-    """Lets in whoever shows a token.
-
-    Parameters
-    ----------
-    folder
-        The party's.
-    member
-        The party's name.
-    """
+    """Lets in whoever shows a token of the member."""
 
     def __init__(self, folder: pathlib.Path, member: str) -> None:
         self._folder, self._member = folder, member
@@ -176,17 +146,8 @@ class Guard:
     def admit(self, authorization: bytes, scope: Scope) -> None:
         """Let a request pass, or not.
 
-        Parameters
-        ----------
-        authorization
-            The header of that name, empty if there is none.
-        scope
-            What the token must allow.
-
-        Raises
-        ------
-        Refused
-            If no token of this party is shown, or one that does not allow this.
+        The ``authorization`` header is empty if there is none. Raises Refused if no token of this
+        party is shown, or one without the scope.
         """
         if time.monotonic() >= self._look_again:
             self._look_if_changed()
@@ -205,7 +166,7 @@ class Guard:
             raise Refused(FORBIDDEN, f"this token does not have the scope {scope!r}")
 
     def _unknown(self, shown: bytes) -> Refused:
-        """Why a token is not known. The name that it shows is no secret, and proves nothing."""
+        """Explain why a token is not known. The name that it shows proves nothing."""
         label, _, rest = shown.decode("latin-1").partition("_")
         member, separator, _ = rest.partition("_")
         if label == LABEL and separator and member != self._member:

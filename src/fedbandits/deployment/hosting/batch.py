@@ -45,17 +45,7 @@ _BOOT = "boot"
 
 
 class Batch:
-    """Events in one transaction of a store.
-
-    Parameters
-    ----------
-    store, connection
-        The store, and the transaction.
-    hosted
-        The party, as it is now; None before it is made.
-    seat
-        Which party it is.
-    """
+    """Events in one transaction of a store. ``hosted`` is None before the party is made."""
 
     def __init__(
         self, store: Store, connection: Connection, hosted: HostedParty | None, seat: HostedSeat
@@ -141,10 +131,8 @@ class Batch:
     def carry_out(self, kind: Kind, content: Any) -> Any:
         """Carry out an event, and note what is to be written.
 
-        Raises
-        ------
-        FedbanditsError
-            If the party refuses it. Nothing has changed then, in the transaction either.
+        Raises FedbanditsError if the party refuses it. Nothing has changed then, in the transaction
+        either.
         """
         hosted = self.hosted
         if hosted is None:

@@ -47,15 +47,7 @@ class Clocked(Protocol):
 
 
 class Clock:
-    """The clock of one member.
-
-    Parameters
-    ----------
-    clocked
-        The member.
-    host, delivery
-        Its party, and its exchange with peers.
-    """
+    """The clock of one member."""
 
     def __init__(self, clocked: Clocked, host: Host, delivery: Delivery) -> None:
         self._clocked, self._host, self._delivery = clocked, host, delivery

@@ -62,14 +62,9 @@ _CONTENTS: dict[Kind, Any] = {
 
 
 class HostedParty:
-    """One party, and how events of its journal are carried out on it.
+    """One party, and how events are carried out on it.
 
-    Parameters
-    ----------
-    party
-        The party.
-    application
-        Between plain values and what the party takes; None where nobody asks it.
+    The ``application`` translates plain values for the party; it is None where nobody asks.
     """
 
     def __init__(self, party: Party[Any], application: Application[Any] | None) -> None:
@@ -93,12 +88,9 @@ class HostedParty:
         return self._encoder.encode(content)
 
     def replay(self, kind: int, body: bytes) -> None:
-        """Carry an event out again.
+        """Carry an event of the journal out again.
 
-        Raises
-        ------
-        StoreError
-            If it is no such event, or is refused now: it was kept by another version.
+        Raises StoreError if it is no such event, or is refused now: it was kept by another version.
         """
         try:
             self.apply(Kind(kind), self._decoders[Kind(kind)].decode(body))
@@ -111,10 +103,7 @@ class HostedParty:
     def apply(self, kind: Kind, content: Any) -> Handled:
         """Carry an event out; ``followed`` has the receipts of all messages that were looked at.
 
-        Raises
-        ------
-        FedbanditsError
-            If it is refused. Nothing has changed then.
+        Raises FedbanditsError if the party refuses it. Nothing has changed then.
         """
         match kind:
             case Kind.DECIDE:

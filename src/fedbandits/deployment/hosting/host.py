@@ -113,10 +113,7 @@ class Host:
     async def begin(self) -> list[Sent]:
         """Make the party, or go on from the store; returns what is still to be sent.
 
-        Raises
-        ------
-        FedbanditsError
-            If the party cannot be made, or its state cannot be read.
+        Raises FedbanditsError if the party cannot be made, or its state cannot be read.
         """
 
         def begin(batch: Batch) -> list[Sent]:
@@ -279,7 +276,7 @@ class Host:
         return self._batch.connection
 
     def _unexpected(self, failed: Exception) -> DeploymentError:
-        """Name a fault that has no name here by its kind: its text may hold data."""
+        """Tell a fault that has no name here by its kind: its text may hold data."""
         return DeploymentError(
             f"{self.seat.member}: an unexpected {type(failed).__name__}; nothing was changed"
         )

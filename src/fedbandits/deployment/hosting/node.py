@@ -75,13 +75,7 @@ class Node:
         self._taking: Counter[str] = Counter()
 
     async def start(self) -> None:
-        """Go on from the store, and begin to talk to peers.
-
-        Raises
-        ------
-        FedbanditsError
-            If the party cannot be made, or its state cannot be read.
-        """
+        """Go on from the store, and begin to talk to peers; raises as :meth:`.host.Host.begin`."""
         self.host.on_change = self._wake
         await self.host.open()
         await self.handover.open()
@@ -104,12 +98,8 @@ class Node:
     async def decide(self, asked: Asked) -> Decided:
         """Choose an action, durably.
 
-        Raises
-        ------
-        NotReadyError
-            If the party waits for secrets of others, or must stop.
-        FedbanditsError
-            If it is refused; nothing has changed then.
+        Raises NotReadyError if the party waits for secrets of others, or must stop. After any error
+        nothing has changed.
         """
         self._require_begun()
         while self.seat.ends_rounds_itself and self.host.view.is_exchanging:
@@ -155,12 +145,9 @@ class Node:
     async def end_round(self, round_: int) -> None:
         """End a round that is over for everybody.
 
-        Raises
-        ------
-        NotReadyError
-            If no peer has said yet what it has seen of this party.
-        BudgetExceededError
-            If the ledger refuses a release. Decisions go on, and nothing is released any more.
+        Raises NotReadyError if no peer has said yet what it has seen of this party. Raises
+        BudgetExceededError if the ledger refuses a release: decisions go on, and nothing is
+        released any more.
         """
         await self._end(lambda batch: batch.carry_out(Kind.END_ROUND, round_))
 

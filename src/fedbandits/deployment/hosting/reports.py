@@ -86,14 +86,8 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
 def privacy_of(seat: HostedSeat, exhausted: bool, spent: Statement | None) -> dict[str, Any]:
     """Report the claim, and what was spent and is left, in plain values.
 
-    Parameters
-    ----------
-    seat
-        Which party it is.
-    exhausted
-        Whether the ledger has refused a release.
-    spent
-        Its account; None where nothing is charged.
+    It is ``exhausted`` once the ledger has refused a release. ``spent`` is the account, None where
+    nothing is charged.
     """
     claim = seat.claim
     told: dict[str, Any] = {

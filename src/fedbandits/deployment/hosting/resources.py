@@ -21,16 +21,7 @@ _SECRET_BYTES = 32
 class StoredResources:
     """A party's resources, from its store and its settings; see :class:`.application.Means`.
 
-    Parameters
-    ----------
-    store
-        Where secrets, noise and charges are kept.
-    member
-        Who pays in the ledger.
-    own
-        What the party alone knows, by name.
-    connection
-        Says in whose transaction to work.
+    The ``member`` pays in the ledger. ``connection`` tells in whose transaction to work.
     """
 
     def __init__(

@@ -166,10 +166,7 @@ class HostedSeat(NamedTuple):
 def spent_before(stores: Iterable[str | os.PathLike[str]]) -> float:
     """Add up μ of all that is charged in stores of earlier federations.
 
-    Raises
-    ------
-    LedgerError
-        If one of them cannot be read.
+    Raises LedgerError if one of them cannot be read.
     """
     squares = 0.0
     for where in stores:

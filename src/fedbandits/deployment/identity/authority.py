@@ -57,18 +57,8 @@ _RETIRED = "retired.json"
 class Authority(NamedTuple):
     """An authority, read from its folder.
 
-    Parameters
-    ----------
-    folder
-        Where it is.
-    federation
-        What its members agree on.
-    signing
-        Its key for the list of members.
-    issuer, issuing
-        Its certificate and key for TLS.
-    members
-        The list as it is now.
+    ``signing`` is its key for the list of members; ``issuer`` and ``issuing`` are its certificate
+    and key for TLS.
     """
 
     folder: pathlib.Path
@@ -90,7 +80,7 @@ class Authority(NamedTuple):
         usage: x509.ObjectIdentifier,
         days: float,
     ) -> x509.Certificate:
-        """A certificate; see :func:`fedbandits.deployment.identity.certificates.issue`."""
+        """Issue a certificate; see :func:`.identity.certificates.issue`."""
         return certificates.issue(self.issuer, self.issuing, public, names, usage, days)
 
     def write_members(self, members: dict[str, Member]) -> Members:
@@ -103,7 +93,7 @@ class Authority(NamedTuple):
 
 
 class Admitted(NamedTuple):
-    """What an admission has left: what goes back to the party, the new list, and whose keys."""
+    """The files that an admission has left, and whose keys were admitted."""
 
     admission: pathlib.Path
     members: pathlib.Path
@@ -112,26 +102,10 @@ class Admitted(NamedTuple):
 
 
 def init_authority(federation: Path, out: Path) -> pathlib.Path:
-    """Make an authority: a new folder of mode 0700 with its keys.
+    """Make an authority's folder ``out``, mode 0700, with its keys and the federation's file.
 
-    Parameters
-    ----------
-    federation
-        The federation's file, which is copied.
-    out
-        The folder.
-
-    Returns
-    -------
-    pathlib.Path
-        The folder.
-
-    Raises
-    ------
-    ConfigError
-        If the federation's file is wrong.
-    IdentityError
-        If the folder is there already, or cannot be written.
+    Raises ConfigError if the file is wrong, and IdentityError if the folder is there already or
+    cannot be written.
     """
     source, place = pathlib.Path(federation), pathlib.Path(out)
     loaded = load_federation(source)
@@ -157,12 +131,9 @@ def init_authority(federation: Path, out: Path) -> pathlib.Path:
 
 
 def load_authority(folder: Path) -> Authority:
-    """An authority, from its folder.
+    """Read an authority from its folder.
 
-    Raises
-    ------
-    IdentityError
-        If something is missing, damaged, or can be read by others.
+    Raises IdentityError if something is missing, damaged, or can be read by others.
     """
     place = pathlib.Path(folder)
     signing = load_key(read_private(place / _SIGNING), place / _SIGNING)
@@ -189,10 +160,8 @@ def admit(
 
     Parameters
     ----------
-    authority
-        The authority's folder.
-    request
-        The party's ``request.json``.
+    authority, request
+        The authority's folder, and the party's ``request.json``.
     days
         How long its certificate is valid.
     replace
@@ -249,20 +218,11 @@ def _admission(
 
 
 def revoke(authority: Path, name: str) -> pathlib.Path:
-    """Revoke a member: from then on nobody exchanges frames with it.
+    """Revoke a member, with whom nobody exchanges frames then; return the path of the new list.
 
     It takes effect at each party when that sees the new list, and at the broker when its
-    configuration is written anew and loaded.
-
-    Returns
-    -------
-    pathlib.Path
-        The new list, ``members.json``.
-
-    Raises
-    ------
-    IdentityError
-        If nobody of that name is admitted.
+    configuration is written anew and loaded. Raises IdentityError if nobody of that name is
+    admitted.
     """
     with only_one(pathlib.Path(authority)):
         office = load_authority(authority)
@@ -281,7 +241,7 @@ def authority_context(authority: Path) -> ssl.SSLContext:
 
 
 def _admission_of(folder: pathlib.Path, name: str) -> pathlib.Path:
-    """Where a member's newest admission lies, in an authority's folder."""
+    """Return where a member's newest admission lies, in an authority's folder."""
     return folder / f"admission-{name}.json"
 
 
@@ -310,7 +270,11 @@ def _refuse_known_keys(office: Authority, asked: Request, place: pathlib.Path) -
 def _refuse_new_keys(
     office: Authority, asked: Request, key: ec.EllipticCurvePublicKey, place: pathlib.Path
 ) -> None:
-    """Refuse what may be somebody else's request in the name of a member that has keys."""
+    """Refuse new keys for a member that has some: they may be somebody else's.
+
+    A request shows that somebody has its keys, and no more: anybody can make one in a member's
+    name.
+    """
     if asked.name in office.members.members and not _has_these_keys(office, asked, key):
         raise IdentityError(
             f"{place}: has new keys of {asked.name}, which was admitted with others; if "
@@ -320,7 +284,7 @@ def _refuse_new_keys(
 
 
 def _has_these_keys(office: Authority, asked: Request, key: ec.EllipticCurvePublicKey) -> bool:
-    """Whether a member was admitted with both keys of a request.
+    """Tell whether a member was admitted with both keys of a request.
 
     Its sealing key is in the list, which all members have. So that alone shows nothing: its key for
     TLS is compared too, with the certificate that was issued last.

@@ -25,16 +25,8 @@ def write_private(
 ) -> None:
     """Write a file of mode 0600: at any time there is all of it, or what was there before.
 
-    Parameters
-    ----------
-    path
-        The file.
-    data
-        What it holds from now on.
-    replace
-        Whether there may be one. Keys are never written over.
-    kind
-        Error that is raised if there is one and it must stay, or if nothing can be written.
+    Without ``replace`` there must be none: keys are never written over. Raises an error of the
+    given ``kind`` if there is one that must stay, or if nothing can be written.
     """
     beside = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
     try:
@@ -78,12 +70,9 @@ def _unwritable(
 
 
 def read_file(path: pathlib.Path) -> bytes:
-    """What is in a file that anyone may read.
+    """Read a file that anyone may read.
 
-    Raises
-    ------
-    IdentityError
-        If it is missing, cannot be read, or is far too long.
+    Raises IdentityError if it is missing, cannot be read, or is far too long.
     """
     try:
         with path.open("rb") as stream:
@@ -98,13 +87,7 @@ def read_file(path: pathlib.Path) -> bytes:
 
 
 def read_private(path: pathlib.Path) -> bytes:
-    """What is in a file that nobody but its owner may read.
-
-    Raises
-    ------
-    IdentityError
-        As :func:`read_file`, and if others can read it.
-    """
+    """Read a file that its owner alone may read; raises as :func:`read_file`, and if others can."""
     refuse_readable(path)
     return read_file(path)
 
@@ -112,10 +95,7 @@ def read_private(path: pathlib.Path) -> bytes:
 def refuse_readable(path: pathlib.Path) -> None:
     """Refuse a key that others than its owner can read, as ssh does.
 
-    Raises
-    ------
-    IdentityError
-        If it is missing, or others can read it.
+    Raises IdentityError if it is missing, or others can read it.
     """
     try:
         mode = stat.S_IMODE(path.stat().st_mode)
@@ -130,12 +110,9 @@ def refuse_readable(path: pathlib.Path) -> None:
 
 @contextmanager
 def new_folder(out: pathlib.Path) -> Iterator[pathlib.Path]:
-    """A folder of mode 0700 to fill; it takes its name at the end, if all went well.
+    """Make a folder of mode 0700 to fill; it takes its name at the end, if all went well.
 
-    Raises
-    ------
-    IdentityError
-        If there is something of that name already, or nothing can be written.
+    Raises IdentityError if there is something of that name already, or nothing can be written.
     """
     beside = out.parent / f".{out.name}.{uuid.uuid4().hex}"
     try:

@@ -17,20 +17,10 @@ _TIMEOUT = 5.0
 
 
 class Told(msgspec.Struct, frozen=True, kw_only=True):
-    """What a party tells of itself.
+    """A party's answer about itself.
 
-    Parameters
-    ----------
-    party, role
-        Who it is.
-    running
-        Whether its process answers.
-    url
-        Where its door is; empty where it does not run.
-    status, privacy
-        See :func:`.reports.status_of` and :func:`.reports.privacy_of`; empty where it does not run.
-    problem
-        Why it cannot be asked.
+    ``url`` is where its door is. ``status`` and ``privacy`` are as :class:`.node.Node` reports
+    them. All are empty where it does not run. ``problem`` says why it cannot be asked.
     """
 
     party: str
@@ -43,19 +33,13 @@ class Told(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Asking:
-    """Asks the party of a folder.
-
-    Parameters
-    ----------
-    folder
-        The party's.
-    """
+    """Asks the party of a folder."""
 
     def __init__(self, folder: PartyFolder) -> None:
         self.folder = folder
 
     def ready(self) -> Running | None:
-        """Where it runs, if it is ready: connected, and able to decide."""
+        """Return where it runs, if it is ready: connected, and able to decide."""
         running = read_running(self.folder.path)
         if running is None:
             return None
@@ -65,7 +49,7 @@ class Asking:
             return None
 
     def told(self) -> Told:
-        """What it tells of itself."""
+        """Ask it for its status and its privacy."""
         member = self.folder.member
         role = self.folder.federation.seat_of(member).role.name
         running = read_running(self.folder.path)
@@ -88,12 +72,9 @@ class Asking:
         )
 
     def order(self) -> dict[str, Any]:
-        """Have a running customer read how its run has ended; its status.
+        """Have a running customer read how its run has ended; return its status.
 
-        Raises
-        ------
-        DeploymentError
-            If it does not run, or refuses.
+        Raises DeploymentError if it does not run, or refuses.
         """
         running = read_running(self.folder.path)
         if running is None:
@@ -118,7 +99,7 @@ class Asking:
             return client.request(method, running.url + path, headers=headers)
 
     def _verify(self) -> ssl.SSLContext | bool:
-        """The door's own certificate is the one to be trusted, whatever it is for."""
+        """Trust the door's own certificate alone, whatever it is for."""
         certificate = self.folder.settings.door.certificate
         if certificate is None:
             return False  # no TLS at all

@@ -35,14 +35,8 @@ from fedbandits.systems.exported import Model
 class Seen(NamedTuple):
     """A message whose content is still kept.
 
-    Parameters
-    ----------
-    way
-        ``sent``, and not acknowledged yet; or ``seen``, since the newest saved state.
-    peer
-        The other member.
-    message
-        The message; None if its bytes were none.
+    Its ``way`` is ``sent``, and not acknowledged yet; or ``seen``, since the newest saved state.
+    ``message`` is None if its bytes were none.
     """
 
     way: str
@@ -50,7 +44,7 @@ class Seen(NamedTuple):
     message: Message | None
 
     def fields(self) -> dict[str, Any]:
-        """What is in it, field by field; statistics as lists of numbers."""
+        """List what is in it, field by field; statistics as lists of numbers."""
         if self.message is None:
             return {}
         names = self.message.__struct_fields__
@@ -58,29 +52,17 @@ class Seen(NamedTuple):
 
 
 class Transcript(NamedTuple):
-    """What a party has sent and seen, as far as it is kept.
-
-    Parameters
-    ----------
-    headers
-        Of the newest messages, in order.
-    contents
-        Of those messages that are still kept whole.
-    """
+    """Headers of the newest messages, in order, and the contents that are still kept whole."""
 
     headers: list[Header]
     contents: list[Seen]
 
 
 def inspect(party: PartyFolder) -> Transcript:
-    """A party's transcript.
+    """Read a party's transcript.
 
-    Raises
-    ------
-    StoreError
-        If there is no store yet, or it cannot be read.
-    StoreVersionError
-        If it has another format.
+    Raises StoreError if there is no store yet, or it cannot be read, and StoreVersionError if it
+    has another format.
     """
     with _reading(party) as connection, named_errors():
         headers = [Header(*row[1:]) for row in connection.execute(_ordered(HEADERS, "id"))]
@@ -110,7 +92,7 @@ def _message(party: PartyFolder, data: bytes) -> Message | None:
 
 
 def _plain(value: Any) -> Any:
-    """Statistics travel as float64 bytes; whatever else is bytes is shown as digits."""
+    """Show statistics, which travel as float64 bytes, as numbers; other bytes as digits."""
     if isinstance(value, bytes):
         if value and len(value) % 8 == 0:
             numbers = np.frombuffer(value, "<f8")
@@ -122,7 +104,7 @@ def _plain(value: Any) -> Any:
 
 @contextlib.contextmanager
 def _reading(party: PartyFolder) -> Iterator[Connection]:
-    """A connection to a party's store that can change nothing."""
+    """Connect to a party's store so that nothing can be changed."""
     path = path_of(url_of(party.store))
     if path is not None and not os.path.isfile(path):
         raise StoreError(f"{path}: there is no store yet; {party.member} has never run")

@@ -47,17 +47,7 @@ FIRST_PORT = 8420
 
 
 class Made(NamedTuple):
-    """What was made.
-
-    Parameters
-    ----------
-    federation
-        The federation.
-    fingerprint
-        Of the authority's key, for people to compare.
-    parties
-        Members whose folders were made, too.
-    """
+    """A federation that was made, the authority's fingerprint, and members with folders here."""
 
     federation: Federation
     fingerprint: str
@@ -69,10 +59,8 @@ def init_federation(config: Path, out: Path, local: bool, first_port: int = FIRS
 
     Parameters
     ----------
-    config
-        The federation's file.
-    out
-        The folder.
+    config, out
+        The federation's file, and the folder.
     local
         Whether to make, and admit, all parties as well: this machine then holds all keys.
     first_port
@@ -114,12 +102,12 @@ def _tell(party: pathlib.Path, members: Members) -> None:
 
 
 def _hosts(federation: Federation) -> list[str]:
-    """Names and addresses under which the broker is reached."""
+    """List names and addresses under which the broker is reached."""
     return [urlsplit(server).hostname or "" for server in federation.transport.servers]
 
 
 def _listens(federation: Federation) -> str:
-    """Where the broker listens: on this machine alone, if nobody is to come from elsewhere."""
+    """Listen on this machine alone, if nobody is to come from elsewhere."""
     return "127.0.0.1" if all(map(_is_here, _hosts(federation))) else "0.0.0.0"  # noqa: S104
 
 
@@ -146,19 +134,13 @@ def revoke_here(folder: Path, name: str) -> None:
 
 
 def _update(place: pathlib.Path) -> None:
-    """A broker beside the authority reads its configuration anew when that changes (up does)."""
+    """Write the configuration of a broker beside the authority anew; up reloads it."""
     if (place.parent / BROKER / CONFIG).exists():
         update_broker(place, place.parent / BROKER)
 
 
 def authority_in(folder: Path) -> pathlib.Path:
-    """The authority's folder: that one, or the one in it.
-
-    Raises
-    ------
-    ConfigError
-        If there is none.
-    """
+    """Find the authority's folder: that one, or the one in it; raises ConfigError without one."""
     place = pathlib.Path(folder)
     for each in (place / AUTHORITY, place):
         if (each / "authority.key").is_file():
@@ -170,12 +152,9 @@ def authority_in(folder: Path) -> pathlib.Path:
 
 
 def load_parties(folder: Path) -> list[PartyFolder]:
-    """Parties: of that folder, or of those in it, in the order of the federation's file.
+    """Load parties: of that folder, or of those in it, in the order of the federation's file.
 
-    Raises
-    ------
-    ConfigError
-        If there are none, or they are of several federations.
+    Raises ConfigError if there are none, or they are of several federations.
     """
     place = pathlib.Path(folder)
     if is_party(place):

@@ -15,44 +15,33 @@ from typing import Any
 
 import msgspec
 
+from fedbandits.deployment.delivery.nats_connection import worth_telling
 from fedbandits.deployment.process.folder import LogSettings
 
 
 class JsonLines(logging.Formatter):
-    """One JSON object a line.
-
-    Parameters
-    ----------
-    party
-        Whose log it is.
-    """
+    """Formats the log of a party: one JSON object a line."""
 
     def __init__(self, party: str) -> None:
         super().__init__()
         self._party = party
 
     def format(self, record: logging.LogRecord) -> str:
-        """A record as a line."""
+        """Write a record as a line."""
         told = {"at": _time(record), "level": record.levelname.lower(), "party": self._party}
         told |= _said(record)
         return msgspec.json.encode(told | _failure(record)).decode()
 
 
 class PlainLines(logging.Formatter):
-    """One line of text each.
-
-    Parameters
-    ----------
-    party
-        Whose log it is.
-    """
+    """Formats the log of a party: one line of text each."""
 
     def __init__(self, party: str) -> None:
         super().__init__()
         self._party = party
 
     def format(self, record: logging.LogRecord) -> str:
-        """A record as a line."""
+        """Write a record as a line."""
         words = {**_said(record), **_failure(record)}
         message = str(words.pop("message", ""))
         if not message.startswith(f"{self._party}: "):
@@ -67,7 +56,7 @@ def _time(record: logging.LogRecord) -> str:
 
 
 def _said(record: logging.LogRecord) -> dict[str, Any]:
-    """What a record says; some are objects already."""
+    """Read what a record says; some are objects already."""
     message = record.getMessage()
     if message.startswith("{"):
         try:
@@ -78,7 +67,7 @@ def _said(record: logging.LogRecord) -> dict[str, Any]:
 
 
 def _failure(record: logging.LogRecord) -> dict[str, str]:
-    """The kind of an error, and where it came from."""
+    """Tell the kind of an error, and where it came from."""
     if not record.exc_info or record.exc_info[0] is None:
         return {}
     frames = traceback.extract_tb(record.exc_info[2])
@@ -86,19 +75,11 @@ def _failure(record: logging.LogRecord) -> dict[str, str]:
     return {"error": record.exc_info[0].__name__, "place": place}
 
 
-class _NoNoise(logging.Filter):
-    """Leaves out what the event loop says whenever a connection with TLS ends: it is no trouble."""
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        """Whether a record is let through."""
-        return "eof_received() has no effect" not in record.getMessage()
-
-
 def log_to_stderr(party: str, settings: LogSettings) -> None:
     """Log to standard error from now on, as the settings say; others' warnings, too."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter({"json": JsonLines, "plain": PlainLines}[settings.format](party))
-    handler.addFilter(_NoNoise())
+    logging.getLogger("asyncio").addFilter(worth_telling)
     root = logging.getLogger()
     for other in list(root.handlers):
         root.removeHandler(other)

@@ -20,14 +20,7 @@ Say = Callable[[str], None]
 
 
 def order(folder: Path, say: Say) -> int:
-    """Order a run, and wait for its total.
-
-    Parameters
-    ----------
-    folder
-        The customer's.
-    say
-        Told how it goes on, a line each.
+    """Order a run, and wait for its total; ``say`` is told how it goes on.
 
     Raises
     ------
@@ -51,7 +44,7 @@ def order(folder: Path, say: Say) -> int:
 
 
 def _asked(asking: Asking, say: Say) -> int:
-    """Of the customer that runs."""
+    """Order a run of the customer that runs."""
     progress = _Progress(say)
     while (total := progress.look(asking.order())) is None:
         time.sleep(_LOOK)
@@ -59,7 +52,7 @@ def _asked(asking: Asking, say: Say) -> int:
 
 
 async def _run(folder: PartyFolder, say: Say) -> int:
-    """Of a customer that runs as long as that takes."""
+    """Run the customer as long as that takes."""
     party, progress = RunningParty(folder), _Progress(say)
     await party.start()
     try:
@@ -83,13 +76,7 @@ class _Progress:
         self._say, self._said, self._began = say, "", time.monotonic()
 
     def look(self, status: dict[str, Any]) -> int | None:
-        """The total, once it is there.
-
-        Raises
-        ------
-        DeploymentError
-            If the run has ended without one.
-        """
+        """Return the total, once it is there; raises DeploymentError if the run ended without."""
         stage, total = status["stage"], status.get("total")
         if stage == "ended":
             raise DeploymentError(

@@ -34,9 +34,7 @@ def run_party(
 
     Parameters
     ----------
-    folder
-        The party's.
-    moved
+    folder, moved
         See :class:`.running.RunningParty`.
     log
         Changes the folder's settings of the log.
@@ -55,23 +53,29 @@ def run_party(
     if kernels:
         _LOG.info("%s: compiled %d kernels, which are kept", party.member, kernels)
     with asyncio.Runner(loop_factory=new_loop) as runner:
-        runner.run(_serve(running, attached))
+        runner.run(serve(running, attached))
 
 
-async def _serve(running: RunningParty, attached: bool) -> None:
+async def serve(running: RunningParty, attached: bool = False) -> None:
+    """Start a party, and stop it when it is told to end or cannot go on; see :func:`run_party`."""
     told = asyncio.Event()
     with told_to_end(told), _ends_with_input(told) if attached else contextlib.nullcontext():
         await running.start()
         notify("READY=1")
-        waits = [asyncio.create_task(event.wait()) for event in (told, running.ended)]
-        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-        for wait in waits:
-            wait.cancel()
+        await first_of(told, running.ended)
         notify("STOPPING=1")
         _LOG.info("%s: ends", running.folder.member)
         await running.stop()
     if running.failure is not None:
         raise running.failure
+
+
+async def first_of(*events: asyncio.Event) -> None:
+    """Wait until one of the events is set."""
+    waits = [asyncio.create_task(event.wait()) for event in events]
+    await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    for wait in waits:
+        wait.cancel()
 
 
 @contextlib.contextmanager

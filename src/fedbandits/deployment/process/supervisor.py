@@ -24,7 +24,7 @@ from fedbandits.deployment.delivery.nats_transport import publish_members
 from fedbandits.deployment.process.asking import Asking
 from fedbandits.deployment.process.folder import PartyFolder
 from fedbandits.deployment.process.local import AUTHORITY, BROKER
-from fedbandits.deployment.process.process import told_to_end
+from fedbandits.deployment.process.process import first_of, told_to_end
 from fedbandits.deployment.process.running import RunningParty
 from fedbandits.errors import TransportError
 
@@ -44,16 +44,8 @@ _PATIENCE = 40.0
 class Child:
     """The process of one party.
 
-    Parameters
-    ----------
-    party
-        Its folder.
-    arguments
-        More of ``party run``.
-    final
-        Exit codes after which it is no use to start it again.
-    say
-        Told what happens.
+    ``arguments`` are more of ``party run``. After one of the ``final`` exit codes it is no use to
+    start it again.
     """
 
     def __init__(
@@ -125,21 +117,7 @@ class Child:
 
 
 class Supervisor:
-    """Runs a federation's broker, if it is here, and all parties that are.
-
-    Parameters
-    ----------
-    folder
-        See :mod:`.local`.
-    parties
-        Those in it.
-    arguments
-        More of ``party run``, for every party.
-    final
-        Exit codes after which it is no use to start a party again.
-    say
-        Told what happens, a line each.
-    """
+    """Runs a federation's broker, if it is here, and all parties that are; see :class:`Child`."""
 
     def __init__(
         self,
@@ -160,15 +138,8 @@ class Supervisor:
     async def run(self) -> int:
         """Run all until SIGINT or SIGTERM, then end them in order; a second signal kills them.
 
-        Returns
-        -------
-        int
-            0, or the exit code of a party that could not run and was given up.
-
-        Raises
-        ------
-        TransportError
-            If the broker does not start.
+        Returns 0, or the exit code of a party that could not run and was given up. Raises
+        TransportError if the broker does not start.
         """
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -257,7 +228,7 @@ class Supervisor:
         )
 
     async def _stop(self) -> None:
-        """Parties that decide first: what they answer needs nobody, what they send does."""
+        """Stop parties that decide first: what they answer needs nobody, what they send does."""
         for acts in (True, False):
             await asyncio.gather(*(c.stop() for c in self.children if c.role.acts == acts))
         if self._broker is not None:
@@ -267,10 +238,7 @@ class Supervisor:
 async def run_in_process(folders: Sequence[PartyFolder], say: Say) -> None:
     """Run all parties in this process, without a broker; see :meth:`Supervisor.run`.
 
-    Raises
-    ------
-    FedbanditsError
-        If one of them cannot run, or cannot go on.
+    Raises FedbanditsError if one of them cannot run, or cannot go on.
     """
     hub, ends = MemoryHub(), asyncio.Event()
     parties = [RunningParty(folder, hub.transport(folder.member)) for folder in folders]
@@ -281,10 +249,7 @@ async def run_in_process(folders: Sequence[PartyFolder], say: Say) -> None:
             closing.push_async_callback(party.stop)
             say(f"{party.folder.member:16} {party.node.seat.role.name:12} {party.door.url}")
         say(f"ready: {len(parties)} parties of {parties[0].folder.federation.name}")
-        waits = [asyncio.create_task(e.wait()) for e in (ends, *(p.ended for p in parties))]
-        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-        for wait in waits:
-            wait.cancel()
+        await first_of(ends, *(party.ended for party in parties))
     for party in parties:
         if party.failure is not None:
             raise party.failure

@@ -19,16 +19,9 @@ from fedbandits.settings.federation import Federation
 
 
 def _from_seed(federation: Federation, costs: Mapping[int, Any], seed: int) -> Supplies:
-    """Make simulated supplies. What a simulated world knows of parties, settings and facts do.
+    """Make simulated supplies. ``costs`` of buyers are by place, where the system has any.
 
-    Parameters
-    ----------
-    federation
-        Whose parties.
-    costs
-        Costs of buyers by place, where the system has any.
-    seed
-        The seed of the noise.
+    Settings and facts stand for what a simulated world knows of the parties.
     """
     world = SimpleNamespace()
     if costs:
@@ -52,14 +45,9 @@ def simulated_supply(folder: PartyFolder) -> Supply | None:
 
 
 class RehearsalSupplies:
-    """What parties would bring, but nothing is charged and nothing kept. Release nothing.
+    """Supplies with which nothing is charged and nothing kept. Release nothing of them.
 
-    Parameters
-    ----------
-    federation
-        Whose parties.
-    own
-        What members alone know, as far as it is known here; made up where it is not.
+    ``own`` is what members alone know, as far as it is known here; the rest is made up.
     """
 
     def __init__(self, federation: Federation, own: Mapping[str, Mapping[str, Any]]) -> None:

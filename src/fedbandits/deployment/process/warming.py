@@ -31,21 +31,10 @@ def warm(
     own: Mapping[str, Mapping[str, Any]],
     on_first: Callable[[], None] = lambda: None,
 ) -> int:
-    """Compile what this federation's parties need.
+    """Compile what this federation's parties need; return how many kernels that were.
 
-    Parameters
-    ----------
-    federation
-        Whose parties.
-    own
-        What members alone know, as far as it is known here.
-    on_first
-        Called before the first kernel is compiled, if any must be.
-
-    Returns
-    -------
-    int
-        How many kernels were compiled; 0 if all were there.
+    ``own`` is what members alone know, as far as it is known here. ``on_first`` is called before
+    the first kernel is compiled, if any must be.
     """
     application = federation.system.application(federation.plan)
     if application is None or federation.roles.messages_set_pace:
@@ -106,7 +95,7 @@ class _Rehearsal(Stage):
         return self._application.observation(party, party.state.decisions, told)[1]
 
     def _value(self, name: str, player: int) -> Any:
-        """What a request holds under a name."""
+        """Make up what a request holds under a name."""
         if name == "user":
             return self._facts.users_of(player)[0]
         if name == "context":

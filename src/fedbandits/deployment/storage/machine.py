@@ -28,17 +28,9 @@ _BOOT = pathlib.Path("/proc/sys/kernel/random/boot_id")
 
 
 class StoreLock(contextlib.AbstractContextManager["StoreLock"]):
-    """Held as long as a store is open; the system takes it back from a process that is killed.
+    """The lock of a store, held while it is open; the system frees it when a process is killed.
 
-    Parameters
-    ----------
-    where
-        The store's file or URL.
-
-    Raises
-    ------
-    StoreBusyError
-        If another process holds it.
+    Raises StoreBusyError if another process holds it.
     """
 
     def __init__(self, where: str | os.PathLike[str]) -> None:
@@ -64,7 +56,7 @@ class StoreLock(contextlib.AbstractContextManager["StoreLock"]):
         self._descriptor = descriptor
 
     def hold(self, engine: Engine) -> None:
-        """Where the store is a server's database: hold its lock by a connection of its own."""
+        """Hold the lock of a server's database by a connection of its own."""
         if engine.dialect.name != "postgresql":
             return
         with named_errors():
@@ -81,13 +73,8 @@ class StoreLock(contextlib.AbstractContextManager["StoreLock"]):
     def require(self, connection: Connection) -> None:
         """Make sure, in a transaction, that the lock of a server's database is still held.
 
-        Raises
-        ------
-        StoreBusyError
-            If it was lost, and another process holds it now.
-        StoreError
-            If it was lost, and is held again: another process may have written meanwhile, so all
-            that is known of the store must be read anew.
+        Raises StoreBusyError if another process holds it now. Raises StoreError if it was lost and
+        is held again: another process may have written meanwhile, so the store must be read anew.
         """
         if self._session is None:
             return
@@ -119,28 +106,17 @@ class StoreLock(contextlib.AbstractContextManager["StoreLock"]):
 
 
 class LogFile:
-    """SQLite's write-ahead log: what was committed is in it, or was brought to the disk before.
-
-    Parameters
-    ----------
-    database
-        Path of the database.
-    """
+    """SQLite's write-ahead log: what was committed is in it, or was brought to the disk before."""
 
     def __init__(self, database: str) -> None:
         self._path, self._folder = f"{database}-wal", os.path.dirname(os.path.abspath(database))
         self._named = False
 
     def sync(self) -> None:
-        """Wait until all that was committed is on the disk.
+        """Wait until all that was committed is on the disk; raises StoreError if the disk fails.
 
         One wait for the log is a third of what a checkpoint takes, which waits for the database,
         too, and writes it.
-
-        Raises
-        ------
-        StoreError
-            If the disk fails.
         """
         try:
             _sync(self._path, os.O_RDWR)

@@ -54,7 +54,7 @@ class Entry(NamedTuple):
 
 
 class Header(NamedTuple):
-    """What is noted of a message: no content."""
+    """A note of a message, without its content."""
 
     at: float
     way: str  # "sent" or "seen"
@@ -76,14 +76,8 @@ class Sent(NamedTuple):
 class Saved(NamedTuple):
     """The newest saved state of a party, and the events since.
 
-    Parameters
-    ----------
-    event
-        The last event that is in the state.
-    body
-        The state; None for a party that has just begun.
-    journal
-        The events since, in order.
+    ``event`` is the last one that is in the state. ``body`` is None for a party that has just
+    begun.
     """
 
     event: int
@@ -134,7 +128,7 @@ class Store(contextlib.AbstractContextManager["Store"]):
         federation, member, terms
             Name of the federation and of the member, and digest of the terms.
         synchronous, busy_timeout, moved
-            See :meth:`.book.Ledger.open`.
+            See :meth:`.book.Ledger.open`, which raises errors of its own.
 
         Raises
         ------
@@ -142,8 +136,6 @@ class Store(contextlib.AbstractContextManager["Store"]):
             If another process uses it.
         StoreVersionError, StoreMismatchError
             If it has another format, or is another party's, or of other terms.
-        LedgerError
-            If its ledger cannot be used, see :meth:`.book.Ledger.open`.
         """
         with contextlib.ExitStack() as on_failure:
             lock = on_failure.enter_context(StoreLock(where))
@@ -172,12 +164,9 @@ class Store(contextlib.AbstractContextManager["Store"]):
 
     @contextlib.contextmanager
     def begin(self) -> Iterator[Connection]:
-        """A connection in a write transaction; see :meth:`.book.Ledger.begin`.
+        """Begin a write transaction; see :meth:`.book.Ledger.begin`.
 
-        Raises
-        ------
-        StoreFullError
-            If the disk is full. Nothing was written.
+        Raises StoreFullError if the disk is full. Nothing was written then.
         """
         try:
             with self.ledger.begin() as connection:
@@ -215,7 +204,7 @@ class Store(contextlib.AbstractContextManager["Store"]):
                 )
 
     def saved(self, connection: Connection) -> Saved:
-        """The state, and the events since."""
+        """Read the newest state, and the events since."""
         with named_errors():
             newest = connection.execute(sa.select(SNAPSHOT.c.event, SNAPSHOT.c.body)).first()
             since = sa.select(JOURNAL).order_by(JOURNAL.c.event)
@@ -253,7 +242,7 @@ class Store(contextlib.AbstractContextManager["Store"]):
         self._insert(connection, HEADERS, rows)
 
     def headers(self, connection: Connection) -> list[Header]:
-        """Headers that are kept, in order."""
+        """Return the headers that are kept, in order."""
         with named_errors():
             rows = connection.execute(sa.select(HEADERS).order_by(HEADERS.c.id))
             return [Header(*row[1:]) for row in rows]
@@ -281,7 +270,7 @@ class Store(contextlib.AbstractContextManager["Store"]):
             self._unask.many(connection, rows)
 
     def overdue(self, connection: Connection, before: float) -> list[int]:
-        """Open decisions that were asked for before a time."""
+        """Return open decisions that were asked for before a time."""
         with named_errors():
             old = sa.select(ASKED.c.number).where(ASKED.c.at < before).order_by(ASKED.c.number)
             return list(connection.execute(old).scalars())
@@ -291,13 +280,13 @@ class Store(contextlib.AbstractContextManager["Store"]):
         self._insert(connection, EXPIRED, [{"number": number}])
 
     def has_expired(self, connection: Connection, number: int) -> bool:
-        """Whether a decision's reward did not come in time."""
+        """Tell whether a decision's reward did not come in time."""
         with named_errors():
             here = sa.select(EXPIRED.c.number).where(EXPIRED.c.number == number)
             return connection.execute(here).first() is not None
 
     def secret(self, connection: Connection, name: str) -> bytes | None:
-        """A secret that is kept, if it is."""
+        """Return a secret; None if it is not kept."""
         with named_errors():
             here = sa.select(SECRETS.c.value).where(SECRETS.c.name == name)
             return connection.execute(here).scalar()
@@ -307,7 +296,7 @@ class Store(contextlib.AbstractContextManager["Store"]):
         self._insert(connection, SECRETS, [{"name": name, "value": value}])
 
     def number(self, connection: Connection, name: str) -> int:
-        """A small number that is kept under a name, 0 at first."""
+        """Return a small number that is kept under a name, 0 at first."""
         with named_errors():
             found = connection.execute(sa.select(META.c.value).where(META.c.name == name)).scalar()
         return int(found or 0)
@@ -324,7 +313,7 @@ class Store(contextlib.AbstractContextManager["Store"]):
 
 
 def _named(error: LedgerError) -> Exception:
-    """A full disk by its own name; anything else as it is."""
+    """Give a full disk an error of its own; any other error stays as it is."""
     text = str(error).lower()
     if any(sign in text for sign in _FULL):
         return StoreFullError(

@@ -41,18 +41,12 @@ EXCUSED = (
 
 
 def find(connection: Connection, party: str) -> Any:
-    """A party's row, or None."""
+    """Return a party's row, or None."""
     return connection.execute(sa.select(ACCOUNTS).where(ACCOUNTS.c.party == party)).first()
 
 
 def require(connection: Connection, party: str) -> Any:
-    """A party's row.
-
-    Raises
-    ------
-    UnknownPartyError
-        If it has no account.
-    """
+    """Return a party's row; raises UnknownPartyError if it has no account."""
     require_names(party=party)
     account = find(connection, party)
     if account is None:
@@ -61,7 +55,7 @@ def require(connection: Connection, party: str) -> Any:
 
 
 def whole_budget(claim: PrivacyClaim, place: int | None = None) -> float:
-    """The budget ε of an account that can pay for a whole claim, at the δ of the claim.
+    """Return the budget ε of an account that can pay for a whole claim, at the claim's δ.
 
     It is slightly larger than the ε of the claim. The account converts ε to μ, and with exactly the
     ε of the claim, rounding might refuse the last release. If δ is so large that it alone pays for
@@ -127,17 +121,12 @@ def _insert(
 
 
 def unknown(party: str) -> UnknownPartyError:
-    """The error for a party without an account."""
+    """Make the error for a party without an account."""
     return UnknownPartyError(f"party {party!r} has no account in this ledger: open one first")
 
 
 def require_kept(party: str, claim: PrivacyClaim, mu: float) -> None:
-    """Refuse a budget under which a claim could be broken.
-
-    Raises
-    ------
-    ClaimError
-    """
+    """Refuse, by ClaimError, a budget under which a claim could be broken."""
     if not (claim.is_private and claim.delta > 0.0):
         return
     allowed = gaussian.epsilon_of(mu, claim.delta)
@@ -149,32 +138,17 @@ def require_kept(party: str, claim: PrivacyClaim, mu: float) -> None:
 
 
 class Times:
-    """The times to record.
-
-    Parameters
-    ----------
-    clock, tolerance
-        Function that returns the time, in seconds since 1970, and how many seconds it may run
-        backwards.
-    """
+    """The times to record, by a clock that may run backwards by a tolerance, in seconds."""
 
     def __init__(self, clock: Callable[[], float], tolerance: float) -> None:
         self._clock, self._tolerance = clock, tolerance
 
     def now(self, newest: float | None, excused: str | None = None) -> float:
-        """The time to record, never before the newest one that was.
+        """Return the time to record, never before the ``newest`` one in the ledger.
 
-        Parameters
-        ----------
-        newest
-            The newest time in the ledger.
-        excused
-            Entries up to this time were made by a wrong clock; see :func:`excuse_clock`.
-
-        Raises
-        ------
-        ClockError
-            If the clock is behind the newest entry by more than the tolerance, or tells no time.
+        Entries up to the ``excused`` time were made by a wrong clock; see :func:`excuse_clock`.
+        Raises ClockError if the clock is behind the newest entry by more than the tolerance, or
+        tells no time.
         """
         told = self._told()
         if newest is None:
@@ -190,7 +164,7 @@ class Times:
         return max(told, newest)
 
     def at_opening(self, connection: Connection) -> float:
-        """The time to record for a new account; as :meth:`now`."""
+        """Return the time to record for a new account; as :meth:`now`."""
         return self.now(*connection.execute(sa.select(NEWEST, EXCUSED)).one())
 
     def _told(self) -> float:

@@ -159,7 +159,7 @@ class Ledger(contextlib.AbstractContextManager["Ledger"]):
         return f"Ledger(federation={self.federation!r})"
 
     def begin(self) -> contextlib.AbstractContextManager[Connection]:
-        """A connection in a new write transaction; other writers wait until it ends.
+        """Begin a write transaction, and return its connection; other writers wait until it ends.
 
         The transaction is committed at the end of the block. If an error leaves the block, it is
         rolled back.
@@ -167,7 +167,7 @@ class Ledger(contextlib.AbstractContextManager["Ledger"]):
         return watched(self._file, transaction(self.engine, "IMMEDIATE"))
 
     def read(self) -> contextlib.AbstractContextManager[Connection]:
-        """A connection that reads one state of the ledger and does not block writers."""
+        """Return a connection that reads one state of the ledger and does not block writers."""
         return watched(self._file, transaction(self.engine, "DEFERRED"))
 
     def open_account(
@@ -282,7 +282,7 @@ class Ledger(contextlib.AbstractContextManager["Ledger"]):
         return draw
 
     def draws(self, connection: Connection, party: str, stream: str) -> list[Floats]:
-        """The noise that was drawn for ``stream`` of ``party``, in order of the steps.
+        """Return the noise that was drawn for ``stream`` of ``party``, in order of the steps.
 
         Raises
         ------
@@ -296,13 +296,13 @@ class Ledger(contextlib.AbstractContextManager["Ledger"]):
         return self._draws.every(connection, party, stream)
 
     def parties(self, connection: Connection) -> list[str]:
-        """Names of all parties with an account, in alphabetical order."""
+        """List the names of all parties with an account, in alphabetical order."""
         with named_errors():
             found = connection.execute(sa.select(ACCOUNTS.c.party).order_by(ACCOUNTS.c.party))
             return list(found.scalars())
 
     def statement(self, connection: Connection, party: str) -> Statement:
-        """The account of ``party``: what it has spent and what is left.
+        """Return the account of ``party``: what it has spent and what is left.
 
         Raises
         ------

@@ -32,7 +32,7 @@ from fedbandits.privacy.ledger.tables import (
 
 
 class Entry(NamedTuple):
-    """What a charge would write: its row, Σ μ² with it, and the hash that it continues."""
+    """A charge to be written: its row, Σ μ² with it, and the hash that it continues."""
 
     charge: Charge
     spent: int
@@ -40,15 +40,7 @@ class Entry(NamedTuple):
 
 
 class Till:
-    """Prices charges and writes them down.
-
-    Parameters
-    ----------
-    dialect
-        SQL dialect of the connections that it will be given.
-    times
-        Tells the time to record.
-    """
+    """Prices charges and writes them down."""
 
     def __init__(self, dialect: sa.Dialect, times: Times) -> None:
         self._times = times
@@ -59,7 +51,7 @@ class Till:
     def priced(
         self, connection: Connection, party: str, stream: str, step: int, event: Event
     ) -> Entry:
-        """What there would be to write. Refuses what may not be charged; writes nothing."""
+        """Price a charge, and refuse what may not be charged. Nothing is written."""
         require_names(party=party, stream=stream)
         require_step(f"party {party!r}, {stream!r}", step)
         written = encode_event(
@@ -83,10 +75,7 @@ class Till:
     def write(self, connection: Connection, entry: Entry, digest: str | None = None) -> None:
         """Write a charge, and the digest of the draw that goes with it.
 
-        Raises
-        ------
-        LedgerBusyError
-            If somebody else charged this party after it was priced.
+        Raises LedgerBusyError if somebody else charged this party after it was priced.
         """
         charge = entry.charge._replace(digest=digest)
         head = link(entry.head, charge)
@@ -107,7 +96,7 @@ class Till:
 
 
 def _looking() -> Any:
-    """Where an account and one of its streams stand."""
+    """Make the query for where an account and one of its streams stand."""
     party, stream = sa.bindparam("payer", type_=sa.Text), sa.bindparam("name", type_=sa.Text)
     own = (CHARGES.c.party == party) & (CHARGES.c.stream == stream)
     latest = sa.select(sa.func.max(CHARGES.c.step)).where(own).scalar_subquery()
@@ -131,12 +120,9 @@ def _advancing() -> Any:
 
 
 def _affordable(place: str, spent: int, before: float, mu: float, budget: float) -> int:
-    """Σ μ² after a stream's price went from ``before`` to ``mu``.
+    """Return Σ μ² after a stream's price went from ``before`` to ``mu``.
 
-    Raises
-    ------
-    BudgetExceededError
-        If that is more than the budget.
+    Raises BudgetExceededError if that is more than the budget.
     """
     total = spent - squared(before) + squared(mu) if math.isfinite(mu) else None
     reached = math.inf if total is None else root(total)

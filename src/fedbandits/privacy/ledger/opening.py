@@ -72,10 +72,7 @@ def equip(engine: Engine, file: LedgerFile | None) -> None:
 def prepare(ledger: Opened, file: LedgerFile | None, must_exist: bool, moved: bool) -> None:
     """Find the tables or make them, check them, and bind them to their file.
 
-    Raises
-    ------
-    LedgerError
-        See :meth:`.book.Ledger.open`.
+    Raises LedgerError, see :meth:`.book.Ledger.open`.
     """
     with named_errors(), ledger.read() as connection:
         exists = checks.is_ledger(connection)
@@ -171,12 +168,7 @@ def _mark(driver: sqlite3.Connection, path: str) -> bool:
 
 
 def _require_log(connection: Connection, file: LedgerFile) -> None:
-    """Refuse a main file that was left by a crash, without the log that belongs to it.
-
-    Raises
-    ------
-    LedgerFileError
-    """
+    """Refuse, by LedgerFileError, a main file that a crash has left without its log."""
     if connection.exec_driver_sql(_READ).scalar() != NEEDED or file.holds_log():
         return
     if _is_missing(file):
@@ -187,7 +179,7 @@ def _require_log(connection: Connection, file: LedgerFile) -> None:
 
 
 def _is_missing(file: LedgerFile) -> bool:
-    """Whether the log is missing, seen while nobody writes.
+    """Tell whether the log is missing, seen while nobody writes.
 
     A writer that begins the log anew writes its head first. For that moment it looks like none.
     """
