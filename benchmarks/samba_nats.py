@@ -31,8 +31,8 @@ from typing import Any
 import msgspec
 from nats.aio.client import Client
 
-from fedbandits.deployment.delivery.broker_config import frames_subject, sender_of
-from fedbandits.deployment.delivery.interfaces import Receive, Transport
+from fedbandits.deployment.delivery.broker import frames_subject, sender_of
+from fedbandits.deployment.delivery.transport import Receive, Transport
 from fedbandits.deployment.hosting.node import Node
 from fedbandits.environments import Bernoulli
 from fedbandits.random import replicate_key
@@ -59,7 +59,7 @@ def table(owners: int, steps: int) -> dict[str, Any]:
 
 
 class Weighing:
-    """A transport that notes how large frames are; see :class:`.interfaces.Transport`."""
+    """A transport that notes how large frames are; see :class:`.transport.Transport`."""
 
     def __init__(self, inner: Transport, sizes: Counter[tuple[str, int]]) -> None:
         self._inner, self._sizes = inner, sizes

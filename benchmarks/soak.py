@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from fedbandits.deployment.delivery.memory import MemoryHub
+from fedbandits.deployment.delivery.transport import MemoryHub
 from fedbandits.deployment.hosting.node import Node
 from fedbandits.deployment.hosting.seat import HostedSeat
 from fedbandits.deployment.storage.store import Store

@@ -19,7 +19,7 @@ from fedbandits.errors import (
 from fedbandits.federation import snapshots
 from fedbandits.systems.base import PartiesReplicate
 from fedbandits.testing.deployed import DeployedFederation, simulated, until
-from fedbandits.testing.driving import WorldDriver
+from fedbandits.testing.deployed_systems import WorldDriver
 from tests.deployment.federations import clinics
 
 ENVIRONMENT = Linear(agents=3, dim=4, arms=5)

@@ -15,7 +15,7 @@ from fedbandits.environments.linear import Linear
 from fedbandits.errors import SealError
 from fedbandits.federation.messages import TheseTerms
 from fedbandits.testing.deployed import DeployedFederation, OpenSeals, simulated, until
-from fedbandits.testing.driving import WorldDriver
+from fedbandits.testing.deployed_systems import WorldDriver
 from tests.deployment.federations import clinics
 
 ENVIRONMENT = Linear(agents=3, dim=4, arms=5)

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from fedbandits.deployment.delivery.broker_config import members_subject, versions_subject
+from fedbandits.deployment.delivery.broker import members_subject, versions_subject
 from fedbandits.deployment.delivery.member_lists import MemberLists
 from fedbandits.deployment.identity.authority import revoke
 from tests.deployment.one_machine import OneMachine

@@ -16,8 +16,7 @@ from collections.abc import AsyncIterator
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 
-from fedbandits.deployment.delivery.broker import Broker
-from fedbandits.deployment.delivery.broker_config import members_subject
+from fedbandits.deployment.delivery.broker import Broker, members_subject
 from fedbandits.deployment.delivery.nats_connection import Connection, Times, explained
 from fedbandits.deployment.delivery.nats_transport import NatsTransport, publish_members
 from fedbandits.deployment.identity import certificates

@@ -13,7 +13,7 @@ from fedbandits.federation import snapshots
 from fedbandits.settings.federation import read_federation
 from fedbandits.systems.base import PartiesReplicate
 from fedbandits.testing.deployed import DeployedFederation, simulated
-from fedbandits.testing.driving import WorldDriver
+from fedbandits.testing.deployed_systems import WorldDriver
 from tests.deployment.doors import ACTIONS, AGENTS, InMemory, opened
 from tests.deployment.federations import CLINICS
 from tests.visited import Visited

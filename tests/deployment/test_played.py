@@ -8,7 +8,7 @@ from fedbandits.environments.linear import Linear
 from fedbandits.federation import snapshots
 from fedbandits.systems.base import PartiesReplicate
 from fedbandits.testing.deployed import DeployedFederation, simulated
-from fedbandits.testing.driving import WorldDriver
+from fedbandits.testing.deployed_systems import WorldDriver
 from tests.deployment.federations import clinics
 
 

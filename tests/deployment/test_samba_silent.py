@@ -19,7 +19,7 @@ from fedbandits.testing.deployed import (
     table_from,
     until,
 )
-from fedbandits.testing.driving import WorldDriver
+from fedbandits.testing.deployed_systems import WorldDriver
 from fedbandits.testing.killed import Killed, killing, settled, states
 from fedbandits.testing.misbehaving import Attacked
 

@@ -119,7 +119,7 @@ class Links:
         self.behind = {peer for peer, link in self.all.items() if link.is_behind}
 
     def numbered(self, message: Message) -> Message:
-        """Number a message; every message is numbered once, when it is sent."""
+        """Give a message its number; every message is numbered once, when it is sent."""
         link = self.all[message.receiver]
         number = link.sent
         link.sent = number + 1

@@ -167,7 +167,7 @@ def flood_sizes(graph: Topology, hops: int) -> Ints:
 
 
 def clique_cover(graph: Topology, hops: int) -> Ints:
-    """Number every agent's clique, (M,): a cover of the power graph by cliques.
+    """Find the number of every agent's clique, (M,): a cover of the power graph by cliques.
 
     Two agents of one clique are at most ``hops`` apart. A smallest cover is hard to find; this is
     networkx's greedy colouring of the complement, which is the same on every machine.

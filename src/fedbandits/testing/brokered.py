@@ -15,11 +15,12 @@ from typing import Any, Self
 import tomli_w
 
 from fedbandits.deployment.delivery.broker import Broker
-from fedbandits.deployment.delivery.interfaces import Receive, Seals, Transport
+from fedbandits.deployment.delivery.frames import Seals
 from fedbandits.deployment.delivery.nats_connection import Times
 from fedbandits.deployment.delivery.nats_transport import NatsTransport
+from fedbandits.deployment.delivery.transport import Receive, Transport
 from fedbandits.deployment.identity.identity import Identity, load_identity
-from fedbandits.deployment.process.local import BROKER, init_federation
+from fedbandits.deployment.process.federation_folder import BROKER, init_federation
 from fedbandits.settings.federation import Federation, load_federation
 
 #: Nobody waits for long where all are on one machine.
@@ -125,7 +126,7 @@ class InOrder:
 
 
 class _OrderedTransport:
-    """See :class:`.interfaces.Transport`."""
+    """See :class:`.transport.Transport`."""
 
     def __init__(self, order: InOrder, inner: Transport) -> None:
         self._order, self._inner = order, inner

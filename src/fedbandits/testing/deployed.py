@@ -10,8 +10,8 @@ from typing import Any, Protocol
 
 import msgspec
 
-from fedbandits.deployment.delivery.interfaces import Seals, Transport
-from fedbandits.deployment.delivery.memory import MemoryHub
+from fedbandits.deployment.delivery.frames import Seals
+from fedbandits.deployment.delivery.transport import MemoryHub, Transport
 from fedbandits.deployment.hosting.node import Node
 from fedbandits.deployment.hosting.seat import HostedSeat
 from fedbandits.deployment.storage.store import Store

@@ -23,8 +23,8 @@ from fedbandits.client.problems import DuplicateError, LateError
 from fedbandits.deployment.door import make_token
 from fedbandits.deployment.hosting.host import Host
 from fedbandits.deployment.hosting.seat import HostedSeat
-from fedbandits.deployment.process.asking import Asking
 from fedbandits.deployment.process.folder import load_party
+from fedbandits.deployment.process.local_doors import LocalDoor
 from fedbandits.deployment.process.process import serve
 from fedbandits.deployment.process.running import RunningParty, read_running
 from fedbandits.deployment.process.supplies import simulated_supply
@@ -183,11 +183,11 @@ class Killed:
     async def _order(self) -> None:
         """Have the customer order: nothing begins before."""
         (customer,) = self.federation.members["customer"]
-        asking = Asking(load_party(self.here.folder / customer))
+        door = LocalDoor(load_party(self.here.folder / customer))
         async with asyncio.timeout(_PATIENCE):
             while True:
                 with suppress(DeploymentError):
-                    if (await asyncio.to_thread(asking.order))["stage"]:
+                    if (await asyncio.to_thread(door.order))["stage"]:
                         return
                 await asyncio.sleep(_AGAIN)
 
@@ -249,12 +249,12 @@ async def killing(
 
 async def settled(killed: Killed) -> int:
     """Wait until nothing is on its way; returns how many events all parties have taken."""
-    asking = [Asking(load_party(killed.here.folder / m)) for m in killed.federation.everybody]
+    doors = [LocalDoor(load_party(killed.here.folder / m)) for m in killed.federation.everybody]
 
     def events() -> int:
         found = 0
-        for each in asking:
-            status = each.told().status
+        for door in doors:
+            status = door.report().status
             if not status or status["outbox"] or status["stage"] in ("waiting", "exchanging"):
                 return 0
             found += status["events"]

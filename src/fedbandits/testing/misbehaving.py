@@ -15,7 +15,7 @@ from fedbandits.federation.messages import Message, pack
 from fedbandits.testing.applications import ROUNDS, Setting
 from fedbandits.testing.brokered import Brokered
 from fedbandits.testing.deployed import DeployedFederation, table_from
-from fedbandits.testing.driving import WorldDriver
+from fedbandits.testing.deployed_systems import WorldDriver
 
 _SEED = 1
 _HUGE = 2**62

@@ -16,9 +16,15 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from fedbandits.deployment.delivery import frames
-from fedbandits.deployment.delivery.exchange import FIRST_PAUSE, LONGEST_PAUSE, WINDOW, Exchange
-from fedbandits.deployment.delivery.frames import Acknowledgement, Data, Gift, Hello
-from fedbandits.deployment.delivery.interfaces import Receiver, Seals, Transport
+from fedbandits.deployment.delivery.exchange import (
+    FIRST_PAUSE,
+    LONGEST_PAUSE,
+    WINDOW,
+    Exchange,
+    Receiver,
+)
+from fedbandits.deployment.delivery.frames import Acknowledgement, Data, Gift, Hello, Seals
+from fedbandits.deployment.delivery.transport import Transport
 from fedbandits.errors import FedbanditsError, SealError
 from fedbandits.federation.terms import Terms, cut
 

@@ -1,10 +1,11 @@
-"""The state of the exchange with one peer, in memory. The store keeps what must last."""
+"""Both ends of delivery: the exchange with one peer, and the party that is given messages."""
 
 from __future__ import annotations
 
 import math
 from collections import OrderedDict
 from itertools import islice
+from typing import Protocol
 
 from fedbandits.federation.links import MOST_HELD
 
@@ -12,6 +13,32 @@ from fedbandits.federation.links import MOST_HELD
 WINDOW = MOST_HELD
 #: Seconds until something is said again that was not answered: at first, and at most.
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 20.0
+
+
+class Receiver(Protocol):
+    """A party that is given what was delivered. All of it is called on the event loop."""
+
+    def counts(self, peer: str) -> tuple[int, int]:
+        """Return the numbers of the next message from a peer, and of the next one to it."""
+
+    def receive(self, peer: str, body: bytes) -> None:
+        """Take a message; when it is committed, :meth:`Delivery.received` is to be called."""
+
+    def acknowledged(self, peer: str, number: int) -> None:
+        """Forget all messages to a peer below a number."""
+
+    def stale(self, why: str, most: bool) -> None:
+        """Note that a peer, or most of them, say that this party was put back from a backup."""
+
+    def given(self, peer: str, name: str, value: bytes) -> None:
+        """Take a secret that a peer has handed over."""
+
+    def gift(self, peer: str, name: str) -> bytes | None:
+        """Return a secret that is to be handed to a peer; None if there is none."""
+
+    @property
+    def wants(self) -> list[str]:
+        """Names of secrets that have not been handed over yet."""
 
 
 class Exchange:

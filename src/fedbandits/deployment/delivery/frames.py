@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Protocol
 
 import msgspec
 from msgspec import Meta
@@ -18,6 +18,16 @@ Count = Annotated[int, Meta(ge=0, le=MOST_MESSAGES)]
 Life = Annotated[bytes, Meta(max_length=LIFE_BYTES)]
 #: So many secrets are asked for at once: each is answered by a frame.
 _MOST_WANTED = 16
+
+
+class Seals(Protocol):
+    """Seals frames for peers and opens theirs, see :class:`.sealing.Sealer`."""
+
+    def seal(self, receiver: str, plaintext: bytes) -> bytes:
+        """Seal a frame that nobody but the receiver can open."""
+
+    def open(self, sender: str, frame: bytes) -> bytes:
+        """Open a frame; raises SealError if it is not from whom it says, or was altered."""
 
 
 class Frame(msgspec.Struct, frozen=True, array_like=True, tag=True):

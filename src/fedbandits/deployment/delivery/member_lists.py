@@ -16,7 +16,7 @@ from contextlib import suppress
 
 import nats.errors
 
-from fedbandits.deployment.delivery.broker_config import members_subject, versions_subject
+from fedbandits.deployment.delivery.broker import members_subject, versions_subject
 from fedbandits.deployment.delivery.nats_connection import Connection, Take
 from fedbandits.deployment.identity.identity import Identity
 from fedbandits.errors import IdentityError

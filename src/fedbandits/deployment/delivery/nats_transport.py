@@ -17,10 +17,10 @@ from urllib.parse import urlsplit
 
 import nats.errors
 
-from fedbandits.deployment.delivery.broker_config import frames_subject, members_subject, sender_of
-from fedbandits.deployment.delivery.interfaces import Receive
+from fedbandits.deployment.delivery.broker import frames_subject, members_subject, sender_of
 from fedbandits.deployment.delivery.member_lists import MemberLists
 from fedbandits.deployment.delivery.nats_connection import Connection, Take, Times, explained
+from fedbandits.deployment.delivery.transport import Receive
 from fedbandits.deployment.identity.authority import Path, authority_context, load_authority
 from fedbandits.deployment.identity.identity import Identity
 from fedbandits.errors import IdentityError, TransportError
@@ -73,7 +73,7 @@ class NatsTransport:
         return "" if self.connected else self._problem
 
     async def open(self, receive: Receive, on_connected: Callable[[], None]) -> None:
-        """Begin; see :class:`~fedbandits.deployment.delivery.interfaces.Transport`.
+        """Begin; see :class:`~fedbandits.deployment.delivery.transport.Transport`.
 
         It connects again for ever. What cannot be mended from here, such as a certificate that has
         expired, is logged and is in :attr:`problem`; it may be mended elsewhere. Raises

@@ -12,8 +12,7 @@ from fedbandits.deployment.door import problems as no
 from fedbandits.deployment.door.metrics import KIND, Metrics
 from fedbandits.deployment.door.problems import Problem, Refused
 from fedbandits.deployment.door.requests import JSON, Answer, Request
-from fedbandits.deployment.door.served import Orders, Served
-from fedbandits.deployment.door.shapes import Ids, PullAnswer, PullTold, Shapes
+from fedbandits.deployment.door.served import Ids, Orders, PullAnswer, PullTold, Served, Shapes
 from fedbandits.deployment.door.tokens import Scope
 from fedbandits.errors import FedbanditsError, LocalProtocolError
 

@@ -11,7 +11,8 @@ from typing import Any
 
 from fedbandits.deployment.delivery.delivery import Delivery
 from fedbandits.deployment.delivery.exchange import WINDOW
-from fedbandits.deployment.delivery.interfaces import Seals, Transport
+from fedbandits.deployment.delivery.frames import Seals
+from fedbandits.deployment.delivery.transport import Transport
 from fedbandits.deployment.hosting.batch import Batch
 from fedbandits.deployment.hosting.clock import TICKS, Clock
 from fedbandits.deployment.hosting.events import Decided, Kind, Received
@@ -247,7 +248,7 @@ class Node:
         }
         return self.delivery.problems | {name: text for name, text in own.items() if text}
 
-    # --- what the host and delivery tell, on the event loop; see interfaces.Receiver ---
+    # --- what the host and delivery tell, on the event loop; see exchange.Receiver ---
 
     def _sent(self, messages: list[Sent]) -> None:
         for peer, number, body in messages:

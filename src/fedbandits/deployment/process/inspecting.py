@@ -32,7 +32,7 @@ from fedbandits.privacy.ledger.files import path_of
 from fedbandits.systems.exported import Model
 
 
-class Seen(NamedTuple):
+class StoredMessage(NamedTuple):
     """A message whose content is still kept.
 
     Its ``way`` is ``sent``, and not acknowledged yet; or ``seen``, since the newest saved state.
@@ -51,15 +51,15 @@ class Seen(NamedTuple):
         return {name: _plain(getattr(self.message, name)) for name in names}
 
 
-class Transcript(NamedTuple):
+class StoredMessages(NamedTuple):
     """Headers of the newest messages, in order, and the contents that are still kept whole."""
 
     headers: list[Header]
-    contents: list[Seen]
+    contents: list[StoredMessage]
 
 
-def inspect(party: PartyFolder) -> Transcript:
-    """Read a party's transcript.
+def inspect(party: PartyFolder) -> StoredMessages:
+    """Read the messages in a party's store.
 
     Raises StoreError if there is no store yet, or it cannot be read, and StoreVersionError if it
     has another format.
@@ -67,7 +67,7 @@ def inspect(party: PartyFolder) -> Transcript:
     with _reading(party) as connection, named_errors():
         headers = [Header(*row[1:]) for row in connection.execute(_ordered(HEADERS, "id"))]
         contents = [
-            Seen("sent", row.peer, _message(party, row.body))
+            StoredMessage("sent", row.peer, _message(party, row.body))
             for row in connection.execute(
                 sa.select(OUTBOX).order_by(OUTBOX.c.peer, OUTBOX.c.number)
             )
@@ -76,8 +76,8 @@ def inspect(party: PartyFolder) -> Transcript:
         for row in connection.execute(received):
             found = msgspec.msgpack.decode(row.body, type=Received)
             peer = party.federation.member_of.get(found.sender, "?")
-            contents.append(Seen("seen", peer, _message(party, found.data)))
-    return Transcript(headers, contents)
+            contents.append(StoredMessage("seen", peer, _message(party, found.data)))
+    return StoredMessages(headers, contents)
 
 
 def _ordered(table: sa.Table, column: str) -> Any:

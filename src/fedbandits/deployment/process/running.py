@@ -12,8 +12,8 @@ from typing import Any
 
 import msgspec
 
-from fedbandits.deployment.delivery.interfaces import Transport
 from fedbandits.deployment.delivery.nats_transport import NatsTransport
+from fedbandits.deployment.delivery.transport import Transport
 from fedbandits.deployment.door import Door, make_token, read_tokens, revoke_token
 from fedbandits.deployment.hosting.node import Node
 from fedbandits.deployment.hosting.seat import HostedSeat, spent_before

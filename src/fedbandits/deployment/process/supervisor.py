@@ -17,13 +17,12 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from urllib.parse import urlsplit
 
-from fedbandits.deployment.delivery.broker import Broker
-from fedbandits.deployment.delivery.broker_config import CONFIG
-from fedbandits.deployment.delivery.memory import MemoryHub
+from fedbandits.deployment.delivery.broker import CONFIG, Broker
 from fedbandits.deployment.delivery.nats_transport import publish_members
-from fedbandits.deployment.process.asking import Asking
+from fedbandits.deployment.delivery.transport import MemoryHub
+from fedbandits.deployment.process.federation_folder import AUTHORITY, BROKER
 from fedbandits.deployment.process.folder import PartyFolder
-from fedbandits.deployment.process.local import AUTHORITY, BROKER
+from fedbandits.deployment.process.local_doors import LocalDoor
 from fedbandits.deployment.process.process import first_of, told_to_end
 from fedbandits.deployment.process.running import RunningParty
 from fedbandits.errors import TransportError
@@ -51,7 +50,7 @@ class Child:
     def __init__(
         self, party: PartyFolder, arguments: list[str], final: Collection[int], say: Say
     ) -> None:
-        self.asking, self.name = Asking(party), party.member
+        self.door, self.name = LocalDoor(party), party.member
         self.role = party.federation.seat_of(party.member).role
         #: Whether it is not started any more.
         self.given_up = False
@@ -74,7 +73,7 @@ class Child:
 
     async def _start(self) -> None:
         self._process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "fedbandits", "party", "run", str(self.asking.folder.path)),
+            *(sys.executable, "-m", "fedbandits", "party", "run", str(self.door.folder.path)),
             *("--attached", *self._arguments),
             stdin=asyncio.subprocess.PIPE,  # closed when this process is gone, however it ends
             start_new_session=True,  # Ctrl-C is for this process: it stops them in order
@@ -217,7 +216,7 @@ class Supervisor:
         waiting = list(self.children)
         while waiting:
             for child in list(waiting):
-                running = await asyncio.to_thread(child.asking.ready)
+                running = await asyncio.to_thread(child.door.ready)
                 if running is not None:
                     waiting.remove(child)
                     self._say(f"{child.name:16} {child.role.name:12} {running.url}")

@@ -14,7 +14,7 @@ import pathlib
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from fedbandits.deployment.delivery.broker_config import (
+from fedbandits.deployment.delivery.broker import (
     CONFIG,
     LOCAL_HOSTS,
     make_broker,
@@ -46,7 +46,7 @@ AUTHORITY, BROKER = "authority", "broker"
 FIRST_PORT = 8420
 
 
-class Made(NamedTuple):
+class MadeFederation(NamedTuple):
     """A federation that was made, the authority's fingerprint, and members with folders here."""
 
     federation: Federation
@@ -54,7 +54,9 @@ class Made(NamedTuple):
     parties: tuple[str, ...]
 
 
-def init_federation(config: Path, out: Path, local: bool, first_port: int = FIRST_PORT) -> Made:
+def init_federation(
+    config: Path, out: Path, local: bool, first_port: int = FIRST_PORT
+) -> MadeFederation:
     """Make a new folder with an authority and a broker's configuration.
 
     Parameters
@@ -94,7 +96,7 @@ def init_federation(config: Path, out: Path, local: bool, first_port: int = FIRS
         hosts = tuple(dict.fromkeys((*LOCAL_HOSTS, *_hosts(federation))))
         make_broker(office, folder / BROKER, hosts, _listens(federation))
         fingerprint = spoken_fingerprint(load_authority(office).public)
-    return Made(federation, fingerprint, names)
+    return MadeFederation(federation, fingerprint, names)
 
 
 def _tell(party: pathlib.Path, members: Members) -> None:
@@ -175,7 +177,7 @@ def load_parties(folder: Path) -> list[PartyFolder]:
 
 __all__ = [
     "FIRST_PORT",
-    "Made",
+    "MadeFederation",
     "admit_here",
     "authority_in",
     "init_federation",

@@ -1,12 +1,49 @@
-"""A transport in one process: for tests, and for all parties on one machine without a broker."""
+"""Transports carry frames between members; one is in memory, for tests and for one process."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
 from collections.abc import Callable
+from typing import Protocol
 
-from fedbandits.deployment.delivery.interfaces import Receive
+#: Takes a frame: the member it came from, as the transport says, and its bytes. It never raises.
+Receive = Callable[[str, bytes], None]
+
+
+class Transport(Protocol):
+    """Carries sealed frames between members. It may lose, repeat and reorder them.
+
+    Nothing rests on it but progress: frames are sealed and authenticated by whoever uses it, and
+    sent again until the receiver has acknowledged what is in them.
+    """
+
+    @property
+    def connected(self) -> bool:
+        """Whether frames can be sent now."""
+
+    async def open(self, receive: Receive, on_connected: Callable[[], None]) -> None:
+        """Begin. It returns at once, and connects as soon as that is possible.
+
+        Parameters
+        ----------
+        receive
+            Given every frame, on the event loop that this was called on.
+        on_connected
+            Called on that loop whenever a connection begins, the first one included.
+
+        Raises
+        ------
+        TransportError, IdentityError
+            If it can never connect: its own settings or keys are wrong.
+        """
+
+    async def send(self, receiver: str, frame: bytes) -> bool:
+        """Send a frame; return whether it was handed over, which needs a connection."""
+
+    async def close(self) -> None:
+        """End, after what was handed over has left."""
+
 
 #: What becomes of a frame on its way: the frames that arrive instead of it, each after so many
 #: seconds. Given who sends it to whom.
@@ -55,7 +92,7 @@ class MemoryHub:
 
 
 class MemoryTransport:
-    """Carries a member's frames. See :class:`.interfaces.Transport`."""
+    """Carries a member's frames. See :class:`Transport`."""
 
     def __init__(self, hub: MemoryHub, member: str) -> None:
         self._hub, self._member = hub, member
