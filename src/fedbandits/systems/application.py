@@ -155,7 +155,7 @@ def _turn(rows: Floats, columns: Floats32) -> None:
             columns[j, i] = np.float32(rows[i, j])
 
 
-class Means(Protocol):
+class Resources(Protocol):
     """What one party can bring of its own to a federation between machines."""
 
     def noise(self, event: Any, stream: str = "releases") -> Any:
@@ -197,8 +197,8 @@ class SharedSecret(msgspec.Struct, frozen=True):
     Parameters
     ----------
     name
-        Names it, and no other of the system: the maker has it as its ``means.secret(name)``, the
-        others as their ``means.shared(name)``.
+        Names it, and no other of the system: the maker has it as its ``resources.secret(name)``,
+        the others as their ``resources.shared(name)``.
     maker, takers
         The role whose first party makes it, and the role whose parties are given it. They may be
         the same role: its first party makes it for the others.

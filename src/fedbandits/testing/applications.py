@@ -33,7 +33,7 @@ from fedbandits.systems.base import PartiesReplicate
 from fedbandits.systems.servers.application import live_round
 from fedbandits.systems.terms import terms_of
 from fedbandits.testing.hostile import FAR, MARK, hostile_outcomes, hostile_requests
-from fedbandits.testing.means import Workplace
+from fedbandits.testing.resources import FederationResources
 from fedbandits.testing.restored import MortalParty
 from fedbandits.testing.worlds import small_world
 
@@ -274,7 +274,7 @@ def plays_with_what_it_brings(preset: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "ledger.db"
         with Ledger.open(path, "test") as ledger:
-            workplace = Workplace(setting.system, setting.plan, ledger, setting.own())
+            workplace = FederationResources(setting.system, setting.plan, ledger, setting.own())
             run = PartiesReplicate(
                 setting.system, setting.plan, setting.world, 1, 0, supplies=workplace.supply,
                 embody=lambda make: MortalParty(make, events),

@@ -19,7 +19,7 @@ _SECRET_BYTES = 32
 
 
 class StoredResources:
-    """A party's resources, from its store and its settings; see :class:`.application.Means`.
+    """A party's resources, from its store and its settings; see :class:`.application.Resources`.
 
     The ``member`` pays in the ledger. ``connection`` tells in whose transaction to work.
     """

@@ -17,11 +17,11 @@ from fedbandits.privacy.accounting import GaussianRelease
 from fedbandits.privacy.claims import PrivacyClaim
 from fedbandits.privacy.ledger import Ledger, whole_budget
 from fedbandits.settings.federation import Federation, RoundsClock
-from fedbandits.systems.application import Application, Means, SharedSecret
+from fedbandits.systems.application import Application, Resources, SharedSecret
 from fedbandits.systems.terms import claim_under
 
 #: Makes what a party brings, from its resources.
-Supply = Callable[[Means], Any]
+Supply = Callable[[Resources], Any]
 
 
 class HostedSeat(NamedTuple):
@@ -71,8 +71,8 @@ class HostedSeat(NamedTuple):
         role, place = federation.seat_of(member)
         system, plan = federation.system, federation.plan
 
-        def from_system(means: Means) -> Any:
-            return system.supply(plan, role.name, place, means)
+        def from_system(resources: Resources) -> Any:
+            return system.supply(plan, role.name, place, resources)
 
         return cls(
             federation, member, role, place, federation.terms,
@@ -118,9 +118,9 @@ class HostedSeat(NamedTuple):
     def _shared(self) -> tuple[SharedSecret, ...]:
         return self.federation.system.shared(self.federation.plan)
 
-    def make(self, means: Means) -> Party[Any]:
+    def make(self, resources: Resources) -> Party[Any]:
         """Make the party, before anything has happened."""
-        return self.federation.roles.make(self.role, self.place, self.terms, self.supply(means))
+        return self.federation.roles.make(self.role, self.place, self.terms, self.supply(resources))
 
     @property
     def claim(self) -> PrivacyClaim:

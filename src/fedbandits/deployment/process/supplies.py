@@ -66,7 +66,7 @@ class RehearsalSupplies:
 
 
 class _Unstored:
-    """Resources of a party that is never asked for anything in earnest; see :class:`.Means`."""
+    """Resources of a party that is never asked for anything in earnest; see :class:`.Resources`."""
 
     def __init__(self, own: Mapping[str, Any]) -> None:
         self._own = own

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from fedbandits.errors import ConfigError, LocalProtocolError
 from fedbandits.federation.acting import ActingParty
 from fedbandits.federation.events import Decision
-from fedbandits.systems.application import Application, Asked, Means, SharedSecret, Told
+from fedbandits.systems.application import Application, Asked, Resources, SharedSecret, Told
 from fedbandits.systems.samba.agreement import RUN_BYTES
 from fedbandits.systems.samba.plan import SambaPlan
 from fedbandits.systems.samba.roles import COMP, CONTROLLER, CUSTOMER, OWNER
@@ -80,15 +80,15 @@ def shared(plan: SambaPlan) -> tuple[SharedSecret, ...]:
     return (SharedSecret(_CHANNEL, COMP, OWNER),)
 
 
-def supply(plan: SambaPlan, role: str, place: int, means: Means) -> Any:
+def supply(plan: SambaPlan, role: str, place: int, resources: Resources) -> Any:
     """What a party brings: keys, and nothing that another has but what is shared."""
     if plan.config.is_silent and not (role == CUSTOMER and plan.config.total == "paillier"):
-        return silent_secrets.supply(role, place, means)
+        return silent_secrets.supply(role, place, resources)
     if role == CONTROLLER:
-        return ControllerSupply(means.secret("controller"), means.secret("run")[:RUN_BYTES])
+        return ControllerSupply(resources.secret("controller"), resources.secret("run")[:RUN_BYTES])
     if role == COMP:
-        return CompSupply(means.secret(_CHANNEL), means.secret("comp"))
+        return CompSupply(resources.secret(_CHANNEL), resources.secret("comp"))
     if role == CUSTOMER:
         secure = plan.config.execution == "secure"
-        return CustomerSupply(means.paillier(plan.config.paillier_bits) if secure else None)
-    return OwnerSupply(means.shared(_CHANNEL), own_draws(means))
+        return CustomerSupply(resources.paillier(plan.config.paillier_bits) if secure else None)
+    return OwnerSupply(resources.shared(_CHANNEL), own_draws(resources))

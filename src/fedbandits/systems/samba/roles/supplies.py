@@ -8,12 +8,12 @@ from fedbandits.crypto.paillier import PrivateKey
 from fedbandits.random import Key
 
 if TYPE_CHECKING:
-    from fedbandits.systems.application import Means
+    from fedbandits.systems.application import Resources
 
 
-def own_draws(means: Means) -> Key:
+def own_draws(resources: Resources) -> Key:
     """Key of an owner's own random draws, of a secret of its own."""
-    draws = means.secret("draws")
+    draws = resources.secret("draws")
     return Key(int.from_bytes(draws[:4], "big"), int.from_bytes(draws[4:8], "big"))
 
 

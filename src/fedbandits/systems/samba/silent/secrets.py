@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fedbandits.systems.application import Means, SharedSecret
+from fedbandits.systems.application import Resources, SharedSecret
 from fedbandits.systems.samba.agreement import RUN_BYTES
 from fedbandits.systems.samba.plan import SambaPlan
 from fedbandits.systems.samba.roles import names
@@ -49,22 +49,24 @@ def shared(plan: SambaPlan) -> tuple[SharedSecret, ...]:
     return _SHARED + _BILLED if plan.config.total == "shares" else _SHARED
 
 
-def supply(role: str, place: int, means: Means) -> Any:
+def supply(role: str, place: int, resources: Resources) -> Any:
     """What a party brings, but for a customer who decrypts the total."""
     match role:
         case names.CONTROLLER:
             return ControllerSupply(
-                means.secret("controller"), means.secret("run")[:RUN_BYTES], means.secret(PACKETS),
-                means.secret(LINK), means.shared(FIRST), means.secret(BILL),
+                resources.secret("controller"), resources.secret("run")[:RUN_BYTES],
+                resources.secret(PACKETS), resources.secret(LINK), resources.shared(FIRST),
+                resources.secret(BILL),
             )  # fmt: skip
         case names.COMP:
             return CompSupply(
-                means.secret(PADS), means.shared(LINK), means.shared(SECOND),
-                means.secret(RECEIPT),
+                resources.secret(PADS), resources.shared(LINK), resources.shared(SECOND),
+                resources.secret(RECEIPT),
             )  # fmt: skip
         case names.DEALER:
-            return DealerSupply(means.secret(FIRST), means.secret(SECOND))
+            return DealerSupply(resources.secret(FIRST), resources.secret(SECOND))
         case names.CUSTOMER:
-            return CustomerSupply(means.shared(BILL), means.shared(RECEIPT))
-    owners = means.secret(OWNERS) if place == 0 else means.shared(OWNERS)
-    return OwnerSupply(means.shared(PADS), means.shared(PACKETS), owners, own_draws(means))
+            return CustomerSupply(resources.shared(BILL), resources.shared(RECEIPT))
+    owners = resources.secret(OWNERS) if place == 0 else resources.shared(OWNERS)
+    pads, packets = resources.shared(PADS), resources.shared(PACKETS)
+    return OwnerSupply(pads, packets, owners, own_draws(resources))
