@@ -20,7 +20,7 @@ import fedbandits as fb
 from fedbandits.environments.tables.logged import log_sums
 from fedbandits.offline import Estimate, doubly_robust, ips, replay, snips
 from fedbandits.offline.estimates import estimates_of
-from fedbandits.testing.plays import simulate
+from fedbandits.testing.replicates import simulate
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
 from tests.known_logs import fixed_policies, known_log

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from fedbandits.privacy.secure_noise import SecureNoise
     from fedbandits.systems.base import PartiesReplicate
     from fedbandits.systems.terms import claim_under, terms_of
-    from fedbandits.testing.plays import federate, simulate
+    from fedbandits.testing.replicates import federate, simulate
 else:
     _FEDERATION = "fedbandits.federation"
     __getattr__, __dir__ = lazily(
@@ -76,8 +76,8 @@ else:
             "Terms": f"{_FEDERATION}.terms:Terms",
             "Transcript": f"{_FEDERATION}.memory:Transcript",
             "claim_under": "fedbandits.systems.terms:claim_under",
-            "federate": "fedbandits.testing.plays:federate",
-            "simulate": "fedbandits.testing.plays:simulate",
+            "federate": "fedbandits.testing.replicates:federate",
+            "simulate": "fedbandits.testing.replicates:simulate",
             "terms_of": "fedbandits.systems.terms:terms_of",
         },
     )

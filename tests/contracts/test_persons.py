@@ -19,7 +19,7 @@ from fedbandits.random import replicate_key
 from fedbandits.settings.experiment import system
 from fedbandits.systems.base import PartiesReplicate
 from fedbandits.testing.applications import AskedParty
-from fedbandits.testing.plays import federate, plan_of, simulate, system_of
+from fedbandits.testing.replicates import federate, plan_of, simulate, system_of
 from fedbandits.testing.resources import FederationResources
 from fedbandits.testing.restored import MortalParty
 from tests.visited import Visited

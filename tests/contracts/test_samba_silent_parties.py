@@ -24,7 +24,7 @@ from fedbandits.systems.samba.silent.messages import (
     ToSecond,
     Word,
 )
-from fedbandits.testing.plays import plan_of, simulate
+from fedbandits.testing.replicates import plan_of, simulate
 from fedbandits.testing.restored import MortalParty
 from tests.systems.samba_worlds import ALGORITHMS, customer_key, federated, silent
 

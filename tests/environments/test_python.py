@@ -11,7 +11,7 @@ from fedbandits.environments import registry as environment_registry
 from fedbandits.environments.python import PythonEnvironment, show
 from fedbandits.errors import BoundExceededError, ConfigError, DataError
 from fedbandits.random import Purpose, normal, replicate_key, uniform
-from fedbandits.testing.plays import federate, simulate
+from fedbandits.testing.replicates import federate, simulate
 from tests.worlds import decision_set, draw_rewards
 
 KEY = replicate_key(11, 2)

@@ -28,7 +28,7 @@ from fedbandits.random import replicate_key
 from fedbandits.settings.experiment import Experiment
 from fedbandits.systems import registry
 from fedbandits.systems.base import PartiesReplicate
-from fedbandits.testing.plays import federate, simulate
+from fedbandits.testing.replicates import federate, simulate
 
 LINEAR = Linear(agents=3, dim=3, arms=4)
 ROUNDS, PLAYERS = 60, 3

@@ -27,7 +27,7 @@ from fedbandits.systems.samba.silent.messages import (
     Word,
 )
 from fedbandits.systems.samba.silent.roles import owner
-from fedbandits.testing.plays import plan_of
+from fedbandits.testing.replicates import plan_of
 from tests.federation.test_samba_endings import ended_with, lost, only_lost, reasons
 from tests.federation.test_samba_endings import silent as mute
 from tests.systems.samba_worlds import silent

@@ -36,7 +36,7 @@ from fedbandits.systems.samba.silent.packets import word_bytes, word_of
 from fedbandits.systems.samba.silent.roles.supplies import ControllerSupply
 from fedbandits.systems.samba.silent.totals import TotalError
 from fedbandits.systems.samba.sums import WeakKeyError
-from fedbandits.testing.plays import plan_of
+from fedbandits.testing.replicates import plan_of
 from tests.federation.receiving import refused, refused_next, stamped, taken
 from tests.systems.samba_worlds import federated, silent
 

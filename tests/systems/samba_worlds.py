@@ -10,7 +10,7 @@ from fedbandits.settings.experiment import system
 from fedbandits.systems.base import PartiesReplicate
 from fedbandits.systems.samba import SYSTEM, Samba
 from fedbandits.systems.samba.roles.supplies import CustomerSupply
-from fedbandits.testing.plays import federate, plan_of
+from fedbandits.testing.replicates import federate, plan_of
 
 ALGORITHMS = ("ucb", "thompson", "egreedy", "egreedy-decreasing", "softmax", "pursuit")
 

@@ -22,7 +22,7 @@ from fedbandits.systems.pfcb.application import PurchaseTold
 from fedbandits.systems.servers.application import ItemsAsked
 from fedbandits.systems.terms import terms_of
 from fedbandits.testing.applications import Setting
-from fedbandits.testing.plays import federate, plan_of
+from fedbandits.testing.replicates import federate, plan_of
 from fedbandits.testing.resources import FederationResources
 
 # ------------------------------------------------------- actions that differ between decisions

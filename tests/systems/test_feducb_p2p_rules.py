@@ -18,7 +18,7 @@ from fedbandits.systems.feducb.claim import claim as central_claim
 from fedbandits.systems.feducb.plan import make_plan as central_plan
 from fedbandits.systems.feducb_p2p.claim import claim
 from fedbandits.systems.feducb_p2p.plan import make_plan, next_arrival
-from fedbandits.testing.plays import plan_of, simulate
+from fedbandits.testing.replicates import plan_of, simulate
 
 ENVIRONMENT = Linear(agents=10, dim=10, arms=20)
 

@@ -29,7 +29,7 @@ from fedbandits.testing import applications, environments, systems
 from fedbandits.testing.deployed_systems import does_as_simulated
 from fedbandits.testing.fuzzed import Fuzzed
 from fedbandits.testing.misbehaving import disturbed
-from fedbandits.testing.plays import federate
+from fedbandits.testing.replicates import federate
 
 FOLDER = pathlib.Path(__file__).parents[2] / "examples" / "extending"
 FILE = FOLDER / "private_greedy.toml"

@@ -33,7 +33,7 @@ from fedbandits.systems.samba.kernels import any_place
 from fedbandits.systems.samba.messages import Score, ScoreList, Setup
 from fedbandits.systems.samba.roles import CONTROLLER, comp
 from fedbandits.systems.samba.roles.owner import DataOwner
-from fedbandits.testing.plays import plan_of
+from fedbandits.testing.replicates import plan_of
 from tests.federation.receiving import taken
 from tests.systems.samba_worlds import federated, variant
 

@@ -45,7 +45,7 @@ from fedbandits.systems.samba.streams import (
     Streams,
     owner_key,
 )  # fmt: skip
-from fedbandits.testing.plays import plan_of
+from fedbandits.testing.replicates import plan_of
 from tests.systems.samba_worlds import ALGORITHMS, customer_key, federated, variant
 
 PUBLISHED = Comparing("published", 4, "paillier")

@@ -30,7 +30,7 @@ from fedbandits.systems.samba.streams import (
     SilentControllerKeys,
     SimulatedSecrets,
 )
-from fedbandits.testing.plays import simulate
+from fedbandits.testing.replicates import simulate
 from tests.systems.samba_worlds import ALGORITHMS, variant
 
 REJECTS = 1e-4

@@ -17,7 +17,7 @@ from fedbandits.systems.samba.silent.dealt_to_server import Deals
 from fedbandits.systems.samba.silent.roles import comp, controller
 from fedbandits.systems.samba.silent.streams import DealtWords, SilentSecrets
 from fedbandits.systems.samba.streams import SimulatedSecrets
-from fedbandits.testing.plays import plan_of
+from fedbandits.testing.replicates import plan_of
 from fedbandits.testing.restored import MortalParty
 from tests.systems.samba_worlds import silent
 

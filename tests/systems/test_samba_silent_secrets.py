@@ -38,7 +38,7 @@ from fedbandits.systems.samba.streams import (
     SimulatedSecrets,
 )
 from fedbandits.testing.applications import Setting
-from fedbandits.testing.plays import plan_of
+from fedbandits.testing.replicates import plan_of
 from fedbandits.testing.resources import FederationResources
 from tests.systems.samba_worlds import customer_key, federated, silent, variant
 

@@ -40,7 +40,7 @@ from fedbandits.systems.samba.silent.streams import (
 )
 from fedbandits.systems.samba.silent.views import Opened
 from fedbandits.systems.samba.streams import SimulatedSecrets
-from fedbandits.testing.plays import plan_of
+from fedbandits.testing.replicates import plan_of
 from tests.systems.samba_worlds import federated, silent
 
 SECRETS = SilentSecrets.simulated(SimulatedSecrets.derive(0, 0))

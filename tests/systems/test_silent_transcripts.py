@@ -23,7 +23,7 @@ from fedbandits.systems.samba.silent.views import (
     open_second,
 )
 from fedbandits.systems.samba.streams import SimulatedSecrets
-from fedbandits.testing.plays import federate, plan_of
+from fedbandits.testing.replicates import federate, plan_of
 from tests.systems.samba_worlds import ALGORITHMS, silent
 
 

@@ -1,4 +1,4 @@
-"""Play one replicate of a variant, as a compiled simulation or as parties."""
+"""One replicate of a variant, as a compiled simulation or as parties, in one call."""
 
 from __future__ import annotations
 
