@@ -17,13 +17,7 @@ import msgspec
 
 from fedbandits.errors import LocalProtocolError, SnapshotError
 from fedbandits.federation import snapshots
-from fedbandits.federation.events import (
-    Deadline,
-    Decide,
-    EndRound,
-    Event,
-    Start,
-)
+from fedbandits.federation.events import Deadline, Decide, EndRound, Event, Start
 from fedbandits.federation.links import Link, Links, Receipt
 from fedbandits.federation.messages import (
     Message,

@@ -93,16 +93,8 @@ _PRIVACY = {
 }
 #: Counts by some name: their key in the party's status, and what the names are called.
 _BY_NAME = {
-    "messages": (
-        "messages",
-        "outcome",
-        "Messages, by what became of them.",
-    ),
-    "messages_refused": (
-        "refusals",
-        "reason",
-        "Messages of peers that were refused, by error.",
-    ),
+    "messages": ("messages", "outcome", "Messages, by what became of them."),
+    "messages_refused": ("refusals", "reason", "Messages of peers that were refused, by error."),
 }
 
 

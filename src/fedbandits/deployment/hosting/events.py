@@ -12,14 +12,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from fedbandits.errors import DeploymentError, StoreError
-from fedbandits.federation.events import (
-    Deadline,
-    Decide,
-    Decision,
-    EndRound,
-    Event,
-    Observe,
-)
+from fedbandits.federation.events import Deadline, Decide, Decision, EndRound, Event, Observe
 from fedbandits.federation.party import Party
 from fedbandits.federation.state import Handled
 from fedbandits.systems.application import Application

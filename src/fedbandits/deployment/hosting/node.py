@@ -21,12 +21,7 @@ from fedbandits.deployment.hosting.host import Host
 from fedbandits.deployment.hosting.reports import privacy_of
 from fedbandits.deployment.hosting.seat import HostedSeat
 from fedbandits.deployment.storage.store import Sent, Store
-from fedbandits.errors import (
-    BudgetExceededError,
-    FedbanditsError,
-    NotReadyError,
-    StaleStoreError,
-)
+from fedbandits.errors import BudgetExceededError, FedbanditsError, NotReadyError, StaleStoreError
 from fedbandits.systems.application import Asked, Told
 
 _LOG = logging.getLogger("fedbandits.deployment")

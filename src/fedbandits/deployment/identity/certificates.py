@@ -34,9 +34,7 @@ def new_key() -> ec.EllipticCurvePrivateKey:
 def key_pem(key: PrivateKeyTypes) -> bytes:
     """Write a private key as text, unencrypted."""
     return key.private_bytes(
-        serialization.Encoding.PEM,
-        serialization.PrivateFormat.PKCS8,
-        serialization.NoEncryption(),
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
 
 

@@ -18,7 +18,6 @@ import ssl
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
-from fedbandits.deployment.delivery.sealing import Sealer, sealing_context
 from fedbandits.deployment.identity.admission import Admission, read_request
 from fedbandits.deployment.identity.certificates import (
     fingerprint,
@@ -28,17 +27,9 @@ from fedbandits.deployment.identity.certificates import (
     now,
     public_key_of,
 )
-from fedbandits.deployment.identity.members import (
-    KnownMembers,
-    decode,
-    newest,
-    read_members,
-)
-from fedbandits.deployment.identity.private_files import (
-    read_file,
-    read_private,
-    refuse_readable,
-)
+from fedbandits.deployment.identity.members import KnownMembers, decode, newest, read_members
+from fedbandits.deployment.identity.private_files import read_file, read_private, refuse_readable
+from fedbandits.deployment.identity.sealing import Sealer, sealing_context
 from fedbandits.errors import IdentityError
 from fedbandits.federation.terms import cut
 from fedbandits.settings.federation import load_federation

@@ -10,8 +10,8 @@ import msgspec
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-from fedbandits.deployment.delivery.sealing import Sealer
 from fedbandits.deployment.identity.private_files import only_one, read_file, write_private
+from fedbandits.deployment.identity.sealing import Sealer
 from fedbandits.errors import IdentityError
 
 _Struct = TypeVar("_Struct", bound=msgspec.Struct)

@@ -14,12 +14,7 @@ import pathlib
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from fedbandits.deployment.delivery.broker import (
-    CONFIG,
-    LOCAL_HOSTS,
-    make_broker,
-    update_broker,
-)
+from fedbandits.deployment.delivery.broker import CONFIG, LOCAL_HOSTS, make_broker, update_broker
 from fedbandits.deployment.identity.authority import (
     Admitted,
     admit,

@@ -171,12 +171,7 @@ class Ledger(contextlib.AbstractContextManager["Ledger"]):
         return watched(self._file, transaction(self.engine, "DEFERRED"))
 
     def open_account(
-        self,
-        connection: Connection,
-        party: str,
-        claim: PrivacyClaim,
-        epsilon: float,
-        delta: float,
+        self, connection: Connection, party: str, claim: PrivacyClaim, epsilon: float, delta: float
     ) -> None:
         """Give a party the budget (``epsilon``, ``delta``); a second call changes nothing.
 

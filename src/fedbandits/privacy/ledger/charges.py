@@ -8,11 +8,7 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from fedbandits.errors import (
-    BudgetExceededError,
-    LedgerBusyError,
-    NoiseReuseError,
-)
+from fedbandits.errors import BudgetExceededError, LedgerBusyError, NoiseReuseError
 from fedbandits.privacy.accounting import Event
 from fedbandits.privacy.ledger.accounts import EXCUSED, NEWEST, Times, unknown
 from fedbandits.privacy.ledger.checks import ROUNDING, Tail, require_next, require_step
