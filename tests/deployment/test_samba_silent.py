@@ -21,7 +21,7 @@ from fedbandits.testing.deployed import (
 )
 from fedbandits.testing.deployed_systems import WorldDriver
 from fedbandits.testing.killed import Killed, killing, settled, states
-from fedbandits.testing.misbehaving import Attacked
+from fedbandits.testing.misbehaving import AttackedDriver
 
 OWNERS = [f"owner-{i}" for i in range(4)]
 
@@ -149,7 +149,7 @@ def test_whoever_comes_back_from_an_old_backup_stops(member, tmp_path):
         deployed = DeployedFederation(federation, tmp_path, supplies=supplies)
         await deployed.start()
         await deployed.greeted()
-        played = Attacked(deployed, setting.world, 1)
+        played = AttackedDriver(deployed, setting.world, 1)
         played.attack = lambda: back_up(deployed)
         await played.advance(ROUNDS)
         await deployed.stop(member)

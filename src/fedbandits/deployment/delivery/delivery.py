@@ -219,7 +219,7 @@ class Delivery:
             return
         match frame:
             case Hello():
-                self._greeted(exchange, frame)
+                self._take_greeting(exchange, frame)
             case Data():
                 self._took(exchange, frame.received)
                 if frame.number >= exchange.received:
@@ -249,17 +249,17 @@ class Delivery:
             whom = cut(repr(sender))
             _LOG.warning("%s: frame %d refused, from %s: %s", self.member, times, whom, error)
 
-    def _greeted(self, exchange: Exchange, hello: Hello) -> None:
+    def _take_greeting(self, exchange: Exchange, hello: Hello) -> None:
         """Note that a peer is there; if it has repeated our life, we know where it stands."""
         if hello.terms != self.terms.digest:
             self._differ(exchange, hello)
             return
-        anew, exchange.life = exchange.life != hello.life, hello.life
-        if anew:
-            exchange.greeted = False
-        if hello.echo == self._life:
+        if hello.life != exchange.life:  # it has started again
+            exchange.life, exchange.greeted = hello.life, False
+        knows_us = hello.echo == self._life
+        if knows_us:
             self._compare(exchange, hello)
-        if hello.echo != self._life or not hello.known:
+        if not (knows_us and hello.known):
             self._greet(exchange)
         for name in hello.wants:
             value = self._receiver.gift(exchange.peer, name)
@@ -311,8 +311,8 @@ class Delivery:
 
     def _differ(self, exchange: Exchange, hello: Hello) -> None:
         """Say in which key a peer's terms differ first, and tell it ours, once a life."""
-        told, exchange.has_other_terms = exchange.has_other_terms, True
-        exchange.greeted = False
+        is_news = not exchange.has_other_terms
+        exchange.has_other_terms, exchange.greeted = True, False
         found: object = f"they are {cut(repr(hello.terms))}, not {self.terms.digest!r}"
         if hello.content:
             try:
@@ -323,7 +323,7 @@ class Delivery:
         if problem != exchange.problem and (hello.content or not exchange.problem):
             exchange.problem = problem
             _LOG.error("%s: %s", self.member, problem)
-        if not told or not hello.content:
+        if is_news or not hello.content:
             self._greet(exchange)
 
     def offsets(self) -> Mapping[str, float]:

@@ -130,8 +130,10 @@ class Supervisor:
         self.children = [Child(party, arguments, final, say) for party in parties]
         self.federation = parties[0].federation
         self._broker = Broker(folder / BROKER) if (folder / BROKER / CONFIG).exists() else None
-        self._config: float | None = None
-        self._publish = 0.0
+        #: When the configuration that the broker has read was written.
+        self._read: float | None = None
+        #: When the list of members is published next.
+        self._next_list = 0.0
         self._ends = asyncio.Event()
 
     async def run(self) -> int:
@@ -183,7 +185,7 @@ class Supervisor:
                     "broker that was left when its process was killed; stop it first"
                 )
         await asyncio.to_thread(self._broker.start)
-        self._config = (self._folder / BROKER / CONFIG).stat().st_mtime
+        self._read = (self._folder / BROKER / CONFIG).stat().st_mtime
 
     async def _look_after_broker(self) -> None:
         """Start it again if it died; tell it of new members, and everybody of the list of them."""
@@ -191,17 +193,16 @@ class Supervisor:
             return
         if self._broker.pid is None:
             await self._start_broker_again(self._broker)
-        changed = (self._folder / BROKER / CONFIG).stat().st_mtime
-        if changed != self._config:
-            self._publish = 0.0
-        if time.monotonic() >= self._publish and (self._folder / AUTHORITY).is_dir():
-            self._publish = time.monotonic() + _PUBLISH
+        written = (self._folder / BROKER / CONFIG).stat().st_mtime
+        has_changed, authority = written != self._read, self._folder / AUTHORITY
+        if (has_changed or time.monotonic() >= self._next_list) and authority.is_dir():
+            self._next_list = time.monotonic() + _PUBLISH
             try:
-                await publish_members(self._folder / AUTHORITY)
+                await publish_members(authority)
             except TransportError as error:
                 self._say(str(error))
-        if changed != self._config and self._broker.pid is not None:
-            self._config = changed
+        if has_changed and self._broker.pid is not None:
+            self._read = written
             self._broker.reload()  # now who was revoked is no longer let in
 
     async def _start_broker_again(self, broker: Broker) -> None:
