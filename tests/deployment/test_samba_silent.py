@@ -93,7 +93,7 @@ def test_nobody_is_handed_what_is_anothers(tmp_path):
             for peer in federation.everybody
         }
         takes = {
-            peer: nodes["owner-1"].handover.takes(peer, "owners", bytes(32))
+            peer: nodes["owner-1"].handover.is_expected(peer, "owners", bytes(32))
             for peer in ("owner-2", "controller", "comp", "owner-0")
         }
         for node in nodes.values():

@@ -49,7 +49,17 @@ class Transcript:
         self.wire_bytes = 0
 
     def record(self, at: int, message: Message, encoded: bytes, counts: bool = True) -> None:
-        """Record that a message has reached its receiver, and count it where it ``counts``."""
+        """Record that a message has reached its receiver.
+
+        Parameters
+        ----------
+        at
+            Time of the delivery.
+        message, encoded
+            The message, and its bytes.
+        counts
+            Whether it is counted.
+        """
         self.deliveries.append((at, message))
         if not counts:
             return

@@ -44,16 +44,14 @@ class Delivery:
 
     Parameters
     ----------
-    member, peers
-        Names of members.
-    terms
-        What all agree on.
+    member, peers, terms
+        Names of members, and what all agree on.
     transport
         Carries frames.
     greets, seals
         Seal greetings, which those with other terms can open, and everything else.
     receiver
-        Whoever is given what was delivered.
+        The party that is given what was delivered.
     chatty
         Whether messages answer one another all the time.
     """

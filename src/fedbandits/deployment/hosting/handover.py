@@ -68,19 +68,21 @@ class Handover:
         return None
 
     def given(self, peer: str, name: str, value: bytes) -> None:
-        """Keep a secret that has come, if it is one that is waited for, and its maker's."""
-        if self._is_expected(peer, name) and len(value) == _SECRET_BYTES:
+        """Keep a secret that has come, if it is expected."""
+        if self.is_expected(peer, name, value):
             self._coming.add(name)  # until it is kept no other is taken in its place
             task = asyncio.get_running_loop().create_task(self._keep(name, value))
             self._writing.add(task)
             task.add_done_callback(self._writing.discard)
 
-    def _is_expected(self, peer: str, name: str) -> bool:
+    def is_expected(self, peer: str, name: str, value: bytes) -> bool:
+        """Tell whether a secret is one that is waited for, and its maker's."""
         maker = self._seat.federation.seat_of(peer)
         made = any(
             s.name == name and s.is_made_by(maker.role.name, maker.place) for s in self._seat.takes
         )
-        return made and name in self.wants and name not in self._coming
+        waited_for = name in self.wants and name not in self._coming
+        return made and waited_for and len(value) == _SECRET_BYTES
 
     async def _keep(self, name: str, value: bytes) -> None:
         try:

@@ -168,14 +168,3 @@ def load_parties(folder: Path) -> list[PartyFolder]:
         raise ConfigError(f"{place}: holds parties of {len(terms)} federations")
     order = parties[0].federation.everybody
     return sorted(parties, key=lambda party: order.index(party.member))
-
-
-__all__ = [
-    "FIRST_PORT",
-    "MadeFederation",
-    "admit_here",
-    "authority_in",
-    "init_federation",
-    "load_parties",
-    "revoke_here",
-]
