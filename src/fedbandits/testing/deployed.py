@@ -14,7 +14,6 @@ from fedbandits.deployment.delivery.frames import Seals
 from fedbandits.deployment.delivery.transport import MemoryHub, Transport
 from fedbandits.deployment.hosting.node import Node
 from fedbandits.deployment.hosting.seat import HostedSeat
-from fedbandits.deployment.storage.store import Store
 from fedbandits.environments.base import Environment
 from fedbandits.errors import FedbanditsError
 from fedbandits.federation.roles import Supplies
@@ -114,12 +113,15 @@ class DeployedFederation:
         supply = None if supplies is None else (lambda _: supplies(role.name, place))
         seat = HostedSeat.of(self.federation, member, self._own.get(member), supply)
         where = self._stores.get(member, str(self.folder / f"{member}.db"))
-        store = Store.open(
-            where, self.federation.name, member, seat.terms.digest,
-            synchronous="NORMAL" if seat.is_chatty else "FULL", moved=self._moved,
-        )  # fmt: skip
         greets, seals = self._seals(member)
-        return Node(seat, store, self._transport(member), greets, seals, on_fatal)
+        return Node(
+            seat,
+            seat.open_store(where, self._moved),
+            self._transport(member),
+            greets,
+            seals,
+            on_fatal,
+        )
 
     def _transport(self, member: str) -> Transport:
         """Make a transport in memory, unless another one was given."""

@@ -22,13 +22,10 @@ from fedbandits.client import AsyncClient, DoorError
 from fedbandits.client.problems import DuplicateError, LateError
 from fedbandits.deployment.door import make_token
 from fedbandits.deployment.hosting.host import Host
-from fedbandits.deployment.hosting.seat import HostedSeat
 from fedbandits.deployment.process.folder import load_party
 from fedbandits.deployment.process.local_doors import LocalDoor
 from fedbandits.deployment.process.process import serve
-from fedbandits.deployment.process.running import RunningParty, read_running
-from fedbandits.deployment.process.supplies import simulated_supply
-from fedbandits.deployment.storage.store import Store
+from fedbandits.deployment.process.running import RunningParty, read_running, seat_in
 from fedbandits.environments.base import Environment
 from fedbandits.errors import DeploymentError
 from fedbandits.random import Key, replicate_key, uniform
@@ -271,9 +268,8 @@ async def states(killed: Killed) -> dict[str, Any]:
     found = {}
     for member in killed.federation.everybody:
         party = load_party(killed.here.folder / member)
-        federation = party.federation
-        seat = HostedSeat.of(federation, member, party.settings.own, simulated_supply(party))
-        store = Store.open(party.store, federation.name, member, seat.terms.digest)
+        seat = seat_in(party)
+        store = seat.open_store(party.store)
         with store.begin() as connection:
             store.ledger.verify(connection)
         host = Host(seat, store)

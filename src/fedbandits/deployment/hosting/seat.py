@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from fedbandits.deployment.storage.store import Store
 from fedbandits.federation.party import Party
 from fedbandits.federation.roles import Role
 from fedbandits.federation.terms import Terms
@@ -121,6 +122,17 @@ class HostedSeat(NamedTuple):
     def make(self, resources: Resources) -> Party[Any]:
         """Make the party, before anything has happened."""
         return self.federation.roles.make(self.role, self.place, self.terms, self.supply(resources))
+
+    def open_store(self, where: str, moved: bool = False) -> Store:
+        """Open the party's store; where messages set the pace, commits do not wait for the disk."""
+        return Store.open(
+            where,
+            self.federation.name,
+            self.member,
+            self.terms.digest,
+            synchronous="NORMAL" if self.is_chatty else "FULL",
+            moved=moved,
+        )
 
     @property
     def claim(self) -> PrivacyClaim:

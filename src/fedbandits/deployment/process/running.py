@@ -21,7 +21,7 @@ from fedbandits.deployment.identity.identity import Identity, load_identity
 from fedbandits.deployment.identity.private_files import write_private
 from fedbandits.deployment.process.folder import RUNNING, PartyFolder
 from fedbandits.deployment.process.supplies import simulated_supply
-from fedbandits.deployment.storage.store import Sent, Store
+from fedbandits.deployment.storage.store import Sent
 from fedbandits.errors import FedbanditsError, IdentityError
 
 _LOG = logging.getLogger("fedbandits.deployment")
@@ -197,24 +197,8 @@ class RunningParty:
             exchange.hurry()
 
     def _make(self) -> PartyNode:
-        federation, settings = self.folder.federation, self.folder.settings
-        seat = HostedSeat.of(
-            federation,
-            self.folder.member,
-            settings.own,
-            simulated_supply(self.folder),
-            settings.keep_records,
-        )
-        before = [self.folder.path / store for store in settings.earlier]
-        seat = seat._replace(earlier=spent_before(before))
-        store = Store.open(
-            self.folder.store,
-            federation.name,
-            self.folder.member,
-            seat.terms.digest,
-            synchronous="NORMAL" if seat.is_chatty else "FULL",
-            moved=self._moved,
-        )
+        seat = seat_in(self.folder)
+        store = seat.open_store(self.folder.store, self._moved)
         kind = CustomerNode if seat.role.name == CUSTOMER else PartyNode
         node = kind(seat, store, self._transport, *self._sealers, self._fail)
         node.identity = self.identity
@@ -235,6 +219,15 @@ class RunningParty:
             pid=os.getpid(), url=_from_here(self.door.url), token=token, started=time.time()
         )
         write_private(self.folder.path / RUNNING, msgspec.json.encode(running), replace=True)
+
+
+def seat_in(folder: PartyFolder) -> HostedSeat:
+    """Make the seat of a folder's party, with what earlier federations have spent."""
+    settings, supply = folder.settings, simulated_supply(folder)
+    seat = HostedSeat.of(
+        folder.federation, folder.member, settings.own, supply, settings.keep_records
+    )
+    return seat._replace(earlier=spent_before(folder.path / store for store in settings.earlier))
 
 
 def _forget_token(path: pathlib.Path) -> None:
