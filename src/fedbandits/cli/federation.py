@@ -158,7 +158,7 @@ def up(
     from fedbandits.deployment.process import supervisor
     from fedbandits.deployment.process.federation_folder import load_parties
     from fedbandits.deployment.process.folder import LogSettings
-    from fedbandits.deployment.process.process import log_to_stderr
+    from fedbandits.deployment.process.party_process import log_to_stderr
     from fedbandits.settings.schema import convert
 
     log = convert({"format": log_format, "level": log_level}, LogSettings, "--log")

@@ -83,7 +83,7 @@ def run(
 ) -> None:
     """Run a party until SIGTERM or Ctrl-C; then it finishes what waits, and saves its state."""
     from fedbandits.deployment.process.folder import LogSettings
-    from fedbandits.deployment.process.process import run_party
+    from fedbandits.deployment.process.party_process import run_party
     from fedbandits.settings.schema import convert
 
     def log(settings: LogSettings) -> LogSettings:

@@ -24,7 +24,7 @@ from fedbandits.deployment.door import make_token
 from fedbandits.deployment.hosting.host import Host
 from fedbandits.deployment.process.folder import load_party
 from fedbandits.deployment.process.local_doors import LocalDoor
-from fedbandits.deployment.process.process import serve
+from fedbandits.deployment.process.party_process import serve
 from fedbandits.deployment.process.running import RunningParty, read_running, seat_in
 from fedbandits.environments.base import Environment
 from fedbandits.errors import DeploymentError

@@ -33,9 +33,9 @@ from fedbandits.systems import Simulation, find_preset
 from fedbandits.systems.base import PartiesReplicate
 from fedbandits.systems.paired_parties import paired_runs
 from fedbandits.systems.terms import terms_of
+from fedbandits.testing.message_times import Watch
 from fedbandits.testing.mutants import AttackedParty, Mutants
 from fedbandits.testing.restored import MortalParty
-from fedbandits.testing.times import Watch
 from fedbandits.testing.worlds import small_world
 
 #: Long enough that every preset syncs, or has every reason to.

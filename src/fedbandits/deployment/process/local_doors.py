@@ -13,7 +13,7 @@ import msgspec
 
 from fedbandits.deployment.door import new_loop
 from fedbandits.deployment.process.folder import LogSettings, PartyFolder, Path, load_party
-from fedbandits.deployment.process.process import log_to_stderr
+from fedbandits.deployment.process.party_process import log_to_stderr
 from fedbandits.deployment.process.running import (
     CUSTOMER,
     CustomerNode,

@@ -23,7 +23,7 @@ from fedbandits.deployment.delivery.transport import MemoryHub
 from fedbandits.deployment.process.federation_folder import AUTHORITY, BROKER
 from fedbandits.deployment.process.folder import PartyFolder
 from fedbandits.deployment.process.local_doors import LocalDoor
-from fedbandits.deployment.process.process import first_of, told_to_end
+from fedbandits.deployment.process.party_process import first_of, told_to_end
 from fedbandits.deployment.process.running import RunningParty
 from fedbandits.errors import TransportError
 
