@@ -52,7 +52,7 @@ class LateOutcomes:
 
 
 class PartiesRun:
-    """One replicate that parties play by exchanging messages, instead of a compiled loop.
+    """One replicate that parties run by exchanging messages, instead of a compiled loop.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ class PartiesRun:
         self.network = MemoryNetwork(
             {party.name: party for party in self.parties}, roles.codec, route, lenient
         )
-        #: Rounds played.
+        #: Rounds that are done.
         self.done = 0
         #: How many messages were on their way when all had been waited for.
         self._settled = 0
@@ -127,15 +127,15 @@ class PartiesRun:
         return party
 
     def advance(self, stop: int) -> None:
-        """Play until ``stop`` rounds are done."""
+        """Run until ``stop`` rounds are done."""
         stop = min(stop, self.rounds)
         if self._roles.messages_set_pace:
             self._deliver_until(stop)
             return
         while self.done < stop:
-            self._play_round(self.done + 1)
+            self._run_round(self.done + 1)
 
-    def _play_round(self, round_: int) -> None:
+    def _run_round(self, round_: int) -> None:
         """Let parties act, and the network settle; then end the round for whom it matters."""
         for late in self.late.due(round_):
             self.network.send(self.players[late.place].observe(late.decision, late.outcome))

@@ -141,10 +141,10 @@ class Killed:
         """Run all rounds, every player at its own pace."""
         if "customer" in self.federation.members:
             await self._order()
-        pace = self._pull if self.federation.roles.messages_set_pace else self._play
+        pace = self._pull if self.federation.roles.messages_set_pace else self._decide_and_learn
         await asyncio.gather(*(pace(place, member) for place, member in enumerate(self.players)))
 
-    async def _play(self, place: int, member: str) -> None:
+    async def _decide_and_learn(self, place: int, member: str) -> None:
         stage = self._environment.stage(replicate_key(_SEED, 0))
         application = self.federation.system.application(self.federation.plan)
         assert application is not None
@@ -230,17 +230,17 @@ async def killing(
     """
     key = Key(seed, 0)
     instants = sorted(uniform(key, 0, i, 0, 0) * steps for i in range(kills))
-    playing = asyncio.create_task(killed.run())
+    running = asyncio.create_task(killed.run())
     made = 0
     for i, instant in enumerate(instants):
-        while len(killed.rewarded) < instant and not playing.done():
+        while len(killed.rewarded) < instant and not running.done():
             await asyncio.sleep(0.001)
         await asyncio.sleep(0.05 * uniform(key, 0, i, 1, 0))
-        if playing.done():
+        if running.done():
             break
         await killed.kill(victims[i % len(victims)], spares)
         made += 1
-    await playing
+    await running
     return made
 
 

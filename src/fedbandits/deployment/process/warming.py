@@ -1,6 +1,6 @@
 """Compile what the parties of a federation need, before anybody waits for them.
 
-A few rounds of all parties are played in memory, on made-up contexts. What is compiled is kept on
+All parties run a few rounds in memory, on made-up contexts. What is compiled is kept on
 disk, so it is done once for all processes of a machine, and finds everything there the next time.
 """
 
