@@ -1,4 +1,4 @@
-"""Both ends of delivery: the exchange with one peer, and the party that is given messages."""
+"""The exchange with one peer, and the interface of the party that is given its messages."""
 
 from __future__ import annotations
 
