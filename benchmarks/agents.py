@@ -29,7 +29,7 @@ from matplotlib.figure import Figure
 
 from fedbandits import system
 from fedbandits.environments import Bernoulli, Clustered, Environment, Linear, Procurement
-from fedbandits.testing.plays import federate, simulate
+from fedbandits.testing.replicates import federate, simulate
 
 SIZES = (10, 100, 1000, 10_000)
 #: Parties are played by Python, some hundred times as slow as a loop.

@@ -10,7 +10,7 @@ import time
 
 from fedbandits import system
 from fedbandits.environments import Linear
-from fedbandits.testing.plays import simulate
+from fedbandits.testing.replicates import simulate
 
 REPETITIONS = 3
 #: Agents, dimension, arms, rounds: the fewer rounds, the larger the share that ends in an exchange.

@@ -19,7 +19,7 @@ from fedbandits.experiments.audits.audit import audit
 from fedbandits.privacy.auditing import audit as attack
 from fedbandits.settings.experiment import Experiment, system
 from fedbandits.systems.agents.audit_releases import contents_games
-from fedbandits.testing.plays import plan_of
+from fedbandits.testing.replicates import plan_of
 
 EPSILON, DELTA = 1.0, 1e-5
 WORLDS: list[tuple[Environment, int, tuple[str, ...]]] = [

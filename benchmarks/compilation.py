@@ -30,7 +30,7 @@ CASES = textwrap.dedent(
     event.register("numba:compile", listener)
     from fedbandits import system
     from fedbandits.environments import Classification, Linear
-    from fedbandits.testing.plays import simulate
+    from fedbandits.testing.replicates import simulate
 
     linear = Linear(agents=3, dim=4, arms=5)
     visits = Classification(dataset="breast_cancer", agents=3, components=4)

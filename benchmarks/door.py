@@ -34,10 +34,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from fedbandits.deployment.delivery.memory import MemoryHub
+from fedbandits.deployment.delivery.transport import MemoryHub
 from fedbandits.deployment.door import Door, DoorSettings, make_token, new_loop
 from fedbandits.deployment.door.server import Listener
-from fedbandits.deployment.hosting.node import Decided, Node
+from fedbandits.deployment.hosting.events import Decided
+from fedbandits.deployment.hosting.node import Node
 from fedbandits.deployment.hosting.seat import HostedSeat
 from fedbandits.deployment.storage.store import Store
 from fedbandits.settings.federation import read_federation

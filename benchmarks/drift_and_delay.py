@@ -17,7 +17,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import fedbandits as fb
-from fedbandits.testing.plays import simulate
+from fedbandits.testing.replicates import simulate
 
 ROUNDS = 1000
 LINEAR: dict[str, Any] = {"agents": 20, "dim": 5, "arms": 10}

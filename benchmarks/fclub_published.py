@@ -14,7 +14,7 @@ import numpy as np
 
 from fedbandits.environments import Clustered
 from fedbandits.settings.experiment import system
-from fedbandits.testing.plays import simulate
+from fedbandits.testing.replicates import simulate
 
 DATA = pathlib.Path(__file__).parents[2] / "shared" / "data" / "clustered"
 FILES = {

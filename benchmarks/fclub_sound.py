@@ -20,7 +20,7 @@ from fedbandits.environments import Clustered
 from fedbandits.experiments.intervals import interval
 from fedbandits.settings.experiment import system
 from fedbandits.systems import find_preset
-from fedbandits.testing.plays import simulate
+from fedbandits.testing.replicates import simulate
 
 DATA = pathlib.Path(__file__).parents[2] / "shared/data/clustered"
 SYNTHETIC = str(DATA / "synthetic-40users-5clusters-d10.npy")

@@ -8,7 +8,7 @@ import time
 from fedbandits.environments import Clustered
 from fedbandits.settings.experiment import system
 from fedbandits.systems import find_system
-from fedbandits.testing.plays import federate, simulate
+from fedbandits.testing.replicates import federate, simulate
 
 ROUNDS, REPETITIONS = 100_000, 3
 

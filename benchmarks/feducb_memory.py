@@ -7,7 +7,7 @@ import sys
 
 from fedbandits import system
 from fedbandits.environments import Linear
-from fedbandits.testing.plays import simulate
+from fedbandits.testing.replicates import simulate
 
 
 def main() -> None:

@@ -13,7 +13,7 @@ import time
 
 from fedbandits import system
 from fedbandits.environments import Linear
-from fedbandits.testing.plays import federate, simulate
+from fedbandits.testing.replicates import federate, simulate
 
 THREADS = os.cpu_count() or 1
 GRAPHS = (("erdos-renyi(0.05)", 1), ("erdos-renyi(0.05)", 3), ("complete", 1), ("ring", 10))

@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 
 from fedbandits import system
 from fedbandits.environments import Linear
-from fedbandits.testing.plays import simulate
+from fedbandits.testing.replicates import simulate
 
 PRESETS = (
     "feducb", "feducb-hybrid", "feducb-published", "feducb-nonprivate", "linucb-alone",

@@ -31,7 +31,7 @@ def fuzz(preset: str, counts: tuple[int, int], found: Counter[str]) -> int:
     """Play a preset under fire; how many mutants there were."""
     before = found.total()
     with tempfile.TemporaryDirectory() as folder:
-        asyncio.run(Fuzzed(preset, pathlib.Path(folder), counts, found).play())
+        asyncio.run(Fuzzed(preset, pathlib.Path(folder), counts, found).run())
     return found.total() - before
 
 

@@ -10,6 +10,7 @@ reward of what it chose. Of 95% intervals about 95% should hold the truth.
 
 from __future__ import annotations
 
+import pathlib
 import sys
 from collections.abc import Iterator
 
@@ -19,8 +20,10 @@ import fedbandits as fb
 from fedbandits.environments.tables.logged import log_sums
 from fedbandits.offline import Estimate, doubly_robust, ips, replay, snips
 from fedbandits.offline.estimates import estimates_of
-from fedbandits.testing.logs import fixed_policies, known_log
-from fedbandits.testing.plays import simulate
+from fedbandits.testing.replicates import simulate
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
+from tests.known_logs import fixed_policies, known_log
 
 SYSTEMS = {
     "feducb": {"epsilon": 10.0},

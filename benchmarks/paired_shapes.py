@@ -25,7 +25,7 @@ PLAYER = f"""
 import sys, time
 from fedbandits import system
 from fedbandits.environments import Linear
-from fedbandits.testing.plays import simulate
+from fedbandits.testing.replicates import simulate
 config, repetition = system(sys.argv[1]).config, 0
 for line in sys.stdin:
     dim, arms, rounds = map(int, line.split())

@@ -16,7 +16,7 @@ import msgspec
 
 from fedbandits import system
 from fedbandits.environments import Bernoulli, Clustered, Linear, Procurement
-from fedbandits.testing.plays import federate
+from fedbandits.testing.replicates import federate
 
 LINEAR = Linear(agents=10, dim=10, arms=20)
 CLUSTERED = Clustered(users=60, clusters=4, servers=4, dim=8, items=12)

@@ -22,7 +22,7 @@ from scipy.stats import t as student
 
 from fedbandits.environments import Procurement
 from fedbandits.settings.experiment import system
-from fedbandits.testing.plays import simulate
+from fedbandits.testing.replicates import simulate
 
 EPSILONS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 #: What those who learn alone take over from a row, and of it what optimistic purchases have too.

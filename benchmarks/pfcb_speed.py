@@ -8,7 +8,7 @@ import time
 from fedbandits.environments import Procurement
 from fedbandits.settings.experiment import system
 from fedbandits.systems.pfcb import PRESETS
-from fedbandits.testing.plays import federate, simulate
+from fedbandits.testing.replicates import federate, simulate
 
 ROUNDS, REPETITIONS = 100_000, 3
 

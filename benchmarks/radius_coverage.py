@@ -13,7 +13,7 @@ import numpy as np
 from fedbandits import system
 from fedbandits.environments import Linear
 from fedbandits.systems.agents.batches import BatchedReplicate
-from fedbandits.testing.plays import simulate
+from fedbandits.testing.replicates import simulate
 
 ENVIRONMENT = Linear(agents=10, dim=10, arms=20)
 ROUNDS = 2000

@@ -10,7 +10,7 @@ from fedbandits.environments import Bernoulli
 from fedbandits.systems.samba import SYSTEM
 from fedbandits.systems.samba.application import Supply
 from fedbandits.systems.samba.audit.attack import success_rate
-from fedbandits.testing.plays import federate, plan_of
+from fedbandits.testing.replicates import federate, plan_of
 
 BUDGET, SEEDS = 1000, 5
 

@@ -31,7 +31,7 @@ from typing import Any
 import msgspec
 from nats.aio.client import Client
 
-from fedbandits.deployment.delivery import subjects
+from fedbandits.deployment.delivery.broker import frames_subject, sender_of
 from fedbandits.deployment.delivery.transport import Receive, Transport
 from fedbandits.deployment.hosting.node import Node
 from fedbandits.environments import Bernoulli
@@ -140,7 +140,7 @@ class Bare:
         )  # fmt: skip
         name = self._here.federation.name
         take = {"controller": self._collect, "comp": self._compare}.get(self.member, self._told)
-        await self._client.subscribe(subjects.frames(name, "*", self.member), cb=take)
+        await self._client.subscribe(frames_subject(name, "*", self.member), cb=take)
         await self._client.flush()
         self._rows = sqlite3.connect(folder / f"{self.member}.floor", check_same_thread=False)
         self._rows.execute("PRAGMA journal_mode = WAL").close()
@@ -149,11 +149,11 @@ class Bare:
 
     async def _send(self, receiver: str) -> None:
         size = self._sizes[receiver.split("-")[0]]
-        subject = subjects.frames(self._here.federation.name, self.member, receiver)
+        subject = frames_subject(self._here.federation.name, self.member, receiver)
         await self._client.publish(subject, bytes(size))
 
     async def _collect(self, message: Any) -> None:
-        if subjects.sender_of(message.subject) != "comp":
+        if sender_of(message.subject) != "comp":
             self._came += 1
             if self._came % len(self._owners) == 0:
                 await self._send("comp")

@@ -17,7 +17,7 @@ from fedbandits.environments import Bernoulli
 from fedbandits.systems.samba import Samba
 from fedbandits.systems.samba.loop import Replicate
 from fedbandits.systems.samba.theory import Counts
-from fedbandits.testing.plays import plan_of
+from fedbandits.testing.replicates import plan_of
 
 STEPS = int(sys.argv[1]) if len(sys.argv) > 1 else 20_000
 ARMS, PARTS = 100, 20

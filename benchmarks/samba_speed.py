@@ -14,7 +14,7 @@ from fedbandits.crypto import paillier
 from fedbandits.environments import Bernoulli
 from fedbandits.systems import Simulation
 from fedbandits.systems.samba import Samba
-from fedbandits.testing.plays import federate, simulate
+from fedbandits.testing.replicates import federate, simulate
 
 BUDGET = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
 ARMS = 100

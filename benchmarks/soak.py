@@ -21,13 +21,13 @@ from typing import Any
 
 import numpy as np
 
-from fedbandits.deployment.delivery.memory import MemoryHub
+from fedbandits.deployment.delivery.transport import MemoryHub
 from fedbandits.deployment.hosting.node import Node
 from fedbandits.deployment.hosting.seat import HostedSeat
 from fedbandits.deployment.storage.store import Store
 from fedbandits.random import Key, uniform
 from fedbandits.settings.federation import federation_of
-from fedbandits.testing.carried import OpenSeals
+from fedbandits.testing.deployed import OpenSeals
 
 DIMENSION, ARMS = 10, 20
 #: By how much memory may be larger at the end than in the middle; MB of files, at any time.

@@ -49,7 +49,7 @@ PLAY_FAST_COINS = """
 import numpy as np
 import fast_coins
 import fedbandits as fb
-from fedbandits.testing.plays import federate, simulate
+from fedbandits.testing.replicates import federate, simulate
 
 environment = fast_coins.FastCoins(agents=3, coins=4)
 config = fb.system("feducb-nonprivate").config

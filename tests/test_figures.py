@@ -15,7 +15,7 @@ from fedbandits import system
 from fedbandits.environments import Bernoulli, Linear
 from fedbandits.systems.feducb.plan import make_plan
 from fedbandits.systems.samba.theory import Counts
-from fedbandits.testing.plays import plan_of
+from fedbandits.testing.replicates import plan_of
 
 ROOT = pathlib.Path(__file__).parents[1]
 #: Need two checkouts, a clone, or an environment with all peers.

@@ -16,7 +16,7 @@ from numba.core.runtime import _nrt_python, rtsys
 from fedbandits import system
 from fedbandits._compile import compiled
 from fedbandits.environments import Bernoulli, Clustered, Linear, Procurement
-from fedbandits.testing.plays import simulate
+from fedbandits.testing.replicates import simulate
 
 LINEAR = Linear(agents=4, dim=3, arms=5)
 PLAYED = {

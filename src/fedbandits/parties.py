@@ -40,18 +40,17 @@ if TYPE_CHECKING:
     from fedbandits.federation.acting import ActingParty
     from fedbandits.federation.events import Decision
     from fedbandits.federation.links import Receipt
-    from fedbandits.federation.memory import MemoryNetwork, Route
+    from fedbandits.federation.memory import MemoryNetwork, Route, Transcript
     from fedbandits.federation.messages import Message
     from fedbandits.federation.party import Party
     from fedbandits.federation.roles import Roles, Supplies
     from fedbandits.federation.run import PartiesRun
     from fedbandits.federation.terms import Terms
-    from fedbandits.federation.transcript import Transcript
     from fedbandits.privacy.ledger import LedgeredNoise
     from fedbandits.privacy.secure_noise import SecureNoise
     from fedbandits.systems.base import PartiesReplicate
     from fedbandits.systems.terms import claim_under, terms_of
-    from fedbandits.testing.plays import federate, simulate
+    from fedbandits.testing.replicates import federate, simulate
 else:
     _FEDERATION = "fedbandits.federation"
     __getattr__, __dir__ = lazily(
@@ -75,10 +74,10 @@ else:
             "SnapshotError": "fedbandits.errors:SnapshotError",
             "Supplies": f"{_FEDERATION}.roles:Supplies",
             "Terms": f"{_FEDERATION}.terms:Terms",
-            "Transcript": f"{_FEDERATION}.transcript:Transcript",
+            "Transcript": f"{_FEDERATION}.memory:Transcript",
             "claim_under": "fedbandits.systems.terms:claim_under",
-            "federate": "fedbandits.testing.plays:federate",
-            "simulate": "fedbandits.testing.plays:simulate",
+            "federate": "fedbandits.testing.replicates:federate",
+            "simulate": "fedbandits.testing.replicates:simulate",
             "terms_of": "fedbandits.systems.terms:terms_of",
         },
     )

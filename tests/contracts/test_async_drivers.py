@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from fedbandits.environments import Classification, Linear
 from fedbandits.settings.experiment import system
-from fedbandits.testing.plays import federate, simulate
+from fedbandits.testing.replicates import federate, simulate
 
 environments = st.one_of(
     st.builds(

@@ -14,7 +14,7 @@ import pytest
 from fedbandits.settings.experiment import system
 from fedbandits.systems import find_preset, preset_names
 from fedbandits.systems.base import PartiesReplicate
-from fedbandits.testing.absurd import COUNTED, absurd
+from fedbandits.testing.misbehaving import COUNTED, impossible_fields
 from fedbandits.testing.worlds import small_world
 
 ROUNDS = 40
@@ -47,7 +47,7 @@ def attack(run):
     sent = 0
     for (sender, receiver, _), message in latest.items():
         links = network.parties[sender]._links
-        for fields in absurd(message):
+        for fields in impossible_fields(message):
             network.send([links.numbered(msgspec.structs.replace(message, **fields))])
             sent += 1
         if COUNTED & set(message.__struct_fields__):

@@ -29,7 +29,7 @@ from fedbandits.systems.agents.noise import gram_noise
 from fedbandits.systems.games import opposite_records
 from fedbandits.systems.pfcb.roles import BuyerSupply
 from fedbandits.systems.terms import terms_of
-from fedbandits.testing.plays import federate, plan_of, system_of
+from fedbandits.testing.replicates import federate, plan_of, system_of
 from tests import strategies as own
 
 DELTA = 1e-3

@@ -37,7 +37,7 @@ def test_a_run_ends_where_a_machine_was_restarted_in_mid_run(tmp_path, monkeypat
         await deployed.stop("owner-0")
         await deployed.start("owner-0")
         await deployed.stop("owner-0")
-        monkeypatch.setattr("fedbandits.deployment.hosting.boots.machine_boot", lambda: 7)
+        monkeypatch.setattr("fedbandits.deployment.hosting.batch.machine_boot", lambda: 7)
         node = deployed.make("owner-0")
         with pytest.raises(StaleStoreError, match="restarted in mid-run"):
             await node.start()

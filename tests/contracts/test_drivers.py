@@ -11,7 +11,7 @@ from fedbandits.environments import Classification, Linear
 from fedbandits.learners.kernels.joint import Joint
 from fedbandits.settings.experiment import system
 from fedbandits.systems.feducb import PRESETS
-from fedbandits.testing.plays import federate, simulate
+from fedbandits.testing.replicates import federate, simulate
 
 environments = st.one_of(
     st.builds(

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from fedbandits.environments import Clustered
 from fedbandits.settings.experiment import system
 from fedbandits.systems.fclub import PRESETS
-from fedbandits.testing.plays import federate, simulate
+from fedbandits.testing.replicates import federate, simulate
 
 environments = st.builds(
     Clustered, users=st.integers(6, 12), servers=st.integers(1, 4), clusters=st.integers(1, 3),

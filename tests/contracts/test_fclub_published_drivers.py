@@ -11,7 +11,7 @@ from fedbandits.environments import Clustered
 from fedbandits.settings.experiment import system
 from fedbandits.systems.fclub_published import PRESETS
 from fedbandits.systems.fclub_published.kernels.state import ALWAYS, DELAYED, EDGES, PHASED, SETS
-from fedbandits.testing.plays import federate, simulate
+from fedbandits.testing.replicates import federate, simulate
 
 environments = st.builds(
     Clustered, users=st.integers(4, 9), clusters=st.integers(1, 3), servers=st.integers(1, 4),

@@ -14,7 +14,7 @@ from fedbandits.settings.experiment import system
 from fedbandits.systems import registry
 from fedbandits.systems.agents import batches
 from fedbandits.testing import systems as suite
-from fedbandits.testing.plays import federate, simulate
+from fedbandits.testing.replicates import federate, simulate
 from tests.contracts import test_async_drivers, test_drivers, test_peer_drivers
 from tests.own_things import SharedRidge
 

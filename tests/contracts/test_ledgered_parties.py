@@ -11,7 +11,7 @@ from fedbandits.privacy.ledger import Ledger, LedgeredNoise
 from fedbandits.privacy.secure_noise import SecureNoise
 from fedbandits.random import replicate_key
 from fedbandits.settings.experiment import system
-from fedbandits.testing.plays import federate, plan_of, system_of
+from fedbandits.testing.replicates import federate, plan_of, system_of
 
 LINEAR = Linear(agents=2, dim=2, arms=3)
 CLUSTERED = Clustered(users=4, clusters=2, servers=2, dim=3, items=3)

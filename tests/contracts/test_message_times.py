@@ -15,7 +15,7 @@ from fedbandits.environments import Clustered, Linear, Procurement
 from fedbandits.privacy.secure_noise import SecureNoise
 from fedbandits.settings.experiment import system
 from fedbandits.systems.registry import find_preset
-from fedbandits.testing.times import Watch
+from fedbandits.testing.message_times import Watch
 
 LINEAR = Linear(agents=3, dim=2, arms=4)
 CLUSTERED = Clustered(users=7, clusters=2, servers=3, dim=3, items=4)

@@ -13,7 +13,7 @@ from fedbandits.settings.experiment import system
 from fedbandits.systems.agents.kernels import pools
 from fedbandits.systems.agents.kernels.constants import TRIGGERED
 from fedbandits.systems.feducb_p2p import PRESETS
-from fedbandits.testing.plays import federate, simulate
+from fedbandits.testing.replicates import federate, simulate
 
 environments = st.one_of(
     st.builds(

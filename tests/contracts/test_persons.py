@@ -18,8 +18,8 @@ from fedbandits.random import replicate_key
 from fedbandits.settings.experiment import system
 from fedbandits.systems.base import PartiesReplicate
 from fedbandits.testing.applications import AskedParty
-from fedbandits.testing.means import Workplace
-from fedbandits.testing.plays import federate, plan_of, simulate, system_of
+from fedbandits.testing.replicates import federate, plan_of, simulate, system_of
+from fedbandits.testing.resources import FederationResources
 from fedbandits.testing.restored import MortalParty
 from tests.visited import Visited
 
@@ -192,7 +192,7 @@ def test_a_ledger_is_charged_for_persons(name, tmp_path):
     plan, found = plan_of(config, world, ROUNDS), system_of(config)
     claim = found.claim(plan)
     with Ledger.open(tmp_path / "ledger.db", "test") as ledger:
-        workplace = Workplace(found, plan, ledger)
+        workplace = FederationResources(found, plan, ledger)
         run = PartiesReplicate(
             found, plan, world, 1, 0, supplies=workplace.supply,
             embody=lambda make: MortalParty(make, events),

@@ -13,7 +13,7 @@ from fedbandits.environments import Procurement
 from fedbandits.environments.kernels.procurement import draw_good_units
 from fedbandits.settings.experiment import system
 from fedbandits.systems.pfcb import PRESETS
-from fedbandits.testing.plays import federate, simulate
+from fedbandits.testing.replicates import federate, simulate
 
 environments = st.builds(
     Procurement, case=st.sampled_from(["uniform", "normal"]), agents=st.integers(2, 4),

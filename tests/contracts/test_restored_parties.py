@@ -17,7 +17,7 @@ from fedbandits.errors import NoiseReuseError
 from fedbandits.privacy.ledger import Ledger, LedgeredNoise
 from fedbandits.privacy.secure_noise import SecureNoise
 from fedbandits.systems.base import PartiesReplicate
-from fedbandits.testing.plays import plan_of, system_of
+from fedbandits.testing.replicates import plan_of, system_of
 from fedbandits.testing.restored import MortalParty
 from tests.contracts.test_deployed_noise import VARIANTS, contents, sent
 

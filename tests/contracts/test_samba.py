@@ -13,7 +13,7 @@ from fedbandits.environments import Bernoulli
 from fedbandits.systems.samba.ciphers import BITS, SCORES
 from fedbandits.systems.samba.loop import Replicate
 from fedbandits.systems.samba.messages import Drawn, Score
-from fedbandits.testing.plays import plan_of, simulate
+from fedbandits.testing.replicates import plan_of, simulate
 from tests.systems.samba_worlds import ALGORITHMS, federated, variant
 
 EXECUTIONS = (

@@ -15,7 +15,7 @@ from fedbandits.environments import Bernoulli
 from fedbandits.systems.samba.ciphers import TotalError, opened_total
 from fedbandits.systems.samba.config import Samba
 from fedbandits.systems.samba.theory import Counts, Operations, silent_operations
-from fedbandits.testing.plays import plan_of, simulate
+from fedbandits.testing.replicates import plan_of, simulate
 from tests.contracts.test_samba import means, pulls_by_round
 from tests.systems.samba_worlds import ALGORITHMS, customer_key, variant
 

@@ -24,7 +24,7 @@ from fedbandits.systems.samba.messages import (
     Word,
 )
 from fedbandits.systems.samba.silent import dealt as blocks
-from fedbandits.testing.plays import plan_of, simulate
+from fedbandits.testing.replicates import plan_of, simulate
 from fedbandits.testing.restored import MortalParty
 from tests.systems.samba_worlds import ALGORITHMS, customer_key, federated, silent
 

@@ -13,7 +13,7 @@ from fedbandits.federation.events import Decision
 from fedbandits.settings.experiment import system
 from fedbandits.systems.base import PartiesReplicate
 from fedbandits.systems.python_learners import LearnerSystem
-from fedbandits.testing.plays import federate, plan_of, simulate, system_of
+from fedbandits.testing.replicates import federate, plan_of, simulate, system_of
 from fedbandits.testing.restored import MortalParty
 from tests.own_things import SharedRidge
 

@@ -10,7 +10,8 @@ from typing import Any
 
 from fedbandits.client import AsyncClient
 from fedbandits.deployment.door import Door, DoorSettings, make_token
-from fedbandits.deployment.hosting.node import Decided, Node
+from fedbandits.deployment.hosting.events import Decided
+from fedbandits.deployment.hosting.node import Node
 from fedbandits.errors import (
     DuplicateRewardError,
     LocalProtocolError,

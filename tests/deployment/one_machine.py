@@ -6,8 +6,7 @@ import pathlib
 import shutil
 import socket
 
-from fedbandits.deployment.delivery.broker import Broker
-from fedbandits.deployment.delivery.broker_config import make_broker, update_broker
+from fedbandits.deployment.delivery.broker import Broker, make_broker, update_broker
 from fedbandits.deployment.identity.authority import Admitted, admit, init_authority
 from fedbandits.deployment.identity.enrolment import create_party, install_admission
 from fedbandits.deployment.identity.identity import Identity, load_identity

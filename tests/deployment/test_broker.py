@@ -13,8 +13,7 @@ import subprocess
 import pytest
 
 from fedbandits.deployment.delivery import broker as brokers
-from fedbandits.deployment.delivery.broker import Broker, find_server
-from fedbandits.deployment.delivery.broker_config import make_broker, update_broker
+from fedbandits.deployment.delivery.broker import Broker, find_server, make_broker, update_broker
 from fedbandits.deployment.identity.authority import load_authority, revoke
 from fedbandits.errors import IdentityError, MissingExtraError, TransportError
 from tests.deployment.one_machine import EVERYBODY, OneMachine, free_port

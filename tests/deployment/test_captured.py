@@ -11,11 +11,10 @@ import pytest
 from fedbandits.environments.linear import Linear
 from fedbandits.testing.applications import ROUNDS
 from fedbandits.testing.brokered import Brokered, free_port
-from fedbandits.testing.by_themselves import play_by_themselves
-from fedbandits.testing.captured import contents_of, found, numbers_in, written
-from fedbandits.testing.carried import OpenSeals
-from fedbandits.testing.deployed import DeployedFederation, Play, simulated
+from fedbandits.testing.deployed import DeployedFederation, OpenSeals, simulated
+from fedbandits.testing.deployed_systems import WorldDriver, drive_by_themselves
 from fedbandits.testing.misbehaving import Members
+from tests.deployment.needles import contents_of, found, numbers_in, written
 from tests.deployment.test_killed import TABLE
 
 #: Their owners tell rewards of 0 and 1 alone, too short to be looked for.
@@ -27,7 +26,7 @@ class Telling:
 
     def __init__(self, monkeypatch):
         self.needles = set()
-        decided, rewarded = Play.decided, Play.rewarded
+        decided, rewarded = WorldDriver.decided, WorldDriver.rewarded
 
         async def deciding(play, node, asked):
             self.needles |= set(written(numbers_in(asked)))
@@ -37,15 +36,15 @@ class Telling:
             self.needles |= set(written(numbers_in(told)))
             return await rewarded(play, node, number, told)
 
-        monkeypatch.setattr(Play, "decided", deciding)
-        monkeypatch.setattr(Play, "rewarded", rewarding)
+        monkeypatch.setattr(WorldDriver, "decided", deciding)
+        monkeypatch.setattr(WorldDriver, "rewarded", rewarding)
 
 
 async def captured(preset, folder, sealed):
     """All frames of a run as the broker has them, and what was said in them."""
     members = Members(preset, folder, sealed)
     await members.start()
-    await members.play.advance(ROUNDS)
+    await members.driver.advance(ROUNDS)
     await members.deployed.stop()
     codec = members.federation.roles.codec
     said = {needle for _, _, body in members.said for needle in contents_of(codec, body)}
@@ -116,7 +115,7 @@ def test_the_wire_holds_nothing_either(tmp_path, monkeypatch):
                 )  # fmt: skip
                 await deployed.start()
                 await deployed.greeted()
-                await play_by_themselves(deployed, world, 1, 24)
+                await drive_by_themselves(deployed, world, 1, 24)
                 await deployed.settle()
                 await deployed.stop()
             return proxy.bytes

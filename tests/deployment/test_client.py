@@ -17,7 +17,7 @@ from fedbandits import errors
 from fedbandits.client import AsyncClient, Client, Decision
 from fedbandits.client.calls import ERRORS, Calls
 from fedbandits.deployment.door import Door, DoorSettings, make_token
-from fedbandits.deployment.door.shapes import Ids
+from fedbandits.deployment.door.served import Ids
 from fedbandits.settings.federation import read_federation
 from fedbandits.systems.agents.application import ActionsAsked, ContextAsked
 from fedbandits.systems.pfcb.application import PurchaseAsked

@@ -8,6 +8,7 @@ import time
 import pytest
 
 from fedbandits.deployment.hosting.clock import TICKS
+from fedbandits.deployment.hosting.seat import HostedSeat
 from fedbandits.environments.linear import Linear
 from fedbandits.errors import (
     DuplicateRewardError,
@@ -17,7 +18,8 @@ from fedbandits.errors import (
 )
 from fedbandits.federation import snapshots
 from fedbandits.systems.base import PartiesReplicate
-from fedbandits.testing.deployed import DeployedFederation, Play, simulated, until
+from fedbandits.testing.deployed import DeployedFederation, simulated, until
+from fedbandits.testing.deployed_systems import WorldDriver
 from tests.deployment.federations import clinics
 
 ENVIRONMENT = Linear(agents=3, dim=4, arms=5)
@@ -90,11 +92,11 @@ def test_rounds_that_end_by_themselves_are_as_simulated(tmp_path):
     federation = clinics(kind="rounds")
 
     async def work(deployed):
-        game = Play(deployed, ENVIRONMENT, 7)
+        game = WorldDriver(deployed, ENVIRONMENT, 7)
 
         async def play(place):
             # Each has a stage of its own: what a stage shows is one player's.
-            own = Play(deployed, ENVIRONMENT, 7)
+            own = WorldDriver(deployed, ENVIRONMENT, 7)
             for round_ in range(1, 26):
                 await own.act(place, round_)
 
@@ -158,7 +160,7 @@ def test_nothing_is_released_before_a_peer_has_said_what_it_has_seen(tmp_path):
 
 def test_when_the_ledger_refuses_decisions_go_on(tmp_path, monkeypatch):
     # A ledger whose budget is a tenth of what the releases cost.
-    monkeypatch.setattr("fedbandits.deployment.hosting.ledgers.budget_of", lambda _: (0.05, 1e-5))
+    monkeypatch.setattr(HostedSeat, "budget", property(lambda _: (0.05, 1e-5)))
     federation = clinics(noise="secure", start="2020-01-01T00:00:00Z", every="9000 days")
 
     async def work(deployed):

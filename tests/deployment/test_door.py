@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from fedbandits import errors
 from fedbandits.client import AsyncClient
-from fedbandits.deployment.delivery.memory import MemoryHub
+from fedbandits.deployment.delivery.transport import MemoryHub
 from fedbandits.deployment.door import Door, DoorSettings, make_token, revoke_token
 from fedbandits.deployment.door.problems import PREFIX, PROBLEMS
-from fedbandits.deployment.door.shapes import Ids
+from fedbandits.deployment.door.served import Ids
 from fedbandits.deployment.hosting.node import Node
 from fedbandits.deployment.hosting.seat import HostedSeat
 from fedbandits.deployment.storage.store import Store

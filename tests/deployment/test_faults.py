@@ -20,7 +20,8 @@ from fedbandits.errors import (
 )
 from fedbandits.random import Key, uniform
 from fedbandits.systems.base import PartiesReplicate
-from fedbandits.testing.deployed import DeployedFederation, Play, simulated, until
+from fedbandits.testing.deployed import DeployedFederation, simulated, until
+from fedbandits.testing.deployed_systems import WorldDriver
 from tests.deployment.federations import clinics
 
 ENVIRONMENT = Linear(agents=3, dim=4, arms=5)
@@ -33,7 +34,7 @@ def undisturbed(federation, seed=7, rounds=ROUNDS):
     return run
 
 
-class Patient(Play):
+class Patient(WorldDriver):
     """An application that asks again until it is answered.
 
     A decision that was made but not answered would stay open, and take its place in a batch: what
@@ -155,7 +156,7 @@ def test_a_carrier_that_loses_repeats_and_reorders(tmp_path):
         deployed.hub.route = route
         await deployed.start()
         await deployed.greeted()
-        await Play(deployed, ENVIRONMENT, 7).advance(ROUNDS)
+        await WorldDriver(deployed, ENVIRONMENT, 7).advance(ROUNDS)
         found = {m: deployed.state(m) for m in federation.everybody}
         await deployed.stop()
         return found
@@ -174,7 +175,7 @@ def test_members_that_stop_and_start_at_any_time(tmp_path):
             federation, tmp_path, supplies=simulated(federation, ENVIRONMENT, 7)
         )
         await deployed.start()
-        game = Play(deployed, ENVIRONMENT, 7)
+        game = WorldDriver(deployed, ENVIRONMENT, 7)
         for round_ in range(1, ROUNDS + 1):
             await deployed.greeted()
             await game.advance(round_)
@@ -242,7 +243,7 @@ def test_an_old_backup_is_refused(tmp_path, caplog):
         )
         await deployed.start()
         await deployed.greeted()
-        game = Play(deployed, ENVIRONMENT, 7)
+        game = WorldDriver(deployed, ENVIRONMENT, 7)
         await game.advance(9)
         await deployed.stop("clinic-1")
         saved = (tmp_path / "clinic-1.db").read_bytes()

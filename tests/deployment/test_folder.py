@@ -13,19 +13,19 @@ import msgspec
 import pytest
 
 from fedbandits.cli.exit_codes import ENDINGS, code_of
-from fedbandits.deployment.delivery.memory import MemoryHub
+from fedbandits.deployment.delivery.transport import MemoryHub
+from fedbandits.deployment.identity.admission import Request
 from fedbandits.deployment.identity.authority import admit
 from fedbandits.deployment.identity.enrolment import install_admission
-from fedbandits.deployment.identity.papers import Request
 from fedbandits.deployment.process.examples import example, own_example
-from fedbandits.deployment.process.folder import load_party, load_settings
-from fedbandits.deployment.process.local import (
+from fedbandits.deployment.process.federation_folder import (
     admit_here,
     init_federation,
     load_parties,
     revoke_here,
 )
-from fedbandits.deployment.process.ordering import order
+from fedbandits.deployment.process.folder import load_party, load_settings
+from fedbandits.deployment.process.local_doors import order
 from fedbandits.deployment.process.running import RunningParty
 from fedbandits.deployment.process.warming import warm
 from fedbandits.errors import ConfigError, IdentityError, LedgerFileError, StaleStoreError

@@ -22,7 +22,7 @@ def test_whatever_is_not_taken_changes_nothing(preset, counts, tmp_path):
     found = Counter()
     logging.getLogger("fedbandits.deployment").setLevel(logging.CRITICAL)
     try:
-        asyncio.run(Fuzzed(preset, tmp_path, counts, found).play())
+        asyncio.run(Fuzzed(preset, tmp_path, counts, found).run())
     finally:
         logging.getLogger("fedbandits.deployment").setLevel(logging.NOTSET)
     assert found.total() > 300

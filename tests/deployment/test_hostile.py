@@ -14,7 +14,8 @@ from fedbandits.deployment.delivery.frames import Acknowledgement, Data, Gift, H
 from fedbandits.environments.linear import Linear
 from fedbandits.errors import SealError
 from fedbandits.federation.messages import TheseTerms
-from fedbandits.testing.deployed import DeployedFederation, OpenSeals, Play, simulated, until
+from fedbandits.testing.deployed import DeployedFederation, OpenSeals, simulated, until
+from fedbandits.testing.deployed_systems import WorldDriver
 from tests.deployment.federations import clinics
 
 ENVIRONMENT = Linear(agents=3, dim=4, arms=5)
@@ -32,7 +33,7 @@ def played(tmp_path, attack, federation=None, **options):
         )
         await deployed.start()
         await deployed.greeted()
-        game = Play(deployed, ENVIRONMENT, 7)
+        game = WorldDriver(deployed, ENVIRONMENT, 7)
         try:
             await game.advance(5)
             found = await attack(deployed)
@@ -172,7 +173,7 @@ def test_a_greeting_that_was_overtaken_accuses_nobody(tmp_path):
         )
         await deployed.start()
         await deployed.greeted()
-        await Play(deployed, ENVIRONMENT, 7).advance(10)
+        await WorldDriver(deployed, ENVIRONMENT, 7).advance(10)
         hub = deployed.nodes["hub"]
         life, terms = hub.delivery.exchanges["clinic-1"].life, federation.terms.digest
         assert hub.counts("clinic-1")[0] == 1

@@ -17,15 +17,14 @@ from fedbandits.deployment.identity import (
     authority,
     certificates,
     enrolment,
-    known_keys,
     members,
     private_files,
 )
+from fedbandits.deployment.identity.admission import Admission, Request, read_request
 from fedbandits.deployment.identity.authority import admit, init_authority, load_authority, revoke
 from fedbandits.deployment.identity.enrolment import create_party, install_admission, rotate_party
 from fedbandits.deployment.identity.identity import load_identity
 from fedbandits.deployment.identity.members import KnownMembers, Members, spoken_fingerprint
-from fedbandits.deployment.identity.papers import Admission, Request, read_request
 from fedbandits.errors import ConfigError, FedbanditsError, IdentityError
 from tests.deployment.one_machine import EVERYBODY, OneMachine
 
@@ -514,7 +513,7 @@ class Stops:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, at: int) -> None:
         self._left, self._write = at, private_files.write_private
-        for module in (authority, enrolment, known_keys, members):
+        for module in (authority, enrolment, members):
             monkeypatch.setattr(module, "write_private", self)
 
     def __call__(self, *args: object, **options: object) -> None:

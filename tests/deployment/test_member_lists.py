@@ -6,12 +6,12 @@ import asyncio
 
 import pytest
 
-from fedbandits.deployment.delivery import subjects
+from fedbandits.deployment.delivery.broker import members_subject, versions_subject
 from fedbandits.deployment.delivery.member_lists import MemberLists
 from fedbandits.deployment.identity.authority import revoke
 from tests.deployment.one_machine import OneMachine
 
-LIST, ASK = subjects.members("clinics"), subjects.ask_members("clinics")
+LIST, ASK = members_subject("clinics"), versions_subject("clinics")
 
 
 @pytest.fixture(scope="module")

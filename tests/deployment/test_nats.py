@@ -16,13 +16,11 @@ from collections.abc import AsyncIterator
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 
-from fedbandits.deployment.delivery import subjects
-from fedbandits.deployment.delivery.broker import Broker
-from fedbandits.deployment.delivery.broker_config import authority_context
+from fedbandits.deployment.delivery.broker import Broker, members_subject
 from fedbandits.deployment.delivery.nats_connection import Connection, Times, explained
 from fedbandits.deployment.delivery.nats_transport import NatsTransport, publish_members
 from fedbandits.deployment.identity import certificates
-from fedbandits.deployment.identity.authority import load_authority, revoke
+from fedbandits.deployment.identity.authority import authority_context, load_authority, revoke
 from fedbandits.deployment.identity.enrolment import rotate_party
 from fedbandits.deployment.identity.identity import Identity
 from fedbandits.errors import SealError, TransportError
@@ -670,7 +668,7 @@ def test_a_list_of_members_that_is_older_or_false_is_refused_by_name(tmp_path, c
             try:
                 newer = (machine.authority / "members.json").read_bytes()
                 for sent in (older, newer.replace(b'"revoked": true', b'"revoked": false'), b"{"):
-                    await thief.publish(subjects.members("clinics"), sent)
+                    await thief.publish(members_subject("clinics"), sent)
                 await until(lambda: "no list of members" in caplog.text)
             finally:
                 await thief.end()

@@ -12,7 +12,8 @@ from fedbandits.errors import ConfigError
 from fedbandits.federation import snapshots
 from fedbandits.settings.federation import read_federation
 from fedbandits.systems.base import PartiesReplicate
-from fedbandits.testing.deployed import DeployedFederation, Play, simulated
+from fedbandits.testing.deployed import DeployedFederation, simulated
+from fedbandits.testing.deployed_systems import WorldDriver
 from tests.deployment.doors import ACTIONS, AGENTS, InMemory, opened
 from tests.deployment.federations import CLINICS
 from tests.visited import Visited
@@ -41,7 +42,7 @@ def test_members_count_as_simulated_parties_do(tmp_path, restarts):
         )
         await deployed.start()
         await deployed.greeted()
-        game = Play(deployed, WORLD, 7)
+        game = WorldDriver(deployed, WORLD, 7)
         for stop in (7, 14, 22):
             await game.advance(stop)
             if restarts:  # whoever is counted stays counted

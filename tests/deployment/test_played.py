@@ -7,7 +7,8 @@ import asyncio
 from fedbandits.environments.linear import Linear
 from fedbandits.federation import snapshots
 from fedbandits.systems.base import PartiesReplicate
-from fedbandits.testing.deployed import DeployedFederation, Play, simulated
+from fedbandits.testing.deployed import DeployedFederation, simulated
+from fedbandits.testing.deployed_systems import WorldDriver
 from tests.deployment.federations import clinics
 
 
@@ -27,7 +28,7 @@ def test_agents_and_their_controller(tmp_path):
         )
         await deployed.start()
         await deployed.greeted()
-        game = Play(deployed, environment, 7)
+        game = WorldDriver(deployed, environment, 7)
         await game.advance(25)
         found = {m: snapshots.plain(deployed.state(m)) for m in federation.everybody}
         await deployed.stop()

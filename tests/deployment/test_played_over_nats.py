@@ -11,9 +11,8 @@ from fedbandits.federation import snapshots
 from fedbandits.systems.base import PartiesReplicate
 from fedbandits.testing.applications import Setting
 from fedbandits.testing.brokered import Brokered, InOrder
-from fedbandits.testing.by_themselves import play_by_themselves
 from fedbandits.testing.deployed import DeployedFederation, simulated, table_from
-from fedbandits.testing.deployed_systems import does_as_simulated
+from fedbandits.testing.deployed_systems import does_as_simulated, drive_by_themselves
 
 WORLD, ROUNDS, SEED = Linear(agents=5, dim=4, arms=5), 25, 7
 FIVE = {
@@ -39,7 +38,7 @@ def test_members_do_as_simulated(preset, tmp_path):
         does_as_simulated(preset, tmp_path, make=make)
 
 
-def test_agents_who_play_by_themselves(tmp_path):
+def test_agents_who_drive_by_themselves(tmp_path):
     """Nobody keeps frames in order, and nobody waits for others but for the sums."""
     with Brokered(FIVE, tmp_path) as here:
         federation = here.federation
@@ -50,7 +49,7 @@ def test_agents_who_play_by_themselves(tmp_path):
             )
             await deployed.start()
             await deployed.greeted()
-            actions = await play_by_themselves(deployed, WORLD, SEED, ROUNDS)
+            actions = await drive_by_themselves(deployed, WORLD, SEED, ROUNDS)
             await deployed.settle()
             found = {m: snapshots.plain(deployed.state(m)) for m in federation.everybody}
             await deployed.stop()

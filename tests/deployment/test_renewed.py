@@ -7,10 +7,9 @@ import math
 
 import pytest
 
-from fedbandits.deployment.delivery.memory import MemoryHub
-from fedbandits.deployment.hosting.ledgers import claim_of, spent_before
+from fedbandits.deployment.delivery.transport import MemoryHub
 from fedbandits.deployment.hosting.node import Node
-from fedbandits.deployment.hosting.seat import HostedSeat
+from fedbandits.deployment.hosting.seat import HostedSeat, spent_before
 from fedbandits.deployment.storage.store import Store
 from fedbandits.errors import LedgerError, LedgerMismatchError
 from fedbandits.privacy import gaussian
@@ -40,7 +39,7 @@ def test_what_was_spent_before_is_spent(tmp_path):
     spent = spent_before([before])
     assert spent > 0.0
     seat = HostedSeat.of(renewed, "clinic-0")._replace(earlier=spent)
-    alone, together = claim_of(seat._replace(earlier=0.0)), claim_of(seat)
+    alone, together = seat._replace(earlier=0.0).claim, seat.claim
     assert together.mu == pytest.approx(math.hypot(alone.mu, spent), rel=1e-12)
     assert together.epsilon > alone.epsilon
     assert together.epsilon == pytest.approx(gaussian.epsilon_of(together.mu, together.delta))

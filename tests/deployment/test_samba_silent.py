@@ -15,13 +15,13 @@ from fedbandits.testing.applications import ROUNDS, Setting
 from fedbandits.testing.brokered import Brokered
 from fedbandits.testing.deployed import (
     DeployedFederation,
-    Play,
     federation_from,
     table_from,
     until,
 )
+from fedbandits.testing.deployed_systems import WorldDriver
 from fedbandits.testing.killed import Killed, killing, settled, states
-from fedbandits.testing.misbehaving import Attacked
+from fedbandits.testing.misbehaving import AttackedDriver
 
 OWNERS = [f"owner-{i}" for i in range(4)]
 
@@ -36,7 +36,7 @@ def test_members_hand_over_what_they_share(tmp_path):
         deployed = DeployedFederation(federation, tmp_path)
         await deployed.start()
         await deployed.greeted()
-        played = Play(deployed, setting.world, 3)
+        played = WorldDriver(deployed, setting.world, 3)
         await played.advance(40)
         total = deployed.state("customer").cumulative_reward
         kept = {
@@ -93,7 +93,7 @@ def test_nobody_is_handed_what_is_anothers(tmp_path):
             for peer in federation.everybody
         }
         takes = {
-            peer: nodes["owner-1"].handover.takes(peer, "owners", bytes(32))
+            peer: nodes["owner-1"].handover.is_expected(peer, "owners", bytes(32))
             for peer in ("owner-2", "controller", "comp", "owner-0")
         }
         for node in nodes.values():
@@ -125,7 +125,7 @@ def test_a_customer_that_is_told_to_order_as_its_last_secret_comes_begins_once(t
         await node.handover.open()
         await asyncio.gather(node.host.begin(), node.host.begin())
         await node.host.begin()  # and in a transaction of its own
-        events = await node.host.call(lambda b: b.hands.events)
+        events = await node.host.call(lambda b: b.hosted.events)
         await node.host.stop()
         return events
 
@@ -149,7 +149,7 @@ def test_whoever_comes_back_from_an_old_backup_stops(member, tmp_path):
         deployed = DeployedFederation(federation, tmp_path, supplies=supplies)
         await deployed.start()
         await deployed.greeted()
-        played = Attacked(deployed, setting.world, 1)
+        played = AttackedDriver(deployed, setting.world, 1)
         played.attack = lambda: back_up(deployed)
         await played.advance(ROUNDS)
         await deployed.stop(member)

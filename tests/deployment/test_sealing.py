@@ -7,7 +7,7 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedbandits.deployment.delivery.sealing import OVERHEAD, WINDOW, Sealer, sealing_context
+from fedbandits.deployment.identity.sealing import OVERHEAD, WINDOW, Sealer, sealing_context
 from fedbandits.errors import IdentityError, SealError
 
 CONTEXT = sealing_context("clinics", "ab" * 16)

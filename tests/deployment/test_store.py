@@ -11,7 +11,7 @@ import pytest
 import sqlalchemy as sa
 
 from fedbandits.deployment.storage import tables
-from fedbandits.deployment.storage.store import MOST_HEADERS, Entry, Header, Store
+from fedbandits.deployment.storage.store import MOST_HEADERS, Entry, Header, Sent, Store
 from fedbandits.environments.linear import Linear
 from fedbandits.errors import (
     LedgerError,
@@ -22,7 +22,8 @@ from fedbandits.errors import (
     StoreVersionError,
 )
 from fedbandits.systems.base import PartiesReplicate
-from fedbandits.testing.deployed import DeployedFederation, Play, simulated
+from fedbandits.testing.deployed import DeployedFederation, simulated
+from fedbandits.testing.deployed_systems import WorldDriver
 from tests.deployment.federations import clinics
 
 
@@ -35,7 +36,8 @@ def test_what_is_committed_is_there_when_it_is_opened_again(new_database):
     with opened(where) as store:
         with store.begin() as connection:
             store.note(connection, [Entry(1, 0, b""), Entry(2, 1, b"two")])
-            store.post(connection, [("hub", 0, b"m0"), ("hub", 1, b"m1"), ("east", 0, b"e0")])
+            sent = Sent("hub", 0, b"m0"), Sent("hub", 1, b"m1"), Sent("east", 0, b"e0")
+            store.post(connection, sent)
             store.keep_secret(connection, "ties", b"\x00\xff" * 16)
             store.set_number(connection, "ticks", 7)
             store.asked(connection, [1, 2, 3], 100.0)
@@ -163,7 +165,7 @@ def test_a_federation_on_any_database(new_database, tmp_path):
         )
         await deployed.start()
         await deployed.greeted()
-        game = Play(deployed, environment, 7)
+        game = WorldDriver(deployed, environment, 7)
         await game.advance(11)
         await deployed.stop("clinic-1", "hub")
         await deployed.start("clinic-1", "hub")

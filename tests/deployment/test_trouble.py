@@ -13,6 +13,7 @@ import msgspec
 import pytest
 import sqlalchemy as sa
 
+from fedbandits.deployment.hosting.batch import Batch
 from fedbandits.deployment.hosting.events import Kind, Received
 from fedbandits.deployment.storage.store import Store
 from fedbandits.environments.linear import Linear
@@ -105,7 +106,7 @@ def test_a_party_whose_first_commit_fails_is_not_begun_by_halves(tmp_path, monke
         with pytest.raises(StoreError):
             await node.host.begin()
         await node.host.call(lambda batch: None)
-        assert node.host._hands is None
+        assert node.host._hosted is None
         await node.host.begin()
         await node.host.do(Kind.END_ROUND, node.host.view.next_end)
         await node.host.stop()
@@ -192,7 +193,7 @@ def test_a_ledger_that_fails_for_a_held_message_fails_the_transaction(tmp_path, 
 
     async def work(deployed):
         node = deployed.nodes["clinic-0"]
-        party = node.host._hands.party
+        party = node.host._hosted.party
         follow = Receipt("early", [], LedgerError("the database failed"))
         monkeypatch.setattr(
             party, "receive_bytes", lambda *_: Receipt("taken", [], None, (follow,))
@@ -251,7 +252,7 @@ def test_a_secret_that_comes_twice_at_once_is_kept_once(tmp_path):
         await asyncio.sleep(0)
         may_go.set()
         await blocked
-        await until(lambda: not node._waking)
+        await until(lambda: not node.handover._writing)
         assert not node.wants
         kept = await node.host.call(lambda b: b.store.secret(b.connection, "shared channel"))
         failures = await node.host.call(lambda b: b.store.number(b.connection, "failures"))
@@ -268,10 +269,10 @@ def test_a_party_that_cannot_begin_with_its_secrets_says_so(tmp_path, monkeypatc
         await node.start()
         assert node.wants == ["channel"]
 
-        def refuse(_):
+        def refuse(*_):
             raise StoreError("no party today")
 
-        monkeypatch.setattr(node.host, "_begin", refuse)
+        monkeypatch.setattr(Batch, "begin", refuse)
         node.given("judge", "channel", b"a" * 32)
         await until(lambda: bool(fatal))
         await node.stop()
@@ -287,11 +288,11 @@ def test_a_reward_that_is_told_twice_counts_for_no_later_pull(tmp_path, monkeypa
 
     async def work(deployed):
         node = deployed.nodes["clinic-0"]
-        hands = node.host._hands
-        monkeypatch.setattr(type(hands.party), "round_to_act", 2)
+        hosted = node.host._hosted
+        monkeypatch.setattr(type(hosted.party), "round_to_act", 2)
         node.host.view = msgspec.structs.replace(node.host.view, round_to_act=1)
         applied = []
-        monkeypatch.setattr(hands, "apply", lambda *event: applied.append(event))
+        monkeypatch.setattr(hosted, "apply", lambda *event: applied.append(event))
         with pytest.raises(NotReadyError, match="pull 1 is not due"):
             await node.pull(1, 1)
         assert not applied
@@ -306,7 +307,7 @@ def test_a_state_older_than_its_ledger_releases_nothing(tmp_path):
 
     async def work(deployed):
         node = deployed.nodes["clinic-0"]
-        before = node.host._hands.party.dump()
+        before = node.host._hosted.party.dump()
         await node.tick(1)
         await deployed.stop("clinic-0")
         node = deployed.make("clinic-0")

@@ -28,7 +28,7 @@ from fedbandits.random import replicate_key
 from fedbandits.settings.experiment import Experiment
 from fedbandits.systems.playing import bounds_in
 from fedbandits.testing import environments as suite
-from fedbandits.testing.plays import federate, plan_of, simulate, system_of
+from fedbandits.testing.replicates import federate, plan_of, simulate, system_of
 from tests.worlds import decision_set
 
 KEY = replicate_key(5, 1)

@@ -18,7 +18,7 @@ from fedbandits.settings.experiment import Experiment
 from fedbandits.systems import find_system, registry
 from fedbandits.systems.playing import bounds_in, plan_in
 from fedbandits.testing import environments as suite
-from fedbandits.testing.plays import federate, plan_of, simulate
+from fedbandits.testing.replicates import federate, plan_of, simulate
 
 KEY = replicate_key(5, 1)
 LINEAR = Linear(agents=3, dim=3, arms=4)

@@ -28,8 +28,8 @@ from fedbandits.offline.estimates import estimates_of as from_sums
 from fedbandits.offline.estimates import intervals
 from fedbandits.random import replicate_key
 from fedbandits.testing import environments as suite
-from fedbandits.testing.logs import known_log
-from fedbandits.testing.plays import federate, simulate
+from fedbandits.testing.replicates import federate, simulate
+from tests.known_logs import known_log
 from tests.worlds import decision_set, opened
 
 LOG = known_log(600, uneven=True)

@@ -12,7 +12,7 @@ from fedbandits.environments.python import PythonEnvironment
 from fedbandits.environments.python_worlds import show
 from fedbandits.errors import BoundExceededError, ConfigError, DataError
 from fedbandits.random import Purpose, normal, replicate_key, uniform
-from fedbandits.testing.plays import federate, simulate
+from fedbandits.testing.replicates import federate, simulate
 from tests.worlds import decision_set, draw_rewards
 
 KEY = replicate_key(11, 2)

@@ -15,7 +15,7 @@ from fedbandits.errors import ConfigError, ConfigWarning, DataError
 from fedbandits.experiments.checkpoint import CheckpointFolder, Progressed
 from fedbandits.experiments.result import own_metrics
 from fedbandits.experiments.trace import ReplicateTrace
-from fedbandits.testing.plays import simulate
+from fedbandits.testing.replicates import simulate
 
 METRICS = [
     "regret_after_exploration", "violation_share", "empty_rounds", "units", "reports_accepted",

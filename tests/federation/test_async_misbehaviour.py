@@ -19,7 +19,7 @@ from fedbandits.federation.roles import Roles
 from fedbandits.settings.experiment import system
 from fedbandits.systems.fedlinucb_async.messages import TABLE, Download, Upload
 from fedbandits.systems.feducb.messages import Pooled
-from fedbandits.testing.plays import federate
+from fedbandits.testing.replicates import federate
 from tests.federation.receiving import next_number, refused, refused_next, snapshot, stamped, taken
 
 ENVIRONMENT = Linear(agents=2, dim=2, arms=3)

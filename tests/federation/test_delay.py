@@ -21,14 +21,14 @@ from fedbandits.environments import (
 )
 from fedbandits.errors import ConfigError
 from fedbandits.federation.messages import unpack
-from fedbandits.federation.pending import Late, Pending
+from fedbandits.federation.run import LateOutcome, LateOutcomes
 from fedbandits.learners.kernels.ridge import add_record
 from fedbandits.learners.kernels.ridge import unpack as unpack_sums
 from fedbandits.random import replicate_key
 from fedbandits.settings.experiment import Experiment
 from fedbandits.systems import registry
 from fedbandits.systems.base import PartiesReplicate
-from fedbandits.testing.plays import federate, simulate
+from fedbandits.testing.replicates import federate, simulate
 
 LINEAR = Linear(agents=3, dim=3, arms=4)
 ROUNDS, PLAYERS = 60, 3
@@ -145,19 +145,19 @@ def test_what_is_shown_and_booked_does_not_depend_on_delays():
 def test_lost_rewards_leave_nothing_behind_in_the_run():
     run, events = witnessed(FixedDelay(3, lost=1.0))
     assert all(event[0] == "decided" for each in events for event in each)
-    assert len(run.run.pending) == 0
+    assert len(run.run.late) == 0
     run, _ = witnessed(FixedDelay(3))
-    assert len(run.run.pending) == 3 * PLAYERS  # of the last three rounds
+    assert len(run.run.late) == 3 * PLAYERS  # of the last three rounds
 
 
 def test_what_is_due_is_handed_out_once_in_the_order_of_decisions():
-    pending = Pending()
+    late_ones = LateOutcomes()
     for number in range(3):
-        pending.add(2, 5, Late(number, None, None))
-    assert pending.due(6) == []
-    assert [one.place for one in pending.due(7)] == [0, 1, 2]
-    assert pending.due(7) == []
-    assert len(pending) == 0
+        late_ones.add(2, 5, LateOutcome(number, None, None))
+    assert late_ones.due(6) == []
+    assert [one.place for one in late_ones.due(7)] == [0, 1, 2]
+    assert late_ones.due(7) == []
+    assert len(late_ones) == 0
 
 
 @pytest.mark.parametrize("preset", LATE_PRESETS)

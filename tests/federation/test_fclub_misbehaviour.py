@@ -22,7 +22,7 @@ from fedbandits.systems.fclub.plan import make_plan
 from fedbandits.systems.servers.roles import GLOBAL as HUB
 from fedbandits.systems.servers.system import ServerSupply
 from fedbandits.systems.terms import terms_of
-from fedbandits.testing.plays import federate
+from fedbandits.testing.replicates import federate
 from tests.federation.receiving import refused, refused_next, snapshot, stamped, taken
 
 WORLD = Clustered(users=5, servers=2, clusters=2, dim=3, items=4)

@@ -33,7 +33,7 @@ from fedbandits.systems.pfcb.messages import Report
 from fedbandits.systems.servers.roles import GLOBAL as HUB
 from fedbandits.systems.servers.system import ServerSupply
 from fedbandits.systems.terms import terms_of
-from fedbandits.testing.plays import federate, plan_of
+from fedbandits.testing.replicates import federate, plan_of
 from tests.federation.receiving import next_number, refused, refused_next, snapshot, stamped, taken
 
 WORLD = Clustered(users=7, clusters=2, servers=3, dim=3, items=4)  # servers of 3, 2 and 2 users

@@ -25,7 +25,7 @@ from fedbandits.settings.experiment import system
 from fedbandits.systems.agents.kernels import pools
 from fedbandits.systems.feducb.messages import TABLE, Pooled, SyncCall, SyncRequest, Upload
 from fedbandits.systems.feducb.roles.sums import basis_of
-from fedbandits.testing.plays import federate, plan_of, system_of
+from fedbandits.testing.replicates import federate, plan_of, system_of
 from tests.federation.receiving import next_number, refused, refused_next, snapshot, stamped, taken
 
 ENVIRONMENT = Linear(agents=2, dim=2, arms=3)

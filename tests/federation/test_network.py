@@ -10,7 +10,7 @@ from fedbandits.federation.memory import MemoryNetwork
 from fedbandits.federation.roles import Roles
 from fedbandits.settings.experiment import system
 from fedbandits.systems.feducb.messages import TABLE, Pooled, SyncRequest, Upload
-from fedbandits.testing.plays import federate
+from fedbandits.testing.replicates import federate
 
 ENVIRONMENT = Linear(agents=3, dim=2, arms=3)
 CODEC = Roles((), TABLE).codec

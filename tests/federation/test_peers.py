@@ -26,7 +26,7 @@ from fedbandits.settings.experiment import system
 from fedbandits.systems.agents.limits import Limits
 from fedbandits.systems.feducb_p2p.knowledge import MOST_AHEAD
 from fedbandits.systems.feducb_p2p.messages import TABLE, Call, Release
-from fedbandits.testing.plays import federate, plan_of, system_of
+from fedbandits.testing.replicates import federate, plan_of, system_of
 from tests.federation.receiving import (
     held,
     next_number,

@@ -21,7 +21,7 @@ from fedbandits.systems.pfcb import SYSTEM
 from fedbandits.systems.pfcb.messages import LateReportError, Report
 from fedbandits.systems.pfcb.roles import BuyerSupply
 from fedbandits.systems.terms import terms_of
-from fedbandits.testing.plays import federate
+from fedbandits.testing.replicates import federate
 from tests.federation.receiving import refused, refused_next, snapshot, stamped, taken
 
 WORLD = Procurement(agents=3, producers=2, max_capacity=5)

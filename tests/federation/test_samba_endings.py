@@ -42,7 +42,7 @@ from fedbandits.systems.samba.messages import (
 )
 from fedbandits.systems.samba.roles.published_owner import PublishedOwnerTools
 from fedbandits.systems.samba.roles.run import RunEndedError
-from fedbandits.testing.plays import plan_of
+from fedbandits.testing.replicates import plan_of
 from fedbandits.testing.restored import MortalParty
 from tests.federation.receiving import held, next_number, refused_next, taken
 from tests.systems.samba_worlds import ALGORITHMS, federated, variant

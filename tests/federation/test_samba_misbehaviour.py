@@ -50,7 +50,7 @@ from fedbandits.systems.samba.messages import (
 from fedbandits.systems.samba.plan import ImpossibleOrderError, OtherOrderError
 from fedbandits.systems.terms import terms_of
 from fedbandits.testing.mutants import require_untouched
-from fedbandits.testing.plays import plan_of, simulate
+from fedbandits.testing.replicates import plan_of, simulate
 from tests.federation.receiving import next_number, refused, refused_next, stamped, taken
 from tests.systems.samba_worlds import ALGORITHMS, customer_key, federated, variant
 

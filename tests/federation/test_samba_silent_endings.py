@@ -30,7 +30,7 @@ from fedbandits.systems.samba.messages import (
 )
 from fedbandits.systems.samba.roles import silent_owner as owner
 from fedbandits.systems.samba.silent import dealt as blocks
-from fedbandits.testing.plays import plan_of
+from fedbandits.testing.replicates import plan_of
 from tests.federation.test_samba_endings import ended_with, lost, only_lost, reasons
 from tests.federation.test_samba_endings import silent as mute
 from tests.systems.samba_worlds import silent

@@ -36,7 +36,7 @@ from fedbandits.systems.samba.messages import (
 from fedbandits.systems.samba.plan import ImpossibleOrderError, OtherOrderError
 from fedbandits.systems.samba.silent import dealt as blocks
 from fedbandits.systems.samba.silent.contest import NoWinnerError, OpeningError
-from fedbandits.testing.plays import plan_of
+from fedbandits.testing.replicates import plan_of
 from tests.federation.receiving import refused, refused_next, stamped, taken
 from tests.systems.samba_worlds import federated, silent
 

@@ -22,7 +22,7 @@ from fedbandits.settings.experiment import system
 from fedbandits.systems.agents.system import AgentSupply
 from fedbandits.systems.feducb.messages import Upload
 from fedbandits.systems.terms import claim_under, terms_of
-from fedbandits.testing.plays import federate, plan_of, system_of
+from fedbandits.testing.replicates import federate, plan_of, system_of
 from tests.federation.receiving import snapshot
 
 ENVIRONMENT = Linear(agents=3, dim=2, arms=3)

@@ -12,7 +12,7 @@ from fedbandits.learners import confidence
 from fedbandits.systems.agents.config import Every, Growing, NoNoise, Tree
 from fedbandits.systems.agents.joint import joint_ratio
 from fedbandits.systems.feducb import FedUCB
-from fedbandits.testing.plays import simulate
+from fedbandits.testing.replicates import simulate
 
 
 def symmetrised(rng, count, dimension):

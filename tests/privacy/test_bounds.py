@@ -13,7 +13,7 @@ from fedbandits.privacy.bounds import NO_FAULT, NOT_A_NUMBER
 from fedbandits.privacy.kernels import hold_contexts, record_fault
 from fedbandits.systems.agents.config import Every, NoNoise
 from fedbandits.systems.feducb.config import FedUCB
-from fedbandits.testing.plays import federate, simulate
+from fedbandits.testing.replicates import federate, simulate
 
 INF, NAN = np.inf, np.nan
 anything = st.floats(allow_nan=True, allow_infinity=True)

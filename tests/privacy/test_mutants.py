@@ -51,7 +51,7 @@ from fedbandits.systems.pfcb.audit import releases as pfcb_releases
 from fedbandits.systems.pfcb.kernels import audit as pfcb_kernels
 from fedbandits.systems.pfcb.roles import buyer as pfcb_roles
 from fedbandits.systems.pfcb.roles import exchange as pfcb_exchange
-from fedbandits.testing.plays import federate, plan_of, system_of
+from fedbandits.testing.replicates import federate, plan_of, system_of
 from tests.privacy.ledgers import ledger_at
 
 # ---------------------------------------------------------------- mechanisms with one part wrong

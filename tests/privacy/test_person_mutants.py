@@ -12,7 +12,7 @@ from fedbandits.systems.agents import audit as agents_audit
 from fedbandits.systems.agents.audit_releases import contents_games
 from fedbandits.systems.agents.player import Player
 from fedbandits.systems.feducb.roles.agent import Agent
-from fedbandits.testing.plays import plan_of, system_of
+from fedbandits.testing.replicates import plan_of, system_of
 
 #: So few suffice: what is broken here is broken thoroughly.
 RUNS, TRAINING = 100, 100

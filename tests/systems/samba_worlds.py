@@ -11,7 +11,7 @@ from fedbandits.systems.base import PartiesReplicate
 from fedbandits.systems.samba import SYSTEM
 from fedbandits.systems.samba.application import Supply
 from fedbandits.systems.samba.config import Samba
-from fedbandits.testing.plays import federate, plan_of
+from fedbandits.testing.replicates import federate, plan_of
 
 ALGORITHMS = ("ucb", "thompson", "egreedy", "egreedy-decreasing", "softmax", "pursuit")
 

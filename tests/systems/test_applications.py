@@ -22,8 +22,8 @@ from fedbandits.systems.pfcb.application import PurchaseTold
 from fedbandits.systems.servers.application import ItemsAsked
 from fedbandits.systems.terms import terms_of
 from fedbandits.testing.applications import Setting
-from fedbandits.testing.means import Workplace
-from fedbandits.testing.plays import federate, plan_of
+from fedbandits.testing.replicates import federate, plan_of
+from fedbandits.testing.resources import FederationResources
 
 # ------------------------------------------------------- actions that differ between decisions
 
@@ -169,7 +169,7 @@ def test_a_clock_ends_phases_whoever_has_come(preset):
 
 
 def workplace_of(setting, ledger):
-    return Workplace(setting.system, setting.plan, ledger, setting.own())
+    return FederationResources(setting.system, setting.plan, ledger, setting.own())
 
 
 @pytest.mark.parametrize("preset", ["feducb", "feducb-p2p"])
@@ -244,7 +244,7 @@ def test_costs_that_are_none_are_refused_unseen(costs, tmp_path):
     setting = Setting("pfcb")
     own = {("buyer", 0): {"costs": costs}}
     with Ledger.open(tmp_path / "ledger.db", "test") as ledger:
-        means = Workplace(setting.system, setting.plan, ledger, own).of("buyer", 0)
+        means = FederationResources(setting.system, setting.plan, ledger, own).of("buyer", 0)
         with pytest.raises(ConfigError, match=r"own\.costs: allowed: 5 numbers ≥ 0"):
             setting.system.supply(setting.plan, "buyer", 0, means)
 
@@ -263,7 +263,7 @@ def test_capacities_are_stated_for_all_or_not_at_all(capacities, tmp_path):
     none = msgspec.structs.replace(facts, capacities=())
     plan = setting.system.plan(setting.plan.config, none, 40)
     with Ledger.open(tmp_path / "ledger.db", "test") as ledger:
-        workplace = Workplace(setting.system, plan, ledger, setting.own())
+        workplace = FederationResources(setting.system, plan, ledger, setting.own())
         with pytest.raises(ConfigError, match=r"facts\.capacities: missing"):
             workplace.supply("buyer", 0)
 

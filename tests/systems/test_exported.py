@@ -18,7 +18,7 @@ from fedbandits.settings.experiment import system
 from fedbandits.systems import find_preset, preset_names
 from fedbandits.systems.exported import Learned, load_model
 from fedbandits.testing.applications import Setting
-from fedbandits.testing.plays import federate
+from fedbandits.testing.replicates import federate
 
 WORLDS = {
     "agent": Linear(agents=2, dim=3, arms=4),

@@ -29,7 +29,7 @@ from fedbandits.systems.fclub.claim import claim
 from fedbandits.systems.fclub.loop import simulated_rows
 from fedbandits.systems.fclub.phases import find_clusters, learn_from, make_release
 from fedbandits.systems.fclub.plan import _check_count, make_plan, phase_ends
-from fedbandits.testing.plays import plan_of, simulate
+from fedbandits.testing.replicates import plan_of, simulate
 
 WORLD = Clustered(users=12, servers=3, clusters=3, dim=4, items=5, placement="spread")
 ROUNDS = 700

@@ -15,7 +15,7 @@ from fedbandits.systems import find_preset
 from fedbandits.systems.fclub.audit.parties import messages_games
 from fedbandits.systems.fclub.audit.releases import contents_games
 from fedbandits.systems.fclub.claim import claim
-from fedbandits.testing.plays import federate, plan_of, simulate
+from fedbandits.testing.replicates import federate, plan_of, simulate
 
 WORLD = Clustered(users=10, servers=3, clusters=2, dim=3, items=4, placement="spread")
 PRIVATE = ("fclub", "fclub-released", "fclub-clusters")

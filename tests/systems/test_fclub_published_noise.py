@@ -31,7 +31,7 @@ from fedbandits.systems.fclub_published.covered_trees import (
 )
 from fedbandits.systems.fclub_published.messages import Partition, PhaseReport, Upload
 from fedbandits.systems.servers.system import ServerSupply
-from fedbandits.testing.plays import federate, plan_of
+from fedbandits.testing.replicates import federate, plan_of
 from fedbandits.testing.restored import MortalParty
 
 WORLD = Clustered(users=4, clusters=2, servers=2, dim=2, items=3)

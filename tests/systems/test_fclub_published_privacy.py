@@ -19,7 +19,7 @@ from fedbandits.systems.fclub_published.phases import (
 )
 from fedbandits.systems.fclub_published.plan import levels_of, make_plan
 from fedbandits.systems.servers.roles import GLOBAL
-from fedbandits.testing.plays import federate, plan_of, simulate
+from fedbandits.testing.replicates import federate, plan_of, simulate
 
 WORLD = Clustered(users=8, clusters=2, servers=4, dim=3, items=4)
 PUBLISHED = system("fclub-published").config

@@ -17,7 +17,7 @@ from fedbandits.systems.fclub_published.config import phase_ends
 from fedbandits.systems.fclub_published.merging import (
     NotARecordsSumError,
 )
-from fedbandits.testing.plays import plan_of, simulate
+from fedbandits.testing.replicates import plan_of, simulate
 from tests.systems.fclub_published_reference import Reference
 
 WORLD = Clustered(users=9, clusters=3, servers=3, dim=4, items=5, gap=0.3)

@@ -21,7 +21,7 @@ from fedbandits.systems.fclub_published.theory import (
     theorem_1,
     theorem_2,
 )
-from fedbandits.testing.plays import plan_of
+from fedbandits.testing.replicates import plan_of
 
 WORLD = Clustered(users=8, clusters=2, servers=2, dim=10, gap=0.5)
 

@@ -12,7 +12,7 @@ from fedbandits.errors import BoundExceededError, ConfigError
 from fedbandits.random import Purpose, integer, replicate_key, uniform
 from fedbandits.systems.fedlinucb_async.claim import claim
 from fedbandits.systems.fedlinucb_async.plan import make_plan
-from fedbandits.testing.plays import federate, plan_of, simulate
+from fedbandits.testing.replicates import federate, plan_of, simulate
 from tests.worlds import decision_set
 
 LINEAR = Linear(agents=3, dim=3, arms=4)

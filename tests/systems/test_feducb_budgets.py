@@ -18,7 +18,7 @@ from fedbandits.systems.feducb.claim import claim
 from fedbandits.systems.feducb.plan import make_plan
 from fedbandits.systems.feducb.presets import PRESETS
 from fedbandits.systems.feducb_p2p.claim import claim as peer_claim
-from fedbandits.testing.plays import federate, plan_of, simulate
+from fedbandits.testing.replicates import federate, plan_of, simulate
 
 ENVIRONMENT = Linear(agents=3, dim=3, arms=4)
 BUDGETS = [0.5, 8.0, 2.0]

@@ -9,7 +9,7 @@ from fedbandits.environments import Classification, Linear
 from fedbandits.experiments.checkpoint import _leaves
 from fedbandits.settings.experiment import system
 from fedbandits.systems.feducb_p2p import PeerFedUCB
-from fedbandits.testing.plays import simulate
+from fedbandits.testing.replicates import simulate
 from tests.systems.peer_reference import PeerReference
 
 LINEAR = Linear(agents=5, dim=3, arms=4)

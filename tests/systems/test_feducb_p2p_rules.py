@@ -19,7 +19,7 @@ from fedbandits.systems.feducb.plan import make_plan as central_plan
 from fedbandits.systems.feducb_p2p.claim import claim
 from fedbandits.systems.feducb_p2p.kernels.state import next_arrival
 from fedbandits.systems.feducb_p2p.plan import make_plan
-from fedbandits.testing.plays import plan_of, simulate
+from fedbandits.testing.replicates import plan_of, simulate
 
 ENVIRONMENT = Linear(agents=10, dim=10, arms=20)
 

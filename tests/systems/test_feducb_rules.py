@@ -25,7 +25,7 @@ from fedbandits.systems.agents.schedule import first_useful_round, sync_rounds
 from fedbandits.systems.feducb import SYSTEM, FedUCB
 from fedbandits.systems.feducb.claim import claim
 from fedbandits.systems.feducb.plan import make_plan
-from fedbandits.testing.plays import plan_of, simulate
+from fedbandits.testing.replicates import plan_of, simulate
 
 ENVIRONMENT = Linear(agents=10, dim=10, arms=20)
 PUBLISHED = system("feducb-published", epsilon=1.0, delta=0.1).config

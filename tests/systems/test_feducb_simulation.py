@@ -12,7 +12,7 @@ from fedbandits.errors import BoundExceededError, ConfigError
 from fedbandits.settings.experiment import system
 from fedbandits.systems.agents.config import Determinant, Every, Growing, NoNoise, Tree
 from fedbandits.systems.feducb import PRESETS, FedUCB
-from fedbandits.testing.plays import simulate
+from fedbandits.testing.replicates import simulate
 from tests.systems.reference import Reference
 
 LINEAR = Linear(agents=3, dim=3, arms=4)

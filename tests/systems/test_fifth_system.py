@@ -29,7 +29,7 @@ from fedbandits.testing import applications, environments, systems
 from fedbandits.testing.deployed_systems import does_as_simulated
 from fedbandits.testing.fuzzed import Fuzzed
 from fedbandits.testing.misbehaving import disturbed
-from fedbandits.testing.plays import federate
+from fedbandits.testing.replicates import federate
 
 FOLDER = pathlib.Path(__file__).parents[2] / "examples" / "extending"
 FILE = FOLDER / "private_greedy.toml"
@@ -89,7 +89,7 @@ def test_a_member_that_sends_nonsense_disturbs_nobody(preset, tmp_path):
 def test_whatever_real_hosts_do_not_take_changes_nothing(tmp_path, caplog):
     found = Counter()
     caplog.set_level(logging.CRITICAL, "fedbandits.deployment")
-    asyncio.run(Fuzzed("private-greedy", tmp_path, (30, 15), found).play())
+    asyncio.run(Fuzzed("private-greedy", tmp_path, (30, 15), found).run())
     assert found["frame: SealError"] > 100
     assert sum(count for kind, count in found.items() if kind.endswith("Error")) > 250
 

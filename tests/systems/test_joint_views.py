@@ -9,7 +9,7 @@ from fedbandits.environments import Classification, Linear
 from fedbandits.errors import BoundExceededError
 from fedbandits.settings.experiment import system
 from fedbandits.systems.agents.player import Offer
-from fedbandits.testing.plays import federate
+from fedbandits.testing.replicates import federate
 
 PRESETS = ["linucb-alone", "feducb-hybrid", "feducb-p2p-hybrid"]
 

@@ -8,7 +8,7 @@ import pytest
 import fedbandits as fb
 from fedbandits.errors import LearnerError
 from fedbandits.systems import registry
-from fedbandits.testing.plays import federate
+from fedbandits.testing.replicates import federate
 
 LINEAR = fb.environments.Linear(agents=2, dim=3, arms=4)
 

@@ -14,7 +14,7 @@ from fedbandits.privacy import gaussian
 from fedbandits.privacy.person import person_cost
 from fedbandits.settings.experiment import system
 from fedbandits.systems import find_preset
-from fedbandits.testing.plays import plan_of, simulate, system_of
+from fedbandits.testing.replicates import plan_of, simulate, system_of
 
 WINE = Classification(agents=4, dataset="wine", components=2)
 ROUNDS = 400

@@ -12,7 +12,7 @@ from fedbandits.privacy import accounting, gaussian
 from fedbandits.privacy.accounting import total_mu
 from fedbandits.settings.experiment import system
 from fedbandits.systems.pfcb.claim import claim
-from fedbandits.testing.plays import plan_of, simulate
+from fedbandits.testing.replicates import plan_of, simulate
 
 WORLD = Procurement(agents=2, producers=3)
 

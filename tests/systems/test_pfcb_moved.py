@@ -24,7 +24,7 @@ from fedbandits.systems.pfcb.kernels.books import Books
 from fedbandits.systems.pfcb.moved import further_in_batches, further_in_running_sums
 from fedbandits.systems.pfcb.release import ReleaseState, release_report
 from fedbandits.systems.terms import terms_of
-from fedbandits.testing.plays import federate
+from fedbandits.testing.replicates import federate
 
 CAPACITY, ROUNDS = 3, 100
 WORLD = Procurement(agents=2, producers=2, max_capacity=CAPACITY, quality_threshold=0.2, instance=1)

@@ -20,7 +20,7 @@ from fedbandits.systems.pfcb.kernels.books import (
 from fedbandits.systems.pfcb.kernels.reports import noise_deviation, take_report, write_report
 from fedbandits.systems.pfcb.plan import make_plan
 from fedbandits.systems.pfcb.state import initial_state
-from fedbandits.testing.plays import simulate
+from fedbandits.testing.replicates import simulate
 
 WORLD = Procurement(agents=2, producers=3)
 ROUNDS = 1000

@@ -14,7 +14,7 @@ from fedbandits.settings.experiment import system
 from fedbandits.systems.pfcb.kernels.purchases import choose_cautiously, new_scratch
 from fedbandits.systems.pfcb.kernels.safely import buy_safely, is_safe, most_units
 from fedbandits.systems.pfcb.plan import make_plan
-from fedbandits.testing.plays import simulate
+from fedbandits.testing.replicates import simulate
 
 Z = float(norm.ppf(0.999))
 SEEDS = st.integers(0, 2**32 - 1)

@@ -9,7 +9,7 @@ from fedbandits.settings.experiment import system
 from fedbandits.systems.pfcb import PRESETS
 from fedbandits.systems.pfcb import config as parts
 from fedbandits.systems.pfcb.plan import make_plan
-from fedbandits.testing.plays import federate, simulate
+from fedbandits.testing.replicates import federate, simulate
 from tests.systems.pfcb_reference import Reference
 
 WORLD = Procurement(agents=3, producers=6, max_capacity=9)

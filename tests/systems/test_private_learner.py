@@ -29,7 +29,7 @@ from fedbandits.systems.python_learners.messages import AgentRelease, Total
 from fedbandits.systems.python_learners.plan import RECORD_ROOM
 from fedbandits.testing import applications
 from fedbandits.testing.deployed_systems import does_as_simulated
-from fedbandits.testing.plays import federate, plan_of
+from fedbandits.testing.replicates import federate, plan_of
 from fedbandits.testing.systems import CHECKS
 from tests.contracts.test_claims import require_plain_words
 from tests.own_things import SharedRidge

@@ -15,7 +15,7 @@ from fedbandits.errors import ConfigError, LearnerError
 from fedbandits.federation.events import Decision
 from fedbandits.random import Purpose, replicate_key
 from fedbandits.systems import registry
-from fedbandits.testing.plays import federate, plan_of
+from fedbandits.testing.replicates import federate, plan_of
 from fedbandits.testing.systems import CHECKS
 from tests.own_things import SharedRidge
 

@@ -34,7 +34,7 @@ from fedbandits.systems.samba.keys import CONTROLLER
 from fedbandits.systems.samba.messages import Score, ScoreList, Setup
 from fedbandits.systems.samba.roles import published_comp as comp
 from fedbandits.systems.samba.roles.published_owner import DataOwner
-from fedbandits.testing.plays import plan_of
+from fedbandits.testing.replicates import plan_of
 from tests.federation.receiving import taken
 from tests.systems.samba_worlds import federated, variant
 

@@ -49,7 +49,7 @@ from fedbandits.systems.samba.messages import Score, Setup
 from fedbandits.systems.samba.plan import Comparing, agree
 from fedbandits.systems.samba.roles import published_controller as controller
 from fedbandits.systems.samba.streams import Places, Streams
-from fedbandits.testing.plays import plan_of
+from fedbandits.testing.replicates import plan_of
 from tests.systems.samba_worlds import ALGORITHMS, customer_key, federated, variant
 
 PUBLISHED = Comparing("published", 4, "paillier")

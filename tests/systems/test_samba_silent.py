@@ -29,7 +29,7 @@ from fedbandits.systems.samba.keys import (
 )
 from fedbandits.systems.samba.presets import PRESETS
 from fedbandits.systems.samba.streams import Exploration, Places, SilentStreams
-from fedbandits.testing.plays import plan_of, simulate
+from fedbandits.testing.replicates import plan_of, simulate
 from tests.systems.samba_worlds import ALGORITHMS, variant
 
 REJECTS = 1e-4

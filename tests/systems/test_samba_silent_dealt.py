@@ -19,7 +19,7 @@ from fedbandits.systems.samba.roles import silent_controller as controller
 from fedbandits.systems.samba.silent import contest
 from fedbandits.systems.samba.silent import dealt as blocks
 from fedbandits.systems.samba.silent.dealt import Deals
-from fedbandits.testing.plays import plan_of
+from fedbandits.testing.replicates import plan_of
 from fedbandits.testing.restored import MortalParty
 from tests.systems.samba_worlds import silent
 

@@ -34,8 +34,8 @@ from fedbandits.systems.samba.keys import (
     shared,
 )
 from fedbandits.testing.applications import Setting
-from fedbandits.testing.means import Workplace
-from fedbandits.testing.plays import plan_of
+from fedbandits.testing.replicates import plan_of
+from fedbandits.testing.resources import FederationResources
 from tests.systems.samba_worlds import customer_key, federated, silent, variant
 
 OWNERS = tuple(f"owner-{i}" for i in range(4))
@@ -176,7 +176,7 @@ def test_runs_that_differ_in_how_words_are_made_share_no_word(other):
 
 
 def workplace_of(setting, ledger):
-    return Workplace(setting.system, setting.plan, ledger, setting.own())
+    return FederationResources(setting.system, setting.plan, ledger, setting.own())
 
 
 @pytest.mark.parametrize("total", ["shares", "paillier"])

@@ -13,7 +13,7 @@ from fedbandits.experiments.theory import compare
 from fedbandits.settings.experiment import Experiment
 from fedbandits.systems.samba import SYSTEM
 from fedbandits.systems.samba.theory import Costs, Operations, messages, operations
-from fedbandits.testing.plays import plan_of, simulate
+from fedbandits.testing.replicates import plan_of, simulate
 from tests.systems.samba_worlds import ALGORITHMS, customer_key, variant
 
 

@@ -37,7 +37,7 @@ from fedbandits.systems.samba.roles import (
 )
 from fedbandits.systems.samba.silent.views import Opened
 from fedbandits.systems.samba.streams import Pads
-from fedbandits.testing.plays import plan_of
+from fedbandits.testing.replicates import plan_of
 from tests.systems.samba_worlds import federated, silent
 
 SECRETS = SimulatedSecrets.derive(0, 0)

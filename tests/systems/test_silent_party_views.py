@@ -37,7 +37,7 @@ from fedbandits.systems.samba.messages import (
 )
 from fedbandits.systems.samba.silent.simulator import simulate_first, simulate_second
 from fedbandits.systems.samba.streams import Pads
-from fedbandits.testing.plays import federate, plan_of
+from fedbandits.testing.replicates import federate, plan_of
 from tests.systems.samba_worlds import silent
 
 RUNS, TURNS, ARMS, ARITY = 60, 8, 5, 8

@@ -21,7 +21,7 @@ from fedbandits.systems.samba.silent.views import (
     open_first,
     open_second,
 )
-from fedbandits.testing.plays import federate, plan_of
+from fedbandits.testing.replicates import federate, plan_of
 from tests.systems.samba_worlds import ALGORITHMS, silent
 
 

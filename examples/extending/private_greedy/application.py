@@ -9,7 +9,7 @@ from msgspec import Meta
 
 from fedbandits.federation.acting import ActingParty
 from fedbandits.random import Key
-from fedbandits.systems.application import Asked, Choices, Means
+from fedbandits.systems.application import Asked, Choices, Resources
 
 from .plan import GreedyPlan
 from .roles import AgentSupply, choices
@@ -38,13 +38,13 @@ def application(plan: GreedyPlan) -> ArmChoices:
     return ArmChoices(plan)
 
 
-def supply(plan: GreedyPlan, role: str, place: int, means: Means) -> AgentSupply | None:
+def supply(plan: GreedyPlan, role: str, place: int, resources: Resources) -> AgentSupply | None:
     """What an agent brings: noise that is charged for, and what it explores by."""
     if role != "agent":
         return None
-    secret = means.secret("choices")
+    secret = resources.secret("choices")
     key = Key(int.from_bytes(secret[:4], "big"), int.from_bytes(secret[4:8], "big"))
     noisy = plan.mechanism.slots > 0
     return AgentSupply(
-        means.noise(plan.event) if noisy else lambda release: np.zeros(0), choices(key, place)
+        resources.noise(plan.event) if noisy else lambda release: np.zeros(0), choices(key, place)
     )

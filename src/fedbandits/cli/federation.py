@@ -14,8 +14,8 @@ from fedbandits.cli.exit_codes import FINAL
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from fedbandits.deployment.process.asking import Asking, Told
     from fedbandits.deployment.process.folder import PartyFolder
+    from fedbandits.deployment.process.local_doors import LocalDoor, PartyReport
 
 app = typer.Typer(
     help="A federation: its authority, its broker, and all of it on one machine.",
@@ -57,7 +57,7 @@ def init(
     ] = 8420,
 ) -> None:
     """Make a federation: an authority that admits its members, and a broker's configuration."""
-    from fedbandits.deployment.process.local import init_federation
+    from fedbandits.deployment.process.federation_folder import init_federation
 
     made = init_federation(config, out, local, first_port)
     typer.echo(f"{out / 'authority'}: admits members; its fingerprint is {made.fingerprint}")
@@ -89,7 +89,7 @@ def admit(
 
     Ask the member for the fingerprint of its keys, by another way than the file came.
     """
-    from fedbandits.deployment.process.local import admit_here
+    from fedbandits.deployment.process.federation_folder import admit_here
 
     admitted = admit_here(folder, request, replace)
     typer.echo(f"The keys of {admitted.name} have the fingerprint {admitted.fingerprint}:")
@@ -103,7 +103,7 @@ def revoke(
     folder: Folder, name: Annotated[str, typer.Argument(metavar="NAME", help="A member.")]
 ) -> None:
     """Take an admission back: the others exchange no more messages with that party."""
-    from fedbandits.deployment.process.local import revoke_here
+    from fedbandits.deployment.process.federation_folder import revoke_here
 
     revoke_here(folder, name)
     typer.echo(f"{name} is revoked")
@@ -116,7 +116,7 @@ def publish(folder: Folder) -> None:
     import asyncio
 
     from fedbandits.deployment.delivery.nats_transport import publish_members
-    from fedbandits.deployment.process.local import authority_in
+    from fedbandits.deployment.process.federation_folder import authority_in
 
     asyncio.run(publish_members(authority_in(folder)))
     typer.echo("published")
@@ -127,7 +127,7 @@ def _publish(folder: pathlib.Path) -> None:
     import asyncio
 
     from fedbandits.deployment.delivery.nats_transport import publish_members
-    from fedbandits.deployment.process.local import authority_in
+    from fedbandits.deployment.process.federation_folder import authority_in
     from fedbandits.errors import TransportError
 
     try:
@@ -157,9 +157,9 @@ def up(
     from fedbandits._schema import convert
     from fedbandits.deployment.door import new_loop
     from fedbandits.deployment.process import supervisor
+    from fedbandits.deployment.process.federation_folder import load_parties
     from fedbandits.deployment.process.folder import LogSettings
-    from fedbandits.deployment.process.local import load_parties
-    from fedbandits.deployment.process.logs import log_to_stderr
+    from fedbandits.deployment.process.party_process import log_to_stderr
 
     log = convert({"format": log_format, "level": log_level}, LogSettings, "--log")
     log_to_stderr("up", log)
@@ -211,37 +211,37 @@ def status(
     import msgspec
 
     from fedbandits.cli import console
-    from fedbandits.deployment.process.asking import Asking
-    from fedbandits.deployment.process.local import load_parties
+    from fedbandits.deployment.process.federation_folder import load_parties
+    from fedbandits.deployment.process.local_doors import LocalDoor
 
-    asking = [Asking(party) for party in load_parties(folder)]
+    doors = [LocalDoor(party) for party in load_parties(folder)]
     if as_json:
-        told = [each.told() for each in asking]
-        typer.echo(msgspec.json.format(msgspec.json.encode(told)).decode())
+        reports = [door.report() for door in doors]
+        typer.echo(msgspec.json.format(msgspec.json.encode(reports)).decode())
     elif watch:
-        _watch(asking)
+        _watch(doors)
     else:
-        for shown in _tables(asking):
+        for shown in _tables(doors):
             console.output().print(shown)
 
 
-def _watch(asking: list[Asking]) -> None:
+def _watch(doors: list[LocalDoor]) -> None:
     from rich.console import Group
     from rich.live import Live
 
     from fedbandits.cli import console
 
     try:
-        with Live(Group(*_tables(asking)), console=console.output(), auto_refresh=False) as live:
+        with Live(Group(*_tables(doors)), console=console.output(), auto_refresh=False) as live:
             while True:
                 time.sleep(1.0)
-                live.update(Group(*_tables(asking)), refresh=True)
+                live.update(Group(*_tables(doors)), refresh=True)
     except KeyboardInterrupt:
         raise typer.Exit(0) from None
 
 
-def _tables(asking: list[Asking]) -> list[RenderableType]:
+def _tables(doors: list[LocalDoor]) -> list[RenderableType]:
     from fedbandits.cli import federation_tables
 
-    told: list[Told] = [each.told() for each in asking]
-    return federation_tables.status_of(asking[0].folder.federation, told)
+    reports: list[PartyReport] = [door.report() for door in doors]
+    return federation_tables.status_of(doors[0].folder.federation, reports)

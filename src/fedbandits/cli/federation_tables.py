@@ -10,15 +10,15 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from fedbandits.deployment.process.asking import Told
-from fedbandits.deployment.process.inspecting import Transcript
+from fedbandits.deployment.process.inspecting import StoredMessages
+from fedbandits.deployment.process.local_doors import PartyReport
 from fedbandits.settings.federation import Federation
 
 #: So many numbers of a statistic are shown.
 _MOST_NUMBERS = 4
 
 
-def status_of(federation: Federation, told: list[Told]) -> list[RenderableType]:
+def status_of(federation: Federation, reports: list[PartyReport]) -> list[RenderableType]:
     """Make a table of parties, and lines about what is wrong below it."""
     shown: list[RenderableType] = []
     if federation.noise == "simulated":
@@ -31,10 +31,10 @@ def status_of(federation: Federation, told: list[Told]) -> list[RenderableType]:
         table.add_column(title, no_wrap=True)
     for title in ("decisions", "open", "rounds", "sent", "taken", "releases", "ε spent", "ε left"):
         table.add_column(title, justify="right", no_wrap=True)
-    for each in told:
+    for each in reports:
         table.add_row(each.party, each.role, _state(each), *_numbers(each))
     shown.append(table)
-    for each in told:
+    for each in reports:
         problems: dict[str, str] = dict(each.status.get("problems", {}))
         if each.problem:
             problems["door"] = each.problem
@@ -46,16 +46,16 @@ def status_of(federation: Federation, told: list[Told]) -> list[RenderableType]:
     return shown
 
 
-def _state(told: Told) -> str:
-    if not told.running:
+def _state(report: PartyReport) -> str:
+    if not report.running:
         return "not running"
-    if not told.status.get("connected"):
+    if not report.status.get("connected"):
         return "not connected"
-    return "ready" if told.status.get("ready") else "waits"
+    return "ready" if report.status.get("ready") else "waits"
 
 
-def _numbers(told: Told) -> list[str]:
-    status, privacy = told.status, told.privacy
+def _numbers(report: PartyReport) -> list[str]:
+    status, privacy = report.status, report.privacy
     if not status:
         return [""] * 8
     messages = status.get("messages", {})
@@ -75,12 +75,12 @@ def _number(value: Any, how: str) -> str:
     return "–" if value is None else format(value, how)
 
 
-def headers_of(party: str, transcript: Transcript) -> Table:
+def headers_of(party: str, stored: StoredMessages) -> Table:
     """Make a table of messages."""
     table = Table(title=f"{escape(party)}: messages, the newest last")
     for title in ("at (UTC)", "", "peer", "type", "number", "bytes", "outcome"):
         table.add_column(title, no_wrap=True)
-    for header in transcript.headers:
+    for header in stored.headers:
         at = datetime.datetime.fromtimestamp(header.at, datetime.UTC)
         table.add_row(
             f"{at:%Y-%m-%d %H:%M:%S}", header.way, escape(header.peer), escape(header.type),
@@ -89,10 +89,10 @@ def headers_of(party: str, transcript: Transcript) -> Table:
     return table
 
 
-def contents_of(transcript: Transcript) -> list[Table]:
+def contents_of(stored: StoredMessages) -> list[Table]:
     """Make a table of the fields of each message that is kept whole."""
     tables = []
-    for seen in transcript.contents:
+    for seen in stored.contents:
         kind = "no message" if seen.message is None else type(seen.message).__name__
         table = Table(title=f"{seen.way}: {kind}, {escape(seen.peer)}", title_justify="left")
         table.add_column("field", no_wrap=True)

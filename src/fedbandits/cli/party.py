@@ -38,7 +38,7 @@ def create(
 
 def _say_request(request: pathlib.Path, replaces: str = "") -> None:
     """Say what to do with a request, and what to tell the authority beside it."""
-    from fedbandits.deployment.identity.papers import read_request
+    from fedbandits.deployment.identity.admission import read_request
 
     fingerprint = read_request(request).fingerprint
     typer.echo(f"{request}: send it to the authority, for fedbandits federation admit{replaces}")
@@ -85,7 +85,7 @@ def run(
     """Run a party until SIGTERM or Ctrl-C; then it finishes what waits, and saves its state."""
     from fedbandits._schema import convert
     from fedbandits.deployment.process.folder import LogSettings
-    from fedbandits.deployment.process.process import run_party
+    from fedbandits.deployment.process.party_process import run_party
 
     def log(settings: LogSettings) -> LogSettings:
         changed = {"format": log_format or settings.format, "level": log_level or settings.level}
@@ -230,7 +230,7 @@ def order(
 
     Where the customer runs already, that one is asked; else it runs until the total is here.
     """
-    from fedbandits.deployment.process.ordering import order as ordered
+    from fedbandits.deployment.process.local_doors import order as ordered
 
     total = ordered(folder, lambda line: typer.echo(line, err=True))
     typer.echo(f"total: {total}")

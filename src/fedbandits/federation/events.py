@@ -23,7 +23,7 @@ class Decision(msgspec.Struct, frozen=True):
 
 
 class Event(msgspec.Struct, frozen=True, gc=False):
-    """What a driver tells a party."""
+    """A local event, which a driver brings to a party."""
 
 
 class Start(Event, frozen=True):
@@ -37,7 +37,7 @@ class Decide(Event, frozen=True):
 
 
 class Observe(Event, frozen=True):
-    """It is known what came of a decision."""
+    """The outcome of a decision is known."""
 
     decision: Decision
     outcome: Any
@@ -56,6 +56,6 @@ class EndRound(Event, frozen=True):
 
 
 class Deadline(Event, frozen=True):
-    """Nobody waits any longer for what a party awaits."""
+    """The wait for what a party awaits is over."""
 
     number: int

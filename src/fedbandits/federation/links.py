@@ -36,7 +36,7 @@ Take = Callable[[Message], list[Message] | None]
 
 
 class Receipt(msgspec.Struct, frozen=True, gc=False):
-    """What became of a message.
+    """The outcome of receiving a message.
 
     Parameters
     ----------
@@ -67,22 +67,18 @@ class Receipt(msgspec.Struct, frozen=True, gc=False):
 
 
 class Link(msgspec.Struct, array_like=True):
-    """Where the exchange with one peer stands.
+    """State of the exchange with one peer.
 
     Parameters
     ----------
-    received
-        The number of the peer's message that comes next.
-    sent
-        The number of the next message to the peer.
+    received, sent
+        The number of the peer's message that comes next, and of the next message to the peer.
     held
         Messages that came early, encoded, by their numbers.
     ahead
         The farthest number that was too far ahead to be held.
-    told
-        Whether the peer has other terms and has been told ours.
-    differs
-        In what its terms differ, once it has said so.
+    told, differs
+        Whether the peer has other terms and has been told ours; and in what its terms differ.
     given_up
         How many messages of the peer never came.
     """
@@ -102,15 +98,7 @@ class Link(msgspec.Struct, array_like=True):
 
 
 class Links:
-    """All links of one party.
-
-    Parameters
-    ----------
-    seat
-        What the party is told of all that is public.
-    peers
-        Names of those that it exchanges messages with.
-    """
+    """All links of one party, which is told so much in its seat."""
 
     def __init__(self, seat: Seat, peers: Sequence[str]) -> None:
         self.all = {peer: Link() for peer in peers}
@@ -131,7 +119,7 @@ class Links:
         self.behind = {peer for peer, link in self.all.items() if link.is_behind}
 
     def numbered(self, message: Message) -> Message:
-        """The message with its number; every message is numbered once, when it is sent."""
+        """Give a message its number; every message is numbered once, when it is sent."""
         link = self.all[message.receiver]
         number = link.sent
         link.sent = number + 1
@@ -193,7 +181,7 @@ class Links:
         return tuple(receipts)
 
     def _held_one(self, link: Link, data: bytes, take: Take) -> Receipt:
-        """What becomes of bytes that were held, now that it is their turn."""
+        """Receive bytes that were held, now that it is their turn."""
         try:
             message = self._codec.decode(data)
         except RemoteProtocolError as why:
@@ -294,7 +282,7 @@ class Links:
         return Receipt("refused", told, why, (), message)
 
     def _compare(self, link: Link, message: TheseTerms) -> RemoteProtocolError:
-        """What to say of the terms that a peer has told; in what they differ is noted."""
+        """Compare the terms that a peer has told with ours, and note in what they differ."""
         try:
             difference = self._terms.difference(message.content)
         except ValueError as broken:

@@ -1,39 +1,90 @@
-"""Parties in one process: a deterministic network with delays and drops on demand."""
+"""Parties in one process: a deterministic network, and a transcript of who saw what, and when."""
 
 from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
+
+import msgspec
 
 from fedbandits.errors import FedbanditsError
 from fedbandits.federation.links import Outcome, Receipt
 from fedbandits.federation.messages import Codec, Message
 from fedbandits.federation.party import Party
-from fedbandits.federation.transcript import Transcript
 
 #: Ticks that a message takes, or None to lose it. Asked once a message, in order of sending.
 Route = Callable[[Message], int | None]
 
 
 class Refusal(NamedTuple):
-    """A message that a party has refused.
-
-    Parameters
-    ----------
-    at
-        Of the network's clock.
-    party, sender
-        Who has refused what came from whom.
-    why
-        The error, by name.
-    """
+    """A message that a party has refused, at a time of the network's clock."""
 
     at: int
     party: str
     sender: str
     why: Exception
+
+
+class Sighting(msgspec.Struct, frozen=True):
+    """One party saw one field of one message."""
+
+    party: str
+    at: int  # of the network's clock
+    type: str
+    sender: str
+    number: int
+    field: str
+    value: Any
+
+
+class Transcript:
+    """A record of all deliveries; it counts messages that were not refused, and their bytes."""
+
+    def __init__(self) -> None:
+        self.deliveries: list[tuple[int, Message]] = []
+        self.messages: Counter[str] = Counter()
+        self.payload_bytes = 0
+        self.wire_bytes = 0
+
+    def record(self, at: int, message: Message, encoded: bytes, counts: bool = True) -> None:
+        """Record that a message has reached its receiver.
+
+        Parameters
+        ----------
+        at
+            Time of the delivery.
+        message, encoded
+            The message, and its bytes.
+        counts
+            Whether it is counted.
+        """
+        self.deliveries.append((at, message))
+        if not counts:
+            return
+        self.messages[type(message).__name__] += 1
+        self.payload_bytes += message.payload_size
+        self.wire_bytes += len(encoded)
+
+    def sightings(self, party: str | None = None) -> Iterator[Sighting]:
+        """List all fields that ``party`` has seen, in order; without it, those of all parties."""
+        for at, message in self.deliveries:
+            if party in (None, message.receiver):
+                for field in message.__struct_fields__:
+                    yield Sighting(
+                        message.receiver,
+                        at,
+                        type(message).__name__,
+                        message.sender,
+                        message.number,
+                        field,
+                        getattr(message, field),
+                    )
+
+    def fields_seen(self, party: str) -> set[tuple[str, str]]:
+        """List all pairs ``(message type, field)`` that ``party`` has seen."""
+        return {(sighting.type, sighting.field) for sighting in self.sightings(party)}
 
 
 class MemoryNetwork:

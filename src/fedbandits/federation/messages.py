@@ -96,7 +96,7 @@ class TheseTerms(Message, frozen=True, kw_only=True, tag="fedbandits.terms"):
 
 
 class Envelope(msgspec.Struct, frozen=True):
-    """What every message begins with, whatever is in it."""
+    """The beginning of every message, whatever is in it."""
 
     sender: str
     receiver: str
@@ -108,10 +108,8 @@ class Envelope(msgspec.Struct, frozen=True):
 def check_types(message: object) -> None:
     """Refuse what a codec would never have decoded.
 
-    Raises
-    ------
-    WrongTypeError
-        If it is no message, or one of its fields is of another type than declared.
+    Raises WrongTypeError if it is no message, or one of its fields is of another type than
+    declared.
     """
     if not isinstance(message, Message):
         raise WrongTypeError(f"expected a message, given {type(message).__name__}")
@@ -155,7 +153,7 @@ def pack(values: Floats) -> bytes:
 
 
 def unpack(data: bytes, size: int) -> Floats:
-    """The counterpart of :func:`pack`.
+    """Unpack ``size`` numbers that :func:`pack` has packed.
 
     Raises
     ------
@@ -173,13 +171,7 @@ def unpack(data: bytes, size: int) -> Floats:
 
 
 class Codec:
-    """Encodes and decodes the messages of one system.
-
-    Parameters
-    ----------
-    union
-        The tagged union of the system's message types.
-    """
+    """Encodes and decodes the messages of one system, given their tagged union."""
 
     def __init__(self, union: object) -> None:
         self._encoder = msgspec.msgpack.Encoder()
@@ -189,16 +181,14 @@ class Codec:
         self._envelope = msgspec.msgpack.Decoder(Envelope)
 
     def encode(self, message: Message) -> bytes:
-        """A message as bytes."""
+        """Encode a message."""
         return self._encoder.encode(message)
 
     def decode(self, data: bytes) -> Message:
-        """Bytes as a message.
+        """Decode a message.
 
-        Raises
-        ------
-        WrongVersionError, UnknownMessageError
-            The version is looked at first: another one may well have other fields.
+        The version is looked at first: another one may well have other fields. Raises
+        WrongVersionError or UnknownMessageError.
         """
         try:
             version = self._version.decode(data).version
@@ -209,7 +199,7 @@ class Codec:
             raise UnknownMessageError("not a message of this system") from None
 
     def envelope(self, data: bytes) -> Envelope | None:
-        """The envelope of bytes that may be no message of this system; None if they have none."""
+        """Read the envelope of bytes that may be no message of this system; None without one."""
         try:
             return self._envelope.decode(data)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

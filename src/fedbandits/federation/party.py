@@ -17,13 +17,7 @@ import msgspec
 
 from fedbandits.errors import LocalProtocolError, SnapshotError
 from fedbandits.federation import snapshots
-from fedbandits.federation.events import (
-    Deadline,
-    Decide,
-    EndRound,
-    Event,
-    Start,
-)
+from fedbandits.federation.events import Deadline, Decide, EndRound, Event, Start
 from fedbandits.federation.links import Link, Links, Receipt
 from fedbandits.federation.messages import (
     Message,
@@ -35,7 +29,9 @@ from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import AnyState, Handled, Step, Transitions
 
 
-class _Dump(msgspec.Struct, array_like=True):
+class Dump(msgspec.Struct, array_like=True):
+    """The bytes of a party, taken apart."""
+
     party: str
     terms: str
     links: dict[str, Link]
@@ -82,7 +78,7 @@ class Party(Generic[AnyState]):
         return self._state.stage
 
     def start(self) -> list[Message]:
-        """The messages to send before the first round."""
+        """Begin, and return the messages to send before the first round."""
         legal = (self.stage, Start) in self.TRANSITIONS
         return self.handle(Start()).outgoing if legal else []
 
@@ -124,7 +120,7 @@ class Party(Generic[AnyState]):
 
     @property
     def awaited(self) -> int | None:
-        """What this party awaits from others: a number for :meth:`deadline`; None if nothing."""
+        """A number for :meth:`deadline` while this party awaits something of others; else None."""
         return 0 if self._links.behind else None
 
     def deadline(self, number: int) -> list[Message]:
@@ -205,7 +201,7 @@ class Party(Generic[AnyState]):
         return self._followed(self._links.receive_bytes(data, link, self._take))
 
     def _followed(self, receipt: Receipt) -> Receipt:
-        """With what became of messages that had been held."""
+        """Add the receipts of messages that had been held."""
         if not self._links.behind or receipt.outcome not in ("taken", "refused"):
             return receipt
         followed = self._links.take_held(self._take)
@@ -213,13 +209,13 @@ class Party(Generic[AnyState]):
         return msgspec.structs.replace(receipt, outgoing=outgoing, followed=followed)
 
     def dump(self) -> bytes:
-        """The state of this party as bytes, which :meth:`load` restores.
+        """Return the state of this party as bytes, which :meth:`load` restores.
 
         Keep them secret, because they contain records. They do not contain noise that was drawn in
         advance. A party that loads them draws new noise.
         """
         state = msgspec.Raw(snapshots.plain(self._state))
-        return snapshots.encode(_Dump(self.name, self.terms.digest, self._links.all, state))
+        return snapshots.encode(Dump(self.name, self.terms.digest, self._links.all, state))
 
     def load(self, data: bytes) -> None:
         """Restore the state from ``data``, which :meth:`dump` returned.
@@ -230,7 +226,7 @@ class Party(Generic[AnyState]):
             If the data are damaged, of another party, or saved under other terms. The party has not
             changed.
         """
-        dump = snapshots.decode(_Dump, data)
+        dump = snapshots.decode(Dump, data)
         if (dump.party, dump.terms) != (self.name, self.terms.digest):
             raise SnapshotError(
                 f"{self.name}: a saved state of {dump.party}, of the terms {dump.terms}; this is "
@@ -249,7 +245,7 @@ class Party(Generic[AnyState]):
         """Make again what follows from the state and is not in it."""
 
     def _compute(self, event: Any) -> Step:
-        """What a legal event leads to; must change nothing."""
+        """Compute what a legal event leads to; must change nothing."""
         raise NotImplementedError
 
     def _take(self, message: Message) -> list[Message] | None:
@@ -266,16 +262,10 @@ class Party(Generic[AnyState]):
     def _change(
         self, kind: type[Event | Message], allowed: Collection[str], step: Step
     ) -> list[Message]:
-        """The one place where state moves; returns the messages, numbered.
+        """Move the state, here alone, and return the messages, numbered.
 
-        Parameters
-        ----------
-        kind
-            What has happened.
-        allowed
-            The stages that it may lead to from the present one, by the table.
-        step
-            What it leads to.
+        The table allows the present stage to lead to some others. What has happened is named in
+        errors.
         """
         if step.state.stage not in allowed:
             raise LocalProtocolError(
@@ -295,7 +285,7 @@ class Party(Generic[AnyState]):
         return list(map(self._links.numbered, outgoing)) if outgoing else []
 
     def _after(self, **changed: Any) -> AnyState:
-        """The present state with some fields changed."""
+        """Return the present state with some fields changed."""
         return msgspec.structs.replace(self._state, **changed)
 
 

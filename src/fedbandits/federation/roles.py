@@ -92,11 +92,11 @@ class Roles:
         return {role.name: role.parties for role in self.roles}
 
     def role_of(self, party: str) -> str:
-        """The role of ``party``."""
+        """Return the role of ``party``."""
         return next(role.name for role in self.roles if party in role.parties)
 
     def seat(self, role: Role, place: int, terms: Terms) -> Seat:
-        """The seat of one party: the public information that its constructor is given.
+        """Make the seat of one party: the public information that its constructor is given.
 
         Parameters
         ----------

@@ -6,9 +6,10 @@ Systems and worlds come in as values: :class:`~fedbandits.federation.roles.Roles
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from fedbandits._typing import Floats
 from fedbandits.environments.stage import Stage
@@ -17,13 +18,41 @@ from fedbandits.federation.events import Decision, LetGo
 from fedbandits.federation.memory import MemoryNetwork, Route
 from fedbandits.federation.messages import Message
 from fedbandits.federation.party import Party
-from fedbandits.federation.pending import Late, Pending
 from fedbandits.federation.roles import Role, Roles, Supplies
 from fedbandits.federation.terms import Terms
 
 
+class LateOutcome(NamedTuple):
+    """An outcome on its way to the player at ``place`` that made the ``decision``."""
+
+    place: int
+    decision: Decision
+    outcome: Any
+
+
+class LateOutcomes:
+    """Outcomes on their way, by the round in which each is observed.
+
+    There are never more of them than decisions within the longest delay.
+    """
+
+    def __init__(self) -> None:
+        self._by_round: defaultdict[int, list[LateOutcome]] = defaultdict(list)
+
+    def __len__(self) -> int:
+        return sum(map(len, self._by_round.values()))
+
+    def add(self, wait: int, round_: int, late: LateOutcome) -> None:
+        """Keep an outcome for ``wait`` rounds after ``round_``."""
+        self._by_round[round_ + wait].append(late)
+
+    def due(self, round_: int) -> list[LateOutcome]:
+        """Take out what is observed at the beginning of ``round_``, in order of decisions."""
+        return self._by_round.pop(round_, [])
+
+
 class PartiesRun:
-    """One replicate that parties play by exchanging messages, instead of a compiled loop.
+    """One replicate that parties run by exchanging messages, instead of a compiled loop.
 
     Parameters
     ----------
@@ -70,12 +99,12 @@ class PartiesRun:
         self.network = MemoryNetwork(
             {party.name: party for party in self.parties}, roles.codec, route, lenient
         )
-        #: Rounds played.
+        #: Rounds that are done.
         self.done = 0
         #: How many messages were on their way when all had been waited for.
         self._settled = 0
         #: Decisions whose outcomes are on their way.
-        self.pending = Pending()
+        self.late = LateOutcomes()
         #: The last decision of each player.
         self.decisions: list[Any] = [None] * len(self.players)
         for party in self.parties:
@@ -89,26 +118,26 @@ class PartiesRun:
         return [party for parties in self._by_role.values() for party in parties]
 
     def of(self, role: str) -> list[Any]:
-        """The parties of ``role``, in order."""
+        """Return the parties of ``role``, in order."""
         return self._by_role[role]
 
     def one(self, role: str) -> Any:
-        """The only party of ``role``."""
+        """Return the only party of ``role``."""
         (party,) = self._by_role[role]
         return party
 
     def advance(self, stop: int) -> None:
-        """Play until ``stop`` rounds are done."""
+        """Run until ``stop`` rounds are done."""
         stop = min(stop, self.rounds)
         if self._roles.messages_set_pace:
             self._deliver_until(stop)
             return
         while self.done < stop:
-            self._play_round(self.done + 1)
+            self._run_round(self.done + 1)
 
-    def _play_round(self, round_: int) -> None:
-        """Whoever acts does so and the network settles; then the round ends for whom it matters."""
-        for late in self.pending.due(round_):
+    def _run_round(self, round_: int) -> None:
+        """Let parties act, and the network settle; then end the round for whom it matters."""
+        for late in self.late.due(round_):
             self.network.send(self.players[late.place].observe(late.decision, late.outcome))
         for place in self.stage.acting(round_):
             self._act(place, round_)
@@ -142,7 +171,7 @@ class PartiesRun:
                 self.network.settle()
 
     def _end_waiting(self) -> bool:
-        """A deadline: nothing is on its way, so nobody need wait any longer; whether any did."""
+        """Set a deadline, since nothing is on its way; return whether anybody waited."""
         awaited = [(party, party.awaited) for party in self.parties]
         waiting = [(party, number) for party, number in awaited if number is not None]
         for party, number in waiting:
@@ -161,7 +190,7 @@ class PartiesRun:
                 self.done = self._roles.rounds_done(self.players)  # type: ignore[misc]
 
     def _act_as_told(self) -> bool:
-        """Whoever was told to act does so: that takes longer than any message; whether one was."""
+        """Let those act who were told to, after all messages; return whether there were any."""
         told = [(place, player.round_to_act) for place, player in enumerate(self.players)]
         due = [(place, round_) for place, round_ in told if round_ is not None]
         for place, round_ in due:
@@ -169,7 +198,7 @@ class PartiesRun:
         return bool(due)
 
     def _end_rounds(self) -> bool:
-        """A beat: rounds end at once for all who wait for an end; whether any did."""
+        """End a round at once for all who wait for an end; return whether any did."""
         ends = [(party, party.next_end) for party in self.parties]
         waiting = [(party, round_) for party, round_ in ends if round_ is not None]
         for party, round_ in waiting:
@@ -190,12 +219,12 @@ class PartiesRun:
                 self._lose(player, decision)
                 return
             if wait > 0:
-                self.pending.add(wait, round_, Late(place, decision, outcome))
+                self.late.add(wait, round_, LateOutcome(place, decision, outcome))
                 return
         self.network.send(player.observe(decision, outcome))
 
     def _lose(self, player: ActingParty[Any], decision: Decision) -> None:
-        """An outcome never comes. Who knows such decisions closes it, and keeps nothing of it."""
+        """Close a decision whose outcome never comes, where the party knows such decisions."""
         if any(kind is LetGo for _, kind in player.TRANSITIONS):
             self.network.send(player.let_go(decision))
 
@@ -221,5 +250,5 @@ class PartiesRun:
 
 
 def _make(roles: Roles, role: Role, place: int, terms: Terms, supplies: Supplies) -> Party[Any]:
-    """One party with what it brings: asked for anew when a process restarts."""
+    """Make one party with what it brings; it is asked for anew when a process restarts."""
     return roles.make(role, place, terms, supplies(role.name, place))

@@ -32,16 +32,16 @@ class Seat(NamedTuple):
     codec: Codec
 
     def names(self, role: str) -> tuple[str, ...]:
-        """The names of all parties of a role, in order."""
+        """Return the names of all parties of a role, in order."""
         return self.terms.parties[role]
 
     def one(self, role: str) -> str:
-        """The name of the only party of a role."""
+        """Return the name of the only party of a role."""
         (name,) = self.terms.parties[role]
         return name
 
     def peers(self) -> list[str]:
-        """All that exchange messages with this party, by the table."""
+        """List all that exchange messages with this party, by the table."""
         pairs = [pair for pair in self.table.values() if self.role in pair]
         roles = dict.fromkeys(b if a == self.role else a for a, b in pairs)
         return [name for role in roles for name in self.names(role) if name != self.name]

@@ -34,17 +34,14 @@ _ENCODER = msgspec.msgpack.Encoder(enc_hook=_encode_array)
 
 
 def plain(state: Any) -> bytes:
-    """A struct of numbers, texts, arrays and structs as bytes."""
+    """Encode a struct of numbers, texts, arrays and structs."""
     return _ENCODER.encode(state)
 
 
 def read(kind: type[AnyState], data: bytes | msgspec.Raw) -> AnyState:
-    """The counterpart of :func:`plain`; arrays are new ones, and can be written to.
+    """Decode what :func:`plain` has encoded; arrays are new ones, and can be written to.
 
-    Raises
-    ------
-    SnapshotError
-        If the bytes are of something else.
+    Raises SnapshotError if the bytes are of something else.
     """
     try:
         return msgspec.msgpack.decode(data, type=kind, dec_hook=_decode_array)
@@ -53,19 +50,13 @@ def read(kind: type[AnyState], data: bytes | msgspec.Raw) -> AnyState:
 
 
 def encode(state: Any) -> bytes:
-    """:func:`plain`, with a checksum before it."""
+    """Encode as :func:`plain` does, with a checksum before it."""
     body = plain(state)
     return hashlib.blake2b(body, digest_size=_CHECKSUM_BYTES).digest() + body
 
 
 def decode(kind: type[AnyState], data: bytes) -> AnyState:
-    """The counterpart of :func:`encode`.
-
-    Raises
-    ------
-    SnapshotError
-        If the bytes are damaged, or of something else.
-    """
+    """Decode what :func:`encode` has encoded; raises SnapshotError if it is damaged."""
     body = data[_CHECKSUM_BYTES:]
     if hashlib.blake2b(body, digest_size=_CHECKSUM_BYTES).digest() != data[:_CHECKSUM_BYTES]:
         raise SnapshotError("a saved state is damaged: its checksum is wrong")

@@ -34,7 +34,7 @@ AnyState = TypeVar("AnyState", bound=PartyState)
 
 
 class Step(msgspec.Struct, frozen=True, gc=False):
-    """What comes of an event. Nothing has changed yet.
+    """The consequences of an event. Nothing has changed yet.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ class Step(msgspec.Struct, frozen=True, gc=False):
 
 
 class Handled(msgspec.Struct, frozen=True, gc=False):
-    """What a local event has led to.
+    """The consequences of a local event.
 
     Parameters
     ----------

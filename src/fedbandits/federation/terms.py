@@ -20,7 +20,7 @@ NoiseOrigin = Literal["secure", "simulated"]
 
 
 class Schedule(msgspec.Struct, frozen=True, kw_only=True):
-    """When parties release, and how much at once.
+    """The schedule of releases, and how much is released at once.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return hashlib.blake2b(self.content, digest_size=_DIGEST_BYTES).hexdigest()
 
     def difference(self, theirs: bytes) -> Difference | None:
-        """The first key that differs in ``theirs``, the :attr:`content` of another party; or None.
+        """Find the first key that differs in ``theirs``, another party's :attr:`content`; or None.
 
         Raises
         ------
@@ -121,7 +121,7 @@ _ABSENT = "nothing"
 
 
 def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """All values that are no tables, by their keys joined with dots."""
+    """List all values that are no tables, by their keys joined with dots."""
     if not isinstance(value, Mapping) or not value:
         yield path, value
         return
@@ -130,5 +130,5 @@ def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def cut(text: str) -> str:
-    """A peer's own text, short enough for a line of a log."""
+    """Shorten a peer's own text for a line of a log."""
     return text if len(text) <= 80 else f"{text[:79]}…"

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import functools
 import math
+import re
 from typing import Any, NamedTuple
 
 import networkx as nx
 import numpy as np
 
-from fedbandits._compile import compiled
 from fedbandits._typing import Ints
+from fedbandits.environments.text_files import is_whole, read_text
 from fedbandits.errors import ConfigError, DataError
-from fedbandits.federation.graph_files import read_edges
 from fedbandits.federation.graphs import (
     BarabasiAlbert,
     Complete,
@@ -27,10 +27,13 @@ from fedbandits.federation.graphs import (
     Ring,
     Star,
 )
+from fedbandits.federation.kernels import fill_distances, fill_flood_sizes
 
 #: A table of all pairs of agents is kept.
 MOST_AGENTS = 2_000
 _DRAWS = 1_000
+#: A name with more characters is none, but a file of something else.
+_LONGEST_NAME = 100
 
 
 class Topology(NamedTuple):
@@ -58,12 +61,9 @@ class Topology(NamedTuple):
 def topology(graph: Graph, agents: int) -> Topology:
     """Build a graph and check it.
 
-    Raises
-    ------
-    ConfigError
-        If it cannot be built for so many agents, or is not connected.
-    DataError
-        If its file is missing or malformed, has another number of agents, or is not connected.
+    Raises ConfigError if it cannot be built for so many agents, or is not connected. Raises
+    DataError if its file is missing or malformed, has another number of agents, or is not
+    connected.
     """
     if agents > MOST_AGENTS:
         raise ConfigError(
@@ -73,7 +73,7 @@ def topology(graph: Graph, agents: int) -> Topology:
         )
     if isinstance(graph, EdgeFile):
         try:
-            return _from_edges(read_edges(graph.path, agents), agents, graph.path)
+            return _from_edges(_read_edges(graph.path, agents), agents, graph.path)
         except DataError as error:
             raise DataError(f"graph: {error}") from None
     return _named(graph, agents)
@@ -151,55 +151,23 @@ def _topology(graph: nx.Graph) -> Topology:
     offsets = np.cumsum([0, *map(len, lists)], dtype=np.int64)
     targets = np.array([n for found in lists for n in found], dtype=np.int64)
     distance = np.full((agents, agents), -1, np.int64)
-    _fill_distances(offsets, targets, distance)
+    fill_distances(offsets, targets, distance)
     return Topology(offsets, targets, distance)
 
 
-@compiled
-def _fill_distances(offsets: Ints, targets: Ints, distance: Ints) -> None:
-    """Breadth-first search from every agent."""
-    agents = distance.shape[0]
-    queue = np.empty(agents, np.int64)
-    for source in range(agents):
-        distance[source, source] = 0
-        queue[0] = source
-        found, position = 1, 0
-        while found < agents and position < found:
-            node = queue[position]
-            position += 1
-            for edge in range(offsets[node], offsets[node + 1]):
-                target = targets[edge]
-                if distance[source, target] < 0:
-                    distance[source, target] = distance[source, node] + 1
-                    queue[found] = target
-                    found += 1
-
-
 def flood_sizes(graph: Topology, hops: int) -> Ints:
-    """Messages of every hop when one agent's message floods the graph, (M, hops).
+    """Count the messages of every hop when an agent's message floods the graph, (M, hops).
 
     Who hears it first after fewer than ``hops`` hops passes it on once to each neighbour, save
     those that it has it from. Two that hear it at the same time send it to each other in vain.
     """
     sizes = np.zeros((graph.agents, hops), np.int64)
-    _fill_flood_sizes(graph.offsets, graph.targets, graph.distance, sizes)
+    fill_flood_sizes(graph.offsets, graph.targets, graph.distance, sizes)
     return sizes
 
 
-@compiled
-def _fill_flood_sizes(offsets: Ints, targets: Ints, distance: Ints, sizes: Ints) -> None:
-    agents, hops = sizes.shape
-    for origin in range(agents):
-        for node in range(agents):
-            away = distance[origin, node]
-            if away < hops:
-                for edge in range(offsets[node], offsets[node + 1]):
-                    if distance[origin, targets[edge]] >= away:
-                        sizes[origin, away] += 1
-
-
 def clique_cover(graph: Topology, hops: int) -> Ints:
-    """The number of every agent's clique, (M,): a cover of the power graph by cliques.
+    """Find the number of every agent's clique, (M,): a cover of the power graph by cliques.
 
     Two agents of one clique are at most ``hops`` apart. A smallest cover is hard to find; this is
     networkx's greedy colouring of the complement, which is the same on every machine.
@@ -208,3 +176,59 @@ def clique_cover(graph: Topology, hops: int) -> Ints:
     apart.add_edges_from(np.argwhere(np.triu(graph.distance > hops)).tolist())
     colours = nx.greedy_color(apart, strategy="largest_first")
     return np.array([colours[i] for i in range(graph.agents)], np.int64)
+
+
+def _read_edges(path: str, agents: int) -> tuple[tuple[int, int], ...]:
+    """Read a graph's edges.
+
+    A line names two agents, separated by spaces, tabs, a comma or a semicolon; ``#`` begins a
+    comment. Whole numbers, from wherever they start, stand for the agents in their order; other
+    names for the agents in order of appearance.
+
+    Raises DataError if the file is missing, empty or malformed, or names another number of agents:
+    the line is named, and what was expected.
+    """
+    pairs = _pairs(path, read_text(path))
+    names = _in_order(dict.fromkeys(name for pair in pairs for name in pair))
+    if len(names) != agents:
+        raise DataError(f"{path}: names {len(names)} agents, environment.agents is {agents}")
+    number = {name: i for i, name in enumerate(names)}
+    return tuple((number[one], number[other]) for one, other in pairs)
+
+
+def _pairs(path: str, text: str) -> list[tuple[str, str]]:
+    first_seen: dict[frozenset[str], int] = {}
+    pairs: list[tuple[str, str]] = []
+    for line_number, line in enumerate(text.splitlines(), 1):
+        words = [word for word in re.split(r"[\s,;]+", line.partition("#")[0]) if word]
+        if not words:
+            continue
+        place = f"{path}, line {line_number}"
+        if len(words) != 2:
+            raise DataError(f"{place}: expected two agents, found {len(words)} words")
+        if max(map(len, words)) > _LONGEST_NAME:
+            raise DataError(f"{place}: expected names of at most {_LONGEST_NAME} characters")
+        one, other = (_canonical(word) for word in words)
+        if one == other:
+            raise DataError(f"{place}: {one} is linked to itself, expected two different agents")
+        edge = frozenset((one, other))
+        if edge in first_seen:
+            raise DataError(
+                f"{place}: {one} and {other} were linked in line {first_seen[edge]} already"
+            )
+        first_seen[edge] = line_number
+        pairs.append((one, other))
+    if not pairs:
+        raise DataError(f"{path}: is empty, expected two agents on each line")
+    return pairs
+
+
+def _canonical(word: str) -> str:
+    """Spell a number in one way: 01 and 1 are one agent."""
+    return str(int(word)) if is_whole(word) else word
+
+
+def _in_order(names: dict[str, None]) -> list[str]:
+    if all(map(is_whole, names)):
+        return sorted(names, key=int)
+    return list(names)

@@ -147,7 +147,7 @@ def float32_columns(name: str, rows: list[list[float]]) -> Floats32:
     return columns
 
 
-class Means(Protocol):
+class Resources(Protocol):
     """What one party can bring of its own to a federation between machines."""
 
     def noise(self, event: Any, stream: str = "releases") -> Any:
@@ -189,8 +189,8 @@ class SharedSecret(msgspec.Struct, frozen=True):
     Parameters
     ----------
     name
-        Names it, and no other of the system: the maker has it as its ``means.secret(name)``, the
-        others as their ``means.shared(name)``.
+        Names it, and no other of the system: the maker has it as its ``resources.secret(name)``,
+        the others as their ``resources.shared(name)``.
     maker, takers
         The role whose first party makes it, and the role whose parties are given it. They may be
         the same role: its first party makes it for the others.

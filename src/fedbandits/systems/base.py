@@ -32,7 +32,7 @@ if TYPE_CHECKING:  # a configuration is read without what prices and attacks it
     from fedbandits.privacy.claims import PrivacyClaim
     from fedbandits.privacy.examined import Examined
     from fedbandits.privacy.noise_check import NoisyNumbers
-    from fedbandits.systems.application import Application, Means, SharedSecret
+    from fedbandits.systems.application import Application, Resources, SharedSecret
     from fedbandits.systems.exported import Model
     from fedbandits.systems.theory import Bound
 
@@ -213,14 +213,14 @@ class System(ShownSystem, Generic[AnyPlan]):
         del plan
         return None
 
-    def supply(self, plan: AnyPlan, role: str, place: int, means: Means) -> Any:
+    def supply(self, plan: AnyPlan, role: str, place: int, resources: Resources) -> Any:
         """What a party brings to a federation between machines; by default nothing.
 
         The method is called again when a process restarts, and must return the same.
-        The party is number ``place`` of its ``role``. ``means`` are the noise, the secrets and the
-        own settings that it has.
+        The party is number ``place`` of its ``role``. ``resources`` are its noise, its
+        secrets and its own settings.
         """
-        del plan, role, place, means
+        del plan, role, place, resources
 
     def export(self, plan: AnyPlan, party: Party[Any]) -> Model:
         """The final model of ``party``, and what others may know about it.

@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # a configuration is read without what prices and attacks it
     from fedbandits.privacy.auditing import Game
     from fedbandits.privacy.claims import PrivacyClaim
     from fedbandits.privacy.noise_check import NoisyNumbers
-    from fedbandits.systems.application import Application, Means
+    from fedbandits.systems.application import Application, Resources
     from fedbandits.systems.exported import Model
     from fedbandits.systems.theory import Bound
 
@@ -41,7 +41,7 @@ class PackageSystem(System[AnyPlan]):
     ``roles``       ``roles(plan)``                                 there are no parties
     ``state``       ``needs(plan)``, beside what is allocated       nothing is known of memory
     ``application`` ``application(plan)``,                          nobody can ask a party
-                    ``supply(plan, role, place, means)``
+                    ``supply(plan, role, place, resources)``
     ``audit``       ``games(system, plan)``                         nothing is attacked
     ``theory``      ``bounds(plan, environment)``                   nothing is proved
     =============== =============================================== ==============================
@@ -100,10 +100,10 @@ class PackageSystem(System[AnyPlan]):
         application: Application[Any] | None = self.room("application").application(plan)
         return application
 
-    def supply(self, plan: AnyPlan, role: str, place: int, means: Means) -> Any:
+    def supply(self, plan: AnyPlan, role: str, place: int, resources: Resources) -> Any:
         if not self.has_room("application"):
-            return super().supply(plan, role, place, means)
-        return self.room("application").supply(plan, role, place, means)
+            return super().supply(plan, role, place, resources)
+        return self.room("application").supply(plan, role, place, resources)
 
     def export(self, plan: AnyPlan, party: Party[Any]) -> Model:
         room = self.room("application") if self.has_room("application") else None

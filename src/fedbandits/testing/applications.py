@@ -33,7 +33,7 @@ from fedbandits.systems.base import PartiesReplicate
 from fedbandits.systems.servers.application import live_round
 from fedbandits.systems.terms import terms_of
 from fedbandits.testing.hostile import FAR, MARK, hostile_outcomes, hostile_requests
-from fedbandits.testing.means import Workplace
+from fedbandits.testing.resources import FederationResources
 from fedbandits.testing.restored import MortalParty
 from fedbandits.testing.worlds import small_world
 
@@ -75,7 +75,7 @@ class Setting:
         return application
 
     def begin(self, embody: Callable[[ActingParty[Any]], Any], supplies: Any = None) -> PartiesRun:
-        """A run of simulated parties, in which ``embody`` replaces each acting party.
+        """Begin a run of simulated parties, in which ``embody`` replaces each acting party.
 
         ``supplies`` are the noise and keys of the parties; by default they are simulated.
         """
@@ -93,7 +93,7 @@ class Setting:
         return self.world.stage(replicate_key(1, 0))
 
     def own(self) -> dict[tuple[str, int], dict[str, Any]]:
-        """The content of ``[own]`` in the settings of parties, by role and place."""
+        """Return the content of ``[own]`` in the settings of parties, by role and place."""
         costs = getattr(self.stated, "cost", None)
         if costs is None:
             return {}
@@ -101,7 +101,7 @@ class Setting:
 
 
 def asked_of(situation: Any, application: Application[Any]) -> dict[str, Any]:
-    """The request with which an application would ask in ``situation``."""
+    """Make the request with which an application would ask in ``situation``."""
     if isinstance(situation, Arrival):
         return {"user": int(situation.user), "items": situation.items.T.tolist()}
     if situation is None or not application.ASKED.__struct_fields__:
@@ -114,7 +114,7 @@ def asked_of(situation: Any, application: Application[Any]) -> dict[str, Any]:
 
 
 def told_of(outcome: Any, application: Application[Any]) -> dict[str, Any]:
-    """The report with which an application would tell ``outcome``."""
+    """Make the report with which an application would tell ``outcome``."""
     if isinstance(outcome, np.ndarray):
         return {"reward": outcome.tolist()}
     whole = application.ACTION is bool  # a pull has earned 0 or 1
@@ -164,7 +164,7 @@ class AskedParty(DirectParty):
 
 
 def _require_within(application: Application[Any], request: Any) -> None:
-    """What a party takes is within the bounds that requests are decoded by."""
+    """Check that what a party takes is within the bounds that requests are decoded by."""
     bounds = application.bounds()
     fields = {*application.ASKED.__struct_fields__, *application.TOLD.__struct_fields__}
     assert set(bounds) <= fields, "bounds of fields that there are not"
@@ -173,7 +173,7 @@ def _require_within(application: Application[Any], request: Any) -> None:
 
 
 def asks_alike_in_arrays_and_in_json(preset: str) -> None:
-    """JSON loses nothing: actions are the same, and the state is the same bit for bit."""
+    """Check that JSON loses nothing: actions are the same, and the state, bit for bit."""
     setting = Setting(preset)
     if setting.roles is None:
         assert setting.system.application(setting.plan) is None
@@ -194,7 +194,7 @@ def asks_alike_in_arrays_and_in_json(preset: str) -> None:
 
 
 def refuses_hostile_requests(preset: str) -> None:
-    """Impossible requests raise named errors; the party does not change and reveals nothing."""
+    """Check that impossible requests raise named errors, change nothing and reveal nothing."""
     setting = Setting(preset)
     if setting.roles is None:
         return
@@ -219,7 +219,7 @@ def refuses_hostile_requests(preset: str) -> None:
 
 
 def refuses_hostile_outcomes(preset: str) -> None:
-    """Impossible outcomes raise named errors, and the decision stays open."""
+    """Check that impossible outcomes raise named errors, and the decision stays open."""
     setting = Setting(preset)
     if setting.roles is None:
         return
@@ -250,7 +250,7 @@ _NAMED = ("LocalProtocolError", "BoundExceededError", "LateOutcomeError")
 
 
 def _refused(party: Any, data: bytes, act: Callable[..., None], *arguments: Any) -> str:
-    """By which error something is refused; nothing has changed, and no number of it is shown."""
+    """Return the error that refuses something; nothing has changed, and it shows no number."""
     before, refusal = party.dump(), None
     try:
         act(data, *arguments)
@@ -263,7 +263,7 @@ def _refused(party: Any, data: bytes, act: Callable[..., None], *arguments: Any)
 
 
 def plays_with_what_it_brings(preset: str) -> None:
-    """Parties with the supplies of a deployment play, and are killed at every event.
+    """Check that parties play with the supplies of a deployment, and are killed at every event.
 
     Their noise is secure, charged and stored. No party is charged more than is claimed.
     """
@@ -274,7 +274,7 @@ def plays_with_what_it_brings(preset: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "ledger.db"
         with Ledger.open(path, "test") as ledger:
-            workplace = Workplace(setting.system, setting.plan, ledger, setting.own())
+            workplace = FederationResources(setting.system, setting.plan, ledger, setting.own())
             run = PartiesReplicate(
                 setting.system, setting.plan, setting.world, 1, 0, supplies=workplace.supply,
                 embody=lambda make: MortalParty(make, events),

@@ -5,7 +5,6 @@ Keys, certificates and the broker's configuration are those that ``federation in
 
 from __future__ import annotations
 
-import copy
 import pathlib
 import socket
 import time
@@ -21,7 +20,7 @@ from fedbandits.deployment.delivery.nats_connection import Times
 from fedbandits.deployment.delivery.nats_transport import NatsTransport
 from fedbandits.deployment.delivery.transport import Receive, Transport
 from fedbandits.deployment.identity.identity import Identity, load_identity
-from fedbandits.deployment.process.local import BROKER, init_federation
+from fedbandits.deployment.process.federation_folder import BROKER, init_federation
 from fedbandits.settings.federation import Federation, load_federation
 
 #: Nobody waits for long where all are on one machine.
@@ -32,23 +31,17 @@ _FILE, _MADE = "federation.toml", "machine"
 
 
 def free_port() -> int:
-    """A port of the loopback that nobody listens at."""
+    """Find a port of the loopback that nobody listens at."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 
 class Brokered:
-    """The folders of everybody, and the broker while it is entered.
+    """The folders of everybody in a federation, and its broker while this is entered.
 
-    Parameters
-    ----------
-    table
-        The federation, as its file has it; where its broker is, is put in.
-    folder
-        Where everything is made.
-    server
-        Where members reach the broker, if that is not where it listens.
+    ``table`` is the federation's file; the broker's address is put in. ``server`` is where members
+    reach the broker, if that is not where it listens.
     """
 
     def __init__(self, table: Mapping[str, Any], folder: pathlib.Path, server: str = "") -> None:
@@ -60,7 +53,7 @@ class Brokered:
 
     @classmethod
     def again(cls, folder: pathlib.Path, server: str = "") -> Self:
-        """What another process has made in a folder, and whose broker it runs."""
+        """Find what another process has made in a folder, and whose broker it runs."""
         found = cls.__new__(cls)
         found._find(folder, server)
         return found
@@ -81,31 +74,24 @@ class Brokered:
         self.broker.stop()
 
     def identity(self, member: str) -> Identity:
-        """Who a member is; it knows everybody."""
+        """Load the identity of a member; it knows everybody."""
         return load_identity(self.folder / member)
 
     def transport(self, member: str) -> NatsTransport:
-        """A member's transport."""
+        """Make a member's transport."""
         return NatsTransport(self.identity(member), self._servers, times=QUICK)
 
     def seals(self, member: str) -> tuple[Seals, Seals]:
-        """What seals a member's greetings, and what seals all else."""
-        identity, peers = self.identity(member), self.federation.peers_of(member)
-        of_any_terms = copy.copy(identity)
-        of_any_terms.terms = ""
-        return of_any_terms.sealer(peers), identity.sealer(peers)
+        """Make what seals a member's greetings, and what seals all else."""
+        return self.identity(member).sealers(self.federation.peers_of(member))
 
 
 class InOrder:
     """Hands frames on one after the other, in the order in which all members have sent them.
 
-    They travel as they would without it. It stands where a ``MemoryHub`` that holds them does: a
-    simulation, with which a run is compared, delivers in that order, too.
-
-    Parameters
-    ----------
-    transports
-        Makes the transport of a member.
+    They travel as they would without it, by transports that it is given. It stands where a
+    ``MemoryHub`` that holds frames does: a simulation, with which a run is compared, delivers in
+    that order, too.
     """
 
     def __init__(self, transports: Callable[[str], Transport]) -> None:
@@ -115,19 +101,19 @@ class InOrder:
         self._come: dict[bytes, Callable[[], None]] = {}
 
     def transport(self, member: str) -> _OrderedTransport:
-        """The transport of a member."""
+        """Make the transport of a member."""
         return _OrderedTransport(self, self._transports(member))
 
     def send(self, frame: bytes) -> None:
-        """A frame is on its way."""
+        """Note that a frame is on its way."""
         self._sent.append((frame, time.monotonic()))
 
     def come(self, frame: bytes, take: Callable[[], None]) -> None:
-        """A frame has come."""
+        """Note that a frame has come."""
         self._come[frame] = take
 
     def deliver(self) -> bool:
-        """Hand on the frame that was sent first, if it has come; whether any is on its way."""
+        """Hand on the frame that was sent first, if it came; return whether one is under way."""
         if not self._sent:
             return False
         frame, at = self._sent[0]

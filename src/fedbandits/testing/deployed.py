@@ -1,8 +1,4 @@
-"""Members of a federation in one process, driven as a simulation drives its parties.
-
-Hosts, stores and delivery are the real ones. Played in a world, a federation must do what the
-parties of :class:`~fedbandits.systems.base.PartiesReplicate` do, bit for bit.
-"""
+"""Members of a federation in one process. Hosts, stores and delivery are the real ones."""
 
 from __future__ import annotations
 
@@ -10,30 +6,48 @@ import asyncio
 import datetime
 import pathlib
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
-import numpy as np
 
 from fedbandits.deployment.delivery.frames import Seals
-from fedbandits.deployment.delivery.memory import MemoryHub
-from fedbandits.deployment.delivery.transport import Transport
-from fedbandits.deployment.hosting.node import Decided, Node
+from fedbandits.deployment.delivery.transport import MemoryHub, Transport
+from fedbandits.deployment.hosting.node import Node
 from fedbandits.deployment.hosting.seat import HostedSeat
-from fedbandits.deployment.storage.store import Store
 from fedbandits.environments.base import Environment
 from fedbandits.errors import FedbanditsError
 from fedbandits.federation.roles import Supplies
 from fedbandits.random import replicate_key
 from fedbandits.settings.federation import Federation, federation_of
-from fedbandits.systems.application import Application
-from fedbandits.testing.applications import Setting, asked_of, told_of
-from fedbandits.testing.carried import OpenSeals as OpenSeals  # used from here
-from fedbandits.testing.carried import Order
+from fedbandits.testing.applications import Setting
 
 _PAUSE = 0.0005
 #: A clock that starts then ends no round.
 NEVER = datetime.datetime(2999, 1, 1, tzinfo=datetime.UTC)
+
+
+class OpenSeals:
+    """Seals nothing: for tests of everything else."""
+
+    def seal(self, receiver: str, plaintext: bytes) -> bytes:
+        """Return the frame as it is."""
+        del receiver
+        return plaintext
+
+    def open(self, sender: str, frame: bytes) -> bytes:
+        """Return the frame as it is."""
+        del sender
+        return frame
+
+
+class Order(Protocol):
+    """Carries frames, and hands them on in the order in which they were sent."""
+
+    def transport(self, member: str) -> Transport:
+        """Make the transport of a member."""
+
+    def deliver(self) -> bool:
+        """Hand the next frame on, if it has come; return whether any is on its way."""
 
 
 class DeployedFederation:
@@ -93,21 +107,24 @@ class DeployedFederation:
     def make(
         self, member: str, on_fatal: Callable[[FedbanditsError], None] = lambda _: None
     ) -> Node:
-        """A member's node on its store."""
+        """Make a member's node on its store."""
         role, place = self.federation.seat_of(member)
         supplies = self._supplies
         supply = None if supplies is None else (lambda _: supplies(role.name, place))
         seat = HostedSeat.of(self.federation, member, self._own.get(member), supply)
         where = self._stores.get(member, str(self.folder / f"{member}.db"))
-        store = Store.open(
-            where, self.federation.name, member, seat.terms.digest,
-            synchronous="NORMAL" if seat.is_chatty else "FULL", moved=self._moved,
-        )  # fmt: skip
         greets, seals = self._seals(member)
-        return Node(seat, store, self._transport(member), greets, seals, on_fatal)
+        return Node(
+            seat,
+            seat.open_store(where, self._moved),
+            self._transport(member),
+            greets,
+            seals,
+            on_fatal,
+        )
 
     def _transport(self, member: str) -> Transport:
-        """In memory, unless another one was given."""
+        """Make a transport in memory, unless another one was given."""
         return (self._transports or (self._order or self.hub).transport)(member)
 
     async def stop(self, *members: str) -> None:
@@ -149,153 +166,34 @@ class DeployedFederation:
         await until(delivered)
 
     def state(self, member: str) -> Any:
-        """A party's state, as its own thread has it; nothing must be under way."""
-        hands = self.nodes[member].host._hands
-        assert hands is not None
-        return hands.party.state
+        """Return a party's state, as its own thread has it; nothing must be under way."""
+        hosted = self.nodes[member].host._hosted
+        assert hosted is not None
+        return hosted.party.state
 
 
 async def until(holds: Callable[[], bool], timeout: float = 60.0) -> None:
-    """Wait until something holds.
-
-    Raises
-    ------
-    TimeoutError
-        If it does not, for as long as something surely hangs.
-    """
+    """Wait until something holds; raises TimeoutError after so long that something surely hangs."""
     async with asyncio.timeout(timeout):
         while not holds():
             await asyncio.sleep(_PAUSE)
 
 
-class Play:
-    """Plays a world through a federation's members, as a simulation plays its parties.
-
-    Parameters
-    ----------
-    deployed
-        The members; all run.
-    environment, seed
-        The world, and what names its draws.
-    """
-
-    def __init__(self, deployed: DeployedFederation, environment: Environment, seed: int) -> None:
-        self.deployed, self.federation = deployed, deployed.federation
-        self.stage = environment.stage(replicate_key(seed, 0))
-        self.stage.tells_persons = self.federation.plan.counts_persons
-        acting = self.federation.roles.acting
-        self.players = list(self.federation.members[acting.name])
-        self.done = 0
-        #: (round, player, action) of every decision.
-        self.actions: list[tuple[int, int, Any]] = []
-
-    async def advance(self, rounds: int) -> None:
-        """Play until so many rounds are done; where messages set the pace, to the end."""
-        if self.federation.roles.messages_set_pace:
-            await self._to_the_end()
-            self.done = rounds
-        while self.done < rounds:
-            round_ = self.done + 1
-            for place in self.stage.acting(round_):
-                await self.act(place, round_)
-            await self.deployed.settle()
-            await self.end_round(round_)
-            self.done = round_
-
-    async def _to_the_end(self) -> None:
-        """Pull when told to; rounds end for all at once when nobody has anything else to do."""
-        going = True
-        while going:
-            await self.deployed.settle()
-            going = (
-                await self._act_as_told() or await self._end_rounds() or await self._end_waiting()
-            )
-
-    async def _act_as_told(self) -> bool:
-        told_to = [
-            (place, self.deployed.nodes[member].host.view.round_to_act)
-            for place, member in enumerate(self.players)
-        ]
-        due = [(place, round_) for place, round_ in told_to if round_ is not None]
-        for place, round_ in due:
-            self.stage.situation(round_, place)
-            reward = int(self.stage.outcome(round_, place, True))
-            await self.deployed.nodes[self.players[place]].pull(round_, reward)
-        return bool(due)
-
-    async def _end_rounds(self) -> bool:
-        ends = [
-            (node, node.host.view.next_end)
-            for node in self.deployed.nodes.values()
-            if node.host.view.next_end is not None
-        ]
-        for node, end in ends:
-            await node.end_round(end)
-        return bool(ends)
-
-    async def act(self, place: int, round_: int) -> None:
-        """Let one player decide and learn."""
-        node = self.deployed.nodes[self.players[place]]
-        assert node.application is not None
-        asked = self._asked(node.application, round_, place)
-        decided = await self.decided(node, asked)
-        outcome = self.stage.outcome(round_, place, np.asarray(decided.action)[()])
-        self.actions.append((round_, place, decided.action))
-        await self.rewarded(node, decided.number, told(node.application, outcome))
-
-    def _asked(self, application: Application[Any], round_: int, place: int) -> Any:
-        return asked(application, self.stage.situation(round_, place))
-
-    async def decided(self, node: Node, asked: Any) -> Decided:
-        """Ask for a decision."""
-        return await node.decide(asked)
-
-    async def rewarded(self, node: Node, number: int, told: Any) -> None:
-        """Tell a reward."""
-        await node.reward(number, told)
-
-    async def end_round(self, round_: int) -> None:
-        """End the round for whom it matters, and wait for what comes of it."""
-        for member in self.players:
-            node = self.deployed.nodes[member]
-            if node.host.view.next_end == round_:
-                await node.end_round(round_)
-        await self.deployed.settle()
-        while await self._end_waiting():
-            await self.deployed.settle()
-
-    async def _end_waiting(self) -> bool:
-        """A deadline for all who wait, since nothing is on its way; whether any did."""
-        waiting = [
-            (node, node.host.view.awaited)
-            for node in self.deployed.nodes.values()
-            if node.host.view.awaited is not None
-        ]
-        for node, number in waiting:
-            await node.deadline(number)
-        return bool(waiting)
-
-
 def simulated(federation: Federation, environment: Environment, seed: int) -> Supplies:
-    """What members bring in a simulation."""
+    """Make what members bring in a simulation."""
     world = environment.stage(replicate_key(seed, 0)).world
     return federation.system.simulated_supplies(federation.plan, world, seed, 0)
 
 
 def federation_from(setting: Setting, **table: Any) -> Federation:
-    """A federation whose members play a preset in its small world; see :func:`table_from`."""
+    """Make a federation whose members play a preset in its small world; see :func:`table_from`."""
     return federation_of(table_from(setting, **table))
 
 
 def table_from(setting: Setting, **table: Any) -> dict[str, Any]:
-    """The file of a federation whose members play a preset; no clock ends its rounds.
+    """Make the file of a federation whose members play a preset; no clock ends its rounds.
 
-    Parameters
-    ----------
-    setting
-        The preset, its world and its plan.
-    **table
-        Keys of the file that are to be other ones.
+    The keys in ``table`` replace others.
     """
     assert setting.roles is not None
     members = {
@@ -315,13 +213,3 @@ def table_from(setting: Setting, **table: Any) -> dict[str, Any]:
         "clock": {"kind": "live", "start": NEVER, "every": "1 h"},
     }
     return given | table
-
-
-def asked(application: Application[Any], situation: Any) -> Any:
-    """A world's situation as an application would ask."""
-    return msgspec.convert(asked_of(situation, application), application.ASKED)
-
-
-def told(application: Application[Any], outcome: Any) -> Any:
-    """A world's outcome as an application would tell it."""
-    return msgspec.convert(told_of(outcome, application), application.TOLD)

@@ -1,4 +1,7 @@
-"""What every system's parties must do between machines: what they do in a simulation."""
+"""The contract suite for deployments: between machines parties do what a simulation does.
+
+A driver leads a federation's members through a world, as a simulation leads its parties.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,156 @@ import pathlib
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
+import numpy as np
+
+from fedbandits.deployment.hosting.events import Decided
+from fedbandits.deployment.hosting.node import Node
+from fedbandits.environments.base import Environment
 from fedbandits.federation import snapshots
 from fedbandits.federation.roles import Supplies
-from fedbandits.testing.applications import ROUNDS, AskedParty, Setting
-from fedbandits.testing.deployed import DeployedFederation, Play, federation_from
+from fedbandits.random import replicate_key
+from fedbandits.systems.application import Application
+from fedbandits.testing.applications import ROUNDS, AskedParty, Setting, asked_of, told_of
+from fedbandits.testing.deployed import DeployedFederation, federation_from
+
+
+class WorldDriver:
+    """Drives a federation's members through a world, as a simulation drives its parties.
+
+    Parameters
+    ----------
+    deployed
+        The members; all run.
+    environment, seed
+        The world, and what names its draws.
+    """
+
+    def __init__(self, deployed: DeployedFederation, environment: Environment, seed: int) -> None:
+        self.deployed, self.federation = deployed, deployed.federation
+        self.stage = environment.stage(replicate_key(seed, 0))
+        self.stage.tells_persons = self.federation.plan.counts_persons
+        acting = self.federation.roles.acting
+        self.players = list(self.federation.members[acting.name])
+        self.done = 0
+        #: (round, player, action) of every decision.
+        self.actions: list[tuple[int, int, Any]] = []
+
+    async def advance(self, rounds: int) -> None:
+        """Drive until so many rounds are done; where messages set the pace, to the end."""
+        if self.federation.roles.messages_set_pace:
+            await self._to_the_end()
+            self.done = rounds
+        while self.done < rounds:
+            round_ = self.done + 1
+            for place in self.stage.acting(round_):
+                await self.act(place, round_)
+            await self.deployed.settle()
+            await self.end_round(round_)
+            self.done = round_
+
+    async def _to_the_end(self) -> None:
+        """Pull when told to; rounds end for all at once when nobody has anything else to do."""
+        going = True
+        while going:
+            await self.deployed.settle()
+            going = (
+                await self._act_as_told() or await self._end_rounds() or await self._end_waiting()
+            )
+
+    async def _act_as_told(self) -> bool:
+        told_to = [
+            (place, self.deployed.nodes[member].host.view.round_to_act)
+            for place, member in enumerate(self.players)
+        ]
+        due = [(place, round_) for place, round_ in told_to if round_ is not None]
+        for place, round_ in due:
+            self.stage.situation(round_, place)
+            reward = int(self.stage.outcome(round_, place, True))
+            await self.deployed.nodes[self.players[place]].pull(round_, reward)
+        return bool(due)
+
+    async def _end_rounds(self) -> bool:
+        ends = [
+            (node, node.host.view.next_end)
+            for node in self.deployed.nodes.values()
+            if node.host.view.next_end is not None
+        ]
+        for node, end in ends:
+            await node.end_round(end)
+        return bool(ends)
+
+    async def act(self, place: int, round_: int) -> None:
+        """Let one player decide and learn."""
+        node = self.deployed.nodes[self.players[place]]
+        assert node.application is not None
+        asked = self._asked(node.application, round_, place)
+        decided = await self.decided(node, asked)
+        outcome = self.stage.outcome(round_, place, np.asarray(decided.action)[()])
+        self.actions.append((round_, place, decided.action))
+        await self.rewarded(node, decided.number, told(node.application, outcome))
+
+    def _asked(self, application: Application[Any], round_: int, place: int) -> Any:
+        return asked(application, self.stage.situation(round_, place))
+
+    async def decided(self, node: Node, asked: Any) -> Decided:
+        """Ask for a decision."""
+        return await node.decide(asked)
+
+    async def rewarded(self, node: Node, number: int, told: Any) -> None:
+        """Tell a reward."""
+        await node.reward(number, told)
+
+    async def end_round(self, round_: int) -> None:
+        """End the round for whom it matters, and wait for what comes of it."""
+        for member in self.players:
+            node = self.deployed.nodes[member]
+            if node.host.view.next_end == round_:
+                await node.end_round(round_)
+        await self.deployed.settle()
+        while await self._end_waiting():
+            await self.deployed.settle()
+
+    async def _end_waiting(self) -> bool:
+        """Set a deadline for all who wait, since nothing is on its way; return whether any did."""
+        waiting = [
+            (node, node.host.view.awaited)
+            for node in self.deployed.nodes.values()
+            if node.host.view.awaited is not None
+        ]
+        for node, number in waiting:
+            await node.deadline(number)
+        return bool(waiting)
+
+
+async def drive_by_themselves(
+    deployed: DeployedFederation, environment: Environment, seed: int, rounds: int
+) -> list[tuple[int, int, Any]]:
+    """Let every player go through so many rounds at its own pace, where rounds end by themselves.
+
+    Returns (round, place, action) of every decision.
+    """
+    acting = deployed.federation.roles.acting.parties
+    drivers = [WorldDriver(deployed, environment, seed) for _ in acting]
+
+    async def alone(place: int, driver: WorldDriver) -> None:
+        for round_ in range(1, rounds + 1):
+            if place in driver.stage.acting(round_):
+                await driver.act(place, round_)
+
+    await asyncio.gather(*(alone(place, driver) for place, driver in enumerate(drivers)))
+    return [action for driver in drivers for action in driver.actions]
+
+
+def asked(application: Application[Any], situation: Any) -> Any:
+    """Turn a world's situation into what an application would ask."""
+    return msgspec.convert(asked_of(situation, application), application.ASKED)
+
+
+def told(application: Application[Any], outcome: Any) -> Any:
+    """Turn a world's outcome into what an application would tell."""
+    return msgspec.convert(told_of(outcome, application), application.TOLD)
+
 
 _SEED = 1
 
@@ -22,7 +171,7 @@ def does_as_simulated(
     make: Callable[..., DeployedFederation] = DeployedFederation,
     **parts: Any,
 ) -> None:
-    """Durable members do what parties in one process do, and are where those are, bit for bit.
+    """Check that durable members do what parties in one process do, bit for bit.
 
     Parameters
     ----------
@@ -65,10 +214,10 @@ async def _deployed(
     deployed = make(federation, folder, supplies=supplies, held=True)
     await deployed.start()
     await deployed.greeted()
-    play = Play(deployed, setting.world, _SEED)
+    driver = WorldDriver(deployed, setting.world, _SEED)
     everybody = federation.everybody
     for stop in range(10, ROUNDS + 1, 10):
-        await play.advance(stop)
+        await driver.advance(stop)
         if restarts and not federation.roles.messages_set_pace:
             member = everybody[(stop // 10) % len(everybody)]
             await deployed.stop(member)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import pathlib
 from collections import Counter
 from typing import Any
@@ -18,38 +17,16 @@ from fedbandits.deployment.hosting.node import Node
 from fedbandits.deployment.storage.store import Store
 from fedbandits.testing.applications import ROUNDS
 from fedbandits.testing.misbehaving import Members
-from fedbandits.testing.mutants import Mutants, require_finite, require_untouched
+from fedbandits.testing.mutants import Draws, Mutants, require_finite, require_untouched
 
 _WORDS = (0, 1, 2, 63, 64, 2**31, 2**53, 2**63 - 1, 2**64 - 1)
-
-
-class Draws:
-    """Draws that follow from a seed."""
-
-    def __init__(self, seed: int) -> None:
-        self._seed, self._drawn = seed, 0
-
-    def bytes(self, count: int) -> bytes:
-        """So many."""
-        self._drawn += 1
-        return hashlib.shake_128(f"{self._seed} {self._drawn}".encode()).digest(count)
-
-    def below(self, limit: int) -> int:
-        """A number from 0 below a limit."""
-        return int.from_bytes(self.bytes(8), "big") % limit
 
 
 class Fuzzed:
     """A federation whose members are given mutants of every frame and message before it comes.
 
-    Parameters
-    ----------
-    preset, folder
-        See :class:`.misbehaving.Members`.
-    counts
-        How many mutants of each message, and of each frame.
-    found
-        Counts what became of mutants; added to.
+    ``counts`` are how many mutants of each message, and of each frame. What became of them is added
+    to ``found``.
     """
 
     def __init__(
@@ -61,14 +38,14 @@ class Fuzzed:
         self._twins: dict[str, Host] = {}
         self._fired: list[asyncio.Future[Any]] = []
 
-    async def play(self) -> None:
-        """Play a run under fire; every host must be alive at its end."""
+    async def run(self) -> None:
+        """Run under fire; every host must be alive at the end."""
         members = self.members
         await members.start()
         for member, node in members.deployed.nodes.items():
             self._twins[member] = await self._twin(member)
             self._stand_before(member, node)
-        await members.play.advance(ROUNDS)
+        await members.driver.advance(ROUNDS)
         await asyncio.gather(*self._fired)
         for member, node in members.deployed.nodes.items():
             assert node.failed is None, f"{member} has stopped"
@@ -79,7 +56,7 @@ class Fuzzed:
         await members.deployed.stop()
 
     async def _twin(self, member: str) -> Host:
-        """A host of its own for the same party, to be thrown away."""
+        """Make a host of its own for the same party, to be thrown away."""
         deployed = self.members.deployed
         seat = deployed.nodes[member].seat
         store = Store.open(
@@ -101,9 +78,9 @@ class Fuzzed:
             arrived(sender, sealed)
 
         def message_comes(peer: str, body: bytes) -> None:
-            hands = node.host._hands
-            assert hands is not None
-            sender, saved = node.federation.party_of[peer], hands.party.dump()
+            hosted = node.host._hosted
+            assert hosted is not None
+            sender, saved = node.federation.party_of[peer], hosted.party.dump()
             fired = twin.call(lambda batch: self._fire(batch, saved, sender, body))
             self._fired.append(fired)
             receive(peer, body)
@@ -113,7 +90,7 @@ class Fuzzed:
 
     def _fire(self, batch: Any, saved: bytes, sender: str, body: bytes) -> None:
         """Let a twin carry out mutants as its host does what comes."""
-        party = batch.hands.party
+        party = batch.hosted.party
         party.load(saved)
         message = self.members.federation.roles.codec.decode(body)
         for mutant in self._mutants.of(message, self._counts[0]):
@@ -128,7 +105,7 @@ class Fuzzed:
         batch.outgoing.clear()
 
     def _hurl(self, node: Node, sender: str, sealed: bytes) -> None:
-        """A frame that is not what it was; a refused one has changed nothing."""
+        """Send a frame that is not what it was; refused, it has changed nothing."""
         delivery, exchange = node.delivery, node.delivery.exchanges[sender]
         before = (_shown(exchange), delivery.refused.total(), node.host.waiting)
         claimed, mutant = self._altered(node, sender, sealed)
@@ -154,7 +131,7 @@ class Fuzzed:
         return sender, sealed[:at] + bytes([sealed[at] ^ 1 << draws.below(8)]) + sealed[at + 1 :]
 
     def _sealed_nonsense(self, node: Node, sender: str) -> bytes:
-        """What a member itself has sealed, and no version knows; or lies about what it has seen."""
+        """Seal, as a member, what no version knows, or a lie about what it has seen."""
         draws = self._draws
         seals = self.members.deployed.nodes[sender].delivery._seals
         sent = node.host.counts.get(sender, (0, 0))[1]
@@ -169,7 +146,7 @@ class Fuzzed:
 
 
 def _shown(exchange: Any) -> bytes:
-    """All that an exchange knows, but for when it says something again."""
+    """Encode all that an exchange knows, but for when it says something again."""
     return msgspec.msgpack.encode(
         (
             exchange.life, exchange.greeted, exchange.has_other_terms, exchange.problem,

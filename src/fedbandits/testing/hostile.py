@@ -18,7 +18,7 @@ _SMALL, _LONG, _HUGE = 0.07654321, 7.654321, 7.654321e307
 
 
 def hostile_requests(legal: dict[str, Any], plan: Any) -> Iterator[bytes]:
-    """Requests that are almost right, as JSON, made from one that is right."""
+    """Make requests that are almost right, as JSON, from one that is right."""
     value: Any
     for value in ([], None, "x", {**legal, "unknown": 1}):
         yield msgspec.json.encode(value)
@@ -42,7 +42,7 @@ def hostile_requests(legal: dict[str, Any], plan: Any) -> Iterator[bytes]:
 
 
 def _contexts(values: list[Any], plan: Any) -> Iterator[list[Any]]:
-    """Contexts of a wrong shape, or with numbers that are none of a context's."""
+    """Make contexts of a wrong shape, or with numbers that are none of a context's."""
     if not isinstance(values[0], list):
         yield from ([], [_SMALL] * (len(values) - 1), [_SMALL] * (len(values) + 1))
         yield [_HUGE] * len(values)
@@ -60,14 +60,14 @@ def _contexts(values: list[Any], plan: Any) -> Iterator[list[Any]]:
 
 
 def _users(plan: Any, user: int) -> Iterator[int]:
-    """Users who do not live where this one does."""
+    """List users who do not live where this one does."""
     home = plan.facts.home
     yield from (-1, len(home), FAR, 7654321)
     yield from (other for other, server in enumerate(home) if server != home[user])
 
 
 def hostile_outcomes(outcome: Any, plan: Any) -> Iterator[bytes]:
-    """Outcomes that are almost right, as JSON, where one like ``outcome`` is right."""
+    """Make outcomes that are almost right, as JSON, where one like ``outcome`` is right."""
     value: Any
     for value in ([], None, "x", {}, {"reward": None}, {"reward": "x"}, {"reward": {}}):
         yield msgspec.json.encode(value)
@@ -87,5 +87,5 @@ def hostile_outcomes(outcome: Any, plan: Any) -> Iterator[bytes]:
 
 
 def _clips(plan: Any) -> bool:
-    """Whether what is out of bounds is cut down instead of refused."""
+    """Tell whether what is out of bounds is cut down instead of refused."""
     return bool(getattr(getattr(plan, "constants", None), "clip", False))

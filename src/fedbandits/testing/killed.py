@@ -22,12 +22,10 @@ from fedbandits.client import AsyncClient, DoorError
 from fedbandits.client.calls import DuplicateError, LateError
 from fedbandits.deployment.door import make_token
 from fedbandits.deployment.hosting.host import Host
-from fedbandits.deployment.hosting.seat import HostedSeat
-from fedbandits.deployment.process.asking import Asking
 from fedbandits.deployment.process.folder import load_party
-from fedbandits.deployment.process.running import RunningParty, read_running
-from fedbandits.deployment.process.simulated import simulated_supply
-from fedbandits.deployment.storage.store import Store
+from fedbandits.deployment.process.local_doors import LocalDoor
+from fedbandits.deployment.process.party_process import serve
+from fedbandits.deployment.process.running import RunningParty, read_running, seat_in
 from fedbandits.environments.base import Environment
 from fedbandits.errors import DeploymentError
 from fedbandits.random import Key, replicate_key, uniform
@@ -43,32 +41,14 @@ _FORKS.set_forkserver_preload([__name__])
 def _run(folder: str) -> None:
     """Run a member until it is told to end."""
     logging.getLogger().setLevel(logging.CRITICAL)
-
-    async def serve() -> None:
-        ends = asyncio.Event()
-        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ends.set)
-        party = RunningParty(load_party(folder))
-        await party.start()
-        waits = [asyncio.create_task(each.wait()) for each in (ends, party.ended)]
-        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-        await party.stop()
-        if party.failure is not None:
-            raise party.failure
-
-    asyncio.run(serve())
+    asyncio.run(serve(RunningParty(load_party(folder))))
 
 
 class Killed:
     """Members as processes, and applications that use them.
 
-    Parameters
-    ----------
-    here
-        Their folders and their broker, which runs.
-    environment
-        The world that applications see.
-    rounds
-        How many rounds they play, where rounds end by themselves.
+    ``here`` has their folders and their broker, which runs. Applications see the environment for so
+    many rounds, where rounds end by themselves.
     """
 
     def __init__(self, here: Brokered, environment: Environment, rounds: int) -> None:
@@ -108,7 +88,7 @@ class Killed:
         signal_process(self.pid(member), signal.SIGSTOP if paused else signal.SIGCONT)
 
     def pid(self, member: str) -> int:
-        """A member's process."""
+        """Return the number of a member's process."""
         return int(self._processes[member].pid)
 
     async def told_again(self) -> int:
@@ -157,14 +137,14 @@ class Killed:
             assert process.exitcode == 0, f"{member} ends with {process.exitcode}"
             process.close()
 
-    async def play(self) -> None:
-        """Play all rounds, every player at its own pace."""
+    async def run(self) -> None:
+        """Run all rounds, every player at its own pace."""
         if "customer" in self.federation.members:
             await self._order()
-        pace = self._pull if self.federation.roles.messages_set_pace else self._play
+        pace = self._pull if self.federation.roles.messages_set_pace else self._decide_and_learn
         await asyncio.gather(*(pace(place, member) for place, member in enumerate(self.players)))
 
-    async def _play(self, place: int, member: str) -> None:
+    async def _decide_and_learn(self, place: int, member: str) -> None:
         stage = self._environment.stage(replicate_key(_SEED, 0))
         application = self.federation.system.application(self.federation.plan)
         assert application is not None
@@ -200,16 +180,16 @@ class Killed:
     async def _order(self) -> None:
         """Have the customer order: nothing begins before."""
         (customer,) = self.federation.members["customer"]
-        asking = Asking(load_party(self.here.folder / customer))
+        door = LocalDoor(load_party(self.here.folder / customer))
         async with asyncio.timeout(_PATIENCE):
             while True:
                 with suppress(DeploymentError):
-                    if (await asyncio.to_thread(asking.order))["stage"]:
+                    if (await asyncio.to_thread(door.order))["stage"]:
                         return
                 await asyncio.sleep(_AGAIN)
 
     def _door(self, member: str) -> AsyncClient:
-        """A client of where its door was opened last."""
+        """Return a client of where its door was opened last."""
         running = read_running(self.here.folder / member)
         url = "http://127.0.0.1:1" if running is None else running.url
         if (member, url) not in self._doors:
@@ -243,45 +223,35 @@ def signal_process(pid: int, number: signal.Signals) -> None:
 async def killing(
     killed: Killed, victims: list[str], kills: int, spares: bool, seed: int, steps: int
 ) -> int:
-    """Play, and kill in turns, at random instants over the run; returns how many were killed.
+    """Run, and kill in turns, at random instants over the run; returns how many were killed.
 
-    Parameters
-    ----------
-    killed
-        The members; all run.
-    victims
-        Who is killed, one after the other.
-    kills, steps
-        How often, over so many rewards.
-    spares
-        See :meth:`Killed.kill`.
-    seed
-        Names the instants.
+    ``victims`` are killed one after the other, so many ``kills`` over so many rewards (``steps``).
+    ``spares`` is as for :meth:`Killed.kill`; the ``seed`` names the instants.
     """
     key = Key(seed, 0)
     instants = sorted(uniform(key, 0, i, 0, 0) * steps for i in range(kills))
-    playing = asyncio.create_task(killed.play())
+    running = asyncio.create_task(killed.run())
     made = 0
     for i, instant in enumerate(instants):
-        while len(killed.rewarded) < instant and not playing.done():
+        while len(killed.rewarded) < instant and not running.done():
             await asyncio.sleep(0.001)
         await asyncio.sleep(0.05 * uniform(key, 0, i, 1, 0))
-        if playing.done():
+        if running.done():
             break
         await killed.kill(victims[i % len(victims)], spares)
         made += 1
-    await playing
+    await running
     return made
 
 
 async def settled(killed: Killed) -> int:
     """Wait until nothing is on its way; returns how many events all parties have taken."""
-    asking = [Asking(load_party(killed.here.folder / m)) for m in killed.federation.everybody]
+    doors = [LocalDoor(load_party(killed.here.folder / m)) for m in killed.federation.everybody]
 
     def events() -> int:
         found = 0
-        for each in asking:
-            status = each.told().status
+        for door in doors:
+            status = door.report().status
             if not status or status["outbox"] or status["stage"] in ("waiting", "exchanging"):
                 return 0
             found += status["events"]
@@ -294,20 +264,19 @@ async def settled(killed: Killed) -> int:
 
 
 async def states(killed: Killed) -> dict[str, Any]:
-    """Where everybody is, from the stores; nobody must run."""
+    """Read where everybody is, from the stores; nobody must run."""
     found = {}
     for member in killed.federation.everybody:
         party = load_party(killed.here.folder / member)
-        federation = party.federation
-        seat = HostedSeat.of(federation, member, party.settings.own, simulated_supply(party))
-        store = Store.open(party.store, federation.name, member, seat.terms.digest)
+        seat = seat_in(party)
+        store = seat.open_store(party.store)
         with store.begin() as connection:
             store.ledger.verify(connection)
         host = Host(seat, store)
         await host.open()
         await host.begin()
-        assert host._hands is not None
-        found[member] = host._hands.party.state
+        assert host._hosted is not None
+        found[member] = host._hosted.party.state
         await host.stop()
     return found
 

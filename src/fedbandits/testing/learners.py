@@ -39,7 +39,7 @@ _KEY = replicate_key(5, 0)
 
 
 def learner_of(learner: type[Learner] | str) -> type[Learner]:
-    """The class of a learner, which may be given by the name of its preset."""
+    """Return the class of a learner, which may be given by the name of its preset."""
     if isinstance(learner, type):
         return learner
     found = find_preset(learner)
@@ -49,7 +49,7 @@ def learner_of(learner: type[Learner] | str) -> type[Learner]:
 
 
 def _made(learner: type[Learner] | str, world: ContextualEnvironment, agent: int = 0) -> Learner:
-    """One agent's learner, as a run would make it."""
+    """Make one agent's learner, as a run would."""
     system = LearnerSystem(learner_of(learner))
     plan = system.plan(system.config_type(), world.facts, ROUNDS)
     return plan.make(agent)
@@ -58,7 +58,7 @@ def _made(learner: type[Learner] | str, world: ContextualEnvironment, agent: int
 def _parties(
     learner: type[Learner] | str, world: ContextualEnvironment, events: Counter[str] | None = None
 ) -> PartiesReplicate:
-    """Agents that play; each is killed and restored at every event where these are counted."""
+    """Make agents that play; each is killed and restored at every event where these are counted."""
     system = LearnerSystem(learner_of(learner))
     plan = system.plan(system.config_type(), world.facts, ROUNDS)
     if events is None:
@@ -69,7 +69,7 @@ def _parties(
 
 
 def _contexts(facts: ContextualFacts, number: int) -> Floats:
-    """A decision set as a learner is given it, (arms, d); it cannot be written to."""
+    """Make a decision set as a learner is given it, (arms, d); it cannot be written to."""
     rows = normals(facts.arms * facts.dimension, _KEY, 0, number, Purpose.CONTEXT)
     contexts: Floats = rows.reshape(facts.arms, facts.dimension)
     contexts *= facts.context_norm / np.linalg.norm(contexts, axis=1, keepdims=True)
@@ -89,7 +89,7 @@ def _reward(facts: ContextualFacts, arm: int) -> float:
 
 
 def _taught(learner: Learner, count: int = 12) -> Learner:
-    """A learner after some decisions and their rewards."""
+    """Let a learner make some decisions, and learn their rewards."""
     for number in range(1, count + 1):
         contexts = _contexts(learner.facts, number)
         arm = int(learner.decide(contexts, _draws(number)))
@@ -98,14 +98,14 @@ def _taught(learner: Learner, count: int = 12) -> Learner:
 
 
 def says_what_it_is(learner: type[Learner] | str) -> None:
-    """The learner has a name, and a docstring, which tables show."""
+    """Check that it has a name, and a docstring, which tables show."""
     found = learner_of(learner)
     assert len((found.__doc__ or "").strip().partition("\n")[0]) > 20, "a docstring says too little"
     assert found.NAME
 
 
 def plays_with_one_model_and_with_a_model_an_arm(learner: type[Learner] | str) -> None:
-    """The learner plays with one model for all arms, and with one model for each arm."""
+    """Check that it plays with one model for all arms, and with one model for each arm."""
     for world in WORLDS:
         run = _parties(learner, world)
         run.advance(ROUNDS)
@@ -114,7 +114,7 @@ def plays_with_one_model_and_with_a_model_an_arm(learner: type[Learner] | str) -
 
 
 def goes_on_from_any_event(learner: type[Learner] | str) -> None:
-    """A learner that is killed and restored at any event continues bit for bit.
+    """Check that, killed and restored at any event, it continues bit for bit.
 
     So it depends only on its memory, and not on global variables, other agents or a clock. Both
     kinds of worlds are tested.
@@ -130,7 +130,7 @@ def goes_on_from_any_event(learner: type[Learner] | str) -> None:
 
 
 def decides_for_a_row(learner: type[Learner] | str) -> None:
-    """A decision is the number of a row, also if fewer arms than usual are shown."""
+    """Check that a decision is the number of a row, also if fewer arms than usual are shown."""
     for world in WORLDS:
         made = _taught(_made(learner, world))
         some = (1, 2, world.arm_count) if world.models == 1 else (world.arm_count,)
@@ -142,7 +142,7 @@ def decides_for_a_row(learner: type[Learner] | str) -> None:
 
 
 def follows_from_what_it_is_given(learner: type[Learner] | str) -> None:
-    """Two learners with the same inputs decide the same; they use no clock or other randomness."""
+    """Check that the same inputs give the same decisions; there is no clock or other randomness."""
     for world in WORLDS:
         one, two = _taught(_made(learner, world)), _taught(_made(learner, world))
         assert one.dump() == two.dump(), "the same was given, and another state has come of it"
@@ -153,7 +153,7 @@ def follows_from_what_it_is_given(learner: type[Learner] | str) -> None:
 
 
 def leaves_alone_what_it_is_given(learner: type[Learner] | str) -> None:
-    """The learner does not write to given arrays, and does not keep them."""
+    """Check that it does not write to given arrays, and does not keep them."""
     for world in WORLDS:
         made = _made(learner, world)
         _taught(made)  # contexts there cannot be written to
@@ -167,7 +167,7 @@ def leaves_alone_what_it_is_given(learner: type[Learner] | str) -> None:
 
 
 def shares_no_memory(learner: type[Learner] | str) -> None:
-    """Agents share no memory: nothing is stored in the class."""
+    """Check that agents share no memory: nothing is stored in the class."""
     for world in WORLDS:
         fresh, other = _made(learner, world, 1), _made(learner, world, 1)
         before = fresh.dump()
@@ -177,7 +177,7 @@ def shares_no_memory(learner: type[Learner] | str) -> None:
 
 
 def takes_rewards_late_and_in_any_order(learner: type[Learner] | str) -> None:
-    """Rewards may come late, in any order, or not at all."""
+    """Check that rewards may come late, in any order, or not at all."""
     for world in WORLDS:
         run = _parties(learner, world)
         run.advance(3)
@@ -196,7 +196,7 @@ def takes_rewards_late_and_in_any_order(learner: type[Learner] | str) -> None:
 
 
 def releases_as_many_numbers_each_time(learner: type[Learner] | str) -> None:
-    """All releases of the learner have the same size, and each is a new array.
+    """Check that all releases have the same size, and each is a new array.
 
     A learner that shares nothing, and a private learner, release nothing themselves.
     """

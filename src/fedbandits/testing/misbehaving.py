@@ -3,23 +3,43 @@
 from __future__ import annotations
 
 import pathlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import msgspec
+import numpy as np
 
 from fedbandits.deployment.hosting.node import Node
-from fedbandits.federation.messages import Message
-from fedbandits.testing.absurd import COUNTED, absurd
+from fedbandits.deployment.storage.store import Sent
+from fedbandits.federation.messages import Message, pack
 from fedbandits.testing.applications import ROUNDS, Setting
 from fedbandits.testing.brokered import Brokered
-from fedbandits.testing.deployed import DeployedFederation, Play, table_from
+from fedbandits.testing.deployed import DeployedFederation, table_from
+from fedbandits.testing.deployed_systems import WorldDriver
 
 _SEED = 1
+_HUGE = 2**62
+#: Messages with one of these say which of their kind they are. Of others an authenticated party
+#: may send as many as it likes: a server uploads what it says that it has.
+COUNTED = {"release", "exchange", "phase", "step", "round"}
 
 
-class Attacked(Play):
-    """Plays, and lets something happen in the middle, and again before the end."""
+def impossible_fields(message: Message) -> Iterator[dict[str, Any]]:
+    """List fields that must be refused: numbers beyond all bounds, statistics that are none."""
+    for name in message.__struct_fields__:
+        value = getattr(message, name)
+        if name in ("sender", "receiver", "version", "terms", "number"):
+            continue
+        if isinstance(value, int) and not isinstance(value, bool):
+            yield from ({name: other} for other in (_HUGE, -1) if other != value)
+        if isinstance(value, bytes) and value and len(value) % 8 == 0:
+            for entry in (1e200, 1.7e308, -1e16, np.nan, -np.inf):
+                yield {name: pack(np.full(len(value) // 8, entry))}
+            yield {name: value[:-1]}
+
+
+class AttackedDriver(WorldDriver):
+    """Drives, and lets something happen in the middle, and again before the end."""
 
     attack: Callable[[], Any] | None = None
     #: How often it has happened.
@@ -27,7 +47,7 @@ class Attacked(Play):
     _half = 0
 
     async def advance(self, rounds: int) -> None:
-        """Play all rounds."""
+        """Drive all rounds."""
         self._half = rounds // 2
         if not self.federation.roles.messages_set_pace:
             for instant in (rounds // 2, 9 * rounds // 10):
@@ -49,15 +69,7 @@ class Attacked(Play):
 
 
 class Members:
-    """All members of a preset in its small world, sealed, in memory; what they say is noted.
-
-    Parameters
-    ----------
-    preset
-        What they play.
-    folder
-        Where their keys and stores are made.
-    """
+    """All members of a preset in its small world, sealed, in memory; their messages are noted."""
 
     def __init__(self, preset: str, folder: pathlib.Path, sealed: bool = True) -> None:
         setting = Setting(preset)
@@ -68,7 +80,7 @@ class Members:
             self.federation, folder, seals=here.seals if sealed else None, supplies=supplies,
             held=True,
         )  # fmt: skip
-        self.play = Attacked(self.deployed, setting.world, _SEED)
+        self.driver = AttackedDriver(self.deployed, setting.world, _SEED)
         self._forging = False
         #: Every honest message that was sent: (sender, receiver, bytes).
         self.said: list[tuple[str, str, bytes]] = []
@@ -100,7 +112,7 @@ class Members:
         node.delivery.post = noting  # type: ignore[method-assign]
 
     def latest(self) -> Iterable[tuple[str, str, Message]]:
-        """The newest message of each type on each link: (sender, receiver, message)."""
+        """List the newest message of each type on each link: (sender, receiver, message)."""
         codec = self.federation.roles.codec
         found = {}
         for sender, receiver, body in self.said:
@@ -109,25 +121,20 @@ class Members:
         return [(sender, receiver, message) for (sender, receiver, _), message in found.items()]
 
     async def say(self, sender: str, receiver: str, forged: list[Any]) -> None:
-        """Let a member send messages, numbered as its next ones, or bytes in place of one.
+        """Let a member send messages, numbered as its next ones.
 
-        Parameters
-        ----------
-        sender, receiver
-            Members.
-        forged
-            Messages; or a message and what becomes of its bytes.
+        Each of ``forged`` is a message, or a message and a function that changes its bytes.
         """
         codec = self.federation.roles.codec
 
         def send(batch: Any) -> None:
-            links = batch.hands.party._links
+            links = batch.hosted.party._links
             for each in forged:
                 message, change = each if isinstance(each, tuple) else (each, None)
                 numbered = links.numbered(message)
                 body = codec.encode(numbered)
                 changed = body if change is None else change(body)
-                batch.outgoing.append((receiver, numbered.number, changed))
+                batch.outgoing.append(Sent(receiver, numbered.number, changed))
             batch.save_state()
 
         self._forging = True
@@ -136,17 +143,17 @@ class Members:
 
 
 def flip(data: bytes) -> bytes:
-    """A bit of the type's name: no such message exists then."""
+    """Flip a bit of the type's name: no such message exists then."""
     at = data.index(b"type") + 6
     return data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :]
 
 
 async def attack(members: Members) -> None:
-    """Every party attacks every peer."""
+    """Let every party attack every peer."""
     hub, frames = members.deployed.hub, list(members.frames)
     for sender, receiver, message in members.latest():
         forged: list[Any] = [
-            msgspec.structs.replace(message, **fields) for fields in absurd(message)
+            msgspec.structs.replace(message, **fields) for fields in impossible_fields(message)
         ]
         if COUNTED & set(message.__struct_fields__):
             forged.append(message)  # again, under a new number
@@ -159,7 +166,7 @@ async def attack(members: Members) -> None:
 
 
 class Ended(NamedTuple):
-    """How a run has ended: regret and reward of every player, and how much was refused."""
+    """The end of a run: regret and reward of every player, and how much was refused."""
 
     regret: Any
     reward: Any
@@ -168,17 +175,17 @@ class Ended(NamedTuple):
 
 
 async def disturbed(preset: str, folder: pathlib.Path, disturbs: bool) -> Ended:
-    """Play a preset, in which everybody attacks everybody, or nobody does. Nobody may stop."""
+    """Run a preset, in which everybody attacks everybody, or nobody does. Nobody may stop."""
     members = Members(preset, folder)
     await members.start()
     if disturbs:
-        members.play.attack = lambda: attack(members)
-    await members.play.advance(ROUNDS)
-    assert members.play.attacks >= 1
+        members.driver.attack = lambda: attack(members)
+    await members.driver.advance(ROUNDS)
+    assert members.driver.attacks >= 1
     nodes = members.deployed.nodes.values()
     assert not any(node.failed for node in nodes), "a party has stopped"
     refusals = sum(sum(node.host.view.refusals.values()) for node in nodes)
     frames = sum(node.delivery.refused.total() for node in nodes)
-    stage = members.play.stage
+    stage = members.driver.stage
     await members.deployed.stop()
     return Ended(stage.regret.copy(), stage.reward.copy(), refusals, frames)

@@ -18,9 +18,9 @@ import msgspec
 import numpy as np
 
 from fedbandits.federation import snapshots
-from fedbandits.federation.links import Link, Receipt
+from fedbandits.federation.links import Receipt
 from fedbandits.federation.messages import Codec, Message, OtherTermsError
-from fedbandits.federation.party import Party
+from fedbandits.federation.party import Dump, Party
 
 _NUMBERS = (-(2**63), -(2**62), -1, 0, 1, 2, 3, 2**31, 2**53, 2**62, 2**63 - 1)
 _ENTRIES = (1e200, 1.7e308, -1.7e308, -1e16, math.inf, -math.inf, math.nan, 5e-324, 0.0)
@@ -28,52 +28,53 @@ _KINDS = 8
 _ENVELOPE = Message.__struct_fields__
 
 
-class Mutants:
-    """Draws mutants of messages, the same ones for the same seed.
+class Draws:
+    """Random draws that follow from a seed."""
 
-    Parameters
-    ----------
-    codec
-        Of the messages.
-    seed
-        Names the draws.
-    """
+    def __init__(self, seed: int) -> None:
+        self._seed, self._drawn = seed, 0
+
+    def bytes(self, count: int) -> bytes:
+        """Draw so many bytes."""
+        self._drawn += 1
+        return hashlib.shake_128(f"{self._seed} {self._drawn}".encode()).digest(count)
+
+    def below(self, limit: int) -> int:
+        """Draw a number from 0 below a limit."""
+        return int.from_bytes(self.bytes(8), "big") % limit
+
+
+class Mutants:
+    """Draws mutants of messages, the same ones for the same seed."""
 
     def __init__(self, codec: Codec, seed: int) -> None:
-        self._codec, self._seed, self._drawn = codec, seed, 0
+        self._codec, self._draws = codec, Draws(seed)
         #: Messages seen lately: fields of one are put into another.
         self._seen: list[Message] = []
 
     def of(self, message: Message, count: int) -> Iterator[bytes]:
-        """So many mutants of a message, encoded."""
+        """Draw so many mutants of a message, encoded."""
         self._seen = [*self._seen[-20:], message]
         for _ in range(count):
             yield self._one(message)
 
-    def _below(self, limit: int) -> int:
-        return int.from_bytes(self._bytes(8), "big") % limit
-
-    def _bytes(self, count: int) -> bytes:
-        self._drawn += 1
-        return hashlib.shake_128(f"{self._seed} {self._drawn}".encode()).digest(count)
-
     def _one(self, message: Message) -> bytes:
-        if self._below(_KINDS) == 0:
+        if self._draws.below(_KINDS) == 0:
             return self._garbled(self._codec.encode(message))
         changed = message
-        for _ in range(1 + self._below(2)):
+        for _ in range(1 + self._draws.below(2)):
             changed = self._with_other_field(changed)
         return self._codec.encode(changed)
 
     def _with_other_field(self, message: Message) -> Message:
         body = [name for name in message.__struct_fields__ if name not in _ENVELOPE]
-        fields = body if body and self._below(4) else _ENVELOPE
-        name = fields[self._below(len(fields))]
+        fields = body if body and self._draws.below(4) else _ENVELOPE
+        name = fields[self._draws.below(len(fields))]
         value = self._other(getattr(message, name))
         return msgspec.structs.replace(message, **{name: value})
 
     def _other(self, value: Any) -> Any:
-        """Another value of the same type."""
+        """Draw another value of the same type."""
         if isinstance(value, bool):
             return not value
         if isinstance(value, int):
@@ -91,7 +92,7 @@ class Mutants:
         return self._stranger(value)
 
     def _stranger(self, value: Any) -> Any:
-        """Of structs inside: the same one of another message, if there is one."""
+        """Pick the same struct of another message, if there is one."""
         found = [
             getattr(message, name)
             for message in self._seen
@@ -101,47 +102,40 @@ class Mutants:
         return self._pick(found or [value])
 
     def _other_list(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
-        if not values or self._below(3) == 0:
+        if not values or self._draws.below(3) == 0:
             others: list[tuple[Any, ...]] = [(), values[1:], values[:-1], values * 2]
-            return others[self._below(len(others))]
-        at = self._below(len(values))
+            return others[self._draws.below(len(others))]
+        at = self._draws.below(len(values))
         return (*values[:at], self._other(values[at]), *values[at + 1 :])
 
     def _other_bytes(self, data: bytes) -> bytes:
-        if len(data) < 8 or self._below(3) == 0:
+        if len(data) < 8 or self._draws.below(3) == 0:
             return self._garbled(data)
         numbers = np.frombuffer(data[: len(data) // 8 * 8]).copy()
-        kind = self._below(4)
+        kind = self._draws.below(4)
         if kind == 0:
-            numbers[self._below(numbers.size)] = self._pick(_ENTRIES)
+            numbers[self._draws.below(numbers.size)] = self._pick(_ENTRIES)
         elif kind == 1:
             numbers[:] = self._pick(_ENTRIES)
         elif kind == 2:
             numbers = -numbers
         else:
             with np.errstate(over="ignore", invalid="ignore"):
-                numbers *= 10.0 ** self._below(300)
+                numbers *= 10.0 ** self._draws.below(300)
         return numbers.tobytes()
 
     def _garbled(self, data: bytes) -> bytes:
-        """Bytes with a bit flipped, cut, made longer, or with others in between."""
-        at = self._below(len(data) + 1)
-        kind = self._below(4)
+        """Flip a bit of bytes, cut them, make them longer, or put others in between."""
+        at = self._draws.below(len(data) + 1)
+        kind = self._draws.below(4)
         if kind == 0 and at < len(data):
-            return data[:at] + bytes([data[at] ^ 1 << self._below(8)]) + data[at + 1 :]
+            return data[:at] + bytes([data[at] ^ 1 << self._draws.below(8)]) + data[at + 1 :]
         if kind == 1:
             return data[:at]
-        return data[:at] + self._bytes(1 + self._below(16)) + data[at + kind % 2 :]
+        return data[:at] + self._draws.bytes(1 + self._draws.below(16)) + data[at + kind % 2 :]
 
     def _pick(self, values: Any) -> Any:
-        return values[self._below(len(values))]
-
-
-class _Saved(msgspec.Struct, array_like=True):
-    party: str
-    terms: str
-    links: dict[str, Link]
-    state: msgspec.Raw
+        return values[self._draws.below(len(values))]
 
 
 class AttackedParty:
@@ -193,8 +187,8 @@ class AttackedParty:
 
 
 def require_untouched(before: bytes, after: bytes, link: str, receipt: Receipt) -> None:
-    """What was not taken has changed nothing but the numbers of its link."""
-    saved, found = snapshots.decode(_Saved, before), snapshots.decode(_Saved, after)
+    """Check that what was not taken has changed nothing but the numbers of its link."""
+    saved, found = snapshots.decode(Dump, before), snapshots.decode(Dump, after)
     assert bytes(found.state) == bytes(saved.state), f"{receipt.outcome}, yet the state changed"
     for peer, kept in saved.links.items():
         now, was = found.links[peer], kept
@@ -212,7 +206,7 @@ def require_untouched(before: bytes, after: bytes, link: str, receipt: Receipt) 
 
 
 def require_finite(value: Any, place: str) -> None:
-    """All numbers of a state are finite."""
+    """Check that all numbers of a state are finite."""
     if isinstance(value, np.ndarray):
         assert value.dtype.kind != "f" or np.isfinite(value).all(), f"{place} is not finite"
     elif isinstance(value, float):

@@ -33,12 +33,8 @@ _EVENTS = (
 class MortalParty:
     """Stands for a party in its place, and for the one that is restored after it.
 
-    Parameters
-    ----------
-    make
-        Makes the party anew, as a restarted process would.
-    events
-        Counts events by role and kind; added to.
+    ``make`` makes the party anew, as a restarted process would. ``events`` counts events by role
+    and kind.
     """
 
     def __init__(self, make: Callable[[], Party[Any]], events: Counter[str]) -> None:
@@ -69,7 +65,7 @@ class MortalParty:
 
 
 def alike(one: Any, other: Any) -> bool:
-    """Whether two answers of a party are the same, arrays included."""
+    """Tell whether two answers of a party are the same, arrays included."""
     if isinstance(one, np.ndarray):
         return bool(np.array_equal(one, other))
     return repr(one) == repr(other)
@@ -77,7 +73,7 @@ def alike(one: Any, other: Any) -> bool:
 
 @contextmanager
 def repeated_secrets(number: int) -> Iterator[None]:
-    """Random bytes of the operating system's source, the same each time for the same number."""
+    """Let the operating system's random bytes be the same each time for the same number."""
     drawn = 0
 
     def token_bytes(count: int | None = None) -> bytes:

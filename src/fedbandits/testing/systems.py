@@ -33,9 +33,9 @@ from fedbandits.systems import Simulation, find_preset
 from fedbandits.systems.base import PartiesReplicate
 from fedbandits.systems.party_games import paired_games
 from fedbandits.systems.terms import terms_of
+from fedbandits.testing.message_times import Watch
 from fedbandits.testing.mutants import AttackedParty, Mutants
 from fedbandits.testing.restored import MortalParty
-from fedbandits.testing.times import Watch
 from fedbandits.testing.worlds import small_world
 
 #: Long enough that every preset syncs, or has every reason to.
@@ -65,14 +65,14 @@ def _reported(run: Simulation) -> dict[str, list[float]]:
 
 
 def says_what_it_is(preset: str) -> None:
-    """A preset has a description, and its system names its paper."""
+    """Check that a preset has a description, and its system names its paper."""
     found, _, _ = _setting(preset)
     assert len(found.presets[preset].description) > 20
     assert found.paper
 
 
 def claims_something_definite(preset: str) -> None:
-    """The claim says what is protected, from whom, and what is not protected."""
+    """Check that the claim says what is protected, from whom, and what is not."""
     found, plan, _ = _setting(preset)
     stated = found.claim(plan)
     assert stated.unit
@@ -84,7 +84,7 @@ def claims_something_definite(preset: str) -> None:
 
 
 def claims_what_was_asked_for(preset: str) -> None:
-    """A private system claims no larger ε than its setting ``epsilon``, at its ``delta``."""
+    """Check that a private system claims no larger ε than its ``epsilon``, at its ``delta``."""
     found, plan, _ = _setting(preset)
     stated, asked = found.claim(plan), getattr(plan.config, "epsilon", None)
     if asked is None or not (stated.is_private and 0.0 < stated.mu < math.inf):
@@ -97,7 +97,7 @@ def claims_what_was_asked_for(preset: str) -> None:
 
 
 def agrees_on_no_seed(preset: str) -> None:
-    """The terms are plain values without a seed, and are the same for all replicates."""
+    """Check that the terms are plain values without a seed, the same for all replicates."""
     found, plan, _ = _setting(preset)
     if found.roles(plan) is None:
         return
@@ -114,7 +114,7 @@ def agrees_on_no_seed(preset: str) -> None:
 
 
 def _keys(table: Any, inside: str) -> set[str]:
-    """All keys in nested tables, but those below ``inside``: a public graph has its own seed."""
+    """List all keys in nested tables, but those below ``inside``: a graph has its own seed."""
     if isinstance(table, dict):
         below = [_keys(value, inside) for key, value in table.items() if key != inside]
         return set(table).union(*below)
@@ -124,7 +124,7 @@ def _keys(table: Any, inside: str) -> set[str]:
 
 
 def is_determined_by_seed_and_replicate(preset: str) -> None:
-    """The same seed and replicate give the same run; others give another run."""
+    """Check that seed and replicate determine the run, and others give another run."""
     one, two, other = _begin(preset), _begin(preset), _begin(preset, replicate=1)
     for run in (one, two, other):
         run.advance(ROUNDS)
@@ -133,7 +133,7 @@ def is_determined_by_seed_and_replicate(preset: str) -> None:
 
 
 def does_not_depend_on_threads(preset: str) -> None:
-    """Results do not depend on the number of threads."""
+    """Check that results do not depend on the number of threads."""
     one, several = _begin(preset), _begin(preset, threads=2)
     for run in (one, several):
         run.advance(ROUNDS)
@@ -141,7 +141,7 @@ def does_not_depend_on_threads(preset: str) -> None:
 
 
 def reports_what_is_cumulative(preset: str) -> None:
-    """Reported values never fall, and no round is played after the horizon."""
+    """Check that reported values never fall, and no round is played after the horizon."""
     run, last = _begin(preset), None
     for stop in (1, 7, 8, 30, ROUNDS, ROUNDS + 9):
         run.advance(stop)
@@ -154,7 +154,7 @@ def reports_what_is_cumulative(preset: str) -> None:
 
 
 def adds_its_planned_noise(preset: str) -> None:
-    """Every number that a party releases has the noise that the claim needs."""
+    """Check that every number that a party releases has the noise that the claim needs."""
     found, plan, world = _setting(preset)
     checks = found.noise_checks(plan, world)
     assert checks or not 0.0 < found.claim(plan).mu < math.inf, "noise that nobody can check"
@@ -164,7 +164,7 @@ def adds_its_planned_noise(preset: str) -> None:
 
 
 def moves_no_further_than_charged(preset: str) -> None:
-    """With the same noise in both worlds, one record moves releases as far as is charged for."""
+    """Check that, with the same noise, one record moves releases as far as is charged for."""
     found, plan, world = _setting(preset)
     claim, games = found.claim(plan), found.games(plan, world)
     assert games or not 0.0 < claim.epsilon_contents < math.inf, "a claim that no game attacks"
@@ -176,7 +176,7 @@ def moves_no_further_than_charged(preset: str) -> None:
 
 
 def spends_within_its_claim(preset: str) -> None:
-    """The ε that a run has spent is at most the claimed ε of contents."""
+    """Check that the ε that a run has spent is at most the claimed ε of contents."""
     found, plan, _ = _setting(preset)
     run = _begin(preset)
     run.advance(ROUNDS)
@@ -184,7 +184,7 @@ def spends_within_its_claim(preset: str) -> None:
 
 
 def survives_save_and_load(preset: str) -> None:
-    """A replicate that is saved and loaded continues bit for bit, if it can be saved."""
+    """Check that a replicate that is saved and loaded continues bit for bit, if it can be."""
     run, resumed = _begin(preset), _begin(preset)
     if run.state is None:
         return
@@ -206,7 +206,7 @@ def survives_save_and_load(preset: str) -> None:
 
 
 def goes_on_from_any_event(preset: str) -> None:
-    """A party that is killed and restored at any event continues bit for bit."""
+    """Check that a party that is killed and restored at any event continues bit for bit."""
     found, plan, world = _setting(preset)
     if found.roles(plan) is None:
         return
@@ -222,7 +222,7 @@ def goes_on_from_any_event(preset: str) -> None:
 
 
 def refuses_mutants_without_a_trace(preset: str) -> None:
-    """A party accepts a changed message or refuses it with an error; nothing else changes."""
+    """Check that a changed message is taken, or refused with an error and no other change."""
     found, plan, world = _setting(preset)
     roles = found.roles(plan)
     if roles is None:
@@ -242,9 +242,10 @@ def refuses_mutants_without_a_trace(preset: str) -> None:
 
 
 def is_played_alike_by_parties(preset: str) -> None:
-    """Parties that exchange messages report the same as the simulation, round by round.
+    """Check that parties that exchange messages report the same as the simulation.
 
-    Every message is sent between the roles that the table of messages allows.
+    They do so round by round. Every message is sent between the roles that the table of messages
+    allows.
     """
     found, plan, world = _setting(preset)
     roles = found.roles(plan)
@@ -262,7 +263,7 @@ def is_played_alike_by_parties(preset: str) -> None:
 
 
 def takes_nothing_but_messages(preset: str) -> None:
-    """A party that is given something else raises a named error and does not change."""
+    """Check that whatever is no message raises a named error and changes nothing."""
     found, plan, world = _setting(preset)
     if found.roles(plan) is None:
         return
@@ -289,7 +290,7 @@ def _refused(party: Any, thing: Any) -> None:
 
 
 def releases_as_soon_as_a_round_is_over(preset: str) -> None:
-    """A private party sends its releases as soon as a round is over.
+    """Check that a private party sends its releases as soon as a round is over.
 
     It sends nothing at any other event. It draws no noise while a release waits to be sent. For all
     data it calls the same functions in the same order.

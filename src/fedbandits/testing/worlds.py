@@ -23,7 +23,7 @@ SMALL_WORLDS: dict[type[Facts], Environment] = {
 
 
 def register_small_world(world: Environment) -> None:
-    """Name the world in which the suites play systems that plan from facts of a new kind.
+    """Register the world in which suites play systems that plan from facts of a new kind.
 
     Whoever brings an environment with facts of its own kind calls this once, before the suites.
 
@@ -46,13 +46,7 @@ def register_small_world(world: Environment) -> None:
 
 
 def small_world(system: System[Any]) -> Environment:
-    """A world that a system can play in.
-
-    Raises
-    ------
-    ConfigError
-        If there is none.
-    """
+    """Return a world that a system can play in; raises ConfigError if there is none."""
     for world in SMALL_WORLDS.values():
         if system.plays_in(type(world)):
             return world

@@ -16,9 +16,14 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from fedbandits.deployment.delivery import frames
-from fedbandits.deployment.delivery.exchange import FIRST_PAUSE, LONGEST_PAUSE, WINDOW, Exchange
+from fedbandits.deployment.delivery.exchange import (
+    FIRST_PAUSE,
+    LONGEST_PAUSE,
+    WINDOW,
+    Exchange,
+    Receiver,
+)
 from fedbandits.deployment.delivery.frames import Acknowledgement, Data, Gift, Hello, Seals
-from fedbandits.deployment.delivery.receiver import Receiver
 from fedbandits.deployment.delivery.transport import Transport
 from fedbandits.errors import FedbanditsError, SealError
 from fedbandits.federation.terms import Terms, cut
@@ -39,16 +44,14 @@ class Delivery:
 
     Parameters
     ----------
-    member, peers
-        Names of members.
-    terms
-        What all agree on.
+    member, peers, terms
+        Names of members, and what all agree on.
     transport
         Carries frames.
     greets, seals
         Seal greetings, which those with other terms can open, and everything else.
     receiver
-        Whoever is given what was delivered.
+        The party that is given what was delivered.
     chatty
         Whether messages answer one another all the time.
     """
@@ -100,7 +103,7 @@ class Delivery:
 
     @property
     def problems(self) -> dict[str, str]:
-        """What is wrong with peers, in a line each."""
+        """Problems with peers, a line each."""
         return {peer: each.problem for peer, each in self.exchanges.items() if each.problem}
 
     def post(self, peer: str, number: int, body: bytes) -> None:
@@ -117,7 +120,7 @@ class Delivery:
             self._send_data(exchange, number, body)
 
     def received(self, peer: str, number: int) -> None:
-        """Messages of a peer below a number were committed: acknowledge them, in a moment."""
+        """Acknowledge messages of a peer below a number, in a moment: they were committed."""
         exchange = self.exchanges[peer]
         exchange.received = number
         if not exchange.owes:
@@ -140,7 +143,7 @@ class Delivery:
         self._connected()
 
     def _connected(self) -> None:
-        """A connection has begun: say everything again that was not answered."""
+        """Say everything again that was not answered: a connection has begun."""
         for exchange in self.exchanges.values():
             exchange.hurry()
         self._wake.set()
@@ -202,7 +205,7 @@ class Delivery:
         task.add_done_callback(self._sending.discard)
 
     def _arrived(self, sender: str, sealed: bytes) -> None:
-        """A frame has come, of whoever the transport says."""
+        """Take a frame that has come from whoever the transport says."""
         exchange = self.exchanges.get(sender)
         if exchange is None:
             self._refuse(sender, SealError(f"a frame of {cut(repr(sender))}, which is not a peer"))
@@ -214,7 +217,7 @@ class Delivery:
             return
         match frame:
             case Hello():
-                self._greeted(exchange, frame)
+                self._take_greeting(exchange, frame)
             case Data():
                 self._took(exchange, frame.received)
                 if frame.number >= exchange.received:
@@ -227,7 +230,7 @@ class Delivery:
                 self._receiver.given(sender, frame.name, frame.value)
 
     def _opened(self, sender: str, sealed: bytes) -> frames.AnyFrame:
-        """What is in a frame; greetings alone need not be bound to the terms."""
+        """Open a frame; greetings alone need not be bound to the terms."""
         try:
             return frames.decode(self._seals.open(sender, sealed))
         except SealError:
@@ -244,17 +247,17 @@ class Delivery:
             whom = cut(repr(sender))
             _LOG.warning("%s: frame %d refused, from %s: %s", self.member, times, whom, error)
 
-    def _greeted(self, exchange: Exchange, hello: Hello) -> None:
-        """A peer is there; if it has repeated our life, we know where it stands."""
+    def _take_greeting(self, exchange: Exchange, hello: Hello) -> None:
+        """Note that a peer is there; if it has repeated our life, we know where it stands."""
         if hello.terms != self.terms.digest:
             self._differ(exchange, hello)
             return
-        anew, exchange.life = exchange.life != hello.life, hello.life
-        if anew:
-            exchange.greeted = False
-        if hello.echo == self._life:
+        if hello.life != exchange.life:  # it has started again
+            exchange.life, exchange.greeted = hello.life, False
+        knows_us = hello.echo == self._life
+        if knows_us:
             self._compare(exchange, hello)
-        if hello.echo != self._life or not hello.known:
+        if not (knows_us and hello.known):
             self._greet(exchange)
         for name in hello.wants:
             value = self._receiver.gift(exchange.peer, name)
@@ -292,7 +295,7 @@ class Delivery:
             self._wake.set()
 
     def _took(self, exchange: Exchange, number: int) -> None:
-        """A peer has taken all messages below a number."""
+        """Note that a peer has taken all messages below a number."""
         if number <= exchange.acknowledged:
             return
         if number > self._receiver.counts(exchange.peer)[1]:
@@ -305,9 +308,9 @@ class Delivery:
                 self._send_data(exchange, each, body)
 
     def _differ(self, exchange: Exchange, hello: Hello) -> None:
-        """Name the first key in which a peer's terms differ, and tell it ours, once a life."""
-        told, exchange.has_other_terms = exchange.has_other_terms, True
-        exchange.greeted = False
+        """Say in which key a peer's terms differ first, and tell it ours, once a life."""
+        is_news = not exchange.has_other_terms
+        exchange.has_other_terms, exchange.greeted = True, False
         found: object = f"they are {cut(repr(hello.terms))}, not {self.terms.digest!r}"
         if hello.content:
             try:
@@ -318,9 +321,9 @@ class Delivery:
         if problem != exchange.problem and (hello.content or not exchange.problem):
             exchange.problem = problem
             _LOG.error("%s: %s", self.member, problem)
-        if not told or not hello.content:
+        if is_news or not hello.content:
             self._greet(exchange)
 
     def offsets(self) -> Mapping[str, float]:
-        """By how many seconds the clocks of peers are ahead of ours."""
+        """Return by how many seconds the clocks of peers are ahead of ours."""
         return {peer: each.offset for peer, each in self.exchanges.items() if each.greeted}

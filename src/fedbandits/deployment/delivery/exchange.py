@@ -1,10 +1,11 @@
-"""The state of the exchange with one peer, in memory. The store keeps what must last."""
+"""The exchange with one peer, and the interface of the party that is given its messages."""
 
 from __future__ import annotations
 
 import math
 from collections import OrderedDict
 from itertools import islice
+from typing import Protocol
 
 from fedbandits.federation.links import MOST_HELD
 
@@ -14,14 +15,34 @@ WINDOW = MOST_HELD
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 20.0
 
 
-class Exchange:
-    """One peer, as delivery sees it.
+class Receiver(Protocol):
+    """A party that is given what was delivered. All of it is called on the event loop."""
 
-    Parameters
-    ----------
-    peer
-        Its name.
-    """
+    def counts(self, peer: str) -> tuple[int, int]:
+        """Return the numbers of the next message from a peer, and of the next one to it."""
+
+    def receive(self, peer: str, body: bytes) -> None:
+        """Take a message; when it is committed, :meth:`Delivery.received` is to be called."""
+
+    def acknowledged(self, peer: str, number: int) -> None:
+        """Forget all messages to a peer below a number."""
+
+    def stale(self, why: str, most: bool) -> None:
+        """Note that a peer, or most of them, say that this party was put back from a backup."""
+
+    def given(self, peer: str, name: str, value: bytes) -> None:
+        """Take a secret that a peer has handed over."""
+
+    def gift(self, peer: str, name: str) -> bytes | None:
+        """Return a secret that is to be handed to a peer; None if there is none."""
+
+    @property
+    def wants(self) -> list[str]:
+        """Names of secrets that have not been handed over yet."""
+
+
+class Exchange:
+    """One peer, as delivery sees it."""
 
     def __init__(self, peer: str) -> None:
         self.peer = peer
@@ -57,7 +78,7 @@ class Exchange:
         return not self.greeted or self.wants or self.asks or bool(self.unacknowledged)
 
     def is_due(self, now: float) -> bool:
-        """Whether it is time to say it again."""
+        """Tell whether it is time to say it again."""
         return self.waits and now >= self.next_try
 
     def hurry(self) -> None:
@@ -76,12 +97,12 @@ class Exchange:
         self._pause = min(2.0 * self._pause, LONGEST_PAUSE)
 
     def begin_waiting(self, now: float) -> None:
-        """A message has been sent: give it time to be acknowledged."""
+        """Give a message that has been sent time to be acknowledged."""
         if len(self.unacknowledged) == 1:
             self._pause, self.next_try = FIRST_PAUSE, now + FIRST_PAUSE
 
     def in_window(self) -> list[tuple[int, bytes]]:
-        """Messages that may be on their way now."""
+        """List messages that may be on their way now."""
         return list(islice(self.unacknowledged.items(), WINDOW))
 
     def took(self, number: int) -> list[tuple[int, bytes]]:

@@ -1,4 +1,4 @@
-"""What is inside a sealed frame: a greeting, a message, an acknowledgement, or a secret."""
+"""Contents of sealed frames: greetings, messages, acknowledgements, secrets."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ class Seals(Protocol):
     """Seals frames for peers and opens theirs, see :class:`.sealing.Sealer`."""
 
     def seal(self, receiver: str, plaintext: bytes) -> bytes:
-        """A frame that nobody but the receiver can open."""
+        """Seal a frame that nobody but the receiver can open."""
 
     def open(self, sender: str, frame: bytes) -> bytes:
-        """What is in a frame; raises SealError if it is not from whom it says, or was altered."""
+        """Open a frame; raises SealError if it is not from whom it says, or was altered."""
 
 
 class Frame(msgspec.Struct, frozen=True, array_like=True, tag=True):
-    """What travels between two hosts, sealed."""
+    """A content of a sealed frame between two hosts."""
 
 
 class Hello(Frame, frozen=True, array_like=True, tag=0):
-    """Who is there, and where the exchange of messages stands.
+    """A greeting: who is there, and where the exchange of messages stands.
 
     Sent until the peer answers. An answer repeats the life that it answers to: so a greeting that
     was recorded and is sent again is told from a fresh one.
@@ -48,18 +48,14 @@ class Hello(Frame, frozen=True, array_like=True, tag=0):
         The receiver's life as the sender knows it; empty if it does not.
     known
         Whether the receiver has repeated the sender's life, so that nothing more need be said.
-    terms
-        Digest of the sender's terms.
-    received
-        The number of the receiver's message that the sender expects next.
-    sent
-        The number of the sender's next message.
+    terms, content
+        Digest of the sender's terms; and the terms, where they differ.
+    received, sent
+        The number of the receiver's message that the sender expects next, and of its own next one.
     wants
         Names of secrets that the sender has not been given yet.
     time
         The sender's clock, in seconds since 1970.
-    content
-        The sender's terms, where they differ.
     """
 
     life: Life
@@ -100,18 +96,12 @@ _DECODER: msgspec.msgpack.Decoder[AnyFrame] = msgspec.msgpack.Decoder(AnyFrame)
 
 
 def encode(frame: AnyFrame) -> bytes:
-    """A frame as bytes."""
+    """Encode a frame."""
     return _ENCODER.encode(frame)
 
 
 def decode(data: bytes) -> AnyFrame:
-    """Bytes as a frame.
-
-    Raises
-    ------
-    SealError
-        If they are none.
-    """
+    """Decode a frame; raises SealError if the bytes are none."""
     try:
         return _DECODER.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

@@ -16,7 +16,7 @@ from contextlib import suppress
 
 import nats.errors
 
-from fedbandits.deployment.delivery import subjects
+from fedbandits.deployment.delivery.broker import members_subject, versions_subject
 from fedbandits.deployment.delivery.nats_connection import Connection, Take
 from fedbandits.deployment.identity.identity import Identity
 from fedbandits.errors import IdentityError
@@ -25,23 +25,16 @@ _LOG = logging.getLogger("fedbandits.deployment")
 
 
 class MemberLists:
-    """Asks and answers over one connection.
+    """Asks for newer lists and answers others, over one connection.
 
-    Parameters
-    ----------
-    identity
-        Who the party is; its list of members is what it answers with.
-    offer
-        Given every list that comes.
-    pause
-        An answer comes after at most so many seconds.
+    Every list that comes is given to ``offer``. An answer comes after at most ``pause`` seconds.
     """
 
     def __init__(self, identity: Identity, offer: Callable[[bytes], object], pause: float) -> None:
         self._identity, self._offer, self._pause = identity, offer, pause
         self._list, self._ask = (
-            subjects.members(identity.federation),
-            subjects.ask_members(identity.federation),
+            members_subject(identity.federation),
+            versions_subject(identity.federation),
         )
         self._connection: Connection | None = None
         self._answer: asyncio.Task[None] | None = None
@@ -49,7 +42,7 @@ class MemberLists:
 
     @property
     def takes(self) -> dict[str, Take]:
-        """What to subscribe to, and what is done with what comes there."""
+        """Subjects to subscribe to, and what takes what comes there."""
         return {self._list: self._take, self._ask: self._hear}
 
     async def begin(self, connection: Connection) -> None:
@@ -74,7 +67,7 @@ class MemberLists:
             self._heard = True
 
     def _hear(self, subject: str, data: bytes) -> None:
-        """Somebody has said which version it knows."""
+        """Answer somebody who has said that it knows an older version."""
         known = data.isdigit() and len(data) < 20 and int(data)
         waiting = self._answer is not None and not self._answer.done()
         if known is not False and known < self._identity.members.current.version and not waiting:

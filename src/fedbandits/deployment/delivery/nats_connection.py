@@ -33,7 +33,7 @@ Take = Callable[[str, bytes], None]
 
 
 class Times(NamedTuple):
-    """How long things take, seconds.
+    """Durations, in seconds.
 
     Parameters
     ----------
@@ -54,21 +54,13 @@ class Times(NamedTuple):
     answer: float = 1.0
 
 
-def _worth_telling(record: logging.LogRecord) -> bool:
-    """Drop what asyncio says of every TLS connection of this client that ends: it means nothing."""
+def worth_telling(record: logging.LogRecord) -> bool:
+    """Leave out a log record of asyncio that every end of a TLS connection brings."""
     return not str(record.msg).startswith("returning true from eof_received")
 
 
 class Connection:
-    """One connection; it is opened once, and ended once.
-
-    Parameters
-    ----------
-    server
-        The address, ``tls://host:port``.
-    times
-        How long things take.
-    """
+    """One connection to the ``server`` at ``tls://host:port``; opened once, and ended once."""
 
     def __init__(self, server: str, times: Times) -> None:
         self.server, self._times = server, times
@@ -85,20 +77,12 @@ class Connection:
     async def open(self, context: ssl.SSLContext, takes: Mapping[str, Take]) -> None:
         """Connect and subscribe; the broker has done so when this returns.
 
-        Parameters
-        ----------
-        context
-            TLS, which begins with the first byte: nobody in between can talk this side out of it.
-        takes
-            For each subject what takes what comes there, on this event loop.
-
-        Raises
-        ------
-        OSError, nats.errors.Error, TransportError
-            See :func:`explained`; :attr:`failure` may know more.
+        TLS begins with the first byte: nobody in between can talk this side out of it. For each
+        subject ``takes`` has what takes what comes there, on this event loop. Raises OSError,
+        nats.errors.Error or TransportError, see :func:`explained`; :attr:`failure` may know more.
         """
         self._begun = True
-        logging.getLogger("asyncio").addFilter(_worth_telling)
+        logging.getLogger("asyncio").addFilter(worth_telling)
         await self._client.connect(
             self.server,
             error_cb=self._note,
@@ -127,34 +111,21 @@ class Connection:
     async def publish(self, subject: str, data: bytes) -> None:
         """Hand something over to be sent.
 
-        Raises
-        ------
-        nats.errors.MaxPayloadError
-            If it is longer than the broker takes.
-        nats.errors.Error
-            If there is no connection.
+        Raises nats.errors.MaxPayloadError if it is longer than the broker takes, and another
+        nats.errors.Error if there is no connection.
         """
         await self._client.publish(subject, data)
 
     async def answer(self) -> None:
         """Wait until the broker answers.
 
-        Raises
-        ------
-        OSError, nats.errors.Error
-            If it does not, or there is no connection.
+        Raises OSError or nats.errors.Error if it does not, or there is no connection.
         """
         async with asyncio.timeout(self._times.ping):
             await self._client.rtt(int(self._times.ping) + 1)
 
     async def flushed(self) -> None:
-        """Wait until the broker has what was handed over.
-
-        Raises
-        ------
-        OSError, nats.errors.Error
-            As :meth:`answer`.
-        """
+        """Wait until the broker has what was handed over; raises as :meth:`answer`."""
         async with asyncio.timeout(self._times.ping):
             await (
                 self._client.rtt()
@@ -164,13 +135,7 @@ class Connection:
             await self._client.rtt()
 
     async def until_lost(self) -> None:
-        """Wait until the connection has ended.
-
-        Raises
-        ------
-        OSError, nats.errors.Error
-            Always, with what has ended it.
-        """
+        """Wait until the connection has ended; then always raises what has ended it."""
         while not self._lost.is_set():
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._times.ping):
@@ -212,7 +177,7 @@ class Connection:
         return writer
 
     async def _note(self, error: Exception) -> None:
-        """Told by the client, as it cannot raise it."""
+        """Note an error of the client, which it cannot raise."""
         if isinstance(error, nats.errors.SlowConsumerError):
             _LOG.warning("frames come faster than they are handled; some were dropped")
         elif "permissions violation" in str(error).lower():
@@ -227,7 +192,7 @@ class Connection:
 
 
 def _taking(take: Take) -> Callable[[Msg], Awaitable[None]]:
-    """What the client calls."""
+    """Make what the client calls."""
 
     async def taken(message: Msg) -> None:
         take(message.subject, bytes(message.data))
@@ -236,7 +201,7 @@ def _taking(take: Take) -> Callable[[Msg], Awaitable[None]]:
 
 
 def explained(error: Exception, server: str) -> str:
-    """Why there is no connection, and what mends it."""
+    """Explain why there is no connection, and what mends it."""
     text = str(error).lower()
     if isinstance(error, TransportError):
         return str(error)

@@ -17,12 +17,11 @@ from urllib.parse import urlsplit
 
 import nats.errors
 
-from fedbandits.deployment.delivery import subjects
-from fedbandits.deployment.delivery.broker_config import authority_context
+from fedbandits.deployment.delivery.broker import frames_subject, members_subject, sender_of
 from fedbandits.deployment.delivery.member_lists import MemberLists
 from fedbandits.deployment.delivery.nats_connection import Connection, Take, Times, explained
 from fedbandits.deployment.delivery.transport import Receive
-from fedbandits.deployment.identity.authority import Path, load_authority
+from fedbandits.deployment.identity.authority import Path, authority_context, load_authority
 from fedbandits.deployment.identity.identity import Identity
 from fedbandits.errors import IdentityError, TransportError
 
@@ -39,18 +38,12 @@ class NatsTransport:
     identity
         Who the member is.
     servers
-        Addresses of the broker's servers, ``tls://host:port``.
+        Addresses of the broker's servers, ``tls://host:port``. Another one raises TransportError.
     on_members
-        Given every list of members that is published, on the event loop, unchecked. It offers it
-        to the identity's ``members``, as is done if there is none; see
-        :meth:`.identity.members.KnownMembers.offer`. An IdentityError is logged.
+        Given every list of members that is published, on the event loop, unchecked. By default it
+        is offered to the identity's ``members``. An IdentityError is logged.
     times
         How long things take.
-
-    Raises
-    ------
-    TransportError
-        If an address is none.
     """
 
     def __init__(
@@ -76,21 +69,16 @@ class NatsTransport:
 
     @property
     def problem(self) -> str:
-        """Why there is no connection, as it was found last; empty while there is one."""
+        """Reason why there is no connection, as it was found last; empty while there is one."""
         return "" if self.connected else self._problem
 
     async def open(self, receive: Receive, on_connected: Callable[[], None]) -> None:
         """Begin; see :class:`~fedbandits.deployment.delivery.transport.Transport`.
 
         It connects again for ever. What cannot be mended from here, such as a certificate that has
-        expired, is logged and is in :attr:`problem`; it may be mended elsewhere.
-
-        Raises
-        ------
-        IdentityError
-            If a key is damaged, or can be read by others.
-        TransportError
-            If it is open already.
+        expired, is logged and is in :attr:`problem`; it may be mended elsewhere. Raises
+        IdentityError if a key is damaged or can be read by others, and TransportError if it is open
+        already.
         """
         if self._task is not None:
             raise TransportError("this transport is open already; make another one")
@@ -100,14 +88,14 @@ class NatsTransport:
         self._task.add_done_callback(self._say_ended)
 
     async def send(self, receiver: str, frame: bytes) -> bool:
-        """Send a frame; whether it was handed over. While there is no connection it was not."""
+        """Send a frame; return whether it was handed over, which needs a connection."""
         connection = self._connection
         if connection is None or not connection.alive:
             return False
         identity = self._identity
         try:
             await connection.publish(
-                subjects.frames(identity.federation, identity.name, receiver), frame
+                frames_subject(identity.federation, identity.name, receiver), frame
             )
         except nats.errors.MaxPayloadError:
             _LOG.error(
@@ -156,7 +144,7 @@ class NatsTransport:
         takes: dict[str, Take],
         on_connected: Callable[[], None],
     ) -> bool:
-        """Connect, and stay until that ends; whether there was a connection."""
+        """Connect, and stay until that ends; return whether there was a connection."""
         try:
             self._identity.check()
             await connection.open(context, takes)
@@ -177,11 +165,9 @@ class NatsTransport:
         return began
 
     def _subscriptions(self, receive: Receive) -> dict[str, Take]:
-        """What is done with what comes on which subject."""
-        here = subjects.frames(self._identity.federation, "*", self._identity.name)
-        frames: dict[str, Take] = {
-            here: lambda subject, data: receive(subjects.sender_of(subject), data)
-        }
+        """Map each subject to what takes what comes there."""
+        here = frames_subject(self._identity.federation, "*", self._identity.name)
+        frames: dict[str, Take] = {here: lambda subject, data: receive(sender_of(subject), data)}
         return frames | self._lists.takes
 
     def _note(self, problem: str) -> None:
@@ -213,13 +199,7 @@ class NatsTransport:
 
 
 def _checked(server: str) -> str:
-    """An address that can be one.
-
-    Raises
-    ------
-    TransportError
-        If it cannot.
-    """
+    """Return an address that can be one; raises TransportError if it cannot."""
     try:
         parts = urlsplit(server)
         usable = parts.scheme == "tls" and bool(parts.hostname) and parts.port is not None
@@ -235,21 +215,8 @@ async def publish_members(
 ) -> None:
     """Tell all parties that are connected the authority's newest list of members.
 
-    Parameters
-    ----------
-    authority
-        The authority's folder.
-    servers
-        Addresses of the broker's servers; by default those in the federation's file.
-    times
-        How long things take.
-
-    Raises
-    ------
-    IdentityError
-        If the folder is damaged.
-    TransportError
-        If no broker takes the list.
+    The ``servers`` are by default those in the federation's file. Raises IdentityError if the
+    authority's folder is damaged, and TransportError if no broker takes the list.
     """
     office, context = load_authority(authority), authority_context(authority)
     problems: list[str] = []
@@ -258,7 +225,7 @@ async def publish_members(
         try:
             await connection.open(context, {})
             await connection.publish(
-                subjects.members(office.federation.name), office.members.encode()
+                members_subject(office.federation.name), office.members.encode()
             )
             await connection.flushed()
         except (OSError, nats.errors.Error, TransportError) as error:

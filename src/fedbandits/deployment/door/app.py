@@ -14,8 +14,6 @@ from starlette.routing import Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from fedbandits.deployment.door import openapi
-from fedbandits.deployment.door.endpoints import Endpoints
-from fedbandits.deployment.door.guard import Guard
 from fedbandits.deployment.door.metrics import Metrics
 from fedbandits.deployment.door.problems import (
     INTERNAL,
@@ -29,9 +27,10 @@ from fedbandits.deployment.door.problems import (
     meant,
 )
 from fedbandits.deployment.door.requests import Answer, Gone, Request
-from fedbandits.deployment.door.routes import ONLY_SOME, Route, routes_of
+from fedbandits.deployment.door.routes import ONLY_SOME, Endpoints, Route, routes_of
 from fedbandits.deployment.door.served import Served, offered
 from fedbandits.deployment.door.settings import DoorSettings
+from fedbandits.deployment.door.tokens import Guard
 
 #: One line of JSON a request: method, route, status, milliseconds. Nothing of what was asked.
 LOG = logging.getLogger("fedbandits.door")
@@ -39,18 +38,9 @@ _CLOSE = (b"connection", b"close")
 
 
 class Common:
-    """What all paths of a door share.
+    """Settings and tools that all paths of a door share.
 
-    Parameters
-    ----------
-    guard
-        Lets in whoever shows a token.
-    metrics
-        Where requests are counted.
-    settings
-        How much is taken.
-    names
-        What the party is called by its system, and by its organisation.
+    ``names`` are the party's in its system, and its organisation's.
     """
 
     def __init__(
@@ -61,7 +51,7 @@ class Common:
         self._names = names
 
     def refusal(self, error: Exception) -> Refused:
-        """What an error means here; a party that it begins with has its organisation's name."""
+        """Return what an error means here; it names the organisation in place of the party."""
         refused = meant(error)
         party, member = self._names
         if not refused.detail.startswith((f"{party}:", f"{party},")):
@@ -71,18 +61,9 @@ class Common:
 
 
 class At:
-    """What is at one path, as an ASGI application of its own.
+    """The ASGI application at one path. The ``path`` is shown to others; what was asked for is not.
 
-    Parameters
-    ----------
-    common
-        What all paths share.
-    path
-        As it is shown to others: what was asked for is not.
-    routes
-        Its methods.
-    missing
-        What it is when it has none, and what to do.
+    ``routes`` are its methods. ``missing`` says what it is when it has none, and what to do.
     """
 
     def __init__(
@@ -137,17 +118,7 @@ class At:
 
 
 class App:
-    """A party's door.
-
-    Parameters
-    ----------
-    served
-        The party behind it.
-    folder
-        Where its tokens are.
-    settings
-        How much it takes.
-    """
+    """A party's door as an ASGI application."""
 
     def __init__(self, served: Served, folder: pathlib.Path, settings: DoorSettings) -> None:
         metrics = Metrics(served)
@@ -211,7 +182,7 @@ _METHODS = {"GET", "POST", "HEAD", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE",
 
 
 def _log_failure(path: str, error: Exception) -> None:
-    """Where an error came from, without its text: that may hold what was asked."""
+    """Log where an error came from, without its text: that may hold what was asked."""
     frames = traceback.extract_tb(error.__traceback__)
     place = f"{pathlib.PurePath(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
     LOG.error(_line(problem="internal", route=path, error=type(error).__name__, place=place))

@@ -18,13 +18,7 @@ KIND = CONTENT_TYPE_LATEST.encode()
 
 
 class Metrics:
-    """Counts what passes through the door, and reads the party's own numbers when asked.
-
-    Parameters
-    ----------
-    served
-        The party.
-    """
+    """Counts what passes through the door, and reads the party's own numbers when asked."""
 
     def __init__(self, served: Served) -> None:
         registry = self._registry = _Registry()
@@ -56,17 +50,11 @@ class Metrics:
         self._refused.labels(reason).inc()
 
     def timer(self, route: str) -> Any:
-        """Takes the seconds of each request to a route."""
+        """Make what takes the seconds of each request to a route."""
         return self._seconds.labels(route).observe
 
     def page(self, status: Mapping[str, Any], privacy: Mapping[str, Any]) -> bytes:
-        """All numbers, as Prometheus reads them.
-
-        Parameters
-        ----------
-        status, privacy
-            What the party tells of itself just now.
-        """
+        """Write all numbers as Prometheus reads them, with the party's status and privacy."""
         self._party.status, self._party.privacy = status, privacy
         return generate_latest(self._registry)
 
@@ -105,16 +93,8 @@ _PRIVACY = {
 }
 #: Counts by some name: their key in the party's status, and what the names are called.
 _BY_NAME = {
-    "messages": (
-        "messages",
-        "outcome",
-        "Messages, by what became of them.",
-    ),
-    "messages_refused": (
-        "refusals",
-        "reason",
-        "Messages of peers that were refused, by error.",
-    ),
+    "messages": ("messages", "outcome", "Messages, by what became of them."),
+    "messages_refused": ("refusals", "reason", "Messages of peers that were refused, by error."),
 }
 
 
@@ -126,11 +106,11 @@ class _OfTheParty(Collector):
         self.privacy: Mapping[str, Any] = {}
 
     def describe(self) -> Iterator[Metric]:
-        """Nothing is known of it before it is asked."""
+        """Describe no metric before it is asked for."""
         return iter(())
 
     def collect(self) -> Iterator[Metric]:
-        """All that the party tells."""
+        """Collect all numbers that the party tells."""
         for told, texts in ((self.status, _STATUS), (self.privacy, _PRIVACY)):
             for name, text in texts.items():
                 if _is_number(value := told.get(name)):

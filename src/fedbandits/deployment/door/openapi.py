@@ -23,15 +23,7 @@ _ABOUT = (
 
 
 def document(member: str, federation: str, routes: list[Route]) -> dict[str, Any]:
-    """An OpenAPI document of a party's door.
-
-    Parameters
-    ----------
-    member, federation
-        Names, for the title.
-    routes
-        All that it answers.
-    """
+    """Make the OpenAPI document of a member's door, which answers all ``routes``."""
     types = {kind for route in routes for kind in (route.body, route.answer) if _is_struct(kind)}
     ordered = [*sorted(types, key=lambda kind: str(kind.__name__)), ProblemDetails]
     _, schemas = msgspec.json.schema_components(ordered, ref_template=_REF)

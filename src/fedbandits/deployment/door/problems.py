@@ -15,17 +15,7 @@ _SHOWN = 500
 
 
 class Problem(NamedTuple):
-    """A kind of refusal.
-
-    Parameters
-    ----------
-    name
-        Names it; its ``type`` is this after :data:`PREFIX`.
-    status
-        The HTTP status that it comes with.
-    title
-        What it is, in a few words.
-    """
+    """A kind of refusal: its name, its HTTP status, and a title in a few words."""
 
     name: str
     status: int
@@ -38,7 +28,7 @@ class Problem(NamedTuple):
 
 
 class ProblemDetails(msgspec.Struct, frozen=True):
-    """Why a request was refused. Programs go by ``type``, people by ``detail``."""
+    """Details of a refused request. Programs go by ``type``, people by ``detail``."""
 
     type: str
     title: str
@@ -93,14 +83,7 @@ _MEANT: dict[type[BaseException], Problem] = {
 class Refused(Exception):  # noqa: N818
     """A request that is not answered as it wished.
 
-    Parameters
-    ----------
-    problem
-        What is wrong with it.
-    detail
-        What to do about it.
-    headers
-        Which the answer has beside those that all have.
+    ``detail`` says what to do about it. ``headers`` are in the answer beside those that all have.
     """
 
     def __init__(
@@ -111,7 +94,7 @@ class Refused(Exception):  # noqa: N818
 
 
 def meant(error: Exception) -> Refused:
-    """The refusal that an error stands for. Errors that nobody foresaw show nothing of it."""
+    """Return the refusal that an error stands for. Unforeseen errors show nothing of themselves."""
     if isinstance(error, Refused):
         return error
     problem = next((_MEANT[kind] for kind in type(error).__mro__ if kind in _MEANT), INTERNAL)
@@ -122,7 +105,7 @@ def meant(error: Exception) -> Refused:
 
 
 def details(refused: Refused) -> bytes:
-    """The body of a refusal."""
+    """Encode the body of a refusal."""
     problem, detail = refused.problem, refused.detail
     cut = detail if len(detail) <= _SHOWN else f"{detail[:_SHOWN]}…"
     shown: Any = ProblemDetails(problem.type, problem.title, problem.status, cut)

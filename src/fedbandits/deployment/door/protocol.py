@@ -61,27 +61,27 @@ class BoundedProtocol(HttpToolsProtocol):
             self._due = self.loop.call_later(self.PATIENCE, self._too_slow)
 
     def on_message_begin(self) -> None:
-        """A request begins."""
+        """Note that a request begins."""
         self._coming = True
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
-        """A head has come."""
+        """Note that a head has come."""
         self._loose = 0
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
-        """Some of a body has come."""
+        """Note that some of a body has come."""
         self._loose = 0
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """A request has come."""
+        """Note that a request has come."""
         self._coming, self._loose = False, 0
         super().on_message_complete()
 
     def linger(self) -> bool:
-        """Close once the client has read its answer, if it is still sending.
+        """Close once the client has read its answer; return whether it is still sending.
 
         A connection that is closed while it sends is reset, and the answer is lost on the way.
         """

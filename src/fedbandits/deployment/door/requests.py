@@ -28,17 +28,7 @@ class Gone(Exception):  # noqa: N818
 
 
 class Answer(NamedTuple):
-    """What is sent back.
-
-    Parameters
-    ----------
-    status
-        Of HTTP.
-    body
-        Its bytes, none for 204.
-    kind
-        Their media type.
-    """
+    """An answer: its HTTP status, its body (none for 204), and the body's media type."""
 
     status: int
     body: bytes = b""
@@ -46,15 +36,7 @@ class Answer(NamedTuple):
 
 
 class Request:
-    """What a client sends. Its body is read when it is asked for.
-
-    Parameters
-    ----------
-    scope, receive
-        As ASGI has them.
-    most
-        Bytes of the largest body.
-    """
+    """A client's request. Its body, of at most so many bytes, is read when it is asked for."""
 
     __slots__ = (
         "_most", "_read", "_receive", "_scope", "_streamed", "_type", "authorization", "length",
@@ -78,14 +60,14 @@ class Request:
 
     @property
     def query(self) -> dict[str, str]:
-        """The query's values; of several of one name the last."""
+        """Values of the query; of several of one name the last."""
         return dict(
             parse_qsl(self._scope["query_string"].decode("latin-1"), keep_blank_values=True)
         )
 
     @property
     def path_values(self) -> dict[str, Any]:
-        """What stands at the places of the path that have names."""
+        """Values at the places of the path that have names."""
         values: dict[str, Any] = self._scope["path_params"]
         return values
 
@@ -95,12 +77,9 @@ class Request:
         return not self._read and (self._streamed or self.length > self._most)
 
     async def decoded(self, decoder: msgspec.json.Decoder[Any]) -> Any:
-        """The body, as a decoder has it.
+        """Read the body, and decode it.
 
-        Raises
-        ------
-        Refused
-            If it is not declared as JSON, too large, no JSON, or of another shape.
+        Raises Refused if it is not declared as JSON, too large, no JSON, or of another shape.
         """
         if self._type != JSON and self._type.partition(b";")[0].strip().lower() != JSON:
             raise Refused(NOT_JSON, "send the header Content-Type: application/json")

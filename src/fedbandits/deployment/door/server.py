@@ -27,19 +27,8 @@ except ModuleNotFoundError:  # no httptools here: h11 has limits of its own
 class Door:
     """The HTTP door of a party.
 
-    Parameters
-    ----------
-    served
-        The party behind it.
-    folder
-        The party's, with its tokens and certificate.
-    settings
-        Where it is, and how much it takes.
-
-    Raises
-    ------
-    IdentityError, DeploymentError
-        If tokens or certificates cannot be read.
+    The ``folder`` has the party's tokens and certificate. Raises IdentityError or DeploymentError
+    if these cannot be read.
     """
 
     def __init__(
@@ -57,23 +46,17 @@ class Door:
 
     @property
     def port(self) -> int:
-        """Where it listens, once it is open."""
+        """Port at which it listens, once it is open."""
         return self._listener.port
 
     @property
     def url(self) -> str:
-        """Where applications find it."""
+        """Address at which applications find it."""
         host = f"[{self._host}]" if ":" in self._host else self._host
         return f"{self._scheme}://{host}:{self.port}"
 
     async def start(self) -> None:
-        """Open: from then on requests are answered.
-
-        Raises
-        ------
-        DeploymentError
-            If it is open, or the address is in use, or is none of this machine's.
-        """
+        """Open: from then on requests are answered; raises as :meth:`Listener.start`."""
         if self._warns:
             LOG.warning('{"warning":"tokens and contexts travel in clear: set door.certificate"}')
         await self._listener.start()
@@ -93,17 +76,7 @@ class Door:
 
 
 class Listener:
-    """Serves an ASGI application at an address.
-
-    Parameters
-    ----------
-    app
-        The application.
-    settings
-        Where it is, and how much it takes.
-    tls
-        The certificate; None for none.
-    """
+    """Serves an ASGI application at an address; ``tls`` is the certificate, None for none."""
 
     def __init__(
         self, app: ASGIApp, settings: DoorSettings, tls: ssl.SSLContext | None = None
@@ -117,10 +90,7 @@ class Listener:
     async def start(self) -> None:
         """Begin to listen.
 
-        Raises
-        ------
-        DeploymentError
-            If it does, or the address is in use, or is none of this machine's.
+        Raises DeploymentError if it does, or the address is in use, or is none of this machine's.
         """
         if self._serving is not None:
             raise DeploymentError("door: it is open")
@@ -187,7 +157,7 @@ class _Server(uvicorn.Server):
 
 
 def new_loop() -> asyncio.AbstractEventLoop:
-    """An event loop for a process with a door: uvloop's where it is installed."""
+    """Make an event loop for a process with a door: uvloop's where it is installed."""
     try:
         import uvloop
     except ModuleNotFoundError:

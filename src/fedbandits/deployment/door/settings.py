@@ -56,7 +56,7 @@ class DoorSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
             return self.host == "localhost"
 
     def tls(self, folder: pathlib.Path) -> ssl.SSLContext | None:
-        """The TLS context of the door, from the files in ``folder``; None without a certificate.
+        """Make the TLS context of the door, from files in ``folder``; None without a certificate.
 
         Raises
         ------

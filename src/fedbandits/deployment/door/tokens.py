@@ -1,20 +1,22 @@
-"""Tokens that applications show at the door. Only their digests are kept."""
+"""Tokens that applications show at the door: they are made, kept as digests, and checked."""
 
 from __future__ import annotations
 
 import base64
 import datetime
 import hashlib
-import os
+import hmac
 import pathlib
 import secrets
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager, suppress
+import time
+from collections.abc import Collection
 from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
 
+from fedbandits.deployment.door.problems import FORBIDDEN, OTHER_PARTY, UNAUTHORISED, Refused
+from fedbandits.deployment.identity.private_files import only_one, write_private
 from fedbandits.errors import DeploymentError, IdentityError
 
 #: ``decide`` is for decisions, rewards, pulls and orders; ``read`` for what the party tells of
@@ -22,23 +24,19 @@ from fedbandits.errors import DeploymentError, IdentityError
 Scope = Literal["decide", "read"]
 SCOPES: tuple[Scope, ...] = ("decide", "read")
 FILE = "tokens.json"
+#: Held while tokens are changed: none may write back what another has revoked.
+_LOCK = ".tokens.json.lock"
 #: What every token begins with; the name of its party follows.
 LABEL = "fb"
+#: Seconds after which tokens are looked at again.
+_LOOK_AGAIN = 1.0
 
 
 class Token(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What is kept of a token.
+    """A token as it is kept.
 
-    Parameters
-    ----------
-    name
-        Whose it is.
-    scopes
-        What it allows.
-    sha256
-        The digest of the whole token, which has 256 random bits: it needs no salt.
-    made
-        When it was made, in UTC.
+    ``sha256`` is the digest of the whole token, which has 256 random bits: it needs no salt.
+    ``made`` is when it was made, in UTC.
     """
 
     name: Annotated[str, Meta(min_length=1, max_length=64)]
@@ -58,7 +56,7 @@ def make_token(
     scopes: Collection[Scope] = SCOPES,
     member: str | None = None,
 ) -> str:
-    """Make a token, and keep its digest.
+    """Make a token, and keep its digest. The token is nowhere else: it cannot be shown again.
 
     Parameters
     ----------
@@ -70,11 +68,6 @@ def make_token(
         What it allows; see :data:`SCOPES`.
     member
         The party's name, which the token shows; by default the folder's.
-
-    Returns
-    -------
-    str
-        The token. It is nowhere else: it cannot be shown again.
 
     Raises
     ------
@@ -94,7 +87,7 @@ def make_token(
     token = f"{LABEL}_{member or folder.resolve().name}_{random}"
     made = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     ordered = tuple(scope for scope in SCOPES if scope in scopes)
-    with _changing(folder):
+    with only_one(folder, _LOCK, DeploymentError):
         tokens = read_tokens(folder)
         if any(known.name == name for known in tokens):
             raise DeploymentError(
@@ -107,13 +100,10 @@ def make_token(
 def revoke_token(folder: str | pathlib.Path, name: str) -> None:
     """Forget a token. A door that is open knows it within a second.
 
-    Raises
-    ------
-    DeploymentError
-        If there is none of that name.
+    Raises DeploymentError if there is none of that name.
     """
     folder = pathlib.Path(folder)
-    with _changing(folder):
+    with only_one(folder, _LOCK, DeploymentError):
         tokens = read_tokens(folder)
         kept = tuple(token for token in tokens if token.name != name)
         if len(kept) == len(tokens):
@@ -123,13 +113,7 @@ def revoke_token(folder: str | pathlib.Path, name: str) -> None:
 
 
 def read_tokens(folder: str | pathlib.Path) -> tuple[Token, ...]:
-    """All tokens of a party, as far as they are kept.
-
-    Raises
-    ------
-    IdentityError
-        If the file is damaged.
-    """
+    """Read the party's tokens as they are kept; raises IdentityError if the file is damaged."""
     path = pathlib.Path(folder) / FILE
     try:
         return msgspec.json.decode(path.read_bytes(), type=_File).tokens
@@ -142,36 +126,74 @@ def read_tokens(folder: str | pathlib.Path) -> tuple[Token, ...]:
 
 
 def digest_of(token: bytes) -> str:
-    """What is kept of a token."""
+    """Return the digest of a token."""
     return hashlib.sha256(token).hexdigest()
 
 
 def _write(folder: pathlib.Path, tokens: tuple[Token, ...]) -> None:
-    """Replace the file: a reader finds the old one or the new one."""
-    beside = folder / f".{FILE}.new"
-    try:
-        descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(msgspec.json.format(msgspec.json.encode(_File(tokens))) + b"\n")
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(beside, folder / FILE)
-    except OSError as error:
-        raise DeploymentError(f"{FILE}: cannot be written ({error.strerror})") from None
+    data = msgspec.json.format(msgspec.json.encode(_File(tokens))) + b"\n"
+    write_private(folder / FILE, data, replace=True, kind=DeploymentError)
 
 
-@contextmanager
-def _changing(folder: pathlib.Path) -> Iterator[None]:
-    """Alone among those who change tokens: none may write back what another has revoked."""
-    try:
-        descriptor = os.open(folder / f".{FILE}.lock", os.O_RDWR | os.O_CREAT, 0o600)
-    except OSError as error:
-        raise DeploymentError(f"{FILE}: cannot be written ({error.strerror})") from None
-    try:
-        with suppress(ModuleNotFoundError):  # no POSIX: there are no such locks
-            import fcntl
+class Guard:
+    """Lets in whoever shows a token of the member."""
 
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
+    def __init__(self, folder: pathlib.Path, member: str) -> None:
+        self._folder, self._member = folder, member
+        self._seen: tuple[int, int, int] | None = None
+        self._look()
+
+    def admit(self, authorization: bytes, scope: Scope) -> None:
+        """Let a request pass, or not.
+
+        The ``authorization`` header is empty if there is none. Raises Refused if no token of this
+        party is shown, or one without the scope.
+        """
+        if time.monotonic() >= self._look_again:
+            self._look_if_changed()
+        kind, _, shown = authorization.partition(b" ")
+        shown = shown.strip()
+        if kind.lower() != b"bearer" or not shown:
+            raise self._unauthorised("send the header Authorization: Bearer TOKEN")
+        digest = digest_of(shown)
+        found = None
+        for known, scopes in self._tokens:
+            if hmac.compare_digest(known, digest):
+                found = scopes
+        if found is None:
+            raise self._unknown(shown)
+        if scope not in found:
+            raise Refused(FORBIDDEN, f"this token does not have the scope {scope!r}")
+
+    def _unknown(self, shown: bytes) -> Refused:
+        """Explain why a token is not known. The name that it shows proves nothing."""
+        label, _, rest = shown.decode("latin-1").partition("_")
+        member, separator, _ = rest.partition("_")
+        if label == LABEL and separator and member != self._member:
+            return Refused(
+                OTHER_PARTY, f"this is the door of {self._member}; ask for a token of that party"
+            )
+        return self._unauthorised("this token is unknown here, or was revoked")
+
+    def _unauthorised(self, detail: str) -> Refused:
+        challenge = f'Bearer realm="{self._member}"'.encode()
+        return Refused(UNAUTHORISED, detail, ((b"www-authenticate", challenge),))
+
+    def _look_if_changed(self) -> None:
+        if self._stamp() != self._seen:
+            self._look()
+        self._look_again = time.monotonic() + _LOOK_AGAIN
+
+    def _look(self) -> None:
+        self._tokens: list[tuple[str, tuple[Scope, ...]]] = []  # none, should they be unreadable
+        self._look_again = 0.0
+        seen = self._stamp()
+        self._tokens = [(token.sha256, token.scopes) for token in read_tokens(self._folder)]
+        self._seen, self._look_again = seen, time.monotonic() + _LOOK_AGAIN
+
+    def _stamp(self) -> tuple[int, int, int] | None:
+        try:
+            found = (self._folder / FILE).stat()
+        except FileNotFoundError:
+            return None
+        return found.st_ino, found.st_mtime_ns, found.st_size

@@ -11,14 +11,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from typing import TYPE_CHECKING
+from typing import Protocol
 
-from fedbandits.deployment.hosting.writing import Batch
+from fedbandits.deployment.delivery.delivery import Delivery
+from fedbandits.deployment.hosting.batch import Batch
+from fedbandits.deployment.hosting.host import Host
 from fedbandits.errors import BudgetExceededError, FedbanditsError, NotReadyError
 from fedbandits.settings.federation import Live
-
-if TYPE_CHECKING:
-    from fedbandits.deployment.hosting.node import Node
 
 _LOG = logging.getLogger("fedbandits.deployment")
 #: Under which name the number of the newest tick is kept.
@@ -35,17 +34,24 @@ def _uptime() -> float:
     return time.monotonic() if clock is None else time.clock_gettime(clock)
 
 
+class Clocked(Protocol):
+    """A member that a clock ends rounds and waiting for; see :class:`.node.Node`."""
+
+    exhausted: bool
+
+    async def tick(self, number: int) -> None: ...
+
+    async def deadline(self, number: int) -> None: ...
+
+    async def expire(self, before: float) -> int: ...
+
+
 class Clock:
-    """The clock of one member.
+    """The clock of one member."""
 
-    Parameters
-    ----------
-    node
-        Whose clock it is.
-    """
-
-    def __init__(self, node: Node) -> None:
-        self._node, self._federation = node, node.federation
+    def __init__(self, clocked: Clocked, host: Host, delivery: Delivery) -> None:
+        self._clocked, self._host, self._delivery = clocked, host, delivery
+        self._seat, self._federation = host.seat, host.seat.federation
         self._tasks: list[asyncio.Task[None]] = []
         #: The newest tick that was carried out.
         self.done = 0
@@ -59,7 +65,7 @@ class Clock:
         self._tasks = [asyncio.create_task(self._end_waiting())]
         if isinstance(self._federation.clock, Live):
             self._tasks.append(asyncio.create_task(self._tick()))
-        if self._federation.reward_default is not None and self._node.application is not None:
+        if self._federation.reward_default is not None and self._seat.application is not None:
             self._tasks.append(asyncio.create_task(self._expire()))
 
     async def stop(self) -> None:
@@ -70,7 +76,7 @@ class Clock:
 
     @property
     def next_tick(self) -> float | None:
-        """When the next round ends, in seconds since 1970; None where no clock ends rounds."""
+        """Time of the next round's end, in seconds since 1970; None where no clock ends rounds."""
         clock = self._federation.clock
         if not isinstance(clock, Live):
             return None
@@ -87,52 +93,51 @@ class Clock:
                 self._look()
                 continue
             self._look()
-            if self._node.host.view.next_end is None:  # there is nothing to end, nor to keep
+            if self._host.view.next_end is None:  # there is nothing to end, nor to keep
                 self.done = max(self.done + 1, self._elapsed())
-            elif self.problem or self._node.exhausted or not await self._carry_out(self.done + 1):
+            elif (
+                self.problem or self._clocked.exhausted or not await self._carry_out(self.done + 1)
+            ):
                 await asyncio.sleep(_AGAIN)
 
     def _elapsed(self) -> int:
-        """How many ticks are over by now."""
+        """Count the ticks that are over by now."""
         clock = self._federation.clock
         if not isinstance(clock, Live):
             return 0
         return max(0, int((time.time() - clock.start.timestamp()) // self._federation.every))
 
     async def _first(self) -> int:
-        """The newest tick that nobody waits for, as soon as the store can tell.
+        """Find the newest tick that nobody waits for, as soon as the store can tell.
 
         Beats are not owed. Nor does a new party owe what was due before it was there, unless rounds
         are shared: it would release what it has not got, and pay for it.
         """
-        seat, elapsed = self._node.seat, self._elapsed()
+        chatty, elapsed = self._seat.is_chatty, self._elapsed()
 
         def find(batch: Batch) -> int:
             kept = batch.store.number(batch.connection, TICKS)
             is_new = kept == 0 and batch.event <= 1
-            if seat.is_chatty or (is_new and not self._federation.system.ROUNDS_ARE_SHARED):
+            if chatty or (is_new and not self._federation.system.ROUNDS_ARE_SHARED):
                 kept = max(kept, elapsed)
                 batch.store.set_number(batch.connection, TICKS, kept)
             return kept
 
         while True:
             try:
-                return int(await self._node.host.call(find))
+                return int(await self._host.call(find))
             except FedbanditsError as failed:  # tried again
-                _LOG.warning("%s: its ticks: %s", self._node.member, failed)
+                _LOG.warning("%s: its ticks: %s", self._seat.member, failed)
             await asyncio.sleep(_AGAIN)
 
     async def _carry_out(self, tick: int) -> bool:
-        """End the round whose end comes next; whether that could be done."""
-        node = self._node
+        """End the round whose end comes next; return whether that could be done."""
         try:
-            await node.tick(tick)
-        except BudgetExceededError:  # for good, and it has been said
-            return False
-        except NotReadyError:
+            await self._clocked.tick(tick)
+        except (BudgetExceededError, NotReadyError):  # it has been said, or peers are missing
             return False
         except FedbanditsError as failed:  # tried again
-            _LOG.warning("%s: the end of a round: %s", node.member, failed)
+            _LOG.warning("%s: the end of a round: %s", self._seat.member, failed)
             return False
         self.done = tick
         return True
@@ -148,10 +153,10 @@ class Clock:
         if abs(drift - self._drift) > self._patience:
             self._jump += drift - self._drift
         self._drift = drift
-        offsets = self._node.delivery.offsets()
+        offsets = self._delivery.offsets()
         wrong = [peer for peer, offset in offsets.items() if abs(offset) > self._patience]
         for peer in wrong:  # it may have been set right since, or its greeting was kept back
-            self._node.delivery.exchanges[peer].ask()
+            self._delivery.exchanges[peer].ask()
         problem = ""
         if abs(self._jump) > self._patience:
             problem = (
@@ -164,24 +169,24 @@ class Clock:
                 "released until they agree; set the time by a time server"
             )
         if problem and problem != self.problem:
-            _LOG.error("%s: %s", self._node.member, problem)
+            _LOG.error("%s: %s", self._seat.member, problem)
         self.problem = problem
 
     async def _end_waiting(self) -> None:
-        """A deadline for everything that is awaited for too long."""
-        patience = self._patience * self._node.seat.role.patience
+        """Set a deadline for everything that is awaited for too long."""
+        patience = self._patience * self._seat.role.patience
         awaited, since = None, time.monotonic()
         while True:
             await asyncio.sleep(min(_LONGEST_PAUSE, max(_LEAST_PAUSE, patience / 10)))
-            now = self._node.host.view.awaited
+            now = self._host.view.awaited
             if now != awaited or now is None:
                 awaited, since = now, time.monotonic()
                 continue
             if time.monotonic() - since > patience:
                 try:
-                    await self._node.deadline(now)
+                    await self._clocked.deadline(now)
                 except FedbanditsError as failed:  # tried again
-                    _LOG.warning("%s: a deadline: %s", self._node.member, failed)
+                    _LOG.warning("%s: a deadline: %s", self._seat.member, failed)
                 since = time.monotonic()
 
     async def _expire(self) -> None:
@@ -193,6 +198,6 @@ class Clock:
             if self.problem:  # a clock that has jumped ahead would end the time of all rewards
                 continue
             try:
-                await self._node.expire(time.time() - after)
+                await self._clocked.expire(time.time() - after)
             except FedbanditsError as failed:  # tried again
-                _LOG.warning("%s: rewards that are late: %s", self._node.member, failed)
+                _LOG.warning("%s: rewards that are late: %s", self._seat.member, failed)

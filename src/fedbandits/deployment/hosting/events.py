@@ -1,7 +1,7 @@
 """Events of a party between machines: how they are carried out, and how they are stored.
 
-An event is carried out once when it happens, and again when a process restarts, by the same code:
-so a party that is played from its journal is where it was, bit for bit.
+An event is carried out when it happens, and again when a process restarts, by the same code. So a
+party that is made anew from its journal is where it was, bit for bit.
 """
 
 from __future__ import annotations
@@ -12,17 +12,9 @@ from typing import Any, NamedTuple
 import msgspec
 
 from fedbandits.errors import DeploymentError, StoreError
-from fedbandits.federation.events import (
-    Deadline,
-    Decide,
-    Decision,
-    EndRound,
-    Event,
-    Observe,
-)
-from fedbandits.federation.links import Receipt
-from fedbandits.federation.messages import Message
+from fedbandits.federation.events import Deadline, Decide, Decision, EndRound, Event, Observe
 from fedbandits.federation.party import Party
+from fedbandits.federation.state import Handled
 from fedbandits.systems.application import Application
 
 
@@ -38,29 +30,11 @@ class Kind(enum.IntEnum):
     PULL = 6
 
 
-class Outcome(NamedTuple):
-    """What an event has led to.
-
-    Parameters
-    ----------
-    answer
-        What the caller is told.
-    outgoing
-        Messages to send, numbered.
-    receipts
-        What became of messages that were taken, or were not.
-    """
-
-    answer: Any
-    outgoing: list[Message]
-    receipts: tuple[Receipt, ...] = ()
-
-
-class Told(NamedTuple):
-    """An outcome of the decision of that number."""
+class Decided(NamedTuple):
+    """A decision's number, and the action as a plain value."""
 
     number: int
-    told: Any
+    action: Any
 
 
 class Received(NamedTuple):
@@ -80,15 +54,10 @@ _CONTENTS: dict[Kind, Any] = {
 }
 
 
-class Hands:
-    """Gives one party its events.
+class HostedParty:
+    """One party, and how events are carried out on it.
 
-    Parameters
-    ----------
-    party
-        The party.
-    application
-        Between plain values and what the party takes; None where nobody asks it.
+    The ``application`` translates plain values for the party; it is None where nobody asks.
     """
 
     def __init__(self, party: Party[Any], application: Application[Any] | None) -> None:
@@ -102,22 +71,19 @@ class Hands:
         contents = dict(_CONTENTS)
         if application is not None:
             contents[Kind.DECIDE] = application.ASKED
-            # A number and what is told, as a named tuple is written.
+            # The decision's number, and what is told of it.
             contents[Kind.OBSERVE] = tuple[int, application.TOLD]  # type: ignore[name-defined]
         self._encoder = msgspec.msgpack.Encoder()
         self._decoders = {k: msgspec.msgpack.Decoder(content) for k, content in contents.items()}
 
-    def encode(self, kind: Kind, content: Any) -> bytes:
-        """An event's content as bytes."""
+    def encode(self, content: Any) -> bytes:
+        """Encode an event's content for the journal."""
         return self._encoder.encode(content)
 
     def replay(self, kind: int, body: bytes) -> None:
-        """Carry an event out again.
+        """Carry an event of the journal out again.
 
-        Raises
-        ------
-        StoreError
-            If it is no such event, or is refused now: it was kept by another version.
+        Raises StoreError if it is no such event, or is refused now: it was kept by another version.
         """
         try:
             self.apply(Kind(kind), self._decoders[Kind(kind)].decode(body))
@@ -127,13 +93,10 @@ class Hands:
                 f"{self.party.name}: the journal holds {type(error).__name__}"
             ) from None
 
-    def apply(self, kind: Kind, content: Any) -> Outcome:
-        """Carry an event out.
+    def apply(self, kind: Kind, content: Any) -> Handled:
+        """Carry an event out; ``followed`` has the receipts of all messages that were looked at.
 
-        Raises
-        ------
-        FedbanditsError
-            If it is refused. Nothing has changed then.
+        Raises FedbanditsError if the party refuses it. Nothing has changed then.
         """
         match kind:
             case Kind.DECIDE:
@@ -144,7 +107,7 @@ class Hands:
                 sender, data = content
                 self.touched.add(sender)
                 receipt = self.party.receive_bytes(data, sender)
-                return Outcome(receipt, receipt.outgoing, (receipt, *receipt.followed))
+                return Handled(receipt, receipt.outgoing, (receipt, *receipt.followed))
             case Kind.END_ROUND:
                 return self._handle(EndRound(content))
             case Kind.DEADLINE:
@@ -152,32 +115,32 @@ class Hands:
             case Kind.PULL:
                 return self._pull(content)
             case Kind.START:
-                return Outcome(None, self.party.start())
+                return Handled(None, self.party.start())
 
-    def _handle(self, event: Event) -> Outcome:
+    def _handle(self, event: Event) -> Handled:
         handled = self.party.handle(event)
         if handled.followed or type(event) is Deadline:
             self.touched.update(self.party.links)
-        return Outcome(handled.answer, handled.outgoing, handled.followed)
+        return handled
 
     def _asked(self) -> Application[Any]:
         if self._application is None:
             raise DeploymentError(f"{self.party.name}: this party takes no decisions")
         return self._application
 
-    def _decide(self, asked: Any) -> Outcome:
+    def _decide(self, asked: Any) -> Handled:
         application = self._asked()
         situation = application.situation(self.party, asked)  # type: ignore[arg-type]
-        outcome = self._handle(Decide(situation))
-        decision: Decision = outcome.answer
+        handled = self._handle(Decide(situation))
+        decision: Decision = handled.answer
         answer = decision.number, application.action(decision, asked)
-        return outcome._replace(answer=answer)
+        return msgspec.structs.replace(handled, answer=answer)
 
-    def _observe(self, number: int, told: Any) -> Outcome:
+    def _observe(self, number: int, told: Any) -> Handled:
         party: Any = self.party
         decision, found = self._asked().observation(party, number, told)
         return self._handle(Observe(decision, found))
 
-    def _pull(self, reward: int) -> Outcome:
+    def _pull(self, reward: int) -> Handled:
         decision: Decision = self._handle(Decide(None)).answer
         return self._handle(Observe(decision, reward))

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+
 from fedbandits.deployment.hosting.host import Host
 from fedbandits.deployment.hosting.seat import HostedSeat
+from fedbandits.errors import FedbanditsError
 
+_LOG = logging.getLogger("fedbandits.deployment")
 _SECRET_BYTES = 32
 
 
 class Handover:
-    """What a party hands over, and what it waits for.
+    """Secrets that a party hands over, and those that it waits for.
 
     Parameters
     ----------
@@ -17,19 +23,24 @@ class Handover:
         Which party it is.
     host
         Keeps the secrets.
+    on_complete
+        Awaited when the last secret that was waited for is kept.
     """
 
-    def __init__(self, seat: HostedSeat, host: Host) -> None:
-        self._seat, self._host = seat, host
-        self._gifts: dict[str, bytes] = {}
-        #: Those that are being written down.
+    def __init__(
+        self, seat: HostedSeat, host: Host, on_complete: Callable[[], Awaitable[None]]
+    ) -> None:
+        self._seat, self._host, self._on_complete = seat, host, on_complete
+        self._made: dict[str, bytes] = {}
+        #: Those that are being written down, and what writes them.
         self._coming: set[str] = set()
+        self._writing: set[asyncio.Task[None]] = set()
         #: Names of secrets that have not been handed over yet.
         self.wants: list[str] = []
 
     async def open(self) -> None:
         """Make what is to be handed over, and find out what is missing."""
-        means, takes, makes = self._host.means, self._seat.takes, self._seat.makes
+        resources, takes, makes = self._host.resources, self._seat.takes, self._seat.makes
         self.wants = await self._host.call(
             lambda batch: [
                 secret.name
@@ -37,41 +48,52 @@ class Handover:
                 if batch.store.secret(batch.connection, f"shared {secret.name}") is None
             ]
         )
-        self._gifts = await self._host.call(
-            lambda _: {secret.name: means.make_shared(secret.name) for secret in makes}
+        self._made = await self._host.call(
+            lambda _: {secret.name: resources.secret(secret.name) for secret in makes}
         )
 
+    async def close(self) -> None:
+        """Write nothing more down."""
+        for task in list(self._writing):
+            task.cancel()
+        await asyncio.gather(*self._writing, return_exceptions=True)
+
     def gift(self, peer: str, name: str) -> bytes | None:
-        """A secret for a peer; None if it is not for that one."""
+        """Return a secret for a peer; None if it is not for that one."""
         taker = self._seat.federation.seat_of(peer)
         for secret in self._seat.makes:
             if secret.name == name and secret.is_taken_by(taker.role.name, taker.place):
-                made = self._gifts.get(name)
+                made = self._made.get(name)
                 return None if made is None else secret.gift(made, taker.party)
         return None
 
-    def takes(self, peer: str, name: str, value: bytes) -> bool:
-        """Whether a secret that has come is one that is waited for, and its maker's.
+    def given(self, peer: str, name: str, value: bytes) -> None:
+        """Keep a secret that has come, if it is expected."""
+        if self.is_expected(peer, name, value):
+            self._coming.add(name)  # until it is kept no other is taken in its place
+            task = asyncio.get_running_loop().create_task(self._keep(name, value))
+            self._writing.add(task)
+            task.add_done_callback(self._writing.discard)
 
-        If it is, :meth:`keep` is to be called: until then no other is taken in its place.
-        """
+    def is_expected(self, peer: str, name: str, value: bytes) -> bool:
+        """Tell whether a secret is one that is waited for, and its maker's."""
         maker = self._seat.federation.seat_of(peer)
         made = any(
             s.name == name and s.is_made_by(maker.role.name, maker.place) for s in self._seat.takes
         )
-        expected = name in self.wants and name not in self._coming
-        if not (made and expected and len(value) == _SECRET_BYTES):
-            return False
-        self._coming.add(name)
-        return True
+        waited_for = name in self.wants and name not in self._coming
+        return made and waited_for and len(value) == _SECRET_BYTES
 
-    async def keep(self, name: str, value: bytes) -> bool:
-        """Keep a secret that has come; whether it was the last one."""
+    async def _keep(self, name: str, value: bytes) -> None:
         try:
             await self._host.call(
                 lambda batch: batch.store.keep_secret(batch.connection, f"shared {name}", value)
             )
+        except FedbanditsError as failed:  # it is asked for again
+            _LOG.warning("%s: a secret could not be kept: %s", self._seat.member, failed)
+            return
         finally:
             self._coming.discard(name)
         self.wants = [other for other in self.wants if other != name]
-        return not self.wants
+        if not self.wants:
+            await self._on_complete()

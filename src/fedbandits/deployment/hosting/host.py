@@ -15,14 +15,12 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from fedbandits.deployment.hosting.boots import require_same_boot
-from fedbandits.deployment.hosting.events import Hands, Kind, Outcome, Received, Told
-from fedbandits.deployment.hosting.ledgers import open_account
-from fedbandits.deployment.hosting.means import StoredMeans
+from fedbandits.deployment.hosting.batch import Batch
+from fedbandits.deployment.hosting.events import HostedParty, Kind
+from fedbandits.deployment.hosting.reports import View
+from fedbandits.deployment.hosting.resources import StoredResources
 from fedbandits.deployment.hosting.seat import HostedSeat
-from fedbandits.deployment.hosting.view import View, view_of
-from fedbandits.deployment.hosting.writing import Batch
-from fedbandits.deployment.storage.store import Store
+from fedbandits.deployment.storage.store import Sent, Store
 from fedbandits.errors import (
     ClockError,
     DeploymentError,
@@ -33,25 +31,27 @@ from fedbandits.errors import (
 )
 
 _LOG = logging.getLogger("fedbandits.deployment")
-#: So many events at most share a transaction: nobody waits for more than these.
+#: So many jobs at most share a transaction: nobody waits for more than these.
 _MOST_TOGETHER = 256
-#: Seconds that events are waited for, where several came together before.
+#: Seconds that jobs are waited for, where several came together before.
 _GATHER = 0.002
 #: Seconds between two tries to go on after a commit has failed, at first and at most.
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 5.0
 #: Under which name the number of commits that failed is kept.
 _FAILURES = "failures"
-_Job = tuple[Kind | None, Any, Callable[[Any, BaseException | None], None]]
+#: What a job has come to: an answer, or an error.
+_Answer = tuple[Any, BaseException | None]
+
+
+class _Job(NamedTuple):
+    """Work to be done in a transaction, and whoever is told what it has come to."""
+
+    work: Callable[[Batch], Any]
+    settle: Callable[[Any, BaseException | None], None]
+
+
 #: Does nothing, but wakes the thread.
-_WAKE: _Job = (None, lambda _: None, lambda *_: None)
-
-
-class Sent(NamedTuple):
-    """A committed message: for whom, its number, its bytes."""
-
-    peer: str
-    number: int
-    body: bytes
+_WAKE = _Job(lambda _: None, lambda *_: None)
 
 
 class Host:
@@ -78,21 +78,23 @@ class Host:
     ) -> None:
         self.seat, self.store = seat, store
         self._on_sent, self._on_received = on_sent, on_received
+        #: Jobs in the order in which they came; None ends the thread.
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
-        #: What is done before all that waits, each in a transaction of its own.
-        self._first: queue.SimpleQueue[_Job] = queue.SimpleQueue()
+        #: Jobs that are done before all others, each in a transaction of its own.
+        self._urgent: queue.SimpleQueue[_Job] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._work, name=seat.member, daemon=True)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stops = False
-        self._hands: Hands | None = None
+        self._hosted: HostedParty | None = None
+        #: Why the newest commit failed, until the party was made anew.
         self._broken: BaseException | None = None
         #: Bytes in the journal since the newest saved state, and bytes of that.
         self._bytes_since = (0, 0)
         self._batch: Batch | None = None
-        self.means = StoredMeans(store, seat.member, seat.own, self._connection)
+        self.resources = StoredResources(store, seat.member, seat.own, self._connection)
         #: What can be seen of the party, as of the last commit.
         self.view = self._newest = View()
-        #: How many events have not been answered.
+        #: How many jobs have not been answered.
         self.waiting = 0
         #: Called on the event loop after every commit.
         self.on_change: Callable[[], None] = lambda: None
@@ -111,12 +113,14 @@ class Host:
     async def begin(self) -> list[Sent]:
         """Make the party, or go on from the store; returns what is still to be sent.
 
-        Raises
-        ------
-        FedbanditsError
-            If the party cannot be made, or its state cannot be read.
+        Raises FedbanditsError if the party cannot be made, or its state cannot be read.
         """
-        sent: list[Sent] = await self.call(self._begin)
+
+        def begin(batch: Batch) -> list[Sent]:
+            # An order and the last secret may come at one instant: the second finds a party.
+            return [] if batch.hosted is not None else batch.begin(self.resources)
+
+        sent: list[Sent] = await self.call(begin)
         return sent
 
     async def stop(self) -> None:
@@ -129,7 +133,7 @@ class Host:
 
     async def _finish(self) -> None:
         try:
-            if self._hands is not None and self._broken is None:
+            if self._hosted is not None and self._broken is None:
                 await self.call(lambda batch: batch.save_state())
         except FedbanditsError as failed:  # the journal has all that is in the state
             _LOG.warning("%s: its state could not be saved: %s", self.seat.member, failed)
@@ -140,25 +144,28 @@ class Host:
 
     def do(self, kind: Kind, content: Any) -> asyncio.Future[Any]:
         """Give the party an event. The future is done when it is committed, or was refused."""
-        return self._put(kind, content)
-
-    def acknowledged(self, peer: str, number: int) -> None:
-        """A peer has taken all messages below a number: they are deleted with the next commit."""
-        with self._lock:
-            self._acknowledged[peer] = max(number, self._acknowledged.get(peer, 0))
+        return self.call(lambda batch: batch.carry_out(kind, content))
 
     def call(self, work: Callable[[Batch], Any]) -> asyncio.Future[Any]:
         """Have something done in a transaction of the store; it must be quick."""
-        return self._put(None, work)
+        future, job = self._job(work)
+        self.waiting += 1
+        self._jobs.put(job)
+        return future
 
     def call_first(self, work: Callable[[Batch], Any]) -> asyncio.Future[Any]:
-        """The same before everything that waits, and with nothing else in its transaction.
+        """Have something done before all that waits, with nothing else in its transaction.
 
         When a release leaves so does not follow from how much there is to do.
         """
-        return self._put(None, work, first=True)
+        future, job = self._job(work)
+        self.waiting += 2
+        self._urgent.put(job)
+        self._jobs.put(_WAKE)
+        return future
 
-    def _put(self, kind: Kind | None, content: Any, first: bool = False) -> asyncio.Future[Any]:
+    def _job(self, work: Callable[[Batch], Any]) -> tuple[asyncio.Future[Any], _Job]:
+        """Make a job, and the future that is done with it."""
         loop = self._loop
         if loop is None:
             raise DeploymentError(f"{self.seat.member}: not started")
@@ -174,56 +181,65 @@ class Host:
             else:
                 future.set_exception(error)
 
-        self.waiting += 1
-        if first:
-            self._first.put((kind, content, settle))
-            self.waiting += 1
-            self._jobs.put(_WAKE)
-        else:
-            self._jobs.put((kind, content, settle))
-        return future
+        return future, _Job(work, settle)
 
-    # --- everything below runs on the party's own thread, but for _tell ---
+    def acknowledged(self, peer: str, number: int) -> None:
+        """Let the next commit delete a peer's messages below a number: it has taken them."""
+        with self._lock:
+            self._acknowledged[peer] = max(number, self._acknowledged.get(peer, 0))
+
+    # --- everything below runs on the party's own thread, but for the end of _tell ---
 
     def _work(self) -> None:
+        """Commit jobs as they come, until there is a None among them."""
         pause, together = _FIRST_PAUSE, 0
         while True:
             try:
                 job = self._jobs.get(timeout=None if self._broken is None else pause)
-            except queue.Empty:
+            except queue.Empty:  # the store has failed, and nobody asks for anything
                 self._commit([])
                 pause = min(2.0 * pause, _LONGEST_PAUSE)
                 continue
-            # Many ask at once: a commit costs as much for all of them. A release never waits.
-            more = together > 1 and self._jobs.qsize() < together and self._first.empty()
-            if more and not self.seat.is_chatty:
-                time.sleep(_GATHER)
-            jobs: list[_Job] = []
-            while job is not None:
-                jobs.append(job)
-                if len(jobs) == _MOST_TOGETHER or self._jobs.empty():
-                    break
-                job = self._jobs.get_nowait()
-            while not self._first.empty():
-                self._commit([self._first.get_nowait()])
-            together = len(jobs)
+            self._wait_for_more(together)
+            jobs, ends = self._take_waiting(job)
+            while not self._urgent.empty():
+                self._commit([self._urgent.get_nowait()])
             if jobs:
                 self._commit(jobs)
                 pause = _FIRST_PAUSE
-            if job is None:
+            if ends:
                 return
+            together = len(jobs)
+
+    def _wait_for_more(self, together: int) -> None:
+        """Wait a moment where many ask at once: one commit costs as much as many.
+
+        Nobody waits where messages set the pace, nor does a release.
+        """
+        more_come = together > 1 and self._jobs.qsize() < together and self._urgent.empty()
+        if more_come and not self.seat.is_chatty:
+            time.sleep(_GATHER)
+
+    def _take_waiting(self, job: _Job | None) -> tuple[list[_Job], bool]:
+        """Take a job and those that wait behind it; and whether the end was among them."""
+        jobs: list[_Job] = []
+        while job is not None:
+            jobs.append(job)
+            if len(jobs) == _MOST_TOGETHER or self._jobs.empty():
+                return jobs, False
+            job = self._jobs.get_nowait()
+        return jobs, True
 
     def _commit(self, jobs: list[_Job]) -> None:
-        """Carry out some events in one transaction."""
-        answers: list[tuple[Any, BaseException | None]] = []
+        """Do some jobs in one transaction; after a failure make the party anew first."""
         try:
             if self._broken is not None:
                 self._recover()
             if not jobs:
                 return
             with self.store.begin() as connection:
-                self._batch = batch = Batch(self.store, connection, self._hands, self.seat)
-                answers = [self._do(batch, kind, content) for kind, content, _ in jobs]
+                self._batch = batch = Batch(self.store, connection, self._hosted, self.seat)
+                answers = [_do(job, batch) for job in jobs]
                 with self._lock:
                     acknowledged, self._acknowledged = self._acknowledged, {}
                 batch.write(self._bytes_since, acknowledged)
@@ -232,72 +248,58 @@ class Host:
         except Exception as failed:
             # Whatever failed: the transaction was rolled back, and the party is ahead of it.
             self._broken = failed
-            error = failed if isinstance(failed, FedbanditsError) else _unexpected(self, failed)
+            error = failed if isinstance(failed, FedbanditsError) else self._unexpected(failed)
             _LOG.error("%s: %s", self.seat.member, error)
-            answers = [(None, error)] * len(jobs)
-            self._tell(jobs, answers, None, str(error))
+            self._tell(jobs, [(None, error)] * len(jobs), None, str(error))
         else:
-            self._bytes_since, self._hands = batch.bytes_since, batch.hands
-            self._tell(jobs, answers, batch, "")
+            self._bytes_since, self._hosted = batch.bytes_since, batch.hosted
+            self._tell(jobs, answers, batch)
         finally:
             self._batch = None
 
-    def _do(
-        self, batch: Batch, kind: Kind | None, content: Any
-    ) -> tuple[Any, BaseException | None]:
-        """Carry out one event; what the party refuses has changed nothing."""
-        try:
-            return (content(batch) if kind is None else batch.carry_out(kind, content)), None
-        except FedbanditsError as refused:
-            if isinstance(refused, LedgerError | StoreError) and type(refused) is not ClockError:
-                raise  # the transaction itself has failed
-            return None, refused
-
     def _recover(self) -> None:
         """Make the party anew from what was committed, and send that: it may not have been."""
-        if self._hands is not None:
+        if self._hosted is not None:
             with self.store.begin() as connection:
                 self._batch = batch = Batch(self.store, connection, None, self.seat)
-                self._hands = batch.restore(self.means)
+                self._hosted = batch.restore(self.resources)
                 failures = self.store.number(connection, _FAILURES)
                 self.store.set_number(connection, _FAILURES, failures + 1)  # it can be written
-                batch.count(self._hands)
-                again = [Sent(*row) for row in self.store.outbox(connection)]
-            self._tell([], [], batch, "", again)
+                batch.count(self._hosted)
+                again = self.store.outbox(connection)
+            self._tell([], [], batch, again=again)
         self._broken = None
-
-    def _begin(self, batch: Batch) -> list[Sent]:
-        """The party from its store, or a new one."""
-        if batch.hands is not None:  # an order and the last secret may come at one instant
-            return []
-        open_account(batch, self.seat)
-        batch.restore(self.means)
-        if self.seat.is_chatty:
-            require_same_boot(batch, self.seat.member)
-        return [Sent(*row) for row in self.store.outbox(batch.connection)]
 
     def _connection(self) -> Any:
         if self._batch is None:
             raise DeploymentError(f"{self.seat.member}: noise and secrets belong to an event")
         return self._batch.connection
 
+    def _unexpected(self, failed: Exception) -> DeploymentError:
+        """Tell a fault that has no name here by its kind: its text may hold data."""
+        return DeploymentError(
+            f"{self.seat.member}: an unexpected {type(failed).__name__}; nothing was changed"
+        )
+
     def _tell(
         self,
         jobs: list[_Job],
-        answers: list[tuple[Any, BaseException | None]],
+        answers: list[_Answer],
         batch: Batch | None,
-        problem: str,
+        problem: str = "",
         again: Sequence[Sent] = (),
     ) -> None:
-        """Have the event loop tell everybody what has become of it, and send what was committed."""
+        """Have the event loop send what was committed, and tell whoever asked.
+
+        Without a batch nothing was committed, and ``problem`` says why. ``again`` are messages of
+        earlier commits.
+        """
+        outgoing, received, counts = list(again), dict[str, int](), dict[str, tuple[int, int]]()
         if batch is not None:  # not from what the loop has seen: it may be behind
-            self._newest = view_of(self._hands, self._newest, batch)
+            self._newest = self._newest.after(batch)
+            outgoing += batch.outgoing
+            received, counts = dict(batch.received), dict(batch.counts)
         view = self._newest
-        outgoing = list(again)
-        if batch is not None:
-            outgoing += [Sent(*row) for row in batch.outgoing]
-        received = dict(batch.received) if batch is not None else {}
-        counts = dict(batch.counts) if batch is not None else {}
 
         def tell() -> None:
             self.view, self.problem = view, problem
@@ -307,19 +309,19 @@ class Host:
                 self._on_received(peer, number)
             if outgoing:
                 self._on_sent(outgoing)
-            for (_, _, settle), (answer, error) in zip(jobs, answers, strict=True):
-                settle(answer, error)
+            for job, (answer, error) in zip(jobs, answers, strict=True):
+                job.settle(answer, error)
             self.on_change()
 
         if self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(tell)
 
 
-def _unexpected(host: Host, failed: Exception) -> DeploymentError:
-    """A fault that has no name here: its kind is told, its text may hold data."""
-    return DeploymentError(
-        f"{host.seat.member}: an unexpected {type(failed).__name__}; nothing was changed"
-    )
-
-
-__all__ = ["Host", "Outcome", "Received", "Sent", "Told"]
+def _do(job: _Job, batch: Batch) -> _Answer:
+    """Do one job. An event that the party refuses has changed nothing, and the others go on."""
+    try:
+        return job.work(batch), None
+    except FedbanditsError as refused:
+        if isinstance(refused, LedgerError | StoreError) and type(refused) is not ClockError:
+            raise  # the transaction itself has failed
+        return None, refused

@@ -7,36 +7,24 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 from fedbandits.deployment.delivery.delivery import Delivery
 from fedbandits.deployment.delivery.exchange import WINDOW
 from fedbandits.deployment.delivery.frames import Seals
 from fedbandits.deployment.delivery.transport import Transport
-from fedbandits.deployment.hosting import reports
+from fedbandits.deployment.hosting.batch import Batch
 from fedbandits.deployment.hosting.clock import TICKS, Clock
-from fedbandits.deployment.hosting.events import Kind, Received, Told
+from fedbandits.deployment.hosting.events import Decided, Kind, Received
 from fedbandits.deployment.hosting.handover import Handover
-from fedbandits.deployment.hosting.host import Host, Sent
+from fedbandits.deployment.hosting.host import Host
+from fedbandits.deployment.hosting.reports import privacy_of
 from fedbandits.deployment.hosting.seat import HostedSeat
-from fedbandits.deployment.hosting.writing import Batch
-from fedbandits.deployment.storage.store import Store
-from fedbandits.errors import (
-    BudgetExceededError,
-    FedbanditsError,
-    NotReadyError,
-    StaleStoreError,
-)
-from fedbandits.systems import application as asking
+from fedbandits.deployment.storage.store import Sent, Store
+from fedbandits.errors import BudgetExceededError, FedbanditsError, NotReadyError, StaleStoreError
+from fedbandits.systems.application import Asked, Told
 
 _LOG = logging.getLogger("fedbandits.deployment")
-
-
-class Decided(NamedTuple):
-    """A decision's number, and the action as a plain value."""
-
-    number: int
-    action: Any
 
 
 class Node:
@@ -48,10 +36,8 @@ class Node:
         Which party of which federation it is, and what it brings.
     store
         Its store; closed by :meth:`stop`.
-    transport
-        Carries frames to peers.
-    greets, seals
-        Seal greetings, and everything else, see :class:`.delivery.Delivery`.
+    transport, greets, seals
+        Carry and seal frames, see :class:`.delivery.Delivery`.
     on_fatal
         Told why this party must stop.
     """
@@ -72,7 +58,7 @@ class Node:
             seat.member, seat.federation.peers_of(seat.member), seat.terms, transport, greets,
             seals, self, seat.is_chatty,
         )  # fmt: skip
-        self.clock = Clock(self)
+        self.clock = Clock(self, self.host, self.delivery)
         self._on_fatal = on_fatal
         #: Set by the next commit, if anybody waits for one.
         self._change: asyncio.Event | None = None
@@ -80,19 +66,12 @@ class Node:
         #: Whether the ledger has refused a release.
         self.exhausted = False
         self._begun = asyncio.Event()
-        self.handover = Handover(seat, self.host)
-        self._waking: set[asyncio.Task[Any]] = set()
+        self.handover = Handover(seat, self.host, self._begin_with_secrets)
         #: How many messages of peers wait to be taken.
         self._taking: Counter[str] = Counter()
 
     async def start(self) -> None:
-        """Go on from the store, and begin to talk to peers.
-
-        Raises
-        ------
-        FedbanditsError
-            If the party cannot be made, or its state cannot be read.
-        """
+        """Go on from the store, and begin to talk to peers; raises as :meth:`.host.Host.begin`."""
         self.host.on_change = self._wake
         await self.host.open()
         await self.handover.open()
@@ -109,20 +88,14 @@ class Node:
         """Finish what waits, save the state, close everything."""
         await self.clock.stop()
         await self.delivery.close()
-        for task in list(self._waking):
-            task.cancel()
-        await asyncio.gather(*self._waking, return_exceptions=True)
+        await self.handover.close()
         await self.host.stop()
 
-    async def decide(self, asked: asking.Asked) -> Decided:
-        """Choose. It is durable when it returns.
+    async def decide(self, asked: Asked) -> Decided:
+        """Choose an action, durably.
 
-        Raises
-        ------
-        NotReadyError
-            If the party waits for secrets of others, or must stop.
-        FedbanditsError
-            If it is refused; nothing has changed then.
+        Raises NotReadyError if the party waits for secrets of others, or must stop. After any error
+        nothing has changed.
         """
         self._require_begun()
         while self.seat.ends_rounds_itself and self.host.view.is_exchanging:
@@ -130,26 +103,19 @@ class Node:
         number, action = await self.host.do(Kind.DECIDE, asked)
         return Decided(number, action)
 
-    async def reward(self, number: int, told: asking.Told) -> None:
-        """Learn what came of a decision. It is durable when it returns.
+    async def reward(self, number: int, told: Told) -> None:
+        """Learn what came of a decision, durably; raises as :meth:`decide`.
 
-        Raises
-        ------
-        UnknownDecisionError, DuplicateRewardError, LateRewardError
-            If that decision is not open.
-        FedbanditsError
-            If it is refused; nothing has changed then.
+        A decision that is not open has errors of its own: UnknownDecisionError,
+        DuplicateRewardError and LateRewardError.
         """
         self._require_begun()
-        await self.host.do(Kind.OBSERVE, Told(number, told))
+        await self.host.do(Kind.OBSERVE, (number, told))
 
     async def expire(self, before: float) -> int:
         """Put the terms' default in the place of rewards that are missing; returns how many.
 
-        Parameters
-        ----------
-        before
-            Decisions that were asked for before this time, in seconds since 1970, are overdue.
+        Decisions that were asked for ``before`` that time, in seconds since 1970, are overdue.
         """
         application, value = self.application, self.federation.reward_default
         if application is None or value is None or not self._begun.is_set():
@@ -158,7 +124,7 @@ class Node:
         return int(await self.host.call(lambda batch: batch.expire(before, stands)))
 
     async def next_pull(self, timeout: float) -> int | None:
-        """The number of the pull that is due; None if none is due before the time is over."""
+        """Wait for a pull that is due, and return its number; None if the time is over first."""
         self._require_begun()
         end = time.monotonic() + timeout
         while (due := self.host.view.round_to_act) is None:
@@ -173,25 +139,16 @@ class Node:
         await self.host.call(lambda batch: batch.pull(number, reward))
 
     async def end_round(self, round_: int) -> None:
-        """A round is over for everybody; for whoever has a clock of its own.
+        """End a round that is over for everybody.
 
-        Raises
-        ------
-        NotReadyError
-            If no peer has said yet what it has seen of this party.
-        BudgetExceededError
-            If the ledger refuses a release. Decisions go on, and nothing is released any more.
+        Raises NotReadyError if no peer has said yet what it has seen of this party. Raises
+        BudgetExceededError if the ledger refuses a release: decisions go on, and nothing is
+        released any more.
         """
         await self._end(lambda batch: batch.carry_out(Kind.END_ROUND, round_))
 
     async def tick(self, number: int) -> None:
-        """A tick of the clock: the round whose end comes next is over, once for every tick.
-
-        Raises
-        ------
-        NotReadyError, BudgetExceededError
-            As :meth:`end_round`.
-        """
+        """End the round whose end comes next, once for every tick; raises as :meth:`end_round`."""
 
         def end(batch: Batch) -> None:
             if batch.store.number(batch.connection, TICKS) < number:
@@ -212,7 +169,7 @@ class Node:
             raise
 
     async def deadline(self, number: int) -> None:
-        """Nobody waits any longer for what the party awaits."""
+        """End the wait for what the party awaits."""
         await self.host.do(Kind.DEADLINE, number)
 
     async def change(self, timeout: float | None = None) -> bool:
@@ -243,14 +200,50 @@ class Node:
         return ready and self.delivery.transport.connected
 
     async def privacy(self) -> dict[str, Any]:
-        """The claim, and what was spent and is left; see :func:`.reports.privacy_of`."""
-        return await reports.privacy_of(self)
+        """Report the claim, and what was spent and is left, in plain values."""
+        spent = None
+        if self.seat.budget is not None:
+            ledger = self.host.store.ledger
+            spent = await self.host.call(lambda b: ledger.statement(b.connection, self.member))
+        return privacy_of(self.seat, self.exhausted, spent)
 
     def status(self) -> dict[str, Any]:
-        """What can be seen of it; see :func:`.reports.status_of`."""
-        return reports.status_of(self)
+        """Report where it stands, in plain values. No context, reward or statistic is in it."""
+        view = self.host.view
+        return {
+            "party": self.member,
+            "role": self.seat.role.name,
+            "federation": self.federation.name,
+            "terms": self.seat.terms.digest,
+            "ready": self.ready,
+            "connected": self.delivery.transport.connected,
+            "greeted": list(self.delivery.greeted),
+            "problems": self._problems(),
+            "stage": view.stage,
+            "decisions": view.decisions,
+            "open_decisions": view.open,
+            "events": view.events,
+            "messages": {**view.messages, "sent": view.sent, "given_up": view.given_up},
+            "outbox": sum(len(e.unacknowledged) for e in self.delivery.exchanges.values()),
+            "refusals": view.refusals,
+            "refused_frames": dict(self.delivery.refused),
+            "last_refusal": view.last_refusal,
+            "exhausted": self.exhausted,
+            "ticks": self.clock.done,
+            "next_tick": self.clock.next_tick,
+        }
 
-    # --- what the host and delivery tell, on the event loop; see receiver.Receiver ---
+    def _problems(self) -> dict[str, str]:
+        """Report what is wrong, a line each; empty while nothing is."""
+        own = {
+            "self": "" if self.failed is None else f"{type(self.failed).__name__}: {self.failed}",
+            "store": self.host.problem,
+            "clock": self.clock.problem,
+            "transport": getattr(self.delivery.transport, "problem", ""),
+        }
+        return self.delivery.problems | {name: text for name, text in own.items() if text}
+
+    # --- what the host and delivery tell, on the event loop; see exchange.Receiver ---
 
     def _sent(self, messages: list[Sent]) -> None:
         for peer, number, body in messages:
@@ -277,18 +270,10 @@ class Node:
             self.fail(StaleStoreError(why))
 
     def given(self, peer: str, name: str, value: bytes) -> None:
-        if self.handover.takes(peer, name, value):
-            task = asyncio.get_running_loop().create_task(self._keep(name, value))
-            self._waking.add(task)
-            task.add_done_callback(self._waking.discard)
+        self.handover.given(peer, name, value)
 
-    async def _keep(self, name: str, value: bytes) -> None:
-        try:
-            if not await self.handover.keep(name, value):
-                return
-        except FedbanditsError as failed:  # it is asked for again
-            _LOG.warning("%s: a secret could not be kept: %s", self.member, failed)
-            return
+    async def _begin_with_secrets(self) -> None:
+        """Begin now that all secrets are there."""
         try:
             self._sent(await self._begin())
         except FedbanditsError as failed:  # nobody else would hear of it
@@ -312,7 +297,7 @@ class Node:
             self._on_fatal(why)
 
     def _watch(self, peer: str, future: asyncio.Future[Any]) -> None:
-        """A message could not be taken: it is sent again, so there is nothing to do but say so."""
+        """Say so if a message could not be taken; it is sent again, so there is no more to do."""
 
         def look(done: asyncio.Future[Any]) -> None:
             self._taking[peer] -= 1

@@ -1,77 +1,110 @@
-"""Reports of a member: its state, its problems, its claim, and what it has spent."""
+"""Reports of a hosted party: a view of it after each commit, and what it has spent.
+
+No context, no reward and no statistic is in them.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections import Counter
+from typing import Any
 
 import msgspec
 
-from fedbandits.deployment.hosting.ledgers import budget_of, claim_of
+from fedbandits.deployment.hosting.batch import Batch
+from fedbandits.deployment.hosting.seat import HostedSeat
+from fedbandits.privacy.ledger import Statement
 
-if TYPE_CHECKING:
-    from fedbandits.deployment.hosting.node import Node
+
+class View(msgspec.Struct, frozen=True, kw_only=True):
+    """A party from outside, as of its last commit.
+
+    Parameters
+    ----------
+    stage
+        Where it stands in its table of transitions; empty before it begins.
+    awaited, next_end, round_to_act
+        See :class:`.party.Party`.
+    decisions, open
+        How many decisions were made, and how many wait for their reward.
+    events
+        How many events it has taken since it exists.
+    messages
+        How many messages came to what.
+    sent
+        How many messages have left.
+    given_up
+        How many messages of peers never came.
+    refusals
+        Why messages were refused: names of errors, and how often.
+    last_refusal
+        The newest one, in a line.
+    """
+
+    stage: str = ""
+    awaited: int | None = None
+    next_end: int | None = None
+    round_to_act: int | None = None
+    decisions: int = 0
+    open: int = 0
+    events: int = 0
+    messages: dict[str, int] = {}
+    sent: int = 0
+    given_up: int = 0
+    refusals: dict[str, int] = {}
+    last_refusal: str = ""
+
+    @property
+    def is_exchanging(self) -> bool:
+        """True while it waits for what others release."""
+        return self.stage in ("waiting", "exchanging")
+
+    def after(self, batch: Batch) -> View:
+        """Return the view after a batch of events."""
+        if batch.hosted is None:
+            return self
+        party = batch.hosted.party
+        messages, refusals = self.messages, self.refusals
+        if batch.outcomes:
+            messages = dict(Counter(messages) + Counter(batch.outcomes))
+            refusals = dict(Counter(refusals) + Counter(batch.refusals))
+        return View(
+            stage=party.stage,
+            awaited=party.awaited,
+            next_end=party.next_end,
+            round_to_act=party.round_to_act,
+            decisions=party.decisions_made,
+            open=len(party.open_decisions or ()),
+            events=batch.event,
+            messages=messages,
+            sent=self.sent + len(batch.outgoing),
+            given_up=sum(link.given_up for link in party.links.values()),
+            refusals=refusals,
+            last_refusal=batch.last_refusal or self.last_refusal,
+        )
 
 
-async def privacy_of(node: Node) -> dict[str, Any]:
-    """The claim, and what was spent and is left."""
-    claim, budget = claim_of(node.seat), budget_of(node.seat)
+def privacy_of(seat: HostedSeat, exhausted: bool, spent: Statement | None) -> dict[str, Any]:
+    """Report the claim, and what was spent and is left, in plain values.
+
+    It is ``exhausted`` once the ledger has refused a release. ``spent`` is the account, None where
+    nothing is charged.
+    """
+    claim = seat.claim
     told: dict[str, Any] = {
-        "party": node.member,
+        "party": seat.member,
         "claim": claim.headline,
         "unit": claim.unit,
         "from_whom": claim.from_whom,
         "conditional_on": list(claim.conditional_on),
         "not_protected": msgspec.to_builtins(claim.not_protected),
-        "exhausted": node.exhausted,
+        "exhausted": exhausted,
     }
-    if budget is None:
+    if spent is None:
         return told
-    ledger = node.host.store.ledger
-    found = await node.host.call(lambda batch: ledger.statement(batch.connection, node.member))
     return told | {
-        "releases": found.charges,
-        "epsilon": found.epsilon,
-        "delta": found.delta,
-        "epsilon_spent": found.spent_epsilon,
-        "epsilon_left": found.left_epsilon,
+        "releases": spent.charges,
+        "epsilon": spent.epsilon,
+        "delta": spent.delta,
+        "epsilon_spent": spent.spent_epsilon,
+        "epsilon_left": spent.left_epsilon,
     }
-
-
-def status_of(node: Node) -> dict[str, Any]:
-    """What can be seen of it. No context, no reward, no statistic is in it."""
-    view = node.host.view
-    return {
-        "party": node.member,
-        "role": node.seat.role.name,
-        "federation": node.federation.name,
-        "terms": node.seat.terms.digest,
-        "ready": node.ready,
-        "connected": node.delivery.transport.connected,
-        "greeted": list(node.delivery.greeted),
-        "problems": problems_of(node),
-        "stage": view.stage,
-        "decisions": view.decisions,
-        "open_decisions": view.open,
-        "events": view.events,
-        "messages": {**view.messages, "sent": view.sent, "given_up": view.given_up},
-        "outbox": sum(len(e.unacknowledged) for e in node.delivery.exchanges.values()),
-        "refusals": view.refusals,
-        "refused_frames": dict(node.delivery.refused),
-        "last_refusal": view.last_refusal,
-        "exhausted": node.exhausted,
-        "ticks": node.clock.done,
-        "next_tick": node.clock.next_tick,
-    }
-
-
-def problems_of(node: Node) -> dict[str, str]:
-    """What is wrong, a line each; empty while nothing is."""
-    problems = dict(node.delivery.problems)
-    if node.failed is not None:
-        problems["self"] = f"{type(node.failed).__name__}: {node.failed}"
-    if node.host.problem:
-        problems["store"] = node.host.problem
-    if node.clock.problem:
-        problems["clock"] = node.clock.problem
-    trouble = getattr(node.delivery.transport, "problem", "")
-    return problems | ({"transport": trouble} if trouble else {})

@@ -1,33 +1,41 @@
-"""A seat: which party of which federation a host runs, and what the party brings."""
+"""A seat: which party of which federation a host runs, what it brings, and what it may spend."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+import os
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
+import msgspec
+
+from fedbandits.deployment.storage.store import Store
 from fedbandits.federation.party import Party
 from fedbandits.federation.roles import Role
 from fedbandits.federation.terms import Terms
+from fedbandits.privacy import gaussian
+from fedbandits.privacy.accounting import GaussianRelease
+from fedbandits.privacy.claims import PrivacyClaim
+from fedbandits.privacy.ledger import Ledger, whole_budget
 from fedbandits.settings.federation import Federation, RoundsClock
-from fedbandits.systems.application import Application, Means, SharedSecret
+from fedbandits.systems.application import Application, Resources, SharedSecret
+from fedbandits.systems.terms import claim_under
 
-#: Makes what a party brings; given what it has means for.
-Supply = Callable[[Means], Any]
+#: Makes what a party brings, from its resources.
+Supply = Callable[[Resources], Any]
 
 
 class HostedSeat(NamedTuple):
-    """What a host is told.
+    """The seat of one member: all that a host is told.
 
     Parameters
     ----------
-    federation
-        What all agree on.
+    federation, terms
+        What all parties agree on.
     member
         The organisation's name.
     role, place
         Which party it is.
-    terms
-        What all parties agree on.
     application
         Between plain values and what the party takes; None where nobody asks it.
     own
@@ -37,8 +45,7 @@ class HostedSeat(NamedTuple):
     keep_journal
         Whether events stay in the journal when a state covers them.
     earlier
-        μ of what earlier federations have released of the same records; the account goes on from
-        it.
+        μ of what earlier federations have released of the same records, where its account begins.
     """
 
     federation: Federation
@@ -61,18 +68,12 @@ class HostedSeat(NamedTuple):
         supply: Supply | None = None,
         keep_journal: bool = False,
     ) -> HostedSeat:
-        """The seat of a member.
-
-        Raises
-        ------
-        ConfigError
-            If the federation has no such member.
-        """
+        """Find the seat of a member; raises ConfigError if the federation has no such member."""
         role, place = federation.seat_of(member)
         system, plan = federation.system, federation.plan
 
-        def from_system(means: Means) -> Any:
-            return system.supply(plan, role.name, place, means)
+        def from_system(resources: Resources) -> Any:
+            return system.supply(plan, role.name, place, resources)
 
         return cls(
             federation, member, role, place, federation.terms,
@@ -87,17 +88,17 @@ class HostedSeat(NamedTuple):
 
     @property
     def ends_rounds_itself(self) -> bool:
-        """Whether rounds end when so many decisions were made, not by a clock."""
+        """True where rounds end when so many decisions were made, not by a clock."""
         return isinstance(self.federation.clock, RoundsClock)
 
     @property
     def is_chatty(self) -> bool:
-        """Whether messages set the pace: then only pulls wait for the disk."""
+        """True where messages set the pace: then only pulls wait for the disk."""
         return self.federation.roles.messages_set_pace
 
     @property
     def must_never_repeat(self) -> bool:
-        """Whether secrets rest on it that nothing is sent twice with different contents.
+        """True where secrets are safe only if nothing is sent twice with different contents.
 
         One peer that says it was put back stops such a party, even if the peer should lie. One
         that only pools what others have covered goes on, while most peers do not say so.
@@ -118,6 +119,70 @@ class HostedSeat(NamedTuple):
     def _shared(self) -> tuple[SharedSecret, ...]:
         return self.federation.system.shared(self.federation.plan)
 
-    def make(self, means: Means) -> Party[Any]:
-        """The party, before anything has happened."""
-        return self.federation.roles.make(self.role, self.place, self.terms, self.supply(means))
+    def make(self, resources: Resources) -> Party[Any]:
+        """Make the party, before anything has happened."""
+        return self.federation.roles.make(self.role, self.place, self.terms, self.supply(resources))
+
+    def open_store(self, where: str, moved: bool = False) -> Store:
+        """Open the party's store; where messages set the pace, commits do not wait for the disk."""
+        return Store.open(
+            where,
+            self.federation.name,
+            self.member,
+            self.terms.digest,
+            synchronous="NORMAL" if self.is_chatty else "FULL",
+            moved=moved,
+        )
+
+    @property
+    def claim(self) -> PrivacyClaim:
+        """The claim under the federation's terms, with what was released before."""
+        claim = claim_under(self.federation.system, self.federation.plan, self.terms)
+        if not self.earlier or not math.isfinite(claim.mu) or claim.delta <= 0.0:
+            return claim
+
+        def with_earlier(epsilon: float) -> float:
+            if not math.isfinite(epsilon):
+                return epsilon
+            alone = gaussian.mu_of(epsilon, claim.delta) if epsilon > 0.0 else 0.0
+            return gaussian.epsilon_of(math.hypot(alone, self.earlier), claim.delta)
+
+        return msgspec.structs.replace(
+            claim,
+            mu=math.hypot(claim.mu, self.earlier),
+            epsilon=with_earlier(claim.epsilon),
+            epsilon_contents=with_earlier(claim.epsilon_contents),
+            epsilon_each=tuple(map(with_earlier, claim.epsilon_each)),
+            events=(*claim.events, self.earlier_event),
+            conditional_on=(
+                *claim.conditional_on,
+                "Only this federation and earlier ones have released anything of the same records. "
+                f"The earlier ones cost μ = {self.earlier:.6g} together.",
+            ),
+        )
+
+    @property
+    def earlier_event(self) -> GaussianRelease:
+        """A release that costs as much as all that was released before."""
+        return GaussianRelease(self.earlier, 1.0)
+
+    @property
+    def budget(self) -> tuple[float, float] | None:
+        """Budget (ε, δ) for the contents of the party's messages; None where nothing is charged."""
+        claim = self.claim
+        if not self.role.acts or not math.isfinite(claim.epsilon_contents) or claim.delta <= 0.0:
+            return None
+        return whole_budget(claim, self.place), claim.delta
+
+
+def spent_before(stores: Iterable[str | os.PathLike[str]]) -> float:
+    """Add up μ of all that is charged in stores of earlier federations.
+
+    Raises LedgerError if one of them cannot be read.
+    """
+    squares = 0.0
+    for where in stores:
+        with Ledger.existing(where) as ledger, ledger.read() as connection:
+            for party in ledger.parties(connection):
+                squares += ledger.statement(connection, party).spent_mu ** 2
+    return math.sqrt(squares)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import pathlib
+import ssl
 from typing import NamedTuple
 
 import msgspec
@@ -17,23 +18,18 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from fedbandits.deployment.identity import certificates
+from fedbandits.deployment.identity.admission import Admission, Request, read_request
 from fedbandits.deployment.identity.certificates import (
+    fingerprint,
     key_pem,
     load_certificate,
     load_key,
     new_key,
     pem,
+    public_key_of,
 )
-from fedbandits.deployment.identity.known_keys import (
-    RETIRED,
-    Retired,
-    admission_of,
-    refuse_known_keys,
-    refuse_new_keys,
-    retire,
-)
-from fedbandits.deployment.identity.members import Member, Members, read_members
-from fedbandits.deployment.identity.papers import Admission, Request, read_request
+from fedbandits.deployment.identity.identity import tls_context
+from fedbandits.deployment.identity.members import Member, Members, decode, read_members
 from fedbandits.deployment.identity.private_files import (
     new_folder,
     only_one,
@@ -54,23 +50,15 @@ PUBLISHER = "authority"
 _FEDERATION, _MEMBERS = "federation.toml", "members.json"
 _SIGNING, _ISSUING, _ISSUER = "authority.key", "issuer.key", "issuer.pem"
 _PUBLISHING, _PUBLISHERS = "publisher.key", "publisher.pem"
+#: Where the keys that were replaced are kept.
+_RETIRED = "retired.json"
 
 
 class Authority(NamedTuple):
     """An authority, read from its folder.
 
-    Parameters
-    ----------
-    folder
-        Where it is.
-    federation
-        What its members agree on.
-    signing
-        Its key for the list of members.
-    issuer, issuing
-        Its certificate and key for TLS.
-    members
-        The list as it is now.
+    ``signing`` is its key for the list of members; ``issuer`` and ``issuing`` are its certificate
+    and key for TLS.
     """
 
     folder: pathlib.Path
@@ -92,7 +80,7 @@ class Authority(NamedTuple):
         usage: x509.ObjectIdentifier,
         days: float,
     ) -> x509.Certificate:
-        """A certificate; see :func:`fedbandits.deployment.identity.certificates.issue`."""
+        """Issue a certificate; see :func:`.identity.certificates.issue`."""
         return certificates.issue(self.issuer, self.issuing, public, names, usage, days)
 
     def write_members(self, members: dict[str, Member]) -> Members:
@@ -105,7 +93,7 @@ class Authority(NamedTuple):
 
 
 class Admitted(NamedTuple):
-    """What an admission has left: what goes back to the party, the new list, and whose keys."""
+    """The files that an admission has left, and whose keys were admitted."""
 
     admission: pathlib.Path
     members: pathlib.Path
@@ -114,26 +102,10 @@ class Admitted(NamedTuple):
 
 
 def init_authority(federation: Path, out: Path) -> pathlib.Path:
-    """Make an authority: a new folder of mode 0700 with its keys.
+    """Make an authority's folder ``out``, mode 0700, with its keys and the federation's file.
 
-    Parameters
-    ----------
-    federation
-        The federation's file, which is copied.
-    out
-        The folder.
-
-    Returns
-    -------
-    pathlib.Path
-        The folder.
-
-    Raises
-    ------
-    ConfigError
-        If the federation's file is wrong.
-    IdentityError
-        If the folder is there already, or cannot be written.
+    Raises ConfigError if the file is wrong, and IdentityError if the folder is there already or
+    cannot be written.
     """
     source, place = pathlib.Path(federation), pathlib.Path(out)
     loaded = load_federation(source)
@@ -152,19 +124,16 @@ def init_authority(federation: Path, out: Path) -> pathlib.Path:
             _PUBLISHING: key_pem(publishing),
             _PUBLISHERS: pem(publisher),
             _MEMBERS: empty.signed(signing).encode(),
-            RETIRED: msgspec.json.encode(Retired({})),
+            _RETIRED: msgspec.json.encode(_Retired({})),
         }.items():
             write_private(folder / name, data)
     return place
 
 
 def load_authority(folder: Path) -> Authority:
-    """An authority, from its folder.
+    """Read an authority from its folder.
 
-    Raises
-    ------
-    IdentityError
-        If something is missing, damaged, or can be read by others.
+    Raises IdentityError if something is missing, damaged, or can be read by others.
     """
     place = pathlib.Path(folder)
     signing = load_key(read_private(place / _SIGNING), place / _SIGNING)
@@ -191,10 +160,8 @@ def admit(
 
     Parameters
     ----------
-    authority
-        The authority's folder.
-    request
-        The party's ``request.json``.
+    authority, request
+        The authority's folder, and the party's ``request.json``.
     days
         How long its certificate is valid.
     replace
@@ -222,14 +189,14 @@ def admit(
                 f"{place}: {cut(repr(asked.name))} is no member of {office.federation.name!r}; "
                 f"members: {', '.join(office.federation.everybody)}"
             )
-        refuse_known_keys(office, asked, place)
+        _refuse_known_keys(office, asked, place)
         if not replace:
-            refuse_new_keys(office, asked, key, place)
+            _refuse_new_keys(office, asked, key, place)
         version = office.members.version + 1
         member = Member(sealing=asked.sealing, certificate="", admitted=version)
         certificate = office.issue(key, (member.user(asked.name),), certificates.CLIENT, days)
-        member = msgspec.structs.replace(member, certificate=certificates.fingerprint(certificate))
-        retire(office, asked.name, asked.sealing)
+        member = msgspec.structs.replace(member, certificate=fingerprint(certificate))
+        _retire(office, asked.name, asked.sealing)
         members = office.write_members({**office.members.members, asked.name: member})
         return _admission(office, asked, certificate, members)
 
@@ -245,26 +212,17 @@ def _admission(
         members=members,
         authority=office.public,
     ).signed(office.signing)
-    path = admission_of(office.folder, asked.name)
+    path = _admission_of(office.folder, asked.name)
     write_private(path, admission.encode(), replace=True)
     return Admitted(path, office.folder / _MEMBERS, asked.name, asked.fingerprint)
 
 
 def revoke(authority: Path, name: str) -> pathlib.Path:
-    """Revoke a member: from then on nobody exchanges frames with it.
+    """Revoke a member, with whom nobody exchanges frames then; return the path of the new list.
 
     It takes effect at each party when that sees the new list, and at the broker when its
-    configuration is written anew and loaded.
-
-    Returns
-    -------
-    pathlib.Path
-        The new list, ``members.json``.
-
-    Raises
-    ------
-    IdentityError
-        If nobody of that name is admitted.
+    configuration is written anew and loaded. Raises IdentityError if nobody of that name is
+    admitted.
     """
     with only_one(pathlib.Path(authority)):
         office = load_authority(authority)
@@ -274,3 +232,82 @@ def revoke(authority: Path, name: str) -> pathlib.Path:
         member = msgspec.structs.replace(office.members.members[name], revoked=True)
         office.write_members({**office.members.members, name: member})
         return office.folder / _MEMBERS
+
+
+def authority_context(authority: Path) -> ssl.SSLContext:
+    """Make the TLS context of the authority, which publishes lists of members."""
+    folder = pathlib.Path(authority)
+    return tls_context(folder / _ISSUER, folder / _PUBLISHERS, folder / _PUBLISHING)
+
+
+def _admission_of(folder: pathlib.Path, name: str) -> pathlib.Path:
+    """Return where a member's newest admission lies, in an authority's folder."""
+    return folder / f"admission-{name}.json"
+
+
+class _Retired(msgspec.Struct, frozen=True):
+    """Public sealing keys that were replaced, in hexadecimal digits, and whose they were."""
+
+    keys: dict[str, str]
+
+
+def _refuse_known_keys(office: Authority, asked: Request, place: pathlib.Path) -> None:
+    """Refuse keys that are another's, or that were revoked or replaced: somebody may have them."""
+    owners = _retired(office)
+    for name, member in office.members.members.items():
+        if name != asked.name or member.revoked:
+            owners[member.sealing.hex()] = name
+    owner = owners.get(asked.sealing.hex())
+    if owner == asked.name:
+        raise IdentityError(
+            f"{place}: these keys of {asked.name} were revoked or replaced; it makes new ones with "
+            "fedbandits party rotate"
+        )
+    if owner is not None:
+        raise IdentityError(f"{place}: uses a key of {owner}; each member must make its own keys")
+
+
+def _refuse_new_keys(
+    office: Authority, asked: Request, key: ec.EllipticCurvePublicKey, place: pathlib.Path
+) -> None:
+    """Refuse new keys for a member that has some: they may be somebody else's.
+
+    A request shows that somebody has its keys, and no more: anybody can make one in a member's
+    name.
+    """
+    if asked.name in office.members.members and not _has_these_keys(office, asked, key):
+        raise IdentityError(
+            f"{place}: has new keys of {asked.name}, which was admitted with others; if "
+            f"{asked.name} itself says that {asked.fingerprint} is the fingerprint of its new "
+            "keys, admit them with --replace"
+        )
+
+
+def _has_these_keys(office: Authority, asked: Request, key: ec.EllipticCurvePublicKey) -> bool:
+    """Tell whether a member was admitted with both keys of a request.
+
+    Its sealing key is in the list, which all members have. So that alone shows nothing: its key for
+    TLS is compared too, with the certificate that was issued last.
+    """
+    member = office.members.members[asked.name]
+    place = _admission_of(office.folder, asked.name)
+    if member.sealing != asked.sealing or not place.is_file():
+        return False
+    issued = decode(Admission, read_file(place), place).certificate.encode()
+    certificate = load_certificate(issued, place)
+    admitted = public_key_of(certificate, place)
+    return fingerprint(certificate) == member.certificate and admitted == key
+
+
+def _retire(office: Authority, name: str, new: bytes) -> None:
+    """Note that a member's key is replaced, before it is."""
+    member = office.members.members.get(name)
+    if member is not None and member.sealing != new:
+        keys = _retired(office) | {member.sealing.hex(): name}
+        data = msgspec.json.format(msgspec.json.encode(_Retired(keys)))
+        write_private(office.folder / _RETIRED, data, replace=True)
+
+
+def _retired(office: Authority) -> dict[str, str]:
+    path = office.folder / _RETIRED
+    return decode(_Retired, read_file(path), path).keys

@@ -22,32 +22,24 @@ _YEARS_OF_AUTHORITY = 10
 
 
 def now() -> datetime.datetime:
-    """The time, in UTC."""
+    """Return the time, in UTC."""
     return datetime.datetime.now(datetime.UTC)
 
 
 def new_key() -> ec.EllipticCurvePrivateKey:
-    """A new key for TLS."""
+    """Make a new key for TLS."""
     return ec.generate_private_key(ec.SECP256R1())
 
 
 def key_pem(key: PrivateKeyTypes) -> bytes:
-    """A private key, unencrypted."""
+    """Write a private key as text, unencrypted."""
     return key.private_bytes(
-        serialization.Encoding.PEM,
-        serialization.PrivateFormat.PKCS8,
-        serialization.NoEncryption(),
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
 
 
 def load_key(data: bytes, place: object) -> PrivateKeyTypes:
-    """The counterpart of :func:`key_pem`.
-
-    Raises
-    ------
-    IdentityError
-        If it is damaged.
-    """
+    """Read a private key; raises IdentityError if it is damaged."""
     try:
         return serialization.load_pem_private_key(data, None)
     except (ValueError, TypeError):
@@ -57,18 +49,12 @@ def load_key(data: bytes, place: object) -> PrivateKeyTypes:
 
 
 def pem(certificate: x509.Certificate) -> bytes:
-    """A certificate as text."""
+    """Write a certificate as text."""
     return certificate.public_bytes(serialization.Encoding.PEM)
 
 
 def load_certificate(data: bytes, place: object) -> x509.Certificate:
-    """The counterpart of :func:`pem`.
-
-    Raises
-    ------
-    IdentityError
-        If it is damaged.
-    """
+    """Read a certificate; raises IdentityError if it is damaged."""
     try:
         return x509.load_pem_x509_certificate(data)
     except ValueError:
@@ -76,12 +62,12 @@ def load_certificate(data: bytes, place: object) -> x509.Certificate:
 
 
 def fingerprint(certificate: x509.Certificate) -> str:
-    """SHA-256 of a certificate, 64 hexadecimal digits."""
+    """Return the SHA-256 of a certificate, 64 hexadecimal digits."""
     return certificate.fingerprint(hashes.SHA256()).hex()
 
 
 def key_name(key: ec.EllipticCurvePublicKey) -> str:
-    """A name for a key: the first half of its SHA-256, 32 hexadecimal digits."""
+    """Return a name for a key: the first half of its SHA-256, 32 hexadecimal digits."""
     digest = hashes.Hash(hashes.SHA256())
     digest.update(
         key.public_bytes(
@@ -94,12 +80,9 @@ def key_name(key: ec.EllipticCurvePublicKey) -> str:
 def public_key_of(
     signed: x509.Certificate | x509.CertificateSigningRequest, place: object
 ) -> ec.EllipticCurvePublicKey:
-    """The key that a certificate, or a request for one, is about.
+    """Return the key of a certificate, or of a request for one.
 
-    Raises
-    ------
-    IdentityError
-        If it is no P-256 key.
+    Raises IdentityError if it is no P-256 key.
     """
     try:
         key = signed.public_key()
@@ -111,18 +94,15 @@ def public_key_of(
 
 
 def signing_request(name: str, key: ec.EllipticCurvePrivateKey) -> bytes:
-    """A request for a certificate, as text; it is signed, so whoever made it has the key."""
+    """Make a request for a certificate, as text; its signature shows that its maker has the key."""
     builder = x509.CertificateSigningRequestBuilder().subject_name(_called(name))
     return builder.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
 
 
 def load_signing_request(data: bytes, place: object) -> ec.EllipticCurvePublicKey:
-    """The key that a certificate is asked for, by somebody who has it.
+    """Return the key that a certificate is asked for, by somebody who has it.
 
-    Raises
-    ------
-    IdentityError
-        If the request is damaged, or not signed with that key.
+    Raises IdentityError if the request is damaged, or not signed with that key.
     """
     try:
         request = x509.load_pem_x509_csr(data)
@@ -136,7 +116,7 @@ def load_signing_request(data: bytes, place: object) -> ec.EllipticCurvePublicKe
 
 
 def new_authority(federation: str, key: ec.EllipticCurvePrivateKey) -> x509.Certificate:
-    """The certificate of an authority, signed by itself; it can sign no further authorities."""
+    """Make the certificate of an authority that signs itself, and no further authorities."""
     subject = _called(f"authority of {federation}")
     start = now() - _EARLIER
     uses = x509.KeyUsage(False, False, False, False, False, True, True, False, False)
@@ -158,7 +138,7 @@ def issue(
     usage: x509.ObjectIdentifier,
     days: float,
 ) -> x509.Certificate:
-    """A certificate that an authority signs.
+    """Issue a certificate that an authority signs.
 
     Parameters
     ----------
@@ -167,7 +147,7 @@ def issue(
     public
         The key that it is about.
     names
-        What its owner is called: host names, or addresses. The first one is its subject.
+        Host names or addresses of its owner. The first one is its subject.
     usage
         :data:`CLIENT` or :data:`SERVER`.
     days
@@ -195,7 +175,7 @@ def _builder(
     public: ec.EllipticCurvePublicKey,
     signer: ec.EllipticCurvePublicKey,
 ) -> x509.CertificateBuilder:
-    """What every certificate has."""
+    """Begin a certificate with what every one has."""
     return (
         x509.CertificateBuilder()
         .subject_name(subject)
@@ -208,7 +188,7 @@ def _builder(
 
 
 def _called(name: str) -> x509.Name:
-    """A subject; at most 64 characters fit."""
+    """Make a subject; at most 64 characters fit."""
     return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name[:64])])
 
 

@@ -7,6 +7,7 @@ import shutil
 
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
+from fedbandits.deployment.identity.admission import Admission, Request, make_request, read_request
 from fedbandits.deployment.identity.certificates import (
     fingerprint,
     key_name,
@@ -35,7 +36,6 @@ from fedbandits.deployment.identity.members import (
     read_members,
     spoken_fingerprint,
 )
-from fedbandits.deployment.identity.papers import Admission, Request, make_request, read_request
 from fedbandits.deployment.identity.private_files import (
     make_folder,
     new_folder,
@@ -49,28 +49,11 @@ from fedbandits.settings.federation import Federation, load_federation
 
 
 def create_party(federation: Path, name: str, out: Path) -> pathlib.Path:
-    """Make a party's folder, mode 0700, with keys of its own.
+    """Make a party's folder ``out/name``, mode 0700, with keys and the federation's file.
 
-    Parameters
-    ----------
-    federation
-        The federation's file, which is copied.
-    name
-        The member's name.
-    out
-        Where the folder ``name`` is made.
-
-    Returns
-    -------
-    pathlib.Path
-        Its ``request.json``, which goes to the authority.
-
-    Raises
-    ------
-    ConfigError
-        If the federation's file is wrong, or has no such member.
-    IdentityError
-        If the folder is there already, or cannot be written.
+    Returns its ``request.json``, which goes to the authority. Raises ConfigError if the
+    federation's file is wrong, or has no such member. Raises IdentityError if the folder is there
+    already, or cannot be written.
     """
     source, place = pathlib.Path(federation), pathlib.Path(out) / name
     loaded = load_federation(source)
@@ -83,18 +66,10 @@ def create_party(federation: Path, name: str, out: Path) -> pathlib.Path:
 
 
 def rotate_party(party: Path) -> pathlib.Path:
-    """Make new keys for a party, and a new request. It goes on with its keys until then.
+    """Make new keys for a party, and return its new ``request.json``, which goes to the authority.
 
-    Parameters
-    ----------
-    party
-        Its folder.
-
-    Returns
-    -------
-    pathlib.Path
-        Its ``request.json``, which goes to the authority. :func:`install_admission` puts the new
-        keys to use, and removes the others.
+    It goes on with its keys until :func:`install_admission` puts the new ones to use, and removes
+    the others.
     """
     folder = pathlib.Path(party)
     with only_one(folder):
@@ -119,10 +94,8 @@ def install_admission(party: Path, admission: Path, authority: str = "") -> Memb
 
     Parameters
     ----------
-    party
-        The party's folder.
-    admission
-        The file that came from the authority.
+    party, admission
+        The party's folder, and the file that came from the authority.
     authority
         The authority's fingerprint, as it was told by other means; see
         :func:`~fedbandits.deployment.identity.members.spoken_fingerprint`.
@@ -177,7 +150,7 @@ def _remove_others(folder: pathlib.Path, used: str) -> None:
 
 
 def _newest_known(folder: pathlib.Path, found: Admission, place: pathlib.Path) -> Members:
-    """The newer one of an admission's list and the one that is known, if there is one."""
+    """Return the newer one of an admission's list and the one that is known, if there is one."""
     if not (folder / MEMBERS).exists():
         return found.members
     known = read_members(folder / MEMBERS, found.authority)

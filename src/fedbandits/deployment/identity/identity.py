@@ -18,7 +18,7 @@ import ssl
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
-from fedbandits.deployment.delivery.sealing import Sealer, sealing_context
+from fedbandits.deployment.identity.admission import Admission, read_request
 from fedbandits.deployment.identity.certificates import (
     fingerprint,
     key_name,
@@ -27,18 +27,9 @@ from fedbandits.deployment.identity.certificates import (
     now,
     public_key_of,
 )
-from fedbandits.deployment.identity.members import (
-    KnownMembers,
-    decode,
-    newest,
-    read_members,
-)
-from fedbandits.deployment.identity.papers import Admission, read_request
-from fedbandits.deployment.identity.private_files import (
-    read_file,
-    read_private,
-    refuse_readable,
-)
+from fedbandits.deployment.identity.members import KnownMembers, decode, newest, read_members
+from fedbandits.deployment.identity.private_files import read_file, read_private, refuse_readable
+from fedbandits.deployment.identity.sealing import Sealer, sealing_context
 from fedbandits.errors import IdentityError
 from fedbandits.federation.terms import cut
 from fedbandits.settings.federation import load_federation
@@ -52,18 +43,14 @@ SEALING, TLS, CERTIFICATE, ISSUER = "sealing.key", "tls.key", "tls.pem", "issuer
 
 
 class Identity:
-    """Who a party is, as :func:`load_identity` has found it in its folder.
+    """The identity of a party, as :func:`load_identity` has found it in its folder.
 
     Parameters
     ----------
-    name
-        The member's name.
-    federation, terms
-        The federation's name, and the digest of its terms.
-    sealing
-        Its private sealing key.
-    certificate
-        Its certificate.
+    name, federation, terms
+        Names of the member and the federation, and the digest of its terms.
+    sealing, certificate
+        Its private sealing key, and its certificate.
     keys
         The folder of the keys that were admitted.
     members
@@ -86,25 +73,18 @@ class Identity:
 
     @property
     def expires(self) -> datetime.datetime:
-        """When its certificate ends."""
+        """Time at which its certificate ends."""
         return self.certificate.not_valid_after_utc
 
     def days_left(self) -> int:
-        """How many whole days its certificate is still valid."""
+        """Count the whole days that its certificate is still valid."""
         return (self.expires - now()).days
 
     def check(self, at: datetime.datetime | None = None) -> None:
-        """Check that the others take this party for what it is.
+        """Check that the others take this party for what it is, now or ``at`` a time.
 
-        Parameters
-        ----------
-        at
-            A time; now, if none is given.
-
-        Raises
-        ------
-        IdentityError
-            If its certificate has expired or is not yet valid, or if it was revoked or replaced.
+        Raises IdentityError if its certificate has expired or is not yet valid, or if it was
+        revoked or replaced.
         """
         time, cure = at or now(), "fedbandits party rotate makes new keys, to be admitted"
         if time > self.expires:
@@ -125,20 +105,24 @@ class Identity:
                 "admission"
             )
 
-    def sealer(self, peers: tuple[str, ...]) -> Sealer:
-        """Seals frames for peers, under their keys in the list of members."""
-        context = sealing_context(self.federation, self.terms)
+    def sealer(self, peers: tuple[str, ...], terms: str | None = None) -> Sealer:
+        """Make what seals frames for peers, under their keys in the list of members.
+
+        The frames are bound to the party's terms, or to other ones.
+        """
+        context = sealing_context(self.federation, self.terms if terms is None else terms)
         sealer = Sealer(self.name, self._sealing, context)
         self.members.set_peers(sealer, peers)
         return sealer
 
-    def tls_context(self) -> ssl.SSLContext:
-        """TLS 1.3 towards a broker, whose certificate must be of the same authority.
+    def sealers(self, peers: tuple[str, ...]) -> tuple[Sealer, Sealer]:
+        """Make what seals greetings, which those with other terms can open, and all else."""
+        return self.sealer(peers, ""), self.sealer(peers)
 
-        Raises
-        ------
-        IdentityError
-            If a key is damaged, or can be read by others.
+    def tls_context(self) -> ssl.SSLContext:
+        """Make the TLS context towards a broker, whose certificate must be of the same authority.
+
+        Raises IdentityError if a key is damaged, or can be read by others.
         """
         return tls_context(self._keys / ISSUER, self._keys / CERTIFICATE, self._keys / TLS)
 
@@ -146,12 +130,10 @@ class Identity:
 def tls_context(
     issuer: pathlib.Path, certificate: pathlib.Path, key: pathlib.Path
 ) -> ssl.SSLContext:
-    """TLS 1.3 as a client that shows its certificate, and trusts one authority alone.
+    """Make the context of TLS 1.3 for a client that shows its certificate and trusts one authority.
 
-    Raises
-    ------
-    IdentityError
-        If one of the files is missing or damaged, or the key can be read by others.
+    Raises IdentityError if one of the files is missing or damaged, or the key can be read by
+    others.
     """
     refuse_readable(key)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -168,7 +150,7 @@ def tls_context(
 
 
 def pinned_admission(folder: pathlib.Path) -> Admission | None:
-    """The admission that is in use in a party's folder, if there is one."""
+    """Read the admission that is in use in a party's folder; None if there is none."""
     path = folder / ADMISSION
     return decode(Admission, read_file(path), path) if path.exists() else None
 
@@ -176,12 +158,9 @@ def pinned_admission(folder: pathlib.Path) -> Admission | None:
 def check_admission(
     folder: pathlib.Path, found: Admission, place: pathlib.Path
 ) -> tuple[pathlib.Path, x509.Certificate]:
-    """The folder of the keys that were admitted, and their certificate.
+    """Return the folder of the keys that were admitted, and their certificate.
 
-    Raises
-    ------
-    IdentityError
-        If it is not for this party as it is.
+    Raises IdentityError if the admission is not for this party as it is.
     """
     found.verify(found.authority, place)
     federation = load_federation(folder / FEDERATION)
@@ -204,15 +183,11 @@ def check_admission(
 
 
 def load_identity(party: Path) -> Identity:
-    """Who a party is, from its folder.
+    """Read a party's identity from its folder.
 
     Whether its certificate has expired, or it was revoked, is told by :meth:`Identity.check`.
-
-    Raises
-    ------
-    IdentityError
-        If it was not admitted yet, or something is missing, damaged, of another federation, not
-        signed by its authority, or can be read by others.
+    Raises IdentityError if it was not admitted yet, or something is missing, damaged, of another
+    federation, not signed by its authority, or can be read by others.
     """
     folder = pathlib.Path(party)
     found, place = pinned_admission(folder), folder / ADMISSION

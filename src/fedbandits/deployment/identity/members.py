@@ -10,8 +10,8 @@ import msgspec
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-from fedbandits.deployment.delivery.sealing import Sealer
 from fedbandits.deployment.identity.private_files import only_one, read_file, write_private
+from fedbandits.deployment.identity.sealing import Sealer
 from fedbandits.errors import IdentityError
 
 _Struct = TypeVar("_Struct", bound=msgspec.Struct)
@@ -39,7 +39,7 @@ class Member(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     revoked: bool = False
 
     def user(self, name: str) -> str:
-        """The name in its certificate, by which the broker knows it.
+        """Return the name in its certificate, by which the broker knows it.
 
         It is another one after each admission: a certificate that was replaced is worth nothing.
         """
@@ -47,20 +47,10 @@ class Member(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class Members(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """All members that were admitted.
+    """All members that were admitted, by their names.
 
-    Parameters
-    ----------
-    federation
-        The federation's name.
-    terms
-        Digest of its terms.
-    version
-        Counts the lists, from 0: of two, the one with the higher version is right.
-    members
-        By their names.
-    signature
-        The authority's, 64 bytes.
+    The ``version`` counts the lists, from 0: of two, the one with the higher version is right.
+    ``terms`` is the digest of the federation's terms, ``signature`` the authority's, 64 bytes.
     """
 
     federation: str
@@ -70,36 +60,28 @@ class Members(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     signature: bytes = b""
 
     def signed(self, key: Ed25519PrivateKey) -> Members:
-        """The list with the authority's signature."""
+        """Sign the list with the authority's key."""
         return msgspec.structs.replace(self, signature=key.sign(signable(self)))
 
     def verify(self, authority: bytes) -> None:
-        """Check who has signed it.
+        """Check that the authority with this public key, 32 bytes, has signed it.
 
-        Parameters
-        ----------
-        authority
-            The authority's public key, 32 bytes.
-
-        Raises
-        ------
-        IdentityError
-            If it was not the authority.
+        Raises IdentityError if it was not the authority.
         """
         verify_signature(self, self.signature, authority, f"the members of {self.federation!r}")
 
     @property
     def present(self) -> dict[str, Member]:
-        """Those who were not revoked."""
+        """Members that were not revoked."""
         return {name: member for name, member in self.members.items() if not member.revoked}
 
     def encode(self) -> bytes:
-        """The list as it is written to files, and published."""
+        """Encode the list as it is written to files, and published."""
         return msgspec.json.format(msgspec.json.encode(self, order="sorted"))
 
 
 def signable(content: msgspec.Struct) -> bytes:
-    """What is signed of something: all but its signature, and what kind of thing it is."""
+    """Encode what is signed: all but the signature, and what kind of thing it is."""
     bare = msgspec.structs.replace(content, signature=b"")
     return b"fedbandits " + type(content).__name__.encode() + b"\0" + _PACKED.encode(bare)
 
@@ -107,13 +89,7 @@ def signable(content: msgspec.Struct) -> bytes:
 def verify_signature(
     content: msgspec.Struct, signature: bytes, authority: bytes, what: str
 ) -> None:
-    """Check an authority's signature.
-
-    Raises
-    ------
-    IdentityError
-        If it is not by that authority.
-    """
+    """Check an authority's signature; raises IdentityError if it is not by that authority."""
     try:
         Ed25519PublicKey.from_public_bytes(authority).verify(signature, signable(content))
     except (InvalidSignature, ValueError):
@@ -124,19 +100,13 @@ def verify_signature(
 
 
 def spoken_fingerprint(public: bytes) -> str:
-    """Public keys in eight groups of digits, for people to compare: the half of their SHA-256."""
+    """Write the first half of SHA-256 of public keys in eight groups, for people to compare."""
     digits = hashlib.sha256(public).hexdigest()[:32]
     return "-".join(digits[i : i + 4] for i in range(0, 32, 4))
 
 
 def decode(kind: type[_Struct], data: bytes, place: object) -> _Struct:
-    """What was written as JSON.
-
-    Raises
-    ------
-    IdentityError
-        If it is damaged, or something else.
-    """
+    """Decode what was written as JSON; raises IdentityError if it is damaged, or something else."""
     try:
         return msgspec.json.decode(data, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -145,13 +115,10 @@ def decode(kind: type[_Struct], data: bytes, place: object) -> _Struct:
 
 
 def newest(known: Members, other: Members, place: object) -> Members:
-    """The one of two lists, both signed by the authority, that is right.
+    """Return the one of two lists, both signed by the authority, that is right.
 
-    Raises
-    ------
-    IdentityError
-        If the other one is of another federation or other terms, or older, or as old and not the
-        same.
+    Raises IdentityError if the other one is of another federation or other terms, or older, or as
+    old and not the same.
     """
     if (other.federation, other.terms) != (known.federation, known.terms):
         raise IdentityError(
@@ -172,17 +139,7 @@ def newest(known: Members, other: Members, place: object) -> Members:
 
 
 class KnownMembers:
-    """The newest list that one party has seen, kept in a file.
-
-    Parameters
-    ----------
-    path
-        The file, ``members.json``.
-    authority
-        The authority's public key, 32 bytes.
-    current
-        The list in the file.
-    """
+    """The newest list that one party has seen, kept in the file ``members.json``."""
 
     def __init__(self, path: pathlib.Path, authority: bytes, current: Members) -> None:
         self._path, self._authority = path, authority
@@ -192,17 +149,8 @@ class KnownMembers:
     def offer(self, data: bytes) -> bool:
         """Take a list that came from anywhere, if it is newer and the authority has signed it.
 
-        It is on disk before it counts.
-
-        Returns
-        -------
-        bool
-            Whether it was newer.
-
-        Raises
-        ------
-        IdentityError
-            If it is damaged, older, or not by the authority; see :func:`newest`.
+        It is on disk before it counts. Returns whether it was newer. Raises IdentityError if it is
+        damaged, older, or not by the authority; see :func:`newest`.
         """
         place = "a published list of members"
         other = decode(Members, data, place)
@@ -219,15 +167,7 @@ class KnownMembers:
         return self.current is not before
 
     def set_peers(self, sealer: Sealer, peers: tuple[str, ...]) -> None:
-        """Exchange frames with those peers that are in the list, under the keys that are there.
-
-        Parameters
-        ----------
-        sealer
-            Of this party.
-        peers
-            Those that it exchanges messages with, by the terms.
-        """
+        """Let a sealer exchange frames with those peers that are in the list, and no others."""
         present = self.current.present
         for peer in peers:
             if peer in present:
@@ -237,13 +177,7 @@ class KnownMembers:
 
 
 def read_members(path: pathlib.Path, authority: bytes) -> Members:
-    """A list from its file.
-
-    Raises
-    ------
-    IdentityError
-        If it is missing, damaged, or not by the authority.
-    """
+    """Read a list from its file; raises IdentityError if it is missing, damaged or forged."""
     members = decode(Members, read_file(path), path)
     members.verify(authority)
     return members

@@ -10,28 +10,23 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from fedbandits.errors import IdentityError
+from fedbandits.errors import DeploymentError, IdentityError
 
 #: No file here is as long as this, bytes.
 _MOST_BYTES = 1 << 24
 
 
-def write_private(path: pathlib.Path, data: bytes, *, replace: bool = False) -> None:
+def write_private(
+    path: pathlib.Path,
+    data: bytes,
+    *,
+    replace: bool = False,
+    kind: type[DeploymentError] = IdentityError,
+) -> None:
     """Write a file of mode 0600: at any time there is all of it, or what was there before.
 
-    Parameters
-    ----------
-    path
-        The file.
-    data
-        What it holds from now on.
-    replace
-        Whether there may be one. Keys are never written over.
-
-    Raises
-    ------
-    IdentityError
-        If there is one and it must stay, or if nothing can be written.
+    Without ``replace`` there must be none: keys are never written over. Raises an error of the
+    given ``kind`` if there is one that must stay, or if nothing can be written.
     """
     beside = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
     try:
@@ -45,9 +40,9 @@ def write_private(path: pathlib.Path, data: bytes, *, replace: bool = False) -> 
         finally:
             beside.unlink(missing_ok=True)
     except FileExistsError:
-        raise IdentityError(f"{path}: is there already, and is never written over") from None
+        raise kind(f"{path}: is there already, and is never written over") from None
     except OSError as error:
-        raise _unwritable(path, error) from None
+        raise _unwritable(path, error, kind) from None
 
 
 def _write(path: pathlib.Path, data: bytes) -> None:
@@ -68,17 +63,16 @@ def _sync(folder: pathlib.Path) -> None:
             os.close(descriptor)
 
 
-def _unwritable(path: pathlib.Path, error: OSError) -> IdentityError:
-    return IdentityError(f"{path}: cannot be written ({error.strerror or error}); nothing changed")
+def _unwritable(
+    path: pathlib.Path, error: OSError, kind: type[DeploymentError] = IdentityError
+) -> DeploymentError:
+    return kind(f"{path}: cannot be written ({error.strerror or error}); nothing changed")
 
 
 def read_file(path: pathlib.Path) -> bytes:
-    """What is in a file that anyone may read.
+    """Read a file that anyone may read.
 
-    Raises
-    ------
-    IdentityError
-        If it is missing, cannot be read, or is far too long.
+    Raises IdentityError if it is missing, cannot be read, or is far too long.
     """
     try:
         with path.open("rb") as stream:
@@ -93,13 +87,7 @@ def read_file(path: pathlib.Path) -> bytes:
 
 
 def read_private(path: pathlib.Path) -> bytes:
-    """What is in a file that nobody but its owner may read.
-
-    Raises
-    ------
-    IdentityError
-        As :func:`read_file`, and if others can read it.
-    """
+    """Read a file that its owner alone may read; raises as :func:`read_file`, and if others can."""
     refuse_readable(path)
     return read_file(path)
 
@@ -107,10 +95,7 @@ def read_private(path: pathlib.Path) -> bytes:
 def refuse_readable(path: pathlib.Path) -> None:
     """Refuse a key that others than its owner can read, as ssh does.
 
-    Raises
-    ------
-    IdentityError
-        If it is missing, or others can read it.
+    Raises IdentityError if it is missing, or others can read it.
     """
     try:
         mode = stat.S_IMODE(path.stat().st_mode)
@@ -125,12 +110,9 @@ def refuse_readable(path: pathlib.Path) -> None:
 
 @contextmanager
 def new_folder(out: pathlib.Path) -> Iterator[pathlib.Path]:
-    """A folder of mode 0700 to fill; it takes its name at the end, if all went well.
+    """Make a folder of mode 0700 to fill; it takes its name at the end, if all went well.
 
-    Raises
-    ------
-    IdentityError
-        If there is something of that name already, or nothing can be written.
+    Raises IdentityError if there is something of that name already, or nothing can be written.
     """
     beside = out.parent / f".{out.name}.{uuid.uuid4().hex}"
     try:
@@ -160,13 +142,12 @@ def make_folder(path: pathlib.Path) -> None:
 
 
 @contextmanager
-def only_one(folder: pathlib.Path) -> Iterator[None]:
+def only_one(
+    folder: pathlib.Path, lock: str = ".lock", kind: type[DeploymentError] = IdentityError
+) -> Iterator[None]:
     """Let one process at a time change what is in a folder; others wait. It ends with the process.
 
-    Raises
-    ------
-    IdentityError
-        If there is no such folder.
+    Raises an error of the given ``kind`` if there is no such folder.
     """
     try:
         import fcntl
@@ -174,9 +155,9 @@ def only_one(folder: pathlib.Path) -> Iterator[None]:
         yield
         return
     try:
-        descriptor = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT, 0o600)
+        descriptor = os.open(folder / lock, os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
-        raise _unwritable(folder, error) from None
+        raise _unwritable(folder, error, kind) from None
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield

@@ -69,7 +69,7 @@ servers = ["tls://127.0.0.1:4222"]
 
 
 def example(preset: str, every: str | None = None, port: int = 4222) -> str:
-    """The text of a small federation's file.
+    """Write the text of a small federation's file.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def example(preset: str, every: str | None = None, port: int = 4222) -> str:
 
 
 def _called(role: str, count: int) -> Iterator[str]:
-    """Names of a role's members: places where there are several."""
+    """Give a role's members names, with their places where there are several."""
     for place in range(count):
         if count == 1:
             yield role.replace("_", "-")
@@ -125,7 +125,7 @@ def _called(role: str, count: int) -> Iterator[str]:
 
 
 def own_example(federation: Federation, member: str) -> dict[str, Any]:
-    """What a member alone would know, made up: for what its system asks its settings for."""
+    """Make up what a member alone would know and its system asks its settings for."""
     facts = federation.facts
     if isinstance(facts, ProcurementFacts) and federation.seat_of(member).role.acts:
         return {"costs": [round(0.1 + 0.1 * (i % 3), 1) for i in range(facts.producers)]}

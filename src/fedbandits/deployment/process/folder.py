@@ -22,8 +22,8 @@ from msgspec import Meta
 
 from fedbandits._schema import convert
 from fedbandits.deployment.door.settings import DoorSettings
+from fedbandits.deployment.identity.admission import Request, read_request
 from fedbandits.deployment.identity.identity import FEDERATION, REQUEST
-from fedbandits.deployment.identity.papers import Request, read_request
 from fedbandits.deployment.identity.private_files import write_private
 from fedbandits.deployment.process.examples import own_example
 from fedbandits.errors import ConfigError, IdentityError
@@ -39,7 +39,7 @@ LogLevel = Literal["debug", "info", "warning", "error"]
 
 
 class LogSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is written to the log, on standard error.
+    """Settings of the log, which goes to standard error.
 
     Contexts, rewards and statistics are never logged.
 
@@ -133,7 +133,7 @@ class PartyFolder(NamedTuple):
 
 
 def is_party(path: Path) -> bool:
-    """Whether ``path`` is the folder of a party."""
+    """Tell whether ``path`` is the folder of a party."""
     return (pathlib.Path(path) / REQUEST).is_file()
 
 

@@ -16,7 +16,7 @@ from sqlalchemy.engine import Connection
 
 from fedbandits.deployment.hosting.events import Kind, Received
 from fedbandits.deployment.process.folder import PartyFolder, Path
-from fedbandits.deployment.process.unkept import UnkeptSupplies
+from fedbandits.deployment.process.supplies import RehearsalSupplies
 from fedbandits.deployment.storage.store import Header
 from fedbandits.deployment.storage.tables import HEADERS, JOURNAL, META, OUTBOX, SCHEMA, SNAPSHOT
 from fedbandits.errors import (
@@ -32,17 +32,11 @@ from fedbandits.privacy.ledger.files import path_of
 from fedbandits.systems.exported import Model
 
 
-class Seen(NamedTuple):
+class StoredMessage(NamedTuple):
     """A message whose content is still kept.
 
-    Parameters
-    ----------
-    way
-        ``sent``, and not acknowledged yet; or ``seen``, since the newest saved state.
-    peer
-        The other member.
-    message
-        The message; None if its bytes were none.
+    Its ``way`` is ``sent``, and not acknowledged yet; or ``seen``, since the newest saved state.
+    ``message`` is None if its bytes were none.
     """
 
     way: str
@@ -50,42 +44,30 @@ class Seen(NamedTuple):
     message: Message | None
 
     def fields(self) -> dict[str, Any]:
-        """What is in it, field by field; statistics as lists of numbers."""
+        """List what is in it, field by field; statistics as lists of numbers."""
         if self.message is None:
             return {}
         names = self.message.__struct_fields__
         return {name: _plain(getattr(self.message, name)) for name in names}
 
 
-class Transcript(NamedTuple):
-    """What a party has sent and seen, as far as it is kept.
-
-    Parameters
-    ----------
-    headers
-        Of the newest messages, in order.
-    contents
-        Of those messages that are still kept whole.
-    """
+class StoredMessages(NamedTuple):
+    """Headers of the newest messages, in order, and the contents that are still kept whole."""
 
     headers: list[Header]
-    contents: list[Seen]
+    contents: list[StoredMessage]
 
 
-def inspect(party: PartyFolder) -> Transcript:
-    """A party's transcript.
+def inspect(party: PartyFolder) -> StoredMessages:
+    """Read the messages in a party's store.
 
-    Raises
-    ------
-    StoreError
-        If there is no store yet, or it cannot be read.
-    StoreVersionError
-        If it has another format.
+    Raises StoreError if there is no store yet, or it cannot be read, and StoreVersionError if it
+    has another format.
     """
     with _reading(party) as connection, named_errors():
         headers = [Header(*row[1:]) for row in connection.execute(_ordered(HEADERS, "id"))]
         contents = [
-            Seen("sent", row.peer, _message(party, row.body))
+            StoredMessage("sent", row.peer, _message(party, row.body))
             for row in connection.execute(
                 sa.select(OUTBOX).order_by(OUTBOX.c.peer, OUTBOX.c.number)
             )
@@ -94,8 +76,8 @@ def inspect(party: PartyFolder) -> Transcript:
         for row in connection.execute(received):
             found = msgspec.msgpack.decode(row.body, type=Received)
             peer = party.federation.member_of.get(found.sender, "?")
-            contents.append(Seen("seen", peer, _message(party, found.data)))
-    return Transcript(headers, contents)
+            contents.append(StoredMessage("seen", peer, _message(party, found.data)))
+    return StoredMessages(headers, contents)
 
 
 def _ordered(table: sa.Table, column: str) -> Any:
@@ -110,7 +92,7 @@ def _message(party: PartyFolder, data: bytes) -> Message | None:
 
 
 def _plain(value: Any) -> Any:
-    """Statistics travel as float64 bytes; whatever else is bytes is shown as digits."""
+    """Show statistics, which travel as float64 bytes, as numbers; other bytes as digits."""
     if isinstance(value, bytes):
         if value and len(value) % 8 == 0:
             numbers = np.frombuffer(value, "<f8")
@@ -122,7 +104,7 @@ def _plain(value: Any) -> Any:
 
 @contextlib.contextmanager
 def _reading(party: PartyFolder) -> Iterator[Connection]:
-    """A connection to a party's store that can change nothing."""
+    """Connect to a party's store so that nothing can be changed."""
     path = path_of(url_of(party.store))
     if path is not None and not os.path.isfile(path):
         raise StoreError(f"{path}: there is no store yet; {party.member} has never run")
@@ -166,7 +148,7 @@ def export_model(party: PartyFolder, out: Path) -> Model:
         body = connection.execute(sa.select(SNAPSHOT.c.body)).scalar()
     if body is None:
         raise StoreError(f"{party.member}: has saved no state yet")
-    bring = UnkeptSupplies(federation, {party.member: party.settings.own})
+    bring = RehearsalSupplies(federation, {party.member: party.settings.own})
     made = federation.roles.make(role, place, federation.terms, bring(role.name, place))
     made.load(body)
     model = system.export(federation.plan, made)

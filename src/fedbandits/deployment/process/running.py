@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import copy
 import logging
 import os
 import pathlib
@@ -14,18 +13,15 @@ from typing import Any
 import msgspec
 
 from fedbandits.deployment.delivery.nats_transport import NatsTransport
-from fedbandits.deployment.delivery.sealing import Sealer
 from fedbandits.deployment.delivery.transport import Transport
 from fedbandits.deployment.door import Door, make_token, read_tokens, revoke_token
-from fedbandits.deployment.hosting.host import Sent
-from fedbandits.deployment.hosting.ledgers import spent_before
 from fedbandits.deployment.hosting.node import Node
-from fedbandits.deployment.hosting.seat import HostedSeat
+from fedbandits.deployment.hosting.seat import HostedSeat, spent_before
 from fedbandits.deployment.identity.identity import Identity, load_identity
 from fedbandits.deployment.identity.private_files import write_private
 from fedbandits.deployment.process.folder import RUNNING, PartyFolder
-from fedbandits.deployment.process.simulated import simulated_supply
-from fedbandits.deployment.storage.store import Store
+from fedbandits.deployment.process.supplies import simulated_supply
+from fedbandits.deployment.storage.store import Sent
 from fedbandits.errors import FedbanditsError, IdentityError
 
 _LOG = logging.getLogger("fedbandits.deployment")
@@ -36,18 +32,10 @@ _OPERATOR = "(operator of the running party)"
 
 
 class Running(msgspec.Struct, frozen=True, kw_only=True):
-    """What a running party leaves in its folder, for those who may read that.
+    """The file that a running party leaves in its folder, for those who may read that.
 
-    Parameters
-    ----------
-    pid
-        Its process.
-    url
-        Where its door is, from this machine.
-    token
-        Opens that door.
-    started
-        When it started, in seconds since 1970.
+    ``url`` is where its door is, from this machine, and ``token`` opens it. ``started`` is in
+    seconds since 1970.
     """
 
     pid: int
@@ -63,7 +51,7 @@ class PartyNode(Node):
     identity: Identity
 
     def status(self) -> dict[str, Any]:
-        """What can be seen of it; see :func:`.reports.status_of`."""
+        """Report where it stands; see :meth:`.node.Node.status`."""
         told = super().status()
         told["protects"] = self.federation.noise == "secure"
         told["members_version"] = self.identity.members.current.version
@@ -83,7 +71,7 @@ class CustomerNode(PartyNode):
     _ordered = False
 
     async def _begin(self) -> list[Sent]:
-        """A customer orders as soon as it begins."""
+        """Begin, which is to order a run, once that was asked for."""
         if not self._ordered:
             saved = await self.host.call(lambda batch: batch.store.saved(batch.connection))
             if saved.body is None and not saved.journal:
@@ -113,12 +101,12 @@ class CustomerNode(PartyNode):
         return not problem and self.delivery.transport.connected
 
     def status(self) -> dict[str, Any]:
-        """What can be seen of it, and the total."""
+        """Report where it stands, and the total."""
         return super().status() | {"total": self.total}
 
 
 def _total(batch: Any) -> int | None:
-    found: int | None = batch.hands.party.state.cumulative_reward
+    found: int | None = batch.hosted.party.state.cumulative_reward
     return found
 
 
@@ -147,7 +135,7 @@ class RunningParty:
         self.identity = load_identity(folder.path)
         self.identity.check()
         self._peers = folder.federation.peers_of(folder.member)
-        self._sealers = _sealers(self.identity, self._peers)
+        self._sealers = self.identity.sealers(self._peers)
         self._transport = transport or NatsTransport(
             self.identity, folder.federation.transport.servers, self.take_members
         )
@@ -161,12 +149,8 @@ class RunningParty:
     async def start(self) -> None:
         """Go on from the store, reach for the others, open the door.
 
-        It does not wait for the broker.
-
-        Raises
-        ------
-        FedbanditsError
-            If it cannot. Nothing is left open then.
+        It does not wait for the broker. Raises FedbanditsError if it cannot; nothing is left open
+        then.
         """
         async with contextlib.AsyncExitStack() as closing:
             self.node = node = self._make()
@@ -194,12 +178,8 @@ class RunningParty:
     def take_members(self, data: bytes) -> None:
         """Take a list of members that was published, if it is newer and the authority's.
 
-        Who is revoked in it is not exchanged frames with from then on.
-
-        Raises
-        ------
-        IdentityError
-            If it is damaged, older, or not the authority's.
+        Who is revoked in it is not exchanged frames with from then on. Raises IdentityError if the
+        list is damaged, older, or not the authority's.
         """
         members = self.identity.members
         if not members.offer(data):
@@ -217,24 +197,8 @@ class RunningParty:
             exchange.hurry()
 
     def _make(self) -> PartyNode:
-        federation, settings = self.folder.federation, self.folder.settings
-        seat = HostedSeat.of(
-            federation,
-            self.folder.member,
-            settings.own,
-            simulated_supply(self.folder),
-            settings.keep_records,
-        )
-        before = [self.folder.path / store for store in settings.earlier]
-        seat = seat._replace(earlier=spent_before(before))
-        store = Store.open(
-            self.folder.store,
-            federation.name,
-            self.folder.member,
-            seat.terms.digest,
-            synchronous="NORMAL" if seat.is_chatty else "FULL",
-            moved=self._moved,
-        )
+        seat = seat_in(self.folder)
+        store = seat.open_store(self.folder.store, self._moved)
         kind = CustomerNode if seat.role.name == CUSTOMER else PartyNode
         node = kind(seat, store, self._transport, *self._sealers, self._fail)
         node.identity = self.identity
@@ -245,7 +209,7 @@ class RunningParty:
         self.ended.set()
 
     def _new_token(self) -> str:
-        """What opens the door for whoever can read the folder."""
+        """Make the token that opens the door for whoever can read the folder."""
         _forget_token(self.folder.path)
         return make_token(self.folder.path, _OPERATOR, member=self.folder.member)
 
@@ -257,11 +221,13 @@ class RunningParty:
         write_private(self.folder.path / RUNNING, msgspec.json.encode(running), replace=True)
 
 
-def _sealers(identity: Identity, peers: tuple[str, ...]) -> tuple[Sealer, Sealer]:
-    """What seals greetings, which those with other terms can open, and what seals all else."""
-    of_any_terms = copy.copy(identity)
-    of_any_terms.terms = ""
-    return of_any_terms.sealer(peers), identity.sealer(peers)
+def seat_in(folder: PartyFolder) -> HostedSeat:
+    """Make the seat of a folder's party, with what earlier federations have spent."""
+    settings, supply = folder.settings, simulated_supply(folder)
+    seat = HostedSeat.of(
+        folder.federation, folder.member, settings.own, supply, settings.keep_records
+    )
+    return seat._replace(earlier=spent_before(folder.path / store for store in settings.earlier))
 
 
 def _forget_token(path: pathlib.Path) -> None:
@@ -270,12 +236,12 @@ def _forget_token(path: pathlib.Path) -> None:
 
 
 def _from_here(url: str) -> str:
-    """A door's address as this machine reaches it."""
+    """Return a door's address as this machine reaches it."""
     return url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
 
 
 def read_running(path: pathlib.Path) -> Running | None:
-    """What a party that runs has left in its folder; None if there is nothing.
+    """Read what a party that runs has left in its folder; None if there is nothing.
 
     It stays behind where a process was killed: whether it runs is told by its door.
     """

@@ -17,14 +17,13 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from urllib.parse import urlsplit
 
-from fedbandits.deployment.delivery.broker import Broker
-from fedbandits.deployment.delivery.broker_config import CONFIG
-from fedbandits.deployment.delivery.memory import MemoryHub
+from fedbandits.deployment.delivery.broker import CONFIG, Broker
 from fedbandits.deployment.delivery.nats_transport import publish_members
-from fedbandits.deployment.process.asking import Asking
+from fedbandits.deployment.delivery.transport import MemoryHub
+from fedbandits.deployment.process.federation_folder import AUTHORITY, BROKER
 from fedbandits.deployment.process.folder import PartyFolder
-from fedbandits.deployment.process.local import AUTHORITY, BROKER
-from fedbandits.deployment.process.process import told_to_end
+from fedbandits.deployment.process.local_doors import LocalDoor
+from fedbandits.deployment.process.party_process import first_of, told_to_end
 from fedbandits.deployment.process.running import RunningParty
 from fedbandits.errors import TransportError
 
@@ -44,22 +43,14 @@ _PATIENCE = 40.0
 class Child:
     """The process of one party.
 
-    Parameters
-    ----------
-    party
-        Its folder.
-    arguments
-        More of ``party run``.
-    final
-        Exit codes after which it is no use to start it again.
-    say
-        Told what happens.
+    ``arguments`` are more of ``party run``. After one of the ``final`` exit codes it is no use to
+    start it again.
     """
 
     def __init__(
         self, party: PartyFolder, arguments: list[str], final: Collection[int], say: Say
     ) -> None:
-        self.asking, self.name = Asking(party), party.member
+        self.door, self.name = LocalDoor(party), party.member
         self.role = party.federation.seat_of(party.member).role
         #: Whether it is not started any more.
         self.given_up = False
@@ -82,7 +73,7 @@ class Child:
 
     async def _start(self) -> None:
         self._process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "fedbandits", "party", "run", str(self.asking.folder.path)),
+            *(sys.executable, "-m", "fedbandits", "party", "run", str(self.door.folder.path)),
             *("--attached", *self._arguments),
             stdin=asyncio.subprocess.PIPE,  # closed when this process is gone, however it ends
             start_new_session=True,  # Ctrl-C is for this process: it stops them in order
@@ -125,21 +116,7 @@ class Child:
 
 
 class Supervisor:
-    """Runs a federation's broker, if it is here, and all parties that are.
-
-    Parameters
-    ----------
-    folder
-        See :mod:`.local`.
-    parties
-        Those in it.
-    arguments
-        More of ``party run``, for every party.
-    final
-        Exit codes after which it is no use to start a party again.
-    say
-        Told what happens, a line each.
-    """
+    """Runs a federation's broker, if it is here, and all parties that are; see :class:`Child`."""
 
     def __init__(
         self,
@@ -153,22 +130,17 @@ class Supervisor:
         self.children = [Child(party, arguments, final, say) for party in parties]
         self.federation = parties[0].federation
         self._broker = Broker(folder / BROKER) if (folder / BROKER / CONFIG).exists() else None
-        self._config: float | None = None
-        self._publish = 0.0
+        #: When the configuration that the broker has read was written.
+        self._read: float | None = None
+        #: When the list of members is published next.
+        self._next_list = 0.0
         self._ends = asyncio.Event()
 
     async def run(self) -> int:
         """Run all until SIGINT or SIGTERM, then end them in order; a second signal kills them.
 
-        Returns
-        -------
-        int
-            0, or the exit code of a party that could not run and was given up.
-
-        Raises
-        ------
-        TransportError
-            If the broker does not start.
+        Returns 0, or the exit code of a party that could not run and was given up. Raises
+        TransportError if the broker does not start.
         """
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -213,7 +185,7 @@ class Supervisor:
                     "broker that was left when its process was killed; stop it first"
                 )
         await asyncio.to_thread(self._broker.start)
-        self._config = (self._folder / BROKER / CONFIG).stat().st_mtime
+        self._read = (self._folder / BROKER / CONFIG).stat().st_mtime
 
     async def _look_after_broker(self) -> None:
         """Start it again if it died; tell it of new members, and everybody of the list of them."""
@@ -221,17 +193,16 @@ class Supervisor:
             return
         if self._broker.pid is None:
             await self._start_broker_again(self._broker)
-        changed = (self._folder / BROKER / CONFIG).stat().st_mtime
-        if changed != self._config:
-            self._publish = 0.0
-        if time.monotonic() >= self._publish and (self._folder / AUTHORITY).is_dir():
-            self._publish = time.monotonic() + _PUBLISH
+        written = (self._folder / BROKER / CONFIG).stat().st_mtime
+        has_changed, authority = written != self._read, self._folder / AUTHORITY
+        if (has_changed or time.monotonic() >= self._next_list) and authority.is_dir():
+            self._next_list = time.monotonic() + _PUBLISH
             try:
-                await publish_members(self._folder / AUTHORITY)
+                await publish_members(authority)
             except TransportError as error:
                 self._say(str(error))
-        if changed != self._config and self._broker.pid is not None:
-            self._config = changed
+        if has_changed and self._broker.pid is not None:
+            self._read = written
             self._broker.reload()  # now who was revoked is no longer let in
 
     async def _start_broker_again(self, broker: Broker) -> None:
@@ -246,7 +217,7 @@ class Supervisor:
         waiting = list(self.children)
         while waiting:
             for child in list(waiting):
-                running = await asyncio.to_thread(child.asking.ready)
+                running = await asyncio.to_thread(child.door.ready)
                 if running is not None:
                     waiting.remove(child)
                     self._say(f"{child.name:16} {child.role.name:12} {running.url}")
@@ -257,7 +228,7 @@ class Supervisor:
         )
 
     async def _stop(self) -> None:
-        """Parties that decide first: what they answer needs nobody, what they send does."""
+        """Stop parties that decide first: what they answer needs nobody, what they send does."""
         for acts in (True, False):
             await asyncio.gather(*(c.stop() for c in self.children if c.role.acts == acts))
         if self._broker is not None:
@@ -267,10 +238,7 @@ class Supervisor:
 async def run_in_process(folders: Sequence[PartyFolder], say: Say) -> None:
     """Run all parties in this process, without a broker; see :meth:`Supervisor.run`.
 
-    Raises
-    ------
-    FedbanditsError
-        If one of them cannot run, or cannot go on.
+    Raises FedbanditsError if one of them cannot run, or cannot go on.
     """
     hub, ends = MemoryHub(), asyncio.Event()
     parties = [RunningParty(folder, hub.transport(folder.member)) for folder in folders]
@@ -281,10 +249,7 @@ async def run_in_process(folders: Sequence[PartyFolder], say: Say) -> None:
             closing.push_async_callback(party.stop)
             say(f"{party.folder.member:16} {party.node.seat.role.name:12} {party.door.url}")
         say(f"ready: {len(parties)} parties of {parties[0].folder.federation.name}")
-        waits = [asyncio.create_task(e.wait()) for e in (ends, *(p.ended for p in parties))]
-        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-        for wait in waits:
-            wait.cancel()
+        await first_of(ends, *(party.ended for party in parties))
     for party in parties:
         if party.failure is not None:
             raise party.failure

@@ -1,6 +1,6 @@
 """Compile what the parties of a federation need, before anybody waits for them.
 
-A few rounds of all parties are played in memory, on made-up contexts. What is compiled is kept on
+All parties run a few rounds in memory, on made-up contexts. What is compiled is kept on
 disk, so it is done once for all processes of a machine, and finds everything there the next time.
 """
 
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from fedbandits._compile import compilations
-from fedbandits.deployment.process.unkept import UnkeptSupplies
+from fedbandits.deployment.process.supplies import RehearsalSupplies
 from fedbandits.environments.stage import Stage
 from fedbandits.errors import FedbanditsError
 from fedbandits.federation.run import PartiesRun
@@ -31,21 +31,10 @@ def warm(
     own: Mapping[str, Mapping[str, Any]],
     on_first: Callable[[], None] = lambda: None,
 ) -> int:
-    """Compile what this federation's parties need.
+    """Compile what this federation's parties need; return how many kernels that were.
 
-    Parameters
-    ----------
-    federation
-        Whose parties.
-    own
-        What members alone know, as far as it is known here.
-    on_first
-        Called before the first kernel is compiled, if any must be.
-
-    Returns
-    -------
-    int
-        How many kernels were compiled; 0 if all were there.
+    ``own`` is what members alone know, as far as it is known here. ``on_first`` is called before
+    the first kernel is compiled, if any must be.
     """
     application = federation.system.application(federation.plan)
     if application is None or federation.roles.messages_set_pace:
@@ -71,7 +60,7 @@ def _rehearse(
     """Decide, learn, release, and learn from the others."""
     stage = _Rehearsal(federation, application)
     run = PartiesRun(
-        federation.roles, UnkeptSupplies(federation, own), federation.terms, stage,
+        federation.roles, RehearsalSupplies(federation, own), federation.terms, stage,
         federation.rounds, lenient=True,
     )  # fmt: skip
     stage.players = run.players
@@ -106,7 +95,7 @@ class _Rehearsal(Stage):
         return self._application.observation(party, party.state.decisions, told)[1]
 
     def _value(self, name: str, player: int) -> Any:
-        """What a request holds under a name."""
+        """Make up what a request holds under a name."""
         if name == "user":
             return self._facts.users_of(player)[0]
         if name == "context":

@@ -14,8 +14,7 @@ from typing import Any, NamedTuple, Self
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from fedbandits.deployment.storage.disk import LogFile
-from fedbandits.deployment.storage.lock import StoreLock
+from fedbandits.deployment.storage.machine import LogFile, StoreLock
 from fedbandits.deployment.storage.tables import (
     ASKED,
     EXPIRED,
@@ -55,7 +54,7 @@ class Entry(NamedTuple):
 
 
 class Header(NamedTuple):
-    """What is noted of a message: no content."""
+    """A note of a message, without its content."""
 
     at: float
     way: str  # "sent" or "seen"
@@ -66,17 +65,19 @@ class Header(NamedTuple):
     outcome: str
 
 
-class Saved(NamedTuple):
-    """What a party goes on from.
+class Sent(NamedTuple):
+    """A message in the outbox: for which peer, its number, its bytes."""
 
-    Parameters
-    ----------
-    event
-        The last event that is in the state.
-    body
-        The state; None for a party that has just begun.
-    journal
-        The events since, in order.
+    peer: str
+    number: int
+    body: bytes
+
+
+class Saved(NamedTuple):
+    """The newest saved state of a party, and the events since.
+
+    ``event`` is the last one that is in the state. ``body`` is None for a party that has just
+    begun.
     """
 
     event: int
@@ -127,7 +128,7 @@ class Store(contextlib.AbstractContextManager["Store"]):
         federation, member, terms
             Name of the federation and of the member, and digest of the terms.
         synchronous, busy_timeout, moved
-            See :meth:`.book.Ledger.open`.
+            See :meth:`.book.Ledger.open`, which raises errors of its own.
 
         Raises
         ------
@@ -135,8 +136,6 @@ class Store(contextlib.AbstractContextManager["Store"]):
             If another process uses it.
         StoreVersionError, StoreMismatchError
             If it has another format, or is another party's, or of other terms.
-        LedgerError
-            If its ledger cannot be used, see :meth:`.book.Ledger.open`.
         """
         with contextlib.ExitStack() as on_failure:
             lock = on_failure.enter_context(StoreLock(where))
@@ -165,12 +164,9 @@ class Store(contextlib.AbstractContextManager["Store"]):
 
     @contextlib.contextmanager
     def begin(self) -> Iterator[Connection]:
-        """A connection in a write transaction; see :meth:`.book.Ledger.begin`.
+        """Begin a write transaction; see :meth:`.book.Ledger.begin`.
 
-        Raises
-        ------
-        StoreFullError
-            If the disk is full. Nothing was written.
+        Raises StoreFullError if the disk is full. Nothing was written then.
         """
         try:
             with self.ledger.begin() as connection:
@@ -208,7 +204,7 @@ class Store(contextlib.AbstractContextManager["Store"]):
                 )
 
     def saved(self, connection: Connection) -> Saved:
-        """The state, and the events since."""
+        """Read the newest state, and the events since."""
         with named_errors():
             newest = connection.execute(sa.select(SNAPSHOT.c.event, SNAPSHOT.c.body)).first()
             since = sa.select(JOURNAL).order_by(JOURNAL.c.event)
@@ -217,20 +213,19 @@ class Store(contextlib.AbstractContextManager["Store"]):
         # A kept journal may begin before the state.
         return Saved(event, body, [entry for entry in journal if entry.event > event])
 
-    def outbox(self, connection: Connection) -> list[tuple[str, int, bytes]]:
-        """All messages that are not acknowledged, (peer, number, bytes), in order."""
+    def outbox(self, connection: Connection) -> list[Sent]:
+        """Return all messages that are not acknowledged, in order."""
         with named_errors():
             ordered = sa.select(OUTBOX).order_by(OUTBOX.c.peer, OUTBOX.c.number)
-            return [(row.peer, row.number, row.body) for row in connection.execute(ordered)]
+            return [Sent(row.peer, row.number, row.body) for row in connection.execute(ordered)]
 
     def note(self, connection: Connection, entries: Iterable[Entry]) -> None:
         """Write events to the journal."""
         self._insert(connection, JOURNAL, [entry._asdict() for entry in entries])
 
-    def post(self, connection: Connection, messages: Iterable[tuple[str, int, bytes]]) -> None:
-        """Put messages into the outbox, (peer, number, bytes)."""
-        rows = [{"peer": peer, "number": n, "body": body} for peer, n, body in messages]
-        self._insert(connection, OUTBOX, rows)
+    def post(self, connection: Connection, messages: Iterable[Sent]) -> None:
+        """Put messages into the outbox."""
+        self._insert(connection, OUTBOX, [message._asdict() for message in messages])
 
     def acknowledged(self, connection: Connection, up_to: Mapping[str, int]) -> None:
         """Delete messages below a number, by peer: they have been received."""
@@ -247,7 +242,7 @@ class Store(contextlib.AbstractContextManager["Store"]):
         self._insert(connection, HEADERS, rows)
 
     def headers(self, connection: Connection) -> list[Header]:
-        """Headers that are kept, in order."""
+        """Return the headers that are kept, in order."""
         with named_errors():
             rows = connection.execute(sa.select(HEADERS).order_by(HEADERS.c.id))
             return [Header(*row[1:]) for row in rows]
@@ -275,7 +270,7 @@ class Store(contextlib.AbstractContextManager["Store"]):
             self._unask.many(connection, rows)
 
     def overdue(self, connection: Connection, before: float) -> list[int]:
-        """Open decisions that were asked for before a time."""
+        """Return open decisions that were asked for before a time."""
         with named_errors():
             old = sa.select(ASKED.c.number).where(ASKED.c.at < before).order_by(ASKED.c.number)
             return list(connection.execute(old).scalars())
@@ -285,13 +280,13 @@ class Store(contextlib.AbstractContextManager["Store"]):
         self._insert(connection, EXPIRED, [{"number": number}])
 
     def has_expired(self, connection: Connection, number: int) -> bool:
-        """Whether a decision's reward did not come in time."""
+        """Tell whether a decision's reward did not come in time."""
         with named_errors():
             here = sa.select(EXPIRED.c.number).where(EXPIRED.c.number == number)
             return connection.execute(here).first() is not None
 
     def secret(self, connection: Connection, name: str) -> bytes | None:
-        """A secret that is kept, if it is."""
+        """Return a secret; None if it is not kept."""
         with named_errors():
             here = sa.select(SECRETS.c.value).where(SECRETS.c.name == name)
             return connection.execute(here).scalar()
@@ -301,7 +296,7 @@ class Store(contextlib.AbstractContextManager["Store"]):
         self._insert(connection, SECRETS, [{"name": name, "value": value}])
 
     def number(self, connection: Connection, name: str) -> int:
-        """A small number that is kept under a name, 0 at first."""
+        """Return a small number that is kept under a name, 0 at first."""
         with named_errors():
             found = connection.execute(sa.select(META.c.value).where(META.c.name == name)).scalar()
         return int(found or 0)
@@ -318,7 +313,7 @@ class Store(contextlib.AbstractContextManager["Store"]):
 
 
 def _named(error: LedgerError) -> Exception:
-    """A full disk by its own name; anything else as it is."""
+    """Give a full disk an error of its own; any other error stays as it is."""
     text = str(error).lower()
     if any(sign in text for sign in _FULL):
         return StoreFullError(

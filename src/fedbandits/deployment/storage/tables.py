@@ -23,7 +23,7 @@ SNAPSHOT = sa.Table(
     sa.Column("event", sa.BigInteger, nullable=False),
     sa.Column("body", sa.LargeBinary, nullable=False),
 )
-#: Events since that state, to be played again. They hold contexts and rewards.
+#: Events since that state, to be carried out again. They hold contexts and rewards.
 JOURNAL = sa.Table(
     "host_journal",
     METADATA,

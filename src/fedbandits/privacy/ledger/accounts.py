@@ -1,44 +1,52 @@
-"""Accounts: who has one, and on which terms it was opened."""
+"""Accounts: who has one, on which terms it was opened, and the times that are recorded."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from fedbandits.errors import ClaimError, LedgerMismatchError, UnknownPartyError
+from fedbandits.errors import (
+    ClaimError,
+    ClockError,
+    LedgerCorruptError,
+    LedgerMismatchError,
+    UnknownPartyError,
+)
 from fedbandits.privacy import gaussian
 from fedbandits.privacy.claims import PrivacyClaim
 from fedbandits.privacy.ledger.database import named_errors
 from fedbandits.privacy.ledger.tables import (
     ACCOUNTS,
+    META,
     decode_claim,
     encode_claim,
     genesis,
     require_names,
+    write_meta,
 )
-from fedbandits.privacy.ledger.times import Times
 
 #: A budget may exceed a claim by as much as rounding, and margins for it, come to.
 _SLACK = 1e-3
 #: Room for going from μ to ε and back, and the least budget there can be.
 _ROUND_TRIP, _LEAST = 1.0 + 2.0**-20, 1e-6
+#: The newest entry, and the latest time that was excused, for a SELECT.
+NEWEST = sa.select(sa.func.max(ACCOUNTS.c.time)).scalar_subquery()
+EXCUSED = (
+    sa.select(META.c.value).where(META.c.name == sa.literal_column("'excused'")).scalar_subquery()
+)
 
 
 def find(connection: Connection, party: str) -> Any:
-    """A party's row, or None."""
+    """Return a party's row, or None."""
     return connection.execute(sa.select(ACCOUNTS).where(ACCOUNTS.c.party == party)).first()
 
 
 def require(connection: Connection, party: str) -> Any:
-    """A party's row.
-
-    Raises
-    ------
-    UnknownPartyError
-        If it has no account.
-    """
+    """Return a party's row; raises UnknownPartyError if it has no account."""
     require_names(party=party)
     account = find(connection, party)
     if account is None:
@@ -47,7 +55,7 @@ def require(connection: Connection, party: str) -> Any:
 
 
 def whole_budget(claim: PrivacyClaim, place: int | None = None) -> float:
-    """The budget ε of an account that can pay for a whole claim, at the δ of the claim.
+    """Return the budget ε of an account that can pay for a whole claim, at the claim's δ.
 
     It is slightly larger than the ε of the claim. The account converts ε to μ, and with exactly the
     ε of the claim, rounding might refuse the last release. If δ is so large that it alone pays for
@@ -113,17 +121,12 @@ def _insert(
 
 
 def unknown(party: str) -> UnknownPartyError:
-    """The error for a party without an account."""
+    """Make the error for a party without an account."""
     return UnknownPartyError(f"party {party!r} has no account in this ledger: open one first")
 
 
 def require_kept(party: str, claim: PrivacyClaim, mu: float) -> None:
-    """Refuse a budget under which a claim could be broken.
-
-    Raises
-    ------
-    ClaimError
-    """
+    """Refuse, by ClaimError, a budget under which a claim could be broken."""
     if not (claim.is_private and claim.delta > 0.0):
         return
     allowed = gaussian.epsilon_of(mu, claim.delta)
@@ -132,3 +135,62 @@ def require_kept(party: str, claim: PrivacyClaim, mu: float) -> None:
             f"party {party!r}: the budget allows ε = {allowed:.4g} at δ = {claim.delta:g}, "
             f"the claim promises {claim.epsilon:.4g}"
         )
+
+
+class Times:
+    """The times to record, by a clock that may run backwards by a tolerance, in seconds."""
+
+    def __init__(self, clock: Callable[[], float], tolerance: float) -> None:
+        self._clock, self._tolerance = clock, tolerance
+
+    def now(self, newest: float | None, excused: str | None = None) -> float:
+        """Return the time to record, never before the ``newest`` one in the ledger.
+
+        Entries up to the ``excused`` time were made by a wrong clock; see :func:`excuse_clock`.
+        Raises ClockError if the clock is behind the newest entry by more than the tolerance, or
+        tells no time.
+        """
+        told = self._told()
+        if newest is None:
+            return told
+        behind = told < newest - self._tolerance
+        if behind and newest > _time(excused):
+            raise ClockError(
+                f"the clock says {told:.3f}, but the last entry is of {newest:.3f}: "
+                "correct the clock; nothing was spent. If the clock was wrong before and is "
+                "right now, call "
+                "Ledger.excuse_clock"
+            )
+        return max(told, newest)
+
+    def at_opening(self, connection: Connection) -> float:
+        """Return the time to record for a new account; as :meth:`now`."""
+        return self.now(*connection.execute(sa.select(NEWEST, EXCUSED)).one())
+
+    def _told(self) -> float:
+        try:
+            told = float(self._clock())
+        except (TypeError, ValueError, OverflowError) as error:
+            raise ClockError("the clock did not return a time: nothing was spent") from error
+        if not math.isfinite(told):
+            raise ClockError(f"the clock says {told}: nothing was spent")
+        return told
+
+
+def _time(written: str | None) -> float:
+    try:
+        return -math.inf if written is None else float(written)
+    except (TypeError, ValueError) as error:
+        raise LedgerCorruptError("the ledger: the excused time is no number") from error
+
+
+def excuse_clock(connection: Connection) -> float | None:
+    """Note that the clock was wrong at the newest entry; returns its time, None if there is none.
+
+    What was written stays. Later entries bear that time too, until the clock has reached it.
+    """
+    with named_errors():
+        newest: float | None = connection.execute(sa.select(NEWEST)).scalar()
+        if newest is not None:
+            write_meta(connection, "excused", repr(newest))
+    return newest

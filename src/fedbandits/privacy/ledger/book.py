@@ -20,7 +20,8 @@ from sqlalchemy.engine import Connection, Engine
 from fedbandits._typing import Floats
 from fedbandits.privacy.accounting import Event
 from fedbandits.privacy.claims import PrivacyClaim
-from fedbandits.privacy.ledger import accounts, checks, opening, times
+from fedbandits.privacy.ledger import accounts, checks, opening
+from fedbandits.privacy.ledger.accounts import Times
 from fedbandits.privacy.ledger.charges import Till
 from fedbandits.privacy.ledger.database import (
     Synchronous,
@@ -30,10 +31,8 @@ from fedbandits.privacy.ledger.database import (
     transaction,
 )
 from fedbandits.privacy.ledger.files import LedgerFile, check, watched
-from fedbandits.privacy.ledger.noise import Draws
 from fedbandits.privacy.ledger.statement import Statement, state
-from fedbandits.privacy.ledger.tables import ACCOUNTS, encode_draw, require_names
-from fedbandits.privacy.ledger.times import Times
+from fedbandits.privacy.ledger.tables import ACCOUNTS, Draws, encode_draw, require_names
 
 
 class Ledger(contextlib.AbstractContextManager["Ledger"]):
@@ -160,7 +159,7 @@ class Ledger(contextlib.AbstractContextManager["Ledger"]):
         return f"Ledger(federation={self.federation!r})"
 
     def begin(self) -> contextlib.AbstractContextManager[Connection]:
-        """A connection in a new write transaction; other writers wait until it ends.
+        """Begin a write transaction, and return its connection; other writers wait until it ends.
 
         The transaction is committed at the end of the block. If an error leaves the block, it is
         rolled back.
@@ -168,16 +167,11 @@ class Ledger(contextlib.AbstractContextManager["Ledger"]):
         return watched(self._file, transaction(self.engine, "IMMEDIATE"))
 
     def read(self) -> contextlib.AbstractContextManager[Connection]:
-        """A connection that reads one state of the ledger and does not block writers."""
+        """Return a connection that reads one state of the ledger and does not block writers."""
         return watched(self._file, transaction(self.engine, "DEFERRED"))
 
     def open_account(
-        self,
-        connection: Connection,
-        party: str,
-        claim: PrivacyClaim,
-        epsilon: float,
-        delta: float,
+        self, connection: Connection, party: str, claim: PrivacyClaim, epsilon: float, delta: float
     ) -> None:
         """Give a party the budget (``epsilon``, ``delta``); a second call changes nothing.
 
@@ -204,7 +198,7 @@ class Ledger(contextlib.AbstractContextManager["Ledger"]):
             Time of the newest entry, in seconds since 1970; None if there is no entry.
         """
         check(self._file, connection)
-        return times.excuse(connection)
+        return accounts.excuse_clock(connection)
 
     def charge(
         self, connection: Connection, party: str, stream: str, step: int, event: Event
@@ -283,7 +277,7 @@ class Ledger(contextlib.AbstractContextManager["Ledger"]):
         return draw
 
     def draws(self, connection: Connection, party: str, stream: str) -> list[Floats]:
-        """The noise that was drawn for ``stream`` of ``party``, in order of the steps.
+        """Return the noise that was drawn for ``stream`` of ``party``, in order of the steps.
 
         Raises
         ------
@@ -297,13 +291,13 @@ class Ledger(contextlib.AbstractContextManager["Ledger"]):
         return self._draws.every(connection, party, stream)
 
     def parties(self, connection: Connection) -> list[str]:
-        """Names of all parties with an account, in alphabetical order."""
+        """List the names of all parties with an account, in alphabetical order."""
         with named_errors():
             found = connection.execute(sa.select(ACCOUNTS.c.party).order_by(ACCOUNTS.c.party))
             return list(found.scalars())
 
     def statement(self, connection: Connection, party: str) -> Statement:
-        """The account of ``party``: what it has spent and what is left.
+        """Return the account of ``party``: what it has spent and what is left.
 
         Raises
         ------

@@ -8,13 +8,9 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from fedbandits.errors import (
-    BudgetExceededError,
-    LedgerBusyError,
-    NoiseReuseError,
-)
+from fedbandits.errors import BudgetExceededError, LedgerBusyError, NoiseReuseError
 from fedbandits.privacy.accounting import Event
-from fedbandits.privacy.ledger.accounts import unknown
+from fedbandits.privacy.ledger.accounts import EXCUSED, NEWEST, Times, unknown
 from fedbandits.privacy.ledger.checks import ROUNDING, Tail, require_next, require_step
 from fedbandits.privacy.ledger.database import Compiled, named_errors
 from fedbandits.privacy.ledger.tables import (
@@ -29,11 +25,10 @@ from fedbandits.privacy.ledger.tables import (
     root,
     squared,
 )
-from fedbandits.privacy.ledger.times import EXCUSED, NEWEST, Times
 
 
 class Entry(NamedTuple):
-    """What a charge would write: its row, Σ μ² with it, and the hash that it continues."""
+    """A charge to be written: its row, Σ μ² with it, and the hash that it continues."""
 
     charge: Charge
     spent: int
@@ -41,15 +36,7 @@ class Entry(NamedTuple):
 
 
 class Till:
-    """Prices charges and writes them down.
-
-    Parameters
-    ----------
-    dialect
-        SQL dialect of the connections that it will be given.
-    times
-        Tells the time to record.
-    """
+    """Prices charges and writes them down."""
 
     def __init__(self, dialect: sa.Dialect, times: Times) -> None:
         self._times = times
@@ -60,7 +47,7 @@ class Till:
     def priced(
         self, connection: Connection, party: str, stream: str, step: int, event: Event
     ) -> Entry:
-        """What there would be to write. Refuses what may not be charged; writes nothing."""
+        """Price a charge, and refuse what may not be charged. Nothing is written."""
         require_names(party=party, stream=stream)
         require_step(f"party {party!r}, {stream!r}", step)
         written = encode_event(
@@ -84,10 +71,7 @@ class Till:
     def write(self, connection: Connection, entry: Entry, digest: str | None = None) -> None:
         """Write a charge, and the digest of the draw that goes with it.
 
-        Raises
-        ------
-        LedgerBusyError
-            If somebody else charged this party after it was priced.
+        Raises LedgerBusyError if somebody else charged this party after it was priced.
         """
         charge = entry.charge._replace(digest=digest)
         head = link(entry.head, charge)
@@ -108,7 +92,7 @@ class Till:
 
 
 def _looking() -> Any:
-    """Where an account and one of its streams stand."""
+    """Make the query for where an account and one of its streams stand."""
     party, stream = sa.bindparam("payer", type_=sa.Text), sa.bindparam("name", type_=sa.Text)
     own = (CHARGES.c.party == party) & (CHARGES.c.stream == stream)
     latest = sa.select(sa.func.max(CHARGES.c.step)).where(own).scalar_subquery()
@@ -132,12 +116,9 @@ def _advancing() -> Any:
 
 
 def _affordable(place: str, spent: int, before: float, mu: float, budget: float) -> int:
-    """Σ μ² after a stream's price went from ``before`` to ``mu``.
+    """Return Σ μ² after a stream's price went from ``before`` to ``mu``.
 
-    Raises
-    ------
-    BudgetExceededError
-        If that is more than the budget.
+    Raises BudgetExceededError if that is more than the budget.
     """
     total = spent - squared(before) + squared(mu) if math.isfinite(mu) else None
     reached = math.inf if total is None else root(total)

@@ -19,7 +19,6 @@ from fedbandits.errors import (
 )
 from fedbandits.privacy.accounting import ContinualSum, Event, Parallel
 from fedbandits.privacy.ledger.database import engine_that_reads, named_errors
-from fedbandits.privacy.ledger.noise import Draws
 from fedbandits.privacy.ledger.tables import (
     ACCOUNTS,
     CHARGES,
@@ -28,6 +27,7 @@ from fedbandits.privacy.ledger.tables import (
     NOISE,
     SCHEMA,
     Charge,
+    Draws,
     decode_claim,
     decode_event,
     digits,
@@ -55,12 +55,9 @@ def create(connection: Connection, federation: str) -> None:
 
 
 def is_ledger(connection: Connection) -> bool:
-    """Whether there is a ledger, of whatever format.
+    """Tell whether there is a ledger, of whatever format.
 
-    Raises
-    ------
-    LedgerCorruptError
-        If nothing says which format it has.
+    Raises LedgerCorruptError if nothing says which format it has.
     """
     missing = _missing(connection)
     if META.name in missing and len(missing) < len(METADATA.tables):
@@ -69,14 +66,10 @@ def is_ledger(connection: Connection) -> bool:
 
 
 def federation_at(path: str | os.PathLike[str]) -> str:
-    """Whose ledger a file is; none is created.
+    """Read whose ledger a file is; none is created.
 
-    Raises
-    ------
-    LedgerError
-        If there is no such file.
-    LedgerCorruptError
-        If it is no ledger, or one that does not say whose it is.
+    Raises LedgerError if there is no such file, and LedgerCorruptError if it is no ledger, or one
+    that does not say whose it is.
     """
     if not os.path.isfile(path):
         raise LedgerError(f"{os.fspath(path)}: there is no ledger")
@@ -104,11 +97,9 @@ def _missing(connection: Connection) -> list[str]:
 
 
 def check_opened(connection: Connection, federation: str) -> None:
-    """What is checked whenever a ledger is opened: version, federation, pages, totals.
+    """Check a ledger that is opened: its version, federation, pages and totals.
 
-    Raises
-    ------
-    LedgerVersionError, LedgerMismatchError, LedgerCorruptError
+    Raises LedgerVersionError, LedgerMismatchError or LedgerCorruptError.
     """
     meta = {row.name: row.value for row in connection.execute(sa.select(META))}
     if meta.get("schema") != str(SCHEMA):
@@ -170,7 +161,7 @@ def _check_totals(connection: Connection, federation: str, account: Any) -> None
 
 
 def streams(connection: Connection, party: str) -> Iterator[Any]:
-    """The latest charge of every stream of a party, in order of their names."""
+    """List the latest charge of every stream of a party, in order of their names."""
     latest = (
         sa.select(
             CHARGES.c.stream,
@@ -192,7 +183,7 @@ def streams(connection: Connection, party: str) -> Iterator[Any]:
 
 
 class Tail(NamedTuple):
-    """Where a stream stands: its latest step, that event as stored, and their price."""
+    """The newest step of a stream, its event as stored, and its price."""
 
     step: int
     event: str
@@ -200,12 +191,7 @@ class Tail(NamedTuple):
 
 
 def require_step(place: str, step: int) -> None:
-    """Refuse what is no number of a release.
-
-    Raises
-    ------
-    StepError
-    """
+    """Refuse, by StepError, what is no number of a release."""
     if type(step) is not int:  # 1.0 and True are equal to 1, and are written down as something else
         raise StepError(f"{place}: a step is a whole number, not a {type(step).__name__}")
     if step < 1:
@@ -215,12 +201,9 @@ def require_step(place: str, step: int) -> None:
 def require_next(place: str, tail: Tail | None, step: int, event: Event) -> None:
     """Refuse a charge that does not continue its stream.
 
-    Raises
-    ------
-    StepError
-        If the step is not the next one, or the event does not cover what came before it. A running
-        sum has a price as a whole, and so have releases about disjoint records; anything else would
-        replace what it should add to.
+    Raises StepError if the step is not the next one, or the event does not cover what came before
+    it. A running sum has a price as a whole, and so have releases about disjoint records; anything
+    else would replace what it should add to.
     """
     due = 1 if tail is None else tail.step + 1
     require_step(place, step)
@@ -238,7 +221,7 @@ def require_next(place: str, tail: Tail | None, step: int, event: Event) -> None
 
 
 def _continues(before: Event, event: Event) -> bool:
-    """Whether an event is about what was charged before, and more of the same."""
+    """Tell whether an event is about what was charged before, and more of the same."""
     if isinstance(before, ContinualSum) and isinstance(event, ContinualSum):
         return (before.plan, before.record_norm) == (event.plan, event.record_norm)
     both_parallel = isinstance(before, Parallel) and isinstance(event, Parallel)
@@ -248,10 +231,7 @@ def _continues(before: Event, event: Event) -> bool:
 def verify(connection: Connection, federation: str) -> None:
     """Check every row: chains, order, prices, totals, budgets, draws.
 
-    Raises
-    ------
-    LedgerCorruptError
-        For the first party and charge that are not as they were written.
+    Raises LedgerCorruptError for the first party and charge that are not as they were written.
     """
     for account in connection.execute(sa.select(ACCOUNTS).order_by(ACCOUNTS.c.party)).all():
         _verify_account(connection, federation, account)
@@ -282,7 +262,7 @@ def _verify_account(connection: Connection, federation: str, account: Any) -> No
 
 
 def _verify_price(charge: Charge, tails: dict[str, Tail], here: str) -> int:
-    """What a charge adds to Σ μ², after its event and its place in the stream were checked."""
+    """Check a charge's event and place in its stream; return what it adds to Σ μ²."""
     event, tail = decode_event(charge.event, here), tails.get(charge.stream)
     try:
         require_next(here, tail, charge.step, event)

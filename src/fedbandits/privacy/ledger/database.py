@@ -30,16 +30,8 @@ class Compiled:
     """A Core statement compiled in advance, for what is run with every charge, or is secret.
 
     It runs on the driver's own cursor, in the connection's transaction: in a third of the time, and
-    past the engine's log, which would show rows and parameters.
-
-    Parameters
-    ----------
-    statement
-        Its values and results must need no conversion: strings, numbers, bytes.
-    dialect
-        SQL dialect of the connections that it will be run on.
-    columns
-        The columns of an INSERT.
+    past the engine's log, which would show rows and parameters. Its values and results must need no
+    conversion: strings, numbers, bytes. ``columns`` are those of an INSERT.
     """
 
     def __init__(
@@ -50,21 +42,18 @@ class Compiled:
         self._error = dialect.loaded_dbapi.Error
 
     def first(self, connection: Connection, values: dict[str, Any]) -> Any:
-        """The first row as a tuple, or None; ``values`` by name.
+        """Return the first row as a tuple, or None; ``values`` are by name.
 
-        Raises
-        ------
-        LedgerError
-            If the database refuses.
+        Raises LedgerError if the database refuses.
         """
         return self._run(connection, values, lambda cursor: cursor.fetchone())
 
     def every(self, connection: Connection, values: dict[str, Any]) -> list[Any]:
-        """All rows; as :meth:`first`."""
+        """Return all rows; as :meth:`first`."""
         return list(self._run(connection, values, lambda cursor: cursor.fetchall()))
 
     def run(self, connection: Connection, values: dict[str, Any]) -> int:
-        """How many rows were written; as :meth:`first`."""
+        """Write rows, and return how many; as :meth:`first`."""
         return int(self._run(connection, values, lambda cursor: cursor.rowcount))
 
     def many(self, connection: Connection, rows: Sequence[dict[str, Any]]) -> None:
@@ -97,7 +86,7 @@ class Compiled:
 
 
 def named(error: BaseException) -> LedgerError:
-    """A driver's error as one of ours."""
+    """Turn a driver's error into one of ours."""
     kind, what = type(error).__name__, str(error)
     if (kind == "IntegrityError" and "NULL" not in what) or "locked" in what:
         return LedgerBusyError(f"another process is writing to the ledger, try again: {what}")
@@ -122,12 +111,9 @@ def named_errors() -> Iterator[None]:
 def engine_at(
     where: str | os.PathLike[str], synchronous: Synchronous, busy_timeout: float
 ) -> Engine:
-    """An engine for a path or a URL; SQLite's is durable and lets one writer in at a time.
+    """Make an engine for a path or a URL; SQLite's is durable and lets one writer in at a time.
 
-    Raises
-    ------
-    LedgerError
-        If there can be no database, or its driver is missing.
+    Raises LedgerError if there can be no database, or its driver is missing.
     """
     url = url_of(where)
     try:
@@ -147,14 +133,9 @@ def engine_at(
 
 
 def _keep_a_log(connection: Any, timeout: float) -> None:
-    """Switch to a write-ahead log. SQLite does not let two who do that wait for each other.
+    """Switch the driver's connection to a write-ahead log, and try for so many seconds.
 
-    Parameters
-    ----------
-    connection
-        The driver's own.
-    timeout : float
-        How long to try, in seconds.
+    SQLite does not let two who do that wait for each other.
     """
     end = time.monotonic() + timeout
     while True:
@@ -169,20 +150,14 @@ def _keep_a_log(connection: Any, timeout: float) -> None:
 
 
 def engine_that_reads(path: str | os.PathLike[str]) -> Engine:
-    """An engine that cannot change the file: it may be somebody else's, and no ledger."""
+    """Make an engine that cannot change the file: it may be somebody else's, and no ledger."""
     quoted = urllib.parse.quote(os.path.abspath(path))
     url = URL.create("sqlite", database=f"file:{quoted}", query={"mode": "ro", "uri": "true"})
     return sa.create_engine(url, hide_parameters=True)
 
 
 def url_of(where: str | os.PathLike[str]) -> URL:
-    """The address that a path, or an address as text, stands for.
-
-    Raises
-    ------
-    LedgerError
-        If it cannot be read.
-    """
+    """Return the address of a path, or of an address as text; raises LedgerError if it is none."""
     text = os.fspath(where)
     if isinstance(where, str) and "://" in where:
         try:
@@ -209,19 +184,16 @@ def begin_sqlite(connection: Connection) -> None:
 
 
 def mode_of(connection: Connection) -> Mode:
-    """How a connection's next transaction begins."""
+    """Return how a connection's next transaction begins."""
     mode: Mode = connection.get_execution_options().get(_MODE, IMMEDIATE)
     return mode
 
 
 @contextmanager
 def transaction(engine: Engine, mode: Mode) -> Iterator[Connection]:
-    """A connection in a transaction, committed at the end, rolled back after an error.
+    """Connect in a transaction, committed at the end, rolled back after an error.
 
-    Raises
-    ------
-    LedgerBusyError
-        If others are writing for longer than the engine waits.
+    Raises LedgerBusyError if others are writing for longer than the engine waits.
     """
     with named_errors():
         connection = engine.connect()

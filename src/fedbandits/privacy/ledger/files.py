@@ -26,17 +26,10 @@ _Identity = tuple[int, int]
 
 
 class LedgerFile:
-    """A ledger's file in SQLite, looked at before it is opened.
+    """A ledger's file in SQLite, looked at before it is opened; it exists.
 
-    Parameters
-    ----------
-    path
-        The file; it exists.
-
-    Raises
-    ------
-    LedgerFileError
-        If it has several names, or is a mount point, or its log is all that is left of it.
+    Raises LedgerFileError if it has several names, or is a mount point, or its log is all that is
+    left of it.
     """
 
     def __init__(self, path: str) -> None:
@@ -55,7 +48,7 @@ class LedgerFile:
 
     @classmethod
     def of(cls, url: URL) -> Self | None:
-        """The file of a database's address, made if need be; None in memory, or elsewhere."""
+        """Find the file of a database's address, or make it; None in memory, or elsewhere."""
         path = path_of(url)
         if path is None or os.path.isdir(path):
             return None
@@ -67,20 +60,13 @@ class LedgerFile:
 
     @property
     def inode(self) -> str:
-        """What tells the file from a copy of it on the same machine."""
+        """Number that tells the file from a copy of it on the same machine."""
         return str(self._identity[1])
 
     def check(self, seen: Mapping[str, Any]) -> None:
-        """Refuse a file, or a log, that is not the one that was opened.
+        """Refuse, by LedgerFileError, a file or a log that is not the one that was opened.
 
-        Parameters
-        ----------
-        seen
-            What the connection has noted: ``connection.info``.
-
-        Raises
-        ------
-        LedgerFileError
+        ``seen`` is what the connection has noted: ``connection.info``.
         """
         if self._look() != self._identity:
             raise LedgerFileError(
@@ -94,7 +80,7 @@ class LedgerFile:
             )
 
     def holds_log(self) -> bool:
-        """Whether the log holds a change, by its first frame's mark."""
+        """Tell whether the log holds a change, by its first frame's mark."""
         try:
             with open(self.log, "rb") as stream:
                 head = stream.read(56)
@@ -103,7 +89,7 @@ class LedgerFile:
         return len(head) == 56 and head[16:24] == head[40:48]  # both bear the log's salt
 
     def log_size(self) -> int:
-        """Bytes in the log."""
+        """Return the number of bytes in the log."""
         return _size(self.log)
 
     def _look(self) -> _Identity:
@@ -132,7 +118,7 @@ def check(file: LedgerFile | None, connection: Connection) -> None:
 def watched(
     file: LedgerFile | None, begun: contextlib.AbstractContextManager[Connection]
 ) -> Iterator[Connection]:
-    """A transaction with a look before and after: what a file that is gone was told, is lost."""
+    """Look at the file before and after a transaction: what a lost file was told, is lost."""
     with begun as connection:
         if file is None:
             yield connection
@@ -148,7 +134,7 @@ def watched(
 
 
 def path_of(url: URL) -> str | None:
-    """The path in an address of SQLite's; None in memory, or for another database."""
+    """Return the path in an address of SQLite's; None in memory, or for another database."""
     name = url.database or ""
     if url.get_backend_name() != "sqlite" or url.query.get("mode") == "memory":
         return None
@@ -159,7 +145,7 @@ def path_of(url: URL) -> str | None:
 
 
 def identity(path: str) -> _Identity | None:
-    """Device and inode, or None where nothing lies."""
+    """Return device and inode of a file, or None where nothing lies."""
     try:
         found = os.stat(path)
     except OSError:
@@ -182,10 +168,10 @@ def _is_mount_point(path: str) -> bool:
 
 
 def _mount_of(path: str) -> str:
-    """Number of the mount that a path leads to.
+    """Return the number of the mount that a path leads to.
 
-    By a descriptor that only names the file: closing any other one would take away the locks that
-    SQLite holds for this process.
+    The descriptor only names the file: closing any other one would take away the locks that SQLite
+    holds for this process.
     """
     descriptor = os.open(path, os.O_PATH)
     try:

@@ -3,68 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
 
-import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from fedbandits._typing import Floats
 from fedbandits.privacy.accounting import Event
-from fedbandits.privacy.ledger.database import Compiled
-from fedbandits.privacy.ledger.tables import CHARGES, NOISE, Charge, decode_draw
+from fedbandits.privacy.ledger.book import Ledger
 from fedbandits.privacy.running_sum import CoveringNoise, checked_noise, draw_ahead
-
-if TYPE_CHECKING:
-    from fedbandits.privacy.ledger import Ledger
-
-
-class Draws:
-    """The table of draws, which is secret: it is neither logged nor shown.
-
-    Parameters
-    ----------
-    dialect
-        SQL dialect of the connections that it will be read on.
-    """
-
-    def __init__(self, dialect: sa.Dialect) -> None:
-        self._insert = Compiled(sa.insert(NOISE), dialect, [c.name for c in NOISE.columns])
-        own = _of(NOISE) & (CHARGES.c.party == NOISE.c.party)
-        same = (CHARGES.c.stream == NOISE.c.stream) & (CHARGES.c.step == NOISE.c.step)
-        kept = sa.select(NOISE.c.step, NOISE.c.shape, NOISE.c.draw, CHARGES.c.digest)
-        joined = kept.select_from(NOISE.join(CHARGES, same)).where(own)
-        self._select = Compiled(joined.order_by(NOISE.c.step), dialect)
-        at = NOISE.c.step == sa.bindparam("at")
-        self._one = Compiled(sa.select(NOISE.c.shape, NOISE.c.draw).where(_of(NOISE), at), dialect)
-
-    def keep(
-        self, connection: Connection, party: str, stream: str, step: int, written: tuple[str, bytes]
-    ) -> None:
-        """Keep a draw, given as shape and bytes."""
-        shape, data = written
-        values = {"party": party, "stream": stream, "step": step, "shape": shape, "draw": data}
-        self._insert.run(connection, values)
-
-    def every(self, connection: Connection, party: str, stream: str) -> list[Floats]:
-        """All draws of a stream, in order of their steps, each checked against its charge."""
-        rows = self._select.every(connection, {"payer": party, "name": stream})
-        place = f"party {party!r}, {stream!r}"
-        return [
-            decode_draw(shape, data, digest, f"{place}, step {step}")
-            for step, shape, data, digest in rows
-        ]
-
-    def check(self, connection: Connection, charge: Charge, place: str) -> None:
-        """Refuse a charge whose draw is missing or is another one."""
-        where = {"payer": charge.party, "name": charge.stream, "at": charge.step}
-        if charge.digest is not None:
-            shape, data = self._one.first(connection, where) or (None, None)
-            decode_draw(shape, data, charge.digest, place)
-
-
-def _of(table: sa.Table) -> Any:
-    party, stream = sa.bindparam("payer", type_=sa.Text), sa.bindparam("name", type_=sa.Text)
-    return (table.c.party == party) & (table.c.stream == stream)
 
 
 class LedgeredNoise:
@@ -148,7 +93,7 @@ class LedgeredNoise:
         return given if given is None or isinstance(given, Connection) else given()
 
     def _drawn(self) -> list[Floats]:
-        """What is kept of all steps so far."""
+        """Read what is kept of all steps so far."""
         if (connection := self._current()) is not None:
             return self._ledger.draws(connection, self._party, self._stream)
         with self._ledger.read() as connection:

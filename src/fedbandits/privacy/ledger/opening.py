@@ -1,34 +1,61 @@
-"""Opening a ledger: it is found or made, checked, and bound to its file."""
+"""Opening a ledger: it is found or made, checked, and bound to its file and its log.
+
+The main file says whether it needs its write-ahead log. The row ``log`` in ``ledger_meta`` is
+*needed* in the main file and *whole* in the log. Whoever reads both finds *whole*; whoever has the
+main file alone finds *needed*. When SQLite takes the log in, at the last close or after a crash,
+*whole* comes into the main file with all that was charged.
+
+For that, nothing may take the log in unnoticed while the ledger is used: SQLite is told not to,
+and :func:`_mark` does it. It lets *needed* through, and nothing that comes after.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import os
-from typing import TYPE_CHECKING
+import sqlite3
+from typing import Any, Protocol
 
 import sqlalchemy as sa
-from sqlalchemy.engine import Engine
+from sqlalchemy.engine import Connection, Engine
 
 from fedbandits.errors import LedgerError, LedgerFileError
 from fedbandits.privacy.ledger import checks
-from fedbandits.privacy.ledger.database import begin_sqlite, named_errors, url_of
-from fedbandits.privacy.ledger.files import LedgerFile, path_of
-from fedbandits.privacy.ledger.log import keep_log, require_log
+from fedbandits.privacy.ledger.database import (
+    IMMEDIATE,
+    begin_sqlite,
+    mode_of,
+    named,
+    named_errors,
+    url_of,
+)
+from fedbandits.privacy.ledger.files import SEEN_LOG, LedgerFile, identity, path_of
 from fedbandits.privacy.ledger.tables import META, write_meta
-
-if TYPE_CHECKING:
-    from fedbandits.privacy.ledger import Ledger
 
 #: Row of ``ledger_meta`` that says in which file the ledger lies.
 _FILE = "file"
+#: Name of the row, and its values.
+LOG, NEEDED, WHOLE = "log", "needed", "whole"
+#: Bytes from which on the log is taken in.
+LARGE = 4 << 20
+_MARKED = "fedbandits_ledger_marked"
+_EXISTS = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'ledger_meta'"
+_READ = "SELECT value FROM ledger_meta WHERE name = 'log'"
+_WRITE = "INSERT OR REPLACE INTO ledger_meta (name, value) VALUES ('log', ?)"
+
+
+class Opened(Protocol):
+    """A ledger whose tables may not be there yet; see :class:`.book.Ledger`."""
+
+    federation: str
+
+    def begin(self) -> contextlib.AbstractContextManager[Connection]: ...
+
+    def read(self) -> contextlib.AbstractContextManager[Connection]: ...
 
 
 def require_file(where: str | os.PathLike[str] | Engine) -> None:
-    """Refuse to make a file where there is none.
-
-    Raises
-    ------
-    LedgerError
-    """
+    """Refuse to make a file where there is none."""
     path = path_of(where.url if isinstance(where, Engine) else url_of(where))
     if path is not None and not (os.path.isfile(path) and os.path.getsize(path)):
         raise _none(path)
@@ -37,18 +64,15 @@ def require_file(where: str | os.PathLike[str] | Engine) -> None:
 def equip(engine: Engine, file: LedgerFile | None) -> None:
     """Give an engine of the ledger's own what its transactions begin with."""
     if file is not None:
-        keep_log(engine, file)
+        _keep_log(engine, file)
     if engine.dialect.name == "sqlite":
         sa.event.listen(engine, "begin", begin_sqlite)
 
 
-def prepare(ledger: Ledger, file: LedgerFile | None, must_exist: bool, moved: bool) -> None:
+def prepare(ledger: Opened, file: LedgerFile | None, must_exist: bool, moved: bool) -> None:
     """Find the tables or make them, check them, and bind them to their file.
 
-    Raises
-    ------
-    LedgerError
-        See :meth:`.book.Ledger.open`.
+    Raises LedgerError, see :meth:`.book.Ledger.open`.
     """
     with named_errors(), ledger.read() as connection:
         exists = checks.is_ledger(connection)
@@ -62,15 +86,15 @@ def prepare(ledger: Ledger, file: LedgerFile | None, must_exist: bool, moved: bo
         _bind(ledger, file, moved)
 
 
-def look_over(ledger: Ledger, file: LedgerFile | None) -> None:
+def look_over(ledger: Opened, file: LedgerFile | None) -> None:
     """Check version, federation, log, pages and totals; nothing is written."""
     with named_errors(), ledger.read() as connection:
         if file is not None and checks.is_ledger(connection):
-            require_log(connection, file)
+            _require_log(connection, file)
         checks.check_opened(connection, ledger.federation)
 
 
-def _bind(ledger: Ledger, file: LedgerFile, moved: bool) -> None:
+def _bind(ledger: Opened, file: LedgerFile, moved: bool) -> None:
     """Refuse a copy: what the other one releases is not in it."""
     with named_errors(), ledger.read() as connection:
         written = connection.execute(sa.select(META.c.value).where(META.c.name == _FILE)).scalar()
@@ -88,3 +112,80 @@ def _bind(ledger: Ledger, file: LedgerFile, moved: bool) -> None:
 
 def _none(where: str) -> LedgerError:
     return LedgerError(f"{where}: no ledger there, and none was to be made")
+
+
+def _keep_log(engine: Engine, file: LedgerFile) -> None:
+    """Mark the log before the first write of every connection, and whenever it is large."""
+
+    def configure(connection: Any, record: Any) -> None:
+        connection.execute("PRAGMA wal_autocheckpoint = 0").close()
+        connection.execute("PRAGMA journal_size_limit = 0").close()  # shrinks when it begins anew
+        connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").close()  # opens the log
+        record.info[SEEN_LOG] = identity(file.log)
+
+    def before(connection: Connection) -> None:
+        driver: Any = connection.connection.dbapi_connection
+        if driver.in_transaction or mode_of(connection) != IMMEDIATE:
+            return
+        if _MARKED in connection.info and file.log_size() <= LARGE:
+            return
+        file.check(connection.info)
+        try:
+            if _mark(driver, file.path):
+                connection.info[_MARKED] = True
+        except sqlite3.Error as error:
+            driver.rollback()
+            raise named(error) from error
+
+    sa.event.listen(engine, "connect", configure)
+    sa.event.listen(engine, "begin", before)  # the first listener: the next one begins
+
+
+def _mark(driver: sqlite3.Connection, path: str) -> bool:
+    """Make the main file say that the log is needed; whether that was possible now.
+
+    Readers that hold on to an older state, and a ledger that has no tables yet, prevent it.
+    """
+    while True:
+        driver.execute("BEGIN IMMEDIATE")
+        if driver.execute(_EXISTS).fetchone() is None:
+            driver.rollback()
+            return False
+        if driver.execute(_READ).fetchone() == (NEEDED,):
+            break
+        driver.execute(_WRITE, (NEEDED,))
+        driver.commit()
+    # The write lock is held: nobody can commit anything that would come along.
+    with contextlib.closing(sqlite3.connect(path)) as other:
+        _, frames, taken = other.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+    driver.rollback()
+    # Begun only now, so that the log may start anew. What others commit first finds its main file
+    # marked, too.
+    driver.execute("BEGIN IMMEDIATE")
+    driver.execute(_WRITE, (WHOLE,))
+    driver.commit()
+    return bool(frames == taken)
+
+
+def _require_log(connection: Connection, file: LedgerFile) -> None:
+    """Refuse, by LedgerFileError, a main file that a crash has left without its log."""
+    if connection.exec_driver_sql(_READ).scalar() != NEEDED or file.holds_log():
+        return
+    if _is_missing(file):
+        raise LedgerFileError(
+            f"{file.path}: its log (-wal) is missing, and with it the latest charges; put it back "
+            "beside the file; without it nothing may be released from this ledger"
+        )
+
+
+def _is_missing(file: LedgerFile) -> bool:
+    """Tell whether the log is missing, seen while nobody writes.
+
+    A writer that begins the log anew writes its head first. For that moment it looks like none.
+    """
+    try:
+        with contextlib.closing(sqlite3.connect(file.path, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            return other.execute(_READ).fetchone() == (NEEDED,) and not file.holds_log()
+    except sqlite3.OperationalError:  # a file that cannot be written to: nobody is writing
+        return not file.holds_log()

@@ -1,4 +1,4 @@
-"""What a party has spent and what is left, as a ledger states it."""
+"""Statements of a ledger: what a party has spent, and what is left."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ class Total(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def add_up(statements: Sequence[Statement]) -> Total:
-    """The total cost of accounts for records that are in all of them.
+    """Add up the cost of accounts for records that are in all of them.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ def add_up(statements: Sequence[Statement]) -> Total:
 
 
 def state(connection: Connection, account: Any) -> Statement:
-    """The statement of a row of accounts."""
+    """Make the statement of a row of accounts."""
     spent = digits(account.spent, account.party)
     left = root(max(0, squared(account.mu) - spent))
     times = sa.select(sa.func.min(CHARGES.c.time), sa.func.max(CHARGES.c.time))

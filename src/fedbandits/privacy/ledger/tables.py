@@ -24,6 +24,7 @@ from fedbandits.errors import ClaimError, LedgerCorruptError, LedgerError, Unkno
 from fedbandits.privacy import accounting
 from fedbandits.privacy.accounting import Event
 from fedbandits.privacy.claims import PrivacyClaim
+from fedbandits.privacy.ledger.database import Compiled
 
 #: Version of the tables; a ledger of another version is refused.
 SCHEMA = 1
@@ -107,7 +108,7 @@ def write_meta(connection: Connection, name: str, value: str) -> None:
 
 
 def squared(mu: float) -> int:
-    """μ² in units of 2⁻¹²⁸, exact or rounded up; μ must be finite."""
+    """Return μ² in units of 2⁻¹²⁸, exact or rounded up; μ must be finite."""
     numerator, denominator = mu.as_integer_ratio()  # the denominator is a power of two
     excess = 2 * (denominator.bit_length() - 1) - _FRACTION
     square = numerator * numerator
@@ -115,9 +116,9 @@ def squared(mu: float) -> int:
 
 
 def root(total: int) -> float:
-    """μ of a Σ μ² in units of 2⁻¹²⁸, to the nearest float; the inverse of :func:`squared`.
+    """Return μ of a Σ μ² in units of 2⁻¹²⁸, to the nearest float; inverts :func:`squared`.
 
-    Infinite where Σ μ² is beyond the range of floats.
+    It is infinite where Σ μ² is beyond the range of floats.
     """
     try:
         return math.sqrt(total / (1 << _FRACTION))
@@ -126,35 +127,27 @@ def root(total: int) -> float:
 
 
 def digits(text: str, owner: str) -> int:
-    """A Σ μ² as it is stored.
-
-    Raises
-    ------
-    LedgerCorruptError
-        If it is no number.
-    """
+    """Read a Σ μ² as it is stored; raises LedgerCorruptError if it is no number."""
     if not (isinstance(text, str) and text.isascii() and text.isdigit() and len(text) <= _DIGITS):
         raise LedgerCorruptError(f"party {owner!r}: the total is not a number")
     return int(text)
 
 
 def link(previous: str, charge: Charge) -> str:
-    """SHA-256 of a charge and of the hash before it, as hexadecimal digits."""
+    """Hash a charge and the hash before it; returns 64 hexadecimal digits."""
     return hashlib.sha256(msgspec.json.encode((previous, *charge))).hexdigest()
 
 
 def genesis(federation: str, account: tuple[str, str, float, float, float, float]) -> str:
-    """Where a party's chain begins: federation, party, claim, ε, δ, μ and the time of opening."""
+    """Hash where a party's chain begins: federation, party, claim, ε, δ, μ, time of opening."""
     return hashlib.sha256(msgspec.json.encode((federation, *account))).hexdigest()
 
 
 def encode_event(event: Event) -> str:
-    """An event as JSON.
+    """Encode an event as JSON.
 
-    Raises
-    ------
-    UnknownEventError
-        If what would be read back is not what was charged, as with an infinite deviation.
+    Raises UnknownEventError if what would be read back is not what was charged, as with an infinite
+    deviation.
     """
     try:
         text = msgspec.json.encode(event, enc_hook=_plain).decode()
@@ -166,13 +159,7 @@ def encode_event(event: Event) -> str:
 
 
 def decode_event(text: str, place: str) -> Event:
-    """The counterpart of :func:`encode_event`.
-
-    Raises
-    ------
-    LedgerCorruptError
-        If it is no event.
-    """
+    """Decode an event; raises LedgerCorruptError if it is none."""
     try:
         return _decoded(text)
     except (msgspec.MsgspecError, TypeError, ValueError) as error:
@@ -185,36 +172,21 @@ def _decoded(text: str) -> Event:
 
 
 def price(event: Event) -> float:
-    """μ of an event, a number ≥ 0 or infinite.
-
-    Raises
-    ------
-    UnknownEventError
-        If it has no such price.
-    """
+    """Return μ of an event, a number ≥ 0 or infinite; raises UnknownEventError if it has none."""
     return float(accounting.mu(event)) + 0.0  # -0.0 would come back from a database as 0.0
 
 
 def require_names(**names: object) -> None:
-    """Refuse names that would come back from a database as something else, or not at all.
-
-    Raises
-    ------
-    LedgerError
-        If one is no text that can be written down.
-    """
+    """Refuse, by LedgerError, names that a database would not give back as they are."""
     for what, name in names.items():
         if type(name) is not str or not name.isprintable():
             raise LedgerError(f"{what}: given a {type(name).__name__}, allowed: printable text")
 
 
 def encode_claim(claim: PrivacyClaim) -> str:
-    """A claim as JSON, in which an ε may be ``Infinity``.
+    """Encode a claim as JSON, in which an ε may be ``Infinity``.
 
-    Raises
-    ------
-    ClaimError
-        If what would be read back is not what was given.
+    Raises ClaimError if what would be read back is not what was given.
     """
     try:
         text = json.dumps(msgspec.to_builtins(claim, enc_hook=_plain), ensure_ascii=False)
@@ -227,13 +199,7 @@ def encode_claim(claim: PrivacyClaim) -> str:
 
 
 def decode_claim(text: str, party: str) -> PrivacyClaim:
-    """The counterpart of :func:`encode_claim`.
-
-    Raises
-    ------
-    LedgerCorruptError
-        If it is no claim.
-    """
+    """Decode a claim; raises LedgerCorruptError if it is none."""
     try:
         return msgspec.convert(_as_limits(json.loads(text)), PrivacyClaim)
     except (msgspec.MsgspecError, TypeError, ValueError) as error:
@@ -241,7 +207,7 @@ def decode_claim(text: str, party: str) -> PrivacyClaim:
 
 
 def _as_limits(claim: Any) -> Any:
-    """A claim as it was written down, with limits that were sentences once as they are now."""
+    """Read limits of older claims, which were sentences, as they are now."""
     if isinstance(claim, dict) and isinstance(claim.get("not_protected"), list):
         limits = [
             {"what": _first_clause(limit), "why": limit} if isinstance(limit, str) else limit
@@ -252,24 +218,18 @@ def _as_limits(claim: Any) -> Any:
 
 
 def _first_clause(sentence: str) -> str:
-    """What a sentence names, short enough for a table."""
+    """Cut out what a sentence names, short enough for a table."""
     return re.split(r"[,:;(]", sentence, maxsplit=1)[0].strip()[:90] or "what follows"
 
 
 def encode_draw(draw: Floats) -> tuple[str, bytes, str]:
-    """Shape, bytes and digest of a draw."""
+    """Encode a draw: its shape, its bytes and their digest."""
     shape, data = json.dumps(draw.shape), draw.astype("<f8").tobytes()
     return shape, data, _digest(shape, data)
 
 
 def decode_draw(shape: Any, data: Any, digest: str | None, place: str) -> Floats:
-    """The counterpart of :func:`encode_draw`.
-
-    Raises
-    ------
-    LedgerCorruptError
-        If the draw is missing or is not the one that was charged.
-    """
+    """Decode a draw; raises LedgerCorruptError if it is not the one that was charged."""
     written = isinstance(shape, str) and isinstance(data, bytes | memoryview)
     if not written or _digest(shape, bytes(data)) != digest:
         raise LedgerCorruptError(f"{place}: the draw is not the one that was charged")
@@ -281,7 +241,50 @@ def _digest(shape: str, data: bytes) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Numbers of numpy as Python's own."""
+    """Turn numbers of numpy into Python's own."""
     if isinstance(value, np.generic):
         return value.item()
     raise UnknownEventError(f"{type(value).__name__} cannot be written down")
+
+
+class Draws:
+    """The table of draws, which is secret: it is neither logged nor shown."""
+
+    def __init__(self, dialect: sa.Dialect) -> None:
+        self._insert = Compiled(sa.insert(NOISE), dialect, [c.name for c in NOISE.columns])
+        own = _of(NOISE) & (CHARGES.c.party == NOISE.c.party)
+        same = (CHARGES.c.stream == NOISE.c.stream) & (CHARGES.c.step == NOISE.c.step)
+        kept = sa.select(NOISE.c.step, NOISE.c.shape, NOISE.c.draw, CHARGES.c.digest)
+        joined = kept.select_from(NOISE.join(CHARGES, same)).where(own)
+        self._select = Compiled(joined.order_by(NOISE.c.step), dialect)
+        at = NOISE.c.step == sa.bindparam("at")
+        self._one = Compiled(sa.select(NOISE.c.shape, NOISE.c.draw).where(_of(NOISE), at), dialect)
+
+    def keep(
+        self, connection: Connection, party: str, stream: str, step: int, written: tuple[str, bytes]
+    ) -> None:
+        """Keep a draw, given as shape and bytes."""
+        shape, data = written
+        values = {"party": party, "stream": stream, "step": step, "shape": shape, "draw": data}
+        self._insert.run(connection, values)
+
+    def every(self, connection: Connection, party: str, stream: str) -> list[Floats]:
+        """Read all draws of a stream, in order, each checked against its charge."""
+        rows = self._select.every(connection, {"payer": party, "name": stream})
+        place = f"party {party!r}, {stream!r}"
+        return [
+            decode_draw(shape, data, digest, f"{place}, step {step}")
+            for step, shape, data, digest in rows
+        ]
+
+    def check(self, connection: Connection, charge: Charge, place: str) -> None:
+        """Refuse a charge whose draw is missing or is another one."""
+        where = {"payer": charge.party, "name": charge.stream, "at": charge.step}
+        if charge.digest is not None:
+            shape, data = self._one.first(connection, where) or (None, None)
+            decode_draw(shape, data, charge.digest, place)
+
+
+def _of(table: sa.Table) -> Any:
+    party, stream = sa.bindparam("payer", type_=sa.Text), sa.bindparam("name", type_=sa.Text)
+    return (table.c.party == party) & (table.c.stream == stream)

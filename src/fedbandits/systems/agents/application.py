@@ -21,7 +21,7 @@ from fedbandits.systems.agents.system import AgentSupply
 from fedbandits.systems.application import (
     Asked,
     Choices,
-    Means,
+    Resources,
     float32_columns,
     list_type,
 )
@@ -121,18 +121,18 @@ def application(plan: ContextualPlan) -> SharedModel:
     return SharedModel(plan) if plan.facts.models == 1 else ModelEach(plan)
 
 
-def secret_key(means: Means, name: str) -> Key:
+def secret_key(resources: Resources, name: str) -> Key:
     """A key to draws of a party's own, which nobody else can make again."""
-    secret = means.secret(name)
+    secret = resources.secret(name)
     return Key(int.from_bytes(secret[:4], "big"), int.from_bytes(secret[4:8], "big"))
 
 
-def supply(plan: AgentsPlan, role: str, place: int, means: Means) -> AgentSupply | None:
+def supply(plan: AgentsPlan, role: str, place: int, resources: Resources) -> AgentSupply | None:
     """What an agent brings: noise that is charged for, and how it breaks ties."""
     if role != "agent":
         return None
     own, arms = plan.of_agent(place), plan.facts.arms
-    key = secret_key(means, "ties")
-    noise = means.noise(own.event) if own.release.slots else lambda step: np.zeros(0)
-    person_key = means.secret("persons") if plan.counts_persons else b""
+    key = secret_key(resources, "ties")
+    noise = resources.noise(own.event) if own.release.slots else lambda step: np.zeros(0)
+    person_key = resources.secret("persons") if plan.counts_persons else b""
     return AgentSupply(noise, lambda number: simulated_tie(arms, key, place, number), person_key)

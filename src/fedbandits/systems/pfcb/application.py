@@ -17,7 +17,7 @@ from fedbandits._typing import Floats, Ints
 from fedbandits.errors import ConfigError, LocalProtocolError
 from fedbandits.federation.acting import ActingParty
 from fedbandits.federation.events import Decision
-from fedbandits.systems.application import Application, Asked, Means, Told, list_type
+from fedbandits.systems.application import Application, Asked, Resources, Told, list_type
 from fedbandits.systems.exported import Learned
 from fedbandits.systems.pfcb.kernels.constants import CLEAR
 from fedbandits.systems.pfcb.plan import PFCBPlan
@@ -102,7 +102,7 @@ def application(plan: PFCBPlan) -> Purchases:
     return Purchases(plan)
 
 
-def supply(plan: PFCBPlan, role: str, place: int, means: Means) -> BuyerSupply:
+def supply(plan: PFCBPlan, role: str, place: int, resources: Resources) -> BuyerSupply:
     """What a buyer brings: its costs, and noise that is charged for.
 
     Raises
@@ -116,9 +116,9 @@ def supply(plan: PFCBPlan, role: str, place: int, means: Means) -> BuyerSupply:
             "facts.capacities: missing; allowed: a row for each buyer, with the most units that it "
             "can buy from each producer in a round"
         )
-    noise = means.noise(plan.event) if plan.constants.reports != CLEAR else _no_noise
+    noise = resources.noise(plan.event) if plan.constants.reports != CLEAR else _no_noise
     capacities = np.array(plan.facts.capacities, np.int64)
-    return BuyerSupply(noise, _costs(plan, means.own("costs")), capacities)
+    return BuyerSupply(noise, _costs(plan, resources.own("costs")), capacities)
 
 
 def _costs(plan: PFCBPlan, given: Any) -> Floats:

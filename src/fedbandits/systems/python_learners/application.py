@@ -10,7 +10,7 @@ from fedbandits.draws import Draws
 from fedbandits.random import Key, Purpose, replicate_key
 from fedbandits.systems.agents.application import SharedModel, secret_key
 from fedbandits.systems.agents.application import application as agents_application
-from fedbandits.systems.application import Means
+from fedbandits.systems.application import Resources
 from fedbandits.systems.python_learners.agent import LearnerSupply
 from fedbandits.systems.python_learners.plan import LearnerPlan
 from fedbandits.systems.simulated import simulated_noise
@@ -21,12 +21,12 @@ def application(plan: LearnerPlan) -> SharedModel:
     return agents_application(plan)
 
 
-def supply(plan: LearnerPlan, role: str, place: int, means: Means) -> LearnerSupply | None:
+def supply(plan: LearnerPlan, role: str, place: int, resources: Resources) -> LearnerSupply | None:
     """What an agent brings: noise that is charged for, and draws that nobody else can make."""
     if role != "agent":
         return None
-    noise = means.noise(plan.event) if plan.release.slots else lambda step: np.zeros(0)
-    return LearnerSupply(partial(_draws, secret_key(means, "draws"), place), noise)
+    noise = resources.noise(plan.event) if plan.release.slots else lambda step: np.zeros(0)
+    return LearnerSupply(partial(_draws, secret_key(resources, "draws"), place), noise)
 
 
 def simulated(

@@ -14,7 +14,7 @@ from fedbandits.errors import ConfigError, LocalProtocolError
 from fedbandits.federation.acting import ActingParty
 from fedbandits.federation.events import Decision
 from fedbandits.random import Key
-from fedbandits.systems.application import Application, Asked, Means, Told
+from fedbandits.systems.application import Application, Asked, Resources, Told
 from fedbandits.systems.samba.keys import CONTROLLER, CUSTOMER, OWNER, secrets_of, shared
 from fedbandits.systems.samba.plan import RUN_BYTES, SambaPlan
 
@@ -83,20 +83,20 @@ class Supply(NamedTuple):
     private_key: PrivateKey | None = None
 
 
-def supply(plan: SambaPlan, role: str, place: int, means: Means) -> Supply:
+def supply(plan: SambaPlan, role: str, place: int, resources: Resources) -> Supply:
     """Make what the party at that place of a role brings to a federation between machines."""
     handed, secrets = shared(plan), {}
     for secret in secrets_of(plan):
         if secret.is_made_by(role, place):
-            secrets[secret.name] = means.secret(secret.name)
+            secrets[secret.name] = resources.secret(secret.name)
         elif secret in handed and secret.is_taken_by(role, place):
-            secrets[secret.name] = means.shared(secret.name)
+            secrets[secret.name] = resources.shared(secret.name)
     draws, run, private_key = Key(0, 0), b"", None
     if role == OWNER:
-        drawn = means.secret("draws")
+        drawn = resources.secret("draws")
         draws = Key(int.from_bytes(drawn[:4], "big"), int.from_bytes(drawn[4:8], "big"))
     elif role == CONTROLLER:
-        run = means.secret("run")[:RUN_BYTES]
+        run = resources.secret("run")[:RUN_BYTES]
     elif role == CUSTOMER and plan.config.encrypts_sums:
-        private_key = means.paillier(plan.config.paillier_bits)
+        private_key = resources.paillier(plan.config.paillier_bits)
     return Supply(secrets, run, draws, private_key)

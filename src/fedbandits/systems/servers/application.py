@@ -19,7 +19,7 @@ from fedbandits.federation.acting import ActingParty
 from fedbandits.systems.application import (
     Asked,
     Choices,
-    Means,
+    Resources,
     float32_columns,
     list_type,
 )
@@ -71,12 +71,12 @@ def application(plan: ServersPlan) -> Recommendations:
     return Recommendations(plan)
 
 
-def supply(plan: Any, role: str, place: int, means: Means) -> ServerSupply | None:
+def supply(plan: Any, role: str, place: int, resources: Resources) -> ServerSupply | None:
     """What a local server brings: noise that is charged for, where the variant has any."""
     del place
     if role != "server":
         return None
-    return ServerSupply(means.noise(plan.event) if plan.private else None)
+    return ServerSupply(resources.noise(plan.event) if plan.private else None)
 
 
 def user_rows(party: Any) -> tuple[str, ...]:

@@ -45,12 +45,12 @@ _LABEL = b"fedbandits sealed frame"
 
 
 def sealing_context(federation: str, terms: str) -> bytes:
-    """What every key is bound to: the federation's name and the digest of its terms."""
+    """Join what every key is bound to: the federation's name and the digest of its terms."""
     return _joined(federation.encode(), terms.encode())
 
 
 def _joined(*parts: bytes) -> bytes:
-    """The parts, each after its length: no two lists of parts give the same bytes."""
+    """Join parts, each after its length: no two lists of parts give the same bytes."""
     return b"".join(len(part).to_bytes(4, "big") + part for part in parts)
 
 
@@ -62,7 +62,7 @@ class _Life:
         self._newest, self._seen = -1, 0  # bit i: whether frame newest - i was opened
 
     def note(self, counter: int) -> bool:
-        """Note a frame; false if it was noted before, or is too old to tell."""
+        """Note a frame; return false if it was noted before, or is too old to tell."""
         ahead = counter - self._newest
         if ahead > 0:
             kept = self._seen << ahead if ahead < WINDOW else 0
@@ -77,7 +77,7 @@ class _Life:
 
 
 class _Peer:
-    """What is known of one peer under its present key."""
+    """One peer under its present key."""
 
     def __init__(
         self, public: bytes, secret: bytes, sealing: AESGCM, there: bytes, here: bytes
@@ -118,7 +118,7 @@ class Sealer:
 
     @property
     def peers(self) -> tuple[str, ...]:
-        """Those with whom frames can be exchanged."""
+        """Peers with whom frames can be exchanged."""
         return tuple(self._peers)
 
     def set_peer(self, peer: str, public: bytes) -> None:
@@ -127,17 +127,8 @@ class Sealer:
         Frames that were sealed under its earlier key no longer open, not even those on their way:
         it may have been replaced because somebody else has it. Nothing changes for the same key.
 
-        Parameters
-        ----------
-        peer
-            Its name.
-        public
-            Its public X25519 key, 32 bytes, from the newest list of members.
-
-        Raises
-        ------
-        IdentityError
-            If that is no usable key. The earlier one stays.
+        The ``public`` X25519 key has 32 bytes and is from the newest list of members. Raises
+        IdentityError if it is not usable; then the earlier one stays.
         """
         known = self._peers.get(peer)
         if known is not None and known.public == public:
@@ -159,12 +150,9 @@ class Sealer:
         self._peers.pop(peer, None)
 
     def seal(self, receiver: str, plaintext: bytes) -> bytes:
-        """A frame for a peer, :data:`OVERHEAD` bytes longer than what is in it.
+        """Seal a frame for a peer; it is :data:`OVERHEAD` bytes longer than what is in it.
 
-        Raises
-        ------
-        SealError
-            If no key of that peer is known.
+        Raises SealError if no key of that peer is known.
         """
         peer = self._peer(receiver)
         count = next(self._counters[receiver]).to_bytes(_COUNTER, "big")
@@ -172,13 +160,11 @@ class Sealer:
         return header + peer.sealing.encrypt(_nonce(count), plaintext, header + peer.there)
 
     def open(self, sender: str, frame: bytes) -> bytes:
-        """What is in a frame of a peer.
+        """Open a frame of a peer.
 
-        Raises
-        ------
-        SealError
-            If that peer has not sealed it for this member, under the same terms, with its present
-            key; if one bit was altered; or if it was opened before. Nothing has changed then.
+        Raises SealError if that peer has not sealed it for this member, under the same terms, with
+        its present key; if one bit was altered; or if it was opened before. Nothing has changed
+        then.
         """
         peer = self._peer(sender)
         if len(frame) < _HEADER + _TAG:
@@ -208,13 +194,13 @@ class Sealer:
             ) from None
 
     def _binding(self, sender: str, receiver: str, public: bytes, receivers: bytes) -> bytes:
-        """What a frame belongs to: it opens nowhere else."""
+        """Join what a frame belongs to: it opens nowhere else."""
         names = sender.encode(), receiver.encode()
         return _joined(_LABEL, bytes([VERSION]), self._context, *names, public, receivers)
 
 
 def _cipher(secret: bytes, salt: bytes, binding: bytes) -> AESGCM:
-    """The cipher of one direction, for one life of its sender."""
+    """Derive the cipher of one direction, for one life of its sender."""
     return AESGCM(HKDF(SHA256(), length=32, salt=salt, info=binding).derive(secret))
 
 

@@ -1,4 +1,4 @@
-"""What parties bring between machines, in memory: everything of a party but its folder."""
+"""Resources of parties in memory: everything that they have between machines, but a folder."""
 
 from __future__ import annotations
 
@@ -17,17 +17,11 @@ from fedbandits.systems import System
 _paillier_key = functools.cache(paillier.generate)
 
 
-class Workplace:
-    """The parties of one federation, each with means of its own; what they draw is kept.
+class FederationResources:
+    """The parties of one federation, each with resources of its own; what they draw is kept.
 
-    Parameters
-    ----------
-    system, plan
-        The system, and what its parties go by.
-    ledger
-        Charges for noise and keeps it: an account for each party that asks for noise.
-    own
-        What a party's settings have under ``[own]``, by role and place.
+    The ledger charges for noise and keeps it: an account for each party that asks for noise.
+    ``own`` is what a party's settings have under ``[own]``, by role and place.
     """
 
     def __init__(
@@ -40,38 +34,30 @@ class Workplace:
         roles = system.roles(plan)
         assert roles is not None, f"{system.name}: this variant has no parties"
         self.system, self.plan, self.ledger, self.roles = system, plan, ledger, roles
-        self._own, self._means = own or {}, dict[tuple[str, int], MemoryMeans]()
+        self._own, self._resources = own or {}, dict[tuple[str, int], MemoryResources]()
 
-    def of(self, role: str, place: int) -> MemoryMeans:
-        """One party's; the same whenever it is asked for, as a folder is."""
+    def of(self, role: str, place: int) -> MemoryResources:
+        """Return one party's resources; the same whenever it is asked for, as a folder is."""
         own = self._own.get((role, place), {})
-        return self._means.setdefault((role, place), MemoryMeans(self, role, place, own))
+        return self._resources.setdefault((role, place), MemoryResources(self, role, place, own))
 
     def supply(self, role: str, place: int) -> Any:
-        """What a party brings, asked for as by a process that starts."""
+        """Make what a party brings, asked for as by a process that starts."""
         return self.system.supply(self.plan, role, place, self.of(role, place))
 
 
-class MemoryMeans:
-    """A :class:`.application.Means`.
+class MemoryResources:
+    """The :class:`.application.Resources` of one party, number ``place`` of its ``role``."""
 
-    Parameters
-    ----------
-    workplace
-        Where its party is one of many.
-    role, place
-        Which party it is of.
-    own
-        What the party alone knows of its world.
-    """
-
-    def __init__(self, workplace: Workplace, role: str, place: int, own: Mapping[str, Any]) -> None:
+    def __init__(
+        self, workplace: FederationResources, role: str, place: int, own: Mapping[str, Any]
+    ) -> None:
         self._workplace, self._role, self._place, self._own = workplace, role, place, own
         self.party = workplace.roles.parties[role][place]
         self.secrets: dict[str, bytes] = {}
 
     def noise(self, event: Any, stream: str = "releases") -> LedgeredNoise:
-        """Noise of the operating system's randomness, behind the ledger."""
+        """Make noise of the operating system's randomness, behind the ledger."""
         ledger = self._workplace.ledger
         claim = self._workplace.system.claim(self._workplace.plan)
         with ledger.begin() as connection:
@@ -81,22 +67,22 @@ class MemoryMeans:
         return LedgeredNoise(ledger, self.party, stream, event, SecureNoise(), replays=True)
 
     def secret(self, name: str) -> bytes:
-        """Drawn when it is first asked for."""
+        """Return a secret, drawn when it is first asked for."""
         return self.secrets.setdefault(name, secrets.token_bytes(32))
 
     def shared(self, name: str) -> bytes:
-        """What the maker has as its secret; only for those whom the system hands it."""
+        """Return the maker's secret, if the system hands it to this party."""
         for each in self._workplace.system.shared(self._workplace.plan):
             if each.name == name and each.is_taken_by(self._role, self._place):
                 return each.gift(self._workplace.of(each.maker, 0).secret(name), self.party)
         raise LocalProtocolError(f"{self.party}: is given no secret called {name!r}")
 
     def paillier(self, bits: int) -> Any:
-        """The same key for all tests of a process."""
+        """Return the same key for all tests of a process."""
         return _paillier_key(bits)
 
     def own(self, name: str) -> Any:
-        """What was given under that name."""
+        """Return what was given under that name."""
         if name not in self._own:
             raise ConfigError(f"own.{name}: missing")
         return self._own[name]

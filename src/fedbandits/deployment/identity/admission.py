@@ -33,22 +33,20 @@ _SIGNATURE = ec.ECDSA(hashes.SHA256())
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A party asks to be admitted.
+    """A party's request to be admitted.
 
     Parameters
     ----------
-    name
-        The member's name.
-    federation
-        The federation's name.
+    name, federation
+        Names of the member and of the federation.
     terms, content
-        The terms that the party has, and their digest.
+        Digest of the terms that the party has, and the terms.
     sealing
         Its public sealing key, 32 bytes.
     signing_request
-        What it asks a certificate with, signed with its key for TLS.
+        Its request for a certificate, signed with its key for TLS.
     signature
-        Of all this, with the same key.
+        Signature of all this, with the same key.
     """
 
     name: str
@@ -60,21 +58,19 @@ class Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     signature: bytes = b""
 
     def encode(self) -> bytes:
-        """The request as it is written to its file."""
+        """Encode the request as it is written to its file."""
         return msgspec.json.format(msgspec.json.encode(self))
 
     @property
     def fingerprint(self) -> str:
-        """Of both public keys, for people to compare: what the member says, and what has come."""
+        """Fingerprint of both public keys, for people to compare with what the member says."""
         return spoken_fingerprint(self.sealing + self.signing_request.encode())
 
     def check(self, federation: str, terms: Terms, place: object) -> ec.EllipticCurvePublicKey:
-        """The party's key for TLS, if all is as it should be.
+        """Return the party's key for TLS, if all is as it should be.
 
-        Raises
-        ------
-        IdentityError
-            If it is of another federation or other terms, or not signed with the keys in it.
+        Raises IdentityError if it is of another federation or other terms, or not signed with the
+        keys in it.
         """
         if self.federation != federation:
             raise IdentityError(
@@ -105,7 +101,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 def read_request(place: pathlib.Path) -> Request:
-    """The request in a file; :class:`~fedbandits.errors.IdentityError` if it is damaged."""
+    """Read the request in a file; raises IdentityError if it is damaged."""
     return decode(Request, read_file(place), place)
 
 
@@ -116,7 +112,7 @@ def make_request(
     sealing: X25519PrivateKey,
     tls: ec.EllipticCurvePrivateKey,
 ) -> Request:
-    """The request of a party with these keys."""
+    """Make the request of a party with these keys."""
     request = Request(
         name=name,
         federation=federation,
@@ -133,18 +129,14 @@ class Admission(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     Parameters
     ----------
-    name
-        The member's name.
-    certificate
-        Its certificate, as text.
+    name, certificate
+        The member's name, and its certificate as text.
     issuer
         The certificate of the authority that has issued it, and the broker's, as text.
     members
         The list of members that it is in.
-    authority
-        The authority's public key, 32 bytes.
-    signature
-        The authority's.
+    authority, signature
+        The authority's public key, 32 bytes, and its signature.
     """
 
     name: str
@@ -155,20 +147,14 @@ class Admission(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     signature: bytes = b""
 
     def encode(self) -> bytes:
-        """The admission as it is written to its file."""
+        """Encode the admission as it is written to its file."""
         return msgspec.json.format(msgspec.json.encode(self))
 
     def signed(self, key: Ed25519PrivateKey) -> Admission:
-        """The admission with the authority's signature."""
+        """Sign the admission with the authority's key."""
         return msgspec.structs.replace(self, signature=key.sign(signable(self)))
 
     def verify(self, authority: bytes, place: object) -> None:
-        """Check that it is by an authority, with all that is in it.
-
-        Raises
-        ------
-        IdentityError
-            If it is not.
-        """
+        """Check that it is by an authority, with all that is in it; raises IdentityError if not."""
         verify_signature(self, self.signature, authority, str(place))
         self.members.verify(authority)

@@ -1,4 +1,4 @@
-"""When messages leave: what a claim about message times asks of parties."""
+"""The times at which messages leave, and what a claim about them asks of parties."""
 
 from __future__ import annotations
 
@@ -25,15 +25,7 @@ _PACKAGE = str(pathlib.Path(fedbandits.__file__).parent)
 
 
 class Watch:
-    """Plays parties with noise drawn as in a deployment, and watches how their releases leave.
-
-    Parameters
-    ----------
-    system, plan, world
-        What is played, and where.
-    replicate
-        Names the data.
-    """
+    """Plays parties with noise drawn as in a deployment, and watches how their releases leave."""
 
     def __init__(self, system: System[Any], plan: Plan, world: Environment, replicate: int) -> None:
         #: For every release the functions that were called before it left.
@@ -93,7 +85,7 @@ class Watch:
 
 
 def _folder_of(system: System[Any]) -> str:
-    """Where the code of a system lies, which may be outside this package."""
+    """Return where the code of a system lies, which may be outside this package."""
     file = getattr(sys.modules.get(type(system).__module__), "__file__", None) or _PACKAGE
     return str(pathlib.Path(file).parent)
 

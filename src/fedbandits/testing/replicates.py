@@ -1,4 +1,4 @@
-"""Play one replicate of a variant, as a compiled simulation or as parties."""
+"""One replicate of a variant, as a compiled simulation or as parties, in one call."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from fedbandits.systems.playing import simulation_in
 
 
 def system_of(config: Any) -> System[Any]:
-    """The system to which the configuration ``config`` belongs."""
+    """Return the system to which the configuration ``config`` belongs."""
     return next(system for system in systems() if type(config) is system.config_type)
 
 
 def plan_of(config: Any, environment: Environment, rounds: int) -> Any:
-    """The plan of the variant ``config`` in ``environment``, for ``rounds`` rounds."""
+    """Make the plan of the variant ``config`` in ``environment``, for ``rounds`` rounds."""
     return system_of(config).plan(config, environment.facts, rounds)
 
 
 def simulate(
     config: Any, environment: Environment, rounds: int, seed: int, replicate: int, threads: int = 1
 ) -> Any:
-    """A compiled replicate before its first round; see :meth:`System.simulate`.
+    """Make a compiled replicate before its first round; see :meth:`System.simulate`.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def federate(
     supplies: Supplies | None = None,
     lenient: bool = False,
 ) -> PartiesReplicate:
-    """A replicate that parties play by exchanging messages, before its first round.
+    """Make a replicate that parties play by exchanging messages, before its first round.
 
     It gives the same results as :func:`simulate`.
 

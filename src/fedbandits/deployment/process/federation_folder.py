@@ -14,12 +14,7 @@ import pathlib
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from fedbandits.deployment.delivery.broker_config import (
-    CONFIG,
-    LOCAL_HOSTS,
-    make_broker,
-    update_broker,
-)
+from fedbandits.deployment.delivery.broker import CONFIG, LOCAL_HOSTS, make_broker, update_broker
 from fedbandits.deployment.identity.authority import (
     Admitted,
     admit,
@@ -46,33 +41,23 @@ AUTHORITY, BROKER = "authority", "broker"
 FIRST_PORT = 8420
 
 
-class Made(NamedTuple):
-    """What was made.
-
-    Parameters
-    ----------
-    federation
-        The federation.
-    fingerprint
-        Of the authority's key, for people to compare.
-    parties
-        Members whose folders were made, too.
-    """
+class MadeFederation(NamedTuple):
+    """A federation that was made, the authority's fingerprint, and members with folders here."""
 
     federation: Federation
     fingerprint: str
     parties: tuple[str, ...]
 
 
-def init_federation(config: Path, out: Path, local: bool, first_port: int = FIRST_PORT) -> Made:
+def init_federation(
+    config: Path, out: Path, local: bool, first_port: int = FIRST_PORT
+) -> MadeFederation:
     """Make a new folder with an authority and a broker's configuration.
 
     Parameters
     ----------
-    config
-        The federation's file.
-    out
-        The folder.
+    config, out
+        The federation's file, and the folder.
     local
         Whether to make, and admit, all parties as well: this machine then holds all keys.
     first_port
@@ -106,7 +91,7 @@ def init_federation(config: Path, out: Path, local: bool, first_port: int = FIRS
         hosts = tuple(dict.fromkeys((*LOCAL_HOSTS, *_hosts(federation))))
         make_broker(office, folder / BROKER, hosts, _listens(federation))
         fingerprint = spoken_fingerprint(load_authority(office).public)
-    return Made(federation, fingerprint, names)
+    return MadeFederation(federation, fingerprint, names)
 
 
 def _tell(party: pathlib.Path, members: Members) -> None:
@@ -114,12 +99,12 @@ def _tell(party: pathlib.Path, members: Members) -> None:
 
 
 def _hosts(federation: Federation) -> list[str]:
-    """Names and addresses under which the broker is reached."""
+    """List names and addresses under which the broker is reached."""
     return [urlsplit(server).hostname or "" for server in federation.transport.servers]
 
 
 def _listens(federation: Federation) -> str:
-    """Where the broker listens: on this machine alone, if nobody is to come from elsewhere."""
+    """Listen on this machine alone, if nobody is to come from elsewhere."""
     return "127.0.0.1" if all(map(_is_here, _hosts(federation))) else "0.0.0.0"  # noqa: S104
 
 
@@ -146,19 +131,13 @@ def revoke_here(folder: Path, name: str) -> None:
 
 
 def _update(place: pathlib.Path) -> None:
-    """A broker beside the authority reads its configuration anew when that changes (up does)."""
+    """Write the configuration of a broker beside the authority anew; up reloads it."""
     if (place.parent / BROKER / CONFIG).exists():
         update_broker(place, place.parent / BROKER)
 
 
 def authority_in(folder: Path) -> pathlib.Path:
-    """The authority's folder: that one, or the one in it.
-
-    Raises
-    ------
-    ConfigError
-        If there is none.
-    """
+    """Find the authority's folder: that one, or the one in it; raises ConfigError without one."""
     place = pathlib.Path(folder)
     for each in (place / AUTHORITY, place):
         if (each / "authority.key").is_file():
@@ -170,12 +149,9 @@ def authority_in(folder: Path) -> pathlib.Path:
 
 
 def load_parties(folder: Path) -> list[PartyFolder]:
-    """Parties: of that folder, or of those in it, in the order of the federation's file.
+    """Load parties: of that folder, or of those in it, in the order of the federation's file.
 
-    Raises
-    ------
-    ConfigError
-        If there are none, or they are of several federations.
+    Raises ConfigError if there are none, or they are of several federations.
     """
     place = pathlib.Path(folder)
     if is_party(place):
@@ -192,14 +168,3 @@ def load_parties(folder: Path) -> list[PartyFolder]:
         raise ConfigError(f"{place}: holds parties of {len(terms)} federations")
     order = parties[0].federation.everybody
     return sorted(parties, key=lambda party: order.index(party.member))
-
-
-__all__ = [
-    "FIRST_PORT",
-    "Made",
-    "admit_here",
-    "authority_in",
-    "init_federation",
-    "load_parties",
-    "revoke_here",
-]

@@ -1,9 +1,11 @@
-"""One process for each store: a second process is refused at once."""
+"""A store's machine: one process at a time, commits on the disk, restarts that are noticed."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import pathlib
+import uuid
 import zlib
 from typing import Any
 
@@ -21,20 +23,14 @@ except ModuleNotFoundError:  # Windows: SQLite's own locks are all there is
 
 #: Whether a session of a PostgreSQL server holds a lock of this kind.
 _HELD = sa.text("SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND granted AND pid = :session")
+#: Where Linux names the start of the machine.
+_BOOT = pathlib.Path("/proc/sys/kernel/random/boot_id")
 
 
 class StoreLock(contextlib.AbstractContextManager["StoreLock"]):
-    """Held as long as a store is open; the system takes it back from a process that is killed.
+    """The lock of a store, held while it is open; the system frees it when a process is killed.
 
-    Parameters
-    ----------
-    where
-        The store's file or URL.
-
-    Raises
-    ------
-    StoreBusyError
-        If another process holds it.
+    Raises StoreBusyError if another process holds it.
     """
 
     def __init__(self, where: str | os.PathLike[str]) -> None:
@@ -60,7 +56,7 @@ class StoreLock(contextlib.AbstractContextManager["StoreLock"]):
         self._descriptor = descriptor
 
     def hold(self, engine: Engine) -> None:
-        """Where the store is a server's database: hold its lock by a connection of its own."""
+        """Hold the lock of a server's database by a connection of its own."""
         if engine.dialect.name != "postgresql":
             return
         with named_errors():
@@ -77,13 +73,8 @@ class StoreLock(contextlib.AbstractContextManager["StoreLock"]):
     def require(self, connection: Connection) -> None:
         """Make sure, in a transaction, that the lock of a server's database is still held.
 
-        Raises
-        ------
-        StoreBusyError
-            If it was lost, and another process holds it now.
-        StoreError
-            If it was lost, and is held again: another process may have written meanwhile, so all
-            that is known of the store must be read anew.
+        Raises StoreBusyError if another process holds it now. Raises StoreError if it was lost and
+        is held again: another process may have written meanwhile, so the store must be read anew.
         """
         if self._session is None:
             return
@@ -112,3 +103,43 @@ class StoreLock(contextlib.AbstractContextManager["StoreLock"]):
 
     def __exit__(self, *_: Any) -> None:
         self.close()
+
+
+class LogFile:
+    """SQLite's write-ahead log: what was committed is in it, or was brought to the disk before."""
+
+    def __init__(self, database: str) -> None:
+        self._path, self._folder = f"{database}-wal", os.path.dirname(os.path.abspath(database))
+        self._named = False
+
+    def sync(self) -> None:
+        """Wait until all that was committed is on the disk; raises StoreError if the disk fails.
+
+        One wait for the log is a third of what a checkpoint takes, which waits for the database,
+        too, and writes it.
+        """
+        try:
+            _sync(self._path, os.O_RDWR)
+            if not self._named and hasattr(os, "O_DIRECTORY"):  # the file's name lasts, too
+                _sync(self._folder, os.O_RDONLY)
+            self._named = True
+        except FileNotFoundError:  # all of it is in the database, which is on the disk
+            return
+        except OSError as error:
+            raise StoreError(f"the store's disk fails: {error.strerror}") from None
+
+
+def _sync(path: str, how: int) -> None:
+    descriptor = os.open(path, how | getattr(os, "O_CLOEXEC", 0))
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def machine_boot() -> int:
+    """Return a number that names the start of the machine; 0 where that cannot be told."""
+    try:
+        return uuid.UUID(_BOOT.read_text(encoding="ascii").strip()).int
+    except (OSError, ValueError):
+        return 0

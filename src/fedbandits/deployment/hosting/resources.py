@@ -1,4 +1,4 @@
-"""What a party brings: noise with a ledger, secrets, and facts that it alone knows."""
+"""Resources of a hosted party: noise with a ledger, secrets, and facts that it alone knows."""
 
 from __future__ import annotations
 
@@ -18,19 +18,10 @@ from fedbandits.privacy.secure_noise import SecureNoise
 _SECRET_BYTES = 32
 
 
-class StoredMeans:
-    """What a party brings, from its store and its settings. See :class:`.application.Means`.
+class StoredResources:
+    """A party's resources, from its store and its settings; see :class:`.application.Resources`.
 
-    Parameters
-    ----------
-    store
-        Where secrets, noise and charges are kept.
-    member
-        Who pays in the ledger.
-    own
-        What the party alone knows, by name.
-    connection
-        Says in whose transaction to work.
+    The ``member`` pays in the ledger. ``connection`` tells in whose transaction to work.
     """
 
     def __init__(
@@ -42,11 +33,11 @@ class StoredMeans:
     ) -> None:
         self._store, self._member, self._own = store, member, own
         self._connection = connection
-        #: Sources of a party whose journal has not been played yet.
+        #: Sources of a party whose journal is not replayed yet.
         self._replaying: list[LedgeredNoise] = []
 
     def noise(self, event: Callable[[int], Event], stream: str = "releases") -> LedgeredNoise:
-        """Secure noise; every step is charged and kept in the transaction of its event."""
+        """Make a source of secure noise; each step is charged and kept with its event."""
         source = LedgeredNoise(
             self._store.ledger, self._member, stream, event, SecureNoise(), self._connection,
             replays=True,
@@ -55,33 +46,23 @@ class StoredMeans:
         return source
 
     def end_replay(self) -> None:
-        """The journal was played: no step of any source can be asked for a second time."""
+        """Let no source repeat a step any more: the journal was replayed."""
         while self._replaying:
             self._replaying.pop().end_replay()
 
     def secret(self, name: str) -> bytes:
-        """32 random bytes of the party's own, drawn once and kept."""
+        """Return 32 random bytes of the party's own, drawn once and kept."""
         return self._kept(f"own {name}", lambda: secrets.token_bytes(_SECRET_BYTES))
 
     def shared(self, name: str) -> bytes:
-        """32 random bytes that another party has given.
-
-        Raises
-        ------
-        NotReadyError
-            If it has not yet.
-        """
+        """Return 32 random bytes from another party; raises NotReadyError before they come."""
         found = self._store.secret(self._connection(), f"shared {name}")
         if found is None:
             raise NotReadyError(f"{self._member}: the secret {name!r} has not been handed over yet")
         return found
 
-    def make_shared(self, name: str) -> bytes:
-        """The party's own secret of that name, which it hands to others."""
-        return self.secret(name)
-
     def paillier(self, bits: int) -> paillier.PrivateKey:
-        """A private Paillier key, made once and kept."""
+        """Return a private Paillier key, made once and kept."""
 
         def make() -> bytes:
             key = paillier.generate(bits)
@@ -91,13 +72,7 @@ class StoredMeans:
         return paillier.PrivateKey(int(p, 16), int(q, 16))
 
     def own(self, name: str) -> Any:
-        """What the party's settings say under ``[own]``.
-
-        Raises
-        ------
-        ConfigError
-            If nothing does.
-        """
+        """Return an entry of ``[own]`` in the party's settings; raises ConfigError without one."""
         if name not in self._own:
             raise ConfigError(f"{self._member}: own.{name}: not given; it is in party.toml")
         return self._own[name]

@@ -1,0 +1,313 @@
+"""One transaction of a host: events that are carried out together, and what they write."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from fedbandits.deployment.hosting.events import HostedParty, Kind, Received
+from fedbandits.deployment.hosting.resources import StoredResources
+from fedbandits.deployment.hosting.seat import HostedSeat
+from fedbandits.deployment.storage.machine import machine_boot
+from fedbandits.deployment.storage.store import Entry, Header, Sent, Store
+from fedbandits.errors import (
+    ClockError,
+    DuplicateRewardError,
+    FedbanditsError,
+    LateRewardError,
+    LedgerError,
+    LocalProtocolError,
+    NotReadyError,
+    StaleStoreError,
+    UnknownDecisionError,
+)
+from fedbandits.federation.links import Receipt
+from fedbandits.federation.messages import Message
+from fedbandits.federation.party import Party
+from fedbandits.federation.state import Handled
+from fedbandits.privacy.ledger.tables import CHARGES
+
+#: A state is saved when the journal since the last one is as long as this, and twice that one.
+_LEAST_JOURNAL = 1 << 20
+#: A journal is not longer than so many events: a restart carries them all out again.
+_MOST_EVENTS = 4_096
+#: Events in which nothing is ever released, so that nothing needs to be taken back.
+_NEVER_RELEASE = frozenset({Kind.DECIDE, Kind.OBSERVE, Kind.START, Kind.PULL})
+#: Names the charge for what earlier federations have released.
+_EARLIER = "earlier federations"
+#: Under which name the start of the machine is kept.
+_BOOT = "boot"
+
+
+class Batch:
+    """Events in one transaction of a store. ``hosted`` is None before the party is made."""
+
+    def __init__(
+        self, store: Store, connection: Connection, hosted: HostedParty | None, seat: HostedSeat
+    ) -> None:
+        self.store, self.connection, self.hosted, self._seat = store, connection, hosted, seat
+        self._entries: list[Entry] = []
+        self._headers: list[Header] = []
+        self._asked: list[int] = []
+        self._answered: list[int] = []
+        self._saves = self._restored = False
+        #: Messages to send.
+        self.outgoing: list[Sent] = []
+        #: For every member that a message was taken of, the number that comes next.
+        self.received: dict[str, int] = {}
+        #: For members whose link has moved, the numbers that come next from and to them.
+        self.counts: dict[str, tuple[int, int]] = {}
+        self.outcomes: Counter[str] = Counter()
+        self.refusals: Counter[str] = Counter()
+        self.last_refusal = ""
+        #: Whether what was committed must be on the disk before anything is sent.
+        self.must_be_on_disk = False
+        #: Number of the newest event.
+        self.event = 0 if hosted is None else hosted.events
+        #: Bytes in the journal since the newest saved state, and bytes of that.
+        self.bytes_since = (0, 0)
+
+    def begin(self, resources: StoredResources) -> list[Sent]:
+        """Make the party, or restore it; returns the messages that are still to be sent."""
+        self._open_account()
+        self.restore(resources)
+        if self._seat.is_chatty:
+            self._require_same_boot()
+        return self.store.outbox(self.connection)
+
+    def _open_account(self) -> None:
+        """Give the party its budget, if its releases cost anything and it has none yet."""
+        seat, ledger = self._seat, self.store.ledger
+        if (budget := seat.budget) is None:
+            return
+        ledger.open_account(self.connection, seat.member, seat.claim, *budget)
+        if seat.earlier and not ledger.statement(self.connection, seat.member).charges:
+            ledger.charge(self.connection, seat.member, _EARLIER, 1, seat.earlier_event)
+
+    def _require_same_boot(self) -> None:
+        """Note under which start of the machine the party runs; refuse another one in mid-run.
+
+        Where messages set the pace, commits do not wait for the disk, but for pulls. A process that
+        is killed loses nothing; a machine that loses power may lose the newest commits. The party
+        might then send other contents than before under the same numbers, so its run ends.
+        """
+        before, now = self.store.number(self.connection, _BOOT), machine_boot()
+        party = None if self.hosted is None else self.hosted.party
+        under_way = party is not None and (
+            party.awaited is not None
+            or party.next_end is not None
+            or party.round_to_act is not None
+        )
+        if before and now and before != now and under_way:
+            raise StaleStoreError(
+                f"{self._seat.member}: the machine was restarted in mid-run, and its newest "
+                "commits may be lost: this run ends; order a new one"
+            )
+        if before != now:
+            self.store.set_number(self.connection, _BOOT, now)
+
+    def restore(self, resources: StoredResources) -> HostedParty:
+        """Make the party from its newest state and the events since; a new one without a state."""
+        saved = self.store.saved(self.connection)
+        party = self._seat.make(resources)
+        self.hosted = hosted = HostedParty(party, self._seat.application)
+        hosted.is_charged = self._seat.budget is not None
+        if saved.body is not None:
+            party.load(saved.body)
+        for entry in saved.journal:
+            hosted.replay(entry.kind, entry.body)
+        resources.end_replay()
+        self.event = hosted.events = saved.journal[-1].event if saved.journal else saved.event
+        if saved.body is None and not saved.journal:
+            self.carry_out(Kind.START, None)
+        self._saves = self._restored = True
+        return hosted
+
+    def carry_out(self, kind: Kind, content: Any) -> Any:
+        """Carry out an event, and note what is to be written.
+
+        Raises FedbanditsError if the party refuses it. Nothing has changed then, in the transaction
+        either.
+        """
+        hosted = self.hosted
+        if hosted is None:
+            raise LocalProtocolError(f"{self._seat.member}: the party has not begun")
+        if kind is Kind.OBSERVE:
+            self._check_open(hosted.party, content[0])
+        handled = self._applied(hosted, kind, content)
+        if not (kind is Kind.RECEIVE and handled.answer.outcome == "duplicate"):
+            self._note(hosted, kind, content)
+        self._after(kind, content, handled)
+        if kind in (Kind.OBSERVE, Kind.PULL, Kind.RECEIVE) and self._seat.ends_rounds_itself:
+            self._end_rounds(hosted)
+        return handled.answer
+
+    def _applied(self, hosted: HostedParty, kind: Kind, content: Any) -> Handled:
+        if kind in _NEVER_RELEASE or not hosted.is_charged:
+            return hosted.apply(kind, content)
+        charges = self._charges()
+        self.connection.exec_driver_sql("SAVEPOINT event").close()
+        try:
+            handled = hosted.apply(kind, content)
+        except FedbanditsError as refused:
+            if not _fails_transaction(refused):
+                self.connection.exec_driver_sql("ROLLBACK TO SAVEPOINT event").close()
+            raise
+        for receipt in handled.followed:  # a message that was held has met a failure of our own
+            if receipt.why is not None and _fails_transaction(receipt.why):
+                raise receipt.why
+        self.connection.exec_driver_sql("RELEASE SAVEPOINT event").close()
+        self._saves = self._saves or self._charges() > charges
+        return handled
+
+    def _charges(self) -> int:
+        """Count all releases that were ever charged for."""
+        count = sa.select(sa.func.count()).select_from(CHARGES)
+        return int(self.connection.execute(count).scalar_one())
+
+    def _note(self, hosted: HostedParty, kind: Kind, content: Any) -> None:
+        self.event += 1
+        hosted.events = self.event
+        self._entries.append(Entry(self.event, int(kind), hosted.encode(content)))
+
+    def _after(self, kind: Kind, content: Any, handled: Handled) -> None:
+        """Note what an event has led to."""
+        if kind is Kind.DECIDE:
+            self._asked.append(handled.answer[0])
+        elif kind is Kind.OBSERVE:
+            self._answered.append(content[0])
+        elif kind is Kind.PULL:
+            self.must_be_on_disk = True
+        for message in handled.outgoing:
+            self._send(message)
+        now = time.time() if handled.followed else 0.0
+        for receipt in handled.followed:
+            self._seen(receipt, now, content)
+
+    def _send(self, message: Message) -> None:
+        body = self._seat.federation.roles.codec.encode(message)
+        peer = self._seat.federation.member_of[message.receiver]
+        kind, number = type(message).__name__, message.number
+        self.outgoing.append(Sent(peer, number, body))
+        self._headers.append(Header(time.time(), "sent", peer, kind, number, len(body), "sent"))
+
+    def _seen(self, receipt: Receipt, now: float, content: Received) -> None:
+        self.outcomes[receipt.outcome] += 1
+        if receipt.why is not None and receipt.outcome == "refused":
+            self.refusals[type(receipt.why).__name__] += 1
+            self.last_refusal = f"{type(receipt.why).__name__}: {receipt.why}"
+        message = receipt.message
+        sender = content.sender if message is None else message.sender
+        member = self._seat.federation.member_of.get(sender, "?")
+        kind, number = ("?", -1) if message is None else (type(message).__name__, message.number)
+        size = len(content.data) if isinstance(content, Received) else 0
+        self._headers.append(Header(now, "seen", member, kind, number, size, receipt.outcome))
+
+    def pull(self, number: int, reward: int) -> None:
+        """Tell what a pull has earned; raises NotReadyError if it is not the one that is due.
+
+        What was told twice must not count for the pull that comes next.
+        """
+        if self.hosted is None or self.hosted.party.round_to_act != number:
+            raise NotReadyError(f"{self._seat.member}: pull {number} is not due")
+        self.carry_out(Kind.PULL, reward)
+
+    def end_next_round(self) -> None:
+        """End the next round whose end matters to the party, if one does."""
+        end = None if self.hosted is None else self.hosted.party.next_end
+        if end is not None:
+            self.carry_out(Kind.END_ROUND, end)
+
+    def _end_rounds(self, hosted: HostedParty) -> None:
+        """End the rounds that so many decisions have come to, where rounds end by themselves."""
+        party = hosted.party
+        while (end := party.next_end) is not None:
+            waiting = party.open_decisions
+            if waiting is not None and party.decisions_made - len(waiting) < end:
+                break
+            self.carry_out(Kind.END_ROUND, end)
+
+    def _check_open(self, party: Party[Any], number: int) -> None:
+        """Say in which way a decision is not open."""
+        waiting, member = party.open_decisions, self._seat.member
+        if waiting is None or number in waiting:
+            return
+        if not 0 < number <= party.decisions_made:
+            raise UnknownDecisionError(f"{member}: decision {number} was never made")
+        if self.store.has_expired(self.connection, number):
+            raise LateRewardError(
+                f"{member}: the reward of decision {number} did not come in time, and a default "
+                "counts in its place"
+            )
+        if number <= party.settled_decisions:
+            raise LateRewardError(
+                f"{member}: decision {number} has its reward already, or it is in a release that "
+                "has left"
+            )
+        raise DuplicateRewardError(f"{member}: decision {number} has its reward already")
+
+    def expire(self, before: float, stands: Any) -> int:
+        """Observe a default in the place of rewards that are overdue; returns how many."""
+        overdue = self.store.overdue(self.connection, before)
+        for number in overdue:
+            try:
+                self.carry_out(Kind.OBSERVE, (number, stands))
+            except LocalProtocolError:  # its release has left, or it was answered just now
+                self._answered.append(number)
+            else:
+                self.store.expire(self.connection, number)
+        return len(overdue)
+
+    def save_state(self) -> None:
+        """Save the state with this transaction."""
+        self._saves = True
+
+    def write(self, bytes_since: tuple[int, int], acknowledged: Mapping[str, int]) -> None:
+        """Write everything that was noted, after a batch that ended at ``bytes_since``.
+
+        Messages below the ``acknowledged`` number of their member are deleted.
+        """
+        store, connection, hosted = self.store, self.connection, self.hosted
+        store.acknowledged(connection, acknowledged)
+        store.note(connection, self._entries)
+        store.post(connection, self.outgoing)
+        store.head(connection, self._headers)
+        if self._seat.federation.reward_default is not None:
+            now = time.time()
+            store.asked(connection, set(self._asked) - set(self._answered), now)
+            store.answered(connection, self._answered)
+        if hosted is None:
+            return
+        self.count(hosted)
+        journal, state = bytes_since
+        journal += sum(len(entry.body) for entry in self._entries)
+        hosted.since += len(self._entries)
+        if self._saves or journal > max(_LEAST_JOURNAL, 2 * state) or hosted.since >= _MOST_EVENTS:
+            body = hosted.party.dump()
+            store.keep_state(connection, self.event, body, self._seat.keep_journal)
+            journal, state, hosted.since = 0, len(body), 0
+        self.bytes_since = journal, state
+
+    def count(self, hosted: HostedParty) -> None:
+        """Note where the links stand that have moved."""
+        links, members = hosted.party.links, self._seat.federation.member_of
+        for peer in hosted.touched:
+            if peer in links:
+                self.received[members[peer]] = links[peer].received
+        hosted.touched.clear()
+        moved = links if self._restored else ()
+        for peer in moved:
+            self.counts[members[peer]] = links[peer].received, links[peer].sent
+        for member in {*self.received, *(member for member, _, _ in self.outgoing)}:
+            link = links[self._seat.federation.party_of[member]]
+            self.counts[member] = link.received, link.sent
+
+
+def _fails_transaction(error: Exception) -> bool:
+    """Tell whether an error of the ledger leaves nothing to go back to in the transaction."""
+    return isinstance(error, LedgerError) and type(error) is not ClockError

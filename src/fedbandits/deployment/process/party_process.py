@@ -1,0 +1,208 @@
+"""The process of one party: its log, signals, readiness, and how it ends.
+
+A log is one line each, to standard error, without data. Of an error that nobody expected the kind
+and the place are told, not its text: that may hold what was asked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import datetime
+import logging
+import os
+import pathlib
+import signal
+import socket
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import msgspec
+
+from fedbandits.deployment.delivery.nats_connection import worth_telling
+from fedbandits.deployment.door import new_loop
+from fedbandits.deployment.process.folder import LogSettings, Path, load_party
+from fedbandits.deployment.process.running import RunningParty
+from fedbandits.deployment.process.warming import warm
+
+
+class _Lines(logging.Formatter):
+    """Formats the log of a party, one line a record."""
+
+    def __init__(self, party: str) -> None:
+        super().__init__()
+        self._party = party
+
+
+class JsonLines(_Lines):
+    """One JSON object a line."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Write a record as a line."""
+        told = {"at": _time(record), "level": record.levelname.lower(), "party": self._party}
+        told |= _said(record)
+        return msgspec.json.encode(told | _failure(record)).decode()
+
+
+class PlainLines(_Lines):
+    """One line of text each."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Write a record as a line."""
+        words = {**_said(record), **_failure(record)}
+        message = str(words.pop("message", ""))
+        if not message.startswith(f"{self._party}: "):
+            message = f"{self._party}: {message}"
+        more = "".join(f" {name}={value}" for name, value in words.items())
+        return f"{_time(record)} {record.levelname.lower():8} {message}{more}"
+
+
+def _time(record: logging.LogRecord) -> str:
+    at = datetime.datetime.fromtimestamp(record.created, datetime.UTC)
+    return at.isoformat(timespec="milliseconds")
+
+
+def _said(record: logging.LogRecord) -> dict[str, Any]:
+    """Read what a record says; some are objects already."""
+    message = record.getMessage()
+    if message.startswith("{"):
+        try:
+            return msgspec.json.decode(message, type=dict[str, Any])
+        except msgspec.DecodeError:
+            pass  # it is text that begins so
+    return {"message": " ".join(message.split("\n"))}
+
+
+def _failure(record: logging.LogRecord) -> dict[str, str]:
+    """Tell the kind of an error, and where it came from."""
+    if not record.exc_info or record.exc_info[0] is None:
+        return {}
+    frames = traceback.extract_tb(record.exc_info[2])
+    place = f"{pathlib.PurePath(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
+    return {"error": record.exc_info[0].__name__, "place": place}
+
+
+def log_to_stderr(party: str, settings: LogSettings) -> None:
+    """Log to standard error from now on, as the settings say; others' warnings, too."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter({"json": JsonLines, "plain": PlainLines}[settings.format](party))
+    logging.getLogger("asyncio").addFilter(worth_telling)
+    root = logging.getLogger()
+    for other in list(root.handlers):
+        root.removeHandler(other)
+    root.addHandler(handler)
+    root.setLevel(logging.WARNING)
+    logging.getLogger("fedbandits").setLevel(settings.level.upper())
+    logging.captureWarnings(True)
+
+
+_LOG = logging.getLogger("fedbandits.deployment")
+
+
+def run_party(
+    folder: Path,
+    *,
+    moved: bool = False,
+    log: Callable[[LogSettings], LogSettings] = lambda settings: settings,
+    attached: bool = False,
+) -> None:
+    """Run a party until it is told to end, by SIGTERM or SIGINT.
+
+    Then it takes no more requests, finishes what waits, saves its state and returns. A second
+    signal ends the process at once: nothing that was answered is lost.
+
+    Parameters
+    ----------
+    folder, moved
+        See :class:`.running.RunningParty`.
+    log
+        Changes the folder's settings of the log.
+    attached
+        Whether to end, too, when standard input does: when whoever started it is gone.
+
+    Raises
+    ------
+    FedbanditsError
+        Why it cannot run, or cannot go on.
+    """
+    party = load_party(folder)
+    log_to_stderr(party.member, log(party.settings.log))
+    running = RunningParty(party, moved=moved)
+    kernels = warm(party.federation, {party.member: party.settings.own})
+    if kernels:
+        _LOG.info("%s: compiled %d kernels, which are kept", party.member, kernels)
+    with asyncio.Runner(loop_factory=new_loop) as runner:
+        runner.run(serve(running, attached))
+
+
+async def serve(running: RunningParty, attached: bool = False) -> None:
+    """Start a party, and stop it when it is told to end or cannot go on; see :func:`run_party`."""
+    told = asyncio.Event()
+    with told_to_end(told), _ends_with_input(told) if attached else contextlib.nullcontext():
+        await running.start()
+        notify("READY=1")
+        await first_of(told, running.ended)
+        notify("STOPPING=1")
+        _LOG.info("%s: ends", running.folder.member)
+        await running.stop()
+    if running.failure is not None:
+        raise running.failure
+
+
+async def first_of(*events: asyncio.Event) -> None:
+    """Wait until one of the events is set."""
+    waits = [asyncio.create_task(event.wait()) for event in events]
+    await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    for wait in waits:
+        wait.cancel()
+
+
+@contextlib.contextmanager
+def told_to_end(told: asyncio.Event) -> Iterator[None]:
+    """Set an event at a signal to end; at the second one, end at once."""
+    loop = asyncio.get_running_loop()
+
+    def end(number: int) -> None:
+        if told.is_set():
+            os._exit(128 + number)
+        told.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, end, number)
+    try:
+        yield
+    finally:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.remove_signal_handler(number)
+
+
+@contextlib.contextmanager
+def _ends_with_input(told: asyncio.Event) -> Iterator[None]:
+    """Set an event when standard input ends: whoever has started this process is gone."""
+    loop, standard_input = asyncio.get_running_loop(), sys.stdin.fileno()
+    loop.add_reader(standard_input, _read_to_end, loop, told)
+    try:
+        yield
+    finally:
+        loop.remove_reader(standard_input)
+
+
+def _read_to_end(loop: asyncio.AbstractEventLoop, told: asyncio.Event) -> None:
+    if not os.read(sys.stdin.fileno(), 1024):
+        loop.remove_reader(sys.stdin.fileno())
+        told.set()
+
+
+def notify(state: str) -> None:
+    """Tell the service manager, if there is one that listens: systemd's ``Type=notify``."""
+    where = os.environ.get("NOTIFY_SOCKET", "")
+    if not where:
+        return
+    address = "\0" + where[1:] if where.startswith("@") else where
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sending:
+        try:
+            sending.sendto(state.encode(), address)
+        except OSError as error:
+            _LOG.warning("NOTIFY_SOCKET: %s cannot be told: %s", where, error.strerror)
