@@ -81,13 +81,12 @@ if TYPE_CHECKING:
     )
     from fedbandits.client import AsyncClient, Client
     from fedbandits.experiments import events
-    from fedbandits.experiments.advice.advise import advise
+    from fedbandits.experiments.answers.advise import advise
     from fedbandits.experiments.answers.answer import answer
-    from fedbandits.experiments.answers.with_alone import with_alone
     from fedbandits.experiments.audits.audit import audit
-    from fedbandits.experiments.run import run
+    from fedbandits.experiments.baselines import with_alone
+    from fedbandits.experiments.run import run, sweep
     from fedbandits.experiments.stop import Stop
-    from fedbandits.experiments.sweeps.sweep import sweep
     from fedbandits.learners.learner import Learner
     from fedbandits.learners.private_learner import PrivateLearner
     from fedbandits.privacy.claims import Limit, PrivacyClaim
@@ -109,7 +108,7 @@ else:
             "Stop": "fedbandits.experiments.stop:Stop",
             "System": "fedbandits.systems:System",
             "Variant": "fedbandits.settings.experiment:Variant",
-            "advise": "fedbandits.experiments.advice.advise:advise",
+            "advise": "fedbandits.experiments.answers.advise:advise",
             "answer": "fedbandits.experiments.answers.answer:answer",
             "audit": "fedbandits.experiments.audits.audit:audit",
             "environments": "fedbandits.environments",
@@ -125,9 +124,9 @@ else:
             "privacy": "fedbandits.privacy",
             "register": "fedbandits.systems:register",
             "run": "fedbandits.experiments.run:run",
-            "sweep": "fedbandits.experiments.sweeps.sweep:sweep",
+            "sweep": "fedbandits.experiments.run:sweep",
             "system": "fedbandits.settings.experiment:system",
             "systems": "fedbandits.systems",
-            "with_alone": "fedbandits.experiments.answers.with_alone:with_alone",
+            "with_alone": "fedbandits.experiments.baselines:with_alone",
         },
     )

@@ -17,8 +17,7 @@ from rich.console import Console
 import fedbandits as fb
 from fedbandits._compile.progress import announce
 from fedbandits.errors import StoppedError
-from fedbandits.experiments import events
-from fedbandits.experiments import run as run_module
+from fedbandits.experiments import events, runner, telling
 from fedbandits.experiments.events import (
     Compiling,
     ReplicateAdvanced,
@@ -45,7 +44,7 @@ TASKS = [(label, number) for label in LABELS for number in range(2)]
 def no_plots():
     """They take seconds."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(run_module, "write_output", lambda *_: None)
+        patch.setattr(runner, "write_output", lambda *_: None)
         yield
 
 
@@ -172,10 +171,11 @@ class TestResultsSoFar:
 
     def test_nothing_is_made_of_them_unless_somebody_asks(self, monkeypatch):
         made = []
-        build = run_module.build_dataset
-        monkeypatch.setattr(
-            run_module, "build_dataset", lambda *given: (made.append(1), build(*given))[1]
-        )
+        build = telling.dataset_of
+        for module in (runner, telling):
+            monkeypatch.setattr(
+                module, "dataset_of", lambda *given: (made.append(1), build(*given))[1]
+            )
         _, told = listened()
         assert len(made) == 1  # the result itself
         told[-2].results()
@@ -282,7 +282,7 @@ class TestFailingListeners:
         def fail(shared, task):
             raise ArithmeticError("a worker's")
 
-        monkeypatch.setattr("fedbandits.experiments.backends.local.play_replicate", fail)
+        monkeypatch.setattr("fedbandits.experiments.backends.backend.local.play_replicate", fail)
         with pytest.raises(ArithmeticError, match="a worker's"):
             fb.run(experiment(), jobs=2, on_event=lambda event: None)
 

@@ -16,6 +16,7 @@ import xarray as xr
 import fedbandits as fb
 from fedbandits.environments import Linear, Table
 from fedbandits.errors import ConfigError, OutputExistsError, ResumeWarning, StoppedError
+from fedbandits.experiments import output as sweep_output
 from fedbandits.experiments.events import (
     Compiling,
     PointFinished,
@@ -24,10 +25,9 @@ from fedbandits.experiments.events import (
     SweepInterrupted,
     SweepStarted,
 )
+from fedbandits.experiments.result import at_point
 from fedbandits.experiments.summary import SUMMARY_COLUMNS
-from fedbandits.experiments.sweeps import output as sweep_output
-from fedbandits.experiments.sweeps.result import at_point
-from fedbandits.experiments.sweeps.units import units_of
+from fedbandits.experiments.workload import units_of
 from fedbandits.settings.sweeps import sweep_of
 from fedbandits.systems import find_system, preset_names
 from fedbandits.systems.effective import effective
@@ -189,9 +189,9 @@ def _assert_equal(one, two):
 def test_a_setting_that_nothing_depends_on_makes_no_new_unit():
     sweep = sweep_of(experiment(), {"systems.linucb-alone.epsilon": [1.0, 2.0, 3.0]})
     units = units_of(sweep.points())
-    assert [len(unit.places) for unit in units] == [3, 3, 3]
+    assert [len(unit.places[0]) for unit in units] == [3, 3, 3]
     sweep = sweep_of(experiment(), {"systems.linucb-alone.alpha": [0.1, 0.2]})
-    assert [len(unit.places) for unit in units_of(sweep.points())] == [2, 1, 2, 1]
+    assert [len(unit.places[0]) for unit in units_of(sweep.points())] == [2, 1, 2, 1]
 
 
 class TestEvents:

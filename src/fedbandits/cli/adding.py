@@ -14,7 +14,7 @@ if TYPE_CHECKING:  # importing it takes long
 
 def add_alone(experiment: Experiment) -> Experiment:
     """The experiment with a system whose parties learn alone; says so if one was added."""
-    from fedbandits.experiments.answers.with_alone import with_alone
+    from fedbandits.experiments.baselines import with_alone
 
     found = with_alone(experiment)
     if len(found.systems) > len(experiment.systems):
@@ -36,8 +36,8 @@ def add_alone_to(sweep: Sweep) -> Sweep:
 
 def as_kept(folder: pathlib.Path, experiment: Experiment) -> Experiment:
     """The experiment as a run keeps it in ``folder``: with *alone*, unless --no-alone was given."""
-    from fedbandits.experiments.answers.with_alone import with_alone
-    from fedbandits.experiments.output import stored_table
+    from fedbandits.experiments.baselines import with_alone
+    from fedbandits.experiments.folder import stored_table
 
     found, there = with_alone(experiment), stored_table(folder)
     if there is None or len(there.get("systems", ())) == len(found.systems):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 
 if TYPE_CHECKING:  # importing them takes long
-    from fedbandits.experiments.advice.advise import Trial
+    from fedbandits.experiments.answers.advise import Trial
     from fedbandits.experiments.answers.answer import Answer
     from fedbandits.settings.experiment import Experiment
 
@@ -31,7 +31,7 @@ def print_advice(
 
     from fedbandits.cli import console
     from fedbandits.errors import ConfigError
-    from fedbandits.experiments.advice.advise import advise, pair_of, trial_work, trials, work
+    from fedbandits.experiments.answers.advise import advise, pair_of, trial_work, trials, work
     from fedbandits.experiments.output import write_advice
     from fedbandits.experiments.progress import TerminalProgress
 

@@ -55,7 +55,8 @@ def audit(
     # Only now: a wrong key must not wait for what an audit needs.
     from fedbandits.cli.adding import as_kept
     from fedbandits.experiments.audits.audit import audit as audit_experiment
-    from fedbandits.experiments.output import check_output, write_audit
+    from fedbandits.experiments.folder import check_output
+    from fedbandits.experiments.output import write_audit
     from fedbandits.experiments.progress import TerminalProgress
 
     experiment.check()

@@ -94,7 +94,7 @@ def run(
     from fedbandits.cli import console
     from fedbandits.cli.summary import summary_table
     from fedbandits.experiments.answers.answer import answer
-    from fedbandits.experiments.output import holds_complete_run
+    from fedbandits.experiments.folder import holds_complete_run
     from fedbandits.experiments.progress import TerminalProgress
     from fedbandits.experiments.run import run as run_experiment
     from fedbandits.experiments.summary import summarise

@@ -11,8 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from fedbandits.environments.joins import decisions_of
-from fedbandits.experiments.intervals import FEWEST
-from fedbandits.experiments.numbers import spelled, spelled_epsilon
+from fedbandits.experiments.intervals import FEWEST, spelled, spelled_epsilon
 from fedbandits.experiments.offline import BAND_NOTE, is_of_log, of_decision
 from fedbandits.experiments.progress import rounded
 from fedbandits.settings.experiment import Experiment

@@ -34,9 +34,9 @@ def run_sweep(sweep: Sweep, out: pathlib.Path | None, options: dict[str, Any]) -
     from rich.console import Console
 
     from fedbandits.cli import console
+    from fedbandits.experiments.answers.answer import MOST_ANSWERS, point_answers
     from fedbandits.experiments.progress import TerminalProgress
-    from fedbandits.experiments.sweeps.answers import MOST_ANSWERS, point_answers
-    from fedbandits.experiments.sweeps.sweep import sweep as play
+    from fedbandits.experiments.run import sweep as play
 
     folder = out or pathlib.Path("runs") / f"{sweep.experiment.name}-sweep"
     try:
@@ -61,9 +61,9 @@ def run_sweep(sweep: Sweep, out: pathlib.Path | None, options: dict[str, Any]) -
 
 def sweep_table(sweep: Sweep, points: tuple[Point, ...], result: xr.Dataset) -> Table:
     """A row for each point and system: the swept values, regret of a party, and ε."""
-    from fedbandits.experiments.numbers import spelled, spelled_epsilon
-    from fedbandits.experiments.sweeps.ends import ends
-    from fedbandits.experiments.sweeps.page import sweep_cells
+    from fedbandits.experiments.intervals import spelled, spelled_epsilon
+    from fedbandits.experiments.measure import ends
+    from fedbandits.experiments.report.sweep import sweep_cells
     from fedbandits.settings.sweeps import value_text
 
     found = ends(result)

@@ -33,7 +33,7 @@ Layout = tuple[str, str, tuple[int, ...]]
 
 
 class Header(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a checkpoint belongs to, where it stands, and which arrays follow.
+    """The identity of a checkpoint, its place, and the arrays that follow.
 
     Parameters
     ----------
@@ -69,12 +69,12 @@ class Opened(NamedTuple):
 
 
 def layout_of(arrays: Arrays) -> tuple[Layout, ...]:
-    """Names, types and shapes."""
+    """Return the names, types and shapes of arrays."""
     return tuple((name, a.dtype.str, tuple(a.shape)) for name, a in arrays.items())
 
 
 def encode(header: Header, arrays: Arrays) -> bytes:
-    """The bytes of a file; the header's ``arrays`` and ``digest`` are filled in here."""
+    """Encode a file; the header's ``arrays`` and ``digest`` are filled in here."""
     body = b"".join(array.tobytes() for array in arrays.values())
     filled = msgspec.structs.replace(
         header, arrays=layout_of(arrays), digest=hashlib.sha256(body).hexdigest()
@@ -113,7 +113,7 @@ def open_file(file: pathlib.Path) -> Opened | None:
 
 
 def read_arrays(opened: Opened, expected: tuple[Layout, ...]) -> dict[str, NDArray[Any]]:
-    """The arrays, in the expected layout and no other.
+    """Read the arrays, in the expected layout and no other.
 
     Raises
     ------
@@ -164,7 +164,7 @@ def _part(file: pathlib.Path, start: int, length: int) -> bytes:
 
 
 def _read(file: pathlib.Path, start: int, length: int) -> tuple[bytes, int] | None:
-    """So many bytes of a file, and its size; None if there is no file."""
+    """Read so many bytes of a file, and its size; None if there is no file."""
     try:
         # Not to wait for the other end of a pipe that lies there.
         descriptor = os.open(file, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))

@@ -1,4 +1,4 @@
-"""What a result says of itself: names and units of its numbers, and what tables and plots need."""
+"""Labels of a result: names and units of its numbers, and facts that tables and plots need."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _NAMES = {
 
 
 class Labels(NamedTuple):
-    """What the attributes of a result say to tables and plots.
+    """The attributes of a result, as tables and plots use them.
 
     Parameters
     ----------
@@ -82,16 +82,16 @@ class Labels(NamedTuple):
 
     @property
     def per_party(self) -> str:
-        """What one party stands behind a quantity as; empty if one party acts in a round."""
+        """The words for one party behind a quantity; empty if one party acts in a round."""
         return f" per {self.words.party}" if self.acting > 1 else ""
 
     @property
     def decisions(self) -> Decisions:
-        """How many decisions there are in the run."""
+        """The number of decisions in the run."""
         return self.decisions_in(self.rounds)
 
     def decisions_in(self, rounds: int) -> Decisions:
-        """How many decisions there are in its first ``rounds`` rounds."""
+        """Count the decisions in the first ``rounds`` rounds."""
         return decisions_in(rounds, self.acting, self.first_rounds)
 
     @property
@@ -101,26 +101,18 @@ class Labels(NamedTuple):
 
     @property
     def gain(self) -> str:
-        """What tables show where regret is not known: reward of one decision."""
+        """The unit of rewards where regret is not known: reward of one decision."""
         return f"reward per {self.words.turn}"
 
     def is_encrypted(self, system: str) -> bool:
-        """Whether encryption protects a system, so that it has no ε."""
+        """Return whether encryption protects a system, so that it has no ε."""
         return bool(self.claims[system].get("encrypted"))
 
 
 def labels_of(result: xr.Dataset) -> Labels:
-    """What the attributes of a result say.
+    """Read the labels of a run's result.
 
-    Parameters
-    ----------
-    result
-        The result of a run.
-
-    Raises
-    ------
-    DataError
-        If it has no such attributes, or those of another version.
+    Raises DataError if it has none, or those of another version.
     """
     found = result.attrs
     if found.get("format") != FORMAT:
@@ -144,7 +136,7 @@ def labels_of(result: xr.Dataset) -> Labels:
 def attributes(
     experiment: Experiment, claims: Mapping[str, PrivacyClaim], interrupted: bool
 ) -> dict[str, Any]:
-    """The attributes of a result; netCDF takes numbers and text, so tables are JSON."""
+    """Return the attributes of a result; netCDF takes numbers and text, so tables are JSON."""
     environment = experiment.environment
     versions = {"python": platform.python_version(), "fedbandits": __version__}
     versions |= {name: version(name) for name in _PACKAGES}
@@ -194,7 +186,7 @@ def _stands_for(experiment: Experiment) -> dict[str, str]:
 
 
 def _finite(value: Any) -> Any:
-    """JSON has no infinity: write it as a word."""
+    """Write infinity as a word; JSON has none."""
     if isinstance(value, dict):
         return {key: _finite(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):

@@ -1,4 +1,4 @@
-"""What a run on a log tells of each system's value: variables of the result, and rows for texts."""
+"""Values of systems on a log: variables of the result, and rows for texts."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Row(NamedTuple):
 
 
 def with_estimates(result: xr.Dataset) -> xr.Dataset:
-    """The result of a run on a log: without regret, with estimates in the place of their sums.
+    """Replace a log's sums in a result by estimates, and its regret by NaN.
 
     It gets ``value``, ``value_low``, ``value_high``, ``matched`` and ``effective``, which have the
     dimension ``estimator``; and ``events`` and ``observed`` for each party.
@@ -103,21 +103,16 @@ def with_estimates(result: xr.Dataset) -> xr.Dataset:
 
 
 def _sums_of(result: xr.Dataset) -> Floats:
-    """What replicates have noted, (…, system, replicate, method, party, round, part)."""
+    """Collect what replicates have noted, (…, system, replicate, method, party, round, part)."""
     noted = [[result[f"{NOTED}{m}.{part}"].values for part in PARTS] for m in METHODS]
     found: Floats = np.moveaxis(np.array(noted), (0, 1), (-4, -1))
     return found
 
 
 def estimates_of(result: xr.Dataset) -> list[Row]:
-    """The value of every system at the last round, a row for each method; empty without a log.
+    """Return the value of every system at the last round, a row for each method.
 
-    Only finished replicates count.
-
-    Parameters
-    ----------
-    result
-        The result of a run.
+    Only finished replicates count. Without a log there are no rows.
     """
     if "estimator" not in result.dims:
         return []
@@ -130,7 +125,7 @@ def estimates_of(result: xr.Dataset) -> list[Row]:
 
 
 def _row(at_end: xr.Dataset, system: str, method: str) -> Row:
-    """The row of one system and method."""
+    """Make the row of one system and method."""
     names = ("value", "value_low", "value_high", "matched", "effective")
     means = {name: _mean(at_end[name].values) for name in names}
     events = _mean(at_end.events.sum("party", skipna=False).values)
@@ -141,13 +136,13 @@ def _row(at_end: xr.Dataset, system: str, method: str) -> Row:
 
 
 def _mean(values: Floats) -> float:
-    """The mean of what is there."""
+    """Return the mean of the values that are there."""
     there = values[~np.isnan(values)]
     return float(there.mean()) if len(there) else math.nan
 
 
 def few_said(rows: Sequence[Row]) -> str:
-    """A warning of estimates that rest on too few events; empty if there are none."""
+    """Warn of estimates that rest on too few events; empty if there are none."""
     few = list(dict.fromkeys(row.system for row in rows if row.few))
     if not few:
         return ""
@@ -160,13 +155,7 @@ def few_said(rows: Sequence[Row]) -> str:
 
 
 def estimated(result: xr.Dataset) -> dict[str, float]:
-    """Columns of a summary for one system: its value by each method; none without a log.
-
-    Parameters
-    ----------
-    result
-        The result, of one system alone.
-    """
+    """Return the summary columns of one system: its value by each method; none without a log."""
     if "estimator" not in result.dims:
         return {}
     last, columns = result.isel(round=-1), dict[str, float]()
@@ -179,16 +168,9 @@ def estimated(result: xr.Dataset) -> dict[str, float]:
 
 
 def of_decision(row: Mapping[str, Any], decisions: int) -> tuple[float, float]:
-    """Mean reward of a decision, and half the width of its 95% interval.
+    """Return the mean reward of a decision, and half the width of its 95% interval.
 
     It is the estimate where a log was played: only some of its rewards are observed.
-
-    Parameters
-    ----------
-    row
-        A row of a summary.
-    decisions
-        How many decisions a replicate has.
     """
     name = f"value_{ANSWERED_BY}"
     if name in row:
@@ -197,5 +179,5 @@ def of_decision(row: Mapping[str, Any], decisions: int) -> tuple[float, float]:
 
 
 def is_of_log(rows: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether the rows of a summary are of a run on a log."""
+    """Return whether the rows of a summary are of a run on a log."""
     return any(f"value_{ANSWERED_BY}" in row for row in rows)

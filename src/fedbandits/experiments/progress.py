@@ -1,4 +1,4 @@
-"""What a person sees in a terminal while a run or an audit goes on: bars, drawn from events."""
+"""Bars in a terminal while a run, a sweep or an audit goes on, drawn from events."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ _COMPILING = (
 
 
 def rounded(speed: float) -> str:
-    """A number of steps a second in about three digits."""
+    """Write a number of steps a second in about three digits."""
     for unit, size in (("M", 1e6), ("k", 1e3)):
         if speed >= size:
             digits = 2 if speed < 10 * size else 1
@@ -71,7 +71,7 @@ def rounded(speed: float) -> str:
 
 
 def roughly(seconds: float | None) -> str:
-    """A time that is left, as precise as such a guess is; empty if nothing is known."""
+    """Write the time that is left as precisely as such a guess is; empty if nothing is known."""
     if seconds is None:
         return ""
     if seconds < 90:
@@ -210,7 +210,7 @@ class TerminalProgress:
         self._bars.update(next(iter(self._tasks.values())), note=f"compiling {event.count}")
 
     def _played_on(self) -> None:
-        """Nothing is compiled any more."""
+        """Note that nothing is compiled any more."""
         if self._compiling and self._bars is not None:
             self._compiling = False
             self._bars.update(next(iter(self._tasks.values())), note=self._counts)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import FrameType
 
 
 class Stop:
@@ -71,3 +73,43 @@ class Leaving(Stop):
             yield
         finally:
             signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def ended_by_ctrl_c() -> Iterator[None]:
+    """Take whatever an interrupted compiler fails with for Ctrl-C, which ended it.
+
+    The compiler calls Python from C, where an interruption is swallowed. It then fails with an
+    error of its own.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        Instead of any error after Ctrl-C.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread may handle signals
+        return
+    before, pressed = signal.getsignal(signal.SIGINT), list[int]()
+    told = sys.unraisablehook
+
+    def note(number: int, frame: FrameType | None) -> None:
+        pressed.append(number)
+        if callable(before):
+            before(number, frame)
+
+    def leave_out_ctrl_c(failure: sys.UnraisableHookArgs) -> None:
+        if failure.exc_type is not KeyboardInterrupt:
+            told(failure)
+
+    signal.signal(signal.SIGINT, note)
+    sys.unraisablehook = leave_out_ctrl_c
+    try:
+        yield
+    except Exception:
+        if pressed:
+            raise KeyboardInterrupt from None
+        raise
+    finally:
+        signal.signal(signal.SIGINT, before)
+        sys.unraisablehook = told

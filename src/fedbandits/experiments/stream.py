@@ -68,7 +68,7 @@ class Stream:
         self._inbox.put(item)
 
     def items(self, kind: type[Item], count: int) -> Generator[Item, None, None]:
-        """So many items that were :meth:`put`, as they come; events are brought in between."""
+        """Give so many items that were :meth:`put`, as they come; events are brought in between."""
         while count:
             found = self._inbox.get()
             if isinstance(found, kind):
@@ -104,7 +104,7 @@ class Stream:
         self._raise_failure()
 
     def _note_kernel(self, kernel: str) -> None:
-        """A kernel is about to be compiled, in whatever thread.
+        """Note that a kernel is about to be compiled, in whatever thread.
 
         Who compiles holds Numba's lock. It must not wait for a listener, who may want that lock;
         and Numba must not see what a listener raises, which it might take for an error of its own.

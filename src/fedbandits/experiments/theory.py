@@ -44,7 +44,7 @@ class Comparison(NamedTuple):
 
 
 def measured_curve(result: xr.Dataset, label: str, bound: Bound) -> Floats:
-    """What a bound is on, (checkpoints,): the largest replicate, or the mean."""
+    """Return the curve that a bound is on, (checkpoints,): the largest replicate, or the mean."""
     found = result[bound.quantity].sel(system=label)
     if "party" in found.dims:
         found = found.sum("party", skipna=False)
@@ -57,7 +57,7 @@ def measured_curve(result: xr.Dataset, label: str, bound: Bound) -> Floats:
 
 
 def compare(result: xr.Dataset, bounds: Mapping[str, Sequence[Bound]]) -> list[Comparison]:
-    """All bounds of all systems, by label, beside a run's results.
+    """Compare all bounds of all systems, by label, with a run's results.
 
     A bound is left out where the run is shorter than what it is about.
     """

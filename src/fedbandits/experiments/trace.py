@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -23,6 +23,13 @@ _OWN = "metrics."
 #: When a replicate was being played: (began, ended), one a process that worked on it, in seconds
 #: of the system's clock, so that the spells of different processes can be laid side by side.
 Spells = tuple[tuple[float, float], ...]
+
+
+class Task(NamedTuple):
+    """One replicate of one system, by their numbers."""
+
+    system: int
+    replicate: int
 
 
 class ReplicateTrace(msgspec.Struct, frozen=True):
@@ -58,6 +65,11 @@ class ReplicateTrace(msgspec.Struct, frozen=True):
     spells: Spells = ()
     metrics: dict[str, NDArray[np.float64]] = {}  # the system's own, (parties, checkpoints)
 
+    @property
+    def task(self) -> Task:
+        """The replicate that was played."""
+        return Task(self.system, self.replicate)
+
     @classmethod
     def empty(
         cls,
@@ -67,18 +79,9 @@ class ReplicateTrace(msgspec.Struct, frozen=True):
         parties: int,
         metrics: Iterable[str] = (),
     ) -> ReplicateTrace:
-        """An empty trace, which :meth:`record` fills.
+        """Make an empty trace, which :meth:`record` fills.
 
-        Parameters
-        ----------
-        system, replicate
-            Numbers of the system and of the replicate.
-        rounds
-            The rounds of the checkpoints.
-        parties
-            Number of parties.
-        metrics
-            Names of the system's own metrics.
+        ``metrics`` are the names of the system's own measurements.
         """
         count = len(rounds)
         shapes: dict[str, tuple[int, ...]] = dict.fromkeys(PER_PARTY, (parties, count))
@@ -96,25 +99,13 @@ class ReplicateTrace(msgspec.Struct, frozen=True):
         arrays: Mapping[str, NDArray[np.float64]],
         spells: Spells,
     ) -> ReplicateTrace:
-        """A trace made from saved arrays.
-
-        Parameters
-        ----------
-        system, replicate
-            Numbers of the system and of the replicate.
-        rounds
-            The rounds of the checkpoints.
-        arrays
-            What :meth:`arrays` returned.
-        spells
-            Times at which the replicate was played.
-        """
+        """Make a trace from saved ``arrays``, which are those of :meth:`arrays`."""
         common: dict[str, Any] = {name: arrays[name] for name in TRACED}
         own = {n.removeprefix(_OWN): a for n, a in arrays.items() if n.startswith(_OWN)}
         return cls(system, replicate, rounds, **common, spells=spells, metrics=own)
 
     def arrays(self) -> dict[str, NDArray[np.float64]]:
-        """All measurements by name; names of the system's own metrics begin with ``metrics.``."""
+        """Return all measurements by name; the system's own begin with ``metrics.``."""
         own = {f"{_OWN}{name}": values for name, values in self.metrics.items()}
         return {name: getattr(self, name) for name in TRACED} | own
 

@@ -233,19 +233,19 @@ def doubly_robust(
 
 
 def replay_terms(log: Logged, shown: Bools) -> tuple[Floats, Floats, Floats]:
-    """What each event adds to the numerator, the denominator and the weights of replay."""
+    """Return what each event adds to the numerator, the denominator and the weights of replay."""
     counts = (log.matches & shown).astype(np.float64)
     return counts * log.rewards, counts, counts
 
 
 def ips_terms(log: Logged) -> tuple[Floats, Floats, Floats]:
-    """What each event adds to the numerator, the denominator and the weights of IPS."""
+    """Return what each event adds to the numerator, the denominator and the weights of IPS."""
     weights = log.weights
     return weights * log.rewards, np.ones(len(weights)), weights
 
 
 def snips_terms(log: Logged) -> tuple[Floats, Floats, Floats]:
-    """What each event adds to the numerator, the denominator and the weights of SNIPS."""
+    """Return what each event adds to the numerator, the denominator and the weights of SNIPS."""
     weights = log.weights
     return weights * log.rewards, weights, weights
 
@@ -253,7 +253,7 @@ def snips_terms(log: Logged) -> tuple[Floats, Floats, Floats]:
 def dr_terms(
     log: Logged, contexts: Floats | Floats32, arms: int, ridge: float = 1.0
 ) -> tuple[Floats, Floats, Floats]:
-    """What each event adds to the numerator, the denominator and the weights of doubly robust."""
+    """Return what each event adds to numerator, denominator and weights of doubly robust."""
     of_logged, of_chosen = predictions(contexts, log.actions, log.rewards, log.chosen, arms, ridge)
     weights = log.weights
     terms = of_chosen + weights * (log.rewards - of_logged)

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure as Plot
 
 from fedbandits.errors import ConfigError, OutputExistsError, StoppedError
 from fedbandits.experiments.checkpoint import CheckpointFolder
-from fedbandits.experiments.output import check_output, holds_complete_run, read_result
+from fedbandits.experiments.folder import check_output, holds_complete_run, read_result
 from fedbandits.experiments.run import run
 from fedbandits.experiments.stop import Stop
 from fedbandits.experiments.stream import Listener

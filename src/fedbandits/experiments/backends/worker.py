@@ -22,10 +22,10 @@ import msgspec
 from fedbandits import _compile
 from fedbandits.errors import BackendError, DataError, FedbanditsError
 from fedbandits.experiments.checkpoint import CheckpointFolder
-from fedbandits.experiments.replicate import Shared, Task, compile_kernels, play_replicate
+from fedbandits.experiments.replicate import Shared, compile_kernels, play_replicate
 from fedbandits.experiments.stop import Leaving, Stop
 from fedbandits.experiments.stream import Stream
-from fedbandits.experiments.trace import ReplicateTrace
+from fedbandits.experiments.trace import ReplicateTrace, Task
 from fedbandits.settings.experiment import Experiment
 from fedbandits.settings.modules import Module, write_modules
 
@@ -46,7 +46,7 @@ class DataFile(msgspec.Struct, frozen=True):
 
 
 class Order(msgspec.Struct, frozen=True):
-    """What all replicates of a run have in common, as it travels.
+    """The common part of a run's replicates, as it travels.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class Order(msgspec.Struct, frozen=True):
 
 
 def identity() -> dict[str, str]:
-    """What must be equal on two machines for their results to be."""
+    """Return all that must be equal on two machines for equal results."""
     from fedbandits import __version__
 
     versions = {name: version(name) for name in _PACKAGES}
@@ -100,7 +100,7 @@ def refuse_stranger(where: str, theirs: Mapping[str, str], ours: Mapping[str, st
 
 
 def data_files(experiment: Experiment) -> tuple[DataFile, ...]:
-    """The files that a configuration names, told from other words by a dot or a slash."""
+    """Find the files that a configuration names, told from other words by a dot or a slash."""
     return tuple(
         DataFile(keys, str(pathlib.Path(text).resolve()), _digest(text))
         for keys, text in _texts(experiment.to_table(), ())
@@ -161,7 +161,7 @@ def play(
 def _prepare(
     config: str, files: tuple[DataFile, ...], modules: tuple[Module, ...]
 ) -> tuple[Experiment, Experiment]:
-    """The experiment as asked for, and as played here: data loaded, kernels compiled, once."""
+    """Return the experiment as asked for, and as played here: data loaded, kernels compiled."""
     table = tomllib.loads(config)
     folder = pathlib.Path(tempfile.mkdtemp(prefix="fedbandits-modules-") if modules else ".")
     write_modules(modules, folder)  # it stays as long as the process: code may be compiled later
@@ -196,7 +196,7 @@ def _refuse_other_data(file: DataFile) -> None:
 
 
 def _shared_folder(order: Order, experiment: Experiment) -> CheckpointFolder | None:
-    """Where to save, if this machine sees the client's folder of checkpoints."""
+    """Find the folder to save in, if this machine sees the client's checkpoints."""
     if not order.out:
         return None
     folder = CheckpointFolder(pathlib.Path(order.out), experiment)

@@ -5,8 +5,7 @@ Each function takes a result and returns matplotlib axes. What a plot must know 
 
 from fedbandits.experiments.plots.bounds import draw_bounds, theory
 from fedbandits.experiments.plots.budget import epsilon
-from fedbandits.experiments.plots.counts import syncs
-from fedbandits.experiments.plots.curves import regret, reward
+from fedbandits.experiments.plots.curves import regret, reward, syncs
 from fedbandits.experiments.plots.pictures import Picture, draw_plots
 from fedbandits.experiments.plots.style import Look, line_style
 

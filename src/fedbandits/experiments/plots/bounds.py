@@ -1,4 +1,4 @@
-"""What theorems promise, beside what was measured."""
+"""Bounds from theorems, drawn beside what was measured."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def draw_theory(
     quantity: Quantity,
     look: Look,
 ) -> Axes:
-    """The same for known bounds, with the legend beside the axes."""
+    """Draw known bounds, with the legend beside the axes."""
     draw_bounds(axes, result, bounds, quantity)
     unit = labels_of(result).words.loss if quantity == "regret" else quantity
     axes.set_ylabel(f"{unit} of all parties so far")
@@ -88,7 +88,7 @@ def draw_theory(
 def draw_bounds(
     axes: Axes, result: xr.Dataset, bounds: Mapping[str, Sequence[Bound]], quantity: Quantity
 ) -> None:
-    """What was measured, solid, and below it or above it what theorems promise, dashed.
+    """Draw what was measured, solid, and what theorems promise, dashed.
 
     Dotted: the most that could be, whatever is played. A dashed line above it promises nothing.
     """

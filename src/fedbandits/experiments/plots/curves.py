@@ -1,4 +1,4 @@
-"""Regret and reward over rounds, with 95% bands over replicates."""
+"""Regret, reward and syncs over rounds, with 95% bands over replicates."""
 
 from __future__ import annotations
 
@@ -14,11 +14,13 @@ from fedbandits.errors import DataError
 from fedbandits.experiments.intervals import FEWEST, interval
 from fedbandits.experiments.labels import labels_of
 from fedbandits.experiments.offline import ANSWERED_BY, BAND_NOTE
-from fedbandits.experiments.plots.coinciding import coinciding, looks, notes
 from fedbandits.experiments.plots.style import (
     Look,
+    coinciding,
     finish,
     logarithmic_rounds,
+    looks,
+    notes,
     own_axes,
     plain_number,
 )
@@ -142,7 +144,7 @@ def reward(
 
 
 def curves_of(values: xr.DataArray) -> list[Curve]:
-    """A curve for each system, of values by system, replicate and round."""
+    """Make a curve for each system, of values by system, replicate and round."""
     found = []
     for system in values.system.values:
         mine = values.sel(system=system).dropna("replicate", how="all")
@@ -152,7 +154,7 @@ def curves_of(values: xr.DataArray) -> list[Curve]:
 
 
 def _estimated(result: xr.Dataset) -> list[Curve]:
-    """The estimated value on a log; its band is that of one replicate, see :mod:`.offline`."""
+    """Make curves of the value on a log; the band is that of one replicate, see :mod:`.offline`."""
     found = result.sel(estimator=ANSWERED_BY)
     halves = curves_of((found.value_high - found.value_low) / 2.0)
     return [
@@ -162,7 +164,7 @@ def _estimated(result: xr.Dataset) -> list[Curve]:
 
 
 def _scale_of(means: list[Floats]) -> Scale:
-    """Logarithmic if the lowest curve would lie on the ground of linear axes."""
+    """Choose a logarithmic scale if the lowest curve would lie on the ground of linear axes."""
     last = [mean[-1] for mean in means if np.isfinite(mean[-1]) and mean[-1] > 0.0]
     return "log" if last and max(last) > _WIDEST * min(last) else "linear"
 
@@ -195,7 +197,7 @@ def _draw(
 
 
 def _heights(curves: list[Curve], scale: Scale) -> tuple[float, float]:
-    """Where the plot begins, and the height of its highest line."""
+    """Return where the plot begins, and the height of its highest line."""
     means = np.concatenate([curve.mean for curve in curves])
     means = means[np.isfinite(means)]
     high = float(means.max(initial=0.0))
@@ -217,7 +219,7 @@ def _as_drawn(
 def _draw_spread(
     axes: Axes, rounds: Floats, curve: Curve, band: dict[str, Any], floor: float | None
 ) -> None:
-    """The band; with few replicates each of them, if there are several."""
+    """Draw the band; with few replicates draw each of them, if there are several."""
     if np.isfinite(curve.half).any():
         low = curve.mean - curve.half
         low = low if floor is None else np.maximum(low, floor * 1e-3)
@@ -228,7 +230,7 @@ def _draw_spread(
 
 
 def _spread_notes(curves: list[Curve]) -> list[str]:
-    """What bands and thin lines are."""
+    """Say what bands and thin lines are."""
     counts = sorted({len(curve.runs) for curve in curves})
     shown = " to ".join(f"{count}" for count in dict.fromkeys((counts[0], counts[-1])))
     if counts[0] >= FEWEST:
@@ -236,3 +238,58 @@ def _spread_notes(curves: list[Curve]) -> list[str]:
     if counts[-1] == 1:
         return ["1 replicate: no band"]
     return [f"{shown} replicates: no band with fewer than {FEWEST}; thin: each replicate"]
+
+
+#: Beyond this ratio the smallest lie on the ground of a linear axis.
+_WIDEST = 60.0
+
+
+def syncs(
+    result: xr.Dataset,
+    axes: Axes | None = None,
+    *,
+    size: tuple[float, float] = Look().size,
+    font_size: float = Look().font_size,
+) -> Axes:
+    """Draw how often parties have exchanged what they learned: means over replicates.
+
+    Parameters
+    ----------
+    result
+        The result of a run.
+    axes
+        What to draw on. By default axes of a new figure.
+    size
+        Width and height of a new figure, in inches.
+    font_size
+        Size of text, in points.
+
+    Returns
+    -------
+    Axes
+        What was drawn on.
+    """
+    labels_of(result)
+    axes, look = own_axes(axes, Look(size, font_size)), Look(size, font_size)
+    means = np.asarray(result.syncs.mean("replicate").transpose("system", "round").values)
+    names = [str(name) for name in result.system.values]
+    groups = coinciding(list(means), 0.0, float(np.nanmax(means, initial=1.0)))
+    styles, entries = looks(groups), list[Artist]()
+    for number, (name, mean) in enumerate(zip(names, means, strict=True)):
+        (line,) = axes.plot(
+            result["round"].values,
+            mean,
+            label=name,
+            drawstyle="steps-post",
+            clip_on=False,
+            **styles[number],
+        )
+        entries.append(line)
+    positive = means[:, -1][means[:, -1] > 0.0]
+    if positive.size and positive.max() > _WIDEST * positive.min():
+        axes.set_yscale("symlog", linthresh=1.0)
+    axes.set_ylim(bottom=0.0)
+    axes.set_ylabel("syncs so far")
+    logarithmic_rounds(axes, result["round"].values)
+    order = np.argsort(-np.nan_to_num(means[:, -1], nan=-1.0), kind="stable")
+    return finish(axes, look, [entries[i] for i in order], notes(groups, names))

@@ -16,8 +16,7 @@ from matplotlib.figure import Figure
 
 from fedbandits.experiments.plots.bounds import draw_theory
 from fedbandits.experiments.plots.budget import epsilon, has_epsilon
-from fedbandits.experiments.plots.counts import syncs
-from fedbandits.experiments.plots.curves import regret, reward
+from fedbandits.experiments.plots.curves import regret, reward, syncs
 from fedbandits.experiments.plots.style import Look
 from fedbandits.systems.theory import Bound
 
@@ -40,17 +39,7 @@ class Picture(NamedTuple):
 def draw_plots(
     result: xr.Dataset, bounds: Mapping[str, Sequence[Bound]], look: Look | None = None
 ) -> dict[str, Picture]:
-    """All plots of a result, by name.
-
-    Parameters
-    ----------
-    result
-        What came of a run.
-    bounds
-        What theorems promise, by the systems' labels.
-    look
-        Sizes; the usual ones if not given.
-    """
+    """Draw all plots of a result, by name, beside the ``bounds`` of each system."""
     look = look or Look()
     drawings: list[tuple[str, Callable[[Axes], Axes]]] = []
 
@@ -71,15 +60,7 @@ def draw_plots(
 
 
 def picture(draw: Callable[[Axes], Axes], look: Look) -> Picture:
-    """One plot as images.
-
-    Parameters
-    ----------
-    draw
-        Draws it on the axes that it is given.
-    look
-        Sizes.
-    """
+    """Make images of one plot, which ``draw`` draws on the axes that it is given."""
     figure = Figure(figsize=look.size, layout="constrained")
     draw(figure.add_subplot())
     with (

@@ -2,14 +2,68 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
+
+import msgspec
 
 from fedbandits.environments.words import Words
-from fedbandits.experiments.answers.comparison import Comparison
-from fedbandits.experiments.intervals import FEWEST
+from fedbandits.experiments.intervals import FEWEST, decimal_places, fixed, with_error
 from fedbandits.offline.estimates import FEW
+
+
+class Comparison(msgspec.Struct, frozen=True, kw_only=True):
+    """A private system beside parties alone, or beside everything pooled in clear.
+
+    Parameters
+    ----------
+    system
+        Label of the system that is judged.
+    kind
+        What it is compared with: ``alone`` or ``pooled``.
+    baseline
+        Label of the system that stands for that.
+    epsilon
+        The ε that accounting supports for the judged system. None if encryption protects.
+    replicates
+        Number of replicates that both have finished.
+    system_mean, baseline_mean
+        Means of both over these replicates, in the answer's unit.
+    saves
+        Mean of what the judged system saves. It is positive if the system is better.
+    half_width
+        Half the width of the interval around ``saves``. None if too little is known for one.
+    level
+        Probability with which the interval covers the true mean.
+    share
+        ``saves`` as a share of ``baseline_mean``. None if that is 0.
+    pays
+        Whether the system is better. None if the interval contains 0, or if there is none.
+    worse_off
+        Share of parties, over replicates, that do worse with the judged system. This includes
+        chance. None if there is one party.
+    syncs_less
+        Whether the judged system syncs less often than the baseline.
+    differs_in
+        Settings that are not about sharing, and differ between the two.
+    """
+
+    system: str
+    kind: Literal["alone", "pooled"]
+    baseline: str
+    epsilon: float | None
+    replicates: int
+    system_mean: float | None
+    baseline_mean: float | None
+    saves: float | None
+    half_width: float | None
+    level: float
+    share: float | None
+    pays: bool | None
+    worse_off: float | None
+    syncs_less: bool
+    differs_in: tuple[str, ...] = ()
+
 
 #: Share of parties that are worse off, from which on it is said.
 _NOTABLE = 0.1
@@ -22,7 +76,7 @@ _ON_LOG = (
 
 
 class Said(NamedTuple):
-    """Everything that sentences of one run have in common.
+    """The facts that all sentences of one run share.
 
     Parameters
     ----------
@@ -48,7 +102,7 @@ class Said(NamedTuple):
     asked: int = 0
 
     def lines(self, compared: Sequence[Comparison], broken: Sequence[str]) -> tuple[str, ...]:
-        """All lines; the first answers the question as a whole."""
+        """Return all lines; the first answers the question as a whole."""
         alone = [one for one in compared if one.kind == "alone"]
         pooled = [one for one in compared if one.kind == "pooled" and one.epsilon is not None]
         found = [*self._whole(alone)]
@@ -67,7 +121,7 @@ class Said(NamedTuple):
         return tuple(found)
 
     def how(self, compared: Sequence[Comparison]) -> str:
-        """How the numbers were computed."""
+        """Say how the numbers were computed."""
         if not compared:
             return ""
         if self.on_log:
@@ -91,7 +145,7 @@ class Said(NamedTuple):
         return text + " It covers chance between replicates, not other data or other settings."
 
     def _whole(self, alone: Sequence[Comparison]) -> Iterator[str]:
-        """The headline, and what to do where nothing is known."""
+        """Write the headline, and what to do where nothing is known."""
         if not self.private:
             return
         if not alone:
@@ -129,7 +183,7 @@ class Said(NamedTuple):
         )
 
     def _each(self, one: Comparison) -> str:
-        """One of several private systems."""
+        """Write the line of one of several private systems."""
         if one.saves is None or one.half_width is None:
             return f"{_named(one)}: not known; {self._too_few(one)} for an interval."
         if one.pays is None:
@@ -141,7 +195,7 @@ class Said(NamedTuple):
         return f"{_named(one)} {pays}: it {self._verb(one)} {self._amount(one)}{than}{_share(one)}."
 
     def _too_few(self, one: Comparison) -> str:
-        """What there is too little of."""
+        """Say what there is too little of."""
         if self.on_log:
             return "the events of the log that match are too few"
         return f"{_replicates(one)} too few"
@@ -163,7 +217,7 @@ class Said(NamedTuple):
         return "makes" if self.loss == "mistakes" else "has"
 
     def _amount(self, one: Comparison, signed: bool = False) -> str:
-        """The difference with its unit, without a sign where the words tell the direction."""
+        """Write the difference with its unit, without a sign where the words tell the direction."""
         saves = one.saves or 0.0
         number = with_error(saves if signed else abs(saves), one.half_width)
         if self.loss and (signed or saves >= 0.0):
@@ -172,7 +226,7 @@ class Said(NamedTuple):
         return f"{number} {more} {self.unit}"
 
     def _cost(self, one: Comparison) -> str:
-        """What privacy costs, compared with everything pooled."""
+        """Say what privacy costs, compared with everything pooled."""
         of = f" with {one.system}" if len(self.private) > 1 else ""
         if one.saves is None or one.half_width is None:
             return f"What privacy costs{of} is not known: {self._too_few(one)}."
@@ -186,7 +240,7 @@ class Said(NamedTuple):
         return f"Privacy{of} costs {amount}, compared with {_POOLED}.{also}"
 
     def _encryption(self, one: Comparison) -> str:
-        """What encryption costs, beside the same algorithm in clear."""
+        """Say what encryption costs, beside the same algorithm in clear."""
         if one.saves is None:
             return (
                 f"What encryption costs with {one.system} is not known: no replicate is finished."
@@ -200,7 +254,7 @@ class Said(NamedTuple):
         return f"Encryption: {one.system} saves {number} {self.unit} beside {one.baseline}."
 
     def _worse_off(self, one: Comparison) -> Iterator[str]:
-        """A sentence on those who lose, where they are many and the rest gains."""
+        """Write a sentence on those who lose, where they are many and the rest gains."""
         if not one.pays or one.worse_off is None or one.worse_off < _NOTABLE:
             return
         lose = f"make more {self.loss}" if self.loss == "mistakes" else f"have more {self.loss}"
@@ -231,47 +285,13 @@ def _replicates(one: Comparison) -> str:
 
 
 def _levels(one: Comparison) -> tuple[str, str]:
-    """Both means, with as many digits as their difference."""
-    places = _places(one.half_width or abs(one.saves or 1.0))
+    """Write both means with as many digits as their difference."""
+    places = decimal_places(one.half_width or abs(one.saves or 1.0))
     values = one.system_mean or 0.0, one.baseline_mean or 0.0
-    own, other = (_rounded(value, places) for value in values)
+    own, other = (fixed(value, places) for value in values)
     return own, other
 
 
 def _unfair(one: Comparison) -> str:
     keys = ", ".join(one.differs_in)
     return f"{one.system} and {one.baseline} also differ in {keys}: part of the difference is that."
-
-
-def with_error(value: float, half_width: float | None) -> str:
-    """A number with the half width of its interval, in as many digits as that allows.
-
-    An interval that leaves out 0 is shown with enough digits that one can see that.
-    """
-    if half_width is None:
-        return _rounded(value, _places(abs(value) / 10.0))
-    if half_width == 0.0:
-        return f"{_rounded(value, 0 if value.is_integer() else _places(abs(value) / 10.0))} ± 0"
-    places = _places(half_width)
-    if abs(value) < 10.0:  # one digit alone would say little
-        places = max(places, 1)
-    for _ in range(4):
-        shown_value, shown_width = round(value, places), round(half_width, places)
-        if (abs(shown_value) > shown_width) == (abs(value) > half_width):
-            break
-        places += 1
-    return f"{_rounded(value, places)} ± {_rounded(half_width, places)}"
-
-
-def _places(error: float) -> int:
-    """Digits behind the point: one digit of the error; two if it begins with 1."""
-    if error <= 0.0 or not math.isfinite(error):
-        return 0
-    exponent = math.floor(math.log10(error))
-    return (1 if error / 10.0**exponent < 1.95 else 0) - exponent
-
-
-def _rounded(value: float, places: int) -> str:
-    text = f"{round(value, places):,.{max(places, 0)}f}"
-    bare = text.lstrip("-")
-    return bare if not text.startswith("-") or not bare.strip("0.,") else f"\N{MINUS SIGN}{bare}"

@@ -10,13 +10,11 @@ from typing import Any
 
 import xarray as xr
 
-from fedbandits.experiments.html import as_figure, as_table, as_text
-from fedbandits.experiments.numbers import spelled, spelled_epsilon
+from fedbandits.experiments.answers.answer import MOST_ANSWERS, point_answers
+from fedbandits.experiments.html import MARK, as_figure, as_table, as_text, page, real_data_box
+from fedbandits.experiments.intervals import spelled, spelled_epsilon
+from fedbandits.experiments.measure import Ends, claimed_epsilon, ends
 from fedbandits.experiments.plots import Picture
-from fedbandits.experiments.report.page import page
-from fedbandits.experiments.report.real_data import MARK, real_data_box
-from fedbandits.experiments.sweeps.answers import MOST_ANSWERS, point_answers
-from fedbandits.experiments.sweeps.ends import Ends, claimed_epsilon, ends
 from fedbandits.settings.sweeps import Point, Sweep, value_text
 
 _CAPTION = "Mean over replicates at the last round, with 95% intervals."
@@ -26,15 +24,7 @@ _REAL = "Who chooses a setting by this report looks at the data. No ε in this r
 def render_sweep(
     sweep: Sweep, points: Sequence[Point], result: xr.Dataset, pictures: Mapping[str, Picture]
 ) -> str:
-    """The report as HTML text, images embedded.
-
-    Parameters
-    ----------
-    sweep, points, result
-        What was run, and what came of it.
-    pictures
-        Images, by what they show.
-    """
+    """Write the report as HTML text, with the pictures by what they show."""
     title, found = f"Sweep of {sweep.experiment.name}", ends(result)
     real = sweep.experiment.environment.REAL_DATA
     figures = (
@@ -62,7 +52,7 @@ def render_sweep(
 
 
 def _answers(points: Sequence[Point], result: xr.Dataset) -> str:
-    """Whether it pays, point by point."""
+    """Say whether it pays, point by point."""
     told = list(point_answers(points[:MOST_ANSWERS], result))
     if not told:
         return ""
@@ -78,7 +68,7 @@ def _answers(points: Sequence[Point], result: xr.Dataset) -> str:
 def sweep_cells(
     points: Iterable[Point], result: xr.Dataset, found: Ends
 ) -> Iterator[tuple[dict[str, Any], str, float, float, float]]:
-    """For each point and system: the values, the label, mean and half width, and the claimed ε."""
+    """List for each point and system: values, label, mean, half width, and claimed ε."""
     claimed = claimed_epsilon(result)
     for point in points:
         index = dict(zip(point.values, point.index, strict=True))
@@ -109,7 +99,7 @@ def _titles(sweep: Sweep) -> list[str]:
 
 
 def _rows(points: Iterable[Point], result: xr.Dataset, found: Ends) -> Iterator[list[str]]:
-    """A row for each point, with the mean of each system."""
+    """Return a row for each point, with the mean of each system."""
     systems = result.sizes["system"]
     cells = iter(sweep_cells(points, result, found))
     for row in iter(lambda: list(itertools.islice(cells, systems)), []):

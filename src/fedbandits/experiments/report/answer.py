@@ -1,12 +1,12 @@
-"""The first section of a report, which says whether it pays."""
+"""Sections of a report that say whether it pays, and from where on."""
 
 from __future__ import annotations
 
-from fedbandits.experiments.advice.tried import Advice, Tried
+from fedbandits.experiments.answers.advice import Advice, Tried
 from fedbandits.experiments.answers.answer import Answer
-from fedbandits.experiments.answers.comparison import Comparison
-from fedbandits.experiments.answers.words import with_error
+from fedbandits.experiments.answers.sentences import Comparison
 from fedbandits.experiments.html import as_figure, as_table, as_text
+from fedbandits.experiments.intervals import with_error
 
 _STYLE = """
 .answer .headline { font-size: 1.45rem; line-height: 1.35; font-weight: 600; margin: .8rem 0; }
@@ -17,13 +17,7 @@ _AGAINST = {"alone": "learning alone", "pooled": "everything pooled in clear"}
 
 
 def answer_section(answer: Answer) -> str:
-    """The answer as HTML: its first line large, then all comparisons in a table.
-
-    Parameters
-    ----------
-    answer
-        The answer to show.
-    """
+    """Write the answer as HTML: its first line large, then all comparisons in a table."""
     lines = "".join(f"<p>{as_text(line)}</p>" for line in answer.lines[1:])
     parts = [
         f"<style>{_STYLE}</style><h2>Does it pay?</h2>",
@@ -36,14 +30,8 @@ def answer_section(answer: Answer) -> str:
 
 
 def advice_section(advice: Advice) -> str:
-    """From where on it pays, as HTML: in words, as a plot, and as a table.
-
-    Parameters
-    ----------
-    advice
-        The advice to show.
-    """
-    from fedbandits.experiments.advice.plot import draw_advice
+    """Write the advice as HTML: in words, as a plot, and as a table."""
+    from fedbandits.experiments.plots.swept import draw_advice
 
     lines = "".join(f"<p><b>{as_text(line)}</b></p>" for line in advice.lines)
     parts = ["<h3>From where on does it pay?</h3>", lines]

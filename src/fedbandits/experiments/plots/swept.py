@@ -1,11 +1,14 @@
-"""The plot of a sweep: what each system loses, against the swept value."""
+"""Plots over values of a key: of a sweep, and of an advice."""
 
 from __future__ import annotations
 
+import io
+import warnings
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
+import matplotlib as mpl
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
@@ -14,9 +17,10 @@ from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
 from fedbandits.errors import ConfigError
+from fedbandits.experiments.answers.advice import Advice, Curve
+from fedbandits.experiments.measure import Ends, claimed_epsilon, ends, swept_keys
 from fedbandits.experiments.plots import Look, Picture, line_style
 from fedbandits.experiments.plots.pictures import picture
-from fedbandits.experiments.sweeps.ends import Ends, claimed_epsilon, ends, swept_keys
 from fedbandits.settings.sweeps import in_words, key_words, value_text
 
 #: Values that span more than this are shown on a logarithmic axis.
@@ -78,14 +82,9 @@ def draw_sweep(result: xr.Dataset, axes: Axes | None = None) -> Axes:
 
 
 def sweep_pictures(result: xr.Dataset) -> dict[str, Picture]:
-    """Pictures of a sweep, by what they show: one for each choice of all keys but two.
+    """Draw a sweep: one picture for each choice of all keys but two, by that choice in words.
 
     There are at most 24; the table has all points.
-
-    Parameters
-    ----------
-    result
-        The result of a sweep.
     """
     look = Look(size=_size(len(swept_keys(result))))
     return {
@@ -95,7 +94,7 @@ def sweep_pictures(result: xr.Dataset) -> dict[str, Picture]:
 
 
 def _size(keys: int) -> tuple[float, float]:
-    """Wider for two keys, whose legend stands beside the axes."""
+    """Return a size that is wider for two keys, whose legend stands beside the axes."""
     return (7.2 if keys == 1 else 9.0, 4.4)
 
 
@@ -111,7 +110,7 @@ def _is_number(result: xr.Dataset, key: str) -> bool:
 
 
 def _places(axes: Axes, result: xr.Dataset, key: str) -> xr.DataArray:
-    """Where the values of a key lie on the axis across, which gets its scale and its ticks."""
+    """Place the values of a key on the axis across, which gets its scale and its ticks."""
     values = result[key].values
     if not _is_number(result, key):
         axes.set_xticks(range(len(values)), [value_text(value) for value in values.tolist()])
@@ -127,7 +126,7 @@ def _places(axes: Axes, result: xr.Dataset, key: str) -> xr.DataArray:
 def _draw_system(
     axes: Axes, found: Ends, places: xr.DataArray, system: str, index: int, others: list[str]
 ) -> None:
-    """One line for each value of the second key, or one if they all coincide."""
+    """Draw one line for each value of the second key, or one if they all coincide."""
     across = str(places.dims[0])
     mean, half = found.mean.sel(system=system), found.half.sel(system=system)
     if not others:
@@ -157,7 +156,7 @@ def _draw_system(
 
 
 def _look(index: int, number: int | None) -> dict[str, Any]:
-    """Markers by system; with a second key, markers and dashes by its values instead."""
+    """Choose markers by system; with a second key, markers and dashes by its values instead."""
     if number is None:
         return {"marker": _MARKERS[index % len(_MARKERS)]}
     return {
@@ -167,7 +166,7 @@ def _look(index: int, number: int | None) -> dict[str, Any]:
 
 
 def _names(result: xr.Dataset, keys: Sequence[str]) -> dict[str, str]:
-    """Systems, and what the legend calls them: where ε is swept, also whether one holds at all."""
+    """Return the systems' names in the legend, which say where no finite ε holds."""
     systems = [str(system) for system in result["system"].values]
     none = xr.apply_ufunc(np.isinf, claimed_epsilon(result)).all(keys)
     return {
@@ -178,7 +177,7 @@ def _names(result: xr.Dataset, keys: Sequence[str]) -> dict[str, str]:
 
 
 def _explain(axes: Axes, systems: Sequence[str], others: dict[str, list[Any]]) -> None:
-    """The legend: colours of systems; beside the axes, what dashes of a second key mean."""
+    """Draw the legend: colours of systems, and dashes of a second key beside the axes."""
     handles = [
         Line2D([], [], label=name, **line_style(n), **({} if others else _look(n, None)))
         for n, name in enumerate(systems)
@@ -204,9 +203,46 @@ def _coincide(mean: xr.DataArray, key: str) -> bool:
 
 
 def _scale_up(axes: Axes, mean: xr.DataArray) -> None:
-    """From zero, or logarithmic where values span more than two decades."""
+    """Begin at zero, or scale logarithmically where values span more than two decades."""
     known = mean.values[np.isfinite(mean.values)]
     if len(known) and known.min() > 0 and known.max() / known.min() > _DECADE**2:
         axes.set_yscale("log")
     elif len(known) and known.min() >= 0:
         axes.set_ylim(bottom=0.0)
+
+
+_SAVES, _COSTS, _UNKNOWN = "#009E73", "#D55E00", "#666666"
+_COLOURS = {True: _SAVES, False: _COSTS, None: _UNKNOWN}
+
+
+def draw_advice(advice: Advice) -> bytes:
+    """Draw all curves of an advice side by side, and return the SVG image."""
+    count = len(advice.curves)
+    figure = Figure(figsize=(0.8 + 4.2 * count, 3.2), layout="constrained")
+    for place, curve in enumerate(advice.curves):
+        _draw(figure.add_subplot(1, count, place + 1), curve, advice.parties)
+    figure.axes[0].set_ylabel(f"saved: {advice.unit}")
+    image = io.BytesIO()
+    with warnings.catch_warnings(), mpl.rc_context({"svg.hashsalt": "fedbandits"}):
+        warnings.filterwarnings("ignore", message="Glyph")  # scripts that the font lacks
+        figure.savefig(image, format="svg", metadata={"Date": None})
+    return image.getvalue()
+
+
+def _draw(axes: Axes, curve: Curve, parties: str) -> None:
+    """Draw one curve: a point for each value, in the colour of what was found there."""
+    across = [one.parties if curve.axis == "parties" else one.epsilon for one in curve.tried]
+    axes.axhline(0.0, color="#888888", linewidth=1.0)
+    axes.plot(across, [one.saves for one in curve.tried], color="#BBBBBB", zorder=1)
+    for value, one in zip(across, curve.tried, strict=True):
+        axes.errorbar(
+            [value], [one.saves], yerr=[one.half_width or 0.0], fmt="o", capsize=4,
+            color=_COLOURS[one.pays],
+        )  # fmt: skip
+    axes.set_xscale("log")
+    axes.set_xticks(across, [f"{value:,.0f}" if value > 99 else f"{value:.3g}" for value in across])
+    axes.set_xticks([], minor=True)
+    axes.set_xlabel(parties if curve.axis == "parties" else "ε")
+    axes.xaxis.label.set_parse_math(False)
+    axes.grid(alpha=0.25)
+    axes.spines[["top", "right"]].set_visible(False)

@@ -1,4 +1,4 @@
-"""From how many parties on, or from which ε on, learning together privately pays."""
+"""Advice on the number of parties, or the ε, from which on learning together privately pays."""
 
 from __future__ import annotations
 
@@ -13,20 +13,29 @@ import numpy as np
 
 from fedbandits.environments.joins import decisions_of
 from fedbandits.errors import ConfigError, DataError
-from fedbandits.experiments.advice.tried import Advice, Axis, Curve, Tried
-from fedbandits.experiments.advice.words import advice_how, advice_lines
-from fedbandits.experiments.answers.paired import paired
-from fedbandits.experiments.answers.with_alone import with_alone
-from fedbandits.experiments.baselines import Claimed, closest, stands_for
-from fedbandits.experiments.estimate import estimate
+from fedbandits.experiments.answers.advice import (
+    Advice,
+    Axis,
+    Curve,
+    Tried,
+    advice_how,
+    advice_lines,
+)
+from fedbandits.experiments.baselines import Claimed, closest, stands_for, with_alone
+from fedbandits.experiments.estimate import estimate, estimate_workload
+from fedbandits.experiments.intervals import paired
 from fedbandits.experiments.measure import measure
+from fedbandits.experiments.result import at_point
+from fedbandits.experiments.run import sweep
 from fedbandits.experiments.stop import Stop
 from fedbandits.experiments.stream import Listener
+from fedbandits.experiments.workload import Workload
 from fedbandits.settings.experiment import Experiment, Variant, load
 from fedbandits.settings.sweeps import Point, Sweep, sweep_of
 
 if TYPE_CHECKING:
     import xarray as xr
+
 
 #: Most replicates of each value.
 REPLICATES = 5
@@ -101,8 +110,6 @@ def advise(
     KeyboardInterrupt
         If Ctrl-C ended it before anything was finished.
     """
-    from fedbandits.experiments.sweeps.sweep import sweep
-
     if not isinstance(experiment, Experiment):
         experiment = load(pathlib.Path(experiment))
     curves = []
@@ -119,7 +126,7 @@ def advise(
 
 
 def pair_of(experiment: Experiment, system: str | None = None) -> Experiment:
-    """An experiment of two systems: a private one, and one whose parties learn alone.
+    """Reduce an experiment to two systems: a private one, and one whose parties learn alone.
 
     Parameters
     ----------
@@ -153,13 +160,7 @@ def pair_of(experiment: Experiment, system: str | None = None) -> Experiment:
 
 
 def trials(base: Experiment) -> list[Trial]:
-    """What is tried: the number of parties, and ε, where each can be varied.
-
-    Parameters
-    ----------
-    base
-        What :func:`pair_of` returned.
-    """
+    """List the trials of such a pair: the number of parties, and ε, where each can be varied."""
     found = [
         _trial(base, "parties", "environment.agents", _numbers_of_parties(base)),
         _trial(base, "epsilon", "systems.0.epsilon", _epsilons(base.systems[0])),
@@ -168,24 +169,21 @@ def trials(base: Experiment) -> list[Trial]:
 
 
 def work(experiment: Experiment) -> float:
-    """Estimated seconds of an experiment on one processor; 0 if nothing is known."""
+    """Estimate the seconds of an experiment on one processor; 0 if nothing is known."""
     with warnings.catch_warnings():  # whoever runs it is warned then
         warnings.simplefilter("ignore")
         return sum(estimate(experiment, experiment.check(), 1).seconds)
 
 
 def trial_work(trial: Trial) -> float:
-    """Estimated seconds of a sweep on one processor: what points share is played once."""
-    from fedbandits.experiments.sweeps.units import units_of
-
+    """Estimate the seconds of a sweep on one processor; what points share is played once."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        units = units_of(trial.sweep.points())
-        return sum(estimate(unit.experiment, (unit.plan,), 1).seconds[0] for unit in units)
+        return sum(estimate_workload(Workload.of(trial.sweep), 1)[1].seconds)
 
 
 def _numbers_of_parties(base: Experiment) -> Sequence[int]:
-    """Numbers around that of the experiment; none if its parties are given by the data."""
+    """Return numbers around that of the experiment; none if its parties are given by the data."""
     environment = base.environment
     agents = getattr(environment, "agents", 0)
     if not agents or agents != environment.parties or agents != environment.acting:
@@ -199,7 +197,7 @@ def _epsilons(judged: Variant) -> Sequence[float]:
 
 
 def _trial(base: Experiment, axis: Axis, key: str, values: Sequence[Any]) -> Trial | None:
-    """The sweep over those values that can be played; None if there are not two."""
+    """Make a sweep over those values that can be played; None if there are not two."""
     fitting, reasons = [], []
     for value in values:
         try:
@@ -223,9 +221,7 @@ def _tried(made: Sweep, result: xr.Dataset) -> Iterator[Tried]:
 
 
 def _at(point: Point, value: Any, claimed: float, result: xr.Dataset) -> Tried:
-    """What was found at one value."""
-    from fedbandits.experiments.sweeps.result import at_point
-
+    """Measure what both systems lost at one value."""
     environment = point.experiment.environment
     index = dict.fromkeys(point.values, point.index[0])
     decisions = decisions_of(environment, point.experiment.rounds)

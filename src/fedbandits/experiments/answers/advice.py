@@ -1,12 +1,108 @@
-"""Advice in words: from where on it pays, and between which tried values that changes."""
+"""Advice: values that were tried, and in words from which of them on it pays."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
+
+import msgspec
 
 from fedbandits.environments.words import Words
-from fedbandits.experiments.advice.tried import Curve, Tried
+
+#: What is varied: the number of parties, or ε.
+Axis = Literal["parties", "epsilon"]
+
+
+class Tried(msgspec.Struct, frozen=True, kw_only=True):
+    """One value that was tried.
+
+    Parameters
+    ----------
+    value
+        The value of the key.
+    epsilon
+        The ε that accounting supports there.
+    parties
+        Number of parties there.
+    replicates
+        Number of replicates that both systems have finished.
+    unit
+        Unit of ``saves``.
+    saves
+        Mean of what the private system saves beside learning alone.
+    half_width
+        Half the width of its 95% interval; None if too little is known for one.
+    share
+        ``saves`` as a share of what learning alone loses. None if that is 0.
+    pays
+        Whether the whole interval is on the good side; False if it is on the other, else None.
+    """
+
+    value: float
+    epsilon: float
+    parties: int
+    replicates: int
+    unit: str
+    saves: float
+    half_width: float | None
+    share: float | None
+    pays: bool | None
+
+
+class Curve(msgspec.Struct, frozen=True):
+    """All values of one key that were tried, in ascending order.
+
+    Parameters
+    ----------
+    axis
+        What is varied.
+    key
+        Path of the key.
+    tried
+        What was found at each value.
+    left_out
+        Values that this experiment cannot have, each with the reason.
+    """
+
+    axis: Axis
+    key: str
+    tried: tuple[Tried, ...]
+    left_out: tuple[str, ...] = ()
+
+
+class Advice(msgspec.Struct, frozen=True, kw_only=True):
+    """The numbers of parties, and the ε, from which on learning together privately pays.
+
+    Parameters
+    ----------
+    lines
+        The advice in words.
+    how
+        How it was found, in words.
+    unit
+        Unit of all differences.
+    parties
+        What parties are called: ``hospitals``.
+    system, baseline
+        Labels of the private system, and of the one whose parties learn alone.
+    replicates
+        Replicates of every value.
+    curves
+        What was tried.
+    """
+
+    lines: tuple[str, ...]
+    how: str
+    unit: str
+    parties: str
+    system: str
+    baseline: str
+    replicates: int
+    curves: tuple[Curve, ...]
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines)
+
 
 _STATES = {True: "it pays", False: "it does not", None: "no difference was found"}
 
@@ -22,22 +118,14 @@ class _Phrases(NamedTuple):
 
 
 def advice_lines(curves: Sequence[Curve], words: Words) -> tuple[str, ...]:
-    """A line for each curve, and what to do where there is none.
-
-    Parameters
-    ----------
-    curves
-        What was tried.
-    words
-        Words of the environment.
-    """
+    """Say in a line for each curve from where on it pays, and what to do where there is none."""
     if not curves:
         return ("Nothing could be tried: neither the number of parties nor ε can be varied here.",)
     return tuple(_line(curve.tried, _phrases(curve, words)) for curve in curves)
 
 
 def advice_how(curves: Sequence[Curve], replicates: int, system: str, baseline: str) -> str:
-    """How the advice was found."""
+    """Say how the advice was found."""
     points = sum(len(curve.tried) for curve in curves)
     text = (
         f"{points} values were tried, with {replicates} replicates each, and {system} was compared "
@@ -68,7 +156,7 @@ def _phrases(curve: Curve, words: Words) -> _Phrases:
 
 
 def _line(tried: Sequence[Tried], say: _Phrases) -> str:
-    """Where it pays: everywhere, nowhere, on one side of a value, or here and there."""
+    """Say where it pays: everywhere, nowhere, on one side of a value, or here and there."""
     states = [one.pays for one in tried]
     pays = [place for place, state in enumerate(states) if state]
     low, high = say.bare(tried[0]), say.bare(tried[-1])
@@ -101,7 +189,7 @@ def _line(tried: Sequence[Tried], say: _Phrases) -> str:
 
 
 def _listed(tried: Sequence[Tried], say: _Phrases, states: Sequence[bool | None]) -> str:
-    """Which values are in which state."""
+    """List the values that are in each state."""
     parts = []
     for state in states:
         found = [say.bare(one) for one in tried if one.pays is state]

@@ -1,0 +1,157 @@
+"""The report of a run: one HTML file that needs nothing beside itself, on screen and on paper."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import xarray as xr
+
+from fedbandits._html import table
+from fedbandits.experiments.answers.answer import Answer
+from fedbandits.experiments.audits.report import audit_section
+from fedbandits.experiments.audits.verdict import Audit
+from fedbandits.experiments.claims_page import OVERVIEW, OVERVIEW_NOTE, overview
+from fedbandits.experiments.html import MARK, as_table, as_text, page, real_data_box
+from fedbandits.experiments.plots import Picture
+from fedbandits.experiments.report.answer import answer_section
+from fedbandits.experiments.report.officer import kind_of, officer_section
+from fedbandits.experiments.report.results import offline_section, results_section, theory_section
+from fedbandits.experiments.theory import Comparison
+from fedbandits.privacy.claims import PrivacyClaim
+from fedbandits.settings.experiment import Experiment
+from fedbandits.settings.reference.terms import TERMS
+
+__all__ = ["render_audit", "render_report"]
+
+
+def render_report(
+    experiment: Experiment,
+    result: xr.Dataset,
+    rows: list[dict[str, Any]],
+    plots: Mapping[str, Picture],
+    comparisons: Sequence[Comparison] = (),
+    audit: Audit | None = None,
+    answer: Answer | None = None,
+) -> str:
+    """Write the report as HTML text: the answer first, then what a privacy officer must know.
+
+    Parameters
+    ----------
+    experiment, result
+        What was run, and what came of it.
+    rows
+        The summary.
+    plots
+        The plots by name; they become part of the text.
+    comparisons
+        Theorems beside what was measured.
+    audit
+        What attacks found, if there was an audit.
+    answer
+        Whether it pays.
+    """
+    claims, is_real = experiment.claims(), experiment.environment.REAL_DATA
+    parts = [
+        f"<h1>{as_text(experiment.name)}</h1>",
+        _subtitle(experiment, result),
+        *([real_data_box()] if is_real else []),
+        *([] if answer is None else [answer_section(answer)]),
+        officer_section(claims, audit),
+        results_section(experiment, result, rows, plots),
+        *offline_section(result),
+        *theory_section(comparisons, plots),
+        claims_section(claims),
+        *([] if audit is None else ["<h2>Audit</h2>", audit_section(audit)]),
+        _configuration(experiment),
+        f"<p class=note>{as_text(_versions(result))}</p>",
+        glossary_section(audit is not None),
+    ]
+    return page(experiment.name, parts, MARK if is_real else "")
+
+
+def render_audit(experiment: Experiment, audit: Audit) -> str:
+    """Write an audit as an HTML page of its own, with the claims that were attacked."""
+    claims = experiment.claims()
+    parts = [
+        f"<h1>Audit of {as_text(experiment.name)}</h1>",
+        audit_section(audit),
+        officer_section(claims, audit),
+        claims_section(claims),
+        _configuration(experiment),
+        glossary_section(audited=True),
+    ]
+    return page(f"Audit of {experiment.name}", parts)
+
+
+def _subtitle(experiment: Experiment, result: xr.Dataset) -> str:
+    environment = experiment.environment
+    line = (
+        f"{environment.parties} {environment.words.parties}, {experiment.rounds:,} rounds, "
+        f"replicates: {experiment.replicates}, seed {experiment.seed}. All systems meet the same "
+        "contexts and reward draws. Privacy noise is simulated, drawn from the seed."
+    )
+    if environment.drift is not None:
+        line += " The world drifts: rewards change in the course of a run."
+    if environment.delay is not None:
+        line += " Rewards are observed late."
+    if environment.first_rounds:
+        line += f" Some {environment.words.parties} join late."
+    if result.attrs["interrupted"]:
+        line += (
+            " <span class=warning>Interrupted: only finished replicates are counted, and systems "
+            "may differ in how many they finished.</span>"
+        )
+    return f"<p class=note>{line}</p>"
+
+
+def _configuration(experiment: Experiment) -> str:
+    return (
+        "<section><h2>Configuration</h2>"
+        "<p class=note>Resolved; save it as a file to run this again.</p>"
+        f"<pre>{as_text(experiment.to_toml())}</pre></section>"
+    )
+
+
+def _versions(result: xr.Dataset) -> str:
+    versions = json.loads(result.attrs["versions"])
+    return "Made with " + ", ".join(f"{name} {number}" for name, number in versions.items()) + "."
+
+
+#: Terms of every report, in the order in which they are met.
+_MET = (
+    "regret", "alone", "pooled in clear", "replicate", "95% interval", "sync", "unit", "person",
+    "from whom", "ε", "δ", "μ", "false alarm", "power", "ε claimed", "ε accounted",
+    "contents alone", "message times", "in clear", "neighbouring data sets", "interactive",
+    "fixed log", "secure noise", "simulated noise",
+)  # fmt: skip
+_MET_IN_AUDITS = ("audit", "holds", "broken", "ε_low", "tightness", "noise × needed")
+
+
+def claims_section(claims: Mapping[str, PrivacyClaim]) -> str:
+    """Write all claims beside one another, then each in full."""
+    beside = as_table(OVERVIEW, overview(claims), _unbroken, "overview")
+    each = "".join(_claim(label, claim) for label, claim in claims.items())
+    return (
+        "<section><h2>What each system claims about privacy</h2>"
+        f"{beside}<p class=note>{as_text(OVERVIEW_NOTE)}</p>"
+        f'<div class="pairs">{each}</div></section>'
+    )
+
+
+def glossary_section(audited: bool) -> str:
+    """Explain the terms of the report."""
+    terms: Iterable[str] = (*_MET, *(_MET_IN_AUDITS if audited else ()))
+    listed = "".join(f"<dt>{as_text(t)}</dt><dd>{as_text(TERMS[t])}</dd>" for t in terms)
+    return f"<section><h2>Glossary</h2><dl>{listed}</dl></section>"
+
+
+def _unbroken(cell: str) -> str:
+    return as_text(cell).replace(" = ", "&nbsp;=&nbsp;")
+
+
+def _claim(label: str, claim: PrivacyClaim) -> str:
+    body = table((title, "\n".join(lines)) for title, lines in claim.rows())
+    heading = f"<h3>{as_text(label)}</h3><p>{as_text(claim.headline)}</p>"
+    return f'<article class="claim{kind_of(claim)}">{heading}{body}</article>'
