@@ -16,7 +16,8 @@ import pytest
 import fedbandits as fb
 from fedbandits.environments import RatingData
 from fedbandits.errors import BackendError, ConfigError, DataError
-from fedbandits.experiments.backends.backend import choose_backend, cluster, worker
+from fedbandits.experiments.backends import cluster, worker
+from fedbandits.experiments.backends.backend import choose_backend
 from fedbandits.experiments.checkpoint import CheckpointFolder
 from fedbandits.experiments.stop import Stop
 from tests.experiments.test_resume import assert_same, experiment
@@ -71,9 +72,7 @@ def test_what_listens_but_is_no_scheduler_is_no_reason_to_wait(monkeypatch):
 @pytest.mark.parametrize(("name", "package"), [("dask", "distributed"), ("ray", "ray")])
 def test_a_missing_package_is_named_with_the_remedy(monkeypatch, name, package):
     monkeypatch.setitem(sys.modules, package, None)
-    monkeypatch.delitem(
-        sys.modules, f"fedbandits.experiments.backends.backend.on_{name}", raising=False
-    )
+    monkeypatch.delitem(sys.modules, f"fedbandits.experiments.backends.on_{name}", raising=False)
     with pytest.raises(BackendError, match=r"not installed; pip install 'fedbandits\[cluster\]'"):
         choose_backend(name, "tcp://127.0.0.1:1")
 

@@ -19,7 +19,7 @@ from fedbandits.environments import Linear
 from fedbandits.environments import registry as environment_registry
 from fedbandits.errors import BackendError
 from fedbandits.experiments import runner
-from fedbandits.experiments.backends.backend import cluster
+from fedbandits.experiments.backends import cluster
 from fedbandits.experiments.events import ReplicateAdvanced
 from fedbandits.systems import registry
 from tests.experiments.test_resume import assert_same
@@ -28,9 +28,9 @@ from tests.own_things import COINS, CONFIG
 from tests.test_cli import call
 
 dask, distributed = pytest.importorskip("dask"), pytest.importorskip("distributed")
-from fedbandits.experiments.backends.backend import on_dask  # noqa: E402 (needs distributed)
+from fedbandits.experiments.backends import on_dask  # noqa: E402 (needs distributed)
 
-WORKER = "fedbandits.experiments.backends.backend.worker"
+WORKER = "fedbandits.experiments.backends.worker"
 LOOPBACK = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0", "silence_logs": 50}
 
 

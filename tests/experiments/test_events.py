@@ -282,7 +282,7 @@ class TestFailingListeners:
         def fail(shared, task):
             raise ArithmeticError("a worker's")
 
-        monkeypatch.setattr("fedbandits.experiments.backends.backend.local.play_replicate", fail)
+        monkeypatch.setattr("fedbandits.experiments.backends.backend.play_replicate", fail)
         with pytest.raises(ArithmeticError, match="a worker's"):
             fb.run(experiment(), jobs=2, on_event=lambda event: None)
 

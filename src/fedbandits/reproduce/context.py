@@ -1,13 +1,15 @@
-"""What a reproduction is given: a folder to write to, a scale, and data."""
+"""The engine of all figures: it plays their tables and writes their files."""
 
 from __future__ import annotations
 
 import csv
+import functools
 import io
 import json
+import math
 import pathlib
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 import xarray as xr
 from matplotlib.figure import Figure as Plot
@@ -18,8 +20,10 @@ from fedbandits.experiments.folder import check_output, holds_complete_run, read
 from fedbandits.experiments.run import run
 from fedbandits.experiments.stop import Stop
 from fedbandits.experiments.stream import Listener
-from fedbandits.reproduce.figure import Figure
+from fedbandits.reproduce.figures import Figure
 from fedbandits.settings.experiment import Experiment
+
+Key = TypeVar("Key")
 
 
 class Verdict(NamedTuple):
@@ -39,13 +43,52 @@ class Verdict(NamedTuple):
 
     @property
     def line(self) -> str:
-        """As it is printed."""
+        """The verdict as it is printed."""
         words = {True: "Agrees", False: "Differs", None: "No verdict"}
         return f"{words[self.agrees]}: {self.why}"
 
 
+def verdict_of(laws: Mapping[str, tuple[bool, str]]) -> Verdict:
+    """Agree where every law of the paper shows; say by name and in numbers which do not.
+
+    Parameters
+    ----------
+    laws
+        By name: whether the law holds here, and a sentence with its numbers.
+    """
+    broken = "; ".join(text for holds, text in laws.values() if not holds)
+    shown = "; ".join(text for holds, text in laws.values() if holds)
+    if not broken:
+        return Verdict(True, f"{shown}.")
+    why = f"the paper says, and it is not so here: {broken}."
+    return Verdict(False, f"{why} As in the paper: {shown or 'nothing'}.")
+
+
+class Measured(NamedTuple):
+    """A mean over replicates, its standard deviation and its standard error.
+
+    Both are NaN for a single replicate.
+    """
+
+    mean: float
+    deviation: float
+    error: float
+
+    @classmethod
+    def of(cls, values: xr.DataArray) -> Measured:
+        """Measure numbers, one a replicate."""
+        count = values.sizes["replicate"]
+        deviation = float(values.std("replicate", ddof=1)) if count > 1 else math.nan
+        return cls(float(values.mean("replicate")), deviation, deviation / math.sqrt(count))
+
+    def clearly_below(self, other: Measured) -> bool:
+        """Return whether the mean is lower by more than two errors of the difference."""
+        spread = math.hypot(*(0.0 if math.isnan(e) else e for e in (self.error, other.error)))
+        return self.mean < other.mean - 2.0 * spread
+
+
 class Outcome(NamedTuple):
-    """What a reproduction found.
+    """The findings of a reproduction.
 
     Parameters
     ----------
@@ -105,14 +148,12 @@ class Context:
         self._jobs, self._resume = jobs, resume
         self._on_event, self._stop = on_event, stop
 
-    def run(self, name: str, experiment: Experiment) -> xr.Dataset:
-        """Run an experiment, or load what an earlier run of it left.
+    def played(self, table: Mapping[Key, tuple[str, Experiment]]) -> dict[Key, xr.Dataset]:
+        """Run every experiment of a table; each has the name of its folder."""
+        return {key: self.run(name, experiment) for key, (name, experiment) in table.items()}
 
-        Parameters
-        ----------
-        name
-            Name of the experiment's folder.
-        experiment
+    def run(self, name: str, experiment: Experiment) -> xr.Dataset:
+        """Run an experiment in a folder of its own, or load what an earlier run of it left.
 
         Raises
         ------
@@ -139,6 +180,21 @@ class Context:
                 raise StoppedError(f"{name}: it was stopped before it was complete")
             raise KeyboardInterrupt
         return result
+
+    def measured(
+        self, table: Mapping[Key, tuple[str, Callable[[int], Any]]], repeats: int
+    ) -> dict[Key, list[Any]]:
+        """Take every measurement of a table several times; each has a name and a function.
+
+        They are taken in turn: whatever slows the machine down slows all of them down. The function
+        is called with the number of the repetition.
+        """
+        found: dict[Key, list[Any]] = {key: [] for key in table}
+        for repeat in range(repeats):
+            for key, (name, take) in table.items():
+                value = self.measure(f"{name}-{repeat}", functools.partial(take, repeat))
+                found[key].append(value)
+        return found
 
     def measure(self, name: str, measurement: Callable[[], Any]) -> Any:
         """Take a measurement (what JSON can hold), or look up what an earlier one found."""

@@ -1,4 +1,4 @@
-"""What the figures share: axes side by side, legends beside them, a theorem's dashed line."""
+"""Drawing that the figures share: axes side by side, legends beside them, curves with bands."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fedbandits.experiments.plots import line_style
 def panels(
     rows: int, columns: int, width: float = 4.6, height: float = 3.6
 ) -> tuple[Plot, list[Axes]]:
-    """Axes side by side, row by row; sizes in inches each."""
+    """Make axes side by side, row by row; sizes are in inches each."""
     plot = Plot(figsize=(width * columns, height * rows), layout="constrained")
     axes: list[Axes] = list(plot.subplots(rows, columns, squeeze=False).ravel())
     for each in axes:
@@ -25,7 +25,7 @@ def panels(
 
 
 def legend_beside(axes: Axes, **options: Any) -> None:
-    """The legend to the right of the axes, where it hides no curve."""
+    """Put the legend to the right of the axes, where it hides no curve."""
     place = {"frameon": False, "fontsize": 8, "loc": "upper left", "bbox_to_anchor": (1.0, 1.0)}
     axes.legend(**place | options)
 
@@ -33,7 +33,7 @@ def legend_beside(axes: Axes, **options: Any) -> None:
 def draw_lines(
     axes: Axes, lines: Mapping[str, tuple[Sequence[float], Sequence[float]]], first: int = 0
 ) -> None:
-    """Points joined by lines, a style each, from the ``first``-th style on."""
+    """Draw points joined by lines, a style each, from the ``first``-th style on."""
     for index, (label, (x, y)) in enumerate(lines.items()):
         axes.plot(x, y, marker=".", label=label, **line_style(first + index))
 
@@ -41,7 +41,7 @@ def draw_lines(
 def draw_curves(
     axes: Axes, curves: Mapping[str, xr.DataArray], styles: Mapping[str, dict[str, Any]]
 ) -> None:
-    """Means over rounds with a band of one standard deviation over replicates.
+    """Draw means over rounds with a band of one standard deviation over replicates.
 
     Parameters
     ----------
@@ -64,5 +64,5 @@ def draw_curves(
 
 
 def styles_of(labels: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """A look for every label, in order."""
+    """Return a look for every label, in order."""
     return {label: line_style(index) for index, label in enumerate(labels)}

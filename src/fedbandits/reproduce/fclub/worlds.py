@@ -1,8 +1,7 @@
-"""What the figures after Liu et al. (2022) share: scale, worlds, numbers."""
+"""Scale, worlds and numbers that the figures after Liu et al. (2022) share."""
 
 from __future__ import annotations
 
-import math
 import pathlib
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
@@ -14,7 +13,7 @@ from fedbandits.environments import Clustered
 from fedbandits.environments.arrivals import draw_arrival, draw_items
 from fedbandits.errors import ConfigError
 from fedbandits.random import replicate_key
-from fedbandits.reproduce.context import Context
+from fedbandits.reproduce.context import Context, Measured
 from fedbandits.settings.experiment import Experiment, Variant
 
 #: What learns without anybody's help: collaboration must be better.
@@ -35,14 +34,14 @@ class Scale(NamedTuple):
 
     @classmethod
     def of(cls, context: Context, quick: int = 3) -> Scale:
-        """T is the end of a phase, the first one after 100,000 rounds."""
+        """Choose the scale; T is the end of a phase, the first one after 100,000 rounds."""
         return cls(10 if context.full else quick, 131_071)
 
 
 def drawn_world(
     placement: Literal["together", "spread"] = "together", users: int = 40
 ) -> Clustered:
-    """Users in clusters of the same size; every replicate draws its own."""
+    """Make a world of clusters of the same size; every replicate draws its own."""
     return Clustered(
         users=users,
         clusters=CLUSTERS,
@@ -53,7 +52,7 @@ def drawn_world(
 
 
 def given_path(context: Context) -> str | None:
-    """The one file of users that a figure is to be made from, if there is one.
+    """Return the one file of users that a figure is to be made from, if there is one.
 
     Raises
     ------
@@ -66,14 +65,9 @@ def given_path(context: Context) -> str | None:
 
 
 def given_world(path: str, whole: bool) -> Clustered:
-    """Users of a file, vectors or ratings, as they come: the first 40, or all (of ratings 1,000).
+    """Make a world of users of a file, as they come: the first 40, or all (of ratings 1,000).
 
-    Parameters
-    ----------
-    path
-        A .npy file of vectors, else one of ratings.
-    whole
-        Take more than 40.
+    The file holds vectors (.npy) or ratings.
     """
     if pathlib.Path(path).suffix == ".npy":
         world = Clustered(preferences=path, servers=SERVERS)
@@ -89,22 +83,10 @@ def given_world(path: str, whole: bool) -> Clustered:
     )
 
 
-def play(
-    context: Context,
-    name: str,
-    world: Clustered,
-    systems: Sequence[Variant],
-    scale: Scale,
-    checkpoints: int = 60,
-) -> xr.Dataset:
-    """One experiment; curves that are read between rounds need more checkpoints."""
-    return context.run(name, experiment_of(world, systems, scale, checkpoints))
-
-
 def experiment_of(
     world: Clustered, systems: Sequence[Variant], scale: Scale, checkpoints: int = 60
 ) -> Experiment:
-    """An experiment of that scale."""
+    """Make an experiment of that scale."""
     return Experiment(
         name="regret",
         rounds=scale.rounds,
@@ -116,24 +98,18 @@ def experiment_of(
 
 
 def total_regret(result: xr.Dataset, label: str) -> xr.DataArray:
-    """Regret of all users of a system, (replicate, round)."""
+    """Return the regret of all users of a system, (replicate, round)."""
     found: xr.DataArray = result.regret.sel(system=label).sum("party")
     return found
 
 
-def mean_and_deviation(values: xr.DataArray) -> tuple[float, float]:
-    """Over replicates; no deviation of a single one."""
-    deviation = float(values.std("replicate", ddof=1)) if values.sizes["replicate"] > 1 else 0.0
-    return float(values.mean("replicate")), deviation
-
-
-def standard_error(values: xr.DataArray) -> float:
-    """Of a mean over replicates."""
-    return mean_and_deviation(values)[1] / math.sqrt(values.sizes["replicate"])
+def at_end(result: xr.Dataset, label: str) -> Measured:
+    """Measure the regret of all users of a system after the last round."""
+    return Measured.of(total_regret(result, label).isel(round=-1))
 
 
 def random_regret(world: Clustered, rounds: int = 2000) -> float:
-    """What an item that is taken at random costs a round, the mean of so many rounds."""
+    """Estimate what a random item costs a round, as the mean of so many rounds."""
     key = replicate_key(0, 0)
     made, lost = world.world(key), 0.0
     items = np.zeros((world.dimension, world.items), np.float32)

@@ -1,9 +1,8 @@
-"""What the figures after Dubey & Pentland (2020) share: the world, its scale, what is read off."""
+"""The world, its scale and its numbers in the figures after Dubey & Pentland (2020)."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -11,7 +10,7 @@ import numpy as np
 import xarray as xr
 
 from fedbandits.environments import Linear
-from fedbandits.reproduce.context import Context
+from fedbandits.reproduce.context import Context, Key, Measured
 from fedbandits.settings.experiment import Experiment, Variant
 
 #: δ of all figures.
@@ -37,12 +36,12 @@ class Scale(NamedTuple):
 
     @classmethod
     def of(cls, context: Context, rounds: int = 10_000, replicates: int = 4) -> Scale:
-        """The paper's T and repetitions, or a quick scale."""
+        """Choose the paper's T and repetitions, or a quick scale."""
         return cls(10_000_000, 100, 100) if context.full else cls(rounds, replicates, 20)
 
     @property
     def remark(self) -> str:
-        """What the paper leaves open, and what was taken."""
+        """The choices that the paper leaves open."""
         return (
             f"θ* is drawn in the unit ball, again and again until ‖θ*‖ ≥ 0.8 (0.7 + Δ for a larger "
             f"gap), since no action has the mean that the paper asks for otherwise. K = "
@@ -60,23 +59,20 @@ class Played(NamedTuple):
     result: xr.Dataset
 
     def curve(self, label: str) -> xr.DataArray:
-        """Regret an agent, (replicate, round)."""
+        """Return the regret of an agent, (replicate, round)."""
         mean: xr.DataArray = self.result.regret.sel(system=label).mean("party")
         return mean
 
     def final(self, label: str) -> Measured:
-        """Regret an agent after the last round."""
-        runs = self.curve(label).isel(round=-1).values
-        count = len(runs)
-        error = float(runs.std(ddof=1)) / math.sqrt(count) if count > 1 else math.nan
-        return Measured(float(runs.mean()), error)
+        """Measure the regret of an agent after the last round."""
+        return Measured.of(self.curve(label).isel(round=-1))
 
     def syncs(self, label: str) -> float:
-        """Syncs, the mean of all runs."""
+        """Return the number of syncs, the mean of all runs."""
         return float(self.result.syncs.sel(system=label).isel(round=-1).mean())
 
     def theorem_remark(self, label: str) -> str:
-        """What Theorem 1 promises at the end, and whether that says anything."""
+        """Say what Theorem 1 promises at the end, and whether that says anything."""
         limit, most = float(self.theorem(label)[-1]), self.most
         kind, times = "vacuous" if limit >= most else "not vacuous", _factor(limit / most)
         return (
@@ -85,7 +81,7 @@ class Played(NamedTuple):
         )
 
     def theorem(self, label: str) -> xr.DataArray:
-        """Theorem 1 as printed over rounds, divided by the agents."""
+        """Return Theorem 1 as printed over rounds, divided by the agents."""
         (bound,) = (
             b for b in self.experiment.bounds()[label] if b.theorem.endswith(f", {_THEOREM}")
         )
@@ -94,7 +90,7 @@ class Played(NamedTuple):
         return xr.DataArray(limits, dims="round", coords={"round": rounds})
 
     def shift(self, label: str) -> str:
-        """How the published shift compares to what is learned: why it plays at random for long."""
+        """Compare the published shift with what is learned: why it plays at random for long."""
         index = [entry.label for entry in self.experiment.systems].index(label)
         plan = self.experiment.check()[index]
         share = 2.0 * plan.bounds.rho_min  # type: ignore[attr-defined] # an AgentsPlan
@@ -106,7 +102,7 @@ class Played(NamedTuple):
 
     @property
     def agents(self) -> int:
-        """M."""
+        """The number of agents, M."""
         return self.environment.agents
 
     @property
@@ -115,43 +111,38 @@ class Played(NamedTuple):
         return self.environment.largest_gap * self.experiment.rounds
 
 
-class Measured(NamedTuple):
-    """A mean over replicates and its standard error (none for a single one)."""
-
-    mean: float
-    error: float
-
-    def clearly_below(self, other: Measured) -> bool:
-        """Whether the mean is lower by more than two standard errors of the difference."""
-        spread = math.hypot(*(0.0 if math.isnan(e) else e for e in (self.error, other.error)))
-        return self.mean < other.mean - 2.0 * spread
-
-
 def _factor(value: float) -> str:
     return f"{value:,.0f}" if value >= 10.0 else f"{value:.2g}"
 
 
 def falls(values: Sequence[Measured]) -> bool:
-    """Whether each is below the one before, and the last clearly below the first."""
+    """Return whether each is below the one before, and the last clearly below the first."""
     down = all(b.mean < a.mean for a, b in pairwise(values))
     return down and values[-1].clearly_below(values[0])
 
 
 def world(scale: Scale, agents: int, dim: int = 10, gap: float = 0.1) -> Linear:
-    """The paper's: θ* in the ball, K ≤ d²."""
+    """Make the paper's world: θ* in the ball, K ≤ d²."""
     arms = min(scale.arms, dim * dim)
     return Linear(agents=agents, dim=dim, arms=arms, gap=gap, parameter="ball")
 
 
 def play(
-    context: Context, name: str, environment: Linear, systems: Sequence[Variant], scale: Scale
-) -> Played:
-    """Run the systems in one world."""
-    experiment = Experiment(
-        name="regret",
-        rounds=scale.rounds,
-        environment=environment,
-        systems=tuple(systems),
-        replicates=scale.replicates,
-    )
-    return Played(experiment, environment, context.run(name, experiment))
+    context: Context, table: Mapping[Key, tuple[str, Linear, Sequence[Variant]]], scale: Scale
+) -> dict[Key, Played]:
+    """Run a table: for each key the name of a folder, a world, and the systems in it."""
+    experiments = {
+        key: Experiment(
+            name="regret",
+            rounds=scale.rounds,
+            environment=environment,
+            systems=tuple(systems),
+            replicates=scale.replicates,
+        )
+        for key, (_, environment, systems) in table.items()
+    }
+    results = context.played({key: (row[0], experiments[key]) for key, row in table.items()})
+    return {
+        key: Played(experiments[key], environment, results[key])
+        for key, (_, environment, _) in table.items()
+    }

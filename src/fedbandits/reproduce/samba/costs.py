@@ -1,16 +1,20 @@
-"""Seconds of SAMBA runs, and of the bare operations that they are made of."""
+"""Times of SAMBA: how they are measured, and what the paper (section 6.2) says of them."""
 
 from __future__ import annotations
 
 import functools
 import os
+import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
+import numpy as np
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from fedbandits.crypto import paillier
 from fedbandits.environments import Bernoulli
+from fedbandits.reproduce.samba.data import ALGORITHMS, WAYS
 from fedbandits.settings.experiment import system
 from fedbandits.systems.samba.config import Samba
 from fedbandits.systems.samba.loop import Replicate
@@ -27,7 +31,7 @@ _SHORT = 20
 
 @functools.cache
 def customer_key() -> paillier.PrivateKey:
-    """One key for all runs: making it is no part of the protocol, here or in the paper."""
+    """Make one key for all runs; making it is no part of the protocol, here or in the paper."""
     return paillier.generate(BITS)
 
 
@@ -43,21 +47,23 @@ def _compile(config: Samba) -> None:
 def replicate(
     config: Samba, world: Bernoulli, budget: int, number: int = 0, clock: Timer = time.perf_counter
 ) -> Replicate:
-    """A run before its first round, compiled and with a key."""
+    """Make a run before its first round, compiled and with a key."""
     _compile(config)
     run = Replicate(make_plan(config, world.facts, budget), world, 0, number, clock=clock)
     run.customer_key = customer_key()
     return run
 
 
-def cpu_seconds(preset: str, world: Bernoulli, budget: int, number: int, **parts: str) -> float:
-    """Processor time of a whole run; other work disturbs it less than the clock."""
+def cpu_seconds(
+    preset: str, world: Bernoulli, budget: int, parts: Mapping[str, str], number: int
+) -> float:
+    """Measure the processor time of a whole run; other work disturbs it less than the clock."""
     run = replicate(system(preset, paillier_bits=BITS, **parts).config, world, budget, number)
     return round(_of(lambda: run.advance(budget)), 6)
 
 
 def bare_costs() -> Costs:
-    """What one operation takes with nothing around it: means over scores and bits."""
+    """Measure what one operation takes with nothing around it: means over scores and bits."""
     gcm, nonce, position = AESGCM(os.urandom(32)), os.urandom(12), bytes(16)
     payloads = (bytes(8), bytes(1))
     sealed = [gcm.encrypt(nonce, payload, position) for payload in payloads]
@@ -88,3 +94,145 @@ def _of(action: Callable[[], object]) -> float:
     began = time.thread_time()
     action()
     return time.thread_time() - began
+
+
+#: A line must explain as much of the variance; runs on a busy machine stray.
+_STRAIGHT = 0.9
+#: Pursuit has two iterations a step; "double" is a ratio between these.
+_DOUBLE = (1.6, 2.4)
+#: "At most an order of magnitude" (section 6.2).
+_ORDER = 10.0
+#: Standard errors that two totals must be apart to be told apart.
+_APART = 2.0
+
+
+class Law(NamedTuple):
+    """A law that the paper states of times: whether it shows, and in which numbers."""
+
+    holds: bool
+    text: str
+
+
+def work_out(rows: Sequence[dict[str, Any]], over: str, costs: Costs) -> dict[str, Law]:
+    """Work out each law of section 6.2 over all data.
+
+    Parameters
+    ----------
+    rows
+        The table.
+    over
+        The column that varies.
+    costs
+        What bare operations take.
+    """
+    return {
+        "linear": _linear(rows, over),
+        "double": _double(rows, over, costs),
+        "order": _order(rows),
+        "overhead": _overhead(rows, costs),
+    }
+
+
+def _linear(rows: Sequence[dict[str, Any]], over: str) -> Law:
+    shares = {}
+    for algorithm in ALGORITHMS:
+        x, y = _line(rows, f"{algorithm}, {WAYS['samba']}", over)
+        slope, offset = np.polyfit(x, y, 1)
+        spread = float(np.var(y))  # 0 where the clock is too coarse for runs this short
+        left = float(np.var(y - slope * x - offset))
+        shares[algorithm] = 1.0 - left / spread if spread > 0.0 else 0.0
+    least = min(shares, key=shares.__getitem__)
+    return Law(
+        shares[least] >= _STRAIGHT,
+        f"time is linear in {over.split()[1]} (a line explains {100 * shares[least]:.1f}% of the "
+        f"variance or more, least for {least})",
+    )
+
+
+def _double(rows: Sequence[dict[str, Any]], over: str, costs: Costs) -> Law:
+    """Compare Pursuit's slope with the others'.
+
+    The paper's slopes are of N = 10⁵, where an owner's one Paillier encryption does not show.
+    """
+    once = costs.paillier_encryption if over == "arms K" else 0.0
+    slopes = {}
+    for algorithm in ALGORITHMS:
+        line = _line(rows, f"{algorithm}, {WAYS['samba']}", over)
+        slopes[algorithm] = np.polyfit(*line, 1)[0] - once
+    others = statistics.mean(slopes[name] for name in ALGORITHMS if name != "pursuit")
+    ratio = float(slopes["pursuit"] / others)
+    return Law(
+        _DOUBLE[0] <= ratio <= _DOUBLE[1],
+        f"Pursuit takes double (its slope is {ratio:.2f} times the others' mean, "
+        f"{1e3 * others:.3g} ms for each unit of {over.split()[1]}"
+        + (f" beside a Paillier encryption of {1e3 * once:.1f} ms)" if once else ")"),
+    )
+
+
+def _order(rows: Sequence[dict[str, Any]]) -> Law:
+    """Check that Thompson is the slowest with one iteration, ε-greedy the fastest; or a tie."""
+    single = [name for name in ALGORITHMS if name != "pursuit"]
+    totals = {name: _total(rows, f"{name}, {WAYS['samba']}") for name in single}
+    slowest = max(single, key=lambda name: totals[name][0])
+    fastest = min(single, key=lambda name: totals[name][0])
+    ends = {"slowest": (slowest, "thompson"), "fastest": ("egreedy", fastest)}
+    apart = {}
+    for end, (upper, lower) in ends.items():
+        error = np.hypot(totals[upper][1], totals[lower][1])
+        apart[end] = float((totals[upper][0] - totals[lower][0]) / max(error, 1e-12))
+    return Law(
+        max(apart.values()) <= _APART,
+        "of those with one iteration nobody is clearly slower than Thompson or faster than "
+        f"ε-greedy ({slowest} is slowest, by {apart['slowest']:.1f} standard errors; {fastest} "
+        f"fastest, by {apart['fastest']:.1f})",
+    )
+
+
+def _overhead(rows: Sequence[dict[str, Any]], costs: Costs) -> Law:
+    bare = 2 * (costs.aes_encryption + costs.aes_decryption)
+    above = {way: _overheads(rows, way) for way in ("plain", "distributed")}
+    plain = _plain_nanoseconds(rows)
+    return Law(
+        max(above["plain"].values()) <= _ORDER,
+        f"secure takes at most ten times as long as plain ({_range(above['plain'])} here, "
+        f"{_range(above['distributed'])} over distributed in clear: a plain arm-step takes "
+        f"{plain:.0f} ns, as it is compiled, four bare AES-GCM operations {1e9 * bare:,.0f} ns)",
+    )
+
+
+def _line(rows: Sequence[dict[str, Any]], system: str, over: str) -> tuple[Any, Any]:
+    points = [(row[over], row["seconds"]) for row in rows if row["system"] == system]
+    x, y = np.array(points, dtype=np.float64).T
+    return x, y
+
+
+def _total(rows: Sequence[dict[str, Any]], system: str) -> tuple[float, float]:
+    """Return the seconds over all sizes, and their standard error."""
+    mine = [row for row in rows if row["system"] == system]
+    variance = sum(row["deviation"] ** 2 / row["runs"] for row in mine)
+    return sum(row["seconds"] for row in mine), float(np.sqrt(variance))
+
+
+def _overheads(rows: Sequence[dict[str, Any]], way: str) -> dict[str, float]:
+    """Return seconds of secure runs over those of another way, by algorithm, over all sizes."""
+    total = {
+        system: sum(row["seconds"] for row in rows if row["system"] == system)
+        for system in {row["system"] for row in rows}
+    }
+    return {
+        name: total[f"{name}, {WAYS['samba']}"] / total[f"{name}, {WAYS[way]}"]
+        for name in ALGORITHMS
+    }
+
+
+def _range(ratios: dict[str, float]) -> str:
+    least, most = min(ratios, key=ratios.__getitem__), max(ratios, key=ratios.__getitem__)
+    return f"{ratios[least]:.0f} × ({least}) to {ratios[most]:.0f} × ({most})"
+
+
+def _plain_nanoseconds(rows: Sequence[dict[str, Any]]) -> float:
+    """Return the nanoseconds of an arm-step in UCB's plain runs."""
+    plain = [row for row in rows if row["system"] == f"ucb, {WAYS['plain']}"]
+    steps = sum((row["budget N"] - row["arms K"]) * row["arms K"] for row in plain)
+    seconds: float = sum(row["seconds"] for row in plain)
+    return 1e9 * seconds / float(steps)

@@ -1,4 +1,4 @@
-"""What the figures of Ciucanu et al. (2022) share: algorithms, and the arms that they play."""
+"""Algorithms that the figures of Ciucanu et al. (2022) share, and the arms that they play."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MEANS = 100
 
 
 class Source(NamedTuple):
-    """Where arm means come from.
+    """A source of arm means.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ class Source(NamedTuple):
     path: str | None = None
 
     def world(self, arms: int) -> Bernoulli:
-        """The K largest means; of ratings, counted the way the published means were."""
+        """Make a world of the K largest means; ratings are counted as the published means were."""
         if self.path is None:
             return Bernoulli(means=drawn_means(), arms=arms)
         if pathlib.Path(self.path).suffix == ".txt":
@@ -47,20 +47,20 @@ class Source(NamedTuple):
 
 
 def sources(context: Context) -> list[Source]:
-    """The files that were given, or the stand-in."""
+    """Return the files that were given, or the stand-in."""
     if not context.data:
         return [Source(STAND_IN)]
     return [Source(pathlib.Path(path).stem, path) for path in context.data]
 
 
 def drawn_means() -> tuple[float, ...]:
-    """The stand-in: means drawn once, that fall about as MovieLens's do."""
+    """Draw the stand-in: means that fall about as MovieLens's do, the same every time."""
     units = uniforms(_MEANS, Key(2022, 8), 0, 0, Purpose.WORLD)
     return tuple((1.0 - np.power(1.0 - units, 1.0 / 6.0)).tolist())
 
 
 def what_was_played(found: list[Source]) -> str:
-    """A remark on where the means came from."""
+    """Say where the means came from."""
     if found[0].path is None:
         return (
             f"No data was given: {_MEANS} means drawn once from Beta(1, 6) STAND IN for MovieLens "
