@@ -15,7 +15,7 @@ from fedbandits.experiments.answers.advise import pair_of, trial_work, trials, w
 from fedbandits.experiments.events import PointFinished
 from fedbandits.experiments.intervals import paired
 from fedbandits.experiments.output import read_advice, write_advice
-from fedbandits.experiments.report.answer import advice_section
+from fedbandits.experiments.report.report import advice_section
 
 HOSPITALS = Words("hospital", "hospitals", "mistakes", "visit")
 

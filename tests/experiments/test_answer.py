@@ -15,7 +15,7 @@ from fedbandits.errors import ConfigError, DataError
 from fedbandits.experiments.answers.sentences import with_error
 from fedbandits.experiments.intervals import Paired, estimated_difference, paired
 from fedbandits.experiments.measure import with_article
-from fedbandits.experiments.report.answer import answer_section
+from fedbandits.experiments.report.report import answer_section
 from fedbandits.experiments.result import build_dataset
 from fedbandits.experiments.trace import ReplicateTrace
 from fedbandits.offline import ips

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import math
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -10,7 +11,10 @@ from typing import Any
 from fedbandits._html import table
 from fedbandits._html import text as as_text
 
-__all__ = ["as_figure", "as_number", "as_table", "as_text"]
+__all__ = [
+    "MARK", "as_figure", "as_number", "as_table", "as_text", "configuration", "page",
+    "real_data_box",
+]  # fmt: skip
 
 
 def as_number(value: Any) -> str:
@@ -145,6 +149,19 @@ def page(title: str, parts: Iterable[str], mark: str = "") -> str:
         f"<title>{as_text(title)}</title><style>{_STYLE}{paper}</style></head>"
         f"<body><main>{''.join(parts)}</main></body></html>\n"
     )
+
+
+def configuration(toml: str, versions: str = "") -> str:
+    """Write a section with the configuration, and the versions that a result names as JSON."""
+    section = (
+        "<section><h2>Configuration</h2>"
+        "<p class=note>Resolved; save it as a file to run this again.</p>"
+        f"<pre>{as_text(toml)}</pre></section>"
+    )
+    if not versions:
+        return section
+    named = ", ".join(f"{name} {number}" for name, number in json.loads(versions).items())
+    return f"{section}<p class=note>{as_text(f'Made with {named}.')}</p>"
 
 
 def _css_text(text: str) -> str:

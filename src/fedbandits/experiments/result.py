@@ -240,7 +240,7 @@ def own_metrics(result: xr.Dataset) -> list[str]:
 
 
 def busy_seconds(traces: Iterable[ReplicateTrace]) -> float:
-    """Return the seconds during which at least one of these replicates was being played."""
+    """Return the seconds during which at least one replicate of ``traces`` was being played."""
     total, until = 0.0, -math.inf
     for began, ended in sorted(spell for trace in traces for spell in trace.spells):
         total += max(0.0, ended - max(began, until))

@@ -14,10 +14,10 @@ from fedbandits.systems.theory import Bound
 
 #: What came of a bound: it held and says something; it says nothing; the run went above it; or
 #: numbers are missing.
-Verdict = Literal["holds", "vacuous", "exceeded", "unknown"]
+BoundVerdict = Literal["holds", "vacuous", "exceeded", "unknown"]
 
 
-class Comparison(NamedTuple):
+class BoundCheck(NamedTuple):
     """A bound beside a run.
 
     Parameters
@@ -40,7 +40,7 @@ class Comparison(NamedTuple):
     bound: Bound
     limit: float
     measured: float
-    verdict: Verdict
+    verdict: BoundVerdict
 
 
 def measured_curve(result: xr.Dataset, label: str, bound: Bound) -> Floats:
@@ -56,7 +56,7 @@ def measured_curve(result: xr.Dataset, label: str, bound: Bound) -> Floats:
     return np.asarray(over.values, dtype=np.float64)
 
 
-def compare(result: xr.Dataset, bounds: Mapping[str, Sequence[Bound]]) -> list[Comparison]:
+def compare(result: xr.Dataset, bounds: Mapping[str, Sequence[Bound]]) -> list[BoundCheck]:
     """Compare all bounds of all systems, by label, with a run's results.
 
     A bound is left out where the run is shorter than what it is about.
@@ -69,12 +69,12 @@ def compare(result: xr.Dataset, bounds: Mapping[str, Sequence[Bound]]) -> list[C
             if not about.any():
                 continue
             curve, limit = measured_curve(result, label, bound)[about], bound.at(rounds[about])
-            verdict: Verdict = "holds"
+            verdict: BoundVerdict = "holds"
             if not (np.isfinite(curve).all() and np.isfinite(limit).all()):
                 verdict = "unknown"
             elif (curve > limit).any():
                 verdict = "exceeded"
             elif math.isfinite(bound.largest) and limit[-1] >= bound.largest * rounds[-1]:
                 verdict = "vacuous"
-            found.append(Comparison(label, bound, float(limit[-1]), float(curve[-1]), verdict))
+            found.append(BoundCheck(label, bound, float(limit[-1]), float(curve[-1]), verdict))
     return found

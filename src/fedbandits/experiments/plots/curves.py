@@ -31,7 +31,7 @@ Scale = Literal["linear", "log"]
 _WIDEST = 40.0
 
 
-class Curve(NamedTuple):
+class SystemLine(NamedTuple):
     """One system over rounds.
 
     Parameters
@@ -143,17 +143,17 @@ def reward(
     return _draw(axes, look, result, curves, title, "linear")
 
 
-def curves_of(values: xr.DataArray) -> list[Curve]:
+def curves_of(values: xr.DataArray) -> list[SystemLine]:
     """Make a curve for each system, of values by system, replicate and round."""
     found = []
     for system in values.system.values:
         mine = values.sel(system=system).dropna("replicate", how="all")
         runs = np.asarray(mine.transpose("replicate", "round").values, dtype=np.float64)
-        found.append(Curve(str(system), runs, *interval(runs)))
+        found.append(SystemLine(str(system), runs, *interval(runs)))
     return found
 
 
-def _estimated(result: xr.Dataset) -> list[Curve]:
+def _estimated(result: xr.Dataset) -> list[SystemLine]:
     """Make curves of the value on a log; the band is that of one replicate, see :mod:`.offline`."""
     found = result.sel(estimator=ANSWERED_BY)
     halves = curves_of((found.value_high - found.value_low) / 2.0)
@@ -170,7 +170,7 @@ def _scale_of(means: list[Floats]) -> Scale:
 
 
 def _draw(
-    axes: Axes, look: Look, result: xr.Dataset, curves: list[Curve], title: str, scale: Scale,
+    axes: Axes, look: Look, result: xr.Dataset, curves: list[SystemLine], title: str, scale: Scale,
     bands: list[str] | None = None,
 ) -> Axes:  # fmt: skip
     rounds = result["round"].values
@@ -196,7 +196,7 @@ def _draw(
     return finish(axes, look, [entries[i] for i in order], told)
 
 
-def _heights(curves: list[Curve], scale: Scale) -> tuple[float, float]:
+def _heights(curves: list[SystemLine], scale: Scale) -> tuple[float, float]:
     """Return where the plot begins, and the height of its highest line."""
     means = np.concatenate([curve.mean for curve in curves])
     means = means[np.isfinite(means)]
@@ -208,7 +208,7 @@ def _heights(curves: list[Curve], scale: Scale) -> tuple[float, float]:
 
 
 def _as_drawn(
-    curves: list[Curve], low: float, high: float, scale: Scale
+    curves: list[SystemLine], low: float, high: float, scale: Scale
 ) -> tuple[list[Floats], float, float]:
     means = [curve.mean for curve in curves]
     if scale == "linear":
@@ -217,7 +217,7 @@ def _as_drawn(
 
 
 def _draw_spread(
-    axes: Axes, rounds: Floats, curve: Curve, band: dict[str, Any], floor: float | None
+    axes: Axes, rounds: Floats, curve: SystemLine, band: dict[str, Any], floor: float | None
 ) -> None:
     """Draw the band; with few replicates draw each of them, if there are several."""
     if np.isfinite(curve.half).any():
@@ -229,7 +229,7 @@ def _draw_spread(
             axes.plot(rounds, run, color=band["color"], linewidth=0.7, alpha=0.6)
 
 
-def _spread_notes(curves: list[Curve]) -> list[str]:
+def _spread_notes(curves: list[SystemLine]) -> list[str]:
     """Say what bands and thin lines are."""
     counts = sorted({len(curve.runs) for curve in curves})
     shown = " to ".join(f"{count}" for count in dict.fromkeys((counts[0], counts[-1])))

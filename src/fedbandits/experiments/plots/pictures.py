@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import io
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import NamedTuple
 
@@ -63,13 +64,24 @@ def picture(draw: Callable[[Axes], Axes], look: Look) -> Picture:
     """Make images of one plot, which ``draw`` draws on the axes that it is given."""
     figure = Figure(figsize=look.size, layout="constrained")
     draw(figure.add_subplot())
-    with (
-        warnings.catch_warnings(),
-        # Names in an SVG are drawn by chance: the same result must make the same file.
-        mpl.rc_context({"svg.hashsalt": "fedbandits"}),
-    ):
-        warnings.filterwarnings("ignore", message="Glyph")  # scripts that the font lacks
-        png, svg = io.BytesIO(), io.BytesIO()
+    png = io.BytesIO()
+    with _reproducibly():
         figure.savefig(png, format="png", dpi=_DOTS_PER_INCH)
+    return Picture(png.getvalue(), svg_of(figure))
+
+
+def svg_of(figure: Figure) -> bytes:
+    """Return a figure as an SVG image, of which the same result makes the same file."""
+    svg = io.BytesIO()
+    with _reproducibly():
         figure.savefig(svg, format="svg", metadata={"Date": None})
-    return Picture(png.getvalue(), svg.getvalue())
+    return svg.getvalue()
+
+
+@contextmanager
+def _reproducibly() -> Iterator[None]:
+    """Draw the same file from the same result, silently also where a font lacks a script."""
+    # Names in an SVG are drawn by chance otherwise.
+    with warnings.catch_warnings(), mpl.rc_context({"svg.hashsalt": "fedbandits"}):
+        warnings.filterwarnings("ignore", message="Glyph")
+        yield

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import io
-import warnings
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-import matplotlib as mpl
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
@@ -20,7 +17,7 @@ from fedbandits.errors import ConfigError
 from fedbandits.experiments.answers.advice import Advice, Curve
 from fedbandits.experiments.measure import Ends, claimed_epsilon, ends, swept_keys
 from fedbandits.experiments.plots import Look, Picture, line_style
-from fedbandits.experiments.plots.pictures import picture
+from fedbandits.experiments.plots.pictures import picture, svg_of
 from fedbandits.settings.sweeps import in_words, key_words, value_text
 
 #: Values that span more than this are shown on a logarithmic axis.
@@ -222,11 +219,7 @@ def draw_advice(advice: Advice) -> bytes:
     for place, curve in enumerate(advice.curves):
         _draw(figure.add_subplot(1, count, place + 1), curve, advice.parties)
     figure.axes[0].set_ylabel(f"saved: {advice.unit}")
-    image = io.BytesIO()
-    with warnings.catch_warnings(), mpl.rc_context({"svg.hashsalt": "fedbandits"}):
-        warnings.filterwarnings("ignore", message="Glyph")  # scripts that the font lacks
-        figure.savefig(image, format="svg", metadata={"Date": None})
-    return image.getvalue()
+    return svg_of(figure)
 
 
 def _draw(axes: Axes, curve: Curve, parties: str) -> None:

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import xarray as xr
 
 from fedbandits._html import table
+from fedbandits.experiments.answers.advice import Advice, Tried
 from fedbandits.experiments.answers.answer import Answer
+from fedbandits.experiments.answers.sentences import Comparison
 from fedbandits.experiments.audits.report import audit_section
 from fedbandits.experiments.audits.verdict import Audit
 from fedbandits.experiments.claims_page import OVERVIEW, OVERVIEW_NOTE, overview
-from fedbandits.experiments.html import MARK, as_table, as_text, page, real_data_box
+from fedbandits.experiments.html import (
+    MARK,
+    as_figure,
+    as_table,
+    as_text,
+    configuration,
+    page,
+    real_data_box,
+)
+from fedbandits.experiments.intervals import with_error
 from fedbandits.experiments.plots import Picture
-from fedbandits.experiments.report.answer import answer_section
 from fedbandits.experiments.report.officer import kind_of, officer_section
 from fedbandits.experiments.report.results import offline_section, results_section, theory_section
-from fedbandits.experiments.theory import Comparison
+from fedbandits.experiments.theory import BoundCheck
 from fedbandits.privacy.claims import PrivacyClaim
 from fedbandits.settings.experiment import Experiment
 from fedbandits.settings.reference.terms import TERMS
@@ -31,7 +40,7 @@ def render_report(
     result: xr.Dataset,
     rows: list[dict[str, Any]],
     plots: Mapping[str, Picture],
-    comparisons: Sequence[Comparison] = (),
+    comparisons: Sequence[BoundCheck] = (),
     audit: Audit | None = None,
     answer: Answer | None = None,
 ) -> str:
@@ -64,8 +73,7 @@ def render_report(
         *theory_section(comparisons, plots),
         claims_section(claims),
         *([] if audit is None else ["<h2>Audit</h2>", audit_section(audit)]),
-        _configuration(experiment),
-        f"<p class=note>{as_text(_versions(result))}</p>",
+        configuration(experiment.to_toml(), result.attrs["versions"]),
         glossary_section(audit is not None),
     ]
     return page(experiment.name, parts, MARK if is_real else "")
@@ -79,7 +87,7 @@ def render_audit(experiment: Experiment, audit: Audit) -> str:
         audit_section(audit),
         officer_section(claims, audit),
         claims_section(claims),
-        _configuration(experiment),
+        configuration(experiment.to_toml()),
         glossary_section(audited=True),
     ]
     return page(f"Audit of {experiment.name}", parts)
@@ -104,19 +112,6 @@ def _subtitle(experiment: Experiment, result: xr.Dataset) -> str:
             "may differ in how many they finished.</span>"
         )
     return f"<p class=note>{line}</p>"
-
-
-def _configuration(experiment: Experiment) -> str:
-    return (
-        "<section><h2>Configuration</h2>"
-        "<p class=note>Resolved; save it as a file to run this again.</p>"
-        f"<pre>{as_text(experiment.to_toml())}</pre></section>"
-    )
-
-
-def _versions(result: xr.Dataset) -> str:
-    versions = json.loads(result.attrs["versions"])
-    return "Made with " + ", ".join(f"{name} {number}" for name, number in versions.items()) + "."
 
 
 #: Terms of every report, in the order in which they are met.
@@ -155,3 +150,75 @@ def _claim(label: str, claim: PrivacyClaim) -> str:
     body = table((title, "\n".join(lines)) for title, lines in claim.rows())
     heading = f"<h3>{as_text(label)}</h3><p>{as_text(claim.headline)}</p>"
     return f'<article class="claim{kind_of(claim)}">{heading}{body}</article>'
+
+
+_STYLE = """
+.answer .headline { font-size: 1.45rem; line-height: 1.35; font-weight: 600; margin: .8rem 0; }
+.answer p { margin: .4rem 0; } .answer td { white-space: normal; }
+.answer td:nth-child(2), .answer th:nth-child(2) { text-align: left; }
+"""
+_AGAINST = {"alone": "learning alone", "pooled": "everything pooled in clear"}
+
+
+def answer_section(answer: Answer) -> str:
+    """Write the answer as HTML: its first line large, then all comparisons in a table."""
+    lines = "".join(f"<p>{as_text(line)}</p>" for line in answer.lines[1:])
+    parts = [
+        f"<style>{_STYLE}</style><h2>Does it pay?</h2>",
+        f"<p class=headline>{as_text(answer.headline)}</p>{lines}",
+        _table(answer),
+        f"<p class=note>{as_text(answer.how)}</p>" if answer.how else "",
+        "" if answer.advice is None else advice_section(answer.advice),
+    ]
+    return f"<section class=answer>{''.join(parts)}</section>"
+
+
+def advice_section(advice: Advice) -> str:
+    """Write the advice as HTML: in words, as a plot, and as a table."""
+    from fedbandits.experiments.plots.swept import draw_advice
+
+    lines = "".join(f"<p><b>{as_text(line)}</b></p>" for line in advice.lines)
+    parts = ["<h3>From where on does it pay?</h3>", lines]
+    if advice.curves:
+        caption = "What learning together privately saves, with 95% intervals; above 0 it pays."
+        titles = (advice.parties, "ε", f"saves: {advice.unit}", "share", "it pays")
+        rows = [_tried_row(one) for curve in advice.curves for one in curve.tried]
+        parts += [as_figure(caption, draw_advice(advice)), as_table(titles, rows, as_text)]
+    return "".join((*parts, f"<p class=note>{as_text(advice.how)}</p>"))
+
+
+def _tried_row(one: Tried) -> list[str]:
+    return [
+        f"{one.parties:,}",
+        f"{one.epsilon:.4g}",
+        with_error(one.saves, one.half_width),
+        _percent(one.share),
+        {True: "yes", False: "no", None: "not known"}[one.pays],
+    ]
+
+
+def _percent(share: float | None) -> str:
+    if share is None:
+        return "–"
+    sign = "\N{MINUS SIGN}" if share < 0.0 else ""
+    return f"{sign}{abs(share):.1%}"
+
+
+def _table(answer: Answer) -> str:
+    if not answer.comparisons:
+        return ""
+    titles = ("system", "compared with", f"saves: {answer.unit}", "share", "ε", "replicates")
+    table = as_table(titles, map(_row, answer.comparisons), as_text)
+    return f"{table}<p class=note>A number below 0: the system is worse.</p>"
+
+
+def _row(one: Comparison) -> list[str]:
+    saves = "–" if one.saves is None else with_error(one.saves, one.half_width)
+    return [
+        one.system,
+        f"{_AGAINST[one.kind]} ({one.baseline})",
+        saves,
+        _percent(one.share),
+        "encrypted" if one.epsilon is None else f"{one.epsilon:.4g}",
+        str(one.replicates),
+    ]

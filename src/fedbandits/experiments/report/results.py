@@ -23,7 +23,7 @@ from fedbandits.experiments.offline import (
 )
 from fedbandits.experiments.plots import Picture
 from fedbandits.experiments.result import own_metrics
-from fedbandits.experiments.theory import Comparison, Verdict
+from fedbandits.experiments.theory import BoundCheck, BoundVerdict
 from fedbandits.privacy.statements import MESSAGE_TIMES
 from fedbandits.settings.experiment import Experiment
 from fedbandits.systems.theory import Bound, Quantity
@@ -185,7 +185,7 @@ def _cells(row: Row) -> list[str]:
     ]  # fmt: skip
 
 
-_VERDICTS: dict[Verdict, str] = {
+_VERDICTS: dict[BoundVerdict, str] = {
     "holds": "holds",
     "vacuous": "vacuous: nothing that can be played exceeds it",
     "exceeded": "<span class=warning>exceeded</span>",
@@ -193,7 +193,7 @@ _VERDICTS: dict[Verdict, str] = {
 }
 
 
-def theory_section(comparisons: Sequence[Comparison], plots: Mapping[str, Picture]) -> list[str]:
+def theory_section(comparisons: Sequence[BoundCheck], plots: Mapping[str, Picture]) -> list[str]:
     """Write a table, formulas and plots, as parts of a page; nothing where nothing is proved."""
     if not comparisons:
         return []
@@ -231,7 +231,7 @@ def _measured(bound: Bound) -> str:
     return "mean of the replicates" if bound.in_mean else "largest replicate"
 
 
-def _compared(comparisons: Sequence[Comparison]) -> str:
+def _compared(comparisons: Sequence[BoundCheck]) -> str:
     titles = (
         "system", "proved in", "of", "measured", "which is", "bound", "measured ÷ bound", "verdict",
     )  # fmt: skip
@@ -246,13 +246,13 @@ def _compared(comparisons: Sequence[Comparison]) -> str:
     return as_table(titles, cells, str, "overview")
 
 
-def _verdict(comparison: Comparison) -> str:
+def _verdict(comparison: BoundCheck) -> str:
     """Write what was seen, and whether it was promised at all."""
     seen = _VERDICTS[comparison.verdict]
     return f"{seen} (a condition is not met: see below)" if comparison.bound.departs else seen
 
 
-def _formulas(comparisons: Sequence[Comparison]) -> list[str]:
+def _formulas(comparisons: Sequence[BoundCheck]) -> list[str]:
     """Write each formula once, with its systems, and the conditions that they do not meet."""
     labels: dict[tuple[str, str], list[str]] = {}
     for each in comparisons:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -11,7 +10,15 @@ from typing import Any
 import xarray as xr
 
 from fedbandits.experiments.answers.answer import MOST_ANSWERS, point_answers
-from fedbandits.experiments.html import MARK, as_figure, as_table, as_text, page, real_data_box
+from fedbandits.experiments.html import (
+    MARK,
+    as_figure,
+    as_table,
+    as_text,
+    configuration,
+    page,
+    real_data_box,
+)
 from fedbandits.experiments.intervals import spelled, spelled_epsilon
 from fedbandits.experiments.measure import Ends, claimed_epsilon, ends
 from fedbandits.experiments.plots import Picture
@@ -43,10 +50,7 @@ def render_sweep(
         "<h2>What each system claims about privacy</h2>",
         "<p>ε for everything that leaves a party, at each point. ∞: no finite ε holds.</p>",
         as_table(_titles(sweep), _claim_rows(points, result)),
-        "<section><h2>Configuration</h2>"
-        "<p class=note>Resolved; save it as a file to run this again.</p>"
-        f"<pre>{as_text(sweep.to_toml())}</pre></section>",
-        f"<p class=note>{as_text(_versions(result))}</p>",
+        configuration(sweep.to_toml(), result.attrs["versions"]),
     ]
     return page(title, parts, MARK if real else "")
 
@@ -113,8 +117,3 @@ def _claim_rows(points: Iterable[Point], result: xr.Dataset) -> Iterator[list[st
         index = dict(zip(point.values, point.index, strict=True))
         claimed = epsilons.isel(index).values.tolist()
         yield [*map(value_text, point.values.values()), *map(spelled_epsilon, claimed)]
-
-
-def _versions(result: xr.Dataset) -> str:
-    versions = json.loads(result.attrs["versions"])
-    return "Made with " + ", ".join(f"{name} {number}" for name, number in versions.items()) + "."

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure as Plot
 
 from fedbandits.environments import Procurement
 from fedbandits.experiments.plots import draw_bounds, line_style
-from fedbandits.experiments.theory import Comparison, compare
+from fedbandits.experiments.theory import BoundCheck, compare
 from fedbandits.reproduce.context import Context, Outcome, Verdict
 from fedbandits.reproduce.drawing import draw_curves, legend_beside, panels, styles_of
 from fedbandits.reproduce.pfcb.runs import (
@@ -73,7 +73,7 @@ def _bounds_2(case: str, systems: Sequence[Variant], scale: Scale) -> dict[str, 
     return experiment_of(world, 0, systems[:2], scale).bounds()
 
 
-def _theory_2(found: Sequence[Sequence[Comparison]]) -> list[str]:
+def _theory_2(found: Sequence[Sequence[BoundCheck]]) -> list[str]:
     return [
         f"{case}, {each.label}: {each.bound.theorem.rpartition(', ')[2]} promises at least "
         f"{each.limit:.2g} of regret for all buyers, {each.measured:,.0f} is measured "

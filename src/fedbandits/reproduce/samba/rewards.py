@@ -60,7 +60,7 @@ class Scale(NamedTuple):
         return cls(replicates=50, silent_replicates=20) if context.full else cls()
 
 
-class Played(NamedTuple):
+class Rewards(NamedTuple):
     """Rewards of each way to play, (system, replicate, round).
 
     Parameters
@@ -100,7 +100,7 @@ def _variants(kind: str, **parts: Any) -> tuple[Variant, ...]:
     )
 
 
-def _play(context: Context, source: Source, arms: int, scale: Scale) -> Played:
+def _play(context: Context, source: Source, arms: int, scale: Scale) -> Rewards:
     stem = f"{source.name}-K{arms}".replace(" ", "-")
     kinds = {
         "plain": (_variants("plain"), scale.replicates),
@@ -123,10 +123,10 @@ def _play(context: Context, source: Source, arms: int, scale: Scale) -> Played:
         for kind, (systems, count) in kinds.items()
     }
     results = context.played(table).values()
-    return Played(*(result.reward.sum("party", skipna=False) for result in results))
+    return Rewards(*(result.reward.sum("party", skipna=False) for result in results))
 
 
-def _row(source: Source, arms: int, name: str, played: Played) -> dict[str, Any]:
+def _row(source: Source, arms: int, name: str, played: Rewards) -> dict[str, Any]:
     totals, secured, silent_totals, silent = (
         each.sel(system=name).isel(round=-1).values for each in played
     )
