@@ -86,7 +86,7 @@ if TYPE_CHECKING:
     from fedbandits.experiments.audits.audit import audit
     from fedbandits.experiments.baselines import with_alone
     from fedbandits.experiments.run import run, sweep
-    from fedbandits.experiments.stop import Stop
+    from fedbandits.experiments.signals import Stop
     from fedbandits.learners.learner import Learner
     from fedbandits.learners.private_learner import PrivateLearner
     from fedbandits.privacy.claims import Limit, PrivacyClaim
@@ -105,7 +105,7 @@ else:
             "Limit": "fedbandits.privacy.claims:Limit",
             "PrivacyClaim": "fedbandits.privacy.claims:PrivacyClaim",
             "PrivateLearner": "fedbandits.learners.private_learner:PrivateLearner",
-            "Stop": "fedbandits.experiments.stop:Stop",
+            "Stop": "fedbandits.experiments.signals:Stop",
             "System": "fedbandits.systems:System",
             "Variant": "fedbandits.settings.experiment:Variant",
             "advise": "fedbandits.experiments.answers.advise:advise",

@@ -17,7 +17,7 @@ from rich.console import Console
 import fedbandits as fb
 from fedbandits._compile.progress import announce
 from fedbandits.errors import StoppedError
-from fedbandits.experiments import events, runner, telling
+from fedbandits.experiments import event_sources, events, runner
 from fedbandits.experiments.events import (
     Compiling,
     ReplicateAdvanced,
@@ -27,7 +27,7 @@ from fedbandits.experiments.events import (
     RunStarted,
 )
 from fedbandits.experiments.progress import TerminalProgress
-from fedbandits.experiments.stream import Stream
+from fedbandits.experiments.signals import Stream
 from tests.experiments.test_resume import MEASURED, assert_same, experiment
 from tests.test_docs import ROOT, code_blocks
 
@@ -171,8 +171,8 @@ class TestResultsSoFar:
 
     def test_nothing_is_made_of_them_unless_somebody_asks(self, monkeypatch):
         made = []
-        build = telling.dataset_of
-        for module in (runner, telling):
+        build = event_sources.dataset_of
+        for module in (runner, event_sources):
             monkeypatch.setattr(
                 module, "dataset_of", lambda *given: (made.append(1), build(*given))[1]
             )
@@ -335,7 +335,7 @@ class TestTables:
 
     def test_all_kinds_have_a_name_of_their_own(self):
         tags = [kind.__struct_config__.tag for kind in KINDS]
-        assert len(set(tags)) == len(tags) == 19
+        assert len(set(tags)) == len(tags) == 21
 
     def test_events_are_frozen(self):
         with pytest.raises(AttributeError):
@@ -389,5 +389,5 @@ def test_the_code_of_the_documentation_runs(capsys):
 
 def test_the_documentation_names_every_event():
     text = (ROOT / "docs" / "events.md").read_text(encoding="utf-8")
-    abstract = {"Event", "PartEvent"}
+    abstract = {"Ended", "EndedEarly", "Event", "PartEvent"}
     assert [kind.__name__ for kind in KINDS if f"`{kind.__name__}`" not in text] == sorted(abstract)

@@ -14,15 +14,15 @@ from fedbandits.reproduce.fclub import costs as fclub_costs
 from fedbandits.reproduce.fclub import parameters as fclub_parameters
 from fedbandits.reproduce.fclub import pays as fclub_pays
 from fedbandits.reproduce.fclub import regret as fclub_regret
-from fedbandits.reproduce.fclub import worlds as fclub_worlds
-from fedbandits.reproduce.fclub.worlds import ALONE, AS_RUN, PUBLISHED, Scale, given_world
+from fedbandits.reproduce.fclub import runs as fclub_runs
+from fedbandits.reproduce.fclub.runs import ALONE, AS_RUN, PUBLISHED, Scale, given_world
 
 VARIED = {("fclub-dc", "U = D"): (1.01, 2.0), ("fclub", "trust"): (0.0, 1.0)}
 
 
 @pytest.fixture(autouse=True)
 def tiny(monkeypatch):
-    monkeypatch.setattr(fclub_worlds.Scale, "of", lambda *_, **__: Scale(2, 160))
+    monkeypatch.setattr(fclub_runs.Scale, "of", lambda *_, **__: Scale(2, 160))
     points = fclub_pays.Pays((0.5, 1.0), (120, 160), (20, 40))
     monkeypatch.setattr(fclub_pays.Pays, "of", lambda _: points)
     monkeypatch.setattr(fclub_parameters, "VARIED", VARIED)
@@ -155,7 +155,7 @@ def test_a_slope_within_its_error_is_none():
 def test_what_play_at_random_costs(dim, cost):
     """Half the distance of the largest of ten coordinates of random directions to their mean."""
     world = Clustered(users=4, clusters=2, servers=2, dim=dim)
-    assert fclub_worlds.random_regret(world) == pytest.approx(cost, rel=0.03)
+    assert fclub_runs.random_regret(world) == pytest.approx(cost, rel=0.03)
 
 
 def test_times_are_held_against_the_authors_code():

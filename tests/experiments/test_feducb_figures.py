@@ -8,11 +8,11 @@ import xarray as xr
 
 from fedbandits.experiments import output
 from fedbandits.reproduce import FIGURES, Context, write_outcome
-from fedbandits.reproduce.context import Measured
+from fedbandits.reproduce.engine import Measured
 from fedbandits.reproduce.feducb import curves as feducb_curves
+from fedbandits.reproduce.feducb import runs as feducb_runs
 from fedbandits.reproduce.feducb import sweeps as feducb_sweeps
-from fedbandits.reproduce.feducb import worlds as feducb_worlds
-from fedbandits.reproduce.feducb.worlds import ALONE, CLEAR, PUBLISHED, SOUND, Played, Scale, world
+from fedbandits.reproduce.feducb.runs import ALONE, CLEAR, PUBLISHED, SOUND, Played, Scale, world
 from fedbandits.settings.experiment import Experiment
 
 TINY = Scale(40, 2, 6)
@@ -186,8 +186,8 @@ def test_what_falls_must_fall_by_more_than_its_errors():
     def measured(mean, error):
         return Measured(mean, 0.0, error)
 
-    assert feducb_worlds.falls([measured(3.0, 0.1), measured(2.0, 0.1), measured(1.0, 0.1)])
-    assert feducb_worlds.falls([measured(3.0, 0.1), measured(2.9, 0.1), measured(1.0, 0.1)])
-    assert not feducb_worlds.falls([measured(3.0, 0.5), measured(2.0, 0.5)])
-    assert not feducb_worlds.falls([measured(3.0, 0.1), measured(1.0, 0.1), measured(2.0, 0.1)])
+    assert feducb_runs.falls([measured(3.0, 0.1), measured(2.0, 0.1), measured(1.0, 0.1)])
+    assert feducb_runs.falls([measured(3.0, 0.1), measured(2.9, 0.1), measured(1.0, 0.1)])
+    assert not feducb_runs.falls([measured(3.0, 0.5), measured(2.0, 0.5)])
+    assert not feducb_runs.falls([measured(3.0, 0.1), measured(1.0, 0.1), measured(2.0, 0.1)])
     assert measured(1.0, float("nan")).clearly_below(measured(2.0, float("nan")))

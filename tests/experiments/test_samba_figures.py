@@ -9,13 +9,14 @@ import pytest
 from fedbandits.crypto import paillier
 from fedbandits.experiments import output
 from fedbandits.reproduce import FIGURES, Context, write_outcome
-from fedbandits.reproduce.context import verdict_of
-from fedbandits.reproduce.samba import costs as samba_costs
+from fedbandits.reproduce.engine import verdict_of
+from fedbandits.reproduce.samba import laws as samba_laws
 from fedbandits.reproduce.samba import rewards as samba_rewards
+from fedbandits.reproduce.samba import runs as samba_runs
 from fedbandits.reproduce.samba import shares as samba_shares
 from fedbandits.reproduce.samba import sight as samba_sight
 from fedbandits.reproduce.samba import times as samba_times
-from fedbandits.reproduce.samba.data import (
+from fedbandits.reproduce.samba.runs import (
     ALGORITHMS,
     SILENT,
     SILENT_STREAM,
@@ -39,9 +40,9 @@ def tiny(monkeypatch):
     scale = samba_rewards.Scale(60, (3, 4), 3)
     monkeypatch.setattr(samba_rewards.Scale, "of", lambda _: scale)
     monkeypatch.setattr(samba_sight, "QUICK", samba_sight.Scale(60, (3,), 2, ("ucb", "egreedy")))
-    monkeypatch.setattr(samba_costs, "_AES_REPEATS", 20)
+    monkeypatch.setattr(samba_runs, "_AES_REPEATS", 20)
     key = customer_key()
-    for module in (samba_costs, samba_sight):
+    for module in (samba_runs, samba_sight):
         monkeypatch.setattr(module, "customer_key", lambda: key)
     monkeypatch.setattr(paillier, "generate", lambda bits: key)
     monkeypatch.setattr(output, "draw_plots", lambda *_: {})  # of every point, dear; not the figure
@@ -110,10 +111,10 @@ COSTS = Costs(5e-7, 5e-7, 0.5, 0.1)
 def test_an_encryption_of_its_own_is_no_part_of_pursuits_double_slope():
     """Over K: 1.5 s an arm with Pursuit, 1 s with others, 0.5 s of each is its Paillier part."""
     rows = [row | {"arms K": row["budget N"] // 1000} for row in made_up(plain=0.2, pursuit=1.5)]
-    law = samba_costs.work_out(rows, "arms K", COSTS)["double"]
+    law = samba_laws.work_out(rows, "arms K", COSTS)["double"]
     assert law.holds
     assert "2.00 times" in law.text
-    assert not samba_costs.work_out(rows, "budget N", COSTS)["double"].holds
+    assert not samba_laws.work_out(rows, "budget N", COSTS)["double"].holds
 
 
 def made_up(plain=1e-3, pursuit=2.0, bend=0.0, thompson=1.1):
@@ -137,7 +138,7 @@ def made_up(plain=1e-3, pursuit=2.0, bend=0.0, thompson=1.1):
      ({"plain": 0.2, "bend": 9.0}, {"linear"}), ({"plain": 0.2, "thompson": 0.95}, {"order"})],
 )  # fmt: skip
 def test_the_verdict_on_times(parts, broken):
-    laws = samba_costs.work_out(made_up(**parts), "budget N", COSTS)
+    laws = samba_laws.work_out(made_up(**parts), "budget N", COSTS)
     found = verdict_of(laws)
     missing = {name for name, law in laws.items() if not law.holds}
     assert broken <= missing

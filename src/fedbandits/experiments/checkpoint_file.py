@@ -87,10 +87,7 @@ def encode(header: Header, arrays: Arrays) -> bytes:
 def open_file(file: pathlib.Path) -> Opened | None:
     """Read a file's header; None if there is no file.
 
-    Raises
-    ------
-    CheckpointError
-        If it is damaged, of another format, or no file.
+    Raises CheckpointError if it is damaged, of another format, or no file.
     """
     found = _read(file, 0, _PREFIX)
     if found is None:
@@ -115,10 +112,7 @@ def open_file(file: pathlib.Path) -> Opened | None:
 def read_arrays(opened: Opened, expected: tuple[Layout, ...]) -> dict[str, NDArray[Any]]:
     """Read the arrays, in the expected layout and no other.
 
-    Raises
-    ------
-    CheckpointError
-        If the layout or the size is another one, before anything is read; or if they are damaged.
+    If layout or size is another one, CheckpointError is raised before anything is read.
     """
     if opened.header.arrays != expected:
         damaged(opened.file)
@@ -136,12 +130,7 @@ def read_arrays(opened: Opened, expected: tuple[Layout, ...]) -> dict[str, NDArr
 
 
 def damaged(file: pathlib.Path) -> NoReturn:
-    """Refuse a file.
-
-    Raises
-    ------
-    CheckpointError
-    """
+    """Refuse a file with a CheckpointError."""
     raise CheckpointError(f"{file}: damaged; delete it or run without --resume")
 
 

@@ -129,16 +129,9 @@ def claims_markdown(
     head: str = "# Claims\n",
     described: Mapping[str, str] | None = None,
 ) -> str:
-    """Write claims as a page of Markdown: one table of all, then a section each.
+    """Write claims as a page of Markdown: ``head``, one table of all, then a section each.
 
-    Parameters
-    ----------
-    claims
-        The claims of the systems, by label.
-    head
-        What the page begins with.
-    described
-        Texts that sections begin with, by label.
+    Sections begin with the texts in ``described``, by label.
     """
     parts = [head, _table(OVERVIEW, overview(claims)), f"{OVERVIEW_NOTE}\n"]
     for label, claim in claims.items():

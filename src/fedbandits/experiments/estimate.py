@@ -72,12 +72,7 @@ class Estimate(NamedTuple):
 def estimate(experiment: Experiment, plans: Sequence[Plan], jobs: int | None = None) -> Estimate:
     """Estimate what an experiment takes; systems that declare nothing count as nothing.
 
-    Parameters
-    ----------
-    experiment, plans
-        What is run, and what each system goes by: :meth:`Experiment.check` gives them.
-    jobs
-        Replicates played side by side; by default the number of processors.
+    ``jobs`` replicates are played side by side; by default as many as there are processors.
     """
     processors = os.cpu_count() or 1
     tasks = len(plans) * experiment.replicates
@@ -150,19 +145,9 @@ def _named(work: Workload) -> Experiment:
 
 
 def refuse_what_cannot_fit(experiment: Experiment, found: Estimate, elsewhere: bool) -> None:
-    """Refuse an experiment that needs more memory than there is.
+    """Refuse an experiment that needs more memory than there is, naming the keys to lower.
 
-    Parameters
-    ----------
-    experiment, found
-        What is run, and what it takes.
-    elsewhere
-        Other machines play: this one keeps the results alone.
-
-    Raises
-    ------
-    ResourceError
-        With the numbers, and the keys to lower.
+    If it is played ``elsewhere``, this machine keeps the results alone. Raises ResourceError.
     """
     there = available_memory()
     total = found.results.bytes if elsewhere else found.bytes
@@ -187,13 +172,7 @@ def refuse_what_cannot_fit(experiment: Experiment, found: Estimate, elsewhere: b
 
 
 def warn_of_long_runs(experiment: Experiment, found: Estimate) -> None:
-    """Warn of a run that takes long, as far as one can tell; say nothing of others.
-
-    Warns
-    -----
-    LongRunWarning
-        With the order of the time, and the system that takes most of it.
-    """
+    """Warn of a run that takes long, with the order of the time; say nothing of others."""
     total = sum(found.seconds)
     if total < LONG:
         return
@@ -227,13 +206,8 @@ def available_memory(
 ) -> tuple[int, str] | None:
     """Return the bytes that can be had, and what bounds them; None where that is not known.
 
-    The least of what the machine has left and what the control groups of this process have left;
-    a container is one. Pages that hold files can be had: the kernel gives them up.
-
-    Parameters
-    ----------
-    proc, cgroups
-        Where the kernel tells of itself.
+    The least of what the machine has left and what the control groups of this process have left; a
+    container is one. Pages that hold files can be had: the kernel gives them up.
     """
     machine = (
         (int(line.split()[1]) * 1024, "available on this machine")

@@ -37,6 +37,8 @@ import msgspec
 
 from fedbandits.experiments.run_events import (
     Compiling,
+    Ended,
+    EndedEarly,
     Event,
     PointFinished,
     Replicate,
@@ -52,10 +54,10 @@ from fedbandits.experiments.run_events import (
 )
 
 __all__ = [
-    "AuditFinished", "AuditInterrupted", "AuditStarted", "Compiling", "Event", "Part",
-    "PartAdvanced", "PartEvent", "PartFinished", "PartStarted", "PointFinished", "Replicate",
-    "ReplicateAdvanced", "ReplicateFinished", "RunFinished", "RunInterrupted", "RunStarted",
-    "SweepAdvanced", "SweepFinished", "SweepInterrupted", "SweepStarted",
+    "AuditFinished", "AuditInterrupted", "AuditStarted", "Compiling", "Ended", "EndedEarly",
+    "Event", "Part", "PartAdvanced", "PartEvent", "PartFinished", "PartStarted", "PointFinished",
+    "Replicate", "ReplicateAdvanced", "ReplicateFinished", "RunFinished", "RunInterrupted",
+    "RunStarted", "SweepAdvanced", "SweepFinished", "SweepInterrupted", "SweepStarted",
 ]  # fmt: skip
 
 #: What a part of an audit looks at: contents of releases, all messages of a party, the noise in

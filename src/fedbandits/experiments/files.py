@@ -22,10 +22,7 @@ from fedbandits.errors import OutputBusyError, OutputError, OutputExistsError
 def write_durably(file: pathlib.Path, data: bytes, place: pathlib.Path) -> None:
     """Write a file, which will belong to ``place``, and force it to disk.
 
-    Raises
-    ------
-    OutputError
-        If the disk is full, or fails. What was written of it is removed.
+    If the disk is full, what was written of it is removed, and OutputError raised.
     """
     try:
         with file.open("wb") as stream:
@@ -44,10 +41,7 @@ def write_durably(file: pathlib.Path, data: bytes, place: pathlib.Path) -> None:
 def replace_durably(file: pathlib.Path, data: bytes) -> None:
     """Write a file so that any reader, at any time, finds the old one or the new one.
 
-    Raises
-    ------
-    OutputError
-        As :func:`write_durably`; the old one is then there.
+    Raises as :func:`write_durably`; the old one is then there.
     """
     beside = file.with_name(f"{file.stem}.{uuid.uuid4().hex}")  # another machine may write it too
     write_durably(beside, data, file.parent)

@@ -23,19 +23,8 @@ def check_output(
 ) -> None:
     """Refuse a folder that is in use for something else, before anything runs.
 
-    Parameters
-    ----------
-    out
-        The folder.
-    experiment
-        What is to be run.
-    but
-        Keys that may differ from those of what the folder holds.
-
-    Raises
-    ------
-    OutputExistsError
-        Naming the keys that differ.
+    Keys in ``but`` may differ from those of what the folder holds. Raises OutputExistsError, which
+    says what differs.
     """
     _probe(out)
     if not out.exists():
@@ -63,10 +52,7 @@ def check_output(
 def stored_table(out: pathlib.Path) -> dict[str, Any] | None:
     """Read the configuration in a folder, as a table; None if the folder has none.
 
-    Raises
-    ------
-    OutputExistsError
-        If it cannot be read.
+    Raises OutputExistsError if it cannot be read.
     """
     config = out / CONFIG
     if not config.is_file():
@@ -114,10 +100,7 @@ def holds_complete_run(out: pathlib.Path) -> bool:
 def read_result(out: pathlib.Path) -> xr.Dataset:
     """Read the result of the run that a folder holds, all of it into memory.
 
-    Raises
-    ------
-    OutputExistsError
-        If another version of fedbandits made it, whose variables meant something else.
+    Raises OutputExistsError if another version of fedbandits made it.
     """
     with xr.open_dataset(out / RESULTS, engine="h5netcdf") as stored:
         if stored.attrs.get("format") != FORMAT:

@@ -51,20 +51,10 @@ def as_table(
     kind: str = "",
     caption: str = "",
 ) -> str:
-    """Write a table that scrolls sideways where it is wide; see :func:`fedbandits._html.table`.
+    """Write a table that scrolls sideways where it is wide.
 
-    Parameters
-    ----------
-    titles
-        Of the columns.
-    rows
-        Cells of each row.
-    cell
-        What a cell becomes: safe text by default, else HTML.
-    kind
-        The table's class, for its style.
-    caption
-        What the table shows.
+    Cells are text that ``cell`` makes safe, or HTML if it is ``str``; ``kind`` is the table's
+    class, for its style.
     """
     whole = table(rows, titles, cell=cell, kind=kind, caption=caption)
     return f'<div class="wide">{whole}</div>'
@@ -130,17 +120,7 @@ _PAPER = """
 
 
 def page(title: str, parts: Iterable[str], mark: str = "") -> str:
-    """Write a whole page.
-
-    Parameters
-    ----------
-    title
-        Its name, also at the head of every printed page.
-    parts
-        HTML of its sections.
-    mark
-        A few words at the head of every printed page.
-    """
+    """Write a whole page; ``mark`` is a few words at the head of every printed page."""
     paper = _PAPER.format(title=_css_text(title), mark=_css_text(mark))
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8">'

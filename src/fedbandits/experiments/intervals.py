@@ -31,13 +31,7 @@ class Interval(NamedTuple):
 
 
 def interval(runs: Floats) -> Interval:
-    """Return the mean and its 95% interval by Student's t, over the first axis.
-
-    Parameters
-    ----------
-    runs : (replicates, …)
-        One number a replicate.
-    """
+    """Return the mean and its 95% interval by Student's t over the first axis of ``runs``."""
     runs = np.asarray(runs, dtype=np.float64)
     count, rest = runs.shape[0], runs.shape[1:]
     if count == 0:
@@ -52,12 +46,7 @@ def interval(runs: Floats) -> Interval:
 def quantile(count: int, level: float = LEVEL) -> float:
     """Return half the width of an interval, in standard errors, for a mean of ``count`` numbers.
 
-    Parameters
-    ----------
-    count
-        How many there are.
-    level
-        Probability with which the interval covers the mean.
+    The interval covers the mean with probability ``level``.
     """
     from scipy.special import stdtrit  # takes a while to import
 
@@ -95,15 +84,7 @@ class Paired(NamedTuple):
 
 
 def paired(differences: Floats, level: float = LEVEL) -> Paired:
-    """Return the mean of ``differences``, one a replicate, and its interval by Student's t.
-
-    Parameters
-    ----------
-    differences
-        (replicates,) differences; NaN where a system has not finished a replicate.
-    level
-        Probability with which the interval covers the true mean.
-    """
+    """Return the mean of ``differences`` and its interval; a replicate is NaN if not finished."""
     found = differences[np.isfinite(differences)]
     count = len(found)
     mean = float(found.mean()) if count else math.nan

@@ -7,7 +7,7 @@ import math
 import platform
 from collections.abc import Mapping
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import xarray as xr
@@ -16,10 +16,10 @@ from fedbandits import __version__
 from fedbandits.environments.joins import Decisions, decisions_in
 from fedbandits.environments.words import Words
 from fedbandits.errors import DataError
-
-if TYPE_CHECKING:
-    from fedbandits.privacy.claims import PrivacyClaim
-    from fedbandits.settings.experiment import Experiment
+from fedbandits.privacy.claims import PrivacyClaim
+from fedbandits.settings.experiment import Experiment
+from fedbandits.settings.reference.glossary import VARIABLES
+from fedbandits.systems import find_system
 
 #: Which results these are. A change of what a variable means is a new number.
 FORMAT = 2
@@ -160,8 +160,6 @@ def attributes(
 
 def label(result: xr.Dataset, words: Words) -> None:
     """Give every variable and coordinate its ``long_name``, ``units`` and ``description``."""
-    from fedbandits.settings.reference.glossary import VARIABLES
-
     lost = "1" if words.loss == "regret" else words.loss
     own = {
         "regret": (f"{words.loss} of one {words.party} so far", lost),
@@ -177,8 +175,6 @@ def label(result: xr.Dataset, words: Words) -> None:
 
 
 def _stands_for(experiment: Experiment) -> dict[str, str]:
-    from fedbandits.systems import find_system
-
     return {
         entry.label: find_system(entry.system).presets[entry.preset].stands_for
         for entry in experiment.systems

@@ -133,11 +133,6 @@ def final_runs(result: xr.Dataset) -> xr.DataArray:
 
     It is the regret of all parties over the number of those that act in a round. Where regret is
     not known, it is the reward.
-
-    Parameters
-    ----------
-    result
-        The result of a sweep, or of some of its points.
     """
     measured = result[_measured(result)].sum("party", min_count=1)
     return _at_end(result, measured) / result["acting"]

@@ -40,14 +40,9 @@ Stored = TypeVar("Stored", Audit, Advice)
 def write_audit(out: pathlib.Path, experiment: Experiment, audit: Audit) -> None:
     """Write an audit into the folder of a run, and into the run's report if there is one.
 
-    Raises
-    ------
-    OutputBusyError
-        If a run is writing there.
-    OutputExistsError
-        If another version of fedbandits made the run. The audit is then written beside it.
-    OutputError
-        If the disk is full.
+    Raises OutputBusyError if a run is writing there, OutputError if the disk is full. If another
+    version of fedbandits made the run, the audit is written beside it, and OutputExistsError
+    raised.
     """
     with locked(out):
         out.mkdir(parents=True, exist_ok=True)
@@ -60,15 +55,7 @@ def write_audit(out: pathlib.Path, experiment: Experiment, audit: Audit) -> None
 
 
 def write_advice(out: pathlib.Path, experiment: Experiment, advice: Advice) -> None:
-    """Write an advice into the folder of a run, and into the run's report.
-
-    Raises
-    ------
-    OutputBusyError
-        If a run is writing there.
-    OutputError
-        If the disk is full.
-    """
+    """Write an advice into the folder of a run, and into its report; raises as an audit does."""
     with locked(out):
         _store(out / _ADVICE, advice)
         if is_whole(out):
@@ -81,24 +68,12 @@ def _store(file: pathlib.Path, found: Audit | Advice) -> None:
 
 
 def read_audit(out: pathlib.Path) -> Audit | None:
-    """Return the audit in a run's folder, if there is one.
-
-    Raises
-    ------
-    OutputExistsError
-        If it cannot be read.
-    """
+    """Return the audit in a run's folder, if there is one that can be read."""
     return _stored(out / _AUDIT, Audit, "run the audit again")
 
 
 def read_advice(out: pathlib.Path) -> Advice | None:
-    """Return the advice in a run's folder, if there is one.
-
-    Raises
-    ------
-    OutputExistsError
-        If it cannot be read.
-    """
+    """Return the advice in a run's folder, if there is one that can be read."""
     return _stored(out / _ADVICE, Advice, "run it again with --advise")
 
 
@@ -114,14 +89,7 @@ def _stored(file: pathlib.Path, kind: type[Stored], again: str) -> Stored | None
 def rewrite_report(out: pathlib.Path, look: Look) -> None:
     """Make report and plots of a run again, from the results in its folder.
 
-    Raises
-    ------
-    OutputExistsError
-        If the folder holds no whole run, or one of another version.
-    OutputBusyError
-        If a run is writing there.
-    OutputError
-        If the disk is full.
+    Raises OutputExistsError if the folder holds no whole run, or one of another version.
     """
     if not is_whole(out):
         raise OutputExistsError(
@@ -136,19 +104,7 @@ def write_output(
 ) -> None:
     """Make all files of a run in memory, then put them in place.
 
-    Parameters
-    ----------
-    out
-        The folder.
-    experiment, result
-        The experiment and its result.
-    look
-        Sizes of plots; the usual ones if not given.
-
-    Raises
-    ------
-    OutputError
-        If the disk is full. The folder is then as it was.
+    If the disk is full, OutputError is raised, and the folder is as it was.
     """
     audit, advice = read_audit(out), read_advice(out)
     rows = summarise(experiment, result)
@@ -165,13 +121,7 @@ def write_output(
 def write_sweep(
     out: pathlib.Path, sweep: Sweep, points: Sequence[Point], result: xr.Dataset
 ) -> None:
-    """Make all files of a sweep in memory, then put them in place.
-
-    Raises
-    ------
-    OutputError
-        If the disk is full. The folder is then as it was.
-    """
+    """Make all files of a sweep in memory, then put them in place; raises as for a run."""
     pictures = sweep_pictures(result)
     report = render_sweep(sweep, points, result, pictures)
     several = len(pictures) > 1

@@ -25,16 +25,14 @@ from fedbandits.experiments.events import (
     AuditInterrupted,
     AuditStarted,
     Compiling,
+    Ended,
+    EndedEarly,
     Event,
     PartAdvanced,
     PartEvent,
     ReplicateAdvanced,
-    RunFinished,
-    RunInterrupted,
     RunStarted,
     SweepAdvanced,
-    SweepFinished,
-    SweepInterrupted,
     SweepStarted,
 )
 from fedbandits.settings.sweeps import in_words
@@ -42,14 +40,7 @@ from fedbandits.settings.sweeps import in_words
 #: What a bar counts, while nothing is compiled.
 _ROUNDS, _PARTS = "rounds", "parts"
 #: Events after which no bar is left.
-_ENDS = (
-    RunFinished,
-    RunInterrupted,
-    AuditFinished,
-    AuditInterrupted,
-    SweepFinished,
-    SweepInterrupted,
-)
+_ENDS = (Ended, EndedEarly, AuditFinished, AuditInterrupted)
 #: Columns of a terminal that all but the words beside an audit's bar take; fewest for the words.
 _NUMBERS, _FEWEST = 62, 18
 #: The same beside a sweep's bar.

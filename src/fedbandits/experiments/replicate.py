@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from fedbandits.errors import FedbanditsError
 from fedbandits.experiments.checkpoint import CheckpointFolder, Progressed
 from fedbandits.experiments.events import ReplicateAdvanced
-from fedbandits.experiments.stop import Leaving
-from fedbandits.experiments.stream import Stream
+from fedbandits.experiments.signals import Leaving, Stream
 from fedbandits.experiments.trace import ReplicateTrace, Task
 from fedbandits.settings.experiment import Experiment
 from fedbandits.systems import Plan, Simulation, find_system

@@ -64,19 +64,10 @@ def build_dataset(
 
 
 def dataset_of(work: Workload, finished: Sequence[Finished], interrupted: bool) -> xr.Dataset:
-    """Arrange the traces of a run or a sweep; see :func:`build_dataset`.
+    """Arrange the traces of a run or a sweep, of which at least one is ``finished``.
 
     That of a sweep has a dimension for each swept key. It is NaN for parties and rounds that a
-    point has not.
-
-    Parameters
-    ----------
-    work
-        All that was to be played.
-    finished
-        The replicates that are finished, at least one.
-    interrupted
-        Whether not all are.
+    point has not. :func:`build_dataset` says more.
     """
     axes, experiment = work.sweep.axes, work.sweep.experiment
     claims = [point.experiment.claims() for point in work.points]

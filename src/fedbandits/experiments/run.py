@@ -10,8 +10,7 @@ from typing import Any
 import xarray as xr
 
 from fedbandits.experiments.runner import Options, play
-from fedbandits.experiments.stop import Stop
-from fedbandits.experiments.stream import Listener
+from fedbandits.experiments.signals import Listener, Stop
 from fedbandits.settings.experiment import Experiment, load
 from fedbandits.settings.sweeps import Sweep, load_any, sweep_of
 
@@ -140,18 +139,11 @@ def sweep(
     jobs
         Number of replicates that run at the same time, of whatever points. By default the number of
         processors of this machine or of the cluster.
-    backend, scheduler
-        Where replicates run; see :func:`fedbandits.run`.
     resume
         Whether to continue an interrupted or killed sweep with the same ``out``. Replicates that
         are finished are not played again. The values of the keys may have changed since.
-    save_every
-        Time between two checkpoints of a replicate, in seconds.
-    on_event
-        A function that is called with every event of the sweep; see
-        :mod:`fedbandits.experiments.events`.
-    stop
-        A :class:`.Stop`. When it is set, the sweep ends early, as with Ctrl-C.
+    backend, scheduler, save_every, on_event, stop
+        See :func:`fedbandits.run`.
 
     Returns
     -------

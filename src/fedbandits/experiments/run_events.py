@@ -25,10 +25,8 @@ class Replicate(msgspec.Struct, frozen=True):
 
     Parameters
     ----------
-    system
-        Label of the system.
-    replicate
-        Number of the replicate, from 0.
+    system, replicate
+        Label of the system, and number of the replicate, from 0.
     """
 
     system: str
@@ -93,10 +91,8 @@ class ReplicateAdvanced(Event, frozen=True, kw_only=True, tag="replicate_advance
 
     Parameters
     ----------
-    system
-        Label of the system.
-    replicate
-        Number of the replicate, from 0.
+    system, replicate
+        Label of the system, and number of the replicate, from 0.
     done
         Number of rounds that have been played, including those before an interruption.
     rounds
@@ -116,10 +112,8 @@ class ReplicateFinished(Event, frozen=True, kw_only=True, tag="replicate_finishe
 
     Parameters
     ----------
-    system
-        Label of the system.
-    replicate
-        Number of the replicate, from 0.
+    system, replicate
+        Label of the system, and number of the replicate, from 0.
     finished
         Number of replicates that are finished, including those of an earlier run.
     total
@@ -138,13 +132,13 @@ class ReplicateFinished(Event, frozen=True, kw_only=True, tag="replicate_finishe
     results: Callable[[], xr.Dataset]
 
 
-class RunFinished(Event, frozen=True, kw_only=True, tag="run_finished"):
-    """Every replicate is finished, and all files are written.
+class Ended(Event, frozen=True, kw_only=True):
+    """Base class of the last event, if everything is finished, and all files are written.
 
     Parameters
     ----------
     total
-        Number of replicates.
+        Number of replicates of a run, or of points of a sweep.
     out
         Folder of the files; None if no files are written.
     """
@@ -153,22 +147,29 @@ class RunFinished(Event, frozen=True, kw_only=True, tag="run_finished"):
     out: str | None
 
 
-class RunInterrupted(Event, frozen=True, kw_only=True, tag="run_interrupted"):
-    """The run ended early, by Ctrl-C or by a :class:`.Stop`.
+class EndedEarly(Event, frozen=True, kw_only=True):
+    """Base class of the last event after Ctrl-C or a :class:`.Stop`.
 
     Parameters
     ----------
     finished
-        Number of replicates that are finished. If it is 0, there is no result.
-    total
-        Number of all replicates.
-    out
-        Folder of the files; see :class:`RunFinished`.
+        Number of replicates of a run, or of points of a sweep, that are finished. If a run has
+        none, there is no result.
+    total, out
+        See :class:`Ended`.
     """
 
     finished: int
     total: int
     out: str | None
+
+
+class RunFinished(Ended, frozen=True, kw_only=True, tag="run_finished"):
+    """Every replicate is finished; the parameters are those of :class:`Ended`."""
+
+
+class RunInterrupted(EndedEarly, frozen=True, kw_only=True, tag="run_interrupted"):
+    """The run ended early; the parameters are those of :class:`EndedEarly`."""
 
 
 class SweepStarted(Event, frozen=True, kw_only=True, tag="sweep_started"):
@@ -209,10 +210,8 @@ class SweepAdvanced(Event, frozen=True, kw_only=True, tag="sweep_advanced"):
         Number of the point, from 0. A replicate that several points share counts for the first.
     values
         Values of the point, by the names of the swept keys.
-    system
-        Label of the system.
-    replicate
-        Number of the replicate, from 0.
+    system, replicate
+        Label of the system, and number of the replicate, from 0.
     done
         Number of rounds that have been played, including those before an interruption.
     rounds
@@ -251,34 +250,9 @@ class PointFinished(Event, frozen=True, kw_only=True, tag="point_finished"):
     total: int
 
 
-class SweepFinished(Event, frozen=True, kw_only=True, tag="sweep_finished"):
-    """Every point is finished, and all files are written.
-
-    Parameters
-    ----------
-    total
-        Number of points.
-    out
-        Folder of the files; None if no files are written.
-    """
-
-    total: int
-    out: str | None
+class SweepFinished(Ended, frozen=True, kw_only=True, tag="sweep_finished"):
+    """Every point is finished; the parameters are those of :class:`Ended`."""
 
 
-class SweepInterrupted(Event, frozen=True, kw_only=True, tag="sweep_interrupted"):
-    """The sweep ended early, by Ctrl-C or by a :class:`.Stop`.
-
-    Parameters
-    ----------
-    finished
-        Number of points that are finished.
-    total
-        Number of all points.
-    out
-        Folder of the files; see :class:`SweepFinished`.
-    """
-
-    finished: int
-    total: int
-    out: str | None
+class SweepInterrupted(EndedEarly, frozen=True, kw_only=True, tag="sweep_interrupted"):
+    """The sweep ended early; the parameters are those of :class:`EndedEarly`."""

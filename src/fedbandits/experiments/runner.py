@@ -20,14 +20,13 @@ from fedbandits.experiments.estimate import (
     refuse_what_cannot_fit,
     warn_of_long_runs,
 )
+from fedbandits.experiments.event_sources import RunEvents, SweepEvents
 from fedbandits.experiments.files import locked
 from fedbandits.experiments.folder import check_output, holds_complete_run, read_result
 from fedbandits.experiments.output import write_output, write_sweep
 from fedbandits.experiments.replicate import Job, Shared, checkpoint_rounds
 from fedbandits.experiments.result import Finished, dataset_of
-from fedbandits.experiments.stop import Leaving, Stop, ended_by_ctrl_c
-from fedbandits.experiments.stream import Listener, Stream
-from fedbandits.experiments.telling import RunTold, SweepTold
+from fedbandits.experiments.signals import Leaving, Listener, Stop, Stream, ended_by_ctrl_c
 from fedbandits.experiments.trace import ReplicateTrace
 from fedbandits.experiments.workload import Unit, Workload
 from fedbandits.settings.sweeps import Sweep
@@ -102,9 +101,9 @@ class _Runner:
         self.work, self._options = work, options
         self.out = None if options.out is None else options.out.resolve()
         self.home = self._home()
-        self._told = (SweepTold if work.sweep.axes else RunTold)(work, self.out)
+        self._events = (SweepEvents if work.sweep.axes else RunEvents)(work, self.out)
         listener = options.on_event
-        self._stream = Stream(None if listener is None else self._told.heard_by(listener))
+        self._stream = Stream(None if listener is None else self._events.heard_by(listener))
         self._stop = Leaving(options.stop)
         self._shared = [self._shared_of(unit) for unit in work.units]
         self._units = {id(unit.experiment): unit for unit in work.units}
@@ -156,7 +155,7 @@ class _Runner:
             if shared.checkpoints is not None:
                 shared.checkpoints.begin(self._options.resume)
                 self._finished += _finished_before(unit, shared.checkpoints)
-        self._stream.tell(self._told.started([(unit, t.task) for unit, t in self._finished]))
+        self._stream.tell(self._events.started([(unit, t.task) for unit, t in self._finished]))
 
     def _discard(self) -> None:
         if self.home is not None and self.home.exists():
@@ -185,7 +184,7 @@ class _Runner:
 
     def _take(self, job: Job, trace: ReplicateTrace) -> None:
         self._finished.append(Finished(self._units[id(job.shared.experiment)], trace))
-        for event in self._told.finished(self._finished):
+        for event in self._events.finished(self._finished):
             self._stream.tell(event)
 
     def _end(self) -> xr.Dataset | None:
@@ -200,7 +199,7 @@ class _Runner:
                 write_output(self.out, self.work.sweep.experiment, result)
         if not interrupted:
             self._discard()
-        self._stream.tell(self._told.ended(len(self._finished)))
+        self._stream.tell(self._events.ended(len(self._finished)))
         return result
 
     def complete_already(self, out: pathlib.Path) -> xr.Dataset:
@@ -223,8 +222,8 @@ class _Runner:
             stacklevel=4,
         )
         everything = [(unit, task) for unit in self.work.units for task in unit.tasks()]
-        self._stream.tell(self._told.started(everything))
-        self._stream.tell(self._told.ended(len(everything)))
+        self._stream.tell(self._events.started(everything))
+        self._stream.tell(self._events.ended(len(everything)))
         return result
 
 

@@ -10,9 +10,9 @@ from fedbandits.reproduce.figures import FIGURES, Figure
 __all__ = ["FIGURES", "Context", "Figure", "Outcome", "Verdict", "write_outcome"]
 
 if TYPE_CHECKING:  # what makes figures is imported when it is asked for
-    from fedbandits.reproduce.context import Context, Outcome, Verdict, write_outcome
+    from fedbandits.reproduce.engine import Context, Outcome, Verdict, write_outcome
 else:
-    _HOME = "fedbandits.reproduce.context"
+    _HOME = "fedbandits.reproduce.engine"
     __getattr__, __dir__ = lazily(
         __name__,
         __all__,

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:  # plots and runs take long to import
-    from fedbandits.reproduce.context import Context, Outcome
+    from fedbandits.reproduce.engine import Context, Outcome
 
 
 class Figure(NamedTuple):

@@ -27,8 +27,7 @@ from fedbandits.experiments.intervals import paired
 from fedbandits.experiments.measure import measure
 from fedbandits.experiments.result import at_point
 from fedbandits.experiments.run import sweep
-from fedbandits.experiments.stop import Stop
-from fedbandits.experiments.stream import Listener
+from fedbandits.experiments.signals import Listener, Stop
 from fedbandits.experiments.workload import Workload
 from fedbandits.settings.experiment import Experiment, Variant, load
 from fedbandits.settings.sweeps import Point, Sweep, sweep_of
@@ -128,17 +127,7 @@ def advise(
 def pair_of(experiment: Experiment, system: str | None = None) -> Experiment:
     """Reduce an experiment to two systems: a private one, and one whose parties learn alone.
 
-    Parameters
-    ----------
-    experiment
-        The experiment that is reduced.
-    system
-        Label of the private system; by default the first.
-
-    Raises
-    ------
-    ConfigError
-        If there is no such pair.
+    The private one is that of the label, or the first. Raises ConfigError if there is no such pair.
     """
     if not experiment.environment.regret_is_known:
         raise ConfigError("advise: regret is not known here, so other values cannot be tried")

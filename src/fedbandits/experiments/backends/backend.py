@@ -16,8 +16,7 @@ from fedbandits.experiments.replicate import (
     play_replicate,
     several,
 )
-from fedbandits.experiments.stop import Leaving
-from fedbandits.experiments.stream import Stream
+from fedbandits.experiments.signals import Leaving, Stream
 from fedbandits.experiments.trace import ReplicateTrace, Task
 
 _NAMES = ("local", "dask", "ray")

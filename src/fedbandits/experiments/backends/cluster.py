@@ -23,8 +23,7 @@ from fedbandits.experiments.replicate import (
     checkpoint_rounds,
     several,
 )
-from fedbandits.experiments.stop import Leaving
-from fedbandits.experiments.stream import Stream
+from fedbandits.experiments.signals import Leaving, Stream
 from fedbandits.experiments.trace import ReplicateTrace, Task
 from fedbandits.settings.experiment import Experiment
 

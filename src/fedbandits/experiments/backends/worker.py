@@ -23,8 +23,7 @@ from fedbandits import _compile
 from fedbandits.errors import BackendError, DataError, FedbanditsError
 from fedbandits.experiments.checkpoint import CheckpointFolder
 from fedbandits.experiments.replicate import Shared, compile_kernels, play_replicate
-from fedbandits.experiments.stop import Leaving, Stop
-from fedbandits.experiments.stream import Stream
+from fedbandits.experiments.signals import Leaving, Stop, Stream
 from fedbandits.experiments.trace import ReplicateTrace, Task
 from fedbandits.settings.experiment import Experiment
 from fedbandits.settings.modules import Module, write_modules
@@ -84,13 +83,7 @@ def identity() -> dict[str, str]:
 
 
 def refuse_stranger(where: str, theirs: Mapping[str, str], ours: Mapping[str, str]) -> None:
-    """Refuse a worker that would play something else.
-
-    Raises
-    ------
-    BackendError
-        Naming what differs.
-    """
+    """Refuse a worker that would play something else, and say in a BackendError what differs."""
     differing = [key for key in ours if theirs.get(key) != ours[key]]
     if differing:
         listed = ", ".join(f"{key} {theirs.get(key)} instead of {ours[key]}" for key in differing)
@@ -124,26 +117,10 @@ def _digest(path: str) -> str:
 def play(
     order: Mapping[str, Any], system: int, replicate: int, stop: Stop | None = None
 ) -> ReplicateTrace | None:
-    """Play one replicate.
+    """Play one replicate of an :class:`Order`, given as plain values.
 
-    Parameters
-    ----------
-    order
-        An :class:`Order`, as plain values.
-    system, replicate
-        Number of the system and of the replicate, from 0.
-    stop
-        True once it should be left.
-
-    Returns
-    -------
-    ReplicateTrace or None
-        None if it was left.
-
-    Raises
-    ------
-    FedbanditsError
-        Of the kind that the same failure has at home, naming this machine.
+    Returns None if ``stop`` became true before its end. Errors are of the kind that the same
+    failure has at home, and begin with the name of this machine.
     """
     where = f"the worker on {socket.gethostname()}"
     refuse_stranger(where, identity(), order["identity"])

@@ -45,10 +45,8 @@ def theory(
         What to draw on. By default axes of a new figure.
     quantity
         What the theorems are about: ``regret``, ``syncs`` or ``messages``.
-    size
-        Width and height of a new figure, in inches.
-    font_size
-        Size of text, in points.
+    size, font_size
+        Width and height of a new figure, in inches; size of text, in points.
 
     Returns
     -------

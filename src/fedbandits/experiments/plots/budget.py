@@ -75,10 +75,8 @@ def epsilon(
         The result of a run.
     axes
         What to draw on. By default axes of a new figure.
-    size
-        Width and height of a new figure, in inches.
-    font_size
-        Size of text, in points.
+    size, font_size
+        Width and height of a new figure, in inches; size of text, in points.
 
     Returns
     -------

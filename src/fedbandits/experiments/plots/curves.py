@@ -71,10 +71,8 @@ def regret(
         What to draw on. By default axes of a new figure.
     scale
         ``log`` for logarithmic axes. By default they are linear, unless systems differ too much.
-    size
-        Width and height of a new figure, in inches.
-    font_size
-        Size of text, in points.
+    size, font_size
+        Width and height of a new figure, in inches; size of text, in points.
 
     Returns
     -------
@@ -120,10 +118,8 @@ def reward(
         The result of a run.
     axes
         What to draw on. By default axes of a new figure.
-    size
-        Width and height of a new figure, in inches.
-    font_size
-        Size of text, in points.
+    size, font_size
+        Width and height of a new figure, in inches; size of text, in points.
 
     Returns
     -------
@@ -259,10 +255,8 @@ def syncs(
         The result of a run.
     axes
         What to draw on. By default axes of a new figure.
-    size
-        Width and height of a new figure, in inches.
-    font_size
-        Size of text, in points.
+    size, font_size
+        Width and height of a new figure, in inches; size of text, in points.
 
     Returns
     -------

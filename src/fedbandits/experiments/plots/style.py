@@ -117,12 +117,8 @@ _WIDTH = 1.8
 def coinciding(curves: Sequence[Floats], low: float, high: float) -> list[tuple[int, ...]]:
     """Group the numbers of curves; those of a group cannot be told apart.
 
-    Parameters
-    ----------
-    curves : each (points,)
-        Heights of the curves. A point that is NaN in both is no difference.
-    low, high
-        The heights at which the plot begins and ends.
+    A curve is an array of heights; NaN in both is no difference. The plot reaches from ``low`` to
+    ``high``.
     """
     groups: list[list[int]] = []
     for number, curve in enumerate(curves):

@@ -25,6 +25,7 @@ from fedbandits.experiments.html import (
 )
 from fedbandits.experiments.intervals import with_error
 from fedbandits.experiments.plots import Picture
+from fedbandits.experiments.plots.swept import draw_advice
 from fedbandits.experiments.report.officer import kind_of, officer_section
 from fedbandits.experiments.report.results import offline_section, results_section, theory_section
 from fedbandits.experiments.theory import BoundCheck
@@ -46,20 +47,8 @@ def render_report(
 ) -> str:
     """Write the report as HTML text: the answer first, then what a privacy officer must know.
 
-    Parameters
-    ----------
-    experiment, result
-        What was run, and what came of it.
-    rows
-        The summary.
-    plots
-        The plots by name; they become part of the text.
-    comparisons
-        Theorems beside what was measured.
-    audit
-        What attacks found, if there was an audit.
-    answer
-        Whether it pays.
+    It is made of the summary's ``rows``, of plots by name, of theorems beside what was measured, of
+    an audit and of an answer, where there are such.
     """
     claims, is_real = experiment.claims(), experiment.environment.REAL_DATA
     parts = [
@@ -175,8 +164,6 @@ def answer_section(answer: Answer) -> str:
 
 def advice_section(advice: Advice) -> str:
     """Write the advice as HTML: in words, as a plot, and as a table."""
-    from fedbandits.experiments.plots.swept import draw_advice
-
     lines = "".join(f"<p><b>{as_text(line)}</b></p>" for line in advice.lines)
     parts = ["<h3>From where on does it pay?</h3>", lines]
     if advice.curves:

@@ -14,9 +14,8 @@ from matplotlib.figure import Figure as Plot
 
 from fedbandits.environments import Clustered
 from fedbandits.experiments.plots import draw_bounds, line_style
-from fedbandits.reproduce.context import Context, Outcome, Verdict
-from fedbandits.reproduce.drawing import legend_beside, panels
-from fedbandits.reproduce.fclub.worlds import (
+from fedbandits.reproduce.engine import Context, Outcome, Verdict, legend_beside, panels
+from fedbandits.reproduce.fclub.runs import (
     ALONE,
     AS_RUN,
     CLUSTERS,

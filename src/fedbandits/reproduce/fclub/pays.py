@@ -10,9 +10,8 @@ import xarray as xr
 from matplotlib.figure import Figure as Plot
 
 from fedbandits.experiments.plots import line_style
-from fedbandits.reproduce.context import Context, Measured, Outcome, Verdict
-from fedbandits.reproduce.drawing import panels
-from fedbandits.reproduce.fclub.worlds import (
+from fedbandits.reproduce.engine import Context, Measured, Outcome, Verdict, panels
+from fedbandits.reproduce.fclub.runs import (
     CLUSTERS,
     DELTA,
     EPSILON,

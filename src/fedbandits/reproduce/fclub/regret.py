@@ -11,9 +11,17 @@ from matplotlib.figure import Figure as Plot
 
 from fedbandits.environments import Clustered
 from fedbandits.experiments.plots import draw_bounds
-from fedbandits.reproduce.context import Context, Measured, Outcome, Verdict
-from fedbandits.reproduce.drawing import draw_curves, legend_beside, panels, styles_of
-from fedbandits.reproduce.fclub.worlds import (
+from fedbandits.reproduce.engine import (
+    Context,
+    Measured,
+    Outcome,
+    Verdict,
+    draw_curves,
+    legend_beside,
+    panels,
+    styles_of,
+)
+from fedbandits.reproduce.fclub.runs import (
     ALONE,
     AS_RUN,
     DELTA,

@@ -13,9 +13,16 @@ from matplotlib.figure import Figure as Plot
 
 from fedbandits.experiments.plots import line_style
 from fedbandits.privacy.factorisation import MOST_RELEASES
-from fedbandits.reproduce.context import Context, Outcome, Verdict
-from fedbandits.reproduce.drawing import draw_curves, draw_lines, legend_beside, panels
-from fedbandits.reproduce.feducb.worlds import (
+from fedbandits.reproduce.engine import (
+    Context,
+    Outcome,
+    Verdict,
+    draw_curves,
+    draw_lines,
+    legend_beside,
+    panels,
+)
+from fedbandits.reproduce.feducb.runs import (
     ALONE,
     CLEAR,
     DELTA,

@@ -9,9 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Plot
 
 from fedbandits.experiments.plots import line_style
-from fedbandits.reproduce.context import Context, Measured, Outcome, Verdict
-from fedbandits.reproduce.drawing import legend_beside, panels
-from fedbandits.reproduce.feducb.worlds import (
+from fedbandits.reproduce.engine import Context, Measured, Outcome, Verdict, legend_beside, panels
+from fedbandits.reproduce.feducb.runs import (
     ALONE,
     CLEAR,
     DELTA,

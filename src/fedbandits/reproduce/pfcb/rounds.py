@@ -13,8 +13,15 @@ from matplotlib.figure import Figure as Plot
 from fedbandits.environments import Procurement
 from fedbandits.experiments.plots import draw_bounds, line_style
 from fedbandits.experiments.theory import BoundCheck, compare
-from fedbandits.reproduce.context import Context, Outcome, Verdict
-from fedbandits.reproduce.drawing import draw_curves, legend_beside, panels, styles_of
+from fedbandits.reproduce.engine import (
+    Context,
+    Outcome,
+    Verdict,
+    draw_curves,
+    legend_beside,
+    panels,
+    styles_of,
+)
 from fedbandits.reproduce.pfcb.runs import (
     ACCOUNTED,
     ALONE,

@@ -9,7 +9,7 @@ import msgspec
 import xarray as xr
 
 from fedbandits.environments import Procurement
-from fedbandits.reproduce.context import Context, Key
+from fedbandits.reproduce.engine import Context, Key
 from fedbandits.settings.experiment import Experiment, Variant
 
 ALONE, CLEAR, FLOOR = "cucb-alone", "fcb", "fcb-every-round"

@@ -9,8 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure as Plot
 
 from fedbandits.environments import Procurement
-from fedbandits.reproduce.context import Context, Outcome, Verdict
-from fedbandits.reproduce.drawing import draw_lines, legend_beside, panels
+from fedbandits.reproduce.engine import Context, Outcome, Verdict, draw_lines, legend_beside, panels
 from fedbandits.reproduce.pfcb.runs import (
     ALONE,
     CASES,

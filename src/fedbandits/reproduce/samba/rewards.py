@@ -14,9 +14,8 @@ from matplotlib.figure import Figure as Plot
 
 from fedbandits.experiments.plots import line_style
 from fedbandits.random import Key
-from fedbandits.reproduce.context import Context, Outcome, Verdict
-from fedbandits.reproduce.drawing import legend_beside, panels
-from fedbandits.reproduce.samba.data import ALGORITHMS, Source, sources, what_was_played
+from fedbandits.reproduce.engine import Context, Outcome, Verdict, legend_beside, panels
+from fedbandits.reproduce.samba.runs import ALGORITHMS, Source, sources, what_was_played
 from fedbandits.settings.experiment import Experiment, Variant, system
 
 #: The schedule of decreasing ε in the authors' code; the paper names none.

@@ -15,10 +15,8 @@ from matplotlib.figure import Figure as Plot
 
 from fedbandits.environments import Bernoulli
 from fedbandits.experiments.plots import line_style
-from fedbandits.reproduce.context import Context, Outcome, Verdict, verdict_of
-from fedbandits.reproduce.drawing import legend_beside, panels
-from fedbandits.reproduce.samba.costs import BITS, replicate
-from fedbandits.reproduce.samba.data import sources, what_was_played
+from fedbandits.reproduce.engine import Context, Outcome, Verdict, legend_beside, panels, verdict_of
+from fedbandits.reproduce.samba.runs import BITS, replicate, sources, what_was_played
 from fedbandits.settings.experiment import system
 from fedbandits.systems.samba.roles.names import DEALER
 from fedbandits.systems.samba.sealed_steps import ROLES

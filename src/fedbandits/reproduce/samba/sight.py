@@ -12,9 +12,8 @@ from matplotlib.patches import Rectangle
 
 from fedbandits.environments import Bernoulli
 from fedbandits.experiments.plots import line_style
-from fedbandits.reproduce.context import Context, Outcome, Verdict
-from fedbandits.reproduce.drawing import legend_beside, panels
-from fedbandits.reproduce.samba.costs import BITS, customer_key
+from fedbandits.reproduce.engine import Context, Outcome, Verdict, legend_beside, panels
+from fedbandits.reproduce.samba.runs import BITS, customer_key
 from fedbandits.settings.experiment import system
 from fedbandits.systems.base import PartiesReplicate
 from fedbandits.systems.samba import SYSTEM

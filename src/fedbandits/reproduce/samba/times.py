@@ -12,16 +12,17 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Plot
 
 from fedbandits.experiments.plots import line_style
-from fedbandits.reproduce.context import Context, Outcome, verdict_of
-from fedbandits.reproduce.drawing import legend_beside, panels
-from fedbandits.reproduce.samba.costs import bare_costs, cpu_seconds, work_out
-from fedbandits.reproduce.samba.data import (
+from fedbandits.reproduce.engine import Context, Outcome, legend_beside, panels, verdict_of
+from fedbandits.reproduce.samba.laws import work_out
+from fedbandits.reproduce.samba.runs import (
     ALGORITHMS,
     SILENT,
     SILENT_STREAM,
     STREAM,
     WAYS,
     Source,
+    bare_costs,
+    cpu_seconds,
     sources,
     what_was_played,
 )

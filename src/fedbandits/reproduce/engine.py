@@ -1,4 +1,4 @@
-"""The engine of all figures: it plays their tables and writes their files."""
+"""The engine of all figures: it plays their tables, draws, and writes their files."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import xarray as xr
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Plot
 
 from fedbandits.errors import ConfigError, OutputExistsError, StoppedError
 from fedbandits.experiments.checkpoint import CheckpointFolder
 from fedbandits.experiments.folder import check_output, holds_complete_run, read_result
+from fedbandits.experiments.plots import line_style
 from fedbandits.experiments.run import run
-from fedbandits.experiments.stop import Stop
-from fedbandits.experiments.stream import Listener
+from fedbandits.experiments.signals import Listener, Stop
 from fedbandits.reproduce.figures import Figure
 from fedbandits.settings.experiment import Experiment
 
@@ -155,12 +156,8 @@ class Context:
     def run(self, name: str, experiment: Experiment) -> xr.Dataset:
         """Run an experiment in a folder of its own, or load what an earlier run of it left.
 
-        Raises
-        ------
-        StoppedError
-            If ``stop`` ended it; what is finished is kept for a resumption.
-        KeyboardInterrupt
-            If Ctrl-C did so.
+        If it is interrupted, what is finished is kept for a resumption; StoppedError or
+        KeyboardInterrupt is raised.
         """
         folder = self.out / name
         if self._resume and holds_complete_run(folder):
@@ -221,3 +218,53 @@ def write_outcome(context: Context, figure: Figure, outcome: Outcome) -> None:
     lines += [f"* {remark}" for remark in outcome.remarks]
     lines += ["", f"**{outcome.verdict.line}**"]
     (context.out / "remarks.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def panels(
+    rows: int, columns: int, width: float = 4.6, height: float = 3.6
+) -> tuple[Plot, list[Axes]]:
+    """Make axes side by side, row by row; sizes are in inches each."""
+    plot = Plot(figsize=(width * columns, height * rows), layout="constrained")
+    axes: list[Axes] = list(plot.subplots(rows, columns, squeeze=False).ravel())
+    for each in axes:
+        each.grid(alpha=0.25)
+        each.spines[["top", "right"]].set_visible(False)
+    return plot, axes
+
+
+def legend_beside(axes: Axes, **options: Any) -> None:
+    """Put the legend to the right of the axes, where it hides no curve."""
+    place = {"frameon": False, "fontsize": 8, "loc": "upper left", "bbox_to_anchor": (1.0, 1.0)}
+    axes.legend(**place | options)
+
+
+def draw_lines(
+    axes: Axes, lines: Mapping[str, tuple[Sequence[float], Sequence[float]]], first: int = 0
+) -> None:
+    """Draw points joined by lines, a style each, from the ``first``-th style on."""
+    for index, (label, (x, y)) in enumerate(lines.items()):
+        axes.plot(x, y, marker=".", label=label, **line_style(first + index))
+
+
+def draw_curves(
+    axes: Axes, curves: Mapping[str, xr.DataArray], styles: Mapping[str, dict[str, Any]]
+) -> None:
+    """Draw means over rounds with a band of one standard deviation over replicates.
+
+    Curves are by label, (replicate, round); so are styles, so that a system looks alike in all
+    panels.
+    """
+    for label, curve in curves.items():
+        mean, look = curve.mean("replicate"), styles[label]
+        axes.plot(curve["round"], mean, label=label, **look)
+        if curve.sizes["replicate"] > 1:
+            spread = curve.std("replicate", ddof=1)
+            axes.fill_between(
+                curve["round"], (mean - spread).clip(min=1e-3), mean + spread,
+                color=look["color"], alpha=0.18, linewidth=0,
+            )  # fmt: skip
+
+
+def styles_of(labels: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Return a look for every label, in order."""
+    return {label: line_style(index) for index, label in enumerate(labels)}

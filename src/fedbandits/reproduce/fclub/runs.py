@@ -13,7 +13,7 @@ from fedbandits.environments import Clustered
 from fedbandits.environments.arrivals import draw_arrival, draw_items
 from fedbandits.errors import ConfigError
 from fedbandits.random import replicate_key
-from fedbandits.reproduce.context import Context, Measured
+from fedbandits.reproduce.engine import Context, Measured
 from fedbandits.settings.experiment import Experiment, Variant
 
 #: What learns without anybody's help: collaboration must be better.
@@ -54,10 +54,7 @@ def drawn_world(
 def given_path(context: Context) -> str | None:
     """Return the one file of users that a figure is to be made from, if there is one.
 
-    Raises
-    ------
-    ConfigError
-        If there are several.
+    Raises ConfigError if there are several.
     """
     if len(context.data) > 1:
         raise ConfigError("--data: this figure takes one file of users; give one")

@@ -10,7 +10,7 @@ import numpy as np
 import xarray as xr
 
 from fedbandits.environments import Linear
-from fedbandits.reproduce.context import Context, Key, Measured
+from fedbandits.reproduce.engine import Context, Key, Measured
 from fedbandits.settings.experiment import Experiment, Variant
 
 #: δ of all figures.

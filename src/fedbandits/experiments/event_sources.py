@@ -1,4 +1,4 @@
-"""The events that a run and a sweep tell of the replicates that are played for them."""
+"""Sources of events: a run and a sweep tell of the replicates that are played for them."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from fedbandits.experiments.events import (
     SweepStarted,
 )
 from fedbandits.experiments.result import Finished, dataset_of
-from fedbandits.experiments.stream import Listener
+from fedbandits.experiments.signals import Listener
 from fedbandits.experiments.trace import Task
 from fedbandits.experiments.workload import Unit, Workload
 
 Known = Sequence[tuple[Unit, Task]]
 
 
-class RunTold:
+class RunEvents:
     """The events of a run.
 
     Parameters
@@ -94,7 +94,7 @@ class _ResultsSoFar:
         return f"<results of {self._count} of {self._work.total} replicates>"
 
 
-class SweepTold:
+class SweepEvents:
     """The events of a sweep.
 
     Parameters
