@@ -112,6 +112,8 @@ class SweepEvents:
         #: Replicates of each unit that are finished, and units of each point that are not.
         self._finished = Counter[str]()
         self._left = Counter(point for unit in work.units for point in unit.points)
+        self._finished_points = 0
+        #: Rounds of each replicate that are played, and of all together.
         self._done = Counter[tuple[str, int]]()
         self._rounds = 0
         self._all_rounds = float(
@@ -170,17 +172,15 @@ class SweepEvents:
                 total=len(self._work.points),
             )
 
-    @property
-    def _finished_points(self) -> int:
-        return sum(not left for left in self._left.values())
-
     def _count(self, unit: Unit) -> list[int]:
         """Count a finished replicate, and return the points that it finishes."""
         self._finished[unit.digest] += 1
         if self._finished[unit.digest] < self._replicates:
             return []
         self._left.subtract(unit.points)
-        return [point for point in sorted(unit.points) if not self._left[point]]
+        points = [point for point in sorted(unit.points) if not self._left[point]]
+        self._finished_points += len(points)
+        return points
 
     def ended(self, finished: int) -> Event:
         """Make the last event, after so many replicates."""

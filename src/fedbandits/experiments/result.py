@@ -21,6 +21,9 @@ from fedbandits.privacy.claims import PrivacyClaim
 from fedbandits.settings.experiment import Experiment
 from fedbandits.settings.sweeps import Axis, value_text
 
+#: Names that the documentation shows.
+__all__ = ["at_point", "build_dataset", "busy_seconds", "own_metrics", "spent"]
+
 #: Variables that every result has.
 COMMON = (*PER_PARTY, *PER_GROUP, "epsilon_contents", "seconds")
 #: Measurements that give way to a swept key of their name.

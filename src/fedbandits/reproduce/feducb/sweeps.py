@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -31,8 +31,6 @@ EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0)
 GAPS = (0.05, 0.1, 0.15, 0.2, 0.25)
 GAP_EPSILONS = (0.1, 1.0, 10.0)
 _ROUNDS_OF_GAPS, _REPLICATES_OF_GAPS = 60_000, 8
-#: Means of one system: ``at(ε, point)``.
-_At = Callable[[float, float], float]
 
 
 def _label(preset: str, epsilon: float) -> str:
