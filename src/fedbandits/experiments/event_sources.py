@@ -80,7 +80,9 @@ class RunEvents:
 
 
 class _ResultsSoFar:
-    """Makes a dataset of those replicates that are finished by now, when it is asked."""
+    """Results so far: a dataset of the replicates that are finished by now, made when it is asked
+    for.
+    """
 
     def __init__(self, work: Workload, finished: list[Finished]) -> None:
         # The list grows later. It is not copied: there may be very many replicates.

@@ -77,7 +77,7 @@ class Paired(NamedTuple):
 
     @property
     def sign(self) -> int | None:
-        """1 or -1 if the whole interval is on that side of 0; None if it is on both, or unknown."""
+        """Sign of the mean: 1 or -1 if the whole interval is on that side of 0, else None."""
         if self.half_width is None or abs(self.mean) <= self.half_width:
             return None
         return 1 if self.mean > 0.0 else -1

@@ -46,7 +46,7 @@ class Measure(NamedTuple):
 
     @property
     def direction(self) -> int:
-        """1 if less is better, -1 if more is."""
+        """Sign of what is better: 1 if less is, -1 if more is."""
         return 1 if self.loss else -1
 
     def differences(self, baseline: int, system: int) -> Floats:

@@ -81,7 +81,7 @@ class _SpeedColumn(ProgressColumn):
 
 
 class TerminalProgress:
-    """Draws bars from events: hand it to ``run`` or ``audit`` as ``on_event``.
+    """Bars that are drawn from events: hand this to ``run`` or ``audit`` as ``on_event``.
 
     Of a run it draws a bar for each system: rounds over all replicates, agent-steps a second, time
     left. Of a sweep it draws one bar: the point that goes on, time left. Of an audit it draws one

@@ -128,7 +128,7 @@ def play_replicate(shared: Shared, task: Task) -> ReplicateTrace | None:
 
 
 class _Pace:
-    """How many rounds fit between two reports."""
+    """The number of rounds that fit between two reports."""
 
     def __init__(self) -> None:
         self.rounds = 64

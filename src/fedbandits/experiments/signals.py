@@ -42,7 +42,7 @@ class Stop:
 
 
 class Leaving(Stop):
-    """Tells the workers of one run to leave: its caller wants it, or Ctrl-C, or an error does.
+    """A switch that tells the workers of one run to leave, after its caller, Ctrl-C, or an error.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ class _Letter(NamedTuple):
 
 
 class Stream:
-    """Brings events to a listener, in the thread that made the stream.
+    """A stream that brings events to a listener, in the thread that made it.
 
     Parameters
     ----------

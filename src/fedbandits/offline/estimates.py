@@ -163,7 +163,7 @@ def estimates_of(sums: Floats) -> list[Estimate]:
 
 
 def quantile(freedom: Floats) -> Floats:
-    """Student's t: so many deviations hold 95%, with ``freedom`` degrees of freedom."""
+    """Return how many deviations hold 95% by Student's t, with ``freedom`` degrees of freedom."""
     from scipy.special import stdtrit  # not before there is something to estimate
 
     found: Floats = stdtrit(freedom, 0.5 + _LEVEL / 2.0)

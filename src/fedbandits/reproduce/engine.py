@@ -110,7 +110,7 @@ class Outcome(NamedTuple):
 
 
 class Context:
-    """Runs the experiments of one figure, each in a folder of its own.
+    """The folder, scale and options of one figure, whose tables it plays.
 
     Parameters
     ----------

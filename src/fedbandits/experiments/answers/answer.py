@@ -1,4 +1,4 @@
-"""Does it pay? Private systems of a run beside parties alone, and beside everything pooled."""
+"""The answer whether it pays: private systems of a run beside parties alone, and beside pooling."""
 
 from __future__ import annotations
 

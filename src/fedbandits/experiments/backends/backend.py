@@ -23,7 +23,7 @@ _NAMES = ("local", "dask", "ray")
 
 
 class Backend(Protocol):
-    """Plays replicates side by side."""
+    """A backend, which plays replicates side by side."""
 
     def play(
         self, jobs: list[Job], stream: Stream, stop: Leaving, workers: int | None
@@ -76,7 +76,7 @@ class LocalBackend:
     def play(
         self, jobs: list[Job], stream: Stream, stop: Leaving, workers: int | None
     ) -> Generator[tuple[Job, ReplicateTrace], None, None]:
-        """See :class:`fedbandits.experiments.backends.backend.Backend`."""
+        """Play replicates; see :class:`Backend`."""
         workers = workers or os.cpu_count() or 1
         threads = max(1, workers // max(1, len(jobs)))
         jobs = [Job(job.shared._replace(threads=threads), job.task) for job in jobs]

@@ -67,7 +67,7 @@ class Cluster(abc.ABC):
     def play(
         self, jobs: list[Job], stream: Stream, stop: Leaving, workers: int | None
     ) -> Generator[tuple[Job, ReplicateTrace], None, None]:
-        """See :class:`fedbandits.experiments.backends.backend.Backend`."""
+        """Play replicates; see :class:`fedbandits.experiments.backends.backend.Backend`."""
         del stream
         orders = {
             id(shared.experiment): msgspec.to_builtins(
@@ -115,7 +115,7 @@ class Cluster(abc.ABC):
 
 
 class _Presence:
-    """Notices when there have been no workers for too long."""
+    """A watch on workers, which notices when there have been none for too long."""
 
     def __init__(self) -> None:
         self._seen = time.monotonic()

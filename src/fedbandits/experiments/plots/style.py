@@ -1,4 +1,4 @@
-"""How plots look: colours, sizes, axes, and a legend that never covers a line."""
+"""The look of plots: colours, sizes, axes, and a legend that never covers a line."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ DIMENSION, CLUSTERS, SERVERS = 10, 5, 5
 
 
 class Scale(NamedTuple):
-    """How much is played."""
+    """The scale of the figures."""
 
     replicates: int
     rounds: int

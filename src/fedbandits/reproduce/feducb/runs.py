@@ -20,7 +20,7 @@ _THEOREM = "Theorem 1"
 
 
 class Scale(NamedTuple):
-    """How much is played.
+    """The scale of the figures.
 
     Parameters
     ----------

@@ -31,7 +31,7 @@ NO_IMAGES = (
 
 
 class Scale(NamedTuple):
-    """How much is played."""
+    """The scale of the figures."""
 
     instances: int
     runs: int
