@@ -80,9 +80,7 @@ class RunEvents:
 
 
 class _ResultsSoFar:
-    """Results so far: a dataset of the replicates that are finished by now, made when it is asked
-    for.
-    """
+    """Results so far: a dataset of the replicates that are finished by now."""
 
     def __init__(self, work: Workload, finished: list[Finished]) -> None:
         # The list grows later. It is not copied: there may be very many replicates.

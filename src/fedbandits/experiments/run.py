@@ -95,16 +95,7 @@ def run(
     """
     if not isinstance(experiment, Experiment):
         experiment = load(pathlib.Path(experiment))
-    options = Options(
-        None if out is None else pathlib.Path(out),
-        jobs,
-        backend,
-        scheduler,
-        resume,
-        save_every,
-        on_event,
-        stop,
-    )
+    options = Options(out, jobs, backend, scheduler, resume, save_every, on_event, stop)
     return play(Sweep(experiment, ()), options)
 
 
@@ -173,16 +164,7 @@ def sweep(
         If Ctrl-C ended the sweep before any replicate was finished.
     """
     made = _sweep(experiment, keys)
-    options = Options(
-        None if out is None else pathlib.Path(out),
-        jobs,
-        backend,
-        scheduler,
-        resume,
-        save_every,
-        on_event,
-        stop,
-    )
+    options = Options(out, jobs, backend, scheduler, resume, save_every, on_event, stop)
     return play(made, options)
 
 

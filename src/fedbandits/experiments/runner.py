@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pathlib
 import shutil
 import warnings
@@ -36,7 +37,7 @@ from fedbandits.systems.registry import refuse_registered
 class Options(NamedTuple):
     """The options of :func:`fedbandits.run` and :func:`fedbandits.sweep`, which explain them."""
 
-    out: pathlib.Path | None
+    out: str | os.PathLike[str] | None
     jobs: int | None
     backend: str
     scheduler: str | None
@@ -99,7 +100,7 @@ class _Runner:
 
     def __init__(self, work: Workload, options: Options) -> None:
         self.work, self._options = work, options
-        self.out = None if options.out is None else options.out.resolve()
+        self.out = None if options.out is None else pathlib.Path(options.out).resolve()
         self.home = self._home()
         self._events = (SweepEvents if work.sweep.axes else RunEvents)(work, self.out)
         listener = options.on_event

@@ -137,7 +137,7 @@ def _play(order: Mapping[str, Any], system: int, replicate: int) -> ReplicateTra
 
 
 class _Unwanted(Stop):
-    """A stop that is set once nobody waits for the task: it was cancelled, or the client is gone."""
+    """A stop that is set once nobody waits for a task: it was cancelled, or its client is gone."""
 
     def __init__(self) -> None:
         super().__init__()
