@@ -25,21 +25,12 @@ Kind = Literal["alone", "pooled"]
 
 
 class Claimed(NamedTuple):
-    """The part of a privacy claim that a verdict needs.
+    """The part of a privacy claim that a verdict needs."""
 
-    Parameters
-    ----------
-    epsilon
-        The ε that accounting supports: infinite if there is none, 0 if nothing is sent.
-    encrypted
-        Whether encryption protects, so that there is no ε.
-    stated
-        Whether a paper states an ε.
-    """
-
+    #: The ε that accounting supports: infinite if there is none, 0 if nothing is sent.
     epsilon: float
-    encrypted: bool
-    stated: bool
+    encrypted: bool  # whether encryption protects, so that there is no ε
+    stated: bool  # whether a paper states an ε
 
     @classmethod
     def of(cls, claim: PrivacyClaim) -> Claimed:

@@ -33,30 +33,17 @@ Layout = tuple[str, str, tuple[int, ...]]
 
 
 class Header(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The identity of a checkpoint, its place, and the arrays that follow.
+    """The identity of a checkpoint, its place, and the arrays that follow."""
 
-    Parameters
-    ----------
-    kernels, config, systems, environment
-        Identity of the code, of the configuration, of systems and of a world from elsewhere.
-    position
-        The next checkpointed round.
-    spells
-        When it was being played.
-    arrays
-        In the order of their bytes.
-    digest
-        SHA-256 of these bytes.
-    """
-
+    #: Identity of the code, of the configuration, of systems and of a world from elsewhere.
     kernels: str
     config: str
     systems: tuple[str, ...]
     environment: str = ""
-    position: int = 0
-    spells: tuple[tuple[float, float], ...] = ()
-    arrays: tuple[Layout, ...] = ()
-    digest: str = ""
+    position: int = 0  # the next checkpointed round
+    spells: tuple[tuple[float, float], ...] = ()  # when it was being played
+    arrays: tuple[Layout, ...] = ()  # in the order of their bytes
+    digest: str = ""  # SHA-256 of these bytes
 
 
 class Opened(NamedTuple):

@@ -41,27 +41,15 @@ _UNITS = (("year", 31_557_600.0), ("day", 86_400.0), ("hour", 3_600.0), ("minute
 
 
 class Estimate(NamedTuple):
-    """The needs of one experiment.
+    """The needs of one experiment."""
 
-    Parameters
-    ----------
-    results
-        What all replicates leave.
-    replicates
-        For each system, what one replicate and its world keep while they are played.
-    side_by_side
-        How many replicates are played at once.
-    seconds
-        For each system, how long all of its replicates take, where they have ``processors``.
-    processors
-        How many there are.
-    """
-
-    results: Part
+    results: Part  # what all replicates leave
+    #: For each system, what one replicate and its world keep while they are played.
     replicates: tuple[Needs, ...]
-    side_by_side: int
+    side_by_side: int  # how many replicates are played at once
+    #: For each system, how long all of its replicates take, where they have ``processors``.
     seconds: tuple[float, ...]
-    processors: int
+    processors: int  # how many there are
 
     @property
     def bytes(self) -> float:

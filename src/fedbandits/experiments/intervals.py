@@ -16,18 +16,10 @@ LEVEL = 0.95
 
 
 class Interval(NamedTuple):
-    """A mean over replicates with the half-width of its 95% interval.
+    """A mean over replicates with the half-width of its 95% interval."""
 
-    Parameters
-    ----------
-    mean
-        The mean, (…); NaN where there are no replicates.
-    half
-        The half-width, (…); NaN with fewer than 3 replicates.
-    """
-
-    mean: Floats
-    half: Floats
+    mean: Floats  # the mean, (…); NaN where there are no replicates
+    half: Floats  # the half-width, (…); NaN with fewer than 3 replicates
 
 
 def interval(runs: Floats) -> Interval:
@@ -58,21 +50,12 @@ _MANY = 1_000_000
 
 
 class Paired(NamedTuple):
-    """The mean of paired differences.
+    """The mean of paired differences."""
 
-    Parameters
-    ----------
-    replicates
-        Number of replicates that both systems have finished.
-    mean
-        Mean difference; NaN if there are none.
-    half_width
-        Half the width of the interval around ``mean``; None with fewer than 3 replicates, or with
-        so few that all are equal by chance.
-    """
-
-    replicates: int
-    mean: float
+    replicates: int  # number of replicates that both systems have finished
+    mean: float  # mean difference; NaN if there are none
+    #: Half the width of the interval around ``mean``; None with fewer than 3 replicates, or with so
+    #: few that all are equal by chance.
     half_width: float | None
 
     @property

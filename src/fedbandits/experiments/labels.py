@@ -48,36 +48,19 @@ _NAMES = {
 
 
 class Labels(NamedTuple):
-    """The attributes of a result, as tables and plots use them.
+    """The attributes of a result, as tables and plots use them."""
 
-    Parameters
-    ----------
-    name
-        Name of the experiment.
-    words
-        What parties, losses and turns are called.
-    parties, acting
-        How many parties there are, and how many of them act in one round.
-    rounds
-        Rounds of every replicate.
-    first_rounds
-        The first round of each party; empty if all begin in the first one.
-    real_data
-        Whether rewards come from real data.
-    stands_for
-        By a system's label: ``alone``, ``pooled``, or nothing.
-    claims
-        By a system's label: the privacy claim as a table. Infinity is the word ``inf``.
-    """
-
-    name: str
-    words: Words
+    name: str  # name of the experiment
+    words: Words  # what parties, losses and turns are called
+    #: How many parties there are, and how many of them act in one round.
     parties: int
     acting: int
-    rounds: int
+    rounds: int  # rounds of every replicate
+    #: The first round of each party; empty if all begin in the first one.
     first_rounds: tuple[int, ...]
-    real_data: bool
-    stands_for: dict[str, str]
+    real_data: bool  # whether rewards come from real data
+    stands_for: dict[str, str]  # by a system's label: ``alone``, ``pooled``, or nothing
+    #: By a system's label: the privacy claim as a table. Infinity is the word ``inf``.
     claims: dict[str, dict[str, Any]]
 
     @property

@@ -21,27 +21,18 @@ _SPOKEN_AS_CONSONANT = ("eu", "one", "uni", "us", "ut")
 
 
 class Measure(NamedTuple):
-    """One number for each system and replicate at the end of a run, and its words.
+    """One number for each system and replicate at the end of a run, and its words."""
 
-    Parameters
-    ----------
-    parties : (systems, replicates, parties)
-        The number of each party; NaN where a replicate is not finished.
-    totals : (systems, replicates)
-        What is compared: a mean over parties or decisions, or the total if one party acts a round.
-    unit
-        Its unit in words: ``mistakes a hospital in 100 visits``.
-    loss
-        What is lost, in a word: ``mistakes``. Empty if more is better: then it is reward.
-    errors : (systems, replicates), optional
-        Half-widths of 95% intervals of ``totals``, if they are estimates from one log; NaN if too
-        few events match. None if they were measured.
-    """
-
+    #: (systems, replicates, parties): The number of each party; NaN where a replicate is not
+    #: finished.
     parties: Floats
+    #: (systems, replicates): What is compared: a mean over parties or decisions, or the total if
+    #: one party acts a round.
     totals: Floats
-    unit: str
-    loss: str
+    unit: str  # its unit in words: ``mistakes a hospital in 100 visits``
+    loss: str  # what is lost, in a word: ``mistakes``. Empty if more is better: then it is reward
+    #: (systems, replicates), optional: Half-widths of 95% intervals of ``totals``, if they are
+    #: estimates from one log; NaN if too few events match. None if they were measured.
     errors: Floats | None = None
 
     @property
@@ -103,24 +94,13 @@ BY_STUDENT = "± is half a 95% interval (Student's t over replicates); fewer tha
 
 
 class Ends(NamedTuple):
-    """Means over replicates at the last round, by point and system.
+    """Means over replicates at the last round, by point and system."""
 
-    Parameters
-    ----------
-    mean
-        Mean of one party; where one party acts in a round, of all.
-    half
-        Half the width of its 95% interval (Student's t); NaN for fewer than 3 replicates.
-    unit
-        What is counted: ``mistakes per hospital``.
-    note
-        What the intervals are.
-    """
-
-    mean: xr.DataArray
+    mean: xr.DataArray  # mean of one party; where one party acts in a round, of all
+    #: Half the width of its 95% interval (Student's t); NaN for fewer than 3 replicates.
     half: xr.DataArray
-    unit: str
-    note: str = BY_STUDENT
+    unit: str  # what is counted: ``mistakes per hospital``
+    note: str = BY_STUDENT  # what the intervals are
 
 
 def swept_keys(result: xr.Dataset) -> list[str]:

@@ -32,27 +32,18 @@ BAND_NOTE = "Estimated from the log. ± is half of the 95% interval for the chan
 
 
 class Row(NamedTuple):
-    """The value of one system by one method, as tables show it.
+    """The value of one system by one method, as tables show it."""
 
-    Parameters
-    ----------
-    system
-        Label of the system.
-    method, name
-        The method: ``ips``, and in words.
-    value, low, high
-        Mean over replicates, and its 95% interval.
-    events, matched, effective
-        Events met by all parties, those that tell something, and how many equally weighted ones
-        these amount to; means over replicates.
-    """
-
-    system: str
+    system: str  # label of the system
+    #: The method: ``ips``, and in words.
     method: str
     name: str
+    #: Mean over replicates, and its 95% interval.
     value: float
     low: float
     high: float
+    #: Events met by all parties, those that tell something, and how many equally weighted ones
+    #: these amount to; means over replicates.
     events: float
     matched: float
     effective: float

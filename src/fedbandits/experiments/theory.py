@@ -18,28 +18,16 @@ BoundVerdict = Literal["holds", "vacuous", "exceeded", "unknown"]
 
 
 class BoundCheck(NamedTuple):
-    """A bound beside a run.
+    """A bound beside a run."""
 
-    Parameters
-    ----------
-    label
-        The system's label.
-    bound
-        What is promised.
-    limit
-        The bound at the end of the run.
-    measured
-        The largest of all replicates at the end; their mean for a bound on an expectation.
-    verdict
-        ``exceeded`` if the run was above the bound at some checkpoint; else ``vacuous`` if nothing
-        that can be played would be; else ``holds``. Where the bound ``departs``, that is what was
-        seen, and not what was promised.
-    """
-
-    label: str
-    bound: Bound
-    limit: float
+    label: str  # the system's label
+    bound: Bound  # what is promised
+    limit: float  # the bound at the end of the run
+    #: The largest of all replicates at the end; their mean for a bound on an expectation.
     measured: float
+    #: ``exceeded`` if the run was above the bound at some checkpoint; else ``vacuous`` if nothing
+    #: that can be played would be; else ``holds``. Where the bound ``departs``, that is what was
+    #: seen, and not what was promised.
     verdict: BoundVerdict
 
 

@@ -33,35 +33,17 @@ class Task(NamedTuple):
 
 
 class ReplicateTrace(msgspec.Struct, frozen=True):
-    """Measurements of one replicate of one system at every checkpoint; all are cumulative.
-
-    Parameters
-    ----------
-    system, replicate
-        Numbers of the system and of the replicate.
-    rounds : (checkpoints,) int
-        The rounds of the checkpoints.
-    regret, reward : (parties, checkpoints)
-        Regret and reward of each party.
-    messages, bytes, syncs : (checkpoints,)
-        Numbers of messages, of bytes of payload, and of syncs.
-    epsilon : (checkpoints,)
-        ε spent on the contents of one party's messages.
-    spells
-        Begin and end of each period in which the replicate was played, in seconds.
-    metrics : (parties, checkpoints)
-        The system's own measurements, by name.
-    """
+    """Measurements of one replicate of one system at every checkpoint; all are cumulative."""
 
     system: int
     replicate: int
-    rounds: NDArray[np.int64]
-    regret: NDArray[np.float64]  # (parties, checkpoints), cumulative, like all below
-    reward: NDArray[np.float64]
+    rounds: NDArray[np.int64]  # of the checkpoints, (checkpoints,)
+    regret: NDArray[np.float64]  # of each party, (parties, checkpoints)
+    reward: NDArray[np.float64]  # the same
     messages: NDArray[np.float64]  # (checkpoints,)
-    bytes: NDArray[np.float64]
-    syncs: NDArray[np.float64]
-    epsilon: NDArray[np.float64]
+    bytes: NDArray[np.float64]  # of payload, (checkpoints,)
+    syncs: NDArray[np.float64]  # (checkpoints,)
+    epsilon: NDArray[np.float64]  # ε spent on the contents of one party's messages, (checkpoints,)
     spells: Spells = ()
     metrics: dict[str, NDArray[np.float64]] = {}  # the system's own, (parties, checkpoints)
 

@@ -28,25 +28,15 @@ Place = tuple[int, int]
 
 
 class Unit(NamedTuple):
-    """Systems that are played under one configuration, and have one folder of checkpoints.
+    """Systems that are played under one configuration, and have one folder of checkpoints."""
 
-    Parameters
-    ----------
-    digest
-        Names all that the results of a sweep's unit depend on: environment, rounds, seed,
-        replicates, checkpoints, and the settings of the system that change anything. Empty for the
-        unit of a run.
-    experiment
-        An experiment with these systems alone.
-    plans
-        The plan of each system.
-    places
-        For each system, the points and systems whose results these are.
-    """
-
+    #: Names all that the results of a sweep's unit depend on: environment, rounds, seed,
+    #: replicates, checkpoints, and the settings of the system that change anything. Empty for the
+    #: unit of a run.
     digest: str
-    experiment: Experiment
-    plans: tuple[Plan, ...]
+    experiment: Experiment  # an experiment with these systems alone
+    plans: tuple[Plan, ...]  # the plan of each system
+    #: For each system, the points and systems whose results these are.
     places: tuple[tuple[Place, ...], ...]
 
     @property
@@ -64,21 +54,11 @@ class Unit(NamedTuple):
 
 
 class Workload(NamedTuple):
-    """All that a run or a sweep plays.
+    """All that a run or a sweep plays."""
 
-    Parameters
-    ----------
-    sweep
-        The experiment and its swept keys; a run has none.
-    points
-        The experiments, one for each combination of values.
-    units
-        What is played for them.
-    """
-
-    sweep: Sweep
-    points: tuple[Point, ...]
-    units: tuple[Unit, ...]
+    sweep: Sweep  # the experiment and its swept keys; a run has none
+    points: tuple[Point, ...]  # the experiments, one for each combination of values
+    units: tuple[Unit, ...]  # what is played for them
 
     @classmethod
     def of_run(cls, experiment: Experiment, plans: tuple[Plan, ...] = ()) -> Workload:

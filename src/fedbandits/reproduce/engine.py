@@ -28,19 +28,12 @@ Key = TypeVar("Key")
 
 
 class Verdict(NamedTuple):
-    """The line that a figure ends with: whether what was measured agrees with the paper.
+    """The line that a figure ends with: whether what was measured agrees with the paper."""
 
-    Parameters
-    ----------
-    agrees
-        Worked out from what was measured, never typed in. None where the paper has nothing that
-        the figure could be held against.
-    why
-        In numbers: what agrees, or by what it differs, and why.
-    """
-
+    #: Worked out from what was measured, never typed in. None where the paper has nothing that the
+    #: figure could be held against.
     agrees: bool | None
-    why: str
+    why: str  # in numbers: what agrees, or by what it differs, and why
 
     @property
     def line(self) -> str:
@@ -89,24 +82,12 @@ class Measured(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """The findings of a reproduction.
+    """The findings of a reproduction."""
 
-    Parameters
-    ----------
-    rows
-        A table, all rows with the same keys.
-    plot
-        The figure as the paper draws it, then with our systems in it.
-    remarks
-        What was played, and what is to be seen, a sentence or two each.
-    verdict
-        Whether it agrees with the paper.
-    """
-
-    rows: list[dict[str, Any]]
-    plot: Plot
-    remarks: Sequence[str]
-    verdict: Verdict
+    rows: list[dict[str, Any]]  # A table, all rows with the same keys
+    plot: Plot  # the figure as the paper draws it, then with our systems in it
+    remarks: Sequence[str]  # what was played, and what is to be seen, a sentence or two each
+    verdict: Verdict  # whether it agrees with the paper
 
 
 class Context:

@@ -45,21 +45,11 @@ _EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0)
 
 
 class Trial(NamedTuple):
-    """One sweep of an advice.
+    """One sweep of an advice."""
 
-    Parameters
-    ----------
-    axis
-        What is varied.
-    sweep
-        All values. The first system is private, the parties of the second learn alone.
-    left_out
-        Values that the experiment cannot have, each with the reason.
-    """
-
-    axis: Axis
-    sweep: Sweep
-    left_out: tuple[str, ...]
+    axis: Axis  # what is varied
+    sweep: Sweep  # all values. The first system is private, the parties of the second learn alone
+    left_out: tuple[str, ...]  # values that the experiment cannot have, each with the reason
 
     @property
     def values(self) -> tuple[Any, ...]:

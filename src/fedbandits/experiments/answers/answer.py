@@ -249,18 +249,10 @@ MOST_ANSWERS = 24
 
 
 class PointAnswer(NamedTuple):
-    """The answer at one point.
+    """The answer at one point."""
 
-    Parameters
-    ----------
-    point
-        The swept values in words: ``ε = 0.3``.
-    answer
-        Whether learning together privately pays there.
-    """
-
-    point: str
-    answer: Answer
+    point: str  # the swept values in words: ``ε = 0.3``
+    answer: Answer  # whether learning together privately pays there
 
 
 def point_answers(points: Iterable[Point], result: xr.Dataset) -> Iterator[PointAnswer]:

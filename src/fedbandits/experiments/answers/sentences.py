@@ -13,55 +13,30 @@ from fedbandits.offline.estimates import FEW
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
-    """A private system beside parties alone, or beside everything pooled in clear.
+    """A private system beside parties alone, or beside everything pooled in clear."""
 
-    Parameters
-    ----------
-    system
-        Label of the system that is judged.
-    kind
-        What it is compared with: ``alone`` or ``pooled``.
-    baseline
-        Label of the system that stands for that.
-    epsilon
-        The ε that accounting supports for the judged system. None if encryption protects.
-    replicates
-        Number of replicates that both have finished.
-    system_mean, baseline_mean
-        Means of both over these replicates, in the answer's unit.
-    saves
-        Mean of what the judged system saves. It is positive if the system is better.
-    half_width
-        Half the width of the interval around ``saves``. None if too little is known for one.
-    level
-        Probability with which the interval covers the true mean.
-    share
-        ``saves`` as a share of ``baseline_mean``. None if that is 0.
-    pays
-        Whether the system is better. None if the interval contains 0, or if there is none.
-    worse_off
-        Share of parties, over replicates, that do worse with the judged system. This includes
-        chance. None if there is one party.
-    syncs_less
-        Whether the judged system syncs less often than the baseline.
-    differs_in
-        Settings that are not about sharing, and differ between the two.
-    """
-
-    system: str
-    kind: Literal["alone", "pooled"]
-    baseline: str
+    system: str  # label of the system that is judged
+    kind: Literal["alone", "pooled"]  # what it is compared with: ``alone`` or ``pooled``
+    baseline: str  # label of the system that stands for that
+    #: The ε that accounting supports for the judged system. None if encryption protects.
     epsilon: float | None
-    replicates: int
+    replicates: int  # number of replicates that both have finished
+    #: Means of both over these replicates, in the answer's unit.
     system_mean: float | None
     baseline_mean: float | None
+    #: Mean of what the judged system saves. It is positive if the system is better.
     saves: float | None
+    #: Half the width of the interval around ``saves``. None if too little is known for one.
     half_width: float | None
-    level: float
-    share: float | None
+    level: float  # probability with which the interval covers the true mean
+    share: float | None  # ``saves`` as a share of ``baseline_mean``. None if that is 0
+    #: Whether the system is better. None if the interval contains 0, or if there is none.
     pays: bool | None
+    #: Share of parties, over replicates, that do worse with the judged system. This includes
+    #: chance. None if there is one party.
     worse_off: float | None
-    syncs_less: bool
+    syncs_less: bool  # whether the judged system syncs less often than the baseline
+    #: Settings that are not about sharing, and differ between the two.
     differs_in: tuple[str, ...] = ()
 
 
@@ -76,30 +51,14 @@ _ON_LOG = (
 
 
 class Said(NamedTuple):
-    """The facts that all sentences of one run share.
+    """The facts that all sentences of one run share."""
 
-    Parameters
-    ----------
-    words
-        Words of the environment.
-    unit
-        Unit of all numbers.
-    loss
-        What is lost, in a word; empty if rewards are compared.
-    private
-        Labels of the systems that claim a finite ε.
-    on_log
-        Whether numbers are estimates from a log.
-    asked
-        How many replicates the run was asked for.
-    """
-
-    words: Words
-    unit: str
-    loss: str
-    private: tuple[str, ...]
-    on_log: bool = False
-    asked: int = 0
+    words: Words  # words of the environment
+    unit: str  # unit of all numbers
+    loss: str  # what is lost, in a word; empty if rewards are compared
+    private: tuple[str, ...]  # labels of the systems that claim a finite ε
+    on_log: bool = False  # whether numbers are estimates from a log
+    asked: int = 0  # how many replicates the run was asked for
 
     def lines(self, compared: Sequence[Comparison], broken: Sequence[str]) -> tuple[str, ...]:
         """Return all lines; the first answers the question as a whole."""

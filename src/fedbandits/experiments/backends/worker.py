@@ -45,32 +45,17 @@ class DataFile(msgspec.Struct, frozen=True):
 
 
 class Order(msgspec.Struct, frozen=True):
-    """The common part of a run's replicates, as it travels.
+    """The common part of a run's replicates, as it travels."""
 
-    Parameters
-    ----------
-    identity
-        What the client is, see :func:`identity`; a worker must be the same.
-    config
-        The resolved configuration, as TOML.
-    files
-        Data files that the configuration names.
-    out, token
-        The client's output folder, and what the :data:`TOKEN` file beside it says; empty if there
-        is none.
-    save_every
-        Seconds between two checkpoints of a replicate.
-    modules
-        Code that the configuration names.
-    """
-
-    identity: dict[str, str]
-    config: str
-    files: tuple[DataFile, ...]
+    identity: dict[str, str]  # what the client is, see :func:`identity`; a worker must be the same
+    config: str  # the resolved configuration, as TOML
+    files: tuple[DataFile, ...]  # data files that the configuration names
+    #: The client's output folder, and what the :data:`TOKEN` file beside it says; empty if there is
+    #: none.
     out: str
     token: str
-    save_every: float
-    modules: tuple[Module, ...] = ()
+    save_every: float  # seconds between two checkpoints of a replicate
+    modules: tuple[Module, ...] = ()  # code that the configuration names
 
 
 def identity() -> dict[str, str]:

@@ -31,18 +31,13 @@ _CONTENTS = "dashed: contents alone, as if everybody might know when messages ar
 
 
 class Spent(NamedTuple):
-    """The ε that one system spends over rounds.
+    """The ε that one system spends over rounds."""
 
-    Parameters
-    ----------
-    number, label
-        The system's place and label.
-    accounted, contents : (points,)
-        ε of everything that leaves one party, and of contents alone: the largest of all replicates.
-    """
-
+    #: The system's place and label.
     number: int
     label: str
+    #: (points,): ε of everything that leaves one party, and of contents alone: the largest of all
+    #: replicates.
     accounted: Floats
     contents: Floats
 

@@ -32,20 +32,12 @@ _WIDEST = 40.0
 
 
 class SystemLine(NamedTuple):
-    """One system over rounds.
+    """One system over rounds."""
 
-    Parameters
-    ----------
-    label
-        The system's label.
-    runs : (replicates, points)
-        Each finished replicate.
-    mean, half : (points,)
-        Their mean, and half the width of its 95% interval: NaN with fewer than 3 replicates.
-    """
-
-    label: str
-    runs: Floats
+    label: str  # the system's label
+    runs: Floats  # (replicates, points): Each finished replicate
+    #: (points,): Their mean, and half the width of its 95% interval: NaN with fewer than 3
+    #: replicates.
     mean: Floats
     half: Floats
 

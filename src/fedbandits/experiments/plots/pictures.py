@@ -25,14 +25,9 @@ _DOTS_PER_INCH = 130
 
 
 class Picture(NamedTuple):
-    """One plot.
+    """One plot."""
 
-    Parameters
-    ----------
-    png, svg
-        The image in dots, and in lines.
-    """
-
+    #: The image in dots, and in lines.
     png: bytes
     svg: bytes
 

@@ -25,18 +25,10 @@ _LINE_HEIGHT = 1.45 / 72.0
 
 
 class Look(NamedTuple):
-    """Size of a plot.
+    """Size of a plot."""
 
-    Parameters
-    ----------
-    size
-        Width and height, in inches.
-    font_size
-        Size of all text, in points.
-    """
-
-    size: tuple[float, float] = (7.2, 4.0)
-    font_size: float = 10.0
+    size: tuple[float, float] = (7.2, 4.0)  # width and height, in inches
+    font_size: float = 10.0  # size of all text, in points
 
 
 def line_style(index: int) -> dict[str, Any]:

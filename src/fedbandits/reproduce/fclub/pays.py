@@ -26,21 +26,12 @@ from fedbandits.settings.experiment import Experiment, Variant, system
 
 
 class Pays(NamedTuple):
-    """The points at which collaboration is held against its absence.
+    """The points at which collaboration is held against its absence."""
 
-    Parameters
-    ----------
-    epsilons
-        Values of ε, played with 40 users for as many rounds as the scale has.
-    rounds
-        Horizons T, played with 40 users.
-    users
-        Numbers of users in 5 clusters, with as many rounds a user as 40 have.
-    """
-
+    #: Values of ε, played with 40 users for as many rounds as the scale has.
     epsilons: Sequence[float]
-    rounds: Sequence[int]
-    users: Sequence[int]
+    rounds: Sequence[int]  # horizons T, played with 40 users
+    users: Sequence[int]  # numbers of users in 5 clusters, with as many rounds a user as 40 have
 
     @classmethod
     def of(cls, context: Context) -> Pays:

@@ -20,19 +20,12 @@ _THEOREM = "Theorem 1"
 
 
 class Scale(NamedTuple):
-    """The scale of the figures.
+    """The scale of the figures."""
 
-    Parameters
-    ----------
-    rounds, replicates
-        T, and how often it is repeated.
-    arms
-        Actions in a decision set where d² allows as many: the paper has K ≤ d².
-    """
-
+    #: T, and how often it is repeated.
     rounds: int
     replicates: int
-    arms: int
+    arms: int  # actions in a decision set where d² allows as many: the paper has K ≤ d²
 
     @classmethod
     def of(cls, context: Context, rounds: int = 10_000, replicates: int = 4) -> Scale:

@@ -60,19 +60,13 @@ class Scale(NamedTuple):
 
 
 class Rewards(NamedTuple):
-    """Rewards of each way to play, (system, replicate, round).
+    """Rewards of each way to play, (system, replicate, round)."""
 
-    Parameters
-    ----------
-    plain, secure
-        Of the published variant: one machine, and SAMBA.
-    silent_plain, silent
-        Of the silent variant. Its scores are rounded and drawn otherwise, so it has a plain run
-        of its own.
-    """
-
+    #: Of the published variant: one machine, and SAMBA.
     plain: xr.DataArray
     secure: xr.DataArray
+    #: Of the silent variant. Its scores are rounded and drawn otherwise, so it has a plain run of
+    #: its own.
     silent_plain: xr.DataArray
     silent: xr.DataArray
 

@@ -34,18 +34,10 @@ _MEANS = 100
 
 
 class Source(NamedTuple):
-    """A source of arm means.
+    """A source of arm means."""
 
-    Parameters
-    ----------
-    name
-        What it is called in tables and above axes.
-    path
-        A file; None for the stand-in.
-    """
-
-    name: str
-    path: str | None = None
+    name: str  # what it is called in tables and above axes
+    path: str | None = None  # A file; None for the stand-in
 
     def world(self, arms: int) -> Bernoulli:
         """Make a world of the K largest means; ratings are counted as the published means were."""
