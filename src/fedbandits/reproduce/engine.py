@@ -21,7 +21,7 @@ from fedbandits.experiments.folder import check_output, holds_complete_run, read
 from fedbandits.experiments.plots import line_style
 from fedbandits.experiments.run import run
 from fedbandits.experiments.signals import Listener, Stop
-from fedbandits.reproduce.figures import Figure
+from fedbandits.reproduce import Figure
 from fedbandits.settings.experiment import Experiment
 
 Key = TypeVar("Key")

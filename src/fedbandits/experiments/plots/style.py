@@ -1,11 +1,15 @@
-"""The look of plots: colours, sizes, axes, and a legend that never covers a line."""
+"""The look of plots: colours, sizes, axes, a legend that never covers a line; and their images."""
 
 from __future__ import annotations
 
+import io
 import textwrap
-from collections.abc import Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
+import matplotlib as mpl
 import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
@@ -22,6 +26,7 @@ _NOTE = "#444444"
 _LABEL_WIDTH = 26
 #: Inches that a line of text takes, for each point of its size.
 _LINE_HEIGHT = 1.45 / 72.0
+_DOTS_PER_INCH = 130
 
 
 class Look(NamedTuple):
@@ -146,3 +151,38 @@ def notes(groups: Sequence[Sequence[int]], labels: Sequence[str]) -> list[str]:
         for group in groups
         if len(group) > 1
     ]
+
+
+class Picture(NamedTuple):
+    """One plot."""
+
+    #: The image in dots, and in lines.
+    png: bytes
+    svg: bytes
+
+
+def picture(draw: Callable[[Axes], Axes], look: Look) -> Picture:
+    """Make images of one plot, which ``draw`` draws on the axes that it is given."""
+    figure = Figure(figsize=look.size, layout="constrained")
+    draw(figure.add_subplot())
+    png = io.BytesIO()
+    with _reproducibly():
+        figure.savefig(png, format="png", dpi=_DOTS_PER_INCH)
+    return Picture(png.getvalue(), svg_of(figure))
+
+
+def svg_of(figure: Figure) -> bytes:
+    """Return a figure as an SVG image, of which the same result makes the same file."""
+    svg = io.BytesIO()
+    with _reproducibly():
+        figure.savefig(svg, format="svg", metadata={"Date": None})
+    return svg.getvalue()
+
+
+@contextmanager
+def _reproducibly() -> Iterator[None]:
+    """Draw the same file from the same result, silently also where a font lacks a script."""
+    # Names in an SVG are drawn by chance otherwise.
+    with warnings.catch_warnings(), mpl.rc_context({"svg.hashsalt": "fedbandits"}):
+        warnings.filterwarnings("ignore", message="Glyph")
+        yield

@@ -17,7 +17,7 @@ from fedbandits.errors import ConfigError
 from fedbandits.experiments.answers.advice import Advice, Curve
 from fedbandits.experiments.measure import Ends, claimed_epsilon, ends, swept_keys
 from fedbandits.experiments.plots import Look, Picture, line_style
-from fedbandits.experiments.plots.pictures import picture, svg_of
+from fedbandits.experiments.plots.style import picture, svg_of
 from fedbandits.settings.sweeps import in_words, key_words, value_text
 
 #: Values that span more than this are shown on a logarithmic axis.

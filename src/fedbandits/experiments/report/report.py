@@ -25,10 +25,10 @@ from fedbandits.experiments.html import (
 )
 from fedbandits.experiments.intervals import with_error
 from fedbandits.experiments.plots import Picture
+from fedbandits.experiments.plots.bounds import BoundCheck
 from fedbandits.experiments.plots.swept import draw_advice
 from fedbandits.experiments.report.officer import kind_of, officer_section
 from fedbandits.experiments.report.results import offline_section, results_section, theory_section
-from fedbandits.experiments.theory import BoundCheck
 from fedbandits.privacy.claims import PrivacyClaim
 from fedbandits.settings.experiment import Experiment
 from fedbandits.settings.reference.terms import TERMS

@@ -22,8 +22,8 @@ from fedbandits.experiments.offline import (
     of_decision,
 )
 from fedbandits.experiments.plots import Picture
+from fedbandits.experiments.plots.bounds import BoundCheck, BoundVerdict
 from fedbandits.experiments.result import own_metrics
-from fedbandits.experiments.theory import BoundCheck, BoundVerdict
 from fedbandits.privacy.statements import MESSAGE_TIMES
 from fedbandits.settings.experiment import Experiment
 from fedbandits.systems.theory import Bound, Quantity

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure as Plot
 
 from fedbandits.environments import Procurement
 from fedbandits.experiments.plots import draw_bounds, line_style
-from fedbandits.experiments.theory import BoundCheck, compare
+from fedbandits.experiments.plots.bounds import BoundCheck, compare
 from fedbandits.reproduce.engine import (
     Context,
     Outcome,
