@@ -18,8 +18,8 @@ from fedbandits.errors import ConfigError, DataError
 from fedbandits.experiments.answers.answer import _worse_off
 from fedbandits.experiments.checkpoint import CheckpointFolder, Progressed
 from fedbandits.experiments.intervals import spelled
+from fedbandits.experiments.log_values import estimates_of, of_decision
 from fedbandits.experiments.measure import Measure, ends
-from fedbandits.experiments.offline import estimates_of, of_decision
 from fedbandits.experiments.report.results import results_section
 from fedbandits.experiments.result import at_point
 from fedbandits.experiments.summary import summarise

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from fedbandits.environments.joins import decisions_of
 from fedbandits.experiments.intervals import FEWEST, spelled, spelled_epsilon
-from fedbandits.experiments.offline import BAND_NOTE, is_of_log, of_decision
+from fedbandits.experiments.log_values import BAND_NOTE, is_of_log, of_decision
 from fedbandits.experiments.progress import rounded
 from fedbandits.settings.experiment import Experiment
 

@@ -13,7 +13,7 @@ from fedbandits._typing import Floats
 from fedbandits.environments.joins import Decisions
 from fedbandits.environments.words import Words
 from fedbandits.experiments.intervals import interval
-from fedbandits.experiments.offline import ANSWERED_BY, INTERVAL_NOTE
+from fedbandits.experiments.log_values import ANSWERED_BY, INTERVAL_NOTE
 from fedbandits.offline.estimates import FEW
 
 #: Words that begin with a vowel, and are spoken as if they began with a consonant.

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from fedbandits._typing import Floats
 from fedbandits.experiments.labels import attributes, label
-from fedbandits.experiments.offline import with_estimates
+from fedbandits.experiments.log_values import with_estimates
 from fedbandits.experiments.replicate import checkpoint_rounds
 from fedbandits.experiments.trace import PER_GROUP, PER_PARTY, TRACED, ReplicateTrace
 from fedbandits.experiments.workload import Unit, Workload

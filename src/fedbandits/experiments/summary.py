@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from fedbandits.environments.joins import decisions_of
 from fedbandits.experiments.intervals import interval
-from fedbandits.experiments.offline import estimated
+from fedbandits.experiments.log_values import estimated
 from fedbandits.experiments.result import at_point, own_metrics
 from fedbandits.settings.experiment import Experiment
 from fedbandits.settings.sweeps import Point, Sweep, value_text

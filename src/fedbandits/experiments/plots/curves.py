@@ -13,7 +13,7 @@ from fedbandits._typing import Floats
 from fedbandits.errors import DataError
 from fedbandits.experiments.intervals import FEWEST, interval
 from fedbandits.experiments.labels import labels_of
-from fedbandits.experiments.offline import ANSWERED_BY, BAND_NOTE
+from fedbandits.experiments.log_values import ANSWERED_BY, BAND_NOTE
 from fedbandits.experiments.plots.style import (
     Look,
     coinciding,
@@ -142,7 +142,7 @@ def curves_of(values: xr.DataArray) -> list[SystemLine]:
 
 
 def _estimated(result: xr.Dataset) -> list[SystemLine]:
-    """Make curves of the value on a log; the band is that of one replicate, see :mod:`.offline`."""
+    """Make curves of the value on a log; the band is that of one replicate, see :mod:`.log_values`."""
     found = result.sel(estimator=ANSWERED_BY)
     halves = curves_of((found.value_high - found.value_low) / 2.0)
     return [

@@ -11,7 +11,7 @@ import xarray as xr
 from fedbandits.experiments.html import as_figure, as_number, as_table, as_text
 from fedbandits.experiments.intervals import FEWEST, spelled, spelled_epsilon
 from fedbandits.experiments.labels import Labels, labels_of
-from fedbandits.experiments.offline import (
+from fedbandits.experiments.log_values import (
     BAND_NOTE,
     INTERVAL_NOTE,
     NO_REGRET,
