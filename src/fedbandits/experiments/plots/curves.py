@@ -142,7 +142,7 @@ def curves_of(values: xr.DataArray) -> list[SystemLine]:
 
 
 def _estimated(result: xr.Dataset) -> list[SystemLine]:
-    """Make curves of the value on a log; the band is that of one replicate, see :mod:`.log_values`."""
+    """Make curves of the value on a log; bands are those of one replicate: :mod:`.log_values`."""
     found = result.sel(estimator=ANSWERED_BY)
     halves = curves_of((found.value_high - found.value_low) / 2.0)
     return [
