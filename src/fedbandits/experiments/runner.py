@@ -135,7 +135,8 @@ class _Runner:
     @property
     def has_checkpoints(self) -> bool:
         """Whether there is anything to resume, also of a sweep over other values."""
-        return self.home is not None and any(self.home.rglob("*.checkpoint"))
+        files = "*/*.checkpoint" if self.work.sweep.axes else "*.checkpoint"
+        return self.home is not None and any(self.home.glob(files))
 
     def run(self, chosen: AbstractContextManager[Backend]) -> xr.Dataset | None:
         """Play what is left, and return the result as it is written.
