@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import shutil
 import signal
 
 import msgspec
@@ -284,7 +283,6 @@ class TestResume:
         with pytest.raises(StoppedError):
             fb.sweep(experiment(), GRID, out=tmp_path / "s", stop=stop, on_event=told.append)
         assert told[-1] == SweepInterrupted(finished=0, total=4, out=str(tmp_path / "s"))
-        shutil.rmtree(tmp_path / ".s.points")
         with pytest.warns(ResumeWarning, match="nothing to resume"):
             listened(out=tmp_path / "s", resume=True)
 
