@@ -11,7 +11,7 @@ import numpy as np
 
 import fedbandits as fb
 from fedbandits.environments import Linear
-from fedbandits.experiments.theory import compare
+from fedbandits.experiments.plots.bounds import compare
 from fedbandits.settings.experiment import Variant
 
 LEVELS = ("theory", "M^1.5", "M log T", "MT")

@@ -21,8 +21,7 @@ import xarray as xr
 
 import fedbandits as fb
 from fedbandits.environments import Classification
-from fedbandits.experiments.answers.paired import paired
-from fedbandits.experiments.intervals import interval
+from fedbandits.experiments.intervals import interval, paired
 from fedbandits.privacy import gaussian
 from fedbandits.settings.experiment import Experiment, Variant
 from fedbandits.systems import find_system

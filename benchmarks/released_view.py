@@ -14,7 +14,7 @@ import numpy as np
 import fedbandits as fb
 from fedbandits._typing import Floats
 from fedbandits.environments import Classification, Linear
-from fedbandits.experiments.answers.paired import paired
+from fedbandits.experiments.intervals import paired
 
 #: As it was, then with less noise for the Gram matrix, the optimal factorisation, and both.
 MECHANISMS: dict[str, dict[str, Any]] = {

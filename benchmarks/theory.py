@@ -14,8 +14,8 @@ import numpy as np
 
 from fedbandits.environments import Bernoulli, Clustered, Environment, Linear, Procurement
 from fedbandits.errors import ConfigWarning
+from fedbandits.experiments.plots.bounds import compare
 from fedbandits.experiments.run import run
-from fedbandits.experiments.theory import compare
 from fedbandits.settings.experiment import Experiment, system
 
 #: Title: world and rounds as measured, world and rounds of the paper, systems.

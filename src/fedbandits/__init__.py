@@ -79,13 +79,12 @@ if TYPE_CHECKING:
     )
     from fedbandits.client import AsyncClient, Client
     from fedbandits.experiments import events
-    from fedbandits.experiments.advice.advise import advise
+    from fedbandits.experiments.answers.advise import advise
     from fedbandits.experiments.answers.answer import answer
-    from fedbandits.experiments.answers.with_alone import with_alone
     from fedbandits.experiments.audits.audit import audit
-    from fedbandits.experiments.run import run
-    from fedbandits.experiments.stop import Stop
-    from fedbandits.experiments.sweeps.sweep import sweep
+    from fedbandits.experiments.baselines import with_alone
+    from fedbandits.experiments.run import run, sweep
+    from fedbandits.experiments.signals import Stop
     from fedbandits.learners.learner import Learner
     from fedbandits.learners.private_learner import PrivateLearner
     from fedbandits.privacy.claims import Limit, PrivacyClaim
@@ -104,10 +103,10 @@ else:
             "Limit": "fedbandits.privacy.claims:Limit",
             "PrivacyClaim": "fedbandits.privacy.claims:PrivacyClaim",
             "PrivateLearner": "fedbandits.learners.private_learner:PrivateLearner",
-            "Stop": "fedbandits.experiments.stop:Stop",
+            "Stop": "fedbandits.experiments.signals:Stop",
             "System": "fedbandits.systems:System",
             "Variant": "fedbandits.settings.experiment:Variant",
-            "advise": "fedbandits.experiments.advice.advise:advise",
+            "advise": "fedbandits.experiments.answers.advise:advise",
             "answer": "fedbandits.experiments.answers.answer:answer",
             "audit": "fedbandits.experiments.audits.audit:audit",
             "events": "fedbandits.experiments.events",
@@ -115,8 +114,8 @@ else:
             "load_model": "fedbandits.systems.exported:load_model",
             "register": "fedbandits.systems:register",
             "run": "fedbandits.experiments.run:run",
-            "sweep": "fedbandits.experiments.sweeps.sweep:sweep",
+            "sweep": "fedbandits.experiments.run:sweep",
             "system": "fedbandits.settings.experiment:system",
-            "with_alone": "fedbandits.experiments.answers.with_alone:with_alone",
+            "with_alone": "fedbandits.experiments.baselines:with_alone",
         },
     )

@@ -13,7 +13,7 @@ _CHARACTERS = 80
 
 
 def brief(value: Any) -> str:
-    """A value as Python writes it; long lists and texts are cut, and say how long they are."""
+    """Write a value as Python does; long lists and texts are cut, and say how long they are."""
     if isinstance(value, tuple | list) and len(value) > _ENTRIES:
         shown = ", ".join(brief(entry) for entry in value[: _ENTRIES // 2])
         left, right = "()" if isinstance(value, tuple) else "[]"
@@ -25,7 +25,7 @@ def brief(value: Any) -> str:
 
 
 def call_of(name: str, arguments: Mapping[str, Any], *first: Any) -> str:
-    """A call that makes something: ``Linear(agents=5)``.
+    """Write a call that makes something: ``Linear(agents=5)``.
 
     Parameters
     ----------
@@ -41,5 +41,5 @@ def call_of(name: str, arguments: Mapping[str, Any], *first: Any) -> str:
 
 
 def titled(title: str, html: str) -> str:
-    """HTML under a title, which is text."""
+    """Put HTML under a title, which is text."""
     return f"<div><b>{text(title)}</b>{html}</div>"

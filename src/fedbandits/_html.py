@@ -8,12 +8,12 @@ from itertools import chain, repeat
 
 
 def text(value: object) -> str:
-    """Any value as text that is safe inside a page."""
+    """Write any value as text that is safe inside a page."""
     return html.escape(str(value))
 
 
 def lines(value: object) -> str:
-    """The same for text of several lines: each stays on a line of its own."""
+    """Write text of several lines safely; each stays on a line of its own."""
     return text(value).replace("\n", "<br>")
 
 
@@ -25,7 +25,7 @@ def table(
     kind: str = "",
     caption: str = "",
 ) -> str:
-    """A table.
+    """Write a table.
 
     Parameters
     ----------

@@ -14,12 +14,12 @@ __all__ = ["epsilon", "regret", "reward", "sweep", "syncs", "theory"]
 
 if TYPE_CHECKING:
     from fedbandits.experiments.plots import epsilon, regret, reward, syncs, theory
-    from fedbandits.experiments.sweeps.plot import draw_sweep as sweep
+    from fedbandits.experiments.plots.swept import draw_sweep as sweep
 else:
     _PLOTS = "fedbandits.experiments.plots"
     __getattr__, __dir__ = lazily(
         __name__,
         __all__,
         {name: f"{_PLOTS}:{name}" for name in __all__}
-        | {"sweep": "fedbandits.experiments.sweeps.plot:draw_sweep"},
+        | {"sweep": "fedbandits.experiments.plots.swept:draw_sweep"},
     )

@@ -10,7 +10,8 @@ import warnings
 
 import fedbandits as fb
 from fedbandits.errors import ResumeWarning
-from fedbandits.experiments.events import Event, ReplicateAdvanced
+from fedbandits.experiments.events import Event
+from fedbandits.experiments.run_events import ReplicateAdvanced
 
 
 class Countdown:

@@ -10,14 +10,12 @@ import pytest
 import fedbandits as fb
 from fedbandits.environments.words import Words
 from fedbandits.errors import ConfigError, OutputExistsError, StoppedError
-from fedbandits.experiments.advice.advise import pair_of, trial_work, trials, work
-from fedbandits.experiments.advice.file import read_advice
-from fedbandits.experiments.advice.tried import Curve, Tried
-from fedbandits.experiments.advice.words import advice_lines
-from fedbandits.experiments.answers.page import advice_section
-from fedbandits.experiments.answers.paired import paired
+from fedbandits.experiments.answers.advice import Curve, Tried, advice_lines
+from fedbandits.experiments.answers.advise import pair_of, trial_work, trials, work
 from fedbandits.experiments.events import PointFinished
-from fedbandits.experiments.output import write_advice
+from fedbandits.experiments.intervals import paired
+from fedbandits.experiments.output import read_advice, write_advice
+from fedbandits.experiments.report.report import advice_section
 
 HOSPITALS = Words("hospital", "hospitals", "mistakes", "visit")
 

@@ -12,10 +12,10 @@ from scipy import stats
 import fedbandits as fb
 from fedbandits.environments.words import Words
 from fedbandits.errors import ConfigError, DataError
-from fedbandits.experiments.answers.page import answer_section
-from fedbandits.experiments.answers.paired import Paired, estimated_difference, paired
-from fedbandits.experiments.answers.words import with_error
+from fedbandits.experiments.answers.sentences import with_error
+from fedbandits.experiments.intervals import Paired, estimated_difference, paired
 from fedbandits.experiments.measure import with_article
+from fedbandits.experiments.report.report import answer_section
 from fedbandits.experiments.result import build_dataset
 from fedbandits.experiments.trace import ReplicateTrace
 from fedbandits.offline import ips

@@ -16,9 +16,10 @@ import pytest
 import fedbandits as fb
 from fedbandits.environments import RatingData
 from fedbandits.errors import BackendError, ConfigError, DataError
-from fedbandits.experiments.backends import choose_backend, cluster, worker
+from fedbandits.experiments.backends import cluster, worker
+from fedbandits.experiments.backends.backend import choose_backend
 from fedbandits.experiments.checkpoint import CheckpointFolder
-from fedbandits.experiments.stop import Stop
+from fedbandits.experiments.signals import Stop
 from tests.experiments.test_resume import assert_same, experiment
 from tests.test_cli import TOML, call
 

@@ -18,9 +18,9 @@ import fedbandits as fb
 from fedbandits.environments import Linear
 from fedbandits.environments import registry as environment_registry
 from fedbandits.errors import BackendError
-from fedbandits.experiments import run as run_module
+from fedbandits.experiments import runner
 from fedbandits.experiments.backends import cluster
-from fedbandits.experiments.events import ReplicateAdvanced
+from fedbandits.experiments.run_events import ReplicateAdvanced
 from fedbandits.systems import registry
 from tests.experiments.test_resume import assert_same
 from tests.experiments.test_run import CtrlC
@@ -114,7 +114,7 @@ def test_ctrl_c_keeps_what_is_finished_and_resume_goes_on_anywhere(
     workers, at_home, tmp_path, monkeypatch, then, token
 ):
     monkeypatch.setattr(cluster, "TOKEN", token)  # workers see the client's files, or do not
-    monkeypatch.setattr(run_module, "write_output", lambda *_: None)  # plots take seconds
+    monkeypatch.setattr(runner, "write_output", lambda *_: None)  # plots take seconds
     cut = far(workers, out=tmp_path / "r", on_event=CtrlC(1))
     assert cut.attrs["interrupted"] == 1
     finished = np.isfinite(cut.regret).all(dim=("party", "round")).values
@@ -129,7 +129,7 @@ def test_ctrl_c_keeps_what_is_finished_and_resume_goes_on_anywhere(
 
 
 def test_what_is_finished_is_not_sent_again(workers, tmp_path, monkeypatch):
-    monkeypatch.setattr(run_module, "write_output", lambda *_: None)
+    monkeypatch.setattr(runner, "write_output", lambda *_: None)
     cut = fb.run(experiment(), out=tmp_path / "r", jobs=1, on_event=CtrlC(150))
     finished = np.isfinite(cut.regret).all(dim=("party", "round")).values
     sent = []

@@ -13,8 +13,7 @@ from fedbandits.environments import Bernoulli, Classification, Clustered, Linear
 from fedbandits.environments.needs import Needs
 from fedbandits.errors import LongRunWarning, ResourceError
 from fedbandits.experiments import estimate as module
-from fedbandits.experiments.estimate import estimate, warn_of_long_runs
-from fedbandits.experiments.memory import available_memory
+from fedbandits.experiments.estimate import available_memory, estimate, warn_of_long_runs
 from fedbandits.random import replicate_key
 from fedbandits.systems import System, find_preset, preset_names
 

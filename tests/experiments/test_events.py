@@ -17,9 +17,9 @@ from rich.console import Console
 import fedbandits as fb
 from fedbandits._compile.progress import announce
 from fedbandits.errors import StoppedError
-from fedbandits.experiments import events
-from fedbandits.experiments import run as run_module
-from fedbandits.experiments.events import (
+from fedbandits.experiments import event_sources, events, runner
+from fedbandits.experiments.progress import TerminalProgress
+from fedbandits.experiments.run_events import (
     Compiling,
     ReplicateAdvanced,
     ReplicateFinished,
@@ -27,8 +27,7 @@ from fedbandits.experiments.events import (
     RunInterrupted,
     RunStarted,
 )
-from fedbandits.experiments.progress import TerminalProgress
-from fedbandits.experiments.stream import Stream
+from fedbandits.experiments.signals import Stream
 from tests.experiments.test_resume import MEASURED, assert_same, experiment
 from tests.test_docs import ROOT, code_blocks
 
@@ -45,7 +44,7 @@ TASKS = [(label, number) for label in LABELS for number in range(2)]
 def no_plots():
     """They take seconds."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(run_module, "write_output", lambda *_: None)
+        patch.setattr(runner, "write_output", lambda *_: None)
         yield
 
 
@@ -172,10 +171,11 @@ class TestResultsSoFar:
 
     def test_nothing_is_made_of_them_unless_somebody_asks(self, monkeypatch):
         made = []
-        build = run_module.build_dataset
-        monkeypatch.setattr(
-            run_module, "build_dataset", lambda *given: (made.append(1), build(*given))[1]
-        )
+        build = event_sources.dataset_of
+        for module in (runner, event_sources):
+            monkeypatch.setattr(
+                module, "dataset_of", lambda *given: (made.append(1), build(*given))[1]
+            )
         _, told = listened()
         assert len(made) == 1  # the result itself
         told[-2].results()
@@ -282,7 +282,7 @@ class TestFailingListeners:
         def fail(shared, task):
             raise ArithmeticError("a worker's")
 
-        monkeypatch.setattr("fedbandits.experiments.backends.local.play_replicate", fail)
+        monkeypatch.setattr("fedbandits.experiments.backends.backend.play_replicate", fail)
         with pytest.raises(ArithmeticError, match="a worker's"):
             fb.run(experiment(), jobs=2, on_event=lambda event: None)
 
@@ -335,7 +335,7 @@ class TestTables:
 
     def test_all_kinds_have_a_name_of_their_own(self):
         tags = [kind.__struct_config__.tag for kind in KINDS]
-        assert len(set(tags)) == len(tags) == 19
+        assert len(set(tags)) == len(tags) == 21
 
     def test_events_are_frozen(self):
         with pytest.raises(AttributeError):
@@ -389,5 +389,5 @@ def test_the_code_of_the_documentation_runs(capsys):
 
 def test_the_documentation_names_every_event():
     text = (ROOT / "docs" / "events.md").read_text(encoding="utf-8")
-    abstract = {"Event", "PartEvent"}
+    abstract = {"Ended", "EndedEarly", "Event", "PartEvent"}
     assert [kind.__name__ for kind in KINDS if f"`{kind.__name__}`" not in text] == sorted(abstract)

@@ -20,10 +20,10 @@ from fedbandits.environments import Linear
 from fedbandits.errors import FedbanditsError, OutputBusyError, OutputError
 from fedbandits.experiments import files as files_module
 from fedbandits.experiments import output
-from fedbandits.experiments.files import locked, stage
-from fedbandits.experiments.output import holds_complete_run, write_output
+from fedbandits.experiments.files import MARKER, is_whole, locked, stage
+from fedbandits.experiments.folder import holds_complete_run
+from fedbandits.experiments.output import write_output
 from fedbandits.experiments.plots import Picture
-from fedbandits.experiments.whole import MARKER, is_whole
 
 
 def experiment():

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from fedbandits.experiments import output
-from fedbandits.reproduce import Context, pfcb, write_outcome
-from fedbandits.reproduce.pfcb import alike as pfcb_alike
-from fedbandits.reproduce.pfcb import regret as pfcb_regret
+from fedbandits.reproduce import FIGURES, Context, write_outcome
+from fedbandits.reproduce.pfcb import rounds as pfcb_rounds
 from fedbandits.reproduce.pfcb import runs as pfcb_runs
 from fedbandits.reproduce.pfcb import sweeps as pfcb_sweeps
 from fedbandits.reproduce.pfcb.sweeps import Sweep
@@ -24,10 +23,10 @@ def tiny(monkeypatch):
     monkeypatch.setattr(output, "draw_plots", lambda *_: {})  # of every point, dear; not the figure
 
 
-@pytest.mark.parametrize("name", pfcb.FIGURES)
+@pytest.mark.parametrize("name", [name for name in FIGURES if name.startswith("pfcb")])
 def test_every_figure_can_be_made(tmp_path, tiny, name):
     context = Context(tmp_path / "out")
-    outcome = pfcb.FIGURES[name].make(context)
+    outcome = FIGURES[name].make(context)
     for row in outcome.rows:
         assert row.keys() == outcome.rows[0].keys()
         assert np.isfinite(row["regret a buyer"])
@@ -35,7 +34,7 @@ def test_every_figure_can_be_made(tmp_path, tiny, name):
     for axes in outcome.plot.axes[:4]:  # as printed, and ours
         assert (axes.get_xscale(), axes.get_yscale()) == ("linear", "linear")
     assert outcome.verdict.why
-    write_outcome(context, pfcb.FIGURES[name], outcome)
+    write_outcome(context, FIGURES[name], outcome)
     assert (tmp_path / "out" / "figure.png").exists()
 
 
@@ -50,7 +49,7 @@ def test_figures_are_of_the_papers_ranges(tmp_path):
 
 def ends(uniform, normal):
     """Figure 3's rows: regret of alone, published, fcb, and of the one that shares every round."""
-    labels = (*pfcb_regret._PRINTED[:2], pfcb_runs.CLEAR, pfcb_runs.FLOOR)
+    labels = (*pfcb_rounds._PRINTED[:2], pfcb_runs.CLEAR, pfcb_runs.FLOOR)
     return [
         {"case": case, "system": label, "regret a buyer": value}
         for case, values in (("uniform", uniform), ("normal", normal))
@@ -59,14 +58,14 @@ def ends(uniform, normal):
 
 
 def test_the_verdict_on_figure_3():
-    papers = pfcb_regret._verdict(ends((333, 236, 100, 90), (494, 335, 100, 90)))
+    papers = pfcb_rounds._verdict_3(ends((333, 236, 100, 90), (494, 335, 100, 90)))
     assert papers.agrees
     assert "136% and 233% above FCB" in papers.why
-    far = pfcb_regret._verdict(ends((201, 148, 100, 60), (183, 138, 100, 52)))
+    far = pfcb_rounds._verdict_3(ends((201, 148, 100, 60), (183, 138, 100, 52)))
     assert not far.agrees
     assert "48% and 101%" in far.why
     assert "shares every round it is 147% and 235% (uniform)" in far.why
-    disordered = pfcb_regret._verdict(ends((333, 236, 100, 90), (300, 335, 100, 90)))
+    disordered = pfcb_rounds._verdict_3(ends((333, 236, 100, 90), (300, 335, 100, 90)))
     assert not disordered.agrees
     assert "NOT the paper" in disordered.why
 
@@ -80,8 +79,8 @@ def test_the_verdict_on_figure_2():
             for kind, value in (("homogeneous", alike), ("heterogeneous", other))
         ]
 
-    assert pfcb_alike._verdict(rows(0.30, 0.35)).agrees
-    apart, above = (pfcb_alike._verdict(rows(*pair)) for pair in ((0.30, 0.50), (1.02, 1.05)))
+    assert pfcb_rounds._verdict_2(rows(0.30, 0.35)).agrees
+    apart, above = (pfcb_rounds._verdict_2(rows(*pair)) for pair in ((0.30, 0.50), (1.02, 1.05)))
     assert not apart.agrees
     assert "they are 0.15 and 0.25 (normal)" in apart.why
     assert not above.agrees

@@ -13,7 +13,7 @@ import fedbandits as fb
 from fedbandits.environments import Bernoulli, Classification, Linear
 from fedbandits.errors import DataError
 from fedbandits.experiments.plots import Look, draw_plots
-from fedbandits.experiments.plots.coinciding import coinciding, looks
+from fedbandits.experiments.plots.style import coinciding, looks
 from fedbandits.experiments.result import build_dataset
 from fedbandits.experiments.trace import ReplicateTrace
 

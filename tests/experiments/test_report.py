@@ -14,11 +14,13 @@ import fedbandits as fb
 from fedbandits.environments import Bernoulli, Classification, Clustered, Linear
 from fedbandits.errors import OutputExistsError
 from fedbandits.experiments.audits.verdict import Audit, Verdict
-from fedbandits.experiments.output import read_result, rewrite_report, write_audit
+from fedbandits.experiments.folder import read_result
+from fedbandits.experiments.html import page as page_of
+from fedbandits.experiments.output import rewrite_report, write_audit
 from fedbandits.experiments.plots import Look, Picture
-from fedbandits.experiments.report import officer, render_audit, render_report
+from fedbandits.experiments.report import officer
 from fedbandits.experiments.report.officer import officer_section
-from fedbandits.experiments.report.page import page as page_of
+from fedbandits.experiments.report.report import render_audit, render_report
 from fedbandits.experiments.summary import summarise
 from fedbandits.privacy import gaussian
 from fedbandits.privacy.error_rates import gaussian_power

@@ -29,7 +29,7 @@ def test_what_is_complete_is_not_run_again(tmp_path, monkeypatch):
     )
     first = Context(tmp_path).run("point", experiment)
     monkeypatch.setattr(
-        "fedbandits.reproduce.context.run",
+        "fedbandits.reproduce.engine.run",
         lambda *_, **__: pytest.fail("it was run again"),
     )
     again = Context(tmp_path, resume=True).run("point", experiment)
@@ -46,7 +46,7 @@ def test_an_interruption_ends_the_figure(tmp_path, monkeypatch):
     def interrupted(*args, **options):
         return run_experiment(*args, **options).assign_attrs(interrupted=1)
 
-    monkeypatch.setattr("fedbandits.reproduce.context.run", interrupted)
+    monkeypatch.setattr("fedbandits.reproduce.engine.run", interrupted)
     experiment = Experiment(
         rounds=20, environment=Linear(agents=2, dim=2, arms=3), systems=(system("feducb"),)
     )

@@ -15,8 +15,8 @@ import fedbandits as fb
 from fedbandits import _compile
 from fedbandits.environments import Linear
 from fedbandits.errors import CheckpointError, ConfigError, ResumeWarning
-from fedbandits.experiments.events import ReplicateFinished, RunFinished, RunStarted
-from fedbandits.experiments.playing import ended_by_ctrl_c
+from fedbandits.experiments.run_events import ReplicateFinished, RunFinished, RunStarted
+from fedbandits.experiments.signals import ended_by_ctrl_c
 from tests.experiments import killed
 from tests.experiments.test_run import CtrlC
 from tests.privacy.ledgers import forks, in_child

@@ -15,17 +15,17 @@ from rich.console import Console
 
 import fedbandits as fb
 from fedbandits.environments import Bernoulli, Classification, Linear
-from fedbandits.errors import DataError, OutputExistsError, ResumeWarning
+from fedbandits.errors import DataError, OutputExistsError
 from fedbandits.experiments import output
 from fedbandits.experiments import result as result_module
-from fedbandits.experiments.events import ReplicateAdvanced
+from fedbandits.experiments.files import put_in_place
+from fedbandits.experiments.folder import read_result
 from fedbandits.experiments.labels import labels_of
-from fedbandits.experiments.output import read_result
 from fedbandits.experiments.progress import TerminalProgress
 from fedbandits.experiments.replicate import checkpoint_rounds
+from fedbandits.experiments.run_events import ReplicateAdvanced
 from fedbandits.experiments.summary import SUMMARY_COLUMNS, summarise
 from fedbandits.experiments.trace import ReplicateTrace
-from fedbandits.experiments.whole import put_in_place
 
 
 def small(**changes):
@@ -114,10 +114,7 @@ def test_a_result_of_another_version_is_refused_by_name(tmp_path):
     stored.attrs["format"] = 1
     data = output.netcdf(stored)
     put_in_place({"results.nc": data, "config.toml": small().to_toml().encode()}, tmp_path / "r")
-    with (
-        pytest.raises(OutputExistsError, match="made by another version of fedbandits"),
-        pytest.warns(ResumeWarning),
-    ):
+    with pytest.raises(OutputExistsError, match="made by another version of fedbandits"):
         fb.run(small(), out=tmp_path / "r", resume=True)
 
 

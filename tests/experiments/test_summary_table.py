@@ -11,8 +11,7 @@ from rich.console import Console
 import fedbandits as fb
 from fedbandits.cli.summary import summary_table
 from fedbandits.environments import Bernoulli, Linear
-from fedbandits.experiments.intervals import interval
-from fedbandits.experiments.numbers import spelled
+from fedbandits.experiments.intervals import interval, spelled
 
 LONG = "what we do today in each of our twenty hospitals, by itself"
 

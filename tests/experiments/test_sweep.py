@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import shutil
 import signal
 
 import msgspec
@@ -16,18 +15,18 @@ import xarray as xr
 import fedbandits as fb
 from fedbandits.environments import Linear, Table
 from fedbandits.errors import ConfigError, OutputExistsError, ResumeWarning, StoppedError
+from fedbandits.experiments import output as sweep_output
 from fedbandits.experiments.events import (
-    Compiling,
     PointFinished,
     SweepAdvanced,
     SweepFinished,
     SweepInterrupted,
     SweepStarted,
 )
+from fedbandits.experiments.result import at_point
+from fedbandits.experiments.run_events import Compiling
 from fedbandits.experiments.summary import SUMMARY_COLUMNS
-from fedbandits.experiments.sweeps import output as sweep_output
-from fedbandits.experiments.sweeps.result import at_point
-from fedbandits.experiments.sweeps.units import units_of
+from fedbandits.experiments.workload import units_of
 from fedbandits.settings.sweeps import sweep_of
 from fedbandits.systems import find_system, preset_names
 from fedbandits.systems.effective import effective
@@ -189,9 +188,9 @@ def _assert_equal(one, two):
 def test_a_setting_that_nothing_depends_on_makes_no_new_unit():
     sweep = sweep_of(experiment(), {"systems.linucb-alone.epsilon": [1.0, 2.0, 3.0]})
     units = units_of(sweep.points())
-    assert [len(unit.places) for unit in units] == [3, 3, 3]
+    assert [len(unit.places[0]) for unit in units] == [3, 3, 3]
     sweep = sweep_of(experiment(), {"systems.linucb-alone.alpha": [0.1, 0.2]})
-    assert [len(unit.places) for unit in units_of(sweep.points())] == [2, 1, 2, 1]
+    assert [len(unit.places[0]) for unit in units_of(sweep.points())] == [2, 1, 2, 1]
 
 
 class TestEvents:
@@ -284,7 +283,6 @@ class TestResume:
         with pytest.raises(StoppedError):
             fb.sweep(experiment(), GRID, out=tmp_path / "s", stop=stop, on_event=told.append)
         assert told[-1] == SweepInterrupted(finished=0, total=4, out=str(tmp_path / "s"))
-        shutil.rmtree(tmp_path / ".s.points")
         with pytest.warns(ResumeWarning, match="nothing to resume"):
             listened(out=tmp_path / "s", resume=True)
 

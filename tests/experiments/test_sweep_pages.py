@@ -17,16 +17,16 @@ import fedbandits as fb
 from fedbandits.cli.summary import sweep_table
 from fedbandits.errors import ConfigError, LongRunWarning, ResourceError
 from fedbandits.experiments import estimate
-from fedbandits.experiments.numbers import spelled
+from fedbandits.experiments.answers.answer import point_answers
+from fedbandits.experiments.estimate import estimate_workload
+from fedbandits.experiments.events import SweepAdvanced, SweepFinished, SweepStarted
+from fedbandits.experiments.intervals import spelled
+from fedbandits.experiments.measure import ends, final_runs
 from fedbandits.experiments.plots import Picture
+from fedbandits.experiments.plots.swept import draw_sweep, sweep_pictures
 from fedbandits.experiments.progress import TerminalProgress
-from fedbandits.experiments.sweeps.answers import point_answers
-from fedbandits.experiments.sweeps.ends import ends, final_runs
-from fedbandits.experiments.sweeps.estimate import sweep_estimate
-from fedbandits.experiments.sweeps.events import SweepAdvanced, SweepFinished, SweepStarted
-from fedbandits.experiments.sweeps.page import render_sweep
-from fedbandits.experiments.sweeps.plot import draw_sweep, sweep_pictures
-from fedbandits.experiments.sweeps.units import units_of
+from fedbandits.experiments.report.sweep import render_sweep
+from fedbandits.experiments.workload import Workload
 from fedbandits.settings.sweeps import sweep_of
 from tests.experiments.test_sweep import experiment
 from tests.test_cli import call
@@ -226,9 +226,7 @@ ALPHAS = [0.01 * n for n in range(1, 99)]
 
 
 def _bytes(keys):
-    sweep = sweep_of(base(), keys)
-    points = sweep.points()
-    return sweep_estimate(sweep, points, units_of(points), None)[1].bytes
+    return estimate_workload(Workload.of(sweep_of(base(), keys)))[1].bytes
 
 
 class TestEstimates:
@@ -294,6 +292,6 @@ class TestCommand:
     def test_a_wrong_key_waits_for_nothing_that_a_run_needs(self, tmp_path, monkeypatch, capsys):
         (tmp_path / "tiny.toml").write_text(TOML)
         monkeypatch.chdir(tmp_path)
-        monkeypatch.setitem(sys.modules, "fedbandits.experiments.sweeps.sweep", None)
+        monkeypatch.setitem(sys.modules, "fedbandits.experiments.runner", None)
         assert call(monkeypatch, "run", "tiny.toml", "--sweep", "environment.agent=2") == 2
         assert "sweep.environment.agent: no such key" in capsys.readouterr().err

@@ -8,9 +8,9 @@ import xarray as xr
 
 from fedbandits.environments import Clustered
 from fedbandits.experiments.plots import Picture, draw_plots
+from fedbandits.experiments.plots.bounds import compare
+from fedbandits.experiments.report.results import theory_section
 from fedbandits.experiments.run import run
-from fedbandits.experiments.theory import compare
-from fedbandits.experiments.theory_report import theory_section
 from fedbandits.settings.experiment import Experiment, system
 from fedbandits.systems.theory import Bound
 

@@ -10,7 +10,7 @@ from msgspec import Meta
 
 import fedbandits as fb
 from fedbandits.environments import environments
-from fedbandits.experiments.offline import METHODS
+from fedbandits.experiments.log_values import METHODS
 from fedbandits.experiments.result import COMMON
 from fedbandits.experiments.summary import SUMMARY_COLUMNS
 from fedbandits.settings.reference.docstrings import description_of, meanings_of, summary_of

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from fedbandits.environments import Classification, Linear
+from fedbandits.experiments.plots.bounds import compare
 from fedbandits.experiments.run import run
-from fedbandits.experiments.theory import compare
 from fedbandits.settings.experiment import Experiment, system
 from fedbandits.systems import find_system
 from fedbandits.systems.agents.theory import Setting, setting_of, widest_radius

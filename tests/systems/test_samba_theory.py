@@ -9,7 +9,7 @@ import fedbandits as fb
 from fedbandits.crypto.aead import GcmCipher
 from fedbandits.crypto.paillier import PrivateKey, PublicKey
 from fedbandits.environments import Bernoulli
-from fedbandits.experiments.theory import compare
+from fedbandits.experiments.plots.bounds import compare
 from fedbandits.settings.experiment import Experiment
 from fedbandits.systems.samba import SYSTEM
 from fedbandits.systems.samba.theory import Costs, Operations, messages, operations

@@ -59,7 +59,8 @@ def audit(
     experiment = load(config, assignments or [])
     # Only now: a wrong key must not wait for what an audit needs.
     from fedbandits.experiments.audits.audit import audit as audit_experiment
-    from fedbandits.experiments.output import check_output, write_audit
+    from fedbandits.experiments.folder import check_output
+    from fedbandits.experiments.output import write_audit
 
     experiment.check()
     folder = out or pathlib.Path("runs") / experiment.name
@@ -90,8 +91,8 @@ def audit(
 
 def _as_kept(folder: pathlib.Path, experiment: Experiment) -> Experiment:
     """Return the experiment as a run keeps it in ``folder``: with or without a system *alone*."""
-    from fedbandits.experiments.answers.with_alone import with_alone
-    from fedbandits.experiments.output import stored_table
+    from fedbandits.experiments.baselines import with_alone
+    from fedbandits.experiments.folder import stored_table
 
     found, there = with_alone(experiment), stored_table(folder)
     if there is None or len(there.get("systems", ())) == len(found.systems):

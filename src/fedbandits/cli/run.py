@@ -10,7 +10,7 @@ import typer
 from fedbandits.cli.options import Assignments, ConfigFile, OutputFolder, SweptKeys
 
 if TYPE_CHECKING:  # importing them takes long
-    from fedbandits.experiments.advice.advise import Trial
+    from fedbandits.experiments.answers.advise import Trial
     from fedbandits.experiments.answers.answer import Answer
     from fedbandits.settings.experiment import Experiment
     from fedbandits.settings.sweeps import Sweep
@@ -93,7 +93,7 @@ def run(
     from fedbandits.cli import console
     from fedbandits.cli.summary import summary_table
     from fedbandits.experiments.answers.answer import answer
-    from fedbandits.experiments.output import holds_complete_run
+    from fedbandits.experiments.folder import holds_complete_run
     from fedbandits.experiments.run import run as run_experiment
     from fedbandits.experiments.summary import summarise
 
@@ -123,8 +123,8 @@ def _run_sweep(sweep: Sweep, out: pathlib.Path | None, options: dict[str, Any]) 
     """Play a sweep with options of :func:`fedbandits.sweep`, and print its table."""
     from fedbandits.cli import console
     from fedbandits.cli.summary import sweep_table
-    from fedbandits.experiments.sweeps.answers import MOST_ANSWERS, point_answers
-    from fedbandits.experiments.sweeps.sweep import sweep as play
+    from fedbandits.experiments.answers.answer import MOST_ANSWERS, point_answers
+    from fedbandits.experiments.run import sweep as play
 
     folder = out or pathlib.Path("runs") / f"{sweep.experiment.name}-sweep"
     with console.shown_progress(_NOTHING_YET) as progress:
@@ -145,7 +145,7 @@ def _run_sweep(sweep: Sweep, out: pathlib.Path | None, options: dict[str, Any]) 
 
 def _add_alone(experiment: Experiment) -> Experiment:
     """Add a system whose parties learn alone, unless there is one, and tell the user."""
-    from fedbandits.experiments.answers.with_alone import with_alone
+    from fedbandits.experiments.baselines import with_alone
 
     found = with_alone(experiment)
     if len(found.systems) > len(experiment.systems):
@@ -174,7 +174,7 @@ def _print_advice(
     """
     from fedbandits.cli import console
     from fedbandits.errors import ConfigError
-    from fedbandits.experiments.advice.advise import advise, pair_of, trial_work, trials, work
+    from fedbandits.experiments.answers.advise import advise, pair_of, trial_work, trials, work
     from fedbandits.experiments.output import write_advice
 
     best = next((one.system for one in answer.comparisons if one.kind == "alone"), None)

@@ -12,12 +12,11 @@ from rich.markup import escape
 from rich.table import Table
 
 from fedbandits.environments.joins import decisions_of
-from fedbandits.experiments.intervals import FEWEST
-from fedbandits.experiments.numbers import spelled, spelled_epsilon
-from fedbandits.experiments.offline import BAND_NOTE, is_of_log, of_decision
+from fedbandits.experiments.intervals import FEWEST, spelled, spelled_epsilon
+from fedbandits.experiments.log_values import BAND_NOTE, is_of_log, of_decision
+from fedbandits.experiments.measure import ends
 from fedbandits.experiments.progress import rounded
-from fedbandits.experiments.sweeps.ends import ends
-from fedbandits.experiments.sweeps.page import sweep_cells
+from fedbandits.experiments.report.sweep import sweep_cells
 from fedbandits.settings.experiment import Experiment
 from fedbandits.settings.sweeps import Point, Sweep, value_text
 

@@ -1,44 +1,40 @@
-"""What a private system is compared with: parties alone, and everything pooled in clear."""
+"""The systems that private ones are compared with: parties alone, and everything pooled."""
 
 from __future__ import annotations
 
+import itertools
 import math
+import os
+import pathlib
+import warnings
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
 
-from fedbandits.settings.experiment import Variant, system
+from fedbandits.settings.experiment import Experiment, Variant, load, system
 from fedbandits.settings.written import plain
 from fedbandits.systems import Preset, System, find_system, systems
 
 if TYPE_CHECKING:  # baselines are chosen before anything is priced
     from fedbandits.privacy.claims import PrivacyClaim
 
+
 #: What a system can be compared with.
 Kind = Literal["alone", "pooled"]
 
 
 class Claimed(NamedTuple):
-    """What a verdict needs of a privacy claim.
+    """The part of a privacy claim that a verdict needs."""
 
-    Parameters
-    ----------
-    epsilon
-        The ε that accounting supports: infinite if there is none, 0 if nothing is sent.
-    encrypted
-        Whether encryption protects, so that there is no ε.
-    stated
-        Whether a paper states an ε.
-    """
-
+    #: The ε that accounting supports: infinite if there is none, 0 if nothing is sent.
     epsilon: float
-    encrypted: bool
-    stated: bool
+    encrypted: bool  # whether encryption protects, so that there is no ε
+    stated: bool  # whether a paper states an ε
 
     @classmethod
     def of(cls, claim: PrivacyClaim) -> Claimed:
-        """What is needed of ``claim``."""
+        """Take the needed part of ``claim``."""
         return cls(claim.epsilon, bool(claim.encrypted), claim.paper_claims is not None)
 
     @property
@@ -48,7 +44,7 @@ class Claimed(NamedTuple):
 
 
 def stands_for(entry: Variant, claim: Claimed) -> str:
-    """What other systems are compared with ``entry`` for: ``alone``, ``pooled`` or nothing.
+    """Return what ``entry`` stands for in comparisons: ``alone``, ``pooled`` or nothing.
 
     Its preset says so, and its ``claim`` agrees: alone nothing is sent, pooled all is in clear.
     """
@@ -61,7 +57,7 @@ def stands_for(entry: Variant, claim: Claimed) -> str:
 
 
 def counterpart(judged: Variant, name: str, other: System[Any], label: str) -> Variant:
-    """Preset ``name`` of the system ``other``, as a fair counterpart of ``judged``.
+    """Make preset ``name`` of the system ``other`` a fair counterpart of ``judged``.
 
     It has the settings of ``judged``, except those that its preset names as ``sharing``. Only
     settings that both systems inherit from one declaration are the same setting.
@@ -72,7 +68,7 @@ def counterpart(judged: Variant, name: str, other: System[Any], label: str) -> V
 
 
 def differing_keys(judged: Variant, baseline: Variant) -> tuple[str, ...]:
-    """Settings that are not about sharing, and differ between ``judged`` and ``baseline``.
+    """List settings that differ between ``judged`` and ``baseline`` and are not about sharing.
 
     Systems that have no setting in common differ in their ``algorithm``.
     """
@@ -88,7 +84,7 @@ def differing_keys(judged: Variant, baseline: Variant) -> tuple[str, ...]:
 
 
 def closest(judged: Variant, candidates: Iterable[Variant]) -> Variant | None:
-    """The fairest of the ``candidates``: the same system, then the fewest differing settings."""
+    """Choose the fairest candidate: the same system, then the fewest differing settings."""
     return min(
         candidates,
         key=lambda c: (c.system != judged.system, len(differing_keys(judged, c))),
@@ -97,7 +93,7 @@ def closest(judged: Variant, candidates: Iterable[Variant]) -> Variant | None:
 
 
 def presets_for(kind: Kind, entry: Variant) -> Iterator[tuple[str, System[Any]]]:
-    """Presets that stand for ``kind``, with their systems; those of ``entry``'s system first."""
+    """List presets that stand for ``kind``, with their systems; the entry's system comes first."""
     own = find_system(entry.system)
     yield from _standing_for(kind, own)
     for other in systems():
@@ -112,18 +108,18 @@ def _standing_for(kind: Kind, found: System[Any]) -> Iterator[tuple[str, System[
 
 
 def _own_keys(preset: Preset) -> set[str]:
-    """Settings in which two sides of a fair comparison may differ."""
+    """Return the settings in which two sides of a fair comparison may differ."""
     return set(preset.sharing or preset.settings)
 
 
 def _shared_keys(judged: Variant, other: type[Any]) -> set[str]:
-    """Settings that two configuration types inherit from the same class."""
+    """Return the settings that two configuration types inherit from the same class."""
     mine, theirs = _declared(type(judged.config)), _declared(other)
     return {key for key, where in mine.items() if theirs.get(key) is where}
 
 
 def _declared(config: type[Any]) -> dict[str, type]:
-    """For each setting the class that declares it."""
+    """Find for each setting the class that declares it."""
     found: dict[str, type] = {}
     for cls in reversed(config.__mro__):
         found |= dict.fromkeys(vars(cls).get("__annotations__", {}), cls)
@@ -132,3 +128,62 @@ def _declared(config: type[Any]) -> dict[str, type]:
 
 def _value(entry: Variant, key: str) -> Any:
     return msgspec.to_builtins(getattr(entry.config, key), enc_hook=plain)
+
+
+_LABEL = "alone"
+
+
+def with_alone(experiment: Experiment | str | os.PathLike[str]) -> Experiment:
+    """Add a system whose parties learn alone, if the experiment has none.
+
+    The new system has the settings of the first system that claims a finite ε. Settings that say
+    what is sent, when, and with which noise are its own. It is labelled ``alone``.
+
+    Parameters
+    ----------
+    experiment
+        An :class:`.Experiment`, or the path of a TOML file.
+
+    Returns
+    -------
+    Experiment
+        The same experiment, if it has such a system, if no system claims a finite ε, or if no
+        system whose parties learn alone plays in this environment.
+
+    Raises
+    ------
+    ConfigError, DataError
+        If the experiment cannot be run.
+    """
+    if not isinstance(experiment, Experiment):
+        experiment = load(pathlib.Path(experiment))
+    with warnings.catch_warnings():  # whoever runs it is warned then
+        warnings.simplefilter("ignore")
+        plans = experiment.check()
+    claims = [
+        Claimed.of(find_system(entry.system).claim(plan))
+        for entry, plan in zip(experiment.systems, plans, strict=True)
+    ]
+    pairs = list(zip(experiment.systems, claims, strict=True))
+    judged = next((entry for entry, claim in pairs if claim.is_private), None)
+    if judged is None or any(stands_for(*pair) == "alone" for pair in pairs):
+        return experiment
+    added = _alone(experiment, judged)
+    if added is None:
+        return experiment
+    return msgspec.structs.replace(experiment, systems=(*experiment.systems, added))
+
+
+def _alone(experiment: Experiment, judged: Variant) -> Variant | None:
+    """Make a fair *alone* for ``judged``; None if no system has one for this environment."""
+    taken = {entry.label for entry in experiment.systems}
+    label = next(name for name in _labels() if name not in taken)
+    for preset, found in presets_for("alone", judged):
+        if found.plays_in(type(experiment.environment)):
+            return counterpart(judged, preset, found, label)
+    return None
+
+
+def _labels() -> Iterator[str]:
+    yield _LABEL
+    yield from (f"{_LABEL} {number}" for number in itertools.count(2))

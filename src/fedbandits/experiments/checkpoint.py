@@ -33,7 +33,7 @@ _TRACE = "trace."
 
 
 class Progressed(msgspec.Struct, frozen=True):
-    """Where a replicate stands: its next checkpointed round, and when it was being played."""
+    """The place of a replicate: its next checkpointed round, and when it was played."""
 
     position: int
     spells: Spells
@@ -87,7 +87,7 @@ class CheckpointFolder:
         self._write(trace, {}, Progressed(len(trace.rounds), trace.spells))
 
     def load(self, trace: ReplicateTrace, simulation: Simulation) -> Progressed | None:
-        """Put a replicate back where it stood; once it is finished only its trace is filled.
+        """Put a replicate back to its checkpoint; once it is finished only its trace is filled.
 
         Returns
         -------
@@ -116,7 +116,7 @@ class CheckpointFolder:
     def finished(
         self, system: int, replicate: int, rounds: NDArray[np.int64]
     ) -> ReplicateTrace | None:
-        """What a replicate left, or None if it is not finished; raises like :meth:`load`."""
+        """Load the trace of a replicate; None if it is not finished. Raises like :meth:`load`."""
         opened = self._open(system, replicate)
         if opened is None or opened.header.position < len(rounds):
             return None
@@ -128,7 +128,7 @@ class CheckpointFolder:
         return ReplicateTrace.of(system, replicate, rounds, noted, opened.header.spells)
 
     def _finished_layout(self, opened: Opened, count: int) -> tuple[Layout, ...]:
-        """What a finished replicate must have left; names of a system's own metrics are free."""
+        """Lay out the arrays of a finished replicate; names of a system's own metrics are free."""
         parties = self._experiment.environment.parties
         names = [name for name, _, _ in opened.header.arrays][len(TRACED) :]
         own = all(name.startswith(f"{_TRACE}metrics.") for name in names)
@@ -143,7 +143,7 @@ class CheckpointFolder:
     def _write(
         self, trace: ReplicateTrace, state: dict[str, NDArray[Any]], progressed: Progressed
     ) -> None:
-        """Raises OutputError if the disk is full; the checkpoint before it is then there."""
+        """Write a checkpoint; if the disk is full, the one before it is kept."""
         header = msgspec.structs.replace(
             self._own, position=progressed.position, spells=progressed.spells
         )
@@ -151,7 +151,7 @@ class CheckpointFolder:
         replace_durably(self._file(trace.system, trace.replicate), data)
 
     def _open(self, system: int, replicate: int) -> Opened | None:
-        """A checkpoint's header, if there is one and it belongs to this run."""
+        """Open a checkpoint, if there is one and it belongs to this run."""
         file = self._file(system, replicate)
         opened = checkpoint_file.open_file(file)
         if opened is None:
@@ -174,12 +174,12 @@ class CheckpointFolder:
 
 
 def _traced(trace: ReplicateTrace) -> dict[str, NDArray[Any]]:
-    """A trace's arrays, by their names in a file."""
+    """Return a trace's arrays by their names in a file."""
     return {f"{_TRACE}{name}": array for name, array in trace.arrays().items()}
 
 
 def _kept(simulation: Simulation) -> dict[str, NDArray[Any]]:
-    """All that changes in a replicate, by its names in a file; nothing if it cannot be saved."""
+    """Return all arrays that change in a replicate by their names in a file; maybe none."""
     if simulation.state is None:
         return {}
     noted = noted_in(getattr(simulation, "world", None))
@@ -189,7 +189,7 @@ def _kept(simulation: Simulation) -> dict[str, NDArray[Any]]:
 
 
 def _leaves(node: Any, name: str) -> Iterator[tuple[str, NDArray[Any]]]:
-    """All arrays in a tree of named tuples, with their paths; None is what a run does without."""
+    """Walk all arrays in a tree of named tuples, with their paths; skip None."""
     if isinstance(node, np.ndarray):
         yield name, node
     elif node is not None:

@@ -33,30 +33,17 @@ Layout = tuple[str, str, tuple[int, ...]]
 
 
 class Header(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a checkpoint belongs to, where it stands, and which arrays follow.
+    """The identity of a checkpoint, its place, and the arrays that follow."""
 
-    Parameters
-    ----------
-    kernels, config, systems, environment
-        Identity of the code, of the configuration, of systems and of a world from elsewhere.
-    position
-        The next checkpointed round.
-    spells
-        When it was being played.
-    arrays
-        In the order of their bytes.
-    digest
-        SHA-256 of these bytes.
-    """
-
+    #: Identity of the code, of the configuration, of systems and of a world from elsewhere.
     kernels: str
     config: str
     systems: tuple[str, ...]
     environment: str = ""
-    position: int = 0
-    spells: tuple[tuple[float, float], ...] = ()
-    arrays: tuple[Layout, ...] = ()
-    digest: str = ""
+    position: int = 0  # the next checkpointed round
+    spells: tuple[tuple[float, float], ...] = ()  # when it was being played
+    arrays: tuple[Layout, ...] = ()  # in the order of their bytes
+    digest: str = ""  # SHA-256 of these bytes
 
 
 class Opened(NamedTuple):
@@ -69,12 +56,12 @@ class Opened(NamedTuple):
 
 
 def layout_of(arrays: Arrays) -> tuple[Layout, ...]:
-    """Names, types and shapes."""
+    """Return the names, types and shapes of arrays."""
     return tuple((name, a.dtype.str, tuple(a.shape)) for name, a in arrays.items())
 
 
 def encode(header: Header, arrays: Arrays) -> bytes:
-    """The bytes of a file; the header's ``arrays`` and ``digest`` are filled in here."""
+    """Encode a file; the header's ``arrays`` and ``digest`` are filled in here."""
     body = b"".join(array.tobytes() for array in arrays.values())
     filled = msgspec.structs.replace(
         header, arrays=layout_of(arrays), digest=hashlib.sha256(body).hexdigest()
@@ -87,10 +74,7 @@ def encode(header: Header, arrays: Arrays) -> bytes:
 def open_file(file: pathlib.Path) -> Opened | None:
     """Read a file's header; None if there is no file.
 
-    Raises
-    ------
-    CheckpointError
-        If it is damaged, of another format, or no file.
+    Raises CheckpointError if it is damaged, of another format, or no file.
     """
     found = _read(file, 0, _PREFIX)
     if found is None:
@@ -113,12 +97,9 @@ def open_file(file: pathlib.Path) -> Opened | None:
 
 
 def read_arrays(opened: Opened, expected: tuple[Layout, ...]) -> dict[str, NDArray[Any]]:
-    """The arrays, in the expected layout and no other.
+    """Read the arrays, in the expected layout and no other.
 
-    Raises
-    ------
-    CheckpointError
-        If the layout or the size is another one, before anything is read; or if they are damaged.
+    If layout or size is another one, CheckpointError is raised before anything is read.
     """
     if opened.header.arrays != expected:
         damaged(opened.file)
@@ -136,12 +117,7 @@ def read_arrays(opened: Opened, expected: tuple[Layout, ...]) -> dict[str, NDArr
 
 
 def damaged(file: pathlib.Path) -> NoReturn:
-    """Refuse a file.
-
-    Raises
-    ------
-    CheckpointError
-    """
+    """Refuse a file with a CheckpointError."""
     raise CheckpointError(f"{file}: damaged; delete it or run without --resume")
 
 
@@ -164,7 +140,7 @@ def _part(file: pathlib.Path, start: int, length: int) -> bytes:
 
 
 def _read(file: pathlib.Path, start: int, length: int) -> tuple[bytes, int] | None:
-    """So many bytes of a file, and its size; None if there is no file."""
+    """Read so many bytes of a file, and its size; None if there is no file."""
     try:
         # Not to wait for the other end of a pipe that lies there.
         descriptor = os.open(file, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))

@@ -63,12 +63,12 @@ a small world of its kind. These worlds have {worlds}.
 
 
 def reference_world(system: System[Any]) -> Environment:
-    """The world in which the page states a system's claims."""
+    """Return the world in which the page states a system's claims."""
     return next(world for world in REFERENCE_WORLDS if system.plays_in(type(world)))
 
 
 def reference_claims() -> dict[str, PrivacyClaim]:
-    """The claim of every preset of every system, in its reference world and at the same budget."""
+    """Make the claim of every preset, in its reference world and at the same budget."""
     return {
         preset: kind.claim(
             system(preset, **_budget(kind)).plan(reference_world(kind), REFERENCE_ROUNDS)
@@ -84,7 +84,7 @@ def _budget(system: System[Any]) -> dict[str, Any]:
 
 
 def overview(claims: Mapping[str, PrivacyClaim]) -> list[tuple[str, ...]]:
-    """A row a system, with the columns of :data:`OVERVIEW`."""
+    """Return a row for each system, with the columns of :data:`OVERVIEW`."""
     return [
         (
             label,
@@ -115,7 +115,7 @@ def _price(claim: PrivacyClaim, epsilon: float) -> str:
 
 
 def reference_page(claims: Mapping[str, PrivacyClaim]) -> str:
-    """docs/claims.md, of what :func:`reference_claims` returned."""
+    """Write docs/claims.md from the result of :func:`reference_claims`."""
     worlds = ", ".join(_world(world) for world in REFERENCE_WORLDS)
     head = _HEAD.format(rounds=REFERENCE_ROUNDS, worlds=worlds, **REFERENCE_BUDGET)
     described = {
@@ -129,16 +129,9 @@ def claims_markdown(
     head: str = "# Claims\n",
     described: Mapping[str, str] | None = None,
 ) -> str:
-    """Claims as a page of Markdown: one table of all, then a section each.
+    """Write claims as a page of Markdown: ``head``, one table of all, then a section each.
 
-    Parameters
-    ----------
-    claims
-        The claims of the systems, by label.
-    head
-        What the page begins with.
-    described
-        Texts that sections begin with, by label.
+    Sections begin with the texts in ``described``, by label.
     """
     parts = [head, _table(OVERVIEW, overview(claims)), f"{OVERVIEW_NOTE}\n"]
     for label, claim in claims.items():
@@ -165,5 +158,5 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def _cell(text: str) -> str:
-    """Text that cannot end a cell, or be markup; lines stay apart."""
+    """Escape text so that it cannot end a cell, or be markup; lines stay apart."""
     return re.sub(r"[\\|*_<[`]", r"\\\g<0>", text).replace("\n", "<br>")

@@ -1,4 +1,4 @@
-"""What an experiment will take, before it runs: refused where it cannot fit, warned of if long.
+"""Estimates of memory and time: too much memory is refused, long runs are warned of.
 
 Memory is what systems and environments declare that they keep, and the results; it is a little
 less than a run takes. Work is known within an order of magnitude.
@@ -6,16 +6,21 @@ less than a run takes. Work is known within an order of magnitude.
 
 from __future__ import annotations
 
+import math
 import os
+import pathlib
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
+
+import msgspec
 
 from fedbandits.environments.joins import decisions_of
 from fedbandits.environments.needs import F64, Needs, Part
 from fedbandits.errors import LongRunWarning, ResourceError
-from fedbandits.experiments.memory import available_memory
+from fedbandits.experiments.workload import Workload
 from fedbandits.settings.experiment import Experiment
+from fedbandits.settings.sweeps import in_words
 from fedbandits.systems import Plan, find_system
 
 #: Multiplications a second of one processor in compiled loops, as measured in
@@ -27,6 +32,7 @@ LONG = 600.0
 _TRACED = 2
 #: Traces, and the dataset that they are laid out in.
 _COPIES = 2
+_LONGEST = 60
 _RESULTS = "environment.agents, checkpoints or replicates"
 #: Multiplications that one decision of a party takes beside its system's own: messages are encoded
 #: in Python. Delayed rewards are played by parties.
@@ -35,43 +41,26 @@ _UNITS = (("year", 31_557_600.0), ("day", 86_400.0), ("hour", 3_600.0), ("minute
 
 
 class Estimate(NamedTuple):
-    """Of one experiment.
+    """The needs of one experiment."""
 
-    Parameters
-    ----------
-    results
-        What all replicates leave.
-    replicates
-        For each system, what one replicate and its world keep while they are played.
-    side_by_side
-        How many replicates are played at once.
-    seconds
-        For each system, how long all of its replicates take, where they have ``processors``.
-    processors
-        How many there are.
-    """
-
-    results: Part
+    results: Part  # what all replicates leave
+    #: For each system, what one replicate and its world keep while they are played.
     replicates: tuple[Needs, ...]
-    side_by_side: int
+    side_by_side: int  # how many replicates are played at once
+    #: For each system, how long all of its replicates take, where they have ``processors``.
     seconds: tuple[float, ...]
-    processors: int
+    processors: int  # how many there are
 
     @property
     def bytes(self) -> float:
-        """In all, at the worst moment: the largest systems are played together."""
+        """Bytes in all at the worst moment, when the largest systems are played together."""
         return self.results.bytes + self.side_by_side * max(need.bytes for need in self.replicates)
 
 
 def estimate(experiment: Experiment, plans: Sequence[Plan], jobs: int | None = None) -> Estimate:
-    """What an experiment takes; systems that declare nothing count as nothing.
+    """Estimate what an experiment takes; systems that declare nothing count as nothing.
 
-    Parameters
-    ----------
-    experiment, plans
-        What is run, and what each system goes by: :meth:`Experiment.check` gives them.
-    jobs
-        Replicates played side by side; by default the number of processors.
+    ``jobs`` replicates are played side by side; by default as many as there are processors.
     """
     processors = os.cpu_count() or 1
     tasks = len(plans) * experiment.replicates
@@ -96,20 +85,57 @@ def estimate(experiment: Experiment, plans: Sequence[Plan], jobs: int | None = N
     )
 
 
+def estimate_workload(work: Workload, jobs: int | None = None) -> tuple[Experiment, Estimate]:
+    """Estimate what a run or a sweep takes.
+
+    Returns
+    -------
+    tuple
+        An experiment of all systems that are played, whose labels messages name; and the estimate.
+    """
+    each = [estimate(unit.experiment, unit.plans, jobs) for unit in work.units]
+    found = Estimate(
+        # Traces are kept until the dataset is made; each estimate counts both.
+        results=Part(
+            "results",
+            _dataset_bytes(work) + sum(one.results.bytes for one in each) / _COPIES,
+            f"the number of swept values, {_RESULTS}" if work.sweep.axes else _RESULTS,
+        ),
+        replicates=tuple(need for one in each for need in one.replicates),
+        side_by_side=min(jobs or each[0].processors, work.total),
+        seconds=tuple(seconds for one in each for seconds in one.seconds),
+        processors=each[0].processors,
+    )
+    return _named(work) if work.sweep.axes else work.sweep.experiment, found
+
+
+def _dataset_bytes(work: Workload) -> float:
+    """Return the size of the dataset, in which all points have the sizes of all others."""
+    experiments = [point.experiment for point in work.points]
+    parties = max(each.environment.parties for each in experiments)
+    horizons = {each.rounds for each in experiments}
+    rounds = sum(min(work.sweep.experiment.checkpoints, horizon) for horizon in horizons)
+    runs = math.prod(work.sweep.shape) * len(work.labels) * work.sweep.experiment.replicates
+    return float(_TRACED * F64 * runs * parties * rounds)
+
+
+def _named(work: Workload) -> Experiment:
+    """Make an experiment of the systems of all units, named by their points."""
+    systems, seen = [], set[str]()
+    for unit in work.units:
+        point, system = unit.places[0][0]
+        label = work.points[point].experiment.systems[system].label
+        text = f"{label} ({in_words(work.points[point].values)})"[:_LONGEST].rstrip()
+        text = text if text not in seen else unit.experiment.systems[0].label
+        seen.add(text)
+        systems.append(msgspec.structs.replace(unit.experiment.systems[0], label=text))
+    return msgspec.structs.replace(work.sweep.experiment, systems=tuple(systems))
+
+
 def refuse_what_cannot_fit(experiment: Experiment, found: Estimate, elsewhere: bool) -> None:
-    """Refuse an experiment that needs more memory than there is.
+    """Refuse an experiment that needs more memory than there is, naming the keys to lower.
 
-    Parameters
-    ----------
-    experiment, found
-        What is run, and what it takes.
-    elsewhere
-        Other machines play: this one keeps the results alone.
-
-    Raises
-    ------
-    ResourceError
-        With the numbers, and the keys to lower.
+    If it is played ``elsewhere``, this machine keeps the results alone. Raises ResourceError.
     """
     there = available_memory()
     total = found.results.bytes if elsewhere else found.bytes
@@ -134,13 +160,7 @@ def refuse_what_cannot_fit(experiment: Experiment, found: Estimate, elsewhere: b
 
 
 def warn_of_long_runs(experiment: Experiment, found: Estimate) -> None:
-    """Warn of a run that takes long, as far as one can tell; say nothing of others.
-
-    Warns
-    -----
-    LongRunWarning
-        With the order of the time, and the system that takes most of it.
-    """
+    """Warn of a run that takes long, with the order of the time; say nothing of others."""
     total = sum(found.seconds)
     if total < LONG:
         return
@@ -150,7 +170,7 @@ def warn_of_long_runs(experiment: Experiment, found: Estimate) -> None:
         f"{found.processors} processors), most of it {longest.label}; fewer rounds, replicates, "
         "agents, arms or dimensions take less",
         LongRunWarning,
-        stacklevel=3,
+        stacklevel=4,
     )
 
 
@@ -164,3 +184,60 @@ def _duration(seconds: float) -> str:
     if count >= 1_000:
         return f"thousands of {name}s"
     return f"about {count:.0f} {name}{'s' if round(count) != 1 else ''}"
+
+
+_PROC, _CGROUPS = pathlib.Path("/proc"), pathlib.Path("/sys/fs/cgroup")
+
+
+def available_memory(
+    proc: pathlib.Path = _PROC, cgroups: pathlib.Path = _CGROUPS
+) -> tuple[int, str] | None:
+    """Return the bytes that can be had, and what bounds them; None where that is not known.
+
+    The least of what the machine has left and what the control groups of this process have left; a
+    container is one. Pages that hold files can be had: the kernel gives them up.
+    """
+    machine = (
+        (int(line.split()[1]) * 1024, "available on this machine")
+        for line in _lines(proc / "meminfo")
+        if line.startswith("MemAvailable:")
+    )
+    return min([*_control_groups(proc, cgroups), *machine], default=None)
+
+
+def _control_groups(proc: pathlib.Path, cgroups: pathlib.Path) -> Iterator[tuple[int, str]]:
+    """List what is left in this process's groups and those around them, of either version."""
+    for line in _lines(proc / "self" / "cgroup"):
+        _, controllers, path = line.split(":", 2)
+        old = "memory" in controllers.split(",")
+        if controllers and not old:
+            continue
+        root = cgroups / "memory" if old else cgroups
+        group = root / path.lstrip("/")
+        # Inside a container the path may be the outer one: then its own group lies at the root.
+        for folder in (group, *(p for p in group.parents if p.is_relative_to(root))):
+            left = _left(folder, *_FILES[old])
+            if left is not None:
+                yield left, "left to this container or control group"
+
+
+#: Names of a group's limit, what it uses, and its pages of files that were not used of late.
+_FILES = {
+    False: ("memory.max", "memory.current", "inactive_file"),
+    True: ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+}
+
+
+def _left(folder: pathlib.Path, limit: str, used: str, reclaimable: str) -> int | None:
+    values = [next(iter(_lines(folder / name)), "") for name in (limit, used)]
+    if not all(value.isdigit() for value in values):  # no such group, or "max"
+        return None
+    stat = dict(line.partition(" ")[::2] for line in _lines(folder / "memory.stat"))
+    return max(0, int(values[0]) - int(values[1]) + int(stat.get(reclaimable, "0")))
+
+
+def _lines(file: pathlib.Path) -> list[str]:
+    try:
+        return file.read_text(encoding="utf-8").splitlines()
+    except (OSError, ValueError):
+        return []

@@ -31,175 +31,38 @@ then ``run`` raises the exception.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import msgspec
 
-from fedbandits.experiments.event_base import Event as Event
-from fedbandits.experiments.sweeps.events import PointFinished as PointFinished
-from fedbandits.experiments.sweeps.events import SweepAdvanced as SweepAdvanced
-from fedbandits.experiments.sweeps.events import SweepFinished as SweepFinished
-from fedbandits.experiments.sweeps.events import SweepInterrupted as SweepInterrupted
-from fedbandits.experiments.sweeps.events import SweepStarted as SweepStarted
+from fedbandits.experiments.run_events import (
+    Compiling,
+    Ended,
+    EndedEarly,
+    Event,
+    PointFinished,
+    Replicate,
+    ReplicateAdvanced,
+    ReplicateFinished,
+    RunFinished,
+    RunInterrupted,
+    RunStarted,
+    SweepAdvanced,
+    SweepFinished,
+    SweepInterrupted,
+    SweepStarted,
+)
 
-if TYPE_CHECKING:  # whoever only reads events need not wait for it
-    import xarray as xr
+__all__ = [
+    "AuditFinished", "AuditInterrupted", "AuditStarted", "Compiling", "Ended", "EndedEarly",
+    "Event", "Part", "PartAdvanced", "PartEvent", "PartFinished", "PartStarted", "PointFinished",
+    "Replicate", "ReplicateAdvanced", "ReplicateFinished", "RunFinished", "RunInterrupted",
+    "RunStarted", "SweepAdvanced", "SweepFinished", "SweepInterrupted", "SweepStarted",
+]  # fmt: skip
 
 #: What a part of an audit looks at: contents of releases, all messages of a party, the noise in
 #: released numbers, or what participants see where encryption protects.
 PartKind = Literal["contents", "messages", "sensitivity", "noise", "sight"]
-
-
-class Replicate(msgspec.Struct, frozen=True):
-    """One replicate of one system.
-
-    Parameters
-    ----------
-    system
-        Label of the system.
-    replicate
-        Number of the replicate, from 0.
-    """
-
-    system: str
-    replicate: int
-
-
-class RunStarted(Event, frozen=True, kw_only=True, tag="run_started"):
-    """A run begins.
-
-    Parameters
-    ----------
-    experiment
-        Name of the experiment.
-    systems
-        Labels of its systems, in order.
-    rounds
-        Rounds of every replicate.
-    replicates
-        Replicates of every system.
-    acting
-        Number of parties that act in a round. Rounds times this number is the number of steps.
-    finished
-        Replicates that an earlier run has finished. They are not played again.
-    """
-
-    experiment: str
-    systems: tuple[str, ...]
-    rounds: int
-    replicates: int
-    acting: int
-    finished: tuple[Replicate, ...] = ()
-
-    @property
-    def total(self) -> int:
-        """Number of replicates of all systems together."""
-        return len(self.systems) * self.replicates
-
-
-class Compiling(Event, frozen=True, kw_only=True, tag="compiling"):
-    """A kernel is being compiled.
-
-    The result is stored, so later runs need not compile it.
-
-    Parameters
-    ----------
-    kernel
-        Name of the kernel, with its module.
-    count
-        Number of kernels in this run or audit so far, including this one.
-    """
-
-    kernel: str
-    count: int
-
-
-class ReplicateAdvanced(Event, frozen=True, kw_only=True, tag="replicate_advanced"):
-    """More rounds of a replicate have been played.
-
-    The event comes at every round that the result records, and about four times a second in
-    between. The first event of a replicate has its first round: 0, or the round of its checkpoint.
-    A cluster sends one event for each replicate, at its end.
-
-    Parameters
-    ----------
-    system
-        Label of the system.
-    replicate
-        Number of the replicate, from 0.
-    done
-        Number of rounds that have been played, including those before an interruption.
-    rounds
-        Number of all rounds.
-    """
-
-    system: str
-    replicate: int
-    done: int
-    rounds: int
-
-
-class ReplicateFinished(Event, frozen=True, kw_only=True, tag="replicate_finished"):
-    """A replicate is finished.
-
-    With ``out`` it has been saved, so an interruption cannot destroy it.
-
-    Parameters
-    ----------
-    system
-        Label of the system.
-    replicate
-        Number of the replicate, from 0.
-    finished
-        Number of replicates that are finished, including those of an earlier run.
-    total
-        Number of all replicates.
-    results
-        A function that returns the results so far. They are a dataset like that of ``run``, with
-        all replicates that are finished at this event, and NaN for others. The dataset is made only
-        when the function is called. It may be called later, and from any thread. It is not part of
-        :meth:`~Event.to_table`.
-    """
-
-    system: str
-    replicate: int
-    finished: int
-    total: int
-    results: Callable[[], xr.Dataset]
-
-
-class RunFinished(Event, frozen=True, kw_only=True, tag="run_finished"):
-    """Every replicate is finished, and all files are written.
-
-    Parameters
-    ----------
-    total
-        Number of replicates.
-    out
-        Folder of the files; None if no files are written.
-    """
-
-    total: int
-    out: str | None
-
-
-class RunInterrupted(Event, frozen=True, kw_only=True, tag="run_interrupted"):
-    """The run ended early, by Ctrl-C or by a :class:`.Stop`.
-
-    Parameters
-    ----------
-    finished
-        Number of replicates that are finished. If it is 0, there is no result.
-    total
-        Number of all replicates.
-    out
-        Folder of the files; see :class:`RunFinished`.
-    """
-
-    finished: int
-    total: int
-    out: str | None
 
 
 class Part(msgspec.Struct, frozen=True):

@@ -5,13 +5,15 @@ A folder that one run writes is locked, so that what lies half-made beside it is
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import pathlib
 import re
 import shutil
 import socket
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 
 from fedbandits.errors import OutputBusyError, OutputError, OutputExistsError
@@ -20,10 +22,7 @@ from fedbandits.errors import OutputBusyError, OutputError, OutputExistsError
 def write_durably(file: pathlib.Path, data: bytes, place: pathlib.Path) -> None:
     """Write a file, which will belong to ``place``, and force it to disk.
 
-    Raises
-    ------
-    OutputError
-        If the disk is full, or fails. What was written of it is removed.
+    If the disk is full, what was written of it is removed, and OutputError raised.
     """
     try:
         with file.open("wb") as stream:
@@ -42,10 +41,7 @@ def write_durably(file: pathlib.Path, data: bytes, place: pathlib.Path) -> None:
 def replace_durably(file: pathlib.Path, data: bytes) -> None:
     """Write a file so that any reader, at any time, finds the old one or the new one.
 
-    Raises
-    ------
-    OutputError
-        As :func:`write_durably`; the old one is then there.
+    Raises as :func:`write_durably`; the old one is then there.
     """
     beside = file.with_name(f"{file.stem}.{uuid.uuid4().hex}")  # another machine may write it too
     write_durably(beside, data, file.parent)
@@ -65,7 +61,7 @@ def sync_folder(folder: pathlib.Path) -> None:
 
 @contextmanager
 def stage(out: pathlib.Path) -> Iterator[pathlib.Path]:
-    """A folder beside ``out`` to make things in; what is left in it at the end is removed."""
+    """Make a folder beside ``out`` to work in; its content is removed at the end."""
     folder = out.parent / f".{out.name}.stage-{uuid.uuid4().hex}"
     folder.mkdir()
     try:
@@ -105,7 +101,7 @@ def locked(out: pathlib.Path) -> Iterator[None]:
 
 
 def unwritable(out: pathlib.Path, error: Exception) -> OutputExistsError:
-    """The error for a place that nothing can be written to."""
+    """Make the error for a place that nothing can be written to."""
     reason = getattr(error, "strerror", None) or str(error)
     return OutputExistsError(f"{out}: cannot be written ({reason}); choose another --out")
 
@@ -133,7 +129,7 @@ def _acquire(path: pathlib.Path, out: pathlib.Path) -> tuple[int, bool]:
 
 
 def _lock(descriptor: int) -> bool:
-    """Whether there are locks here; raises BlockingIOError if another process has it."""
+    """Lock a file, or return False where there are no locks; a lock held elsewhere raises."""
     try:
         import fcntl
     except ModuleNotFoundError:  # no POSIX
@@ -160,3 +156,61 @@ def _collect(out: pathlib.Path) -> None:
     for path in out.parent.iterdir():
         if own.fullmatch(path.name) and path.is_dir() and not path.is_symlink():
             shutil.rmtree(path, ignore_errors=True)
+
+
+#: Names all other files of the run, each with its SHA-256.
+MARKER = "run.json"
+
+
+def is_whole(out: pathlib.Path) -> bool:
+    """Return whether a folder holds all files of one run, as they were written.
+
+    A run that was killed while it replaced the files of an earlier one leaves a folder that is not.
+    """
+    try:
+        files = json.loads((out / MARKER).read_text(encoding="utf-8"))["files"]
+        return bool(files) and all(
+            (out / name).is_file()
+            and hashlib.sha256((out / name).read_bytes()).hexdigest() == digest
+            for name, digest in files.items()
+        )
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return False
+
+
+def put_in_place(files: Mapping[str, bytes], out: pathlib.Path) -> None:
+    """Write the files of a run: all of them beside the folder first, then into it.
+
+    A new folder appears whole; in an old one only what a run makes is replaced.
+
+    Raises
+    ------
+    OutputError
+        If the disk is full, before anything in the folder has changed.
+    """
+    with stage(out) as beside:
+        made = beside / "run"
+        for name, data in {**files, MARKER: _marker(files)}.items():
+            file = made / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            write_durably(file, data, out)
+        for folder in (made, *{(made / name).parent for name in files}):
+            sync_folder(folder)
+        if not out.exists():
+            os.replace(made, out)
+            sync_folder(out.parent)
+            return
+        (out / MARKER).unlink(missing_ok=True)
+        sync_folder(out)  # from here on it is not whole
+        for name in sorted(files):
+            (out / name).parent.mkdir(parents=True, exist_ok=True)
+            os.replace(made / name, out / name)
+        for folder in {(out / name).parent for name in files}:
+            sync_folder(folder)
+        os.replace(made / MARKER, out / MARKER)
+        sync_folder(out)
+
+
+def _marker(files: Mapping[str, bytes]) -> bytes:
+    digests = {name: hashlib.sha256(data).hexdigest() for name, data in sorted(files.items())}
+    return json.dumps({"files": digests}, indent=1).encode()

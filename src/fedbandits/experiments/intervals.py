@@ -1,4 +1,4 @@
-"""Means over replicates, with intervals by Student's t."""
+"""Means over replicates with intervals by Student's t, and how they are written."""
 
 from __future__ import annotations
 
@@ -16,28 +16,14 @@ LEVEL = 0.95
 
 
 class Interval(NamedTuple):
-    """A mean over replicates with the half-width of its 95% interval.
+    """A mean over replicates with the half-width of its 95% interval."""
 
-    Parameters
-    ----------
-    mean
-        The mean, (…); NaN where there are no replicates.
-    half
-        The half-width, (…); NaN with fewer than 3 replicates.
-    """
-
-    mean: Floats
-    half: Floats
+    mean: Floats  # the mean, (…); NaN where there are no replicates
+    half: Floats  # the half-width, (…); NaN with fewer than 3 replicates
 
 
 def interval(runs: Floats) -> Interval:
-    """Mean and 95% interval by Student's t over the first axis.
-
-    Parameters
-    ----------
-    runs : (replicates, …)
-        One number a replicate.
-    """
+    """Return the mean and its 95% interval by Student's t over the first axis of ``runs``."""
     runs = np.asarray(runs, dtype=np.float64)
     count, rest = runs.shape[0], runs.shape[1:]
     if count == 0:
@@ -50,15 +36,124 @@ def interval(runs: Floats) -> Interval:
 
 
 def quantile(count: int, level: float = LEVEL) -> float:
-    """How many standard errors half of an interval is wide, for a mean of ``count`` numbers.
+    """Return half the width of an interval, in standard errors, for a mean of ``count`` numbers.
 
-    Parameters
-    ----------
-    count
-        How many there are.
-    level
-        Probability with which the interval covers the mean.
+    The interval covers the mean with probability ``level``.
     """
     from scipy.special import stdtrit  # takes a while to import
 
     return float(stdtrit(count - 1, 0.5 + level / 2.0))
+
+
+#: So many numbers that Student's t is the normal distribution.
+_MANY = 1_000_000
+
+
+class Paired(NamedTuple):
+    """The mean of paired differences."""
+
+    replicates: int  # number of replicates that both systems have finished
+    mean: float  # mean difference; NaN if there are none
+    #: Half the width of the interval around ``mean``; None with fewer than 3 replicates, or with so
+    #: few that all are equal by chance.
+    half_width: float | None
+
+    @property
+    def sign(self) -> int | None:
+        """Sign of the mean: 1 or -1 if the whole interval is on that side of 0, else None."""
+        if self.half_width is None or abs(self.mean) <= self.half_width:
+            return None
+        return 1 if self.mean > 0.0 else -1
+
+
+def paired(differences: Floats, level: float = LEVEL) -> Paired:
+    """Return the mean of ``differences`` and its interval; a replicate is NaN if not finished."""
+    found = differences[np.isfinite(differences)]
+    count = len(found)
+    mean = float(found.mean()) if count else math.nan
+    if count < FEWEST:
+        return Paired(count, mean, None)
+    if np.ptp(found) == 0.0:  # the deviation of equal numbers is not always 0 in floating point
+        # Equal numbers do not show how much others would differ. That all are on one side of 0 by
+        # chance alone has a probability of 2^(1 - count).
+        known = found[0] == 0.0 or 2.0 ** (1 - count) <= 1.0 - level
+        return Paired(count, float(found[0]), 0.0 if known else None)
+    error = float(found.std(ddof=1)) / math.sqrt(count)
+    return Paired(count, mean, quantile(count, level) * error)
+
+
+def estimated_difference(difference: Paired, halves: Floats, level: float = LEVEL) -> Paired:
+    """Widen the difference of two estimates from one log by the chance of the log.
+
+    Half its width is the sum of both. Both systems meet the same events, so their errors may go in
+    opposite directions: where they choose different actions, what is good for one estimate is bad
+    for the other. The sum holds however their errors go together.
+
+    Parameters
+    ----------
+    difference
+        The mean difference over replicates.
+    halves : (2, replicates)
+        Half-widths of the 95% intervals of both systems.
+    level
+        Probability with which the interval covers the true difference.
+    """
+    both = halves.sum(axis=0)
+    both = both[np.isfinite(both)]
+    if not len(both):
+        return difference._replace(half_width=None)
+    widened = quantile(_MANY, level) / quantile(_MANY)
+    return difference._replace(half_width=float(both.mean()) * widened)
+
+
+def spelled(mean: float, half: float = math.nan) -> str:
+    """Write a mean with the half-width of its interval, if it has one: ``15.26 ± 0.06``."""
+    if math.isnan(mean):
+        return "–"
+    if not math.isfinite(half):
+        return f"{mean:,.0f}" if abs(mean) >= 1000.0 else f"{mean:.4g}"
+    return with_error(mean, half)
+
+
+def spelled_epsilon(value: float) -> str:
+    """Write an ε: a sign if it is infinite, a word where encryption has none."""
+    if math.isnan(value):
+        return "encrypted"
+    if math.isinf(value):
+        return "∞"
+    return f"{value:,.0f}" if value >= 1000.0 else f"{value:.4g}"
+
+
+def with_error(value: float, half_width: float | None) -> str:
+    """Write a number with the half-width of its interval, in as many digits as that allows.
+
+    An interval that leaves out 0 is shown with enough digits that one can see that.
+    """
+    if half_width is None:
+        return fixed(value, decimal_places(abs(value) / 10.0))
+    if half_width == 0.0:
+        return f"{fixed(value, 0 if value.is_integer() else decimal_places(abs(value) / 10.0))} ± 0"
+    places = decimal_places(half_width)
+    if abs(value) < 10.0:  # one digit alone would say little
+        places = max(places, 1)
+    for _ in range(4):
+        shown_value, shown_width = round(value, places), round(half_width, places)
+        if (abs(shown_value) > shown_width) == (abs(value) > half_width):
+            break
+        places += 1
+    return f"{fixed(value, places)} ± {fixed(half_width, places)}"
+
+
+def decimal_places(error: float) -> int:
+    """Return digits behind the point: one digit of the error; two if it begins with 1."""
+    if error <= 0.0 or not math.isfinite(error):
+        return 0
+    exponent = math.floor(math.log10(error))
+    return (1 if error / 10.0**exponent < 1.95 else 0) - exponent
+
+
+def fixed(value: float, places: int) -> str:
+    """Write a number with so many decimal places, and a proper minus sign."""
+    text = f"{round(value, places):,.{max(places, 0)}f}"
+    bare = text.lstrip("-")
+    return bare if not text.startswith("-") or not bare.strip("0.,") else f"\N{MINUS SIGN}{bare}"

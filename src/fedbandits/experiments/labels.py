@@ -1,4 +1,4 @@
-"""What a result says of itself: names and units of its numbers, and what tables and plots need."""
+"""Labels of a result: names and units of its numbers, and facts that tables and plots need."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import math
 import platform
 from collections.abc import Mapping
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import xarray as xr
@@ -16,10 +16,10 @@ from fedbandits._version import __version__
 from fedbandits.environments.joins import Decisions, decisions_in
 from fedbandits.environments.words import Words
 from fedbandits.errors import DataError
-
-if TYPE_CHECKING:
-    from fedbandits.privacy.claims import PrivacyClaim
-    from fedbandits.settings.experiment import Experiment
+from fedbandits.privacy.claims import PrivacyClaim
+from fedbandits.settings.experiment import Experiment
+from fedbandits.settings.reference.glossary import VARIABLES
+from fedbandits.systems import find_system
 
 #: Which results these are. A change of what a variable means is a new number.
 FORMAT = 2
@@ -48,50 +48,33 @@ _NAMES = {
 
 
 class Labels(NamedTuple):
-    """What the attributes of a result say to tables and plots.
+    """The attributes of a result, as tables and plots use them."""
 
-    Parameters
-    ----------
-    name
-        Name of the experiment.
-    words
-        What parties, losses and turns are called.
-    parties, acting
-        How many parties there are, and how many of them act in one round.
-    rounds
-        Rounds of every replicate.
-    first_rounds
-        The first round of each party; empty if all begin in the first one.
-    real_data
-        Whether rewards come from real data.
-    stands_for
-        By a system's label: ``alone``, ``pooled``, or nothing.
-    claims
-        By a system's label: the privacy claim as a table. Infinity is the word ``inf``.
-    """
-
-    name: str
-    words: Words
+    name: str  # name of the experiment
+    words: Words  # what parties, losses and turns are called
+    #: How many parties there are, and how many of them act in one round.
     parties: int
     acting: int
-    rounds: int
+    rounds: int  # rounds of every replicate
+    #: The first round of each party; empty if all begin in the first one.
     first_rounds: tuple[int, ...]
-    real_data: bool
-    stands_for: dict[str, str]
+    real_data: bool  # whether rewards come from real data
+    stands_for: dict[str, str]  # by a system's label: ``alone``, ``pooled``, or nothing
+    #: By a system's label: the privacy claim as a table. Infinity is the word ``inf``.
     claims: dict[str, dict[str, Any]]
 
     @property
     def per_party(self) -> str:
-        """What one party stands behind a quantity as; empty if one party acts in a round."""
+        """The words for one party behind a quantity; empty if one party acts in a round."""
         return f" per {self.words.party}" if self.acting > 1 else ""
 
     @property
     def decisions(self) -> Decisions:
-        """How many decisions there are in the run."""
+        """The number of decisions in the run."""
         return self.decisions_in(self.rounds)
 
     def decisions_in(self, rounds: int) -> Decisions:
-        """How many decisions there are in its first ``rounds`` rounds."""
+        """Count the decisions in the first ``rounds`` rounds."""
         return decisions_in(rounds, self.acting, self.first_rounds)
 
     @property
@@ -101,26 +84,18 @@ class Labels(NamedTuple):
 
     @property
     def gain(self) -> str:
-        """What tables show where regret is not known: reward of one decision."""
+        """The unit of rewards where regret is not known: reward of one decision."""
         return f"reward per {self.words.turn}"
 
     def is_encrypted(self, system: str) -> bool:
-        """Whether encryption protects a system, so that it has no ε."""
+        """Return whether encryption protects a system, so that it has no ε."""
         return bool(self.claims[system].get("encrypted"))
 
 
 def labels_of(result: xr.Dataset) -> Labels:
-    """What the attributes of a result say.
+    """Read the labels of a run's result.
 
-    Parameters
-    ----------
-    result
-        The result of a run.
-
-    Raises
-    ------
-    DataError
-        If it has no such attributes, or those of another version.
+    Raises DataError if it has none, or those of another version.
     """
     found = result.attrs
     if found.get("format") != FORMAT:
@@ -144,7 +119,7 @@ def labels_of(result: xr.Dataset) -> Labels:
 def attributes(
     experiment: Experiment, claims: Mapping[str, PrivacyClaim], interrupted: bool
 ) -> dict[str, Any]:
-    """The attributes of a result; netCDF takes numbers and text, so tables are JSON."""
+    """Return the attributes of a result; netCDF takes numbers and text, so tables are JSON."""
     environment = experiment.environment
     versions = {"python": platform.python_version(), "fedbandits": __version__}
     versions |= {name: version(name) for name in _PACKAGES}
@@ -168,8 +143,6 @@ def attributes(
 
 def label(result: xr.Dataset, words: Words) -> None:
     """Give every variable and coordinate its ``long_name``, ``units`` and ``description``."""
-    from fedbandits.settings.reference.glossary import VARIABLES
-
     lost = "1" if words.loss == "regret" else words.loss
     own = {
         "regret": (f"{words.loss} of one {words.party} so far", lost),
@@ -185,8 +158,6 @@ def label(result: xr.Dataset, words: Words) -> None:
 
 
 def _stands_for(experiment: Experiment) -> dict[str, str]:
-    from fedbandits.systems import find_system
-
     return {
         entry.label: find_system(entry.system).presets[entry.preset].stands_for
         for entry in experiment.systems
@@ -194,7 +165,7 @@ def _stands_for(experiment: Experiment) -> dict[str, str]:
 
 
 def _finite(value: Any) -> Any:
-    """JSON has no infinity: write it as a word."""
+    """Write infinity as a word; JSON has none."""
     if isinstance(value, dict):
         return {key: _finite(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):

@@ -1,7 +1,8 @@
-"""What systems are compared by: regret of one party, or reward where regret is not known."""
+"""Numbers that systems are compared by: regret of one party, or reward where that is unknown."""
 
 from __future__ import annotations
 
+import json
 import math
 from typing import NamedTuple
 
@@ -11,7 +12,8 @@ import xarray as xr
 from fedbandits._typing import Floats
 from fedbandits.environments.joins import Decisions
 from fedbandits.environments.words import Words
-from fedbandits.experiments.offline import ANSWERED_BY
+from fedbandits.experiments.intervals import interval
+from fedbandits.experiments.log_values import ANSWERED_BY, INTERVAL_NOTE
 from fedbandits.offline.estimates import FEW
 
 #: Words that begin with a vowel, and are spoken as if they began with a consonant.
@@ -19,36 +21,27 @@ _SPOKEN_AS_CONSONANT = ("eu", "one", "uni", "us", "ut")
 
 
 class Measure(NamedTuple):
-    """One number for each system and replicate at the end of a run, and its words.
+    """One number for each system and replicate at the end of a run, and its words."""
 
-    Parameters
-    ----------
-    parties : (systems, replicates, parties)
-        The number of each party; NaN where a replicate is not finished.
-    totals : (systems, replicates)
-        What is compared: a mean over parties or decisions, or the total if one party acts a round.
-    unit
-        Its unit in words: ``mistakes a hospital in 100 visits``.
-    loss
-        What is lost, in a word: ``mistakes``. Empty if more is better: then it is reward.
-    errors : (systems, replicates), optional
-        Half-widths of 95% intervals of ``totals``, if they are estimates from one log; NaN if too
-        few events match. None if they were measured.
-    """
-
+    #: (systems, replicates, parties): The number of each party; NaN where a replicate is not
+    #: finished.
     parties: Floats
+    #: (systems, replicates): What is compared: a mean over parties or decisions, or the total if
+    #: one party acts a round.
     totals: Floats
-    unit: str
-    loss: str
+    unit: str  # its unit in words: ``mistakes a hospital in 100 visits``
+    loss: str  # what is lost, in a word: ``mistakes``. Empty if more is better: then it is reward
+    #: (systems, replicates), optional: Half-widths of 95% intervals of ``totals``, if they are
+    #: estimates from one log; NaN if too few events match. None if they were measured.
     errors: Floats | None = None
 
     @property
     def direction(self) -> int:
-        """1 if less is better, -1 if more is."""
+        """Sign of what is better: 1 if less is, -1 if more is."""
         return 1 if self.loss else -1
 
     def differences(self, baseline: int, system: int) -> Floats:
-        """(replicates,) what ``system`` saves beside ``baseline``, without errors of rounding."""
+        """Return what ``system`` saves beside ``baseline``, (replicates,)."""
         both = self.totals[baseline], self.totals[system]
         differences = self.direction * (both[0] - both[1])
         largest = float(np.nanmax(np.abs(both), initial=0.0))
@@ -56,23 +49,13 @@ class Measure(NamedTuple):
 
 
 def _even(values: Floats, largest: float) -> Floats:
-    """Values that differ by errors of rounding alone, as equal ones."""
+    """Round values so that those which differ by errors of rounding alone are equal."""
     digits = 12 - math.ceil(math.log10(largest)) if largest > 0.0 else 12
     return np.round(values, digits)
 
 
 def measure(words: Words, decisions: Decisions, result: xr.Dataset) -> Measure:
-    """Regret at the end of a run; reward for each decision if regret is not known (NaN).
-
-    Parameters
-    ----------
-    words
-        Words of the environment.
-    decisions
-        How many decisions there are in the run.
-    result
-        Its result.
-    """
+    """Measure regret at the end of a run; reward for each decision if regret is not known (NaN)."""
     last = result.isel(round=-1)
     if "estimator" in result.dims:
         return _estimated(words, last)
@@ -90,7 +73,7 @@ def measure(words: Words, decisions: Decisions, result: xr.Dataset) -> Measure:
 
 
 def _estimated(words: Words, last: xr.Dataset) -> Measure:
-    """The value on a log, by the doubly robust estimate; that of one party is by replay."""
+    """Return the value on a log, by the doubly robust estimate; that of one party is by replay."""
     value = last.sel(estimator=ANSWERED_BY)
     halves = np.asarray((value.value_high - value.value_low).values, np.float64) / 2.0
     halves[~(value.effective.mean("replicate").values >= FEW)] = np.nan
@@ -101,6 +84,86 @@ def _estimated(words: Words, last: xr.Dataset) -> Measure:
 
 
 def with_article(noun: str) -> str:
-    """A ``noun`` behind its article: ``a hospital``, ``an agent``, ``a user``."""
+    """Put an article before a ``noun``: ``a hospital``, ``an agent``, ``a user``."""
     vowel = noun[:1].lower() in "aeiou" and not noun.lower().startswith(_SPOKEN_AS_CONSONANT)
     return f"an {noun}" if vowel else f"a {noun}"
+
+
+#: What intervals are, where results were measured.
+BY_STUDENT = "± is half a 95% interval (Student's t over replicates); fewer than 3 have none."
+
+
+class Ends(NamedTuple):
+    """Means over replicates at the last round, by point and system."""
+
+    mean: xr.DataArray  # mean of one party; where one party acts in a round, of all
+    #: Half the width of its 95% interval (Student's t); NaN for fewer than 3 replicates.
+    half: xr.DataArray
+    unit: str  # what is counted: ``mistakes per hospital``
+    note: str = BY_STUDENT  # what the intervals are
+
+
+def swept_keys(result: xr.Dataset) -> list[str]:
+    """List the swept keys that are dimensions of a result; a selection may have fewer."""
+    return [name for name in json.loads(result.attrs["sweep"]) if name in result.dims]
+
+
+def final_runs(result: xr.Dataset) -> xr.DataArray:
+    """Return the final regret of one party in every replicate, by point and system.
+
+    It is the regret of all parties over the number of those that act in a round. Where regret is
+    not known, it is the reward.
+    """
+    measured = result[_measured(result)].sum("party", min_count=1)
+    return _at_end(result, measured) / result["acting"]
+
+
+def ends(result: xr.Dataset) -> Ends:
+    """Return the mean of :func:`final_runs` over replicates, with its interval and its unit."""
+    if "estimator" in result.dims:
+        return _estimated_ends(result)
+    runs = final_runs(result)
+    mean, half = xr.apply_ufunc(
+        _interval_of_finished,
+        runs,
+        input_core_dims=[["replicate"]],
+        output_core_dims=[[], []],
+        vectorize=True,
+    )
+    words = Words(**json.loads(result.attrs["words"]))
+    what = words.loss if _measured(result) == "regret" else "reward"
+    several = bool((result["acting"] > 1).any())
+    return Ends(mean, half, f"{what} per {words.party}" if several else what)
+
+
+def _interval_of_finished(runs: Floats) -> tuple[float, float]:
+    """Return mean and half-width over the replicates that are finished."""
+    found = interval(runs[np.isfinite(runs)])
+    return float(found.mean), float(found.half)
+
+
+def _estimated_ends(result: xr.Dataset) -> Ends:
+    """Return the value on a log with the interval of one replicate; all use the same log."""
+    value, low, high = (
+        _at_end(result, result[name].sel(estimator=ANSWERED_BY, drop=True)).mean("replicate")
+        for name in ("value", "value_low", "value_high")
+    )
+    turn = Words(**json.loads(result.attrs["words"])).turn
+    return Ends(value, (high - low) / 2.0, f"estimated reward per {turn}", INTERVAL_NOTE)
+
+
+def _at_end(result: xr.Dataset, array: xr.DataArray) -> xr.DataArray:
+    """Take an array at the last round of each point."""
+    position = xr.apply_ufunc(np.searchsorted, result["round"].values, result["rounds"])
+    last: xr.DataArray = array.isel(round=position).drop_vars("round", errors="ignore")
+    return last
+
+
+def claimed_epsilon(result: xr.Dataset) -> xr.DataArray:
+    """Return the ε of each claim, by point and system; NaN where encryption protects."""
+    found: xr.DataArray = result["claim_epsilon"].where(result["claim_encrypted"] == 0)
+    return found
+
+
+def _measured(result: xr.Dataset) -> str:
+    return "regret" if bool(result["regret"].notnull().any()) else "reward"

@@ -1,13 +1,12 @@
-"""The folder of a run: written whole or not at all, and never over another experiment's."""
+"""The files of a run or a sweep: all are made in memory, then put in place together."""
 
 from __future__ import annotations
 
 import io
 import json
 import pathlib
-import tomllib
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
 
 import h5netcdf
 import msgspec
@@ -15,210 +14,89 @@ import xarray as xr
 from xarray.backends import H5NetCDFStore
 
 from fedbandits.errors import OutputExistsError
-from fedbandits.experiments.advice.file import read_advice, store_advice
-from fedbandits.experiments.advice.tried import Advice
+from fedbandits.experiments.answers.advice import Advice
 from fedbandits.experiments.answers.answer import answer
 from fedbandits.experiments.audits.verdict import Audit
-from fedbandits.experiments.files import locked, replace_durably, stage, unwritable
-from fedbandits.experiments.labels import FORMAT
-from fedbandits.experiments.plots import Look, draw_plots
-from fedbandits.experiments.report import render_audit, render_report
-from fedbandits.experiments.summary import summarise, summary_csv
-from fedbandits.experiments.theory import compare
-from fedbandits.experiments.whole import is_whole, put_in_place
+from fedbandits.experiments.files import (
+    is_whole,
+    locked,
+    put_in_place,
+    replace_durably,
+)
+from fedbandits.experiments.folder import CONFIG, RESULTS, read_result
+from fedbandits.experiments.plots import Look, Picture, draw_plots
+from fedbandits.experiments.plots.bounds import compare
+from fedbandits.experiments.plots.swept import sweep_pictures
+from fedbandits.experiments.report.report import render_audit, render_report
+from fedbandits.experiments.report.sweep import render_sweep
+from fedbandits.experiments.summary import summarise, summary_csv, sweep_rows
 from fedbandits.settings.experiment import Experiment, load
-from fedbandits.settings.sweeps import Sweep
+from fedbandits.settings.sweeps import Point, Sweep
 
-_RESULTS, _CONFIG = "results.nc", "config.toml"
-_AUDIT = "audit.json"
-
-
-def check_output(
-    out: pathlib.Path, experiment: Experiment | Sweep, but: tuple[str, ...] = ()
-) -> None:
-    """Refuse a folder that is in use for something else, before anything runs.
-
-    Parameters
-    ----------
-    out
-        The folder.
-    experiment
-        What is to be run.
-    but
-        Keys that may differ from those of what the folder holds.
-
-    Raises
-    ------
-    OutputExistsError
-        Naming the keys that differ.
-    """
-    _probe(out)
-    if not out.exists():
-        return
-    if not out.is_dir():
-        raise OutputExistsError(f"{out}: is a file; choose another --out")
-    if not any(out.iterdir()):
-        return
-    there = stored_table(out)
-    if there is None:
-        raise OutputExistsError(
-            f"{out}: has files, but not a run of fedbandits; choose another --out"
-        )
-    mine = experiment.to_table()
-    for key in but:
-        there[key] = mine.get(key)
-    differing = list(_differences(there, mine, ""))
-    if differing:
-        raise OutputExistsError(
-            f"{out}: holds the results of another configuration (differs in "
-            f"{', '.join(differing[:4])}); delete it or choose another --out"
-        )
-
-
-def stored_table(out: pathlib.Path) -> dict[str, Any] | None:
-    """The configuration in a folder, as a table; None if the folder has none.
-
-    Raises
-    ------
-    OutputExistsError
-        If it cannot be read.
-    """
-    config = out / _CONFIG
-    if not config.is_file():
-        return None
-    try:
-        return tomllib.loads(config.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError):
-        raise OutputExistsError(
-            f"{config}: cannot be read; delete {out} or choose another --out"
-        ) from None
-
-
-def _differences(a: Any, b: Any, place: str) -> Iterator[str]:
-    if isinstance(a, dict) and isinstance(b, dict):
-        for key in sorted(a.keys() | b.keys()):
-            yield from _differences(a.get(key), b.get(key), f"{place}.{key}" if place else key)
-    elif isinstance(a, list) and isinstance(b, list) and len(a) == len(b):
-        for index, (left, right) in enumerate(zip(a, b, strict=True)):
-            yield from _differences(left, right, f"{place}[{index}]")
-    elif a != b:
-        yield place
-
-
-def _probe(out: pathlib.Path) -> None:
-    """Find out now, not after hours of work, that nothing can be written there."""
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        with stage(out):
-            pass
-    except (OSError, ValueError) as error:
-        raise unwritable(out, error) from None
-
-
-def holds_complete_run(out: pathlib.Path) -> bool:
-    """Whether a folder holds one whole run, in which every replicate was finished."""
-    if not is_whole(out):  # damaged, or half replaced: whatever was finished now is worth more
-        return False
-    try:
-        with xr.open_dataset(out / _RESULTS, engine="h5netcdf") as stored:
-            return not stored.attrs.get("interrupted", 1)
-    except OSError:
-        return False
-
-
-def read_result(out: pathlib.Path) -> xr.Dataset:
-    """The result of the run that a folder holds, all of it in memory.
-
-    Raises
-    ------
-    OutputExistsError
-        If another version of fedbandits made it, whose variables meant something else.
-    """
-    with xr.open_dataset(out / _RESULTS, engine="h5netcdf") as stored:
-        if stored.attrs.get("format") != FORMAT:
-            raise OutputExistsError(
-                f"{out / _RESULTS}: made by another version of fedbandits; delete {out}, or choose "
-                "another --out, and run it again"
-            )
-        return stored.load()
+_AUDIT, _ADVICE = "audit.json", "advice.json"
+Stored = TypeVar("Stored", Audit, Advice)
 
 
 def write_audit(out: pathlib.Path, experiment: Experiment, audit: Audit) -> None:
     """Write an audit into the folder of a run, and into the run's report if there is one.
 
-    Raises
-    ------
-    OutputBusyError
-        If a run is writing there.
-    OutputExistsError
-        If another version of fedbandits made the run. The audit is then written beside it.
-    OutputError
-        If the disk is full.
+    Raises OutputBusyError if a run is writing there, OutputError if the disk is full. If another
+    version of fedbandits made the run, the audit is written beside it, and OutputExistsError
+    raised.
     """
     with locked(out):
         out.mkdir(parents=True, exist_ok=True)
-        found = json.dumps(msgspec.to_builtins(audit), indent=1, ensure_ascii=False)
-        replace_durably(out / _AUDIT, found.encode())
+        _store(out / _AUDIT, audit)
         replace_durably(out / "audit.html", render_audit(experiment, audit).encode())
         if is_whole(out):
             write_output(out, experiment, read_result(out))
-        elif not (out / _CONFIG).is_file():
-            replace_durably(out / _CONFIG, experiment.to_toml().encode())
+        elif not (out / CONFIG).is_file():
+            replace_durably(out / CONFIG, experiment.to_toml().encode())
 
 
 def write_advice(out: pathlib.Path, experiment: Experiment, advice: Advice) -> None:
-    """Write an advice into the folder of a run, and into the run's report.
-
-    Raises
-    ------
-    OutputBusyError
-        If a run is writing there.
-    OutputError
-        If the disk is full.
-    """
+    """Write an advice into the folder of a run, and into its report; raises as an audit does."""
     with locked(out):
-        store_advice(out, advice)
+        _store(out / _ADVICE, advice)
         if is_whole(out):
             write_output(out, experiment, read_result(out))
 
 
-def read_audit(out: pathlib.Path) -> Audit | None:
-    """The audit in a run's folder, if there is one.
+def _store(file: pathlib.Path, found: Audit | Advice) -> None:
+    text = json.dumps(msgspec.to_builtins(found), indent=1, ensure_ascii=False)
+    replace_durably(file, text.encode())
 
-    Raises
-    ------
-    OutputExistsError
-        If it cannot be read.
-    """
-    path = out / _AUDIT
-    if not path.is_file():
+
+def read_audit(out: pathlib.Path) -> Audit | None:
+    """Return the audit in a run's folder, if there is one that can be read."""
+    return _stored(out / _AUDIT, Audit, "run the audit again")
+
+
+def read_advice(out: pathlib.Path) -> Advice | None:
+    """Return the advice in a run's folder, if there is one that can be read."""
+    return _stored(out / _ADVICE, Advice, "run it again with --advise")
+
+
+def _stored(file: pathlib.Path, kind: type[Stored], again: str) -> Stored | None:
+    if not file.is_file():
         return None
     try:
-        return msgspec.convert(json.loads(path.read_text(encoding="utf-8")), Audit)
+        return msgspec.convert(json.loads(file.read_text(encoding="utf-8")), kind)
     except (ValueError, msgspec.ValidationError):
-        raise OutputExistsError(
-            f"{path}: cannot be read; delete it, or run the audit again"
-        ) from None
+        raise OutputExistsError(f"{file}: cannot be read; delete it, or {again}") from None
 
 
 def rewrite_report(out: pathlib.Path, look: Look) -> None:
     """Make report and plots of a run again, from the results in its folder.
 
-    Raises
-    ------
-    OutputExistsError
-        If the folder holds no whole run, or one of another version.
-    OutputBusyError
-        If a run is writing there.
-    OutputError
-        If the disk is full.
+    Raises OutputExistsError if the folder holds no whole run, or one of another version.
     """
     if not is_whole(out):
         raise OutputExistsError(
             f"{out}: holds no whole run of fedbandits; give the folder of a run, or run it again"
         )
     with locked(out):
-        write_output(out, load(out / _CONFIG), read_result(out), look)
+        write_output(out, load(out / CONFIG), read_result(out), look)
 
 
 def write_output(
@@ -226,43 +104,61 @@ def write_output(
 ) -> None:
     """Make all files of a run in memory, then put them in place.
 
-    Parameters
-    ----------
-    out
-        The folder.
-    experiment, result
-        What was run, and what came of it.
-    look
-        Sizes of plots; the usual ones if not given.
-
-    Raises
-    ------
-    OutputError
-        If the disk is full. What the folder held before is as it was.
+    If the disk is full, OutputError is raised, and the folder is as it was.
     """
     audit, advice = read_audit(out), read_advice(out)
-    out.parent.mkdir(parents=True, exist_ok=True)
     rows = summarise(experiment, result)
     bounds = experiment.bounds()
     plots = draw_plots(result, bounds, look)
     found = msgspec.structs.replace(answer(experiment, result), advice=advice)
-    files = {
-        _RESULTS: netcdf(result),
-        "summary.csv": summary_csv(rows).encode(),
-        "report.html": render_report(
-            experiment, result, rows, plots, compare(result, bounds), audit, found
-        ).encode(),
-        "answer.json": json.dumps(found.to_table(), indent=1, ensure_ascii=False).encode(),
-        _CONFIG: experiment.to_toml().encode(),
+    compared = compare(result, bounds)
+    report = render_report(experiment, result, rows, plots, compared, audit, found)
+    files = _files(experiment, result, rows, report, plots)
+    files["answer.json"] = json.dumps(found.to_table(), indent=1, ensure_ascii=False).encode()
+    _put(out, files)
+
+
+def write_sweep(
+    out: pathlib.Path, sweep: Sweep, points: Sequence[Point], result: xr.Dataset
+) -> None:
+    """Make all files of a sweep in memory, then put them in place; raises as for a run."""
+    pictures = sweep_pictures(result)
+    report = render_sweep(sweep, points, result, pictures)
+    several = len(pictures) > 1
+    plots = {
+        f"sweep{f'-{number + 1}' if several else ''}": image
+        for number, image in enumerate(pictures.values())
     }
-    for name, picture in plots.items():
-        files |= {f"plots/{name}.png": picture.png, f"plots/{name}.svg": picture.svg}
-    files |= {path: text for module in experiment.modules for path, text in module.files.items()}
+    _put(out, _files(sweep, result, sweep_rows(sweep, points, result), report, plots))
+
+
+def _files(
+    made: Experiment | Sweep,
+    result: xr.Dataset,
+    rows: list[dict[str, Any]],
+    report: str,
+    plots: Mapping[str, Picture],
+) -> dict[str, bytes]:
+    """Return the files that runs and sweeps have in common, by their paths."""
+    experiment = made.experiment if isinstance(made, Sweep) else made
+    files = {
+        RESULTS: netcdf(result),
+        "summary.csv": summary_csv(rows).encode(),
+        "report.html": report.encode(),
+        CONFIG: made.to_toml().encode(),
+    }
+    for name, image in plots.items():
+        files |= {f"plots/{name}.png": image.png, f"plots/{name}.svg": image.svg}
+    return files | {path: text for each in experiment.modules for path, text in each.files.items()}
+
+
+def _put(out: pathlib.Path, files: Mapping[str, bytes]) -> None:
+    out.parent.mkdir(parents=True, exist_ok=True)
     put_in_place(files, out)
 
 
 def netcdf(result: xr.Dataset) -> bytes:
-    """The bytes of a netCDF file. HDF5 does not survive a disk that is full: it gets none."""
+    """Encode a result as netCDF. HDF5 does not survive a full disk, so it writes to memory."""
     buffer = io.BytesIO()
     with h5netcdf.File(buffer, "w") as file:
         result.dump_to_store(H5NetCDFStore(file))

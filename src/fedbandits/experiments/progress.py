@@ -1,4 +1,4 @@
-"""What a person sees in a terminal while a run or an audit goes on: bars, drawn from events."""
+"""Bars in a terminal while a run, a sweep or an audit goes on, drawn from events."""
 
 from __future__ import annotations
 
@@ -24,32 +24,21 @@ from fedbandits.experiments.events import (
     AuditFinished,
     AuditInterrupted,
     AuditStarted,
-    Compiling,
+    Ended,
+    EndedEarly,
     Event,
     PartAdvanced,
     PartEvent,
-    ReplicateAdvanced,
-    RunFinished,
-    RunInterrupted,
-    RunStarted,
     SweepAdvanced,
-    SweepFinished,
-    SweepInterrupted,
     SweepStarted,
 )
+from fedbandits.experiments.run_events import Compiling, ReplicateAdvanced, RunStarted
 from fedbandits.settings.sweeps import in_words
 
 #: What a bar counts, while nothing is compiled.
 _ROUNDS, _PARTS = "rounds", "parts"
 #: Events after which no bar is left.
-_ENDS = (
-    RunFinished,
-    RunInterrupted,
-    AuditFinished,
-    AuditInterrupted,
-    SweepFinished,
-    SweepInterrupted,
-)
+_ENDS = (Ended, EndedEarly, AuditFinished, AuditInterrupted)
 #: Columns of a terminal that all but the words beside an audit's bar take; fewest for the words.
 _NUMBERS, _FEWEST = 62, 18
 #: The same beside a sweep's bar.
@@ -62,7 +51,7 @@ _COMPILING = (
 
 
 def rounded(speed: float) -> str:
-    """A number of steps a second in about three digits."""
+    """Write a number of steps a second in about three digits."""
     for unit, size in (("M", 1e6), ("k", 1e3)):
         if speed >= size:
             digits = 2 if speed < 10 * size else 1
@@ -71,7 +60,7 @@ def rounded(speed: float) -> str:
 
 
 def roughly(seconds: float | None) -> str:
-    """A time that is left, as precise as such a guess is; empty if nothing is known."""
+    """Write the time that is left as precisely as such a guess is; empty if nothing is known."""
     if seconds is None:
         return ""
     if seconds < 90:
@@ -90,7 +79,7 @@ class _SpeedColumn(ProgressColumn):
 
 
 class TerminalProgress:
-    """Draws bars from events: hand it to ``run`` or ``audit`` as ``on_event``.
+    """Bars that are drawn from events: hand this to ``run`` or ``audit`` as ``on_event``.
 
     Of a run it draws a bar for each system: rounds over all replicates, agent-steps a second, time
     left. Of a sweep it draws one bar: the point that goes on, time left. Of an audit it draws one
@@ -210,7 +199,7 @@ class TerminalProgress:
         self._bars.update(next(iter(self._tasks.values())), note=f"compiling {event.count}")
 
     def _played_on(self) -> None:
-        """Nothing is compiled any more."""
+        """Note that nothing is compiled any more."""
         if self._compiling and self._bars is not None:
             self._compiling = False
             self._bars.update(next(iter(self._tasks.values())), note=self._counts)

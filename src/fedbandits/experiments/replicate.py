@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 
 from fedbandits.errors import FedbanditsError
 from fedbandits.experiments.checkpoint import CheckpointFolder, Progressed
-from fedbandits.experiments.events import ReplicateAdvanced
-from fedbandits.experiments.stop import Leaving
-from fedbandits.experiments.stream import Stream
-from fedbandits.experiments.trace import ReplicateTrace
+from fedbandits.experiments.run_events import ReplicateAdvanced
+from fedbandits.experiments.signals import Leaving, Stream
+from fedbandits.experiments.trace import ReplicateTrace, Task
 from fedbandits.settings.experiment import Experiment
 from fedbandits.systems import Plan, Simulation, find_system
 from fedbandits.systems.playing import simulation_in
@@ -24,15 +23,8 @@ from fedbandits.systems.playing import simulation_in
 PULSE = 0.25
 
 
-class Task(NamedTuple):
-    """One replicate of one system."""
-
-    system: int
-    replicate: int
-
-
 class Shared(NamedTuple):
-    """What all replicates of a run have in common."""
+    """The common part of all replicates of a run."""
 
     experiment: Experiment
     stream: Stream
@@ -52,7 +44,7 @@ class Shared(NamedTuple):
         )
 
     def start(self, task: Task) -> Simulation:
-        """A replicate before its first round."""
+        """Make a replicate before its first round."""
         experiment = self.experiment
         world, variant = experiment.environment, experiment.systems[task.system]
         made = self.plans[task.system] if self.plans else variant.plan(world, experiment.rounds)
@@ -69,12 +61,12 @@ class Job(NamedTuple):
 
 
 def several(jobs: Iterable[Job]) -> list[Shared]:
-    """What the replicates of each experiment have in common, once for each experiment."""
+    """Return the common part of each experiment's replicates, once."""
     return list({id(job.shared.experiment): job.shared for job in jobs}.values())
 
 
 def checkpoint_rounds(rounds: int, count: int) -> NDArray[np.int64]:
-    """About ``count`` rounds in [1, rounds], log-spaced, the last one included."""
+    """Return about ``count`` rounds in [1, rounds], log-spaced, the last one included."""
     spaced = np.geomspace(1, rounds, num=min(count, rounds))
     return np.unique(np.append(np.rint(spaced).astype(np.int64), rounds))
 
@@ -136,7 +128,7 @@ def play_replicate(shared: Shared, task: Task) -> ReplicateTrace | None:
 
 
 class _Pace:
-    """How many rounds fit between two reports."""
+    """The number of rounds that fit between two reports."""
 
     def __init__(self) -> None:
         self.rounds = 64

@@ -1,9 +1,11 @@
-"""The result of an experiment: a labelled dataset."""
+"""The result of a run or of a sweep: a labelled dataset."""
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import xarray as xr
@@ -11,24 +13,45 @@ from numpy.typing import NDArray
 
 from fedbandits._typing import Floats
 from fedbandits.experiments.labels import attributes, label
-from fedbandits.experiments.offline import with_estimates
-from fedbandits.experiments.trace import PER_GROUP, PER_PARTY, ReplicateTrace
+from fedbandits.experiments.log_values import with_estimates
+from fedbandits.experiments.replicate import checkpoint_rounds
+from fedbandits.experiments.trace import PER_GROUP, PER_PARTY, TRACED, ReplicateTrace
+from fedbandits.experiments.workload import Unit, Workload
 from fedbandits.privacy.claims import PrivacyClaim
 from fedbandits.settings.experiment import Experiment
+from fedbandits.settings.sweeps import Axis, value_text
+
+#: Names that the documentation shows.
+__all__ = ["at_point", "build_dataset", "busy_seconds", "own_metrics", "spent"]
 
 #: Variables that every result has.
 COMMON = (*PER_PARTY, *PER_GROUP, "epsilon_contents", "seconds")
+#: Measurements that give way to a swept key of their name.
+_OTHERWISE = {"epsilon": "epsilon_spent"}
+#: What is known of every point of a sweep before it is played.
+_SIZES = ("parties", "acting", "rounds")
+_CLAIMED = ("epsilon", "epsilon_contents", "delta", "encrypted")
 
-_Variables = dict[str, tuple[tuple[str, ...], NDArray[np.float64]]]
+Variables = dict[str, tuple[tuple[str, ...], NDArray[Any]]]
+#: The claims of the systems of one point, by their labels.
+Claims = Mapping[str, PrivacyClaim]
+
+
+class Finished(NamedTuple):
+    """A replicate that is finished, and the unit it belongs to."""
+
+    unit: Unit
+    trace: ReplicateTrace
 
 
 def build_dataset(
-    experiment: Experiment, traces: list[ReplicateTrace], interrupted: bool
+    experiment: Experiment, traces: Iterable[ReplicateTrace], interrupted: bool
 ) -> xr.Dataset:
-    """Arrange traces by system, replicate, party and round; a missing replicate is NaN.
+    """Arrange the traces of a run by system, replicate, party and round.
 
-    Traces note the ε of contents. The result has it as ``epsilon_contents``. Its ``epsilon`` is
-    what the claim of each system accounts for everything that leaves.
+    A missing replicate is NaN. Traces note the ε of contents. The result has it as
+    ``epsilon_contents``. Its ``epsilon`` is what the claim of each system accounts for everything
+    that leaves.
 
     Parameters
     ----------
@@ -39,39 +62,130 @@ def build_dataset(
     interrupted
         Whether the run was interrupted.
     """
-    labels = [entry.label for entry in experiment.systems]
-    rounds, parties = traces[0].rounds, traces[0].regret.shape[0]
-    shape = (len(labels), experiment.replicates)
-    variables: _Variables = {}
-    for name in PER_PARTY:
-        data = np.full((*shape, parties, len(rounds)), np.nan)
-        variables[name] = (("system", "replicate", "party", "round"), data)
-    for name in PER_GROUP:
-        data = np.full((*shape, len(rounds)), np.nan)
-        variables[name] = (("system", "replicate", "round"), data)
-    for trace in traces:
-        for name, (_, data) in variables.items():
-            data[trace.system, trace.replicate] = getattr(trace, name)
-    claims = experiment.claims()
-    variables |= spent([claims[name] for name in labels], variables["epsilon"][1])
-    variables |= _metrics(traces, (*shape, parties, len(rounds)))
-    seconds = [busy_seconds([t for t in traces if t.system == i]) for i in range(len(labels))]
-    variables["seconds"] = (("system",), np.array(seconds))
-    coordinates = {
-        "system": labels,
-        "replicate": np.arange(experiment.replicates),
-        "party": list(experiment.environment.party_names) or np.arange(parties),
-        "round": rounds,
+    work = Workload.of_run(experiment)
+    return dataset_of(work, [Finished(work.units[0], trace) for trace in traces], interrupted)
+
+
+def dataset_of(work: Workload, finished: Sequence[Finished], interrupted: bool) -> xr.Dataset:
+    """Arrange the traces of a run or a sweep, of which at least one is ``finished``.
+
+    That of a sweep has a dimension for each swept key. It is NaN for parties and rounds that a
+    point has not. :func:`build_dataset` says more.
+    """
+    axes, experiment = work.sweep.axes, work.sweep.experiment
+    claims = [point.experiment.claims() for point in work.points]
+    names = tuple(axis.name for axis in axes)
+    rounds = _rounds(work) if axes else finished[0].trace.rounds
+    variables = _measured(work, finished, claims, rounds) | (_known(work, claims) if axes else {})
+    made = {
+        _name(name, names): (names + dims, data)
+        for name, (dims, data) in variables.items()
+        if not (name in _SIZES and name in names)
     }
-    result = xr.Dataset(variables, coordinates, attributes(experiment, claims, interrupted))
+    result = xr.Dataset(made, _coordinates(work, rounds), _attributes(work, claims, interrupted))
     if not experiment.environment.regret_is_known:
         result = with_estimates(result)
     label(result, experiment.environment.words)
+    for axis in axes:
+        result[axis.name].attrs |= {"path": axis.path, "long_name": axis.words}
     return result
 
 
-def spent(claims: Iterable[PrivacyClaim], noted: Floats) -> _Variables:
-    """ε accounted so far, and ε of contents so far, by system, replicate and round.
+def _coordinates(work: Workload, rounds: NDArray[np.int64]) -> dict[str, Any]:
+    experiment = work.sweep.experiment
+    named = () if work.sweep.axes else experiment.environment.party_names
+    return {axis.name: _coordinate(axis) for axis in work.sweep.axes} | {
+        "system": list(work.labels),
+        "replicate": np.arange(experiment.replicates),
+        "party": list(named) or np.arange(_parties(work)),
+        "round": rounds,
+    }
+
+
+def _coordinate(axis: Axis) -> xr.Variable:
+    values: Any = list(axis.values)
+    kinds = {type(value) for value in values}
+    if not (kinds <= {int, float} or kinds == {bool}):
+        values = np.array([value_text(value) for value in values], dtype=object)
+    return xr.Variable(axis.name, values)
+
+
+def _attributes(work: Workload, claims: Sequence[Claims], interrupted: bool) -> dict[str, Any]:
+    experiment, axes = work.points[0].experiment, work.sweep.axes
+    if not axes:
+        return attributes(experiment, claims[0], interrupted)
+    # Claims differ from point to point: they are variables.
+    return attributes(experiment, {}, interrupted) | {
+        "config": work.sweep.to_toml(),
+        "sweep": json.dumps({axis.name: axis.path for axis in axes}),
+        "units": work.named,
+    }
+
+
+def _parties(work: Workload) -> int:
+    return max(point.experiment.environment.parties for point in work.points)
+
+
+def _rounds(work: Workload) -> NDArray[np.int64]:
+    """Return the rounds that any point records, in order."""
+    horizons = {point.experiment.rounds for point in work.points}
+    count = work.sweep.experiment.checkpoints
+    return np.unique(np.concatenate([checkpoint_rounds(h, count) for h in horizons]))
+
+
+def _measured(
+    work: Workload,
+    finished: Sequence[Finished],
+    claims: Sequence[Claims],
+    rounds: NDArray[np.int64],
+) -> Variables:
+    """Lay out all measurements of replicates, by name."""
+    parties, replicates = _parties(work), work.sweep.experiment.replicates
+    systems = (*work.sweep.shape, len(work.labels))
+    made: Variables = {}
+    seconds = np.full(systems, np.nan)
+    traces: dict[str, list[ReplicateTrace]] = {unit.digest: [] for unit in work.units}
+    for unit, trace in finished:
+        traces[unit.digest].append(trace)
+    for unit in work.units:
+        for trace in traces[unit.digest]:
+            where = np.searchsorted(rounds, trace.rounds)
+            for name, array in _arrays(trace).items():
+                dims = ("system", "replicate", "party", "round")
+                size = (parties, len(rounds)) if array.ndim == 2 else (len(rounds),)
+                if name not in made:
+                    kept = dims if array.ndim == 2 else (*dims[:2], "round")
+                    made[name] = (kept, np.full((*systems, replicates, *size), np.nan))
+                for point, system in unit.places[trace.system]:
+                    place = (*work.points[point].index, system, trace.replicate)
+                    cell = made[name][1][place]
+                    cell[(*(slice(n) for n in array.shape[:-1]), where)] = array
+        for number, places in enumerate(unit.places):
+            busy = busy_seconds(t for t in traces[unit.digest] if t.system == number)
+            for point, system in places:
+                seconds[(*work.points[point].index, system)] = busy
+    made |= _spent(work, made["epsilon"][1], claims)
+    ordered = {name: made[name] for name in (*TRACED, "epsilon_contents")}
+    return ordered | made | {"seconds": (("system",), seconds)}
+
+
+def _arrays(trace: ReplicateTrace) -> dict[str, NDArray[np.float64]]:
+    return {name: getattr(trace, name) for name in TRACED} | trace.metrics
+
+
+def _spent(work: Workload, noted: Floats, claims: Sequence[Claims]) -> Variables:
+    """Return the ε accounted so far, and the ε of contents so far, which traces note alone."""
+    found = {name: np.empty_like(noted) for name in ("epsilon", "epsilon_contents")}
+    for point, of_point in zip(work.points, claims, strict=True):
+        each = [of_point[name] for name in work.labels]
+        accounted, contents = spent(each, noted[point.index])
+        found["epsilon"][point.index] = accounted
+        found["epsilon_contents"][point.index] = contents
+    return {name: (("system", "replicate", "round"), values) for name, values in found.items()}
+
+
+def spent(claims: Iterable[PrivacyClaim], noted: Floats) -> tuple[Floats, Floats]:
+    """Return the ε accounted so far, and the ε of contents so far, shaped as ``noted``.
 
     Where message times depend on data, no finite ε holds from the first round on: an observer also
     sees that there is no message. Where statistics leave in clear, it holds until the first leaves.
@@ -83,7 +197,6 @@ def spent(claims: Iterable[PrivacyClaim], noted: Floats) -> _Variables:
     noted : (systems, replicates, rounds)
         ε of contents, as replicates have noted it.
     """
-    dims = ("system", "replicate", "round")
     contents, accounted = noted.copy(), noted.copy()
     for claim, of_contents, of_all in zip(claims, contents, accounted, strict=True):
         if claim.encrypted:  # what encryption protects has no ε
@@ -91,37 +204,68 @@ def spent(claims: Iterable[PrivacyClaim], noted: Floats) -> _Variables:
         elif not claim.is_private:
             by_times = math.isfinite(claim.epsilon_contents)
             of_all[(of_all >= 0.0) if by_times else (of_all > 0.0)] = np.inf
-    return {"epsilon": (dims, accounted), "epsilon_contents": (dims, contents)}
+    return accounted, contents
 
 
-def _metrics(traces: list[ReplicateTrace], shape: tuple[int, ...]) -> _Variables:
-    """The systems' own metrics, NaN where a system has none of that name."""
-    variables: _Variables = {}
-    for name in dict.fromkeys(name for trace in traces for name in trace.metrics):
-        data = np.full(shape, np.nan)
-        for trace in traces:
-            if name in trace.metrics:
-                data[trace.system, trace.replicate] = trace.metrics[name]
-        variables[name] = (("system", "replicate", "party", "round"), data)
-    return variables
+def _known(work: Workload, claims: Sequence[Claims]) -> Variables:
+    """Return the sizes and the claims of every point."""
+    shape, labels = work.sweep.shape, work.labels
+    worlds = [(p.experiment.environment, p.experiment.rounds) for p in work.points]
+    sizes = np.array([(e.parties, e.acting, rounds) for e, rounds in worlds], np.int64)
+    made: Variables = {name: ((), sizes[:, i].reshape(shape)) for i, name in enumerate(_SIZES)}
+    for name in _CLAIMED:
+        values = [[getattr(of_point[label], name) for label in labels] for of_point in claims]
+        if name == "encrypted":  # a sentence that says how, or none
+            values = [[bool(value) for value in row] for row in values]
+        array = np.array(values, np.float64).reshape((*shape, len(labels)))
+        made[f"claim_{name}"] = (("system",), array)
+    return made
+
+
+def _name(name: str, taken: Sequence[str]) -> str:
+    """Return the name of a variable, which is no swept key's."""
+    return _OTHERWISE.get(name, f"measured_{name}") if name in taken else name
 
 
 def own_metrics(result: xr.Dataset) -> list[str]:
-    """Names of the variables in ``result`` that only some systems report."""
+    """Return the names of the variables in ``result`` that only some systems report."""
     own = (str(name) for name in result.data_vars if name not in COMMON)
     return [name for name in own if "party" in result[name].dims]
 
 
-def busy_seconds(traces: list[ReplicateTrace]) -> float:
-    """Wall time during which at least one of several replicates was being played, in seconds.
-
-    Parameters
-    ----------
-    traces
-        Traces of these replicates.
-    """
+def busy_seconds(traces: Iterable[ReplicateTrace]) -> float:
+    """Return the seconds during which at least one replicate of ``traces`` was being played."""
     total, until = 0.0, -math.inf
     for began, ended in sorted(spell for trace in traces for spell in trace.spells):
         total += max(0.0, ended - max(began, until))
         until = max(until, ended)
     return total
+
+
+def at_point(result: xr.Dataset, index: Mapping[str, int]) -> xr.Dataset:
+    """Return the result of one point of a sweep, as ``fb.run`` would return it.
+
+    Parameters
+    ----------
+    result
+        The result of a sweep.
+    index
+        The number of its value on each axis, by the axes' names.
+    """
+    point = result.isel(dict(index), drop=True)
+    sizes = {name: int(_size(result, index, name)) for name in ("parties", "rounds")}
+    point = point.isel(party=slice(sizes["parties"]))
+    dims = ("system", "replicate", "party")
+    known = point["round"] <= sizes["rounds"]
+    if "reward" in point:  # something is played, if not of this point
+        recorded = point.reward.notnull().any(dims)
+        known &= recorded | ~recorded.any()
+    dropped = [name for name in (*_SIZES, *(f"claim_{n}" for n in _CLAIMED)) if name in point]
+    point = point.isel(round=np.flatnonzero(known.values)).drop_vars(dropped)
+    back = {new: old for old, new in _OTHERWISE.items() if old in index}
+    return point.rename(back)
+
+
+def _size(result: xr.Dataset, index: Mapping[str, int], name: str) -> Any:
+    """Return the number of parties or rounds of a point; a swept key may have that name."""
+    return result[name].isel({dim: n for dim, n in index.items() if dim in result[name].dims})

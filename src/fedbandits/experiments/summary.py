@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,10 @@ from numpy.typing import NDArray
 
 from fedbandits.environments.joins import decisions_of
 from fedbandits.experiments.intervals import interval
-from fedbandits.experiments.offline import estimated
-from fedbandits.experiments.result import own_metrics
+from fedbandits.experiments.log_values import estimated
+from fedbandits.experiments.result import at_point, own_metrics
 from fedbandits.settings.experiment import Experiment
+from fedbandits.settings.sweeps import Point, Sweep, value_text
 
 #: Columns of ``summary.csv``, in order.
 SUMMARY_COLUMNS = (
@@ -40,17 +42,10 @@ SUMMARY_COLUMNS = (
 
 
 def summarise(experiment: Experiment, result: xr.Dataset) -> list[dict[str, Any]]:
-    """One row for each system: totals over all parties at the last round, mean over replicates.
+    """Summarise each system in a row: totals over parties at the end, mean over replicates.
 
     Only finished replicates count. A system's own metrics follow: the mean over its parties and,
     with the ending ``_max``, the largest value of any party in any replicate.
-
-    Parameters
-    ----------
-    experiment
-        The experiment.
-    result
-        Its result.
     """
     claims = experiment.claims()
     return [
@@ -97,7 +92,7 @@ def _mean(values: NDArray[np.float64]) -> float:
 
 
 def summary_csv(rows: list[dict[str, Any]]) -> str:
-    """The summary, given as its ``rows``, as CSV text."""
+    """Write the summary, given as its ``rows``, as CSV text."""
     text = io.StringIO()
     writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
     writer.writeheader()
@@ -105,3 +100,24 @@ def summary_csv(rows: list[dict[str, Any]]) -> str:
         {key: f"{v:.10g}" if isinstance(v, float) else v for key, v in row.items()} for row in rows
     )
     return text.getvalue()
+
+
+def sweep_rows(sweep: Sweep, points: Iterable[Point], result: xr.Dataset) -> list[dict[str, Any]]:
+    """Summarise a sweep in a row for each point and system.
+
+    The swept values come first, then the columns of a run's summary.
+    """
+    rows = []
+    for point in points:
+        index = {axis.name: n for axis, n in zip(sweep.axes, point.index, strict=True)}
+        values = {axis.name: _cell(point.values[axis.name]) for axis in sweep.axes}
+        for row in summarise(point.experiment, at_point(result, index)):
+            own = {
+                f"{k}_claimed" if k in values and k != "rounds" else k: v for k, v in row.items()
+            }
+            rows.append(values | own)
+    return rows
+
+
+def _cell(value: Any) -> Any:
+    return value if isinstance(value, int | float) else value_text(value)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -25,38 +25,32 @@ _OWN = "metrics."
 Spells = tuple[tuple[float, float], ...]
 
 
-class ReplicateTrace(msgspec.Struct, frozen=True):
-    """Measurements of one replicate of one system at every checkpoint; all are cumulative.
-
-    Parameters
-    ----------
-    system, replicate
-        Numbers of the system and of the replicate.
-    rounds : (checkpoints,) int
-        The rounds of the checkpoints.
-    regret, reward : (parties, checkpoints)
-        Regret and reward of each party.
-    messages, bytes, syncs : (checkpoints,)
-        Numbers of messages, of bytes of payload, and of syncs.
-    epsilon : (checkpoints,)
-        ε spent on the contents of one party's messages.
-    spells
-        Begin and end of each period in which the replicate was played, in seconds.
-    metrics : (parties, checkpoints)
-        The system's own measurements, by name.
-    """
+class Task(NamedTuple):
+    """One replicate of one system, by their numbers."""
 
     system: int
     replicate: int
-    rounds: NDArray[np.int64]
-    regret: NDArray[np.float64]  # (parties, checkpoints), cumulative, like all below
-    reward: NDArray[np.float64]
+
+
+class ReplicateTrace(msgspec.Struct, frozen=True):
+    """Measurements of one replicate of one system at every checkpoint; all are cumulative."""
+
+    system: int
+    replicate: int
+    rounds: NDArray[np.int64]  # of the checkpoints, (checkpoints,)
+    regret: NDArray[np.float64]  # of each party, (parties, checkpoints)
+    reward: NDArray[np.float64]  # the same
     messages: NDArray[np.float64]  # (checkpoints,)
-    bytes: NDArray[np.float64]
-    syncs: NDArray[np.float64]
-    epsilon: NDArray[np.float64]
+    bytes: NDArray[np.float64]  # of payload, (checkpoints,)
+    syncs: NDArray[np.float64]  # (checkpoints,)
+    epsilon: NDArray[np.float64]  # ε spent on the contents of one party's messages, (checkpoints,)
     spells: Spells = ()
     metrics: dict[str, NDArray[np.float64]] = {}  # the system's own, (parties, checkpoints)
+
+    @property
+    def task(self) -> Task:
+        """The replicate that was played."""
+        return Task(self.system, self.replicate)
 
     @classmethod
     def empty(
@@ -67,18 +61,9 @@ class ReplicateTrace(msgspec.Struct, frozen=True):
         parties: int,
         metrics: Iterable[str] = (),
     ) -> ReplicateTrace:
-        """An empty trace, which :meth:`record` fills.
+        """Make an empty trace, which :meth:`record` fills.
 
-        Parameters
-        ----------
-        system, replicate
-            Numbers of the system and of the replicate.
-        rounds
-            The rounds of the checkpoints.
-        parties
-            Number of parties.
-        metrics
-            Names of the system's own metrics.
+        ``metrics`` are the names of the system's own measurements.
         """
         count = len(rounds)
         shapes: dict[str, tuple[int, ...]] = dict.fromkeys(PER_PARTY, (parties, count))
@@ -96,25 +81,13 @@ class ReplicateTrace(msgspec.Struct, frozen=True):
         arrays: Mapping[str, NDArray[np.float64]],
         spells: Spells,
     ) -> ReplicateTrace:
-        """A trace made from saved arrays.
-
-        Parameters
-        ----------
-        system, replicate
-            Numbers of the system and of the replicate.
-        rounds
-            The rounds of the checkpoints.
-        arrays
-            What :meth:`arrays` returned.
-        spells
-            Times at which the replicate was played.
-        """
+        """Make a trace from saved ``arrays``, which are those of :meth:`arrays`."""
         common: dict[str, Any] = {name: arrays[name] for name in TRACED}
         own = {n.removeprefix(_OWN): a for n, a in arrays.items() if n.startswith(_OWN)}
         return cls(system, replicate, rounds, **common, spells=spells, metrics=own)
 
     def arrays(self) -> dict[str, NDArray[np.float64]]:
-        """All measurements by name; names of the system's own metrics begin with ``metrics.``."""
+        """Return all measurements by name; the system's own begin with ``metrics.``."""
         own = {f"{_OWN}{name}": values for name, values in self.metrics.items()}
         return {name: getattr(self, name) for name in TRACED} | own
 

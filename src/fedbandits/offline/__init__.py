@@ -1,4 +1,4 @@
-"""What a policy is worth, estimated from a log of another policy's decisions.
+"""Estimates of what a policy is worth, from a log of another policy's decisions.
 
 A *log* has, for each event, the context, the action that was taken, its reward, and the probability
 with which that action was taken (its propensity). Four methods estimate the mean reward of another

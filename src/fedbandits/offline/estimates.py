@@ -85,7 +85,7 @@ class Estimate(NamedTuple):
 def sums_of(
     u: Floats, v: Floats, w: Floats, sites: Ints, count: int, there: Bools | None = None
 ) -> Floats:
-    """The sums of one method, by site, (sites, parts).
+    """Return the sums of one method, by site, (sites, parts).
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ class Intervals(NamedTuple):
 
 
 def intervals(sums: Floats) -> Intervals:
-    """The estimates that sums amount to, with 95% intervals by Student's t.
+    """Make estimates of sums, with 95% intervals by Student's t.
 
     The variance is that of a ratio: Σ(u - θv)² / V². For a mean, whose v are 1, it is the usual
     one. If the policy learns on the way, what differs from its value of the moment still has mean 0
@@ -149,7 +149,7 @@ def intervals(sums: Floats) -> Intervals:
 
 
 def estimate_of(sums: Floats, method: str) -> Estimate:
-    """The estimate of one ``method`` from its ``sums``, (parts,); see :func:`intervals`."""
+    """Return the estimate of one ``method`` from its ``sums``, (parts,); see :func:`intervals`."""
     found = intervals(sums)
     return Estimate(
         float(found.value), float(found.low), float(found.high), method,
@@ -158,12 +158,12 @@ def estimate_of(sums: Floats, method: str) -> Estimate:
 
 
 def estimates_of(sums: Floats) -> list[Estimate]:
-    """The estimates of all methods, from ``sums``, (methods, parts)."""
+    """Return the estimates of all methods, from ``sums``, (methods, parts)."""
     return [estimate_of(each, method) for each, method in zip(sums, METHODS, strict=True)]
 
 
 def quantile(freedom: Floats) -> Floats:
-    """Student's t: so many deviations hold 95%, with ``freedom`` degrees of freedom."""
+    """Return how many deviations hold 95% by Student's t, with ``freedom`` degrees of freedom."""
     from scipy.special import stdtrit  # not before there is something to estimate
 
     found: Floats = stdtrit(freedom, 0.5 + _LEVEL / 2.0)

@@ -33,13 +33,13 @@ class Logged(NamedTuple):
 
     @property
     def matches(self) -> Bools:
-        """(events,): where the policy chose the logged action."""
+        """Events in which the policy chose the logged action, (events,)."""
         found: Bools = self.actions == self.chosen
         return found
 
     @property
     def weights(self) -> Floats:
-        """(events,): 1 / propensity where it did, 0 elsewhere."""
+        """Weights of events, (events,): 1 / propensity where they match, 0 elsewhere."""
         return self.matches / self.propensities
 
 
@@ -107,7 +107,7 @@ def replay(
     actions: ArrayLike, rewards: ArrayLike, propensities: ArrayLike | float, chosen: ArrayLike,
     *, shown: ArrayLike | None = None, seed: int = 0,
 ) -> Estimate:  # fmt: skip
-    """Replay by rejection sampling: the mean reward of events that were accepted and match.
+    """Estimate by replay with rejection sampling: the mean reward of accepted, matching events.
 
     An event counts if the policy chose the logged action, and if the event was accepted
     (:func:`accepted`). The others are passed over, as if they had never been. For a policy that
@@ -143,7 +143,7 @@ def replay(
 def ips(
     actions: ArrayLike, rewards: ArrayLike, propensities: ArrayLike | float, chosen: ArrayLike
 ) -> Estimate:
-    """Inverse propensity scoring: matching rewards, each divided by its propensity.
+    """Estimate by inverse propensity scoring: matching rewards, each over its propensity.
 
     It is unbiased. Its interval is wide if propensities are small. Source: Horvitz & Thompson
     (1952); for bandits, Dudík, Langford & Li (2011).
@@ -171,7 +171,7 @@ def ips(
 def snips(
     actions: ArrayLike, rewards: ArrayLike, propensities: ArrayLike | float, chosen: ArrayLike
 ) -> Estimate:
-    """Self-normalised inverse propensity scoring: a weighted mean of matching rewards.
+    """Estimate by self-normalised propensity scoring: a weighted mean of matching rewards.
 
     It has a small bias, which vanishes with more events. It is often more exact than :func:`ips`,
     and never leaves the range of the rewards. Source: Swaminathan & Joachims, "The self-normalized
@@ -195,7 +195,7 @@ def doubly_robust(
     actions: ArrayLike, rewards: ArrayLike, propensities: ArrayLike | float, chosen: ArrayLike,
     contexts: ArrayLike, *, ridge: float = 1.0,
 ) -> Estimate:  # fmt: skip
-    """Doubly robust: a reward model, corrected by matching events.
+    """Estimate doubly robustly: by a reward model, corrected by matching events.
 
     The model is ridge regression for each action, fitted on earlier events alone. The estimate is
     unbiased if the propensities are right. A good model makes its interval narrow. Source: Dudík,
@@ -233,19 +233,19 @@ def doubly_robust(
 
 
 def replay_terms(log: Logged, shown: Bools) -> tuple[Floats, Floats, Floats]:
-    """What each event adds to the numerator, the denominator and the weights of replay."""
+    """Return what each event adds to the numerator, the denominator and the weights of replay."""
     counts = (log.matches & shown).astype(np.float64)
     return counts * log.rewards, counts, counts
 
 
 def ips_terms(log: Logged) -> tuple[Floats, Floats, Floats]:
-    """What each event adds to the numerator, the denominator and the weights of IPS."""
+    """Return what each event adds to the numerator, the denominator and the weights of IPS."""
     weights = log.weights
     return weights * log.rewards, np.ones(len(weights)), weights
 
 
 def snips_terms(log: Logged) -> tuple[Floats, Floats, Floats]:
-    """What each event adds to the numerator, the denominator and the weights of SNIPS."""
+    """Return what each event adds to the numerator, the denominator and the weights of SNIPS."""
     weights = log.weights
     return weights * log.rewards, weights, weights
 
@@ -253,7 +253,7 @@ def snips_terms(log: Logged) -> tuple[Floats, Floats, Floats]:
 def dr_terms(
     log: Logged, contexts: Floats | Floats32, arms: int, ridge: float = 1.0
 ) -> tuple[Floats, Floats, Floats]:
-    """What each event adds to the numerator, the denominator and the weights of doubly robust."""
+    """Return what each event adds to numerator, denominator and weights of doubly robust."""
     of_logged, of_chosen = predictions(contexts, log.actions, log.rewards, log.chosen, arms, ridge)
     weights = log.weights
     terms = of_chosen + weights * (log.rewards - of_logged)

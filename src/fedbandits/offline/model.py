@@ -17,7 +17,7 @@ _FIRST_BLOCK, _GROWTH = 16, 1.25
 
 
 def blocks(count: int) -> Iterator[slice]:
-    """Consecutive blocks of 0 … ``count`` - 1, each a quarter of what was before it."""
+    """Return consecutive blocks of 0 … ``count`` - 1, each a quarter of what was before it."""
     start, stop = 0, _FIRST_BLOCK
     while start < count:
         yield slice(start, min(stop, count))
@@ -44,7 +44,7 @@ class RewardModel:
         self._theta = np.zeros((arms, size))
 
     def predict(self, contexts: Floats, arms: Ints) -> Floats:
-        """(events,) the predicted rewards of ``arms`` in (events, d) ``contexts``."""
+        """Predict the rewards of ``arms`` in (events, d) ``contexts``, (events,)."""
         theta = self._theta[arms]
         found: Floats = np.einsum("ij,ij->i", contexts, theta[:, :-1]) + theta[:, -1]
         return found
@@ -67,7 +67,7 @@ def predictions(
     arms: int,
     ridge: float = 1.0,
 ) -> tuple[Floats, Floats]:
-    """Predicted rewards of the logged and of the chosen actions, by models of earlier events.
+    """Predict rewards of the logged and of the chosen actions, by models of earlier events.
 
     Parameters
     ----------

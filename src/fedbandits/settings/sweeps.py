@@ -107,7 +107,7 @@ class Sweep(msgspec.Struct, frozen=True):
     def to_table(self) -> dict[str, Any]:
         """Return the complete configuration as a table, which can be run again."""
         swept = {axis.path: list(axis.values) for axis in self.axes}
-        return self.experiment.to_table() | {"sweep": swept}
+        return self.experiment.to_table() | ({"sweep": swept} if swept else {})
 
     def to_toml(self) -> str:
         """Return the complete configuration as TOML text; see :meth:`to_table`."""

@@ -1,1 +1,1 @@
-"""Does it pay? What learning together saves, beside learning alone, with intervals and in words."""
+"""Answers to the question whether learning together pays, and advice from where on it does."""

@@ -1,4 +1,4 @@
-"""Does it pay? Private systems of a run beside parties alone, and beside everything pooled."""
+"""The answer whether it pays: private systems of a run beside parties alone, and beside pooling."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import itertools
 import math
 import os
 import pathlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple, get_args
 
 import msgspec
@@ -15,15 +15,17 @@ import xarray as xr
 
 from fedbandits._typing import Floats
 from fedbandits.errors import ConfigError
-from fedbandits.experiments.advice.tried import Advice
-from fedbandits.experiments.answers.comparison import Comparison
-from fedbandits.experiments.answers.paired import estimated_difference, paired
-from fedbandits.experiments.answers.words import Said
+from fedbandits.experiments.answers.advice import Advice
+from fedbandits.experiments.answers.sentences import Comparison, Said
 from fedbandits.experiments.baselines import Claimed, Kind, closest, differing_keys, stands_for
-from fedbandits.experiments.intervals import LEVEL
-from fedbandits.experiments.labels import labels_of
+from fedbandits.experiments.folder import read_result
+from fedbandits.experiments.intervals import LEVEL, estimated_difference, paired
+from fedbandits.experiments.labels import attributes, labels_of
 from fedbandits.experiments.measure import Measure, measure
+from fedbandits.experiments.result import at_point
 from fedbandits.settings.experiment import Experiment, Variant
+from fedbandits.settings.sweeps import Point, in_words
+from fedbandits.settings.toml_files import parse_toml
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,7 +63,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
         return "\n".join(self.lines)
 
     def to_table(self) -> dict[str, Any]:
-        """The answer as plain values for JSON."""
+        """Return the answer as plain values for JSON."""
         table: dict[str, Any] = msgspec.to_builtins(self)
         return table
 
@@ -124,14 +126,10 @@ def answer(
 
 
 def _with_result(given: Any, result: xr.Dataset | None) -> tuple[Experiment, xr.Dataset]:
-    """The experiment and its result, from either or from a folder."""
+    """Return the experiment and its result, from either or from a folder."""
     if isinstance(given, str | os.PathLike):
-        from fedbandits.experiments.output import read_result
-
         given = read_result(pathlib.Path(given))
     if isinstance(given, xr.Dataset):
-        from fedbandits.settings.toml_files import parse_toml
-
         return Experiment.from_table(parse_toml(given.attrs["config"])), given
     if result is None:
         raise ConfigError(
@@ -142,7 +140,7 @@ def _with_result(given: Any, result: xr.Dataset | None) -> tuple[Experiment, xr.
 
 
 def _claimed(stored: dict[str, Any]) -> Claimed:
-    """What a verdict needs of a claim that stands in a result."""
+    """Read from a stored claim what a verdict needs."""
     stated = stored["paper_claims"] is not None
     return Claimed(float(stored["epsilon"]), bool(stored["encrypted"]), stated)
 
@@ -158,7 +156,7 @@ class _Run(NamedTuple):
 
     @classmethod
     def of(cls, experiment: Experiment, result: xr.Dataset) -> _Run:
-        """A run from its experiment and result."""
+        """Make a run from its experiment and result."""
         labels = labels_of(result)
         claims = {label: _claimed(claim) for label, claim in labels.claims.items()}
         several = max(1, sum(claim.is_private for claim in claims.values()))
@@ -181,7 +179,7 @@ class _Run(NamedTuple):
         )
 
     def pairs(self) -> Iterator[tuple[Variant, Kind, Variant]]:
-        """What is compared with what."""
+        """List the pairs that are compared."""
         systems, kinds = self.experiment.systems, get_args(Kind)
         for judged, kind in itertools.product(systems, kinds):
             claim = self.claims[judged.label]
@@ -195,7 +193,7 @@ class _Run(NamedTuple):
                 yield judged, kind, baseline
 
     def compare(self, judged: Variant, kind: Kind, baseline: Variant) -> Comparison:
-        """One comparison, over the replicates that both have finished."""
+        """Compare a pair over the replicates that both have finished."""
         labels = [entry.label for entry in self.experiment.systems]
         own, other = labels.index(judged.label), labels.index(baseline.label)
         found, claim = self.found, self.claims[judged.label]
@@ -227,7 +225,7 @@ class _Run(NamedTuple):
 
 
 def _worse_off(found: Measure, own: int, other: int, both: Any) -> float | None:
-    """Share of parties, over replicates, for which the system is worse than the baseline."""
+    """Return the share of parties, over replicates, for which the system is worse."""
     gains = found.direction * (found.parties[other][both] - found.parties[own][both])
     known = gains[np.isfinite(gains)]  # of some parties a log may tell nothing
     return float((known < 0.0).mean()) if known.size and gains.shape[-1] > 1 else None
@@ -238,9 +236,31 @@ def _mean(values: Any) -> float | None:
 
 
 def _order(one: Comparison) -> tuple[bool, bool, float]:
-    """Learning alone first; in each kind those that surely pay, then the others, the best first.
+    """Order comparisons: alone first; in each kind those that surely pay, the best first.
 
     A system that surely loses next to nothing is a better answer than one that may lose much.
     """
     saves = one.saves if one.saves is not None else -math.inf
     return one.kind != "alone", one.pays is not True, -saves
+
+
+#: Most points whose answers are told; the table has the numbers of all.
+MOST_ANSWERS = 24
+
+
+class PointAnswer(NamedTuple):
+    """The answer at one point."""
+
+    point: str  # the swept values in words: ``ε = 0.3``
+    answer: Answer  # whether learning together privately pays there
+
+
+def point_answers(points: Iterable[Point], result: xr.Dataset) -> Iterator[PointAnswer]:
+    """Answer at each point of a sweep where a private system can be compared with alone."""
+    interrupted = bool(result.attrs["interrupted"])
+    for point in points:
+        found = at_point(result, dict(zip(point.values, point.index, strict=True)))
+        own = attributes(point.experiment, point.experiment.claims(), interrupted)
+        told = answer(point.experiment, found.assign_attrs(own))
+        if any(one.kind == "alone" for one in told.comparisons):
+            yield PointAnswer(in_words(point.values), told)

@@ -16,8 +16,7 @@ from fedbandits.experiments.events import (
     PartFinished,
     PartStarted,
 )
-from fedbandits.experiments.stop import Leaving, Stop
-from fedbandits.experiments.stream import Listener, Stream
+from fedbandits.experiments.signals import Leaving, Listener, Stop, Stream
 from fedbandits.privacy.auditing import Finding
 from fedbandits.privacy.claims import PrivacyClaim
 from fedbandits.privacy.examined import Examined

@@ -1,4 +1,4 @@
-"""What all clusters share: orders go out, traces come back, and each is checked and saved."""
+"""The part that all clusters share: orders go out, traces come back, are checked and saved."""
 
 from __future__ import annotations
 
@@ -20,13 +20,11 @@ from fedbandits.experiments.replicate import (
     PULSE,
     Job,
     Shared,
-    Task,
     checkpoint_rounds,
     several,
 )
-from fedbandits.experiments.stop import Leaving
-from fedbandits.experiments.stream import Stream
-from fedbandits.experiments.trace import ReplicateTrace
+from fedbandits.experiments.signals import Leaving, Stream
+from fedbandits.experiments.trace import ReplicateTrace, Task
 from fedbandits.settings.experiment import Experiment
 
 #: Seconds that a cluster may take to answer, or to show its first worker.
@@ -45,7 +43,7 @@ class Cluster(abc.ABC):
 
     @abc.abstractmethod
     def slots(self) -> int:
-        """Replicates that the cluster can play side by side now."""
+        """Return the number of replicates that the cluster can play side by side now."""
 
     @abc.abstractmethod
     def submit(self, order: dict[str, Any], task: Task) -> Any:
@@ -53,11 +51,14 @@ class Cluster(abc.ABC):
 
     @abc.abstractmethod
     def finished(self, handles: list[Any], seconds: float) -> list[Any]:
-        """Those that have ended, well or badly; waits for one no longer than so many seconds."""
+        """Return the replicates that have ended, well or badly.
+
+        It waits for one no longer than so many seconds.
+        """
 
     @abc.abstractmethod
     def result(self, handle: Any, name: str) -> Any:
-        """What an ended replicate, called ``name``, gave; raises what it raised."""
+        """Return the trace of an ended replicate, called ``name``, or raise its error."""
 
     @abc.abstractmethod
     def cancel(self, handles: list[Any]) -> None:
@@ -66,7 +67,7 @@ class Cluster(abc.ABC):
     def play(
         self, jobs: list[Job], stream: Stream, stop: Leaving, workers: int | None
     ) -> Generator[tuple[Job, ReplicateTrace], None, None]:
-        """See :class:`fedbandits.experiments.backends.Backend`."""
+        """Play replicates; see :class:`fedbandits.experiments.backends.backend.Backend`."""
         del stream
         orders = {
             id(shared.experiment): msgspec.to_builtins(
@@ -114,7 +115,7 @@ class Cluster(abc.ABC):
 
 
 class _Presence:
-    """Notices when there have been no workers for too long."""
+    """A watch on workers, which notices when there have been none for too long."""
 
     def __init__(self) -> None:
         self._seen = time.monotonic()
@@ -149,7 +150,7 @@ def _take(waiting: deque[Job], count: int) -> Iterator[Job]:
 
 
 def _checked(trace: Any, experiment: Experiment, task: Task, name: str) -> ReplicateTrace:
-    """What a worker returned must be what was asked for, whatever it calls itself."""
+    """Refuse anything but the trace that was asked for, whatever it calls itself."""
     rounds = checkpoint_rounds(experiment.rounds, experiment.checkpoints)
     fits = (
         isinstance(trace, ReplicateTrace)
@@ -164,12 +165,12 @@ def _checked(trace: Any, experiment: Experiment, task: Task, name: str) -> Repli
 
 
 def missing(package: str) -> BackendError:
-    """The error for a package that is not installed."""
+    """Make the error for a package that is not installed."""
     return BackendError(f"backend: {package} is not installed; pip install 'fedbandits[cluster]'")
 
 
 def unfit(where: str, error: BaseException) -> BackendError:
-    """The error for a worker that cannot even read what it is asked."""
+    """Make the error for a worker that cannot even read its order."""
     reason = str(error).strip().partition("\n")[0]
     return BackendError(
         f"{where} cannot load this version of fedbandits ({type(error).__name__}: {reason}); "
@@ -178,7 +179,7 @@ def unfit(where: str, error: BaseException) -> BackendError:
 
 
 def died(name: str) -> BackendError:
-    """The error for a replicate that no worker survives."""
+    """Make the error for a replicate that no worker survives."""
     return BackendError(
         f"{name}: every worker that played it died (out of memory?); --resume goes on with what "
         "is finished"
@@ -186,6 +187,6 @@ def died(name: str) -> BackendError:
 
 
 def out_of_reach(scheduler: str, error: BaseException) -> BackendError:
-    """The error for an address where nobody answers as expected."""
+    """Make the error for an address where nobody answers as expected."""
     reason = str(error).strip().partition("\n")[0] or f"waited {ANSWER:g} seconds"
     return BackendError(f"scheduler: {scheduler} does not answer: {reason}; is it running there?")

@@ -13,9 +13,8 @@ from typing import Any
 from fedbandits.errors import BackendError
 from fedbandits.experiments.backends import cluster
 from fedbandits.experiments.backends.worker import identity, play, refuse_stranger
-from fedbandits.experiments.replicate import Task
-from fedbandits.experiments.stop import Stop
-from fedbandits.experiments.trace import ReplicateTrace
+from fedbandits.experiments.signals import Stop
+from fedbandits.experiments.trace import ReplicateTrace, Task
 
 try:
     import distributed
@@ -47,7 +46,7 @@ def open_dask(scheduler: str) -> Iterator[DaskCluster]:
 
 
 def _refuse_silence(scheduler: str) -> None:
-    """A client would wait for ever for the greeting of whatever else listens there."""
+    """Refuse an address that does not greet; a client would wait for it for ever."""
     with ThreadPoolExecutor(1) as worker:  # this thread may have an event loop already
         try:
             worker.submit(lambda: asyncio.run(_greet(scheduler))).result()
@@ -138,7 +137,7 @@ def _play(order: Mapping[str, Any], system: int, replicate: int) -> ReplicateTra
 
 
 class _Unwanted(Stop):
-    """True once nobody waits for the task any more: it was cancelled, or the client is gone."""
+    """A stop that is set once nobody waits for a task: it was cancelled, or its client is gone."""
 
     def __init__(self) -> None:
         super().__init__()

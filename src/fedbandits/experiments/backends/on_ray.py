@@ -12,7 +12,7 @@ from typing import Any
 from fedbandits.errors import BackendError, FedbanditsError
 from fedbandits.experiments.backends import cluster
 from fedbandits.experiments.backends.worker import identity, play, refuse_stranger
-from fedbandits.experiments.replicate import Task
+from fedbandits.experiments.trace import Task
 
 try:
     import ray
@@ -58,7 +58,7 @@ def _connect(scheduler: str | None) -> None:
 
 
 def _refuse_silence(address: str) -> None:
-    """Where nobody listens Ray would wait for a minute."""
+    """Refuse an address where nobody listens; Ray would wait a minute."""
     host, _, port = address.rpartition("://")[2].rpartition(":")
     try:
         socket.create_connection((host.strip("[]"), int(port)), timeout=cluster.ANSWER).close()

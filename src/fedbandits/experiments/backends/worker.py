@@ -23,10 +23,9 @@ from fedbandits import _compile
 from fedbandits._version import __version__
 from fedbandits.errors import BackendError, DataError, FedbanditsError
 from fedbandits.experiments.checkpoint import CheckpointFolder
-from fedbandits.experiments.replicate import Shared, Task, compile_kernels, play_replicate
-from fedbandits.experiments.stop import Leaving, Stop
-from fedbandits.experiments.stream import Stream
-from fedbandits.experiments.trace import ReplicateTrace
+from fedbandits.experiments.replicate import Shared, compile_kernels, play_replicate
+from fedbandits.experiments.signals import Leaving, Stop, Stream
+from fedbandits.experiments.trace import ReplicateTrace, Task
 from fedbandits.settings.experiment import Experiment
 from fedbandits.settings.modules import Module, write_modules
 
@@ -47,49 +46,28 @@ class DataFile(msgspec.Struct, frozen=True):
 
 
 class Order(msgspec.Struct, frozen=True):
-    """What all replicates of a run have in common, as it travels.
+    """The common part of a run's replicates, as it travels."""
 
-    Parameters
-    ----------
-    identity
-        What the client is, see :func:`identity`; a worker must be the same.
-    config
-        The resolved configuration, as TOML.
-    files
-        Data files that the configuration names.
-    out, token
-        The client's output folder, and what the :data:`TOKEN` file beside it says; empty if there
-        is none.
-    save_every
-        Seconds between two checkpoints of a replicate.
-    modules
-        Code that the configuration names.
-    """
-
-    identity: dict[str, str]
-    config: str
-    files: tuple[DataFile, ...]
+    identity: dict[str, str]  # what the client is, see :func:`identity`; a worker must be the same
+    config: str  # the resolved configuration, as TOML
+    files: tuple[DataFile, ...]  # data files that the configuration names
+    #: The client's output folder, and what the :data:`TOKEN` file beside it says; empty if there is
+    #: none.
     out: str
     token: str
-    save_every: float
-    modules: tuple[Module, ...] = ()
+    save_every: float  # seconds between two checkpoints of a replicate
+    modules: tuple[Module, ...] = ()  # code that the configuration names
 
 
 def identity() -> dict[str, str]:
-    """What must be equal on two machines for their results to be."""
+    """Return all that must be equal on two machines for equal results."""
     versions = {name: version(name) for name in _PACKAGES}
     kernels = _compile.results_digest(_compile.PACKAGE)
     return {"fedbandits": __version__, "kernels": kernels} | versions
 
 
 def refuse_stranger(where: str, theirs: Mapping[str, str], ours: Mapping[str, str]) -> None:
-    """Refuse a worker that would play something else.
-
-    Raises
-    ------
-    BackendError
-        Naming what differs.
-    """
+    """Refuse a worker that would play something else, and say in a BackendError what differs."""
     differing = [key for key in ours if theirs.get(key) != ours[key]]
     if differing:
         listed = ", ".join(f"{key} {theirs.get(key)} instead of {ours[key]}" for key in differing)
@@ -99,7 +77,7 @@ def refuse_stranger(where: str, theirs: Mapping[str, str], ours: Mapping[str, st
 
 
 def data_files(experiment: Experiment) -> tuple[DataFile, ...]:
-    """The files that a configuration names, told from other words by a dot or a slash."""
+    """Find the files that a configuration names, told from other words by a dot or a slash."""
     return tuple(
         DataFile(keys, str(pathlib.Path(text).resolve()), _digest(text))
         for keys, text in _texts(experiment.to_table(), ())
@@ -123,26 +101,10 @@ def _digest(path: str) -> str:
 def play(
     order: Mapping[str, Any], system: int, replicate: int, stop: Stop | None = None
 ) -> ReplicateTrace | None:
-    """Play one replicate.
+    """Play one replicate of an :class:`Order`, given as plain values.
 
-    Parameters
-    ----------
-    order
-        An :class:`Order`, as plain values.
-    system, replicate
-        Number of the system and of the replicate, from 0.
-    stop
-        True once it should be left.
-
-    Returns
-    -------
-    ReplicateTrace or None
-        None if it was left.
-
-    Raises
-    ------
-    FedbanditsError
-        Of the kind that the same failure has at home, naming this machine.
+    Returns None if ``stop`` became true before its end. Errors are of the kind that the same
+    failure has at home, and begin with the name of this machine.
     """
     where = f"the worker on {socket.gethostname()}"
     refuse_stranger(where, identity(), order["identity"])
@@ -160,7 +122,7 @@ def play(
 def _prepare(
     config: str, files: tuple[DataFile, ...], modules: tuple[Module, ...]
 ) -> tuple[Experiment, Experiment]:
-    """The experiment as asked for, and as played here: data loaded, kernels compiled, once."""
+    """Return the experiment as asked for, and as played here: data loaded, kernels compiled."""
     table = tomllib.loads(config)
     folder = pathlib.Path(tempfile.mkdtemp(prefix="fedbandits-modules-") if modules else ".")
     write_modules(modules, folder)  # it stays as long as the process: code may be compiled later
@@ -195,7 +157,7 @@ def _refuse_other_data(file: DataFile) -> None:
 
 
 def _shared_folder(order: Order, experiment: Experiment) -> CheckpointFolder | None:
-    """Where to save, if this machine sees the client's folder of checkpoints."""
+    """Find the folder to save in, if this machine sees the client's checkpoints."""
     if not order.out:
         return None
     folder = CheckpointFolder(pathlib.Path(order.out), experiment)

@@ -3,14 +3,45 @@
 Each function takes a result and returns matplotlib axes. What a plot must know is in the result.
 """
 
-from fedbandits.experiments.plots.bounds import draw_bounds, theory
-from fedbandits.experiments.plots.budget import epsilon
-from fedbandits.experiments.plots.counts import syncs
-from fedbandits.experiments.plots.curves import regret, reward
-from fedbandits.experiments.plots.pictures import Picture, draw_plots
-from fedbandits.experiments.plots.style import Look, line_style
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+
+import numpy as np
+import xarray as xr
+from matplotlib.axes import Axes
+
+from fedbandits.experiments.plots.bounds import draw_bounds, draw_theory, theory
+from fedbandits.experiments.plots.budget import epsilon, has_epsilon
+from fedbandits.experiments.plots.curves import regret, reward, syncs
+from fedbandits.experiments.plots.style import Look, Picture, line_style, picture
+from fedbandits.systems.theory import Bound
 
 __all__ = [
     "Look", "Picture", "draw_bounds", "draw_plots", "epsilon", "line_style", "regret", "reward",
     "syncs", "theory",
 ]  # fmt: skip
+
+
+def draw_plots(
+    result: xr.Dataset, bounds: Mapping[str, Sequence[Bound]], look: Look | None = None
+) -> dict[str, Picture]:
+    """Draw all plots of a result, by name, beside the ``bounds`` of each system."""
+    look = look or Look()
+    drawings: list[tuple[str, Callable[[Axes], Axes]]] = []
+
+    def add(name: str, draw: Callable[..., Axes]) -> None:
+        drawings.append((name, partial(draw, result, font_size=look.font_size)))
+
+    if np.isfinite(result.regret).any():
+        add("regret", regret)
+    else:
+        add("reward", reward)
+    if has_epsilon(result):
+        add("epsilon", epsilon)
+    add("syncs", syncs)
+    theorems = partial(draw_theory, result=result, bounds=bounds, look=look)
+    abouts = dict.fromkeys(bound.quantity for each in bounds.values() for bound in each)
+    drawings += [(f"theory-{about}", partial(theorems, quantity=about)) for about in abouts]
+    return {name: picture(draw, look) for name, draw in drawings}

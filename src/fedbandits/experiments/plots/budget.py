@@ -14,12 +14,14 @@ from matplotlib.ticker import FixedLocator, MaxNLocator
 
 from fedbandits._typing import Floats
 from fedbandits.experiments.labels import labels_of
-from fedbandits.experiments.plots.coinciding import coinciding, looks, notes
 from fedbandits.experiments.plots.style import (
     Look,
+    coinciding,
     finish,
     line_style,
     logarithmic_rounds,
+    looks,
+    notes,
     own_axes,
 )
 
@@ -29,18 +31,13 @@ _CONTENTS = "dashed: contents alone, as if everybody might know when messages ar
 
 
 class Spent(NamedTuple):
-    """What one system spends of ε over rounds.
+    """The ε that one system spends over rounds."""
 
-    Parameters
-    ----------
-    number, label
-        The system's place and label.
-    accounted, contents : (points,)
-        ε of everything that leaves one party, and of contents alone: the largest of all replicates.
-    """
-
+    #: The system's place and label.
     number: int
     label: str
+    #: (points,): ε of everything that leaves one party, and of contents alone: the largest of all
+    #: replicates.
     accounted: Floats
     contents: Floats
 
@@ -73,10 +70,8 @@ def epsilon(
         The result of a run.
     axes
         What to draw on. By default axes of a new figure.
-    size
-        Width and height of a new figure, in inches.
-    font_size
-        Size of text, in points.
+    size, font_size
+        Width and height of a new figure, in inches; size of text, in points.
 
     Returns
     -------
@@ -102,12 +97,12 @@ def epsilon(
 
 
 def has_epsilon(result: xr.Dataset) -> bool:
-    """Whether any system spends some ε, so that there is something to draw."""
+    """Return whether any system spends some ε, so that there is something to draw."""
     return bool((result.epsilon > 0.0).any())
 
 
 def _spent(result: xr.Dataset) -> Iterator[Spent]:
-    """All systems that have an ε, and a finished replicate."""
+    """Find all systems that have an ε and a finished replicate."""
     for number, system in enumerate(result.system.values):
         mine = result.sel(system=system).dropna("replicate", how="all", subset=["epsilon"])
         if mine.sizes["replicate"]:
@@ -129,7 +124,7 @@ def _set_heights(axes: Axes, spent: Sequence[Spent], leaves_room: bool) -> float
 def _draw_infinite(
     axes: Axes, rounds: Floats, beyond: Sequence[Spent], look: Look
 ) -> Iterator[Artist]:
-    """A strip at the upper edge with a line for each; contents dashed, far below."""
+    """Draw a strip at the upper edge with a line for each; contents dashed, far below."""
     if not beyond:
         return
     height = 1.0 - _STRIP
@@ -165,7 +160,7 @@ def _label(each: Spent) -> str:
 def _draw_finite(
     axes: Axes, rounds: Floats, finite: Sequence[Spent], groups: Sequence[Sequence[int]]
 ) -> list[Artist]:
-    """A line for each, those of the legend from the largest ε down."""
+    """Draw a line for each; those with the largest ε come first in the legend."""
     styles, entries = looks(groups), list[Artist]()
     for place, each in enumerate(finite):
         style = styles[place] | {"color": line_style(each.number)["color"]}

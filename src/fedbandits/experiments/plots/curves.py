@@ -1,4 +1,4 @@
-"""Regret and reward over rounds, with 95% bands over replicates."""
+"""Regret, reward and syncs over rounds, with 95% bands over replicates."""
 
 from __future__ import annotations
 
@@ -13,12 +13,14 @@ from fedbandits._typing import Floats
 from fedbandits.errors import DataError
 from fedbandits.experiments.intervals import FEWEST, interval
 from fedbandits.experiments.labels import labels_of
-from fedbandits.experiments.offline import ANSWERED_BY, BAND_NOTE
-from fedbandits.experiments.plots.coinciding import coinciding, looks, notes
+from fedbandits.experiments.log_values import ANSWERED_BY, BAND_NOTE
 from fedbandits.experiments.plots.style import (
     Look,
+    coinciding,
     finish,
     logarithmic_rounds,
+    looks,
+    notes,
     own_axes,
     plain_number,
 )
@@ -29,21 +31,13 @@ Scale = Literal["linear", "log"]
 _WIDEST = 40.0
 
 
-class Curve(NamedTuple):
-    """One system over rounds.
+class SystemLine(NamedTuple):
+    """One system over rounds."""
 
-    Parameters
-    ----------
-    label
-        The system's label.
-    runs : (replicates, points)
-        Each finished replicate.
-    mean, half : (points,)
-        Their mean, and half the width of its 95% interval: NaN with fewer than 3 replicates.
-    """
-
-    label: str
-    runs: Floats
+    label: str  # the system's label
+    runs: Floats  # (replicates, points): Each finished replicate
+    #: (points,): Their mean, and half the width of its 95% interval: NaN with fewer than 3
+    #: replicates.
     mean: Floats
     half: Floats
 
@@ -69,10 +63,8 @@ def regret(
         What to draw on. By default axes of a new figure.
     scale
         ``log`` for logarithmic axes. By default they are linear, unless systems differ too much.
-    size
-        Width and height of a new figure, in inches.
-    font_size
-        Size of text, in points.
+    size, font_size
+        Width and height of a new figure, in inches; size of text, in points.
 
     Returns
     -------
@@ -118,10 +110,8 @@ def reward(
         The result of a run.
     axes
         What to draw on. By default axes of a new figure.
-    size
-        Width and height of a new figure, in inches.
-    font_size
-        Size of text, in points.
+    size, font_size
+        Width and height of a new figure, in inches; size of text, in points.
 
     Returns
     -------
@@ -141,18 +131,18 @@ def reward(
     return _draw(axes, look, result, curves, title, "linear")
 
 
-def curves_of(values: xr.DataArray) -> list[Curve]:
-    """A curve for each system, of values by system, replicate and round."""
+def curves_of(values: xr.DataArray) -> list[SystemLine]:
+    """Make a curve for each system, of values by system, replicate and round."""
     found = []
     for system in values.system.values:
         mine = values.sel(system=system).dropna("replicate", how="all")
         runs = np.asarray(mine.transpose("replicate", "round").values, dtype=np.float64)
-        found.append(Curve(str(system), runs, *interval(runs)))
+        found.append(SystemLine(str(system), runs, *interval(runs)))
     return found
 
 
-def _estimated(result: xr.Dataset) -> list[Curve]:
-    """The estimated value on a log; its band is that of one replicate, see :mod:`.offline`."""
+def _estimated(result: xr.Dataset) -> list[SystemLine]:
+    """Make curves of the value on a log; bands are those of one replicate: :mod:`.log_values`."""
     found = result.sel(estimator=ANSWERED_BY)
     halves = curves_of((found.value_high - found.value_low) / 2.0)
     return [
@@ -162,13 +152,13 @@ def _estimated(result: xr.Dataset) -> list[Curve]:
 
 
 def _scale_of(means: list[Floats]) -> Scale:
-    """Logarithmic if the lowest curve would lie on the ground of linear axes."""
+    """Choose a logarithmic scale if the lowest curve would lie on the ground of linear axes."""
     last = [mean[-1] for mean in means if np.isfinite(mean[-1]) and mean[-1] > 0.0]
     return "log" if last and max(last) > _WIDEST * min(last) else "linear"
 
 
 def _draw(
-    axes: Axes, look: Look, result: xr.Dataset, curves: list[Curve], title: str, scale: Scale,
+    axes: Axes, look: Look, result: xr.Dataset, curves: list[SystemLine], title: str, scale: Scale,
     bands: list[str] | None = None,
 ) -> Axes:  # fmt: skip
     rounds = result["round"].values
@@ -194,8 +184,8 @@ def _draw(
     return finish(axes, look, [entries[i] for i in order], told)
 
 
-def _heights(curves: list[Curve], scale: Scale) -> tuple[float, float]:
-    """Where the plot begins, and the height of its highest line."""
+def _heights(curves: list[SystemLine], scale: Scale) -> tuple[float, float]:
+    """Return where the plot begins, and the height of its highest line."""
     means = np.concatenate([curve.mean for curve in curves])
     means = means[np.isfinite(means)]
     high = float(means.max(initial=0.0))
@@ -206,7 +196,7 @@ def _heights(curves: list[Curve], scale: Scale) -> tuple[float, float]:
 
 
 def _as_drawn(
-    curves: list[Curve], low: float, high: float, scale: Scale
+    curves: list[SystemLine], low: float, high: float, scale: Scale
 ) -> tuple[list[Floats], float, float]:
     means = [curve.mean for curve in curves]
     if scale == "linear":
@@ -215,9 +205,9 @@ def _as_drawn(
 
 
 def _draw_spread(
-    axes: Axes, rounds: Floats, curve: Curve, band: dict[str, Any], floor: float | None
+    axes: Axes, rounds: Floats, curve: SystemLine, band: dict[str, Any], floor: float | None
 ) -> None:
-    """The band; with few replicates each of them, if there are several."""
+    """Draw the band; with few replicates draw each of them, if there are several."""
     if np.isfinite(curve.half).any():
         low = curve.mean - curve.half
         low = low if floor is None else np.maximum(low, floor * 1e-3)
@@ -227,8 +217,8 @@ def _draw_spread(
             axes.plot(rounds, run, color=band["color"], linewidth=0.7, alpha=0.6)
 
 
-def _spread_notes(curves: list[Curve]) -> list[str]:
-    """What bands and thin lines are."""
+def _spread_notes(curves: list[SystemLine]) -> list[str]:
+    """Say what bands and thin lines are."""
     counts = sorted({len(curve.runs) for curve in curves})
     shown = " to ".join(f"{count}" for count in dict.fromkeys((counts[0], counts[-1])))
     if counts[0] >= FEWEST:
@@ -236,3 +226,56 @@ def _spread_notes(curves: list[Curve]) -> list[str]:
     if counts[-1] == 1:
         return ["1 replicate: no band"]
     return [f"{shown} replicates: no band with fewer than {FEWEST}; thin: each replicate"]
+
+
+#: Beyond this ratio the smallest lie on the ground of a linear axis.
+_WIDEST = 60.0
+
+
+def syncs(
+    result: xr.Dataset,
+    axes: Axes | None = None,
+    *,
+    size: tuple[float, float] = Look().size,
+    font_size: float = Look().font_size,
+) -> Axes:
+    """Draw how often parties have exchanged what they learned: means over replicates.
+
+    Parameters
+    ----------
+    result
+        The result of a run.
+    axes
+        What to draw on. By default axes of a new figure.
+    size, font_size
+        Width and height of a new figure, in inches; size of text, in points.
+
+    Returns
+    -------
+    Axes
+        What was drawn on.
+    """
+    labels_of(result)
+    axes, look = own_axes(axes, Look(size, font_size)), Look(size, font_size)
+    means = np.asarray(result.syncs.mean("replicate").transpose("system", "round").values)
+    names = [str(name) for name in result.system.values]
+    groups = coinciding(list(means), 0.0, float(np.nanmax(means, initial=1.0)))
+    styles, entries = looks(groups), list[Artist]()
+    for number, (name, mean) in enumerate(zip(names, means, strict=True)):
+        (line,) = axes.plot(
+            result["round"].values,
+            mean,
+            label=name,
+            drawstyle="steps-post",
+            clip_on=False,
+            **styles[number],
+        )
+        entries.append(line)
+    positive = means[:, -1][means[:, -1] > 0.0]
+    if positive.size and positive.max() > _WIDEST * positive.min():
+        axes.set_yscale("symlog", linthresh=1.0)
+    axes.set_ylim(bottom=0.0)
+    axes.set_ylabel("syncs so far")
+    logarithmic_rounds(axes, result["round"].values)
+    order = np.argsort(-np.nan_to_num(means[:, -1], nan=-1.0), kind="stable")
+    return finish(axes, look, [entries[i] for i in order], notes(groups, names))

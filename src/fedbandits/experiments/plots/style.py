@@ -1,11 +1,16 @@
-"""How plots look: colours, sizes, axes, and a legend that never covers a line."""
+"""The look of plots: colours, sizes, axes, a legend that never covers a line; and their images."""
 
 from __future__ import annotations
 
+import io
 import textwrap
-from collections.abc import Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
+import matplotlib as mpl
+import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -21,25 +26,18 @@ _NOTE = "#444444"
 _LABEL_WIDTH = 26
 #: Inches that a line of text takes, for each point of its size.
 _LINE_HEIGHT = 1.45 / 72.0
+_DOTS_PER_INCH = 130
 
 
 class Look(NamedTuple):
-    """Size of a plot.
+    """Size of a plot."""
 
-    Parameters
-    ----------
-    size
-        Width and height, in inches.
-    font_size
-        Size of all text, in points.
-    """
-
-    size: tuple[float, float] = (7.2, 4.0)
-    font_size: float = 10.0
+    size: tuple[float, float] = (7.2, 4.0)  # width and height, in inches
+    font_size: float = 10.0  # size of all text, in points
 
 
 def line_style(index: int) -> dict[str, Any]:
-    """Colour and dashes of the index-th line."""
+    """Return the colour and the dashes of the index-th line."""
     return {
         "color": _COLOURS[index % len(_COLOURS)],
         "linestyle": _STYLES[index // len(_COLOURS) % len(_STYLES)],
@@ -48,37 +46,28 @@ def line_style(index: int) -> dict[str, Any]:
 
 
 def own_axes(axes: Axes | None, look: Look) -> Axes:
-    """The given axes, or those of a new figure of their own."""
+    """Return the given axes, or those of a new figure of their own."""
     if axes is not None:
         return axes
     return Figure(figsize=look.size, layout="constrained").add_subplot()
 
 
 def logarithmic_rounds(axes: Axes, rounds: Floats) -> None:
-    """An axis of rounds on which ten times as many are as far as ten times as many again."""
+    """Make the axis of rounds logarithmic."""
     axes.set(xscale="log", xlabel="round (logarithmic)")
     axes.set_xlim(float(rounds[0]), float(rounds[-1]))
     axes.xaxis.set_major_formatter(plain_number)
 
 
 def plain_number(value: float, _: float) -> str:
-    """A tick of an axis: 2,000 or 0.25."""
+    """Write a tick of an axis: 2,000 or 0.25."""
     return f"{value:,.6g}"
 
 
 def finish(axes: Axes, look: Look, entries: Sequence[Artist], notes: Sequence[str] = ()) -> Axes:
-    """Sizes, a light grid, and the legend beside the axes.
+    """Set sizes and a light grid, and put the legend beside the axes.
 
-    Parameters
-    ----------
-    axes
-        What is drawn on.
-    look
-        Sizes.
-    entries
-        What the legend shows, from the top; each has a label.
-    notes
-        Sentences below them.
+    The legend shows ``entries`` from the top, and sentences below them.
     """
     small = look.font_size * 0.9
     axes.grid(alpha=0.25)
@@ -111,5 +100,89 @@ def _make_room(axes: Axes, look: Look, lines: int) -> None:
 
 
 def _folded(text: str) -> str:
-    """Text in lines, none of it cut."""
+    """Fold text into lines; none of it is cut."""
     return textwrap.fill(text, _LABEL_WIDTH, break_on_hyphens=False)
+
+
+#: Curves nearer than this share of the height of a plot are drawn as one.
+_NEAR = 0.004
+#: Length of a dash, in line widths.
+_DASH = 3.5
+_WIDTH = 1.8
+
+
+def coinciding(curves: Sequence[Floats], low: float, high: float) -> list[tuple[int, ...]]:
+    """Group the numbers of curves; those of a group cannot be told apart.
+
+    A curve is an array of heights; NaN in both is no difference. The plot reaches from ``low`` to
+    ``high``.
+    """
+    groups: list[list[int]] = []
+    for number, curve in enumerate(curves):
+        for group in groups:
+            other = curves[group[0]]
+            apart = np.where(np.isnan(curve) & np.isnan(other), 0.0, np.abs(curve - other))
+            if (apart <= _NEAR * (high - low)).all():
+                group.append(number)
+                break
+        else:
+            groups.append([number])
+    return [tuple(group) for group in groups]
+
+
+def looks(groups: Sequence[Sequence[int]]) -> dict[int, dict[str, Any]]:
+    """Return the look of every curve; those of one group share a line, a dash each in turn."""
+    found = {}
+    for group in groups:
+        for turn, number in enumerate(group):
+            found[number] = line_style(number) | {"linewidth": _WIDTH}
+            if len(group) > 1:
+                period = _DASH * len(group)
+                dashes = (_DASH, period - _DASH)
+                start = (period - _DASH * turn) % period
+                found[number] |= {"linestyle": (start, dashes), "dash_capstyle": "butt"}
+    return found
+
+
+def notes(groups: Sequence[Sequence[int]], labels: Sequence[str]) -> list[str]:
+    """Write a sentence for every group of several."""
+    return [
+        f"{', '.join(labels[i] for i in group[:-1])} and {labels[group[-1]]} coincide"
+        for group in groups
+        if len(group) > 1
+    ]
+
+
+class Picture(NamedTuple):
+    """One plot."""
+
+    #: The image in dots, and in lines.
+    png: bytes
+    svg: bytes
+
+
+def picture(draw: Callable[[Axes], Axes], look: Look) -> Picture:
+    """Make images of one plot, which ``draw`` draws on the axes that it is given."""
+    figure = Figure(figsize=look.size, layout="constrained")
+    draw(figure.add_subplot())
+    png = io.BytesIO()
+    with _reproducibly():
+        figure.savefig(png, format="png", dpi=_DOTS_PER_INCH)
+    return Picture(png.getvalue(), svg_of(figure))
+
+
+def svg_of(figure: Figure) -> bytes:
+    """Return a figure as an SVG image, of which the same result makes the same file."""
+    svg = io.BytesIO()
+    with _reproducibly():
+        figure.savefig(svg, format="svg", metadata={"Date": None})
+    return svg.getvalue()
+
+
+@contextmanager
+def _reproducibly() -> Iterator[None]:
+    """Draw the same file from the same result, silently also where a font lacks a script."""
+    # Names in an SVG are drawn by chance otherwise.
+    with warnings.catch_warnings(), mpl.rc_context({"svg.hashsalt": "fedbandits"}):
+        warnings.filterwarnings("ignore", message="Glyph")
+        yield

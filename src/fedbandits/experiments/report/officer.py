@@ -1,4 +1,4 @@
-"""What a privacy officer must know, in plain words: one card for each system."""
+"""Facts that a privacy officer must know, in plain words: one card for each system."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from fedbandits.experiments.audits.verdict import Audit, Verdict
 from fedbandits.experiments.html import as_table, as_text
-from fedbandits.experiments.numbers import spelled_epsilon
+from fedbandits.experiments.intervals import spelled_epsilon
 from fedbandits.privacy.claims import PrivacyClaim
 from fedbandits.privacy.error_rates import gaussian_power
 from fedbandits.privacy.person import PersonCost, person_cost
@@ -44,14 +44,9 @@ _COLUMNS = (
 
 
 def officer_section(claims: Mapping[str, PrivacyClaim], audit: Audit | None) -> str:
-    """The section as HTML: a table of all systems, then a card for each.
+    """Write the section as HTML: a table of all systems, then a card for each.
 
-    Parameters
-    ----------
-    claims
-        The claims by the systems' labels.
-    audit
-        What attacks found, if there was an audit.
+    Claims are named by the systems' labels. The audit, if there was one, tells what attacks found.
     """
     verdicts = {} if audit is None else {verdict.system: verdict for verdict in audit.verdicts}
     rows = [_row(label, claim, verdicts.get(label)) for label, claim in claims.items()]
@@ -103,7 +98,7 @@ def _card(label: str, claim: PrivacyClaim, verdict: Verdict | None) -> str:
 
 
 def kind_of(claim: PrivacyClaim) -> str:
-    """The style of a claim's card: sound, broken, or in clear."""
+    """Choose the style of a claim's card: sound, broken, or in clear."""
     return (
         ""
         if claim.is_private or claim.encrypted
@@ -122,7 +117,7 @@ def _in_short(claim: PrivacyClaim) -> str:
 
 
 def _lines(claim: PrivacyClaim, verdict: Verdict | None) -> Iterator[tuple[str, str]]:
-    """Titles, and HTML of what stands beside them."""
+    """Write the titles of a card, each with the HTML beside it."""
     yield "who is protected", as_text(_sentence(claim.unit))
     yield "from whom", as_text(_sentence(claim.from_whom))
     protected = "person" if claim.protects_persons else "record"
@@ -182,7 +177,7 @@ def _per_person(claim: PrivacyClaim) -> str:
 
 
 def _worth(person: PersonCost) -> str:
-    """What the price of a person means, by the test that finds most."""
+    """Say what the price of a person means, by the test that finds most."""
     power = gaussian_power(_ALARMS, person.mu)
     finds = (
         f"A test with {_ALARMS:.0%} false alarms may find such a person in up to {power:.1%} of "
@@ -203,7 +198,7 @@ _NOT_ATTACKED = {
 
 
 def _attacked(verdict: Verdict | None) -> str:
-    """What an audit found, without its technical terms."""
+    """Say what an audit found, without its technical terms."""
     if verdict is None:
         return "Not attacked yet. Run: fedbandits audit CONFIG.toml"
     if verdict.outcome in _NOT_ATTACKED:

@@ -1,33 +1,181 @@
-"""FCLUB over its parameters, beyond what the paper varies."""
+"""FCLUB over parameters: those of Appendix E.2 of Liu et al. (2022), then ours."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
+import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure as Plot
 
+from fedbandits.environments import Clustered
 from fedbandits.experiments.plots import line_style
-from fedbandits.reproduce.context import Context, Outcome, Verdict
-from fedbandits.reproduce.drawing import panels
-from fedbandits.reproduce.fclub.worlds import (
+from fedbandits.reproduce.engine import (
+    Context,
+    Outcome,
+    Verdict,
+    draw_curves,
+    legend_beside,
+    panels,
+    styles_of,
+)
+from fedbandits.reproduce.fclub.runs import (
     ALONE,
+    AS_RUN,
     DELTA,
     EPSILON,
     LOCAL,
+    PUBLISHED,
     Scale,
+    at_end,
     drawn_world,
+    experiment_of,
     given_path,
     given_world,
-    mean_and_deviation,
-    play,
+    random_regret,
     total_regret,
 )
 from fedbandits.settings.experiment import Variant, system
 
+#: What is varied, over the values that the authors' plots have; all else as in Figure 2(a).
+SWEEPS: dict[str, tuple[float, ...]] = {
+    "L": (2, 4, 5, 6, 8),
+    "m": (2, 4, 6, 8),
+    "d": (5, 10, 15, 20),
+    "n": (20, 40, 60, 80),
+    "ε": (0.5, 1, 2, 4, 8),
+}
+_FIELDS = {"L": "servers", "m": "clusters", "d": "dim", "n": "users"}
+_LABELS = (PUBLISHED, AS_RUN, "fclub", ALONE)
+#: Which way Theorem 1 says that regret goes.
+_DIRECTIONS = {"L": 1, "m": 1, "d": 1, "n": 1, "ε": -1}
+
+
+def _world_at(part: str, value: float) -> Clustered:
+    world = drawn_world("together")
+    return world if part == "ε" else msgspec.structs.replace(world, **{_FIELDS[part]: int(value)})
+
+
+def _systems_at(part: str, value: float) -> list[Variant]:
+    epsilon = value if part == "ε" else EPSILON
+    budget: dict[str, Any] = {"epsilon": epsilon, "delta": DELTA}
+    return [*(system(label, **budget) for label in (PUBLISHED, AS_RUN, "fclub")), system(ALONE)]
+
+
+def sweeps(context: Context) -> Outcome:
+    """Make regret over rounds for every value, and regret at T over the values."""
+    scale = Scale.of(context)
+    table = {
+        (part, value): (
+            f"{_FIELDS.get(part, 'epsilon')}-{value:g}",
+            experiment_of(_world_at(part, value), _systems_at(part, value), scale, 120),
+        )
+        for part, values in SWEEPS.items()
+        for value in values
+    }
+    results = context.played(table)
+    random = {point: random_regret(_world_at(*point)) for point in results}
+    rows = [
+        _swept(result, part, value, label, random[part, value])
+        for (part, value), result in results.items()
+        for label in _LABELS
+    ]
+    remarks = [
+        "Appendix E.2 is not in the text at hand: values are those of the authors' plots, and the "
+        "direction in which regret goes is held against Theorem 1. Users lie in blocks; where "
+        "L ≠ m clusters lie on several servers.",
+        f"{AS_RUN} plays what the authors' code runs: as no noise is added, ε changes nothing but "
+        "its exploration.",
+        *(_direction(rows, part, label) for part in SWEEPS for label in (PUBLISHED, "fclub")),
+    ]
+    return Outcome(rows, _draw_sweeps(results, rows), remarks, _verdict_on_sweeps(rows))
+
+
+def _swept(
+    result: xr.Dataset, part: str, value: float, label: str, random: float
+) -> dict[str, Any]:
+    regret = at_end(result, label)
+    return {
+        "parameter": part,
+        "value": value,
+        "system": label,
+        "regret": round(regret.mean, 1),
+        "deviation": round(regret.deviation, 1),
+        "standard error": round(regret.error, 1),
+        "of random play": round(regret.mean / (random * int(result["round"][-1])), 3),
+    }
+
+
+def _mine(rows: Sequence[dict[str, Any]], part: str, label: str) -> list[dict[str, Any]]:
+    return [row for row in rows if row["parameter"] == part and row["system"] == label]
+
+
+def _slope(rows: Sequence[dict[str, Any]], part: str, label: str) -> tuple[float, float]:
+    """Fit the power of the parameter that regret grows with, by least squares, and its error."""
+    mine = _mine(rows, part, label)
+    values, regret = (np.log([row[key] for row in mine]) for key in ("value", "regret"))
+    weights = (values - values.mean()) / ((values - values.mean()) ** 2).sum()
+    errors = np.array([row["standard error"] / row["regret"] for row in mine])
+    return float(weights @ regret), float(np.sqrt(((weights * errors) ** 2).sum()))
+
+
+def _direction(rows: Sequence[dict[str, Any]], part: str, label: str) -> str:
+    slope, error = _slope(rows, part, label)
+    says = "grows with" if _DIRECTIONS[part] > 0 else "falls with"
+    return (
+        f"{label}: regret goes about like {part}^{slope:.2f} (± {error:.2f}); by Theorem 1 it "
+        f"{says} {part}."
+    )
+
+
+def _verdict_on_sweeps(rows: Sequence[dict[str, Any]]) -> Verdict:
+    """Judge by Theorem 1's directions, by two standard errors, and by play at random."""
+    slopes = {part: _slope(rows, part, PUBLISHED) for part in SWEEPS}
+    wrong = [part for part, (slope, e) in slopes.items() if slope * _DIRECTIONS[part] <= 2.0 * e]
+    powers = ", ".join(f"{part}^{slope:.2f}" for part, (slope, _) in slopes.items())
+    shares = [row["of random play"] for row in rows if row["system"] == PUBLISHED]
+    share = f"{min(shares):.0%} to {max(shares):.0%} of what play at random would cost"
+    if not wrong:
+        return Verdict(True, f"regret goes as Theorem 1 says over all: {powers}. It is {share}.")
+    return Verdict(
+        False,
+        f"with its noise regret goes like {powers}; over {', '.join(wrong)} it does not go as "
+        f"Theorem 1 says. It is {share}.",
+    )
+
+
+def _draw_sweeps(results: dict[tuple[str, float], xr.Dataset], rows: list[dict[str, Any]]) -> Plot:
+    """Draw the paper's panels at the top, by what its authors ran; below, the noise and ours."""
+    plot, axes = panels(2, len(SWEEPS), width=4.4, height=3.7)
+    for column, (part, values) in enumerate(SWEEPS.items()):
+        top, bottom = axes[column], axes[len(SWEEPS) + column]
+        curves = {f"{part} = {v:g}": total_regret(results[part, v], AS_RUN) for v in values}
+        draw_curves(top, curves, styles_of(list(curves)))
+        top.set(title=f"{AS_RUN} over {part}", xlabel="round", ylabel="cumulative regret")
+        top.set_ylim(bottom=0)
+        top.tick_params(axis="x", labelsize=7)
+        top.xaxis.set_major_formatter("{x:,.0f}")
+        top.legend(frameon=False, fontsize=8, loc="best")
+        for index, label in enumerate(_LABELS):
+            mine = _mine(rows, part, label)
+            bottom.errorbar(
+                [r["value"] for r in mine], [r["regret"] for r in mine],
+                [r["deviation"] for r in mine], marker="o", markersize=4, capsize=3, label=label,
+                **line_style(index),
+            )  # fmt: skip
+        bottom.set(xlabel=part, ylabel="regret at T", yscale="log")
+        if part == "ε":
+            bottom.set_xscale("log")
+            bottom.set_xticks(values, [f"{v:g}" for v in values])
+            bottom.minorticks_off()
+    legend_beside(axes[-1])
+    return plot
+
+
 #: What is varied by itself: system, part, and its values; the others stay at their defaults.
-SWEEPS: dict[tuple[str, str], tuple[float, ...]] = {
+VARIED: dict[tuple[str, str], tuple[float, ...]] = {
     ("fclub-dc", "alpha1"): (0.5, 1.0, 1.5, 2.0, 3.0),
     ("fclub-dc", "alpha2"): (0.5, 1.0, 2.0, 3.0, 4.0),
     ("fclub-dc", "U = D"): (1.001, 1.01, 1.1, 1.5, 2.0),
@@ -57,17 +205,25 @@ def _varied(preset: str, part: str, value: float) -> Variant:
 
 
 def parameters(context: Context) -> Outcome:
-    """Regret at T, one parameter at a time."""
+    """Make regret at T, one parameter at a time."""
     path = given_path(context)
     world = drawn_world("spread") if path is None else given_world(path, whole=False)
     scale = Scale.of(context, quick=2)
-    without = play(context, "baselines", world, [system(ALONE), system(LOCAL)], scale)
-    rows = []
-    for number, ((preset, part), values) in enumerate(SWEEPS.items()):
-        systems = [_varied(preset, part, value) for value in values]
-        result = play(context, f"sweep-{number + 1}", world, systems, scale)
-        rows += [_point(result, without, preset, part, value) for value in values]
-    base = {label: _final(without, label) for label in (ALONE, LOCAL)}
+    baselines = experiment_of(world, [system(ALONE), system(LOCAL)], scale)
+    without = context.run("baselines", baselines)
+    table = {
+        swept: (
+            f"sweep-{number}",
+            experiment_of(world, [_varied(*swept, value) for value in values], scale),
+        )
+        for number, (swept, values) in enumerate(VARIED.items(), 1)
+    }
+    base = {label: at_end(without, label).mean for label in (ALONE, LOCAL)}
+    rows = [
+        _point(result, base[ALONE], *swept, value)
+        for swept, result in context.played(table).items()
+        for value in VARIED[swept]
+    ]
     placed = "each cluster on all servers" if path is None else "on servers as they come"
     remarks = [
         f"Users: {placed}. One parameter is varied at a time; the others are as in Figure 2(a): "
@@ -76,11 +232,11 @@ def parameters(context: Context) -> Outcome:
         f"{base[ALONE]:,.0f}, {LOCAL} {base[LOCAL]:,.0f}.",
         *_best(rows),
     ]
-    return Outcome(rows, _draw_parameters(rows, base), remarks, _verdict(rows))
+    return Outcome(rows, _draw_parameters(rows, base), remarks, _verdict_on_parameters(rows))
 
 
-def _verdict(rows: Sequence[dict[str, Any]]) -> Verdict:
-    """Ours alone: how much some other value would be better than a default."""
+def _verdict_on_parameters(rows: Sequence[dict[str, Any]]) -> Verdict:
+    """Say how much some other value would be better than a default of ours."""
     gains = {}
     for name, part, mine in _grouped(rows):
         default = next(row["regret"] for row in mine if row["default"])
@@ -94,24 +250,20 @@ def _verdict(rows: Sequence[dict[str, Any]]) -> Verdict:
     )
 
 
-def _final(result: xr.Dataset, label: str) -> float:
-    return mean_and_deviation(total_regret(result, label).isel(round=-1))[0]
-
-
 def _point(
-    result: xr.Dataset, without: xr.Dataset, preset: str, part: str, value: float
+    result: xr.Dataset, alone: float, preset: str, part: str, value: float
 ) -> dict[str, Any]:
     label = _label(preset, part, value)
-    mean, deviation = mean_and_deviation(total_regret(result, label).isel(round=-1))
+    regret = at_end(result, label)
     end = result.sel(system=label).isel(round=-1)
     return {
         "system": preset,
         "parameter": _SYMBOLS.get(part, part),
         "value": value,
         "default": "yes" if value == _DEFAULTS[part] else "",
-        "regret": round(mean, 1),
-        "deviation": round(deviation, 1),
-        "ratio": round(mean / _final(without, ALONE), 3),
+        "regret": round(regret.mean, 1),
+        "deviation": round(regret.deviation, 1),
+        "ratio": round(regret.mean / alone, 3),
         "Rand index": round(float(end.adjusted_rand_index.mean()), 3),
         "messages": round(float(end.messages.mean())),
     }

@@ -1,16 +1,17 @@
-"""From where private collaboration pays under FCLUB."""
+"""Values from which on private collaboration pays under FCLUB."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import itertools
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
+import xarray as xr
 from matplotlib.figure import Figure as Plot
 
 from fedbandits.experiments.plots import line_style
-from fedbandits.reproduce.context import Context, Outcome, Verdict
-from fedbandits.reproduce.drawing import panels
-from fedbandits.reproduce.fclub.worlds import (
+from fedbandits.reproduce.engine import Context, Measured, Outcome, Verdict, panels
+from fedbandits.reproduce.fclub.runs import (
     CLUSTERS,
     DELTA,
     EPSILON,
@@ -18,33 +19,23 @@ from fedbandits.reproduce.fclub.worlds import (
     SMALL_DELTA,
     Scale,
     drawn_world,
-    play,
-    standard_error,
+    experiment_of,
     total_regret,
 )
-from fedbandits.settings.experiment import Variant, system
+from fedbandits.settings.experiment import Experiment, Variant, system
 
 
 class Pays(NamedTuple):
-    """Where collaboration is held against its absence.
+    """The points at which collaboration is held against its absence."""
 
-    Parameters
-    ----------
-    epsilons
-        Values of ε, played with 40 users for as many rounds as the scale has.
-    rounds
-        Horizons T, played with 40 users.
-    users
-        Numbers of users in 5 clusters, with as many rounds a user as 40 have.
-    """
-
+    #: Values of ε, played with 40 users for as many rounds as the scale has.
     epsilons: Sequence[float]
-    rounds: Sequence[int]
-    users: Sequence[int]
+    rounds: Sequence[int]  # horizons T, played with 40 users
+    users: Sequence[int]  # numbers of users in 5 clusters, with as many rounds a user as 40 have
 
     @classmethod
     def of(cls, context: Context) -> Pays:
-        """More points at the full scale."""
+        """Choose the points; there are more of them at the full scale."""
         if context.full:
             return cls(
                 (0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0),
@@ -65,14 +56,18 @@ def _private(epsilon: float, delta: float) -> Variant:
 
 
 def pays(context: Context) -> Outcome:
-    """Regret with private releases over regret of every server by itself."""
+    """Hold regret with private releases against regret of every server by itself."""
     points, scale = Pays.of(context), Scale.of(context)
-    rows = _ratios(context, "epsilon", 40, scale, points.epsilons)
-    for rounds in points.rounds:
-        rows += _ratios(context, "T", 40, scale._replace(rounds=rounds), [EPSILON])
-    for users in points.users:
-        long = scale._replace(rounds=max(2, scale.rounds * users // 40))
-        rows += _ratios(context, "users a cluster", users, long, [EPSILON])
+    sizes = [("epsilon", 40, scale.rounds, tuple(points.epsilons))]
+    sizes += [("T", 40, rounds, (EPSILON,)) for rounds in points.rounds]
+    sizes += [
+        ("users a cluster", users, max(2, scale.rounds * users // 40), (EPSILON,))
+        for users in points.users
+    ]
+    table = {size: _cell(*size, scale) for size in sizes}
+    rows = [
+        each for size, result in context.played(table).items() for each in _ratios(result, *size)
+    ]
     remarks = [
         "Every cluster lies on all 5 servers. Ratios below 1: noisy sums of other servers' users "
         f"help. Where they are not varied ε = {EPSILON:g}, T = {scale.rounds:,} and 40 users; "
@@ -85,7 +80,7 @@ def pays(context: Context) -> Outcome:
 
 
 def _verdict(rows: Sequence[dict[str, Any]]) -> Verdict:
-    """The paper's message, that private collaboration pays, at its own ε, δ and T."""
+    """Judge the paper's message, that private collaboration pays, at its own ε, δ and T."""
     papers = next(
         row
         for row in rows
@@ -100,37 +95,39 @@ def _verdict(rows: Sequence[dict[str, Any]]) -> Verdict:
     )
 
 
+def _cell(
+    over: str, users: int, rounds: int, epsilons: Sequence[float], scale: Scale
+) -> tuple[str, Experiment]:
+    """Make one experiment of the table, and the name of its folder."""
+    private = [_private(epsilon, delta) for epsilon in epsilons for delta in _DELTAS]
+    name = f"{over.replace(' ', '-')}-{users}-users-{rounds}-rounds"
+    world, long = drawn_world("spread", users), scale._replace(rounds=rounds)
+    return name, experiment_of(world, [system(LOCAL), *private], long)
+
+
 def _ratios(
-    context: Context, over: str, users: int, scale: Scale, epsilons: Iterable[float]
-) -> list[dict[str, Any]]:
-    points = [(epsilon, delta) for epsilon in epsilons for delta in _DELTAS]
-    systems = [system(LOCAL), *(_private(*point) for point in points)]
-    name = f"{over.replace(' ', '-')}-{users}-users-{scale.rounds}-rounds"
-    result = play(context, name, drawn_world("spread", users), systems, scale)
+    result: xr.Dataset, over: str, users: int, rounds: int, epsilons: Sequence[float]
+) -> Iterator[dict[str, Any]]:
     local = total_regret(result, LOCAL).isel(round=-1)
-    rows = []
-    for epsilon, delta in points:
+    for epsilon, delta in itertools.product(epsilons, _DELTAS):
         private = total_regret(result, _private(epsilon, delta).label).isel(round=-1)
-        value = {"epsilon": epsilon, "T": scale.rounds, "users a cluster": users // CLUSTERS}[over]
-        rows.append(
-            {
-                "over": over,
-                "value": value,
-                "epsilon": epsilon,
-                "delta": delta,
-                "users": users,
-                "rounds": scale.rounds,
-                "fclub": round(float(private.mean()), 1),
-                LOCAL: round(float(local.mean()), 1),
-                "ratio": round(float(private.mean() / local.mean()), 3),
-                "standard error": round(standard_error(private / local), 3),
-            }
-        )
-    return rows
+        value = {"epsilon": epsilon, "T": rounds, "users a cluster": users // CLUSTERS}[over]
+        yield {
+            "over": over,
+            "value": value,
+            "epsilon": epsilon,
+            "delta": delta,
+            "users": users,
+            "rounds": rounds,
+            "fclub": round(float(private.mean()), 1),
+            LOCAL: round(float(local.mean()), 1),
+            "ratio": round(float(private.mean() / local.mean()), 3),
+            "standard error": round(Measured.of(private / local).error, 3),
+        }
 
 
 def _thresholds(rows: Sequence[dict[str, Any]]) -> list[str]:
-    """From which value on all ratios are clearly below 1: by two standard errors."""
+    """Find the value from which on all ratios are clearly below 1, by two standard errors."""
     remarks = []
     for over in dict.fromkeys(row["over"] for row in rows):
         for delta in _DELTAS:
@@ -174,7 +171,7 @@ def _draw_pays(rows: Sequence[dict[str, Any]]) -> Plot:
 
 
 def _short(value: float) -> str:
-    """Round numbers in thousands."""
+    """Shorten round numbers to thousands."""
     if value >= 1e4:
         return f"{value / 1e3:,.0f}k"
     return f"{value:g}"

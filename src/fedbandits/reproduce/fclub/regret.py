@@ -11,9 +11,17 @@ from matplotlib.figure import Figure as Plot
 
 from fedbandits.environments import Clustered
 from fedbandits.experiments.plots import draw_bounds
-from fedbandits.reproduce.context import Context, Outcome, Verdict
-from fedbandits.reproduce.drawing import draw_curves, legend_beside, panels, styles_of
-from fedbandits.reproduce.fclub.worlds import (
+from fedbandits.reproduce.engine import (
+    Context,
+    Measured,
+    Outcome,
+    Verdict,
+    draw_curves,
+    legend_beside,
+    panels,
+    styles_of,
+)
+from fedbandits.reproduce.fclub.runs import (
     ALONE,
     AS_RUN,
     DELTA,
@@ -21,12 +29,11 @@ from fedbandits.reproduce.fclub.worlds import (
     PUBLISHED,
     SMALL_DELTA,
     Scale,
+    at_end,
     drawn_world,
     experiment_of,
     given_path,
     given_world,
-    mean_and_deviation,
-    play,
     total_regret,
 )
 from fedbandits.settings.experiment import Variant, system
@@ -83,7 +90,7 @@ def _systems() -> list[Variant]:
 
 
 def figure_2a(context: Context) -> Outcome:
-    """Regret with synthetic users."""
+    """Make regret with synthetic users."""
     path = given_path(context)
     world = drawn_world() if path is None else given_world(path, whole=True)
     outcome = _regret(context, world, Scale.of(context))
@@ -98,7 +105,7 @@ def figure_2a(context: Context) -> Outcome:
 
 
 def figure_2b(context: Context) -> Outcome:
-    """Regret with users of a file."""
+    """Make regret with users of a file."""
     path, scale = given_path(context), Scale.of(context)
     if path is None:
         outcome = _regret(context, drawn_world("spread"), scale)
@@ -122,8 +129,8 @@ def figure_2b(context: Context) -> Outcome:
 
 def _regret(context: Context, world: Clustered, scale: Scale) -> Outcome:
     systems = _systems()
-    result = play(context, "regret", world, systems, scale, _CHECKPOINTS)
-    alone = mean_and_deviation(total_regret(result, ALONE).isel(round=-1))[0]
+    result = context.run("regret", experiment_of(world, systems, scale, _CHECKPOINTS))
+    alone = at_end(result, ALONE).mean
     rows = [_row(result, entry.label, alone) for entry in systems]
     published = [entry for entry in systems if entry.label == PUBLISHED]
     bounds = experiment_of(world, published, scale).bounds()
@@ -135,12 +142,12 @@ def _row(result: xr.Dataset, label: str, alone: float) -> dict[str, Any]:
     regret, last = total_regret(result, label), int(result["round"][-1])
     row: dict[str, Any] = {"system": label}
     for mark in [mark for mark in _MARKS if mark < last] + [last]:
-        mean, deviation = mean_and_deviation(regret.interp(round=mark))
-        row[f"{mark:,}"] = round(mean)
+        at_mark = Measured.of(regret.interp(round=mark))
+        row[f"{mark:,}"] = round(at_mark.mean)
     end = result.sel(system=label).isel(round=-1)
     return row | {
-        "deviation": round(deviation),
-        _RATIO: round(mean / alone, 3),
+        "deviation": round(at_mark.deviation),
+        _RATIO: round(at_mark.mean / alone, 3),
         "Rand index": round(float(end.adjusted_rand_index.mean()), 3),
         "messages": round(float(end.messages.mean())),
         "MB": round(float(end.bytes.mean()) / 1e6, 1),
@@ -148,7 +155,7 @@ def _row(result: xr.Dataset, label: str, alone: float) -> dict[str, Any]:
 
 
 def _worse_than_alone(rows: Sequence[dict[str, Any]]) -> list[str]:
-    """Whether private systems keep up with learning alone."""
+    """Say whether private systems keep up with learning alone."""
     ratio = {row["system"]: row[_RATIO] for row in rows}
     remarks = []
     for label in ("fclub", _SMALL, PUBLISHED):
@@ -158,7 +165,7 @@ def _worse_than_alone(rows: Sequence[dict[str, Any]]) -> list[str]:
 
 
 def _verdict(rows: Sequence[dict[str, Any]]) -> Verdict:
-    """The text has CDP-FCLUB-DC below all baselines, a little above FCLUB and FCLUB-DC."""
+    """Judge by the text: CDP-FCLUB-DC is below all baselines, a little above FCLUB and FCLUB-DC."""
     ratio = {row["system"]: row[_RATIO] for row in rows}
     noisy, run = ratio[PUBLISHED], ratio[AS_RUN]
     lost = [name for name in _BASELINES if noisy >= ratio[name]]
@@ -176,7 +183,7 @@ def _verdict(rows: Sequence[dict[str, Any]]) -> Verdict:
 
 
 def _beside_authors(rows: Sequence[dict[str, Any]], world: str) -> list[str]:
-    """Numbers of the authors' code, where this run is long enough to be held against them."""
+    """Compare numbers of the authors' code, where this run is long enough."""
     found = {row["system"]: row for row in rows}
     remarks = []
     for theirs, stated in AUTHORS[world].items():
@@ -194,7 +201,7 @@ def _beside_authors(rows: Sequence[dict[str, Any]], world: str) -> list[str]:
 
 
 def _draw(result: xr.Dataset, bounds: dict[str, Any]) -> Plot:
-    """The paper's curves on its axes; noise and ours on logarithmic ones; the theorem."""
+    """Draw the paper's curves on its axes, noise and ours on logarithmic ones, and the theorem."""
     plot, (papers, ours, theory) = panels(1, 3, width=6.4, height=4.6)
     looks = styles_of(list(dict.fromkeys((*_OURS, *_PAPERS))))
     _draw_panel(papers, result, _PAPERS, looks)

@@ -13,9 +13,16 @@ from matplotlib.figure import Figure as Plot
 
 from fedbandits.experiments.plots import line_style
 from fedbandits.privacy.factorisation import MOST_RELEASES
-from fedbandits.reproduce.context import Context, Outcome, Verdict
-from fedbandits.reproduce.drawing import draw_curves, draw_lines, legend_beside, panels
-from fedbandits.reproduce.feducb.worlds import (
+from fedbandits.reproduce.engine import (
+    Context,
+    Outcome,
+    Verdict,
+    draw_curves,
+    draw_lines,
+    legend_beside,
+    panels,
+)
+from fedbandits.reproduce.feducb.runs import (
     ALONE,
     CLEAR,
     DELTA,
@@ -42,13 +49,13 @@ _QUADRATIC = (1.5, 2.5)
 
 
 def sync_counts(rounds: int, agents: int) -> dict[str, int]:
-    """Syncs that each level means: its total divided by M; at most one a round but the last."""
+    """Count the syncs that each level means: its total over M, at most one a round but the last."""
     counts = (math.ceil(math.sqrt(agents)), math.ceil(math.log2(rounds)), rounds - 1)
     return {level: min(n, rounds - 1) for level, n in zip(LEVELS, counts, strict=True)}
 
 
 def _levels(rounds: int) -> dict[str, dict[str, Variant]]:
-    """The systems by panel, then by the name of the line; dashed are those in clear."""
+    """Return the systems by panel, then by the name of the line; those in clear are dashed."""
     exact: dict[str, Variant] = {}
     trigger: dict[str, Variant] = {}
     ours: dict[str, Variant] = {}
@@ -74,11 +81,11 @@ def _levels(rounds: int) -> dict[str, dict[str, Variant]]:
 
 
 def figure_1b(context: Context) -> Outcome:
-    """Communication, private and in clear; curves over rounds."""
+    """Make regret over communication, private and in clear; curves over rounds."""
     scale = Scale.of(context)
     groups = _levels(scale.rounds)
     systems = [entry for group in groups.values() for entry in group.values()]
-    played = play(context, "levels", world(scale, AGENTS), systems, scale)
+    (played,) = play(context, {0: ("levels", world(scale, AGENTS), systems)}, scale).values()
     rows = [
         {
             "syncs by": group,
@@ -121,7 +128,7 @@ def _trigger_remark(
 
 
 def _verdict_1b(played: Played, groups: Mapping[str, Mapping[str, Variant]]) -> Verdict:
-    """More communication helps, with noise and in clear (Remark 1)."""
+    """Judge whether more communication helps, with noise and in clear (Remark 1)."""
 
     def ends(group: str, tail: str) -> tuple[str, bool]:
         found = [played.final(groups[group][f"{level}{tail}"].label) for level in LEVELS]
@@ -166,11 +173,13 @@ def _draw_1b(played: Played, groups: Mapping[str, Mapping[str, Variant]]) -> Plo
 
 
 def figure_1c(context: Context) -> Outcome:
-    """Dimension; curves over rounds, a line a dimension."""
+    """Make regret over the dimension; curves over rounds."""
     scale = Scale.of(context)
     systems = [system(preset, **_PRIVATE) for preset in (PUBLISHED, SOUND)]
     systems += [system(CLEAR), system(ALONE)]
-    runs = {d: play(context, f"d-{d}", world(scale, AGENTS, d), systems, scale) for d in DIMENSIONS}
+    runs = play(
+        context, {d: (f"d-{d}", world(scale, AGENTS, d), systems) for d in DIMENSIONS}, scale
+    )
     rows = [
         {
             "d": d,
@@ -196,13 +205,13 @@ def figure_1c(context: Context) -> Outcome:
 
 
 def power(runs: Mapping[int, Played], label: str) -> float:
-    """The p with which regret at the end grows like d^p, fitted on logarithms."""
+    """Fit the p with which regret at the end grows like d^p, on logarithms."""
     regret = [played.final(label).mean for played in runs.values()]
     return float(np.polyfit(np.log(list(runs)), np.log(regret), 1)[0])
 
 
 def _verdict_1c(runs: Mapping[int, Played]) -> Verdict:
-    """Essentially a quadratic dependence."""
+    """Judge whether regret depends on the dimension essentially by its square."""
     found = {label: power(runs, label) for label in (PUBLISHED, SOUND, CLEAR, ALONE)}
     agrees = _QUADRATIC[0] <= found[PUBLISHED] <= _QUADRATIC[1]
     last = list(runs.values())[-1]
@@ -249,7 +258,7 @@ def _draw_1c(runs: Mapping[int, Played], systems: Sequence[Variant]) -> Plot:
 
 
 def _beside_theorem(axes: Axes, played: Played, label: str, name: str, index: int) -> None:
-    """Measured, solid; Theorem 1 as printed, dashed in its colour."""
+    """Draw what was measured, solid, and Theorem 1 as printed, dashed in its colour."""
     look = line_style(index)
     draw_curves(axes, {name: played.curve(label)}, {name: look})
     limits = played.theorem(label)

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Plot
 
 from fedbandits.experiments.plots import line_style
-from fedbandits.reproduce.context import Context, Outcome, Verdict
-from fedbandits.reproduce.drawing import legend_beside, panels
-from fedbandits.reproduce.feducb.worlds import (
+from fedbandits.reproduce.engine import Context, Measured, Outcome, Verdict, legend_beside, panels
+from fedbandits.reproduce.feducb.runs import (
     ALONE,
     CLEAR,
     DELTA,
     PUBLISHED,
     SOUND,
-    Measured,
     Played,
     Scale,
     falls,
@@ -33,8 +31,6 @@ EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0)
 GAPS = (0.05, 0.1, 0.15, 0.2, 0.25)
 GAP_EPSILONS = (0.1, 1.0, 10.0)
 _ROUNDS_OF_GAPS, _REPLICATES_OF_GAPS = 60_000, 8
-#: Means of one system: ``at(ε, point)``.
-_At = Callable[[float, float], float]
 
 
 def _label(preset: str, epsilon: float) -> str:
@@ -74,11 +70,11 @@ def _rows(name: str, runs: Mapping[float, Played]) -> list[dict[str, Any]]:
 
 
 def figure_1a(context: Context) -> Outcome:
-    """Privacy budget, a line for every number of agents."""
+    """Make regret over the privacy budget, a line for every number of agents."""
     scale = Scale.of(context)
-    runs: dict[float, Played] = {
-        m: play(context, f"M-{m}", world(scale, m), _systems(EPSILONS), scale) for m in AGENTS
-    }
+    systems = _systems(EPSILONS)
+    table: dict[float, Any] = {m: (f"M-{m}", world(scale, m), systems) for m in AGENTS}
+    runs = play(context, table, scale)
     plot = _draw_1a(runs)
     few, many = AGENTS[0], AGENTS[-1]
     alone, clear = (runs[many].final(label).mean for label in (ALONE, CLEAR))
@@ -100,7 +96,7 @@ def figure_1a(context: Context) -> Outcome:
 
 
 def _verdict_1a(runs: Mapping[float, Played]) -> Verdict:
-    """Regret falls with ε and with M, and the published variant is better than learning alone."""
+    """Judge whether regret falls with ε and M, and the published variant beats learning alone."""
     many, (low, *_, high) = max(runs), EPSILONS
     with_epsilon = {
         preset: all(
@@ -145,12 +141,10 @@ def _draw_1a(runs: Mapping[float, Played]) -> Plot:
 
 
 def figure_2(context: Context) -> Outcome:
-    """Gap between the best arm and the others, a line for every budget."""
+    """Make regret over the gap of the best arm, a line for every budget."""
     scale = Scale.of(context, _ROUNDS_OF_GAPS, _REPLICATES_OF_GAPS)
-    runs: dict[float, Played] = {
-        gap: play(context, f"gap-{gap:g}", world(scale, 10, gap=gap), _systems(GAP_EPSILONS), scale)
-        for gap in GAPS
-    }
+    systems = _systems(GAP_EPSILONS)
+    runs = play(context, {g: (f"gap-{g:g}", world(scale, 10, gap=g), systems) for g in GAPS}, scale)
     remarks = [
         scale.remark,
         "The paper states neither its Δ nor its budgets; it names them ρ_min, which is Λ: the "
@@ -164,7 +158,7 @@ def figure_2(context: Context) -> Outcome:
 
 
 def _ratio(runs: Mapping[float, Played], preset: str, gap: float) -> float:
-    """Regret at the smallest budget over that at the largest."""
+    """Return regret at the smallest budget over that at the largest."""
     low, high = (
         runs[gap].final(_label(preset, e)).mean for e in (GAP_EPSILONS[0], GAP_EPSILONS[-1])
     )
@@ -180,7 +174,7 @@ def _spreads(runs: Mapping[float, Played]) -> list[str]:
 
 
 def _verdict_2(runs: Mapping[float, Played]) -> Verdict:
-    """Regret falls as the gap grows, and depends less on the budget."""
+    """Judge whether regret falls as the gap grows, and depends less on the budget."""
     small, large = min(runs), max(runs)
     said, holds = [], {}
     for preset in (PUBLISHED, SOUND):
@@ -231,7 +225,7 @@ def _points(
 def _beside_theorem(
     axes: Axes, x: Sequence[float], places: Sequence[tuple[Played, float]], label: str, index: int
 ) -> None:
-    """The published variant, solid, and Theorem 1, dashed in its colour."""
+    """Draw the published variant, solid, and Theorem 1, dashed in its colour."""
     names = [_label(PUBLISHED, epsilon) for _, epsilon in places]
     runs = [played for played, _ in places]
     _points(axes, x, [r.final(n) for r, n in zip(runs, names, strict=True)], label, index)

@@ -1,15 +1,15 @@
-"""What P-FCB's figures share: systems, runs over instances, rows of tables."""
+"""Systems, runs over instances and rows of tables that P-FCB's figures share."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
 import xarray as xr
 
 from fedbandits.environments import Procurement
-from fedbandits.reproduce.context import Context
+from fedbandits.reproduce.engine import Context, Key
 from fedbandits.settings.experiment import Experiment, Variant
 
 ALONE, CLEAR, FLOOR = "cucb-alone", "fcb", "fcb-every-round"
@@ -31,7 +31,7 @@ NO_IMAGES = (
 
 
 class Scale(NamedTuple):
-    """How much is played."""
+    """The scale of the figures."""
 
     instances: int
     runs: int
@@ -39,14 +39,14 @@ class Scale(NamedTuple):
 
     @classmethod
     def of(cls, context: Context, instances: int = 3) -> Scale:
-        """The paper's, or ``instances`` of one run each."""
+        """Choose the paper's scale, or ``instances`` of one run each."""
         return cls(5, 20, 100_000) if context.full else cls(instances, 1, 100_000)
 
 
 def experiment_of(
     world: Procurement, instance: int, systems: Sequence[Variant], scale: Scale
 ) -> Experiment:
-    """All systems in one instance of a world."""
+    """Make an experiment of all systems in one instance of a world."""
     return Experiment(
         name="procurement",
         rounds=scale.rounds,
@@ -57,18 +57,32 @@ def experiment_of(
 
 
 def play(
-    context: Context, name: str, world: Procurement, systems: Sequence[Variant], scale: Scale
-) -> xr.Dataset:
-    """All runs of all instances, laid out along ``instance`` and ``replicate``."""
-    results = [
-        context.run(f"{name}-{i}", experiment_of(world, i, systems, scale))
-        for i in range(scale.instances)
-    ]
-    return xr.concat(results, dim="instance", combine_attrs="drop")
+    context: Context,
+    table: Mapping[Key, tuple[str, Procurement]],
+    systems: Sequence[Variant],
+    scale: Scale,
+) -> dict[Key, xr.Dataset]:
+    """Run all instances of a table's worlds; results have dimensions of both repetitions.
+
+    The table has a name and a world for each key. Repetitions are ``instance`` and ``replicate``.
+    """
+    results = context.played(
+        {
+            (key, i): (f"{name}-{i}", experiment_of(world, i, systems, scale))
+            for key, (name, world) in table.items()
+            for i in range(scale.instances)
+        }
+    )
+    return {
+        key: xr.concat(
+            [results[key, i] for i in range(scale.instances)], dim="instance", combine_attrs="drop"
+        )
+        for key in table
+    }
 
 
 def row(result: xr.Dataset, label: str, **point: Any) -> dict[str, Any]:
-    """One system at the end; FRR is its regret over that of buyers alone, where they played."""
+    """Make the row of a system at the end; FRR is its regret over that of buyers alone."""
     last = result.isel(round=-1)
     mine = last.sel(system=label)
     each = mine.regret.mean(("replicate", "party"))
@@ -93,6 +107,6 @@ def row(result: xr.Dataset, label: str, **point: Any) -> dict[str, Any]:
 
 
 def a_buyer(result: xr.Dataset) -> xr.DataArray:
-    """Regret a buyer over rounds, (system, replicate, round): an instance's mean is a replicate."""
+    """Return the regret of a buyer, (system, replicate, round); instances are the replicates."""
     each: xr.DataArray = result.regret.mean(("replicate", "party"))
     return each.rename(instance="replicate")

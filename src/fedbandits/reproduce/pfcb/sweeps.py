@@ -9,8 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure as Plot
 
 from fedbandits.environments import Procurement
-from fedbandits.reproduce.context import Context, Outcome, Verdict
-from fedbandits.reproduce.drawing import draw_lines, legend_beside, panels
+from fedbandits.reproduce.engine import Context, Outcome, Verdict, draw_lines, legend_beside, panels
 from fedbandits.reproduce.pfcb.runs import (
     ALONE,
     CASES,
@@ -39,14 +38,14 @@ Rows = Sequence[dict[str, Any]]
 
 
 class Sweep(NamedTuple):
-    """What is swept, and how much is played with each."""
+    """The points of a sweep, and the scale of each."""
 
     points: Sequence[float]
     scale: Scale
 
     @classmethod
     def of_budgets(cls, context: Context) -> Sweep:
-        """Budgets ε."""
+        """Choose the budgets ε."""
         points: Sequence[float] = (0.1, 0.2, 0.5, 1.0, 1.1, 2.0)
         if context.full:
             points = [*(round(0.1 * k, 1) for k in range(1, 12)), 1.5, 2.0]
@@ -54,13 +53,13 @@ class Sweep(NamedTuple):
 
     @classmethod
     def of_buyers(cls, context: Context) -> Sweep:
-        """Numbers of buyers n."""
+        """Choose the numbers of buyers n."""
         points = range(8, 43, 2) if context.full else (8, 16, 24, 32, 42)
         return cls(points, Scale.of(context, 2))
 
 
 def figure_4(context: Context) -> Outcome:
-    """FRR over the privacy budget."""
+    """Make FRR over the privacy budget."""
     budgets, scale = Sweep.of_budgets(context)
     private = {
         (preset, epsilon): system(preset, label=f"{preset}, ε = {epsilon:g}", epsilon=epsilon)
@@ -69,8 +68,8 @@ def figure_4(context: Context) -> Outcome:
     }
     systems = [system(ALONE), *private.values()]
     rows = []
-    for case in CASES:
-        result = play(context, case, Procurement(case=case), systems, scale)
+    table = {case: (case, Procurement(case=case)) for case in CASES}
+    for case, result in play(context, table, systems, scale).items():
         rows += [
             row(result, entry.label, case=case, epsilon=epsilon) | {"system": preset}
             for (preset, epsilon), entry in private.items()
@@ -82,7 +81,7 @@ def figure_4(context: Context) -> Outcome:
 
 
 def _stated_ratio(case: str) -> float:
-    """FRR of P-FCB at ε = 1, by what both are above FCB."""
+    """Return the FRR of P-FCB at ε = 1, by what both are above FCB."""
     published, alone = STATED[case]
     return (100.0 + published) / (100.0 + alone)
 
@@ -93,7 +92,7 @@ def _series(rows: Rows, case: str, name: str, over: str, value: str) -> tuple[An
 
 
 def _falling(over: Sequence[float], values: Sequence[float]) -> bool:
-    """Whether values fall from the first to the last point, and on the whole."""
+    """Return whether values fall from the first to the last point, and on the whole."""
     slope = np.polyfit(np.log(over), values, 1)[0]
     return bool(values[-1] < values[0] and slope < 0.0)
 
@@ -111,7 +110,7 @@ def _falls(rows: Rows, over: str, value: str) -> list[str]:
 
 
 def _verdict_4(rows: Rows) -> Verdict:
-    """The paper: FRR falls with ε, from where its axis ends to what Figure 3 makes it at ε = 1."""
+    """Judge whether FRR falls with ε, from the end of the paper's axis to Figure 3's at ε = 1."""
     agrees, parts, low = True, [], []
     for case in CASES:
         x, y = _series(rows, case, _PUBLISHED, "epsilon", "FRR")
@@ -134,15 +133,17 @@ def _verdict_4(rows: Rows) -> Verdict:
 
 
 def figure_5(context: Context) -> Outcome:
-    """Regret over the number of buyers."""
+    """Make regret over the number of buyers."""
     buyers, scale = Sweep.of_buyers(context)
     systems = [system(name) for name in _NAMES]
     rows = []
-    for case in CASES:
-        for n in buyers:
-            world = Procurement(case=case, agents=int(n))
-            result = play(context, f"{case}-n{n}", world, systems, scale)
-            rows += [row(result, entry.label, case=case, agents=n) for entry in systems]
+    table = {
+        (case, n): (f"{case}-n{n}", Procurement(case=case, agents=int(n)))
+        for case in CASES
+        for n in buyers
+    }
+    for (case, n), result in play(context, table, systems, scale).items():
+        rows += [row(result, entry.label, case=case, agents=n) for entry in systems]
     remarks = [
         NO_IMAGES,
         UNSTATED,
@@ -157,7 +158,7 @@ def figure_5(context: Context) -> Outcome:
 
 
 def _verdict_5(rows: Rows) -> Verdict:
-    """The paper: an approximately linear decrease."""
+    """Judge by the paper: an approximately linear decrease."""
     agrees, parts, explored = True, [], []
     for case in CASES:
         x, y = _series(rows, case, _PUBLISHED, "agents", "regret a buyer")
@@ -180,7 +181,7 @@ def _verdict_5(rows: Rows) -> Verdict:
 
 
 def _draw(shown: tuple[Rows, Rows], over: str, value: str, x: str, y: str) -> Plot:
-    """The paper's two panels, P-FCB alone; below them ours. All axes are linear, as printed."""
+    """Draw the paper's two panels, P-FCB alone; below them ours. All axes are linear."""
     plot, axes = panels(2, len(CASES), width=5.2)
     for index, case in enumerate(CASES):
         for place, (rows, names) in enumerate(zip(shown, ((_PUBLISHED,), _NAMES), strict=True)):

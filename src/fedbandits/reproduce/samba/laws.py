@@ -1,4 +1,4 @@
-"""What Ciucanu et al. (2022), section 6.2, say of SAMBA's times, worked out from measurements."""
+"""Laws of SAMBA's times: section 6.2 of Ciucanu et al. (2022), worked out from measurements."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fedbandits.reproduce.context import Verdict
-from fedbandits.reproduce.samba.data import ALGORITHMS, WAYS
+from fedbandits.reproduce.samba.runs import ALGORITHMS, WAYS
 from fedbandits.systems.samba.theory import Costs
 
 #: A line must explain as much of the variance; runs on a busy machine stray.
@@ -23,14 +22,14 @@ _APART = 2.0
 
 
 class Law(NamedTuple):
-    """Something that the paper says of times, whether it shows, and in which numbers."""
+    """A law that the paper states of times: whether it shows, and in which numbers."""
 
     holds: bool
     text: str
 
 
 def work_out(rows: Sequence[dict[str, Any]], over: str, costs: Costs) -> dict[str, Law]:
-    """What section 6.2 says, each worked out over all data.
+    """Work out each law of section 6.2 over all data.
 
     Parameters
     ----------
@@ -66,7 +65,10 @@ def _linear(rows: Sequence[dict[str, Any]], over: str) -> Law:
 
 
 def _double(rows: Sequence[dict[str, Any]], over: str, costs: Costs) -> Law:
-    """The paper's slopes are of N = 10⁵, where an owner's one Paillier encryption does not show."""
+    """Compare Pursuit's slope with the others'.
+
+    The paper's slopes are of N = 10⁵, where an owner's one Paillier encryption does not show.
+    """
     once = costs.paillier_encryption if over == "arms K" else 0.0
     slopes = {}
     for algorithm in ALGORITHMS:
@@ -83,7 +85,7 @@ def _double(rows: Sequence[dict[str, Any]], over: str, costs: Costs) -> Law:
 
 
 def _order(rows: Sequence[dict[str, Any]]) -> Law:
-    """Thompson the slowest with one iteration, ε-greedy the fastest; or nobody can tell."""
+    """Check that Thompson is the slowest with one iteration, ε-greedy the fastest; or a tie."""
     single = [name for name in ALGORITHMS if name != "pursuit"]
     totals = {name: _total(rows, f"{name}, {WAYS['samba']}") for name in single}
     slowest = max(single, key=lambda name: totals[name][0])
@@ -120,14 +122,14 @@ def _line(rows: Sequence[dict[str, Any]], system: str, over: str) -> tuple[Any, 
 
 
 def _total(rows: Sequence[dict[str, Any]], system: str) -> tuple[float, float]:
-    """Seconds over all sizes, and their standard error."""
+    """Return the seconds over all sizes, and their standard error."""
     mine = [row for row in rows if row["system"] == system]
     variance = sum(row["deviation"] ** 2 / row["runs"] for row in mine)
     return sum(row["seconds"] for row in mine), float(np.sqrt(variance))
 
 
 def _overheads(rows: Sequence[dict[str, Any]], way: str) -> dict[str, float]:
-    """Seconds of secure runs over those of another way, by algorithm, over all sizes."""
+    """Return seconds of secure runs over those of another way, by algorithm, over all sizes."""
     total = {
         system: sum(row["seconds"] for row in rows if row["system"] == system)
         for system in {row["system"] for row in rows}
@@ -144,18 +146,8 @@ def _range(ratios: dict[str, float]) -> str:
 
 
 def _plain_nanoseconds(rows: Sequence[dict[str, Any]]) -> float:
-    """Of UCB's plain runs, an arm-step."""
+    """Return the nanoseconds of an arm-step in UCB's plain runs."""
     plain = [row for row in rows if row["system"] == f"ucb, {WAYS['plain']}"]
     steps = sum((row["budget N"] - row["arms K"]) * row["arms K"] for row in plain)
     seconds: float = sum(row["seconds"] for row in plain)
     return 1e9 * seconds / float(steps)
-
-
-def verdict(laws: dict[str, Law]) -> Verdict:
-    """Agrees where all that the paper says of times shows; names what does not."""
-    broken = [law.text for law in laws.values() if not law.holds]
-    shown = "; ".join(law.text for law in laws.values() if law.holds)
-    if not broken:
-        return Verdict(True, f"{shown}.")
-    why = f"the paper says, and it is not so here: {'; '.join(broken)}."
-    return Verdict(False, f"{why} As in the paper: {shown or 'nothing'}.")

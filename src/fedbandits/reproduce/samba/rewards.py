@@ -14,9 +14,8 @@ from matplotlib.figure import Figure as Plot
 
 from fedbandits.experiments.plots import line_style
 from fedbandits.random import Key
-from fedbandits.reproduce.context import Context, Outcome, Verdict
-from fedbandits.reproduce.drawing import legend_beside, panels
-from fedbandits.reproduce.samba.data import ALGORITHMS, Source, sources, what_was_played
+from fedbandits.reproduce.engine import Context, Outcome, Verdict, legend_beside, panels
+from fedbandits.reproduce.samba.runs import ALGORITHMS, Source, sources, what_was_played
 from fedbandits.settings.experiment import Experiment, Variant, system
 
 #: The schedule of decreasing ε in the authors' code; the paper names none.
@@ -47,7 +46,7 @@ _EQUAL = {"secure": "secure equals plain", "silent": "silent equals its plain ru
 
 
 class Scale(NamedTuple):
-    """What is played."""
+    """The scale of the figure."""
 
     budget: int = 100_000
     arms: tuple[int, ...] = (10, 100)
@@ -56,30 +55,24 @@ class Scale(NamedTuple):
 
     @classmethod
     def of(cls, context: Context) -> Scale:
-        """The paper's number of runs with ``--full``."""
+        """Choose the paper's number of runs with ``--full``."""
         return cls(replicates=50, silent_replicates=20) if context.full else cls()
 
 
-class Played(NamedTuple):
-    """Rewards of each way to play, (system, replicate, round).
+class Rewards(NamedTuple):
+    """Rewards of each way to play, (system, replicate, round)."""
 
-    Parameters
-    ----------
-    plain, secure
-        Of the published variant: one machine, and SAMBA.
-    silent_plain, silent
-        Of the silent variant. Its scores are rounded and drawn otherwise, so it has a plain run
-        of its own.
-    """
-
+    #: Of the published variant: one machine, and SAMBA.
     plain: xr.DataArray
     secure: xr.DataArray
+    #: Of the silent variant. Its scores are rounded and drawn otherwise, so it has a plain run of
+    #: its own.
     silent_plain: xr.DataArray
     silent: xr.DataArray
 
 
 def figure_8c(context: Context) -> Outcome:
-    """Rewards; secure and silent runs return their plain ones', checked on some replicates."""
+    """Make rewards; secure and silent runs return their plain ones', checked on some replicates."""
     scale, found, rows = Scale.of(context), sources(context), []
     curves: dict[str, xr.DataArray] = {}
     for source in found:
@@ -100,7 +93,7 @@ def _variants(kind: str, **parts: Any) -> tuple[Variant, ...]:
     )
 
 
-def _play(context: Context, source: Source, arms: int, scale: Scale) -> Played:
+def _play(context: Context, source: Source, arms: int, scale: Scale) -> Rewards:
     stem = f"{source.name}-K{arms}".replace(" ", "-")
     kinds = {
         "plain": (_variants("plain"), scale.replicates),
@@ -108,8 +101,8 @@ def _play(context: Context, source: Source, arms: int, scale: Scale) -> Played:
         "silent-plain": (_variants("plain", comparison="silent"), scale.silent_replicates),
         "silent": (_variants("samba-silent", cipher="stream"), _SECURE),
     }
-    return Played(*(
-        context.run(
+    table = {
+        kind: (
             f"{stem}-{kind}",
             Experiment(
                 name="reward",
@@ -119,12 +112,14 @@ def _play(context: Context, source: Source, arms: int, scale: Scale) -> Played:
                 replicates=count,
                 checkpoints=150,
             ),
-        ).reward.sum("party", skipna=False)
+        )
         for kind, (systems, count) in kinds.items()
-    ))  # fmt: skip
+    }
+    results = context.played(table).values()
+    return Rewards(*(result.reward.sum("party", skipna=False) for result in results))
 
 
-def _row(source: Source, arms: int, name: str, played: Played) -> dict[str, Any]:
+def _row(source: Source, arms: int, name: str, played: Rewards) -> dict[str, Any]:
     totals, secured, silent_totals, silent = (
         each.sel(system=name).isel(round=-1).values for each in played
     )
@@ -146,12 +141,12 @@ def _row(source: Source, arms: int, name: str, played: Played) -> dict[str, Any]
 
 
 def _equal(private: np.ndarray, plain: np.ndarray) -> str:
-    """Whether the first runs, which are played both ways, return the same."""
+    """Return whether the first runs, which are played both ways, return the same."""
     return "yes" if (private == plain[: len(private)]).all() else "NO"
 
 
 def _is_published(source: Source) -> bool:
-    """Whether these are the means that the authors published: 501 of 943 users for the best."""
+    """Return whether these are the authors' published means: 501 of 943 users for the best."""
     if source.path is None or pathlib.Path(source.path).suffix != ".txt":
         return False
     means = source.world(2).world(Key(0, 0)).means
@@ -159,7 +154,7 @@ def _is_published(source: Source) -> bool:
 
 
 def verdict(rows: Sequence[dict[str, Any]]) -> Verdict:
-    """Theorem 2, the authors' means where they can be compared, and who earns most."""
+    """Judge by Theorem 2, the authors' means where they can be compared, and who earns most."""
     for kind, column in _EQUAL.items():
         unequal = [row for row in rows if row[column] != "yes"]
         if unequal:
@@ -189,7 +184,7 @@ def verdict(rows: Sequence[dict[str, Any]]) -> Verdict:
 def _groups(
     rows: Sequence[dict[str, Any]],
 ) -> Iterator[tuple[tuple[str, int], list[dict[str, Any]]]]:
-    """Rows of the paper's six by data and K."""
+    """Group rows of the paper's six by data and K."""
     for key in dict.fromkeys((row["data"], row["arms K"]) for row in rows):
         yield (
             key,
@@ -198,7 +193,7 @@ def _groups(
 
 
 def _distance(row: dict[str, Any]) -> float:
-    """Of the authors' mean from ours, in deviations of a run."""
+    """Return the distance of the authors' mean from ours, in deviations of a run."""
     return float(abs(row["mean"] - row["authors"]) / max(row["deviation"], 1e-9))
 
 
@@ -224,7 +219,7 @@ def _remarks(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
 
 
 def _draw(rows: list[dict[str, Any]], curves: dict[str, xr.DataArray], scale: Scale) -> Plot:
-    """Rewards over budgets with the most arms, as the paper draws them; the last ones beside."""
+    """Draw rewards over budgets with the most arms, as the paper does; the last ones beside."""
     plot, axes = panels(len(curves), 2, width=6.4, height=4.3)
     for (name, curve), theirs, ours in zip(curves.items(), axes[::2], axes[1::2], strict=True):
         _draw_budgets(theirs, curve, scale)
@@ -235,7 +230,7 @@ def _draw(rows: list[dict[str, Any]], curves: dict[str, xr.DataArray], scale: Sc
 
 
 def _draw_budgets(axes: Axes, curve: xr.DataArray, scale: Scale) -> None:
-    """A run's first rounds are a run of that budget: no algorithm here knows N."""
+    """Draw rewards over budgets; a run's first rounds are a run of that budget."""
     late = curve.interp(round=np.linspace(scale.budget / 2, scale.budget, 6))
     for index, name in enumerate(THEIRS):
         mean = late.sel(system=name).mean("replicate")

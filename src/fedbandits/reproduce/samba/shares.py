@@ -15,10 +15,8 @@ from matplotlib.figure import Figure as Plot
 
 from fedbandits.environments import Bernoulli
 from fedbandits.experiments.plots import line_style
-from fedbandits.reproduce.context import Context, Outcome, Verdict
-from fedbandits.reproduce.drawing import legend_beside, panels
-from fedbandits.reproduce.samba.costs import BITS, replicate
-from fedbandits.reproduce.samba.data import sources, what_was_played
+from fedbandits.reproduce.engine import Context, Outcome, Verdict, legend_beside, panels, verdict_of
+from fedbandits.reproduce.samba.runs import BITS, replicate, sources, what_was_played
 from fedbandits.settings.experiment import system
 from fedbandits.systems.samba.keys import DEALER
 from fedbandits.systems.samba.steps import ROLES
@@ -38,7 +36,7 @@ _NEGLIGIBLE = 0.02
 
 
 class Scale(NamedTuple):
-    """What is played."""
+    """The scale of the figure."""
 
     budget: int
     arms: tuple[int, ...]
@@ -51,20 +49,21 @@ FULL = Scale(100_000, (10, 50, 100), 50)
 
 
 def figure_8d(context: Context) -> Outcome:
-    """Who works how long, every packet sealed by itself."""
+    """Make the shares of time, every packet sealed by itself."""
     scale, found = FULL if context.full else QUICK, sources(context)
-    taken: dict[tuple[str, str, str, int], list[dict[str, float]]] = {}
-    played = list(itertools.product(found, WORKERS, scale.algorithms, scale.arms))
-    for repeat in range(scale.repeats):
-        for source, variant, algorithm, arms in played:
-            seconds = context.measure(
-                f"{source.name}-{variant}-{algorithm}-K{arms}-{repeat}".replace(" ", "_"),
-                functools.partial(
-                    _seconds_by_role, f"{_PRESETS[variant]}-{algorithm}", source.world(arms),
-                    scale.budget, repeat,
-                ),
-            )  # fmt: skip
-            taken.setdefault((source.name, variant, algorithm, arms), []).append(seconds)
+    table = {
+        (source.name, variant, algorithm, arms): (
+            f"{source.name}-{variant}-{algorithm}-K{arms}".replace(" ", "_"),
+            functools.partial(
+                _seconds_by_role, f"{_PRESETS[variant]}-{algorithm}", source.world(arms),
+                scale.budget,
+            ),
+        )
+        for source, variant, algorithm, arms in itertools.product(
+            found, WORKERS, scale.algorithms, scale.arms
+        )
+    }  # fmt: skip
+    taken = context.measured(table, scale.repeats)
     rows = [_row(*key, seconds) for key, seconds in taken.items()]
     found_verdict, remarks = verdict(rows)
     remarks = [
@@ -92,7 +91,7 @@ def _seconds_by_role(preset: str, world: Bernoulli, budget: int, number: int) ->
 def _row(
     source: str, variant: str, algorithm: str, arms: int, taken: Sequence[dict[str, float]]
 ) -> dict[str, Any]:
-    """Shares of one size; a worker of the variant whose time is missing is an error."""
+    """Return the shares of one size; a worker of the variant whose time is missing is an error."""
     totals = [sum(seconds.values()) for seconds in taken]
     shares = {
         role: [seconds[role] / total for seconds, total in zip(taken, totals, strict=True)]
@@ -113,7 +112,7 @@ def _row(
 
 
 def verdict(rows: Sequence[dict[str, Any]]) -> tuple[Verdict, list[str]]:
-    """The four sentences of section 6.2 on shares, each worked out on published rows."""
+    """Judge the four sentences of section 6.2 on shares, each on published rows."""
     rows = [row for row in rows if row["variant"] == _PUBLISHED]
     first = min(row[_COMP] / max(row[_ONE], row[_CONTROLLER]) for row in rows)
     comp = [row[_COMP] for row in rows]
@@ -140,19 +139,12 @@ def verdict(rows: Sequence[dict[str, Any]]) -> tuple[Verdict, list[str]]:
             f"The customer's share is at most {100 * customer:.2f}%.",
         ),
     }
-    texts = [text for _, text in laws.values()]
-    said = {name: f"{name} ({text.rstrip('.')})" for name, (_, text) in laws.items()}
-    broken = [said[name] for name, (holds, _) in laws.items() if not holds]
-    shown = "; ".join(said[name] for name, (holds, _) in laws.items() if holds)
-    if not broken:
-        return Verdict(True, f"{shown}."), texts
-    why = f"the paper says, and it is not so here: {'; '.join(broken)}."
-    why += f" As in the paper: {shown or 'nothing'}."
-    return Verdict(False, why), texts
+    said = {name: (holds, f"{name} ({text.rstrip('.')})") for name, (holds, text) in laws.items()}
+    return verdict_of(said), [text for _, text in laws.values()]
 
 
 def _by_algorithm(rows: Sequence[dict[str, Any]]) -> list[list[float]]:
-    """Comp's shares over K, of each algorithm on the same data."""
+    """Return Comp's shares over K, of each algorithm on the same data."""
     groups: dict[tuple[str, str], list[float]] = {}
     for row in rows:
         groups.setdefault((row["data"], row["algorithm"]), []).append(row[_COMP])
@@ -160,7 +152,7 @@ def _by_algorithm(rows: Sequence[dict[str, Any]]) -> list[list[float]]:
 
 
 def _draw(rows: Sequence[dict[str, Any]]) -> Plot:
-    """Pies of the first algorithm with the fewest and the most arms, then bars by variant."""
+    """Draw pies of the first algorithm with the fewest and the most arms, then bars by variant."""
     names = list(dict.fromkeys(row["data"] for row in rows))
     plot, axes = panels(len(names), 4, width=4.3, height=3.9)
     for name, place in zip(names, range(0, len(axes), 4), strict=True):
@@ -179,7 +171,7 @@ def _draw(rows: Sequence[dict[str, Any]]) -> Plot:
 
 
 def _draw_pie(axes: Axes, row: dict[str, Any]) -> None:
-    """An owner's slice each, as in the paper."""
+    """Draw a slice for each owner, as in the paper."""
     arms = row["arms K"]
     sizes = [row[_ONE]] * arms + [row[_CONTROLLER], row[_COMP], row[_CUSTOMER]]
     few = arms <= 10

@@ -12,9 +12,8 @@ from matplotlib.patches import Rectangle
 
 from fedbandits.environments import Bernoulli
 from fedbandits.experiments.plots import line_style
-from fedbandits.reproduce.context import Context, Outcome, Verdict
-from fedbandits.reproduce.drawing import legend_beside, panels
-from fedbandits.reproduce.samba.costs import BITS, customer_key
+from fedbandits.reproduce.engine import Context, Outcome, Verdict, legend_beside, panels
+from fedbandits.reproduce.samba.runs import BITS, customer_key
 from fedbandits.settings.experiment import system
 from fedbandits.systems.base import PartiesReplicate
 from fedbandits.systems.samba import SYSTEM
@@ -51,7 +50,7 @@ FULL = Scale(1000, (5, 10, 50), 20)
 
 
 def figure_7(context: Context) -> Outcome:
-    """The paper's table beside that of a run's transcript, and Comp's rate of recovery."""
+    """Make the paper's table beside that of a run's transcript, and Comp's rate of recovery."""
     scale = FULL if context.full else QUICK
     seen = security_table(_played("ucb", _ARMS, _PULLS, 0))
     rates = [
@@ -83,7 +82,7 @@ def _recovered(algorithm: str, arms: int, scale: Scale) -> list[float]:
 
 
 def _played(algorithm: str, arms: int, pulls: int, seed: int) -> PartiesReplicate:
-    """The parties' run, every message of it recorded."""
+    """Play the parties' run, and record every message of it."""
     world = Bernoulli(arms=arms)
     config = system(f"samba-{algorithm}", paillier_bits=BITS).config
     plan = make_plan(config, world.facts, pulls)
@@ -137,7 +136,7 @@ def _remarks(scale: Scale) -> list[str]:
 
 
 def verdict(seen: Mapping[str, Mapping[str, Exposure]], rates: Sequence[_Rate]) -> Verdict:
-    """Whether the cells are the paper's, and Comp learns nothing, as Theorem 3 says."""
+    """Judge whether the cells are the paper's, and Comp learns nothing, as Theorem 3 says."""
     cells = [
         (datum, name, sight)
         for datum, row in seen.items()

@@ -12,20 +12,20 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Plot
 
 from fedbandits.experiments.plots import line_style
-from fedbandits.reproduce.context import Context, Outcome
-from fedbandits.reproduce.drawing import legend_beside, panels
-from fedbandits.reproduce.samba.costs import bare_costs, cpu_seconds
-from fedbandits.reproduce.samba.data import (
+from fedbandits.reproduce.engine import Context, Outcome, legend_beside, panels, verdict_of
+from fedbandits.reproduce.samba.laws import work_out
+from fedbandits.reproduce.samba.runs import (
     ALGORITHMS,
     SILENT,
     SILENT_STREAM,
     STREAM,
     WAYS,
     Source,
+    bare_costs,
+    cpu_seconds,
     sources,
     what_was_played,
 )
-from fedbandits.reproduce.samba.laws import verdict, work_out
 from fedbandits.systems.samba.theory import Costs, operations
 
 #: Secure over plain and over distributed in one of the authors' result files.
@@ -37,7 +37,7 @@ _AUTHORS = (
 
 
 class Points(NamedTuple):
-    """What is measured: budgets, numbers of arms, and how often."""
+    """The points of the figure: budgets, numbers of arms, and how often."""
 
     budgets: Sequence[int]
     arms: Sequence[int]
@@ -57,19 +57,20 @@ FULL_8B = Points([100_000], [10, 20, 40, 60, 80, 100], 50)
 
 
 def figure_8a(context: Context) -> Outcome:
-    """Time over the budget."""
+    """Make time over the budget."""
     return _times(context, FULL_8A if context.full else QUICK_8A)
 
 
 def figure_8b(context: Context) -> Outcome:
-    """Time over the number of arms."""
+    """Make time over the number of arms."""
     return _times(context, FULL_8B if context.full else QUICK_8B)
 
 
 def _times(context: Context, points: Points) -> Outcome:
     found = sources(context)
     taken = _measure(context, found, points)
-    costs = Costs(*(statistics.median(each) for each in zip(*_costs(context, points), strict=True)))
+    bare = context.measured({0: ("bare", lambda _: list(bare_costs()))}, points.repeats)[0]
+    costs = Costs(*(statistics.median(each) for each in zip(*bare, strict=True)))
     rows = [
         _row(source, budget, arms, system, seconds, costs)
         for (source, budget, arms, system), seconds in taken.items()
@@ -85,25 +86,22 @@ def _times(context: Context, points: Points) -> Outcome:
         "The text at hand has no images, so shapes are compared. Its times (about 840 s at "
         "N = 10⁵, K = 100) are of another machine and code.",
     ]
-    return Outcome(rows, _draw(rows, points.over), remarks, verdict(laws))
+    return Outcome(rows, _draw(rows, points.over), remarks, verdict_of(laws))
 
 
 def _measure(
     context: Context, found: Sequence[Source], points: Points
 ) -> dict[tuple[str, int, int, str], list[float]]:
-    """Seconds by data, N, K and system; whatever slows the machine down slows all of them down."""
-    taken: dict[tuple[str, int, int, str], list[float]] = {}
-    sizes = list(itertools.product(found, points.budgets, points.arms))
-    for repeat in range(points.repeats):
-        for source, budget, arms in sizes:
-            world = source.world(arms)
-            for title, preset, parts in _systems():
-                seconds = context.measure(
-                    f"{source.name}-N{budget}-K{arms}-{title}-{repeat}".replace(" ", "_"),
-                    functools.partial(cpu_seconds, preset, world, budget, repeat, **parts),
-                )
-                taken.setdefault((source.name, budget, arms, title), []).append(seconds)
-    return taken
+    """Measure seconds by data, N, K and system."""
+    table = {
+        (source.name, budget, arms, title): (
+            f"{source.name}-N{budget}-K{arms}-{title}".replace(" ", "_"),
+            functools.partial(cpu_seconds, preset, source.world(arms), budget, parts),
+        )
+        for source, budget, arms in itertools.product(found, points.budgets, points.arms)
+        for title, preset, parts in _systems()
+    }
+    return context.measured(table, points.repeats)
 
 
 def _systems() -> Iterator[tuple[str, str, dict[str, str]]]:
@@ -112,13 +110,6 @@ def _systems() -> Iterator[tuple[str, str, dict[str, str]]]:
     yield f"ucb, {STREAM}", "samba-ucb", {"cipher": "stream"}
     yield f"ucb, {SILENT}", "samba-silent-ucb", {}
     yield f"ucb, {SILENT_STREAM}", "samba-silent-ucb", {"cipher": "stream"}
-
-
-def _costs(context: Context, points: Points) -> list[Costs]:
-    return [
-        Costs(*context.measure(f"bare-{repeat}", lambda: list(bare_costs())))
-        for repeat in range(points.repeats)
-    ]
 
 
 def _row(
@@ -154,7 +145,7 @@ def _bare(rows: Sequence[dict[str, Any]], costs: Costs, over: str) -> Iterator[s
 
 
 def _beside_published(rows: Sequence[dict[str, Any]]) -> str:
-    """The silent variant over the published one, of the same cipher, over all sizes."""
+    """Compare the silent variant with the published one, of the same cipher, over all sizes."""
     pairs = {"AES-GCM packets": (SILENT, WAYS["samba"]), "stream cipher": (SILENT_STREAM, STREAM)}
     total = {
         way: sum(row["seconds"] for row in rows if row["system"] == f"ucb, {way}")
@@ -184,7 +175,7 @@ def _draw(rows: Sequence[dict[str, Any]], over: str) -> Plot:
 
 
 def _draw_as_published(axes: Axes, rows: Sequence[dict[str, Any]], over: str) -> None:
-    """Linear axes; SAMBA solid, plain runs dotted, Theorem 4 dashed."""
+    """Draw linear axes: SAMBA solid, plain runs dotted, Theorem 4 dashed."""
     for index, algorithm in enumerate(ALGORITHMS):
         for way, style in (("samba", "-"), ("plain", ":")):
             look = line_style(index) | {"linestyle": style, "linewidth": 1.5}

@@ -1,1 +1,0 @@
-"""Advice: from how many parties on, or from which ε on, learning together privately pays."""

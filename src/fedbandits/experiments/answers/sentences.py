@@ -1,0 +1,256 @@
+"""An answer in words: what it pays, what privacy costs, who is worse off, and how it is known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from fedbandits.environments.words import Words
+from fedbandits.experiments.intervals import FEWEST, decimal_places, fixed, with_error
+from fedbandits.offline.estimates import FEW
+
+
+class Comparison(msgspec.Struct, frozen=True, kw_only=True):
+    """A private system beside parties alone, or beside everything pooled in clear."""
+
+    system: str  # label of the system that is judged
+    kind: Literal["alone", "pooled"]  # what it is compared with: ``alone`` or ``pooled``
+    baseline: str  # label of the system that stands for that
+    #: The ε that accounting supports for the judged system. None if encryption protects.
+    epsilon: float | None
+    replicates: int  # number of replicates that both have finished
+    #: Means of both over these replicates, in the answer's unit.
+    system_mean: float | None
+    baseline_mean: float | None
+    #: Mean of what the judged system saves. It is positive if the system is better.
+    saves: float | None
+    #: Half the width of the interval around ``saves``. None if too little is known for one.
+    half_width: float | None
+    level: float  # probability with which the interval covers the true mean
+    share: float | None  # ``saves`` as a share of ``baseline_mean``. None if that is 0
+    #: Whether the system is better. None if the interval contains 0, or if there is none.
+    pays: bool | None
+    #: Share of parties, over replicates, that do worse with the judged system. This includes
+    #: chance. None if there is one party.
+    worse_off: float | None
+    syncs_less: bool  # whether the judged system syncs less often than the baseline
+    #: Settings that are not about sharing, and differ between the two.
+    differs_in: tuple[str, ...] = ()
+
+
+#: Share of parties that are worse off, from which on it is said.
+_NOTABLE = 0.1
+_POOLED = "everything pooled in clear"
+_ON_LOG = (
+    "Rewards are doubly robust estimates from one log, of the whole run, learning included. ± is "
+    "an interval at {level:.1%} for the chance of the log. It is rather too wide: both systems met "
+    "the same events, and it holds however their errors go together."
+)
+
+
+class Said(NamedTuple):
+    """The facts that all sentences of one run share."""
+
+    words: Words  # words of the environment
+    unit: str  # unit of all numbers
+    loss: str  # what is lost, in a word; empty if rewards are compared
+    private: tuple[str, ...]  # labels of the systems that claim a finite ε
+    on_log: bool = False  # whether numbers are estimates from a log
+    asked: int = 0  # how many replicates the run was asked for
+
+    def lines(self, compared: Sequence[Comparison], broken: Sequence[str]) -> tuple[str, ...]:
+        """Return all lines; the first answers the question as a whole."""
+        alone = [one for one in compared if one.kind == "alone"]
+        pooled = [one for one in compared if one.kind == "pooled" and one.epsilon is not None]
+        found = [*self._whole(alone)]
+        if len(alone) > 1:
+            found += [self._each(one) for one in alone]
+        found += [self._cost(one) for one in pooled]
+        found += [self._encryption(one) for one in compared if one.epsilon is None]
+        found += [line for one in alone for line in self._worse_off(one)]
+        found += [_unfair(one) for one in (*alone, *pooled) if one.differs_in]
+        found += [
+            f"{label} claims no finite ε, so there is no verdict on private learning with it."
+            for label in broken
+        ]
+        if not found:
+            return ("No system of this run claims a finite ε: no verdict on private learning.",)
+        return tuple(found)
+
+    def how(self, compared: Sequence[Comparison]) -> str:
+        """Say how the numbers were computed."""
+        if not compared:
+            return ""
+        if self.on_log:
+            return _ON_LOG.format(level=compared[0].level)
+        counts = sorted({one.replicates for one in compared})
+        count = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+        text = (
+            f"Differences are paired over {count} replicates: in each, both systems meet the same "
+            "contexts and reward draws."
+        )
+        if all(one.half_width is None for one in compared):
+            return text
+        several = len(self.private)
+        if several < 2:
+            text += " ± is a 95% interval by Student's t."
+        else:
+            text += (
+                f" ± is an interval by Student's t at {compared[0].level:.1%}, so that those of "
+                f"all {several} private systems with learning alone hold together with 95%."
+            )
+        return text + " It covers chance between replicates, not other data or other settings."
+
+    def _whole(self, alone: Sequence[Comparison]) -> Iterator[str]:
+        """Write the headline, and what to do where nothing is known."""
+        if not self.private:
+            return
+        if not alone:
+            yield (
+                "Whether it pays is not known: no system of this run learns alone. "
+                "fb.with_alone adds one, and fedbandits run does so without --no-alone."
+            )
+            return
+        yield self._headline(alone[0])
+
+    def _headline(self, best: Comparison) -> str:
+        named, amount = f"{best.system}, ε = {_epsilon(best)}", self._amount(best)
+        if best.saves is None:
+            return "Whether it pays is not known: no replicate of both systems is finished."
+        if best.half_width is None:
+            return (
+                f"Whether it pays is not known yet: {self._too_few(best)} for an interval. "
+                f"Learning together privately ({named}) {self._verb(best)} {amount}. "
+                f"{self._remedy(best)}"
+            )
+        if best.pays:
+            own, alone = _levels(best)
+            return (
+                f"Learning together privately {self._verb(best)} {amount}{_share(best)}: "
+                f"{own} with {_named(best)}, {alone} alone."
+            )
+        if best.pays is None:
+            return (
+                f"No difference was found: learning together privately ({named}) "
+                f"{self._verb(best, signed=True)} {self._amount(best, signed=True)}."
+            )
+        return (
+            f"It does not pay here: learning together privately ({named}) {self._verb(best)} "
+            f"{amount} than learning alone{_share(best)}."
+        )
+
+    def _each(self, one: Comparison) -> str:
+        """Write the line of one of several private systems."""
+        if one.saves is None or one.half_width is None:
+            return f"{_named(one)}: not known; {self._too_few(one)} for an interval."
+        if one.pays is None:
+            amount = self._amount(one, signed=True)
+            saved = " saved" if self.loss else ""
+            return f"{_named(one)}: no difference to learning alone was found ({amount}{saved})."
+        pays = "pays" if one.pays else "does not pay"
+        than = "" if one.pays else " than learning alone"
+        return f"{_named(one)} {pays}: it {self._verb(one)} {self._amount(one)}{than}{_share(one)}."
+
+    def _too_few(self, one: Comparison) -> str:
+        """Say what there is too little of."""
+        if self.on_log:
+            return "the events of the log that match are too few"
+        return f"{_replicates(one)} too few"
+
+    def _remedy(self, one: Comparison) -> str:
+        if self.on_log:
+            return f"Use a longer log, or fewer actions; about {FEW:g} effective events are needed."
+        if one.replicates >= FEWEST:
+            return "All of them differ by the same amount. Run it with --replicates 8."
+        if self.asked >= FEWEST:
+            return f"--resume goes on; at least {FEWEST} are needed."
+        return f"Run it with --replicates 8; at least {FEWEST} are needed."
+
+    def _verb(self, one: Comparison, signed: bool = False) -> str:
+        if not self.loss:
+            return "earns"
+        if signed or (one.saves or 0.0) >= 0.0:
+            return "saves"
+        return "makes" if self.loss == "mistakes" else "has"
+
+    def _amount(self, one: Comparison, signed: bool = False) -> str:
+        """Write the difference with its unit, without a sign where the words tell the direction."""
+        saves = one.saves or 0.0
+        number = with_error(saves if signed else abs(saves), one.half_width)
+        if self.loss and (signed or saves >= 0.0):
+            return f"{number} {self.unit}"
+        more = "more" if self.loss or signed or saves >= 0.0 else "less"
+        return f"{number} {more} {self.unit}"
+
+    def _cost(self, one: Comparison) -> str:
+        """Say what privacy costs, compared with everything pooled."""
+        of = f" with {one.system}" if len(self.private) > 1 else ""
+        if one.saves is None or one.half_width is None:
+            return f"What privacy costs{of} is not known: {self._too_few(one)}."
+        amount = f"{with_error(abs(one.saves), one.half_width)} {self.unit}"
+        if one.pays is None:
+            cost = with_error(-one.saves, one.half_width)
+            return f"No cost of privacy{of} was found: {cost} {self.unit} beside {_POOLED}."
+        if one.pays:
+            return f"{one.system} is even better than {_POOLED}, by {amount}."
+        also = " This includes that it exchanges less often." if one.syncs_less else ""
+        return f"Privacy{of} costs {amount}, compared with {_POOLED}.{also}"
+
+    def _encryption(self, one: Comparison) -> str:
+        """Say what encryption costs, beside the same algorithm in clear."""
+        if one.saves is None:
+            return (
+                f"What encryption costs with {one.system} is not known: no replicate is finished."
+            )
+        number = with_error(one.saves, one.half_width)
+        if one.saves == 0.0 and not one.half_width:
+            return (
+                f"Encryption costs no reward: {one.system} earns what {one.baseline} earns "
+                f"(difference {number}, {one.replicates} replicates)."
+            )
+        return f"Encryption: {one.system} saves {number} {self.unit} beside {one.baseline}."
+
+    def _worse_off(self, one: Comparison) -> Iterator[str]:
+        """Write a sentence on those who lose, where they are many and the rest gains."""
+        if not one.pays or one.worse_off is None or one.worse_off < _NOTABLE:
+            return
+        lose = f"make more {self.loss}" if self.loss == "mistakes" else f"have more {self.loss}"
+        yield (
+            f"{one.worse_off:.0%} of the {self.words.parties} {lose if self.loss else 'earn less'} "
+            f"with {one.system} than alone; part of that is chance."
+        )
+
+
+def _named(one: Comparison) -> str:
+    return f"{one.system} (ε = {_epsilon(one)})"
+
+
+def _epsilon(one: Comparison) -> str:
+    epsilon = one.epsilon or 0.0
+    return f"{epsilon:,.0f}" if 1000.0 <= epsilon < 1e9 else f"{epsilon:.3g}"
+
+
+def _share(one: Comparison) -> str:
+    if one.share is None:
+        return ""
+    size = abs(one.share)
+    return f" ({size:.0%})" if size >= 0.095 or size == 0.0 else f" ({size:.1%})"
+
+
+def _replicates(one: Comparison) -> str:
+    return f"{one.replicates} replicate{'s are' if one.replicates != 1 else ' is'}"
+
+
+def _levels(one: Comparison) -> tuple[str, str]:
+    """Write both means with as many digits as their difference."""
+    places = decimal_places(one.half_width or abs(one.saves or 1.0))
+    values = one.system_mean or 0.0, one.baseline_mean or 0.0
+    own, other = (fixed(value, places) for value in values)
+    return own, other
+
+
+def _unfair(one: Comparison) -> str:
+    keys = ", ".join(one.differs_in)
+    return f"{one.system} and {one.baseline} also differ in {keys}: part of the difference is that."

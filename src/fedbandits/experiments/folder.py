@@ -1,0 +1,111 @@
+"""The folder of a run or a sweep: whether it may be used, and the results that it holds."""
+
+from __future__ import annotations
+
+import pathlib
+import tomllib
+from collections.abc import Iterator
+from typing import Any
+
+import xarray as xr
+
+from fedbandits.errors import OutputExistsError
+from fedbandits.experiments.files import is_whole, stage, unwritable
+from fedbandits.experiments.labels import FORMAT
+from fedbandits.settings.experiment import Experiment
+from fedbandits.settings.sweeps import Sweep
+
+RESULTS, CONFIG = "results.nc", "config.toml"
+
+
+def check_output(
+    out: pathlib.Path, experiment: Experiment | Sweep, but: tuple[str, ...] = ()
+) -> None:
+    """Refuse a folder that is in use for something else, before anything runs.
+
+    Keys in ``but`` may differ from those of what the folder holds. Raises OutputExistsError, which
+    says what differs.
+    """
+    _probe(out)
+    if not out.exists():
+        return
+    if not out.is_dir():
+        raise OutputExistsError(f"{out}: is a file; choose another --out")
+    if not any(out.iterdir()):
+        return
+    there = stored_table(out)
+    if there is None:
+        raise OutputExistsError(
+            f"{out}: has files, but not a run of fedbandits; choose another --out"
+        )
+    mine = experiment.to_table()
+    for key in but:
+        there[key] = mine.get(key)
+    differing = list(_differences(there, mine, ""))
+    if differing:
+        raise OutputExistsError(
+            f"{out}: holds the results of another configuration (differs in "
+            f"{', '.join(differing[:4])}); delete it or choose another --out"
+        )
+
+
+def stored_table(out: pathlib.Path) -> dict[str, Any] | None:
+    """Read the configuration in a folder, as a table; None if the folder has none.
+
+    Raises OutputExistsError if it cannot be read.
+    """
+    config = out / CONFIG
+    if not config.is_file():
+        return None
+    try:
+        return tomllib.loads(config.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError):
+        raise OutputExistsError(
+            f"{config}: cannot be read; delete {out} or choose another --out"
+        ) from None
+
+
+def _differences(a: Any, b: Any, place: str) -> Iterator[str]:
+    if isinstance(a, dict) and isinstance(b, dict):
+        for key in sorted(a.keys() | b.keys()):
+            yield from _differences(a.get(key), b.get(key), f"{place}.{key}" if place else key)
+    elif isinstance(a, list) and isinstance(b, list) and len(a) == len(b):
+        for index, (left, right) in enumerate(zip(a, b, strict=True)):
+            yield from _differences(left, right, f"{place}[{index}]")
+    elif a != b:
+        yield place
+
+
+def _probe(out: pathlib.Path) -> None:
+    """Find out now, not after hours of work, that nothing can be written there."""
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        with stage(out):
+            pass
+    except (OSError, ValueError) as error:
+        raise unwritable(out, error) from None
+
+
+def holds_complete_run(out: pathlib.Path) -> bool:
+    """Return whether a folder holds one whole run, in which every replicate was finished."""
+    if not is_whole(out):  # damaged, or half replaced: whatever was finished now is worth more
+        return False
+    try:
+        with xr.open_dataset(out / RESULTS, engine="h5netcdf") as stored:
+            return not stored.attrs.get("interrupted", 1)
+    except OSError:
+        return False
+
+
+def read_result(out: pathlib.Path) -> xr.Dataset:
+    """Read the result of the run that a folder holds, all of it into memory.
+
+    Raises OutputExistsError if another version of fedbandits made it.
+    """
+    with xr.open_dataset(out / RESULTS, engine="h5netcdf") as stored:
+        if stored.attrs.get("format") != FORMAT:
+            raise OutputExistsError(
+                f"{out / RESULTS}: made by another version of fedbandits; delete {out}, or choose "
+                "another --out, and run it again"
+            )
+        return stored.load()

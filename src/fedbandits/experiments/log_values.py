@@ -1,0 +1,174 @@
+"""Values of systems on a log: variables of the result, and rows for texts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import xarray as xr
+
+from fedbandits._typing import Floats
+from fedbandits.environments.tables.logged import NOTED
+from fedbandits.offline.estimates import FEW, METHODS, NAMES, PARTS, intervals
+
+#: Why a result of a log has no regret.
+NO_REGRET = (
+    "The regret is not known: a log does not tell what the actions that were not taken would have "
+    "earned. Systems are compared by their estimated value, the mean reward of a decision."
+)
+#: The method by which systems are compared: its intervals are the narrowest, as a rule.
+ANSWERED_BY = "dr"
+#: What an interval holds, and what not.
+INTERVAL_NOTE = (
+    "Value: mean reward of a decision over the whole run, learning included, with a 95% interval. "
+    "All replicates use the same log. So the interval is the mean one of a replicate; it does not "
+    "become narrower with more replicates."
+)
+
+#: What ± is in a table of one number for each system.
+BAND_NOTE = "Estimated from the log. ± is half of the 95% interval for the chance of the log."
+
+
+class Row(NamedTuple):
+    """The value of one system by one method, as tables show it."""
+
+    system: str  # label of the system
+    #: The method: ``ips``, and in words.
+    method: str
+    name: str
+    #: Mean over replicates, and its 95% interval.
+    value: float
+    low: float
+    high: float
+    #: Events met by all parties, those that tell something, and how many equally weighted ones
+    #: these amount to; means over replicates.
+    events: float
+    matched: float
+    effective: float
+
+    @property
+    def few(self) -> bool:
+        """Whether so few events match that the interval cannot be trusted."""
+        return not self.effective >= FEW
+
+
+def with_estimates(result: xr.Dataset) -> xr.Dataset:
+    """Replace a log's sums in a result by estimates, and its regret by NaN.
+
+    It gets ``value``, ``value_low``, ``value_high``, ``matched`` and ``effective``, which have the
+    dimension ``estimator``; and ``events`` and ``observed`` for each party.
+
+    Parameters
+    ----------
+    result
+        The result with the sums that each replicate has noted. That of a sweep has its keys as
+        further dimensions.
+    """
+    result = result.assign(regret=result.regret * math.nan)
+    noted = f"{NOTED}{METHODS[0]}.{PARTS[0]}"
+    if noted not in result:
+        return result
+    *lead, _, _ = result[noted].dims
+    sums = _sums_of(result)
+    result = result.drop_vars([name for name in result.data_vars if str(name).startswith(NOTED)])
+    whole = np.nansum(sums, axis=-3)  # a sweep has points with fewer parties than others
+    whole[np.isnan(sums).all(axis=-3)] = math.nan
+    found, matched = intervals(whole), PARTS.index("matched")
+    across = (*lead, "estimator", "round")
+    estimates = {
+        "value": found.value, "value_low": found.low, "value_high": found.high,
+        "matched": whole[..., matched], "effective": found.effective,
+    }  # fmt: skip
+    replay = sums[..., METHODS.index("replay"), :, :, :]
+    each = (*lead, "party", "round")
+    result = result.assign({name: (across, values) for name, values in estimates.items()})
+    result = result.assign(
+        events=(each, replay[..., PARTS.index("events")]), observed=(each, replay[..., matched])
+    )
+    result = result.assign_coords(estimator=list(METHODS))
+    named = "; ".join(f"{method}: {NAMES[method]}" for method in METHODS)
+    result.attrs["estimates"] = f"{NO_REGRET} {INTERVAL_NOTE} Methods: {named}."
+    return result
+
+
+def _sums_of(result: xr.Dataset) -> Floats:
+    """Collect what replicates have noted, (…, system, replicate, method, party, round, part)."""
+    noted = [[result[f"{NOTED}{m}.{part}"].values for part in PARTS] for m in METHODS]
+    found: Floats = np.moveaxis(np.array(noted), (0, 1), (-4, -1))
+    return found
+
+
+def estimates_of(result: xr.Dataset) -> list[Row]:
+    """Return the value of every system at the last round, a row for each method.
+
+    Only finished replicates count. Without a log there are no rows.
+    """
+    if "estimator" not in result.dims:
+        return []
+    last = result.isel(round=-1)
+    return [
+        _row(last.sel(system=label, estimator=method), str(label), method)
+        for label in result.system.values
+        for method in METHODS
+    ]
+
+
+def _row(at_end: xr.Dataset, system: str, method: str) -> Row:
+    """Make the row of one system and method."""
+    names = ("value", "value_low", "value_high", "matched", "effective")
+    means = {name: _mean(at_end[name].values) for name in names}
+    events = _mean(at_end.events.sum("party", skipna=False).values)
+    return Row(
+        system, method, NAMES[method], means["value"], means["value_low"], means["value_high"],
+        events, means["matched"], means["effective"],
+    )  # fmt: skip
+
+
+def _mean(values: Floats) -> float:
+    """Return the mean of the values that are there."""
+    there = values[~np.isnan(values)]
+    return float(there.mean()) if len(there) else math.nan
+
+
+def few_said(rows: Sequence[Row]) -> str:
+    """Warn of estimates that rest on too few events; empty if there are none."""
+    few = list(dict.fromkeys(row.system for row in rows if row.few))
+    if not few:
+        return ""
+    least = min(row.effective for row in rows)
+    return (
+        f"Too few events tell something of {', '.join(few)}: the fewest are {least:.3g} effective "
+        f"events, and an interval needs about {FEW:g}. Do not rely on these numbers. Use a longer "
+        "log, fewer actions, or a log whose policy took every action more often."
+    )
+
+
+def estimated(result: xr.Dataset) -> dict[str, float]:
+    """Return the summary columns of one system: its value by each method; none without a log."""
+    if "estimator" not in result.dims:
+        return {}
+    last, columns = result.isel(round=-1), dict[str, float]()
+    for method in METHODS:
+        row = _row(last.sel(estimator=method), "", method)
+        name = f"value_{method}"
+        columns |= {name: row.value, f"{name}_low": row.low, f"{name}_high": row.high}
+        columns[f"effective_{method}"] = row.effective
+    return columns
+
+
+def of_decision(row: Mapping[str, Any], decisions: int) -> tuple[float, float]:
+    """Return the mean reward of a decision, and half the width of its 95% interval.
+
+    It is the estimate where a log was played: only some of its rewards are observed.
+    """
+    name = f"value_{ANSWERED_BY}"
+    if name in row:
+        return row[name], (row[f"{name}_high"] - row[f"{name}_low"]) / 2.0
+    return row["reward_mean"] / decisions, row["reward_ci95"] / decisions
+
+
+def is_of_log(rows: Sequence[Mapping[str, Any]]) -> bool:
+    """Return whether the rows of a summary are of a run on a log."""
+    return any(f"value_{ANSWERED_BY}" in row for row in rows)

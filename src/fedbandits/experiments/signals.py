@@ -1,0 +1,235 @@
+"""Signals between a run and its caller: events go out, the wish to stop comes in.
+
+Workers hand an event over and wait until it was heard. So a listener hears of a replicate while it
+stands where the event says; it may tell it to leave there.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
+from queue import SimpleQueue
+from types import FrameType
+from typing import NamedTuple, TypeVar
+
+from fedbandits._compile import compilations
+from fedbandits.experiments.events import Event
+from fedbandits.experiments.run_events import Compiling
+
+
+class Stop:
+    """A switch that ends a run or an audit early.
+
+    Pass it to ``fb.run(..., stop=stop)`` or ``fb.audit(..., stop=stop)``, and call :meth:`set` from
+    any thread or from ``on_event``. After that it stays set: its truth value is true, and every run
+    with it ends at once.
+    """
+
+    def __init__(self) -> None:
+        self._told = threading.Event()
+
+    def __bool__(self) -> bool:
+        return self._told.is_set()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {'set' if self else 'not set'}>"
+
+    def set(self) -> None:
+        """End the run or the audit; replicates save their state and stop within about a second."""
+        self._told.set()
+
+
+class Leaving(Stop):
+    """A switch that tells the workers of one run to leave, after its caller, Ctrl-C, or an error.
+
+    Parameters
+    ----------
+    stop
+        The caller's. It is looked at, and never set: other runs may have the same.
+    """
+
+    def __init__(self, stop: Stop | None = None) -> None:
+        super().__init__()
+        self._stop = stop
+
+    def __bool__(self) -> bool:
+        return super().__bool__() or bool(self._stop)
+
+    @contextmanager
+    def at_ctrl_c(self, once: bool = False) -> Iterator[None]:
+        """Let Ctrl-C tell workers to leave.
+
+        Parameters
+        ----------
+        once
+            Whether a second Ctrl-C ends everything at once. If not, it does nothing: what is being
+            saved is not disturbed.
+        """
+        if threading.current_thread() is not threading.main_thread():
+            yield  # only the main thread may handle signals; whoever started this one does
+            return
+        before = signal.getsignal(signal.SIGINT)
+
+        def tell(*_: object) -> None:
+            self.set()
+            if once:
+                signal.signal(signal.SIGINT, before)
+
+        signal.signal(signal.SIGINT, tell)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def ended_by_ctrl_c() -> Iterator[None]:
+    """Take whatever an interrupted compiler fails with for Ctrl-C, which ended it.
+
+    The compiler calls Python from C, where an interruption is swallowed. It then fails with an
+    error of its own.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        Instead of any error after Ctrl-C.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread may handle signals
+        return
+    before, pressed = signal.getsignal(signal.SIGINT), list[int]()
+    told = sys.unraisablehook
+
+    def note(number: int, frame: FrameType | None) -> None:
+        pressed.append(number)
+        if callable(before):
+            before(number, frame)
+
+    def leave_out_ctrl_c(failure: sys.UnraisableHookArgs) -> None:
+        if failure.exc_type is not KeyboardInterrupt:
+            told(failure)
+
+    signal.signal(signal.SIGINT, note)
+    sys.unraisablehook = leave_out_ctrl_c
+    try:
+        yield
+    except Exception:
+        if pressed:
+            raise KeyboardInterrupt from None
+        raise
+    finally:
+        signal.signal(signal.SIGINT, before)
+        sys.unraisablehook = told
+
+
+#: What is called with every event.
+Listener = Callable[[Event], None]
+Item = TypeVar("Item")
+
+
+class _Letter(NamedTuple):
+    event: Event
+    heard: threading.Event
+
+
+class Stream:
+    """A stream that brings events to a listener, in the thread that made it.
+
+    Parameters
+    ----------
+    listener
+        Is called with every event; None if nobody wants to know.
+    """
+
+    def __init__(self, listener: Listener | None = None) -> None:
+        self._listener = listener
+        self._owner = threading.get_ident()
+        self._inbox: SimpleQueue[object] = SimpleQueue()
+        self._guard = threading.Lock()
+        self._waiting: set[threading.Event] = set()
+        self._closed = False
+        self._kernels = 0
+        self._failure: BaseException | None = None
+
+    def tell(self, event: Event) -> None:
+        """Bring an event to the listener; returns when it was heard, or nobody listens any more.
+
+        Raises whatever the listener raises, in the stream's own thread.
+        """
+        if self._listener is None:
+            return
+        if threading.get_ident() == self._owner:
+            self._raise_failure()
+            self._listener(event)
+            return
+        heard = threading.Event()
+        with self._guard:
+            if self._closed:
+                return
+            self._waiting.add(heard)
+        self._inbox.put(_Letter(event, heard))
+        heard.wait()
+
+    def put(self, item: object) -> None:
+        """Hand something else to :meth:`items`, from any thread, without waiting."""
+        self._inbox.put(item)
+
+    def items(self, kind: type[Item], count: int) -> Generator[Item, None, None]:
+        """Give so many items that were :meth:`put`, as they come; events are brought in between."""
+        while count:
+            found = self._inbox.get()
+            if isinstance(found, kind):
+                count -= 1
+                yield found
+            elif isinstance(found, _Letter):
+                self.tell(found.event)
+                self._let_go(found.heard)
+            elif isinstance(found, Compiling):
+                self.tell(found)
+
+    def close(self) -> None:
+        """Let go of all who wait: what they tell is not heard any more."""
+        with self._guard:
+            self._closed = True
+            waiting, self._waiting = self._waiting, set()
+        for heard in waiting:
+            heard.set()
+
+    def _let_go(self, heard: threading.Event) -> None:
+        with self._guard:
+            self._waiting.discard(heard)
+        heard.set()
+
+    @contextmanager
+    def with_compilations(self) -> Iterator[None]:
+        """Tell of every kernel that is compiled meanwhile."""
+        if self._listener is None:
+            yield
+            return
+        with compilations(self._note_kernel):
+            yield
+        self._raise_failure()
+
+    def _note_kernel(self, kernel: str) -> None:
+        """Note that a kernel is about to be compiled, in whatever thread.
+
+        Who compiles holds Numba's lock. It must not wait for a listener, who may want that lock;
+        and Numba must not see what a listener raises, which it might take for an error of its own.
+        """
+        self._kernels += 1
+        event = Compiling(kernel=kernel, count=self._kernels)
+        if threading.get_ident() != self._owner:
+            self._inbox.put(event)
+        elif self._failure is None and self._listener is not None:
+            try:
+                self._listener(event)
+            except BaseException as failure:  # raised when Numba is done: see _raise_failure
+                self._failure = failure
+
+    def _raise_failure(self) -> None:
+        failure, self._failure = self._failure, None
+        if failure is not None:
+            raise failure

@@ -1,1 +1,0 @@
-"""Sweeps: one experiment at several values of some keys, what points share played once."""

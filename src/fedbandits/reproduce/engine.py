@@ -1,0 +1,251 @@
+"""The engine of all figures: it plays their tables, draws, and writes their files."""
+
+from __future__ import annotations
+
+import csv
+import functools
+import io
+import json
+import math
+import pathlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+import xarray as xr
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Plot
+
+from fedbandits.errors import ConfigError, OutputExistsError, StoppedError
+from fedbandits.experiments.checkpoint import CheckpointFolder
+from fedbandits.experiments.folder import check_output, holds_complete_run, read_result
+from fedbandits.experiments.plots import line_style
+from fedbandits.experiments.run import run
+from fedbandits.experiments.signals import Listener, Stop
+from fedbandits.reproduce import Figure
+from fedbandits.settings.experiment import Experiment
+
+Key = TypeVar("Key")
+
+
+class Verdict(NamedTuple):
+    """The line that a figure ends with: whether what was measured agrees with the paper."""
+
+    #: Worked out from what was measured, never typed in. None where the paper has nothing that the
+    #: figure could be held against.
+    agrees: bool | None
+    why: str  # in numbers: what agrees, or by what it differs, and why
+
+    @property
+    def line(self) -> str:
+        """The verdict as it is printed."""
+        words = {True: "Agrees", False: "Differs", None: "No verdict"}
+        return f"{words[self.agrees]}: {self.why}"
+
+
+def verdict_of(laws: Mapping[str, tuple[bool, str]]) -> Verdict:
+    """Agree where every law of the paper shows; say by name and in numbers which do not.
+
+    Parameters
+    ----------
+    laws
+        By name: whether the law holds here, and a sentence with its numbers.
+    """
+    broken = "; ".join(text for holds, text in laws.values() if not holds)
+    shown = "; ".join(text for holds, text in laws.values() if holds)
+    if not broken:
+        return Verdict(True, f"{shown}.")
+    why = f"the paper says, and it is not so here: {broken}."
+    return Verdict(False, f"{why} As in the paper: {shown or 'nothing'}.")
+
+
+class Measured(NamedTuple):
+    """A mean over replicates, its standard deviation and its standard error.
+
+    Both are NaN for a single replicate.
+    """
+
+    mean: float
+    deviation: float
+    error: float
+
+    @classmethod
+    def of(cls, values: xr.DataArray) -> Measured:
+        """Measure numbers, one a replicate."""
+        count = values.sizes["replicate"]
+        deviation = float(values.std("replicate", ddof=1)) if count > 1 else math.nan
+        return cls(float(values.mean("replicate")), deviation, deviation / math.sqrt(count))
+
+    def clearly_below(self, other: Measured) -> bool:
+        """Return whether the mean is lower by more than two errors of the difference."""
+        spread = math.hypot(*(0.0 if math.isnan(e) else e for e in (self.error, other.error)))
+        return self.mean < other.mean - 2.0 * spread
+
+
+class Outcome(NamedTuple):
+    """The findings of a reproduction."""
+
+    rows: list[dict[str, Any]]  # A table, all rows with the same keys
+    plot: Plot  # the figure as the paper draws it, then with our systems in it
+    remarks: Sequence[str]  # what was played, and what is to be seen, a sentence or two each
+    verdict: Verdict  # whether it agrees with the paper
+
+
+class Context:
+    """The folder, scale and options of one figure, whose tables it plays.
+
+    Parameters
+    ----------
+    out
+        Folder that the figure's files are put in.
+    full
+        The paper's scale, instead of one that takes minutes.
+    data
+        Files of data that the figure is to be made from.
+    jobs
+        Number of replicates that run side by side.
+    resume
+        Keep experiments that are complete, continue those that are not.
+    on_event
+        It is called with every event of every run; see :mod:`fedbandits.experiments.events`.
+    stop
+        Ends the figure early once it is set, as Ctrl-C does.
+    """
+
+    def __init__(
+        self,
+        out: pathlib.Path,
+        full: bool = False,
+        data: Sequence[str] = (),
+        jobs: int | None = None,
+        resume: bool = False,
+        on_event: Listener | None = None,
+        stop: Stop | None = None,
+    ) -> None:
+        if out.exists() and not out.is_dir():
+            raise OutputExistsError(f"{out}: is a file; choose another --out")
+        names = [pathlib.Path(path).stem for path in data]
+        if len(set(names)) < len(names):
+            raise ConfigError("--data: two files have the same name; rename one to tell them apart")
+        self.out, self.full, self.data = out, full, tuple(data)
+        self._jobs, self._resume = jobs, resume
+        self._on_event, self._stop = on_event, stop
+
+    def played(self, table: Mapping[Key, tuple[str, Experiment]]) -> dict[Key, xr.Dataset]:
+        """Run every experiment of a table; each has the name of its folder."""
+        return {key: self.run(name, experiment) for key, (name, experiment) in table.items()}
+
+    def run(self, name: str, experiment: Experiment) -> xr.Dataset:
+        """Run an experiment in a folder of its own, or load what an earlier run of it left.
+
+        If it is interrupted, what is finished is kept for a resumption; StoppedError or
+        KeyboardInterrupt is raised.
+        """
+        folder = self.out / name
+        if self._resume and holds_complete_run(folder):
+            check_output(folder, experiment)
+            return read_result(folder)
+        begun = not CheckpointFolder(folder, experiment).empty
+        result = run(
+            experiment,
+            out=folder,
+            jobs=self._jobs,
+            resume=self._resume and begun,
+            on_event=self._on_event,
+            stop=self._stop,
+        )
+        if result.attrs["interrupted"]:
+            if self._stop:
+                raise StoppedError(f"{name}: it was stopped before it was complete")
+            raise KeyboardInterrupt
+        return result
+
+    def measured(
+        self, table: Mapping[Key, tuple[str, Callable[[int], Any]]], repeats: int
+    ) -> dict[Key, list[Any]]:
+        """Take every measurement of a table several times; each has a name and a function.
+
+        They are taken in turn: whatever slows the machine down slows all of them down. The function
+        is called with the number of the repetition.
+        """
+        found: dict[Key, list[Any]] = {key: [] for key in table}
+        for repeat in range(repeats):
+            for key, (name, take) in table.items():
+                value = self.measure(f"{name}-{repeat}", functools.partial(take, repeat))
+                found[key].append(value)
+        return found
+
+    def measure(self, name: str, measurement: Callable[[], Any]) -> Any:
+        """Take a measurement (what JSON can hold), or look up what an earlier one found."""
+        file = self.out / "measured" / f"{name}.json"
+        if self._resume and file.exists():
+            return json.loads(file.read_text(encoding="utf-8"))
+        value = measurement()
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps(value), encoding="utf-8")
+        return value
+
+
+def write_outcome(context: Context, figure: Figure, outcome: Outcome) -> None:
+    """Write ``figure.png``, ``table.csv`` and ``remarks.md`` into the figure's folder."""
+    context.out.mkdir(parents=True, exist_ok=True)
+    outcome.plot.savefig(context.out / "figure.png", dpi=130)
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(outcome.rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(outcome.rows)
+    (context.out / "table.csv").write_text(text.getvalue(), encoding="utf-8")
+    scale = figure.full if context.full else figure.quick
+    lines = [f"# {figure.title}", "", f"{figure.source}. Scale: {scale}.", ""]
+    lines += [f"* {remark}" for remark in outcome.remarks]
+    lines += ["", f"**{outcome.verdict.line}**"]
+    (context.out / "remarks.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def panels(
+    rows: int, columns: int, width: float = 4.6, height: float = 3.6
+) -> tuple[Plot, list[Axes]]:
+    """Make axes side by side, row by row; sizes are in inches each."""
+    plot = Plot(figsize=(width * columns, height * rows), layout="constrained")
+    axes: list[Axes] = list(plot.subplots(rows, columns, squeeze=False).ravel())
+    for each in axes:
+        each.grid(alpha=0.25)
+        each.spines[["top", "right"]].set_visible(False)
+    return plot, axes
+
+
+def legend_beside(axes: Axes, **options: Any) -> None:
+    """Put the legend to the right of the axes, where it hides no curve."""
+    place = {"frameon": False, "fontsize": 8, "loc": "upper left", "bbox_to_anchor": (1.0, 1.0)}
+    axes.legend(**place | options)
+
+
+def draw_lines(
+    axes: Axes, lines: Mapping[str, tuple[Sequence[float], Sequence[float]]], first: int = 0
+) -> None:
+    """Draw points joined by lines, a style each, from the ``first``-th style on."""
+    for index, (label, (x, y)) in enumerate(lines.items()):
+        axes.plot(x, y, marker=".", label=label, **line_style(first + index))
+
+
+def draw_curves(
+    axes: Axes, curves: Mapping[str, xr.DataArray], styles: Mapping[str, dict[str, Any]]
+) -> None:
+    """Draw means over rounds with a band of one standard deviation over replicates.
+
+    Curves are by label, (replicate, round); so are styles, so that a system looks alike in all
+    panels.
+    """
+    for label, curve in curves.items():
+        mean, look = curve.mean("replicate"), styles[label]
+        axes.plot(curve["round"], mean, label=label, **look)
+        if curve.sizes["replicate"] > 1:
+            spread = curve.std("replicate", ddof=1)
+            axes.fill_between(
+                curve["round"], (mean - spread).clip(min=1e-3), mean + spread,
+                color=look["color"], alpha=0.18, linewidth=0,
+            )  # fmt: skip
+
+
+def styles_of(labels: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Return a look for every label, in order."""
+    return {label: line_style(index) for index, label in enumerate(labels)}
