@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from fedbandits.environments import Linear
 from fedbandits.errors import BoundExceededError, LocalProtocolError
-from fedbandits.privacy.bounds import NO_FAULT, NOT_A_NUMBER
-from fedbandits.privacy.kernels import hold_contexts, record_fault
+from fedbandits.privacy.kernels import NO_FAULT, NOT_A_NUMBER, hold_contexts, record_fault
 from fedbandits.systems.agents.config import Every, NoNoise
 from fedbandits.systems.feducb.config import FedUCB
 from fedbandits.testing.replicates import federate, simulate

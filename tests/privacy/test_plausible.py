@@ -10,8 +10,7 @@ from scipy.stats import norm
 
 from fedbandits.environments import Linear
 from fedbandits.federation.messages import ImplausibleError
-from fedbandits.privacy.bounds import IMPROBABLE
-from fedbandits.privacy.kernels import any_implausible
+from fedbandits.privacy.kernels import IMPROBABLE, any_implausible
 from fedbandits.settings.experiment import system
 from fedbandits.systems.agents.limits import Limits
 

@@ -12,9 +12,8 @@ from fedbandits._compile import compiled
 from fedbandits.errors import ConfigError
 from fedbandits.learners.kernels.ridge import add_record, packed_size
 from fedbandits.privacy import gaussian
-from fedbandits.privacy.bounds import CAST_ROOM, NO_FAULT
 from fedbandits.privacy.continual import calibrated, noise_pattern
-from fedbandits.privacy.kernels import contexts_fault, record_fault
+from fedbandits.privacy.kernels import CAST_ROOM, NO_FAULT, contexts_fault, record_fault
 from fedbandits.privacy.rounding import (
     coarseness,
     grid_step,

@@ -38,6 +38,7 @@ __all__ = [
     "implements",
     "implements_others",
     "inlined",
+    "kernel_of",
     "laid_out",
     "lanes",
     "largest",
@@ -61,6 +62,11 @@ _OPTIONS: dict[str, Any] = {
 def compiled(function: _Function) -> _Function:
     """Compile a numeric kernel with Numba, cached on disk under all that it can reach."""
     return cast(_Function, Kernel(function, _OPTIONS))
+
+
+def kernel_of(function: Callable[..., Any]) -> Any:
+    """Return a function of somebody else's as a kernel; a kernel is returned as it is."""
+    return function if isinstance(function, Kernel) else compiled(function)
 
 
 def borrowing(function: _Function) -> _Function:

@@ -54,7 +54,7 @@ def kernels_digest(package: pathlib.Path) -> str | None:
 
     None if some of it changed after this process began: what was imported may be older.
     """
-    return digest_of(package, _decides_results)
+    return digest_of(package, holds_kernels)
 
 
 def results_digest(package: pathlib.Path) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from fedbandits._compile import Entry, compiled, laid_out
+from fedbandits._compile import Entry, kernel_of, laid_out
 from fedbandits._typing import Floats32
 from fedbandits.environments.kernels import drift, worlds
 from fedbandits.environments.kernels.worlds import Handle, Shown
@@ -199,19 +199,15 @@ def first_round_of(world: Any, agent: int) -> int:
     return world.first_round(agent) if isinstance(world, OpenWorld) else 1
 
 
-def _kernel(function: Callable[..., Any]) -> Any:
-    return function if hasattr(function, "py_func") else compiled(function)
-
-
 @functools.cache
 def _filling(fill: Callable[..., Any], person: Callable[..., Any]) -> Entry:
-    kernels = _kernel(fill), _kernel(person)
+    kernels = kernel_of(fill), kernel_of(person)
     return Entry(worlds.filling(*kernels), kernels, int, 3)
 
 
 @functools.cache
 def _paying(reward: Callable[..., Any], note: Callable[..., Any]) -> Entry:
-    kernels = _kernel(reward), _kernel(note)
+    kernels = kernel_of(reward), kernel_of(note)
     return Entry(worlds.paying(*kernels), kernels, float, 4)
 
 

@@ -8,15 +8,13 @@ any statistic. All systems, in loops and in parties, call it.
 from __future__ import annotations
 
 from fedbandits.errors import BoundExceededError
-
-#: What is wrong with a record.
-NO_FAULT, CONTEXT_TOO_LONG, REWARD_TOO_LARGE, NOT_A_NUMBER, UNITS_IMPOSSIBLE = 0, 1, 2, 3, 9
-#: How likely honest noise is to exceed what a receiver holds a number to.
-IMPROBABLE = 1e-12
-#: Share by which a context may be longer than its bound: float32 moves the norm of a unit vector by
-#: up to 2⁻²⁴, and adding up squares a little. Prices have room for it
-#: (:mod:`fedbandits.privacy.rounding`).
-CAST_ROOM = 2.0**-23
+from fedbandits.privacy.kernels import (
+    CONTEXT_TOO_LONG,
+    NO_FAULT,
+    NOT_A_NUMBER,
+    REWARD_TOO_LARGE,
+    UNITS_IMPOSSIBLE,
+)
 
 _MESSAGES = {
     CONTEXT_TOO_LONG: "a context is longer than its bound",

@@ -13,19 +13,18 @@ import numpy as np
 
 from fedbandits._compile import borrowing, compiled, fma
 from fedbandits._typing import Floats, Floats32, Ints
-from fedbandits.privacy.bounds import (
-    CAST_ROOM,
-    CONTEXT_TOO_LONG,
-    IMPROBABLE,
-    NO_FAULT,
-    NOT_A_NUMBER,
-    REWARD_TOO_LARGE,
-    UNITS_IMPOSSIBLE,
-)
 
+#: What is wrong with a record.
+NO_FAULT, CONTEXT_TOO_LONG, REWARD_TOO_LARGE, NOT_A_NUMBER, UNITS_IMPOSSIBLE = 0, 1, 2, 3, 9
+#: How likely honest noise is to exceed what a receiver holds a number to.
+IMPROBABLE = 1e-12
+#: Share by which a context may be longer than its bound: float32 moves the norm of a unit vector by
+#: up to 2⁻²⁴, and adding up squares a little. Prices have room for it
+#: (:mod:`fedbandits.privacy.rounding`).
+CAST_ROOM = 2.0**-23
 #: Integer codes of the mechanisms, for compiled code.
 NONE, TREE, TOEPLITZ, OPTIMAL = 0, 1, 2, 3
-#: Honest noise is larger by chance alone with probability :data:`.bounds.IMPROBABLE`.
+#: Honest noise is larger by chance alone with probability :data:`IMPROBABLE`.
 _IMPROBABLE_DEVIATIONS = -NormalDist().inv_cdf(IMPROBABLE / 2.0)
 #: Room for what rounding adds to a sum.
 _ROUNDING_ROOM = 1.0 + 2.0**-20

@@ -29,8 +29,8 @@ from __future__ import annotations
 import math
 
 from fedbandits.errors import ConfigError
-from fedbandits.privacy.bounds import CAST_ROOM
 from fedbandits.privacy.gaussian import ROUNDING_MARGIN
+from fedbandits.privacy.kernels import CAST_ROOM
 
 #: Whole numbers up to this many are exact in float64.
 _EXACT = 2.0**53

@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-import fedbandits
 from fedbandits.environments import Environment
 from fedbandits.federation.acting import ActingParty
 from fedbandits.federation.events import Decision
@@ -21,7 +20,7 @@ from fedbandits.random import Purpose, normals, replicate_key
 from fedbandits.systems import System
 from fedbandits.systems.base import PartiesReplicate, Plan
 
-_PACKAGE = str(pathlib.Path(fedbandits.__file__).parent)
+_PACKAGE = str(pathlib.Path(__file__).parents[1])
 
 
 class Watch:

@@ -11,7 +11,7 @@ import numpy as np
 from fedbandits._typing import Floats, Ints
 from fedbandits.environments.base import ContextualEnvironment
 from fedbandits.errors import BoundExceededError, FedbanditsError
-from fedbandits.privacy.bounds import CONTEXT_TOO_LONG, NOT_A_NUMBER, REWARD_TOO_LARGE
+from fedbandits.privacy.kernels import CONTEXT_TOO_LONG, NOT_A_NUMBER, REWARD_TOO_LARGE
 from fedbandits.systems.agents.joint import joint_ratio
 from fedbandits.systems.agents.kernels.constants import TRIGGERED, Constants
 from fedbandits.systems.agents.kernels.rounds import new_scratch

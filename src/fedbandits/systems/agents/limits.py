@@ -10,8 +10,7 @@ import numpy as np
 from fedbandits._typing import Floats
 from fedbandits.federation.messages import ImplausibleError
 from fedbandits.learners.confidence import least_eigenvalue_factor
-from fedbandits.privacy.bounds import IMPROBABLE, NO_FAULT
-from fedbandits.privacy.kernels import NONE, release_deviation
+from fedbandits.privacy.kernels import IMPROBABLE, NO_FAULT, NONE, release_deviation
 from fedbandits.privacy.rounding import grid_step
 from fedbandits.systems.agents.kernels.pools import NO_SUM, release_fault
 from fedbandits.systems.agents.plan import AgentsPlan

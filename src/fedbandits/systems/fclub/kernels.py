@@ -16,8 +16,7 @@ from fedbandits.environments.kernels.arrivals import (
 )
 from fedbandits.learners.kernels.models import Models, Scoring, choose_arm, update
 from fedbandits.learners.kernels.ridge import add_record
-from fedbandits.privacy.bounds import NO_FAULT
-from fedbandits.privacy.kernels import record_fault
+from fedbandits.privacy.kernels import NO_FAULT, record_fault
 from fedbandits.random import Key
 from fedbandits.systems.kernels import Tally
 from fedbandits.systems.servers.kernels import Clock

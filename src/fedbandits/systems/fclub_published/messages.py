@@ -6,8 +6,7 @@ from fedbandits._typing import Floats
 from fedbandits.errors import RemoteProtocolError
 from fedbandits.federation.messages import ImplausibleError, Message, unpack
 from fedbandits.federation.roles import MessageTable
-from fedbandits.privacy.bounds import NO_FAULT
-from fedbandits.privacy.kernels import record_fault
+from fedbandits.privacy.kernels import NO_FAULT, record_fault
 
 
 class UnknownClusterError(RemoteProtocolError):

@@ -21,7 +21,7 @@ from fedbandits.learners.kernels.ridge import (
     invert_statistic,
     unpack,
 )
-from fedbandits.privacy.bounds import NO_FAULT
+from fedbandits.privacy.kernels import NO_FAULT
 from fedbandits.random import Key
 from fedbandits.systems.agents.kernels.constants import Constants
 from fedbandits.systems.agents.kernels.pools import NOT_POSITIVE, Pool

@@ -17,7 +17,7 @@ from fedbandits._typing import Floats, Ints
 from fedbandits.environments.kernels.worlds import Handle
 from fedbandits.learners.kernels.assign import add_to, any_fault, fill
 from fedbandits.learners.kernels.joint import one_joint
-from fedbandits.privacy.bounds import NO_FAULT
+from fedbandits.privacy.kernels import NO_FAULT
 from fedbandits.random import Key
 from fedbandits.systems.agents.kernels.constants import TRIGGERED, Constants
 from fedbandits.systems.agents.kernels.joint import load_others

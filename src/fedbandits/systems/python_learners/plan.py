@@ -18,8 +18,8 @@ from fedbandits.learners.learner import Learner
 from fedbandits.learners.private_learner import PrivateLearner
 from fedbandits.privacy import gaussian
 from fedbandits.privacy.accounting import Clear, ContinualSum, Event
-from fedbandits.privacy.bounds import CAST_ROOM
 from fedbandits.privacy.continual import ContinualPlan, calibrated
+from fedbandits.privacy.kernels import CAST_ROOM
 from fedbandits.privacy.rounding import require_room_for_vectors, rounding_constant
 from fedbandits.systems.agents.held import Held
 from fedbandits.systems.agents.noise import require_few

@@ -12,8 +12,7 @@ from fedbandits._typing import Floats
 from fedbandits.learners.kernels.assign import fill, fill_diagonal
 from fedbandits.learners.kernels.confidence import adaptive_terms, choose_shift
 from fedbandits.learners.kernels.ridge import are_records, invert_spectrum, log_determinant, unpack
-from fedbandits.privacy.bounds import NO_FAULT
-from fedbandits.privacy.kernels import any_implausible, release_deviation
+from fedbandits.privacy.kernels import NO_FAULT, any_implausible, release_deviation
 from fedbandits.systems.agents.kernels.constants import TRIGGERED, Constants
 
 #: Why a run cannot go on, beside what is wrong with a record.

@@ -18,9 +18,10 @@ from fedbandits.environments.kernels.worlds import (
 from fedbandits.learners.kernels.assign import flatten
 from fedbandits.learners.kernels.joint import Joint, best_where_cut, observe_joint, one_joint
 from fedbandits.learners.kernels.linucb import Narrow, best_arm, new_narrow, score_arms
-from fedbandits.privacy.bounds import NO_FAULT, NOT_A_NUMBER
 from fedbandits.privacy.kernels import (
+    NO_FAULT,
     NONE,
+    NOT_A_NUMBER,
     add_release_noise,
     draw_slot,
     hold_contexts,

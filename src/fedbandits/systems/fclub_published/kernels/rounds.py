@@ -12,8 +12,7 @@ from fedbandits.environments.kernels.arrivals import (
     items_workspace,
 )
 from fedbandits.learners.kernels.models import update
-from fedbandits.privacy.bounds import NO_FAULT
-from fedbandits.privacy.kernels import record_fault
+from fedbandits.privacy.kernels import NO_FAULT, record_fault
 from fedbandits.random import Key, Purpose, fill_normal
 from fedbandits.systems.fclub_published.kernels.exchange import (
     AFTER_UPLOAD,

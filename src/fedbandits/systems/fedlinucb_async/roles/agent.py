@@ -14,7 +14,7 @@ from fedbandits.federation.messages import Message, OutOfOrderError, pack, unpac
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import Step, Transitions
 from fedbandits.learners.kernels.ridge import add_record
-from fedbandits.privacy.bounds import NO_FAULT
+from fedbandits.privacy.kernels import NO_FAULT
 from fedbandits.systems.agents.joint import first_joint
 from fedbandits.systems.agents.kernels.pools import Pool, empty_pool
 from fedbandits.systems.agents.kernels.views import Views, own_view

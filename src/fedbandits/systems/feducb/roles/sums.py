@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from fedbandits._typing import Floats
-from fedbandits.privacy.bounds import NO_FAULT
+from fedbandits.privacy.kernels import NO_FAULT
 from fedbandits.systems.agents.joint import no_release, others_of
 from fedbandits.systems.agents.kernels.constants import Constants
 from fedbandits.systems.agents.kernels.pools import (

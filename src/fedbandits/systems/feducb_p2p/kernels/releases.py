@@ -15,7 +15,7 @@ from fedbandits._typing import Floats
 from fedbandits.environments.kernels.worlds import Handle, first_turn
 from fedbandits.learners.kernels.assign import add_to, fill
 from fedbandits.learners.kernels.ridge import log_determinant, unpack
-from fedbandits.privacy.bounds import NO_FAULT
+from fedbandits.privacy.kernels import NO_FAULT
 from fedbandits.random import Key
 from fedbandits.systems.agents.kernels.constants import TRIGGERED, Constants
 from fedbandits.systems.agents.kernels.pools import Basis, Pool, noise_variance, pool_release

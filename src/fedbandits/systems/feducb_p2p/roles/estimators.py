@@ -10,7 +10,7 @@ import numpy as np
 from fedbandits._typing import Floats
 from fedbandits.learners.kernels.ridge import Record
 from fedbandits.privacy import running_sum
-from fedbandits.privacy.bounds import NO_FAULT
+from fedbandits.privacy.kernels import NO_FAULT
 from fedbandits.privacy.running_sum import ContinualState
 from fedbandits.systems.agents.kernels.pools import Pool, empty_pool, noise_variance
 from fedbandits.systems.agents.kernels.views import (

@@ -15,8 +15,7 @@ from fedbandits.environments.kernels.procurement import (
     truth_of,
 )
 from fedbandits.learners.kernels.purchasing import is_empty
-from fedbandits.privacy.bounds import NO_FAULT
-from fedbandits.privacy.kernels import TOEPLITZ, draw_slot, purchase_fault
+from fedbandits.privacy.kernels import NO_FAULT, TOEPLITZ, draw_slot, purchase_fault
 from fedbandits.random import Key, Purpose, fill_normal
 from fedbandits.systems.pfcb.kernels.books import Books, note_purchase, one_book
 from fedbandits.systems.pfcb.kernels.constants import CLEAR, RUNNING, Constants
