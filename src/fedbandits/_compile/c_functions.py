@@ -17,7 +17,7 @@ from numba.core import ccallback, datamodel
 from numba.extending import intrinsic
 
 from fedbandits._compile.cache import KernelCache, name_of_type
-from fedbandits._compile.nested import make_known
+from fedbandits._compile.nested import KernelCompiler, make_known
 from fedbandits._compile.progress import announce
 from fedbandits._compile.sources import is_of_package
 
@@ -104,7 +104,7 @@ class CFunction:
         returned = types.int64 if result is int else types.float64
         self._made = _CFunc(
             function, ([types.int64] * integers, returned), {},
-            {"error_model": "numpy", "_nrt": False},
+            {"error_model": "numpy", "_nrt": False}, KernelCompiler,
         )  # fmt: skip
         names = [f"{each.__module__}.{each.__qualname__}" for each in kernels]
         typed = name_of_type(kind)

@@ -55,6 +55,10 @@ class _Lowering(typed_passes.NativeLowering):  # type: ignore[misc]
     _name = "lowering_of_kernels"
 
     def run_pass(self, state: Any) -> bool:
+        if state.library is None:
+            state.library = state.targetctx.codegen().create_library(state.func_id.func_qualname)
+            state.library.enable_object_caching()
+            optimised_once(state.library)
         if not getattr(_now, "nested", False):
             return bool(super().run_pass(state))
         state.flags.no_cpython_wrapper = state.flags.no_compile = True
@@ -77,6 +81,20 @@ class KernelCompiler(numba_compiler.CompilerBase):  # type: ignore[misc]
             ours.add_pass(_Lowering if each is typed_passes.NativeLowering else each, description)
         ours.finalize()
         return [ours]
+
+
+def optimised_once(library: Any) -> None:
+    """Let a library be optimised once, at LLVM's first level.
+
+    Numba does it twice, at the third. For these kernels that takes a fifth longer and makes them no
+    faster: what counts is side by side already (``vectors``).
+    """
+
+    def optimise() -> None:
+        passes, builder = library.codegen._module_pass_manager(opt=1)
+        passes.run(library._final_module, builder)
+
+    library._optimize_final_module = optimise
 
 
 def without_machine_code(library: Any) -> None:
@@ -184,6 +202,7 @@ class TwoWays:
         context = numba_compiler._make_subtarget(made.targetctx, flags)
         library = context.codegen().create_library(f"{compiled.library.name} from Python")
         library.enable_object_caching()
+        optimised_once(library)
         with targetconfig.ConfigStack().enter(flags), context.push_code_library(library):
             context.create_cpython_wrapper(
                 library, compiled.fndesc, compiled.environment, None, release_gil=flags.release_gil
