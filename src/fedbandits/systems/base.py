@@ -266,7 +266,7 @@ class System(ShownSystem, Generic[AnyPlan]):
         return issubclass(environment.FACTS, self.facts_type)
 
 
-class PartiesReplicate:
+class PartiesReplicate(PartiesRun):
     """A :class:`Simulation` that a system's parties play in one process.
 
     Parameters
@@ -306,25 +306,25 @@ class PartiesReplicate:
         stage.delay = environment.delay
         stage.tells_persons = plan.counts_persons
         brought = supplies or system.simulated_supplies(plan, stage.world, seed, replicate)
-        self.run = PartiesRun(roles, brought, terms, stage, plan.rounds, route, lenient, embody)
         self.system, self.plan, self._environment = system, plan, environment
+        super().__init__(roles, brought, terms, stage, plan.rounds, route, lenient, embody)
+
+    @property
+    def run(self) -> PartiesRun:
+        """The run of the parties: this replicate itself."""
+        return self
 
     @property
     def metrics(self) -> Mapping[str, NDArray[Any]]:
         """What the world reports beside what all worlds do."""
-        return self._environment.measures(arrays_of(self.run.stage.world), self.run.done)
+        return self._environment.measures(arrays_of(self.stage.world), self.done)
 
     @property
     def syncs(self) -> int:
         """Syncs so far."""
-        return self.system.syncs(self.run)
+        return self.system.syncs(self)
 
     @property
     def epsilon(self) -> float:
         """ε charged so far for the contents of one party's messages."""
-        return self.system.epsilon_spent(self.plan, self.run)
-
-    def __getattr__(self, name: str) -> Any:
-        if name == "run" or name.startswith("__"):  # it is being copied: there is nothing yet
-            raise AttributeError(name)
-        return getattr(self.run, name)
+        return self.system.epsilon_spent(self.plan, self)

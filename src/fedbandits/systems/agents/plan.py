@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Self
+from typing import NamedTuple, Self
 
 import msgspec
 import numpy as np
@@ -22,8 +22,9 @@ from fedbandits.privacy.accounting import Clear, ContinualSum, Event
 from fedbandits.privacy.continual import ContinualPlan, noise_pattern
 from fedbandits.privacy.rounding import rounding_constant
 from fedbandits.systems.agents.config import AgentsConfig
-from fedbandits.systems.agents.held import Held
-from fedbandits.systems.agents.joint_terms import joint_terms
+from fedbandits.systems.agents.counting import require_persons
+from fedbandits.systems.agents.decisions import RecordBounds
+from fedbandits.systems.agents.joint import joint_terms
 from fedbandits.systems.agents.kernels.constants import (
     FIXED,
     TRIGGERED,
@@ -41,10 +42,20 @@ from fedbandits.systems.agents.noise import (
     ridge,
     spectral_bounds,
 )
-from fedbandits.systems.agents.persons import require_persons
-from fedbandits.systems.agents.pooling import Pooling
 from fedbandits.systems.agents.schedule import NEVER, settled, sync_threshold, sync_times
 from fedbandits.systems.base import Plan
+
+
+class Pooling(NamedTuple):
+    """How releases are brought together, by a controller or over a graph."""
+
+    typical: float  # agents in a pooled sum
+    sums: int  # different pooled sums that one release of every agent leads to
+    orders: int  # different orders in which records enter pooled sums: one martingale each
+    estimators: int = 1  # to which rounds are dealt in turn
+    divisor: float = 1.0  # of the trigger's threshold
+    share: float = 1.0  # of α, that bounds on pooled sums have
+    others: int = 1  # with a joint view, the same as sums, of releases without one's own
 
 
 class AgentsPlan(Plan, frozen=True, kw_only=True):
@@ -92,11 +103,11 @@ class AgentsPlan(Plan, frozen=True, kw_only=True):
         return learning_of(self.constants)
 
     @property
-    def held(self) -> Held:
+    def record_bounds(self) -> RecordBounds:
         """What contexts and rewards are held to."""
         constants = self.constants
         most = constants.reward_bound
-        return Held(constants.context_bound, -most, most, constants.clip)
+        return RecordBounds(constants.context_bound, -most, most, constants.clip)
 
     @property
     def counts_persons(self) -> bool:

@@ -9,8 +9,7 @@ import msgspec
 from fedbandits.environments.facts import ContextualFacts
 from fedbandits.systems.agents.config import AgentsConfig, Never, NoNoise
 from fedbandits.systems.agents.kernels.constants import TRIGGERED, Constants
-from fedbandits.systems.agents.plan import AgentsPlan, plan_pooling
-from fedbandits.systems.agents.pooling import Pooling
+from fedbandits.systems.agents.plan import AgentsPlan, Pooling, plan_pooling
 from fedbandits.systems.fedlinucb_async.config import AsyncFedLinUCB
 
 

@@ -20,7 +20,6 @@ from fedbandits.learners.kernels.joint import one_joint
 from fedbandits.privacy.kernels import NO_FAULT
 from fedbandits.random import Key
 from fedbandits.systems.agents.kernels.constants import TRIGGERED, Constants
-from fedbandits.systems.agents.kernels.joint import load_others
 from fedbandits.systems.agents.kernels.pools import (
     Pool,
     basis_of_all,
@@ -35,7 +34,13 @@ from fedbandits.systems.agents.kernels.rounds import (
     simulate_release,
 )
 from fedbandits.systems.agents.kernels.sync import next_sync, rounds_without_sync, sync_due
-from fedbandits.systems.agents.kernels.views import Views, add_uncounted, load_view, one_view
+from fedbandits.systems.agents.kernels.views import (
+    Views,
+    add_uncounted,
+    load_others,
+    load_view,
+    one_view,
+)
 from fedbandits.systems.kernels import Tally
 
 

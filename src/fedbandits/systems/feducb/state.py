@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from fedbandits.environments.needs import Needs
+from fedbandits.systems.agents.counting import first_persons
 from fedbandits.systems.agents.joint import first_joints
 from fedbandits.systems.agents.kernels.pools import empty_pool
 from fedbandits.systems.agents.kernels.views import empty_views
 from fedbandits.systems.agents.needs import agent_needs
-from fedbandits.systems.agents.persons import first_persons
 from fedbandits.systems.agents.plan import AgentsPlan
 from fedbandits.systems.feducb.kernels import Clock, State
 from fedbandits.systems.kernels import Tally

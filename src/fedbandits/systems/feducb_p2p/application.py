@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fedbandits.systems.agents.application import application, supply
-from fedbandits.systems.agents.export import learned_of
+from fedbandits.systems.agents.application import application, learned_of, supply
 from fedbandits.systems.exported import Learned
 from fedbandits.systems.feducb_p2p.plan import PeerPlan
 

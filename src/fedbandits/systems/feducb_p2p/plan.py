@@ -14,10 +14,9 @@ from fedbandits.federation.topology import Topology, clique_cover, flood_sizes, 
 from fedbandits.privacy.accounting import Event
 from fedbandits.privacy.continual import ContinualPlan
 from fedbandits.systems.agents.config import Determinant
-from fedbandits.systems.agents.joint_terms import POOLED_SHARE
+from fedbandits.systems.agents.joint import POOLED_SHARE
 from fedbandits.systems.agents.kernels.constants import TRIGGERED, Constants
-from fedbandits.systems.agents.plan import AgentsPlan, plan_pooling, radius_base
-from fedbandits.systems.agents.pooling import Pooling
+from fedbandits.systems.agents.plan import AgentsPlan, Pooling, plan_pooling, radius_base
 from fedbandits.systems.feducb_p2p.config import PeerFedUCB
 from fedbandits.systems.feducb_p2p.kernels.state import NOT_POOLED, Peers
 

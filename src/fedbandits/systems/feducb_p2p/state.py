@@ -10,12 +10,12 @@ from __future__ import annotations
 import numpy as np
 
 from fedbandits.environments.needs import Needs
+from fedbandits.systems.agents.counting import first_persons
 from fedbandits.systems.agents.joint import first_joints
 from fedbandits.systems.agents.kernels.constants import TRIGGERED
 from fedbandits.systems.agents.kernels.pools import Pool, empty_pool
 from fedbandits.systems.agents.kernels.views import empty_views
 from fedbandits.systems.agents.needs import agent_needs
-from fedbandits.systems.agents.persons import first_persons
 from fedbandits.systems.feducb_p2p.kernels.state import Clock, Releases, State
 from fedbandits.systems.feducb_p2p.plan import PeerPlan
 from fedbandits.systems.kernels import Tally

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
 
+from msgspec import Meta
+
+from fedbandits._checked import Checked
 from fedbandits.environments.facts import ClusteredFacts
 from fedbandits.federation.roles import Supplies
 from fedbandits.random import Key, replicate_key
@@ -48,3 +51,12 @@ class ServersSystem(PackageSystem[AnyPlan]):
             )
 
         return supply
+
+
+NotNegative = Annotated[float, Meta(ge=0.0, le=1e9)]
+Positive = Annotated[float, Meta(gt=0.0, le=1e9)]
+OpenUnit = Annotated[float, Meta(gt=0.0, lt=1.0)]
+
+
+class Part(Checked, frozen=True, forbid_unknown_fields=True, tag_field="kind"):
+    """One of several kinds of something that a variant is composed of."""

@@ -9,9 +9,8 @@ from fedbandits._typing import Floats
 from fedbandits.learners.kernels.assign import add_to
 from fedbandits.learners.kernels.joint import one_joint
 from fedbandits.systems.agents.kernels.constants import Constants
-from fedbandits.systems.agents.kernels.joint import load_others
 from fedbandits.systems.agents.kernels.rounds import Scratch
-from fedbandits.systems.agents.kernels.views import one_view
+from fedbandits.systems.agents.kernels.views import load_others, one_view
 from fedbandits.systems.feducb_p2p.kernels.releases import newest, refresh
 from fedbandits.systems.feducb_p2p.kernels.state import NOT_POOLED, Peers, State
 

@@ -18,9 +18,9 @@ from fedbandits.learners.kernels.joint import Joint, copy_joint
 from fedbandits.privacy import running_sum
 from fedbandits.privacy.running_sum import renamed
 from fedbandits.systems.agents.counting import countable, sum_to_release
-from fedbandits.systems.agents.kernels.joint import load_others
 from fedbandits.systems.agents.kernels.pools import Pool, noise_variance
 from fedbandits.systems.agents.kernels.sync import sync_due
+from fedbandits.systems.agents.kernels.views import load_others
 from fedbandits.systems.agents.schedule import planned_round
 from fedbandits.systems.agents.system import AgentSupply
 from fedbandits.systems.feducb_p2p import flooding

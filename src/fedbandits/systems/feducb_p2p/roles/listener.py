@@ -11,11 +11,11 @@ from fedbandits._typing import Floats
 from fedbandits.federation.messages import Message, OutOfOrderError, unpack
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import Step
+from fedbandits.systems.agents.counting import nothing_uncounted
 from fedbandits.systems.agents.joint import first_joint
 from fedbandits.systems.agents.kernels.constants import TRIGGERED
 from fedbandits.systems.agents.limits import Limits
-from fedbandits.systems.agents.persons import nothing_uncounted
-from fedbandits.systems.agents.player import Player, PlayerState
+from fedbandits.systems.agents.linear_agent import LinearAgent, LinearAgentState
 from fedbandits.systems.agents.schedule import planned_round
 from fedbandits.systems.agents.system import AgentSupply
 from fedbandits.systems.feducb_p2p import flooding
@@ -33,7 +33,7 @@ from fedbandits.systems.feducb_p2p.plan import PeerPlan
 from fedbandits.systems.feducb_p2p.roles.estimators import Estimator, first_estimator
 
 
-class PeerState(PlayerState, frozen=True, kw_only=True):
+class PeerState(LinearAgentState, frozen=True, kw_only=True):
     """All that changes in an agent.
 
     Parameters
@@ -69,7 +69,7 @@ class PeerState(PlayerState, frozen=True, kw_only=True):
     refused: int = 0
 
 
-class Listener(Player[PeerState]):
+class Listener(LinearAgent[PeerState]):
     """An agent as its neighbours know it: it takes what they tell, and will pass it on.
 
     Parameters

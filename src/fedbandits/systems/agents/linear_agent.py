@@ -23,17 +23,17 @@ from fedbandits.learners.kernels.ridge import Record
 from fedbandits.privacy.bounds import as_reward, require_within
 from fedbandits.privacy.kernels import all_finite, record_fault
 from fedbandits.privacy.running_sum import draw_ahead
+from fedbandits.systems.agents.counting import digest_of_person
 from fedbandits.systems.agents.decisions import Offer, OpenDecision
 from fedbandits.systems.agents.kernels.pools import Pool
 from fedbandits.systems.agents.kernels.rounds import choose_arm, choose_jointly
 from fedbandits.systems.agents.kernels.views import Views, take_up
-from fedbandits.systems.agents.persons import digest_of_person
 from fedbandits.systems.agents.plan import AgentsPlan
 from fedbandits.systems.agents.system import AgentSupply
 from fedbandits.systems.terms import require_secure
 
 
-class PlayerState(PartyState, frozen=True, kw_only=True):
+class LinearAgentState(PartyState, frozen=True, kw_only=True):
     """What every player keeps.
 
     Parameters
@@ -59,10 +59,10 @@ class PlayerState(PartyState, frozen=True, kw_only=True):
     visits: dict[bytes, int] = msgspec.field(default_factory=dict)
 
 
-AnyPlayer = TypeVar("AnyPlayer", bound=PlayerState)
+AnyAgentState = TypeVar("AnyAgentState", bound=LinearAgentState)
 
 
-class Player(ActingParty[AnyPlayer]):
+class LinearAgent(ActingParty[AnyAgentState]):
     """A party that chooses arms of decision sets by a view, and learns from rewards.
 
     Parameters
@@ -84,7 +84,7 @@ class Player(ActingParty[AnyPlayer]):
         seat: Seat,
         plan: AgentsPlan,
         supply: AgentSupply,
-        state: AnyPlayer,
+        state: AnyAgentState,
         peers: Sequence[str] | None = None,
     ) -> None:
         super().__init__(seat, state, peers)
