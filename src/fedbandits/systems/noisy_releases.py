@@ -151,9 +151,7 @@ class StatedNoise(NamedTuple):
         return name
 
 
-def sums_listener(
-    exact: Callable[[Any, Any], Floats],
-) -> Callable[[PartiesReplicate], Listener]:
+def sums_listener(exact: Callable[[Any, Any], Floats]) -> Callable[[PartiesReplicate], Listener]:
     """Return a listener to parties that release running sums as ``statistic``.
 
     The noise is what is released less the exact sum. What a party passes on was released by another

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def terms_of(system: System[Any], plan: Plan, noise: NoiseOrigin) -> Terms:
-    """The terms on which all parties of a variant agree.
+    """Return the terms on which all parties of a variant agree.
 
     Parameters
     ----------
@@ -44,14 +44,14 @@ def terms_of(system: System[Any], plan: Plan, noise: NoiseOrigin) -> Terms:
 
 
 def _plain(struct: msgspec.Struct) -> dict[str, Any]:
-    """A struct as plain values, the same however it was written: 1 where 1.0 is meant is 1.0."""
+    """Return a struct as plain values; 1 where 1.0 is meant becomes 1.0, however it was written."""
     values = msgspec.to_builtins(struct)
     plain: dict[str, Any] = msgspec.to_builtins(msgspec.convert(values, type(struct)))
     return plain
 
 
 def claim_under(system: System[Any], plan: Plan, terms: Terms) -> PrivacyClaim:
-    """The privacy claim under ``terms``: nothing is claimed where noise is simulated.
+    """Return the privacy claim under ``terms``: nothing is claimed where noise is simulated.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""How applications ask linear agents: with a row of numbers an action, or one context for all."""
+"""Applications of linear agents: questions to them, what each brings, and its final model."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class SharedModel(Choices[ContextualPlan]):
         return self._visit(party, asked.person, self._contexts(party, asked.actions))
 
     def _visit(self, party: ActingParty[Any], person: str | None, situation: Any) -> Any:
-        """The situation, with the person for whom a decision is asked where the terms need it."""
+        """Return the situation, with the person for whom it is where the terms need it."""
         if person is None:
             return situation  # the party refuses it where persons are protected
         if not self.plan.counts_persons:
@@ -86,7 +86,7 @@ class SharedModel(Choices[ContextualPlan]):
         return Visit(person, situation)
 
     def _contexts(self, party: ActingParty[Any], rows: list[list[float]]) -> Floats32:
-        """Contexts as columns, held to their bound: a decision on others could earn nothing."""
+        """Return contexts as columns, held to their bound: others could earn nothing."""
         columns, held = float32_columns(party.name, rows), self.plan.record_bounds
         if not held.clips:
             fault = contexts_fault(columns, held.context)
@@ -115,23 +115,23 @@ class ModelEach(SharedModel):
 
 
 def _reward(held: RecordBounds) -> Any:
-    """A reward within its bounds, unless those beyond them are cut down."""
+    """Return the type of a reward within its bounds, unless those beyond them are cut down."""
     return float if held.clips else Annotated[float, Meta(ge=held.lowest, le=held.highest)]
 
 
 def application(plan: ContextualPlan) -> SharedModel:
-    """How applications ask an agent."""
+    """Return how applications ask an agent."""
     return SharedModel(plan) if plan.facts.models == 1 else ModelEach(plan)
 
 
 def secret_key(resources: Resources, name: str) -> Key:
-    """A key to draws of a party's own, which nobody else can make again."""
+    """Make a key to draws of a party's own, which nobody else can make again."""
     secret = resources.secret(name)
     return Key(int.from_bytes(secret[:4], "big"), int.from_bytes(secret[4:8], "big"))
 
 
 def supply(plan: AgentsPlan, role: str, place: int, resources: Resources) -> AgentSupply | None:
-    """What an agent brings: noise that is charged for, and how it breaks ties."""
+    """Make what an agent brings: noise that is charged for, and how it breaks ties."""
     if role != "agent":
         return None
     own, arms = plan.of_agent(place), plan.facts.arms
@@ -142,7 +142,7 @@ def supply(plan: AgentsPlan, role: str, place: int, resources: Resources) -> Age
 
 
 def learned_of(plan: AgentsPlan, pool: Pool, view: Views, joint: Joint, releases: int) -> Learned:
-    """What a pool and a view have come to.
+    """Return what a pool and a view have come to.
 
     Parameters
     ----------
@@ -177,7 +177,7 @@ def learned_of(plan: AgentsPlan, pool: Pool, view: Views, joint: Joint, releases
 
 
 def export(plan: AgentsPlan, party: Any) -> Learned:
-    """What an agent acts on."""
+    """Return what an agent acts on."""
     state = party.state
     releases = state.pooled if hasattr(state, "pooled") else state.answered
     return learned_of(plan, state.pool, state.view, state.joint, releases)

@@ -30,7 +30,7 @@ _DIGEST_BYTES = 16
 def countable(
     plan: AgentsPlan, most: int, made: int, records: dict[int, Record]
 ) -> tuple[list[Record], dict[int, Record]]:
-    """Those records that count for the next release, and those that wait.
+    """Split records into those that count for the next release, and those that wait.
 
     The k-th release is of decisions 1 … k · most: which records are in it then depends on no other
     record, nor on when that one's reward came. None is of more than the horizon's: sums are exact
@@ -56,7 +56,7 @@ def countable(
 def counted_until(
     last: int, records: dict[int, AnyRecord]
 ) -> tuple[list[AnyRecord], dict[int, AnyRecord]]:
-    """The records of decisions 1 … ``last``, and the others by the numbers of their decisions."""
+    """Split off the records of decisions 1 … ``last``; the others keep their numbers."""
     if max(records) <= last:
         return list(records.values()), {}
     counted = [record for number, record in records.items() if number <= last]
@@ -66,7 +66,7 @@ def counted_until(
 def sum_to_release(
     plan: AgentsPlan, most: int, made: int, statistic: Floats, kept: dict[int, Record]
 ) -> tuple[Floats, dict[int, Record]]:
-    """The sum of all records that count for the next release, and those that wait.
+    """Add up all records that count for the next release; return those that wait too.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def sum_to_release(
 
 
 class Persons(NamedTuple):
-    """What loops keep of persons; arrays without entries where records are protected.
+    """Counts of persons that loops keep; arrays without entries where records are protected.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ def nothing_uncounted(plan: AgentsPlan, sums: int) -> Floats:
 
 
 def digest_of_person(person: str, key: bytes) -> bytes:
-    """What stands for a person in the state of a party.
+    """Hash a person's name, as the state of a party keeps it.
 
     Parameters
     ----------

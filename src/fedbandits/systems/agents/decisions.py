@@ -70,12 +70,12 @@ class ContextualPlan(Protocol):
 
     @property
     def facts(self) -> ContextualFacts:
-        """What is public of the world."""
+        """Public facts of the world."""
 
     @property
     def counts_persons(self) -> bool:
-        """Whether each decision needs the person for whom it is made."""
+        """True if each decision needs the person for whom it is made."""
 
     @property
     def record_bounds(self) -> RecordBounds:
-        """What contexts and rewards are held to."""
+        """Bounds on contexts and rewards."""

@@ -83,7 +83,7 @@ def _could_say(
     config: AgentsConfig, facts: ContextualFacts, release: ContinualPlan, pooling: Pooling,
     rounds: int, norm_factor: float,
 ) -> bool:  # fmt: skip
-    """Whether released records could stand out from noise, by public facts alone.
+    """Tell whether released records could stand out from noise, by public facts alone.
 
     All records that a sum can have by the end, spread evenly over models and directions, are
     compared with the bound b on its noise.
@@ -100,7 +100,7 @@ def _could_say(
 
 
 def first_joints(constants: Constants, count: int) -> Joint | None:
-    """What so many agents know before the first round; None without joint views."""
+    """Make what so many agents know before the first round; None without joint views."""
     if not constants.joint_view:
         return None
     joint = empty_joint(count, constants.models, constants.dimension)
@@ -110,7 +110,7 @@ def first_joints(constants: Constants, count: int) -> Joint | None:
 
 
 def first_joint(constants: Constants) -> Joint:
-    """What one agent knows before the first round; without a joint view, arrays of no size."""
+    """Make what one agent knows before the first round; arrays of no size without a joint view."""
     joints = first_joints(constants, 1)
     if joints is None:
         joints = empty_joint(1, constants.models, 0)
@@ -118,17 +118,17 @@ def first_joint(constants: Constants) -> Joint:
 
 
 def others_of(values: Floats, own: Floats) -> Floats:
-    """The sum of what others released: all but one's own release, which may be missing."""
+    """Return the sum of others' releases: all but one's own release, which may be missing."""
     return values - own if own.size else values
 
 
 def no_release() -> Floats:
-    """In place of an own release that is not needed, or was not made."""
+    """Return what stands for an own release that is not needed, or was not made."""
     return np.zeros(0)
 
 
 def joint_ratio(constants: Constants, joints: Joint, truth: Floats) -> float:
-    """The largest error of joint estimates, as a multiple of their bounds at scale 1.
+    """Return the largest error of joint estimates, as a multiple of their bounds at scale 1.
 
     That |⟨x, θ̂ - θ*⟩| ≤ √(xᵀWx) for all x is ‖θ̂ - θ*‖ ≤ 1 in the norm of W⁻¹.
 

@@ -1,4 +1,4 @@
-"""From a configuration and facts to what the compiled loop and the parties go by."""
+"""The plan of linear agents, from a configuration and facts, for the loop and the parties."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ from fedbandits.systems.base import Plan
 
 
 class Pooling(NamedTuple):
-    """How releases are brought together, by a controller or over a graph."""
+    """Numbers that say how releases are brought together, by a controller or over a graph."""
 
     typical: float  # agents in a pooled sum
     sums: int  # different pooled sums that one release of every agent leads to
@@ -59,7 +59,7 @@ class Pooling(NamedTuple):
 
 
 class AgentsPlan(Plan, frozen=True, kw_only=True):
-    """What the parties of a variant go by.
+    """The plan of a variant, for all its parties.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ class AgentsPlan(Plan, frozen=True, kw_only=True):
 
     @property
     def schedule(self) -> Schedule:
-        """When agents release, and how much at once."""
+        """The schedule of releases: when agents make them, and of how many records."""
         constants, rounds = self.constants, self.rounds
         if constants.schedule == TRIGGERED:
             ends: str | tuple[int, ...] = "whenever an agent's trigger fires"
@@ -99,12 +99,12 @@ class AgentsPlan(Plan, frozen=True, kw_only=True):
 
     @property
     def learning(self) -> Learning:
-        """How a view takes up a record."""
+        """Constants that say how a view takes up a record."""
         return learning_of(self.constants)
 
     @property
     def record_bounds(self) -> RecordBounds:
-        """What contexts and rewards are held to."""
+        """Bounds on contexts and rewards."""
         constants = self.constants
         most = constants.reward_bound
         return RecordBounds(constants.context_bound, -most, most, constants.clip)
@@ -115,21 +115,21 @@ class AgentsPlan(Plan, frozen=True, kw_only=True):
 
     @property
     def most_sums(self) -> int:
-        """How many sums a controller can send: each has somebody's new release."""
+        """Largest number of sums that a controller can send: each has somebody's new release."""
         return self.constants.releases * self.constants.agents
 
     def event(self, releases: int | None = None) -> Event:
-        """What a record is charged for after so many releases; after all of them if not given."""
+        """Return the priced event of a record after so many releases; by default after all."""
         if self.release.mechanism == "none":
             return Clear()
         return ContinualSum(self.release, self.record_norm, releases)
 
     def epsilon_spent(self, releases: int) -> float:
-        """ε that the contents of an agent's first ``releases`` releases cost, at the δ of all."""
+        """Return ε that an agent's first ``releases`` releases cost, at the δ of all."""
         return gaussian.epsilon_of(self.release.mu(self.record_norm, releases), self.config.delta)
 
     def of_agent(self, agent: int) -> Self:
-        """The plan that one agent goes by: the same, with the noise of its own budget."""
+        """Return the plan that one agent goes by: the same, with the noise of its own budget."""
         scale = float(self.constants.noise_deviation[agent])
         own = msgspec.structs.replace(self.release, scale=scale)
         return msgspec.structs.replace(self, release=own)
@@ -193,14 +193,9 @@ def _check_bounds(config: AgentsConfig, facts: ContextualFacts) -> None:
 
 
 def _constants(
-    config: AgentsConfig,
-    facts: ContextualFacts,
-    rounds: int,
-    release: Releases,
-    bounds: SpectralBounds | None,
-    times: Sequence[int] | None,
-    pooling: Pooling,
-) -> Constants:
+    config: AgentsConfig, facts: ContextualFacts, rounds: int, release: Releases,
+    bounds: SpectralBounds | None, times: Sequence[int] | None, pooling: Pooling,
+) -> Constants:  # fmt: skip
     agents, models, dimension = facts.parties, facts.models, facts.dimension
     unequal = gram_noise(config)
     noisiest = release.most_noise
@@ -254,14 +249,10 @@ def _constants(
 
 
 def radius_base(
-    config: AgentsConfig,
-    constants: Constants,
-    release: ContinualPlan,
-    bounds: SpectralBounds | None,
-    pooling: Pooling,
-    pooled: float,
-) -> tuple[float, float]:
-    """λ₁ and the log term of the radius.
+    config: AgentsConfig, constants: Constants, release: ContinualPlan,
+    bounds: SpectralBounds | None, pooling: Pooling, pooled: float,
+) -> tuple[float, float]:  # fmt: skip
+    """Return λ₁ and the log term of the radius.
 
     Parameters
     ----------

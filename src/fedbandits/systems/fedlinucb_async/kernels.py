@@ -1,4 +1,4 @@
-"""What an agent of asynchronous FedLinUCB computes, as compiled functions on arrays.
+"""Compiled functions on arrays of an agent of asynchronous FedLinUCB.
 
 An agent acts on Σ and b, what it last downloaded with λI, until its next exchange; meanwhile its
 own records only bring that exchange nearer. The simulation's loop and the parties call these.
@@ -106,7 +106,7 @@ def take_over(constants: Constants, total: Floats, pool: Pool, view: Views) -> i
 def _invert_sum(
     statistic: Floats, ridge: float, gram: Floats, inverse: Floats, moment: Floats
 ) -> float:
-    """Σ = λI + G, its inverse and the moment, of one model's sum.
+    """Compute Σ = λI + G, its inverse and the moment, of one model's sum.
 
     Nothing is noise here, so no eigenvalue is needed. They would cost ten times as much, and an
     exchange may come after every step.
@@ -125,7 +125,7 @@ def _invert_sum(
 
 @compiled
 def _ridge_bias(gram: Floats, ridge: float, parameter_bound: float) -> float:
-    """λS/√λ_min(Σ): how far the ridge can keep an estimate from θ*, in the norm of Σ."""
+    """Return λS/√λ_min(Σ): how far the ridge can keep an estimate from θ*, in the norm of Σ."""
     return parameter_bound * ridge / math.sqrt(np.linalg.eigvalsh(gram)[0])
 
 
@@ -133,7 +133,7 @@ def _ridge_bias(gram: Floats, ridge: float, parameter_bound: float) -> float:
 def with_record(
     inverses: Floats, log_dets: Floats, terms: Floats, m: int, context: Floats, threshold: float
 ) -> tuple[Floats, Floats, bool]:
-    """How near a record brings the next exchange; nothing given is changed.
+    """Return how near a record brings the next exchange; nothing given is changed.
 
     Parameters
     ----------
@@ -162,7 +162,7 @@ def with_record(
 
 @compiled
 def count_for_trigger(constants: Constants, sums: Floats, view: Views) -> None:
-    """Own records that came while an answer was waited for bring the next exchange nearer.
+    """Count own records that came during a wait for an answer: an exchange comes nearer.
 
     Parameters
     ----------
@@ -184,7 +184,7 @@ def count_for_trigger(constants: Constants, sums: Floats, view: Views) -> None:
 
 @borrowing
 def exchange_due(threshold: float, terms: Floats, grown_log_det: Floats) -> bool:
-    """Whether det(Σ + Σ_local) > (1 + α) det Σ (He et al. 2022, Algorithm 1, line 8).
+    """Tell whether det(Σ + Σ_local) > (1 + α) det Σ (He et al. 2022, Algorithm 1, line 8).
 
     Parameters
     ----------
@@ -214,7 +214,7 @@ def begin(constants: Constants, state: State, pool: Pool) -> None:
 def _exchange(
     constants: Constants, state: State, pool: Pool, view: Views, agent: int, round_: int
 ) -> None:
-    """One agent uploads what it has learned since its last exchange and downloads the total."""
+    """Upload what one agent has learned since its last exchange, and download the total."""
     local = state.local[agent]
     for m in range(constants.models):
         add_to(state.total[m], local[m])
@@ -227,14 +227,9 @@ def _exchange(
 
 @compiled
 def run_until(
-    world: Handle,
-    constants: Constants,
-    state: State,
-    scratch: Scratch,
-    pool: Pool,
-    key: Key,
+    world: Handle, constants: Constants, state: State, scratch: Scratch, pool: Pool, key: Key,
     stop: int,
-) -> None:
+) -> None:  # fmt: skip
     """Play on until ``stop`` rounds are done or a fault is noted.
 
     Parameters

@@ -1,4 +1,4 @@
-"""From a configuration and facts to what the compiled loop and the parties go by."""
+"""The plan of FedUCB with a controller, for the compiled loop and the parties."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from fedbandits.systems.kernels import Tally
 
 
 def initial_state(plan: AgentsPlan) -> State:
-    """Zeros in every place; the loop's ``begin`` makes it the state before the first round."""
+    """Make zeros in every place; the loop's ``begin`` makes it the state before the first round."""
     constants = plan.constants
     agents, models, dimension = constants.agents, constants.models, constants.dimension
     persons = first_persons(plan, agents)
@@ -36,7 +36,7 @@ def initial_state(plan: AgentsPlan) -> State:
 
 
 def needs(plan: AgentsPlan) -> Needs:
-    """What :func:`initial_state` will take, and the rounds after it."""
+    """Estimate what :func:`initial_state` will take, and the rounds after it."""
     constants = plan.constants
     agents = constants.agents
     return agent_needs(

@@ -1,4 +1,4 @@
-"""How applications ask an agent for decisions, what each party brings, and what it learns."""
+"""Applications of peers: as of all linear agents, but a peer has several estimators."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["application", "export", "supply"]
 
 
 def export(plan: PeerPlan, party: Any) -> Learned:
-    """What an agent makes of the releases that it has heard; of several estimators, the surest."""
+    """Return what an agent makes of heard releases; of several estimators, the surest."""
     estimators = party.state.estimators
     surest = max(range(len(estimators)), key=lambda g: float(estimators[g].view.log_det.sum()))
     now = estimators[surest]

@@ -1,4 +1,4 @@
-"""What a party passes on: each message once, to the neighbours that it has not come from.
+"""Messages that a party passes on: each once, to the neighbours that it has not come from.
 
 Nothing here is changed: what has been heard is a table of tuples, and functions make new ones.
 """
@@ -42,7 +42,7 @@ Floods = dict[int, tuple[Flood, ...]]
 
 
 def origin_of(message: Flooded, name: str, places: Mapping[str, int], peers: Peers) -> int:
-    """The number of the agent that a message comes from.
+    """Return the number of the agent that a message comes from.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def origin_of(message: Flooded, name: str, places: Mapping[str, int], peers: Pee
 
 
 def find(heard: tuple[Flood, ...], name: int) -> Flood | None:
-    """A message of a channel that was heard, and not yet forgotten."""
+    """Find a message of a channel that was heard, and not yet forgotten."""
     for flood in heard:
         if flood.name == name:
             return flood
@@ -81,7 +81,7 @@ def find(heard: tuple[Flood, ...], name: int) -> Flood | None:
 
 
 def heard_again(heard: tuple[Flood, ...], name: int, sender: str) -> tuple[Flood, ...]:
-    """What was heard comes from another neighbour too: that one need not be told."""
+    """Note that a message comes from another neighbour too: that one need not be told."""
     return tuple(
         msgspec.structs.replace(flood, senders=tuple(sorted({*flood.senders, sender})))
         if flood.name == name and flood.onward is not None
@@ -93,7 +93,7 @@ def heard_again(heard: tuple[Flood, ...], name: int, sender: str) -> tuple[Flood
 def heard_first(
     heard: tuple[Flood, ...], name: int, message: Release | Call, hearer: str, gamma: int
 ) -> tuple[Flood, ...]:
-    """With a message that is new, to be passed on at the end of the round after it is heard.
+    """Add a message that is new, to be passed on at the end of the round after it is heard.
 
     Where there are more than an honest agent can have sent, the oldest one is forgotten.
     """
@@ -104,7 +104,7 @@ def heard_first(
 
 
 def due(floods: Floods, round_: int, neighbours: Sequence[str]) -> list[Message]:
-    """Copies of all messages heard by the end of ``round_`` and not yet passed on."""
+    """Return copies of all messages heard by the end of ``round_`` and not yet passed on."""
     outgoing: list[Message] = []
     for heard in floods.values():
         for flood in heard:
@@ -119,7 +119,7 @@ def due(floods: Floods, round_: int, neighbours: Sequence[str]) -> list[Message]
 
 
 def passed_on(floods: Floods, round_: int, before: int) -> Floods:
-    """The table after :func:`due`.
+    """Return the table after :func:`due`.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Which releases a party knows, and which of them it may use by now. Nothing here is changed."""
+"""Releases that a party knows, and those that it may use by now. Nothing here is changed."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ History = tuple[Known, ...]
 
 
 def newest_number(history: History) -> int:
-    """Of what is known of an agent's estimator, usable or not; 0 if nothing is."""
+    """Return the number of the newest release that is known, usable or not; 0 if none is."""
     return history[-1].release if history else 0
 
 
 def usable(history: History, round_: int) -> Known | None:
-    """The newest release that may be used at the end of a round."""
+    """Return the newest release that may be used at the end of a round."""
     for known in reversed(history):
         if known.usable <= round_:
             return known
@@ -37,7 +37,7 @@ def usable(history: History, round_: int) -> Known | None:
 
 
 def extended(history: History, known: Known, round_: int) -> History:
-    """With a release that is newer than all before it, and without what it makes needless.
+    """Add a release that is newer than all before it; remove what it makes needless.
 
     Where more must wait than an honest agent can have made, those that have waited longest go.
     """

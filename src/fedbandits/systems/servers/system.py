@@ -1,4 +1,4 @@
-"""What both forms of FCLUB declare alike."""
+"""Declarations that both forms of FCLUB share."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ AnyPlan = TypeVar("AnyPlan", bound="ServersPlan")
 
 
 class ServerSupply(NamedTuple):
-    """What a local server brings.
+    """The noise that a local server brings.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class ServersSystem(PackageSystem[AnyPlan]):
     facts_type = ClusteredFacts
 
     def simulated_noise(self, plan: AnyPlan, key: Key, server: int) -> Any:
-        """Noise of one server from the seed: it protects nobody."""
+        """Draw noise of one server from the seed: it protects nobody."""
         raise NotImplementedError
 
     def simulated_supplies(self, plan: AnyPlan, world: Any, seed: int, replicate: int) -> Supplies:

@@ -1,4 +1,4 @@
-"""What one agent does between two changes of what it knows: see, decide, observe, remember."""
+"""Rounds of one agent between two changes of its knowledge: see, decide, observe, remember."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def choose_arm(
     features: Floats32, theta: Floats32, width: Floats32, tie: int, most: float, scores: Floats32,
     narrow: Narrow,
 ) -> int:  # fmt: skip
-    """The arm of the greatest score; features are held to L only if scores are no numbers.
+    """Choose the arm of the greatest score; features are held to L only if scores are no numbers.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ def choose_jointly(
     features: Floats32, theta: Floats32, width: Floats32, cuts: Bools, pooled: Floats32,
     pooled_width: Floats32, tie: int, most: float, scores: Floats32, narrow: Narrow,
 ) -> int:  # fmt: skip
-    """The arm of the greatest upper bound, of two bounds the smaller one: for a party.
+    """Choose the arm of the greatest upper bound, of two bounds the smaller one: for a party.
 
     Parameters
     ----------
@@ -133,25 +133,11 @@ def choose_jointly(
 
 @borrowing
 def play_rounds(
-    world: Handle,
-    constants: Constants,
-    log_term: float,
-    terms: Floats,
-    view: Views,
-    joints: Joint | None,
-    cell: int,
-    statistic: Floats,
-    visits: Ints,
-    uncounted: Floats,
-    tally: Tally,
-    faults: Ints,
-    scratch: Scratch,
-    key: Key,
-    agent: int,
-    first: int,
-    end: int,
+    world: Handle, constants: Constants, log_term: float, terms: Floats, view: Views,
+    joints: Joint | None, cell: int, statistic: Floats, visits: Ints, uncounted: Floats,
+    tally: Tally, faults: Ints, scratch: Scratch, key: Key, agent: int, first: int, end: int,
     step: int,
-) -> None:
+) -> None:  # fmt: skip
     """Let one agent see, decide and observe, in every ``step``-th round from ``first`` to ``end``.
 
     A reward that is NaN was not observed: nothing is remembered, and nothing learned.
@@ -275,15 +261,9 @@ def note_fault(faults: Ints, agent: int, fault: int, round_: int) -> None:
 
 @borrowing
 def simulate_release(
-    constants: Constants,
-    statistic: Floats,
-    draws: Floats,
-    k: int,
-    key: Key,
-    agent: int,
-    name: int,
+    constants: Constants, statistic: Floats, draws: Floats, k: int, key: Key, agent: int, name: int,
     noisy: Floats,
-) -> None:
+) -> None:  # fmt: skip
     """Write one agent's k-th release into ``noisy``; the noise is the seed's and protects nobody.
 
     Parameters

@@ -1,4 +1,4 @@
-"""What a linear agent makes of a sum of releases, and acts on, as compiled functions on arrays.
+"""Views of linear agents, made from sums of releases, as compiled functions on arrays.
 
 The simulations' loops and the parties call these same functions. A *view* is what an agent acts
 on: the inverse of V, the estimate θ̃ = V⁻¹ũ, and the float32 copies that arms are scored with.
@@ -31,7 +31,7 @@ from fedbandits.systems.agents.kernels.pools import Pool, empty_pool, initial_po
 
 
 class Views(NamedTuple):
-    """What agents act on; views that are alike may be kept once.
+    """Views that agents act on; those that are alike may be kept once.
 
     Without the first axis, as :func:`one_view` cuts it, it is one view.
     """
@@ -46,7 +46,7 @@ class Views(NamedTuple):
 
 
 def empty_views(views: int, models: int, dimension: int) -> Views:
-    """Arrays for :class:`Views`."""
+    """Make arrays for :class:`Views`."""
     square = (views, models, dimension, dimension)
     return Views(
         np.zeros(square),
@@ -61,7 +61,7 @@ def empty_views(views: int, models: int, dimension: int) -> Views:
 
 @compiled
 def one_view(views: Views, v: int) -> Views:
-    """The ``v``-th view, as arrays that share memory with ``views``."""
+    """Return the ``v``-th view, as arrays that share memory with ``views``."""
     return Views(
         views.inverse[v],
         views.estimate[v],
@@ -75,13 +75,13 @@ def one_view(views: Views, v: int) -> Views:
 
 @compiled
 def begin_view(constants: Constants, base: float, log_term: float, pool: Pool, view: Views) -> None:
-    """Before any release, a view that is one agent's own."""
+    """Set a view that is one agent's own to what holds before any release."""
     initial_pool(constants, base, pool)
     load_view(constants, log_term, pool, view)
 
 
 def own_view(constants: Constants, base: float, log_term: float) -> tuple[Pool, Views]:
-    """What one agent knows before any release, in arrays of its own."""
+    """Make what one agent knows before any release, in arrays of its own."""
     pool = empty_pool(constants.models, constants.dimension)
     view = one_view(empty_views(1, constants.models, constants.dimension), 0)
     begin_view(constants, base, log_term, pool, view)
@@ -90,7 +90,7 @@ def own_view(constants: Constants, base: float, log_term: float) -> tuple[Pool, 
 
 @compiled
 def load_view(constants: Constants, log_term: float, pool: Pool, view: Views) -> None:
-    """A view becomes what the pool says; ``log_term`` is of the radius."""
+    """Set a view to what the pool says; ``log_term`` is of the radius."""
     for m in range(constants.models):
         copy_square(pool.inverse, m, view.inverse)
         apply_symmetric(pool.inverse, m, pool.moment[m], view.estimate[m])
@@ -104,7 +104,7 @@ def load_view(constants: Constants, log_term: float, pool: Pool, view: Views) ->
 
 @borrowing
 def scaled_radius(constants: Constants, radius: float, bias: float) -> float:
-    """The radius as agents act on it.
+    """Return the radius as agents act on it.
 
     Beside a joint bound, this one only cuts scores down. So the part of it that covers privacy
     noise is not scaled: a bound that does not hold would mislead.
@@ -119,7 +119,7 @@ def scaled_radius(constants: Constants, radius: float, bias: float) -> float:
 def view_radius(
     terms: Floats, log_det: Floats, m: int, reward_noise: float, log_term: float
 ) -> float:
-    """The theorem's β for model ``m``, before ``exploration_scale``."""
+    """Return the theorem's β for model ``m``, before ``exploration_scale``."""
     return radius(terms[m, 0], reward_noise, log_term, log_det[m], terms[m, 2])
 
 
@@ -280,7 +280,7 @@ def load_others(
 
 @compiled
 def _typical_width(widths: Floats32, m: int) -> float:
-    """Root mean square of the width over contexts of length 1."""
+    """Return the root mean square of the width over contexts of length 1."""
     total, dimension = 0.0, widths.shape[1]
     for i in range(dimension):
         total += widths[m, i, i]

@@ -148,7 +148,7 @@ class AsyncAgent(LinearAgent[AgentState]):
         return Step(after, write=learn, closed=number)
 
     def _upload(self) -> Sequence[Message]:
-        """What the server has not said that it has; own sums are settled. Cannot fail."""
+        """Upload what the server has not said that it has; own sums are settled. Cannot fail."""
         state = self._state
         np.add(state.uploaded, state.local, out=state.uploaded)
         state.local[:] = 0.0

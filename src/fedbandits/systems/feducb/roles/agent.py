@@ -194,7 +194,7 @@ class Agent(LinearAgent[AgentState]):
         return Step(after, write=learn, closed=number)
 
     def _let_go(self, event: LetGo) -> Step:
-        """A decision without a record: it counts as a round in which nothing was learned."""
+        """Close a decision without a record: it counts as a round in which nothing was learned."""
         step, state = super()._let_go(event), self._state
         after = self._after(waited=state.waited + 1, fresh=state.fresh + 1)
         return msgspec.structs.replace(step, state=after, write=lambda: self._requests(after))
@@ -236,7 +236,7 @@ class Agent(LinearAgent[AgentState]):
             return Step(self._after(called=call.release, refused=state.refused + 1))
 
     def _release(self, **changed: Any) -> Step:
-        """The next release of the running sum: kept before it leaves."""
+        """Make the next release of the running sum: kept before it leaves."""
         state, plan = self._state, self._plan
         statistic, kept = sum_to_release(
             plan, self._most_records, state.released.made, state.statistic, state.kept
@@ -296,7 +296,7 @@ class Agent(LinearAgent[AgentState]):
         return Step(after, write=load)
 
     def _checked_numbers(self, message: Pooled) -> tuple[int, ...]:
-        """The number of every agent's release in a sum."""
+        """Return the number of every agent's release in a sum."""
         state, constants = self._state, self._plan.constants
         if not state.pooled < message.release <= self._plan.most_sums:
             raise OutOfOrderError(

@@ -1,4 +1,4 @@
-"""What agents with joint views make of the releases that they have heard, compiled."""
+"""Joint views of peers, from the releases that they have heard, compiled."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from fedbandits.systems.feducb_p2p.kernels.state import NOT_POOLED, Peers, State
 
 @compiled
 def refresh_jointly(constants: Constants, peers: Peers, state: State, scratch: Scratch) -> None:
-    """Like :func:`~.kernels.refresh_all`, where views are joint.
+    """Do what :func:`~.kernels.refresh_all` does, where views are joint.
 
     Apart from the loop over rounds, which would compile it anew for every world.
     """
@@ -34,7 +34,7 @@ def refresh_jointly(constants: Constants, peers: Peers, state: State, scratch: S
 def _others(
     constants: Constants, peers: Peers, state: State, cell: int, round_: int
 ) -> tuple[Floats, float]:
-    """The sum of the newest releases of others that a cell has heard, and its noise's variance."""
+    """Add up the newest releases of others that a cell has heard; return its variance too."""
     releases, depth = state.releases, state.releases.round_.shape[1]
     others, variance = np.zeros(constants.entry_scale.size), 0.0
     agent, estimator = cell // peers.estimators, cell % peers.estimators

@@ -1,4 +1,4 @@
-"""What agents play, release, hear and pool, and the messages that it takes, compiled.
+"""Rounds, releases and pools of peers, and the messages that it takes, compiled.
 
 A message that is sent at the end of a round is there before the next one begins. So what h hops
 separate is h - 1 rounds late, and the end of a round is the only time at which agents meet.
@@ -46,17 +46,10 @@ def begin(constants: Constants, peers: Peers, state: State) -> None:
 
 @inlined
 def play_cell(
-    world: Handle,
-    constants: Constants,
-    peers: Peers,
-    state: State,
-    scratch: Scratch,
-    key: Key,
-    cell: int,
-    first: int,
-    end: int,
-) -> None:
-    """One agent plays ``first`` and all rounds to ``end`` in which it uses the same estimator."""
+    world: Handle, constants: Constants, peers: Peers, state: State, scratch: Scratch, key: Key,
+    cell: int, first: int, end: int,
+) -> None:  # fmt: skip
+    """Play ``first`` and all rounds to ``end`` in which one agent uses the same estimator."""
     agent = cell // peers.estimators
     play_rounds(
         world,
@@ -84,7 +77,7 @@ def play_cell(
 
 @compiled
 def newest(releases: Releases, cell: int, round_: int) -> int:
-    """Number of a cell's newest release that was made by the end of ``round_``; 0 if none."""
+    """Return the number of a cell's newest release by the end of ``round_``; 0 if none."""
     k, depth = releases.made[cell], releases.round_.shape[1]
     while k > 0 and releases.round_[cell, (k - 1) % depth] > round_:
         k -= 1
@@ -145,7 +138,7 @@ def refresh(
 
 @compiled
 def _fresh(constants: Constants, state: State, cell: int) -> Floats:
-    """Own records since the last own release."""
+    """Return own records since the last own release."""
     fresh: Floats = state.statistic[cell][:0]
     if constants.raw_view:
         fresh = state.statistic[cell] - state.at_release[cell]
@@ -161,14 +154,9 @@ def refresh_all(constants: Constants, peers: Peers, state: State, scratch: Scrat
 
 @compiled
 def release(
-    constants: Constants,
-    peers: Peers,
-    state: State,
-    scratch: Scratch,
-    key: Key,
-    cell: int,
+    constants: Constants, peers: Peers, state: State, scratch: Scratch, key: Key, cell: int,
     round_: int,
-) -> None:
+) -> None:  # fmt: skip
     """Release a cell's running sum at the end of ``round_``, and send it to the neighbours."""
     releases = state.releases
     k = releases.made[cell] + 1
@@ -221,15 +209,9 @@ def send(state: State, start: int, end: int) -> None:
 
 @compiled
 def pool_heard(
-    constants: Constants,
-    peers: Peers,
-    agent: int,
-    count: int,
-    variance: float,
-    released: Floats,
-    fresh: Floats,
-    pool: Pool,
-) -> int:
+    constants: Constants, peers: Peers, agent: int, count: int, variance: float, released: Floats,
+    fresh: Floats, pool: Pool,
+) -> int:  # fmt: skip
     """Turn the newest releases that an agent has heard into estimates and their radius.
 
     Parameters
@@ -269,7 +251,7 @@ def pool_heard(
 
 @compiled
 def _note_synced(constants: Constants, base: float, fresh: Floats, pool: Pool) -> None:
-    """What the trigger compares with is ln det S, S = V without fresh records.
+    """Note ln det S, with which the trigger compares; S = V without fresh records.
 
     S ⪰ base · I up to noise; eigenvalues below are held there, where a logarithm would fail.
     """

@@ -1,4 +1,4 @@
-"""What agents hear from their neighbours: releases, and calls for them."""
+"""Messages that agents hear from their neighbours: releases, and calls for them."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ class Listener(LinearAgent[PeerState]):
         return super()._take(message)
 
     def _hear(self, message: Release) -> Step:
-        """A release: use it when its time has come, and pass it on, unless it is known."""
+        """Use a release when its time has come, and pass it on, unless it is known."""
         state, g, number = self._state, message.estimator, message.release
         origin = flooding.origin_of(message, self.name, self._places, self._peers)
         values = self._checked_release(message, origin)
@@ -133,7 +133,7 @@ class Listener(LinearAgent[PeerState]):
         return Step(state, write=keep)
 
     def _checked_release(self, message: Release, origin: int) -> Floats:
-        """The numbers in a release, held to what the terms allow its origin."""
+        """Return the numbers in a release, held to what the terms allow its origin."""
         constants, g, number = self._plan.constants, message.estimator, message.release
         if not (0 <= g < self._count and 1 <= number <= constants.releases):
             raise OutOfOrderError(f"{self.name}: release {number} of estimator {g} is not planned")
@@ -150,7 +150,7 @@ class Listener(LinearAgent[PeerState]):
         return values
 
     def _hear_call(self, message: Call) -> Step:
-        """A call: answer it when its time has come, and pass it on, unless it is known."""
+        """Answer a call when its time has come, and pass it on, unless it is known."""
         state, called = self._state, message.round
         if not self._is_triggered:
             raise OutOfOrderError(f"{self.name}: rounds of release are fixed, nobody may call")
