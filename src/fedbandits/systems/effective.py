@@ -13,11 +13,6 @@ UNIT = ("unit", "records_per_person")
 def refuse_unit(unit: str, records_per_person: int) -> None:
     """Refuse a number of records a person where single records are protected.
 
-    Parameters
-    ----------
-    unit, records_per_person
-        The settings of that name.
-
     Raises
     ------
     ValueError

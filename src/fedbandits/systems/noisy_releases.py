@@ -113,8 +113,6 @@ class StatedNoise(NamedTuple):
 
         Parameters
         ----------
-        small
-            The parties.
         listen
             Makes of a run what is told the messages of every round after it: it returns the noise
             in them, as (party, number of the release, (size,) noise).

@@ -25,13 +25,6 @@ _JOINS = "Some agents join late here (environment.first_round)."
 def plan_in(system: System[Any], config: Any, environment: Environment, rounds: int) -> Plan:
     """Plan ``system`` in ``environment``.
 
-    Parameters
-    ----------
-    system, config
-        The system, and the configuration of the variant.
-    environment, rounds
-        Where it plays, and for how many rounds.
-
     Raises
     ------
     ConfigError
@@ -62,8 +55,6 @@ def simulation_in(
 
     Parameters
     ----------
-    system, plan, environment
-        The system, its plan, and where it plays.
     seed, replicate
         Together they determine all random draws.
     threads

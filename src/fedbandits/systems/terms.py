@@ -20,8 +20,6 @@ def terms_of(system: System[Any], plan: Plan, noise: NoiseOrigin) -> Terms:
 
     Parameters
     ----------
-    system, plan
-        The system, and its plan.
     noise
         Source of the noise and the secrets of all parties: ``simulated`` or ``secure``.
 
@@ -51,15 +49,7 @@ def _plain(struct: msgspec.Struct) -> dict[str, Any]:
 
 
 def claim_under(system: System[Any], plan: Plan, terms: Terms) -> PrivacyClaim:
-    """Return the privacy claim under ``terms``: nothing is claimed where noise is simulated.
-
-    Parameters
-    ----------
-    system, plan
-        The system, and its plan.
-    terms
-        The terms on which all parties agree.
-    """
+    """Return the privacy claim under ``terms``: nothing is claimed where noise is simulated."""
     from fedbandits.privacy.claims import Limit  # a configuration is read without it
 
     claim = system.claim(plan)

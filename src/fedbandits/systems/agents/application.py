@@ -146,8 +146,6 @@ def learned_of(plan: AgentsPlan, pool: Pool, view: Views, joint: Joint, releases
 
     Parameters
     ----------
-    plan
-        What all parties go by.
     pool
         What the agent knows of others' releases, and of its own.
     view

@@ -57,8 +57,6 @@ def claim_towards(from_whom: str, plan: AgentsPlan, public: tuple[str, ...] = ()
     ----------
     from_whom
         Who may look, in words.
-    plan
-        What all parties go by.
     public
         What else is public in this variant, a sentence each. The claim is conditional on it.
     """

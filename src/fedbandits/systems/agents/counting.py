@@ -39,12 +39,8 @@ def countable(
 
     Parameters
     ----------
-    plan
-        What all parties go by.
     most
         How many records a release can be about that none before it was.
-    made
-        How many releases were made.
     records
         Records by the numbers of their decisions.
     """
@@ -74,8 +70,6 @@ def sum_to_release(
         See :func:`countable`.
     statistic : (models, d (d + 3) / 2) float64
         The sum so far; left as it is.
-    kept
-        Records that have waited.
     """
     if not kept:
         return statistic, kept
@@ -107,8 +101,6 @@ def first_persons(plan: AgentsPlan, sums: int) -> Persons:
 
     Parameters
     ----------
-    plan
-        What all parties go by.
     sums
         How many running sums all agents have together.
     """
@@ -129,8 +121,6 @@ def digest_of_person(person: str, key: bytes) -> bytes:
 
     Parameters
     ----------
-    person
-        The name that an application uses.
     key
         A secret of the party. Without it nobody can find out whose visits were counted.
     """

@@ -37,18 +37,8 @@ def joint_terms(
 
     Parameters
     ----------
-    config
-        Configuration of the variant.
-    facts
-        What every party may know of the world.
-    release
-        How the noisiest agent releases.
     gram_noise
         Deviation of the noise of Gram matrices, relative to that of moments.
-    pooling
-        How releases are brought together.
-    rounds
-        The horizon T, in rounds.
     """
     releases, sums = release.releases, pooling.others
     # One martingale of own rewards for each agent and model. Others' rewards have one for each
@@ -134,10 +124,6 @@ def joint_ratio(constants: Constants, joints: Joint, truth: Floats) -> float:
 
     Parameters
     ----------
-    constants : Constants
-        What is constant in the run.
-    joints : Joint
-        What all agents know.
     truth : (models, d) float64
         The true parameters θ*.
     """

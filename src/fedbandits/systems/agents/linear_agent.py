@@ -242,10 +242,6 @@ class LinearAgent(ActingParty[AnyAgentState]):
 
         Parameters
         ----------
-        record
-            What was decided on, and earned.
-        counts
-            Whether it counts for releases.
         statistic, uncounted : (models, d (d + 3) / 2) float64
             Sums of the records that count, and of those that do not.
         pool, view, log_term
@@ -271,8 +267,6 @@ class LinearAgent(ActingParty[AnyAgentState]):
 
         Parameters
         ----------
-        made : int
-            How many releases have been made.
         count : int
             How many may have to be made at once.
         """

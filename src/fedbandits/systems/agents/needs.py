@@ -21,8 +21,6 @@ def agent_needs(
 
     Parameters
     ----------
-    plan
-        What all parties go by.
     sums, draws, released
         How many packed statistics are kept: records added up, noise, releases.
     views, pools

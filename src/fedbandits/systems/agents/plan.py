@@ -140,17 +140,6 @@ def plan_pooling(
 ) -> AgentsPlan:
     """Work out what all parties of a variant go by.
 
-    Parameters
-    ----------
-    config
-        Configuration of the variant.
-    facts
-        What every party may know of the world.
-    rounds
-        The horizon T, in rounds.
-    pooling
-        How the variant brings releases together.
-
     Raises
     ------
     ConfigError
@@ -256,16 +245,10 @@ def radius_base(
 
     Parameters
     ----------
-    config
-        Configuration of the variant.
-    constants
-        What else is constant in the run.
     release
         How some agent releases its running sum.
     bounds
         Bounds on the noise with published confidence, else None; with them Mρ_min stands in for λ₁.
-    pooling
-        How releases are brought together.
     pooled
         The variance of a pooled sum's noise, as a multiple of that of ``release``.
     """

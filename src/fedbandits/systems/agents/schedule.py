@@ -82,10 +82,6 @@ def sync_times(
     ----------
     config
         Configuration of the variant, its schedule settled.
-    facts
-        What every party may know of the world.
-    rounds
-        The horizon T, in rounds.
     record_norm
         How far one replaced record can move a running sum.
     typical
@@ -116,14 +112,8 @@ def sync_threshold(
 
     Parameters
     ----------
-    config
-        Configuration of the variant.
-    facts
-        What every party may know of the world.
     uses
         Rounds in which one estimator is used.
-    bounds
-        Bounds on the noise with published confidence, else None.
     divisor
         What a threshold is divided by, unless it is named by the communication aimed at.
     """
@@ -169,15 +159,7 @@ def _growing(factor: float, first: int, rounds: int) -> list[int]:
 
 
 def planned_round(constants: Constants, release: int) -> int:
-    """Return the round at whose end a release is due, in a schedule fixed in advance.
-
-    Parameters
-    ----------
-    constants
-        They hold the schedule.
-    release
-        Number of the release, from 1.
-    """
+    """Return the round at whose end a release is due, in a schedule fixed in advance."""
     if constants.period > 0:
         return release * constants.period
     return int(constants.sync_times[release - 1])

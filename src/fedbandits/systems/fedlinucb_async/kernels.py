@@ -62,8 +62,6 @@ def take_over(constants: Constants, total: Floats, pool: Pool, view: Views) -> i
 
     Parameters
     ----------
-    constants : Constants
-        What is constant in the run.
     total : (models, d (d + 3) / 2) float64
         The sum of what agents have uploaded to the server.
     pool : Pool
@@ -143,8 +141,6 @@ def with_record(
         Terms of the pool that Σ comes from.
     m, context
         The record.
-    threshold : float
-        The threshold ln(1 + α).
 
     Returns
     -------
@@ -166,8 +162,6 @@ def count_for_trigger(constants: Constants, sums: Floats, view: Views) -> None:
 
     Parameters
     ----------
-    constants : Constants
-        What is constant in the run.
     sums : (models, d (d + 3) / 2) float64
         What the server has added up, and these records.
     view : Views
@@ -188,8 +182,6 @@ def exchange_due(threshold: float, terms: Floats, grown_log_det: Floats) -> bool
 
     Parameters
     ----------
-    threshold : float
-        The threshold ln(1 + α).
     terms : (models, 4) float64
         Terms of the pool that Σ comes from.
     grown_log_det : (models,) float64
@@ -234,20 +226,8 @@ def run_until(
 
     Parameters
     ----------
-    world : Handle
-        The world, as this loop meets it.
-    constants : Constants
-        What is constant in the run.
-    state : State
-        All that changes in the course of the run.
-    scratch : Scratch
-        Buffers; nothing in them outlives a round.
     pool : Pool
         A buffer; nothing in it outlives an exchange.
-    key : Key
-        It names the random draws.
-    stop : int
-        How many rounds are to be done.
     """
     while state.clock.round_[0] < stop and not any_fault(state.faults):
         round_ = state.clock.round_[0] + 1

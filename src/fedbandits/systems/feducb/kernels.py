@@ -76,25 +76,11 @@ def _play(
 ) -> None:  # fmt: skip
     """Play rounds start + 1 … end of one agent, with its own view or the one that all share."""
     play_rounds(
-        world,
-        constants,
-        constants.log_term,
-        state.pool.terms,
-        one_view(state.views, agent if constants.raw_view else 0),
-        state.joints,
-        agent,
-        state.statistic[agent],
-        state.visits[agent],
-        state.uncounted[agent],
-        state.tally,
-        state.faults,
-        scratch,
-        key,
-        agent,
-        start + 1,
-        end,
-        1,
-    )
+        world, constants, constants.log_term, state.pool.terms,
+        one_view(state.views, agent if constants.raw_view else 0), state.joints, agent,
+        state.statistic[agent], state.visits[agent], state.uncounted[agent], state.tally,
+        state.faults, scratch, key, agent, start + 1, end, 1,
+    )  # fmt: skip
 
 
 @inlined

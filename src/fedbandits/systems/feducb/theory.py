@@ -40,10 +40,6 @@ def proposition_1(setting: Setting, threshold: float, rounds: Floats) -> Floats:
 
     Parameters
     ----------
-    setting
-        The theorem's quantities.
-    threshold
-        D of the trigger.
     rounds : (n,) float64
         Rounds T played.
     """
@@ -84,8 +80,6 @@ def theorem_1(setting: Setting, rounds: Floats) -> Floats:
 
     Parameters
     ----------
-    setting
-        The theorem's quantities.
     rounds : (n,) float64
         Rounds T played.
     """

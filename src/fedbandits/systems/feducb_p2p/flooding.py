@@ -46,14 +46,8 @@ def origin_of(message: Flooded, name: str, places: Mapping[str, int], peers: Pee
 
     Parameters
     ----------
-    message
-        What has come.
     name
         Who hears it.
-    places
-        The numbers of all agents.
-    peers
-        What follows from the graph.
 
     Raises
     ------

@@ -38,8 +38,6 @@ def theorem_2(setting: Setting, cliques: int, gamma: int, rounds: Floats) -> Flo
 
     Parameters
     ----------
-    setting
-        The theorem's quantities.
     cliques
         χ̄(G_γ), cliques that cover the power graph.
     gamma

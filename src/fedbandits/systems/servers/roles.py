@@ -242,10 +242,6 @@ def server_roles(
 
     Parameters
     ----------
-    plan
-        What all parties go by.
-    table
-        Who sends what to whom.
     make_server
         ``(seat, plan, supply)`` to a local server.
     make_global

@@ -98,10 +98,6 @@ def pool_release(constants: Constants, basis: Basis, released: Floats, pool: Poo
 
     Parameters
     ----------
-    constants : Constants
-        What is constant in the run.
-    basis : Basis
-        What goes with this sum.
     released : (models, d (d + 3) / 2) float64
         The sum of released statistics, unshifted.
     pool : Pool
@@ -123,14 +119,9 @@ def pool_release(constants: Constants, basis: Basis, released: Floats, pool: Poo
             correction = 0.0
         else:
             shift = choose_shift(
-                values,
-                basis.base,
-                norm_bound,
-                bias_bound,
-                constants.parameter_bound,
-                constants.reward_noise,
-                basis.log_term,
-            )
+                values, basis.base, norm_bound, bias_bound, constants.parameter_bound,
+                constants.reward_noise, basis.log_term,
+            )  # fmt: skip
             inflation, correction, bias = adaptive_terms(
                 values, shift, basis.base, norm_bound, bias_bound, constants.parameter_bound
             )
@@ -171,8 +162,6 @@ def release_fault(
         See :func:`.privacy.bounds.any_implausible`.
     below, dimension
         See :func:`.learners.kernels.ridge.are_records`.
-    models : int
-        Number of parameter vectors.
 
     Returns
     -------

@@ -85,8 +85,6 @@ def choose_arm(
         L, or infinity where contexts must not be clipped.
     scores : (arms,) float32
         Receives the scores.
-    narrow : Narrow
-        Buffers that are overwritten.
 
     Returns
     -------
@@ -144,10 +142,6 @@ def play_rounds(
 
     Parameters
     ----------
-    world : Handle
-        The world, as this loop meets it.
-    constants : Constants
-        What is constant in the run.
     log_term : float
         What the radius has beside the determinant.
     terms : (models, 4) float64
@@ -168,8 +162,6 @@ def play_rounds(
         Receives the agent's regret and reward.
     faults : (agents, 2) int64
         Receives what stopped the agent, and the round, if something did.
-    scratch : Scratch
-        Buffers; nothing in them outlives a round.
     key, agent
         They name the random draws, together with the round.
     first, end, step : int
@@ -208,13 +200,9 @@ def play_rounds(
         for i in range(context.size):
             context[i] = features[i, column]
         fault, recorded = record_fault(
-            context,
-            reward,
-            constants.context_bound,
-            -constants.reward_bound,
-            constants.reward_bound,
-            constants.clip,
-        )
+            context, reward, constants.context_bound, -constants.reward_bound,
+            constants.reward_bound, constants.clip,
+        )  # fmt: skip
         if fault != NO_FAULT:
             note_fault(faults, agent, fault, round_)
             break
@@ -268,8 +256,6 @@ def simulate_release(
 
     Parameters
     ----------
-    constants : Constants
-        What is constant in the run.
     statistic : (models, d (d + 3) / 2) float64
         The exact running sum.
     draws : (slots, models · d (d + 3) / 2) float64
@@ -285,11 +271,6 @@ def simulate_release(
     if constants.mechanism != NONE:
         fill_normal(draws[draw_slot(constants.mechanism, k)], key, agent, name, _NOISE)
         add_release_noise(
-            constants.mechanism,
-            constants.noise_deviation[agent],
-            constants.coefficients,
-            constants.entry_scale,
-            draws,
-            k,
-            noisy,
-        )
+            constants.mechanism, constants.noise_deviation[agent], constants.coefficients,
+            constants.entry_scale, draws, k, noisy,
+        )  # fmt: skip

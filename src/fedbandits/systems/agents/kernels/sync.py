@@ -33,8 +33,6 @@ def sync_due(threshold: float, terms: Floats, trigger_log_det: Floats, waited: i
 
     Parameters
     ----------
-    threshold : float
-        The threshold D of the schedule.
     terms : (models, 4) float64
         Terms of the pool that the agent's view comes from.
     trigger_log_det : (models,) float64
@@ -71,15 +69,6 @@ def rounds_without_sync(constants: Constants, pool: Pool, waited: int) -> int:
 
     Until :func:`growth_bound` could reach D/w no agent's records matter for the trigger, so agents
     need not be played in step.
-
-    Parameters
-    ----------
-    constants : Constants
-        What is constant in the run.
-    pool : Pool
-        What all agents know.
-    waited : int
-        Rounds since the last sync.
     """
     low, high = waited + 1, waited + 2
     # A threshold that cannot be reached ends the search too: no run is that long.

@@ -164,8 +164,6 @@ def take_up(
 
     Parameters
     ----------
-    learning : Learning
-        How views take up records.
     log_term : float
         What the radius has beside the determinant.
     terms : (models, 4) float64
@@ -176,8 +174,6 @@ def take_up(
         Packed statistics of the records that count for releases.
     uncounted : (models, d (d + 3) / 2) float64
         Packed statistics of the others; a view that is not raw needs none.
-    counts : bool
-        Whether the record counts for releases.
     m, context, reward
         The record: its model, (d,) context and reward.
     gain : (d,) float64
@@ -207,12 +203,8 @@ def add_uncounted(
 
     Parameters
     ----------
-    constants : Constants
-        What is constant in the run.
     log_term : float
         What the radius has beside the determinant.
-    pool : Pool
-        What the view was made from.
     uncounted : (models, d (d + 3) / 2) float64
         Packed statistics of the records; nothing where records are protected.
     view : Views
@@ -257,8 +249,6 @@ def load_others(
 
     Parameters
     ----------
-    constants : Constants
-        What is constant in the run.
     sums : (models, d (d + 3) / 2) float64
         The sum.
     variance : float

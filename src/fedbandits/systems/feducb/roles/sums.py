@@ -53,8 +53,6 @@ def records_after(had: Released | None, statistic: Floats, counted: int) -> Floa
         What the agent had at that release; None if there was no release.
     statistic : (models, d (d + 3) / 2) float64
         The sum of the records that count by now.
-    counted
-        How many there are.
     """
     if had is None:
         return statistic.copy()
@@ -68,8 +66,6 @@ def pool_of_sum(
 
     Parameters
     ----------
-    constants
-        What is constant in the run.
     newest
         The number of every agent's release in the sum, 0 where there is none.
     values : (release_size,) float64
@@ -92,8 +88,6 @@ def others_in_sum(
 
     Parameters
     ----------
-    constants
-        What is constant in the run.
     agent
         Whose release is left out.
     newest, values

@@ -52,25 +52,11 @@ def play_cell(
     """Play ``first`` and all rounds to ``end`` in which one agent uses the same estimator."""
     agent = cell // peers.estimators
     play_rounds(
-        world,
-        constants,
-        peers.log_term[agent],
-        state.pools.terms[cell],
-        one_view(state.views, cell),
-        state.joints,
-        cell,
-        state.statistic[cell],
-        state.visits[agent],
-        state.uncounted[cell],
-        state.tally,
-        state.faults,
-        scratch,
-        key,
-        agent,
-        first,
-        end,
+        world, constants, peers.log_term[agent], state.pools.terms[cell],
+        one_view(state.views, cell), state.joints, cell, state.statistic[cell], state.visits[agent],
+        state.uncounted[cell], state.tally, state.faults, scratch, key, agent, first, end,
         peers.estimators,
-    )
+    )  # fmt: skip
     began = first_turn(world.joins, agent, first, peers.estimators)
     state.waited[cell] += max(0, (end - began) // peers.estimators + 1)
 
@@ -119,15 +105,9 @@ def refresh(
             count += 1
     pool = one_pool(state.pools, cell)
     fault = pool_heard(
-        constants,
-        peers,
-        agent,
-        count,
-        variance,
-        released.reshape(constants.models, -1),
-        _fresh(constants, state, cell),
-        pool,
-    )
+        constants, peers, agent, count, variance, released.reshape(constants.models, -1),
+        _fresh(constants, state, cell), pool,
+    )  # fmt: skip
     note_fault(state.faults, agent, fault, round_)
     if fault == NO_FAULT:
         view = one_view(state.views, cell)
@@ -216,10 +196,6 @@ def pool_heard(
 
     Parameters
     ----------
-    constants, peers
-        What is constant in the run.
-    agent : int
-        Number of the agent that pools.
     count : int
         How many agents' releases there are, its own included.
     variance : float

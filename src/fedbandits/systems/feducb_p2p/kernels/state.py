@@ -91,12 +91,8 @@ def next_arrival(constants: Constants, reach: int, round_: int) -> int:
 
     Parameters
     ----------
-    constants : Constants
-        What is constant in the run.
     reach : int
         The agent's largest lag. In a connected graph every smaller one occurs too.
-    round_ : int
-        Number of a round; 0 stands for the time before the first one.
     """
     arrival = next_sync(constants, round_)
     for lag in range(1, reach + 1):

@@ -86,10 +86,6 @@ def refreshed(
 
     Parameters
     ----------
-    plan
-        What all parties go by.
-    index
-        Whose estimator it is.
     estimator
         As it is now; its arrays are left as they are.
     heard
@@ -124,13 +120,7 @@ def _pooled(
         variance += noise_variance(constants, origin, known.release)
     pool = empty_pool(constants.models, constants.dimension)
     fault = pool_heard(
-        constants,
-        plan.peers,
-        index,
-        len(heard),
-        variance,
-        released.reshape(constants.models, -1),
-        statistic - estimator.at_release,
-        pool,
-    )
+        constants, plan.peers, index, len(heard), variance, released.reshape(constants.models, -1),
+        statistic - estimator.at_release, pool,
+    )  # fmt: skip
     return pool if fault == NO_FAULT else None
