@@ -7,8 +7,7 @@ from fedbandits.environments.base import ContextualEnvironment
 from fedbandits.systems.agents.batches import BatchedReplicate
 from fedbandits.systems.agents.kernels.constants import TRIGGERED
 from fedbandits.systems.feducb_p2p.kernels.fixed import batch_end, run_until
-from fedbandits.systems.feducb_p2p.kernels.joint import refresh_jointly
-from fedbandits.systems.feducb_p2p.kernels.releases import begin, refresh_all
+from fedbandits.systems.feducb_p2p.kernels.releases import begin, refresh_all, refresh_jointly
 from fedbandits.systems.feducb_p2p.kernels.state import State, next_arrival
 from fedbandits.systems.feducb_p2p.kernels.triggered import run_triggered_until
 from fedbandits.systems.feducb_p2p.plan import PeerPlan

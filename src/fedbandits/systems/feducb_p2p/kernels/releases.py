@@ -14,6 +14,7 @@ from fedbandits._compile import compiled, inlined
 from fedbandits._typing import Floats
 from fedbandits.environments.kernels.worlds import Handle, first_turn
 from fedbandits.learners.kernels.assign import add_to, fill
+from fedbandits.learners.kernels.joint import one_joint
 from fedbandits.learners.kernels.ridge import log_determinant, unpack
 from fedbandits.privacy.kernels import NO_FAULT
 from fedbandits.random import Key
@@ -25,7 +26,13 @@ from fedbandits.systems.agents.kernels.rounds import (
     play_rounds,
     simulate_release,
 )
-from fedbandits.systems.agents.kernels.views import add_uncounted, begin_view, load_view, one_view
+from fedbandits.systems.agents.kernels.views import (
+    add_uncounted,
+    begin_view,
+    load_others,
+    load_view,
+    one_view,
+)
 from fedbandits.systems.feducb_p2p.kernels.state import (
     NOT_POOLED,
     Peers,
@@ -239,3 +246,38 @@ def _note_synced(constants: Constants, base: float, fresh: Floats, pool: Pool) -
         unpack(fresh[m], gram, moment)
         values = np.linalg.eigvalsh(pool.gram[m] - gram)
         pool.terms[m, 3] = log_determinant(np.maximum(values, base), 0.0)
+
+
+@compiled
+def refresh_jointly(constants: Constants, peers: Peers, state: State, scratch: Scratch) -> None:
+    """Do what :func:`refresh_all` does, where views are joint.
+
+    Apart from the loop over rounds, which would compile it anew for every world.
+    """
+    round_ = state.clock.round_[0]
+    for cell in range(state.heard.size):
+        looks = state.looked[cell] < state.awaited[cell]
+        if looks and refresh(constants, peers, state, scratch, cell, round_):
+            others, variance = _others(constants, peers, state, cell, round_)
+            view, joint = one_view(state.views, cell), one_joint(state.joints, cell)
+            load_others(constants, others, variance, view, joint)
+
+
+@compiled
+def _others(
+    constants: Constants, peers: Peers, state: State, cell: int, round_: int
+) -> tuple[Floats, float]:
+    """Add up the newest releases of others that a cell has heard; return its variance too."""
+    releases, depth = state.releases, state.releases.round_.shape[1]
+    others, variance = np.zeros(constants.entry_scale.size), 0.0
+    agent, estimator = cell // peers.estimators, cell % peers.estimators
+    for other in range(constants.agents):
+        lag = peers.lag[agent, other]
+        if lag == NOT_POOLED or other == agent:
+            continue
+        source = other * peers.estimators + estimator
+        k = newest(releases, source, round_ - lag)
+        if k > 0:
+            add_to(others, releases.value[source, (k - 1) % depth])
+            variance += releases.variance[source, (k - 1) % depth]
+    return others.reshape((constants.models, -1)), variance

@@ -23,13 +23,14 @@ from fedbandits.systems.agents.kernels.sync import sync_due
 from fedbandits.systems.agents.kernels.views import load_others
 from fedbandits.systems.agents.schedule import planned_round
 from fedbandits.systems.agents.system import AgentSupply
-from fedbandits.systems.feducb_p2p import flooding
-from fedbandits.systems.feducb_p2p.kernels.state import NOT_POOLED
-from fedbandits.systems.feducb_p2p.knowledge import (
+from fedbandits.systems.feducb_p2p.heard import (
     Known,
+    copies_due,
     extended,
+    passed_on,
     usable,
 )
+from fedbandits.systems.feducb_p2p.kernels.state import NOT_POOLED
 from fedbandits.systems.feducb_p2p.messages import Call, Release
 from fedbandits.systems.feducb_p2p.plan import PeerPlan
 from fedbandits.systems.feducb_p2p.roles.estimators import (
@@ -200,8 +201,8 @@ class PeerAgent(Listener):
         floods = self._state.floods
         if not floods:
             return step
-        passed = flooding.due(floods, round_ - 1, self._neighbours)
-        left = flooding.passed_on(floods, round_ - 1, round_ - 2 * self._peers.gamma)
+        passed = copies_due(floods, round_ - 1, self._neighbours)
+        left = passed_on(floods, round_ - 1, round_ - 2 * self._peers.gamma)
         return Step(msgspec.structs.replace(step.state, floods=left), [*step.outgoing, *passed])
 
     def _planned(self, round_: int) -> Step:

@@ -21,8 +21,8 @@ from fedbandits.systems.agents.kernels.views import (
     one_view,
     own_view,
 )
+from fedbandits.systems.feducb_p2p.heard import Known
 from fedbandits.systems.feducb_p2p.kernels.releases import pool_heard
-from fedbandits.systems.feducb_p2p.knowledge import Known
 from fedbandits.systems.feducb_p2p.plan import PeerPlan
 
 

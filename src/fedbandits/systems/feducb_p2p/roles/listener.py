@@ -18,16 +18,20 @@ from fedbandits.systems.agents.limits import Limits
 from fedbandits.systems.agents.linear_agent import LinearAgent, LinearAgentState
 from fedbandits.systems.agents.schedule import planned_round
 from fedbandits.systems.agents.system import AgentSupply
-from fedbandits.systems.feducb_p2p import flooding
-from fedbandits.systems.feducb_p2p.flooding import Flood, Floods
-from fedbandits.systems.feducb_p2p.kernels.state import NOT_POOLED
-from fedbandits.systems.feducb_p2p.knowledge import (
+from fedbandits.systems.feducb_p2p.heard import (
     MOST_AHEAD,
+    Flood,
+    Floods,
     History,
     Known,
     extended,
+    find_flood,
+    heard_again,
+    heard_first,
     newest_number,
+    origin_of,
 )
+from fedbandits.systems.feducb_p2p.kernels.state import NOT_POOLED
 from fedbandits.systems.feducb_p2p.messages import Call, Flooded, Release
 from fedbandits.systems.feducb_p2p.plan import PeerPlan
 from fedbandits.systems.feducb_p2p.roles.estimators import Estimator, first_estimator
@@ -113,17 +117,17 @@ class Listener(LinearAgent[PeerState]):
     def _hear(self, message: Release) -> Step:
         """Use a release when its time has come, and pass it on, unless it is known."""
         state, g, number = self._state, message.estimator, message.release
-        origin = flooding.origin_of(message, self.name, self._places, self._peers)
+        origin = origin_of(message, self.name, self._places, self._peers)
         values = self._checked_release(message, origin)
         self._have_noise()
         cell = self._cell(origin, g)
         heard, history = state.floods.get(cell, ()), state.known.get(cell, ())
-        if flooding.find(heard, number) is not None:
-            after = flooding.heard_again(heard, number, message.sender)
+        if find_flood(heard, number) is not None:
+            after = heard_again(heard, number, message.sender)
             return Step(state, write=lambda: _set(state.floods, cell, after))
         if origin == self._index or number <= newest_number(history):
             return Step(state)  # out of date: a newer one has been heard
-        after = flooding.heard_first(heard, number, message, self.name, self._peers.gamma)
+        after = heard_first(heard, number, message, self.name, self._peers.gamma)
         known = extended(history, Known(number, message.heard, values), state.rounds)
 
         def keep() -> Sequence[Message]:
@@ -154,17 +158,17 @@ class Listener(LinearAgent[PeerState]):
         state, called = self._state, message.round
         if not self._is_triggered:
             raise OutOfOrderError(f"{self.name}: rounds of release are fixed, nobody may call")
-        origin = flooding.origin_of(message, self.name, self._places, self._peers)
+        origin = origin_of(message, self.name, self._places, self._peers)
         if not 1 <= called <= self._plan.rounds:
             raise OutOfOrderError(f"{self.name}: a call of round {called}")
         channel = len(self._places) * self._count + origin
         heard = state.floods.get(channel, ())
-        if flooding.find(heard, called) is not None:
-            after = flooding.heard_again(heard, called, message.sender)
+        if find_flood(heard, called) is not None:
+            after = heard_again(heard, called, message.sender)
             return Step(state, write=lambda: _set(state.floods, channel, after))
         if origin == self._index or called < state.rounds - 2 * self._peers.gamma:
             return Step(state)  # an own call, or one so old that it may have been heard before
-        after = flooding.heard_first(heard, called, message, self.name, self._peers.gamma)
+        after = heard_first(heard, called, message, self.name, self._peers.gamma)
         calls = state.calls
         if self._peers.lag[self._index, origin] != NOT_POOLED:
             when = message.heard + 1
