@@ -18,6 +18,7 @@ test: $(VENV)/installed-test lint types ## install what tests need, run all of t
 
 test-all: $(VENV)/installed-test lint types ## the same, and what takes long: other variants, whole examples
 	$(BIN)/python -m pytest -q -n $(WORKERS) -m ""
+	$(BIN)/python tools/break.py
 
 docs: $(VENV)/installed-docs ## the site in docs/_build/html; a broken link or a failing example stops it
 	PYTHONPATH=docs/_ext $(BIN)/python -m pytest -q -o addopts= -p no:cacheprovider -p examples docs src

@@ -1,0 +1,200 @@
+"""Break the code on purpose, one way after another, and show which test fails.
+
+    python tools/break.py [NAME …] [--jobs N]      all of them by default
+
+Each break changes one place in a copy of the sources: a sign, a missing root, noise that is drawn
+and not added, a draw that is used twice. Then the tests run that must catch it. A break that no
+test catches ends the program with 1: a mutant is loose. A place that is not there any more does
+too: whoever moves code moves its break along.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+
+
+class Break(NamedTuple):
+    """One place that is changed, and the tests of which one must fail."""
+
+    name: str
+    file: str  # below src/fedbandits
+    old: str
+    new: str
+    tests: tuple[str, ...]
+
+
+BREAKS = (
+    Break(
+        "sign of a residual", "systems/agents/kernels/views.py",
+        "residual -= view.estimate[m, i] * context[i]",
+        "residual += view.estimate[m, i] * context[i]",
+        ("tests/systems/test_feducb_simulation.py",),
+    ),
+    Break(
+        "root of the radius", "learners/kernels/confidence.py",
+        "noise_scale * math.sqrt(max(log_term + log_det, 0.0)) + bias",
+        "noise_scale * max(log_term + log_det, 0.0) + bias",
+        ("tests/learners/test_confidence.py",),
+    ),
+    Break(
+        "root of a release's deviation", "privacy/kernels.py",
+        "return scale * math.sqrt(total)", "return scale * total",
+        ("tests/privacy/test_continual.py",),
+    ),
+    Break(
+        "noise of one agent instead of all", "systems/agents/kernels/pools.py",
+        "for agent in range(constants.agents):\n        variance += noise_variance",
+        "for agent in range(1):\n        variance += noise_variance",
+        ("tests/systems/test_feducb_budgets.py", "tests/systems/test_feducb_simulation.py"),
+    ),
+    Break(
+        "noise off in a simulated release", "systems/agents/kernels/rounds.py",
+        "if constants.mechanism != NONE:", "if constants.mechanism == 99:",
+        ("tests/systems/test_feducb_simulation.py",),
+    ),
+    Break(
+        "noise off in a real release", "privacy/secure_noise.py",
+        "covered: Floats = (steps + noise) / _DEVIATION",
+        "covered: Floats = (steps + 0.0 * noise) / _DEVIATION",
+        ("tests/privacy/test_secure_noise.py",),
+    ),
+    Break(
+        "the same noise twice", "privacy/secure_noise.py",
+        "taken.append(self._ahead.popleft())", "taken.append(self._ahead[0])",
+        ("tests/privacy/test_secure_noise.py",),
+    ),
+    Break(
+        "noise of a parent process", "privacy/secure_noise.py",
+        "            self._ahead.clear()\n", "",
+        ("tests/privacy/test_secure_noise.py",),
+    ),
+    Break(
+        "half the noise", "privacy/gaussian.py",
+        "lambda mu: delta_of(epsilon, mu) <= delta",
+        "lambda mu: delta_of(epsilon, mu / 2.0) <= delta",
+        ("tests/privacy/test_gaussian.py",),
+    ),
+    Break(
+        "a step of the ledger drawn twice", "privacy/ledger/charges.py",
+        "    if drawn is not None:\n", "    if False:\n",
+        ("tests/privacy/test_ledger.py",),
+    ),
+    Break(
+        "a budget that is overspent", "privacy/ledger/charges.py",
+        "reached > budget * ROUNDING", "reached > 2.0 * budget * ROUNDING",
+        ("tests/privacy/test_ledger.py",),
+    ),
+    Break(
+        "a record that counts twice", "systems/agents/kernels/views.py",
+        "    if counts:\n        add_record(statistic, m, context, reward, learning.rounding)\n",
+        "    if counts:\n        add_record(statistic, m, context, reward, learning.rounding)\n"
+        "        add_record(statistic, m, context, reward, learning.rounding)\n",
+        ("tests/systems/test_feducb_simulation.py",),
+    ),
+    Break(
+        "one record of a person too many", "systems/agents/kernels/rounds.py",
+        "visits[person] >= most", "visits[person] > most",
+        ("tests/systems/test_persons.py",),
+    ),
+    Break(
+        "swapped index of a packed statistic", "learners/kernels/ridge.py",
+        "fma(xi, context[j], rounding) - rounding\n            position += 1",
+        "fma(xi, xi, rounding) - rounding\n            position += 1",
+        ("tests/learners/test_ridge.py",),
+    ),
+    Break(
+        "sums that are not on the grid", "learners/kernels/ridge.py",
+        "statistic[model, position + i] += fma(reward, context[i], rounding) - rounding",
+        "statistic[model, position + i] += reward * context[i]",
+        ("tests/learners/test_ridge.py", "tests/privacy/test_rounding.py"),
+    ),
+    Break(
+        "a joiner that begins in the first round", "environments/kernels/worlds.py",
+        "missed = max(0, joins[agent] - round_)", "missed = 0",
+        ("tests/environments/test_joins.py",),
+    ),
+    Break(
+        "a world in Python whose errors are lost", "systems/agents/batches.py",
+        "            world.check()\n", "            pass\n",
+        ("tests/environments/test_python.py",),
+    ),
+    Break(
+        "drift to the wrong world", "environments/kernels/drift.py",
+        "return (1.0 - share) * before + share * after",
+        "return share * before + (1.0 - share) * after",
+        ("tests/environments/test_drift.py",),
+    ),
+    Break(
+        "a round less of Philox", "random.py",
+        "for _ in range(10)", "for _ in range(9)",
+        ("tests/test_random.py",),
+    ),
+    Break(
+        "Paillier without randomness", "crypto/paillier.py",
+        "_encrypt(self.n, message, _random_unit(self.n))", "_encrypt(self.n, message, 1)",
+        ("tests/crypto/test_paillier.py",),
+    ),
+    Break(
+        "a packet that is not bound to its position", "crypto/aead.py",
+        "map(self._encrypt, nonces, payloads, positions)",
+        "map(self._encrypt, nonces, payloads, [positions[0]] * len(positions))",
+        ("tests/crypto/test_aead.py",),
+    ),
+)  # fmt: skip
+
+
+def play(one: Break) -> tuple[bool, str]:
+    """Break a copy of the sources; whether a test failed, and which one or why not."""
+    with tempfile.TemporaryDirectory() as folder:
+        copy = pathlib.Path(folder) / "src"
+        shutil.copytree(ROOT / "src", copy, ignore=shutil.ignore_patterns("__pycache__"))
+        file = copy / "fedbandits" / one.file
+        text = file.read_text(encoding="utf-8") if file.exists() else ""
+        if text.count(one.old) != 1:
+            return False, f"{one.file} has {text.count(one.old)} such places: move the break along"
+        file.write_text(text.replace(one.old, one.new), encoding="utf-8")
+        own = os.environ | {"PYTHONPATH": str(copy), "XDG_CACHE_HOME": f"{folder}/cache"}
+        command = ("-m", "pytest", "-x", "-q", "-n0", "-m", "", "-p", "no:cacheprovider")
+        ended = subprocess.run(  # noqa: S603
+            [sys.executable, *command, *one.tests],
+            cwd=ROOT, env=own, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+    failed = re.search(r"^(?:FAILED|ERROR) (\S+)", ended.stdout, re.MULTILINE)
+    if ended.returncode == 1 and failed:
+        return True, failed[1]
+    return False, "no test failed" if ended.returncode == 0 else ended.stdout[-2000:]
+
+
+def main() -> None:
+    """Play the breaks that are named, or all of them."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("names", nargs="*", help="breaks whose names hold one of these words")
+    parser.add_argument("--jobs", type=int, default=2, help="breaks side by side (2)")
+    options = parser.parse_args()
+    wanted = [b for b in BREAKS if not options.names or any(n in b.name for n in options.names)]
+    if not wanted:
+        raise SystemExit(f"no such break; there are: {'; '.join(b.name for b in BREAKS)}")
+    loose, began = [], time.monotonic()
+    with ThreadPoolExecutor(options.jobs) as workers:
+        for one, (caught, told) in zip(wanted, workers.map(play, wanted), strict=True):
+            print(f"{'caught' if caught else 'LOOSE '} {one.name}: {told}", flush=True)
+            loose += [] if caught else [one.name]
+    print(f"{len(wanted) - len(loose)} of {len(wanted)} caught, {time.monotonic() - began:.0f} s")
+    if loose:
+        raise SystemExit(1)
+
+
+if __name__ == "__main__":
+    main()
