@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from fedbandits.environments import Linear
 from fedbandits.learners import confidence
-from fedbandits.learners.kernels.confidence import choose_shift
+from fedbandits.learners.kernels.confidence import adaptive_terms, choose_shift, radius
 from fedbandits.systems.agents.config import Every, Growing, NoNoise, Tree
 from fedbandits.systems.agents.joint import joint_ratio
 from fedbandits.systems.feducb import FedUCB
@@ -73,11 +73,9 @@ def test_the_chosen_shift_keeps_v_positive_and_beats_the_paper_s_habit(values, b
     log_term = 10.0 - len(values) * math.log(base)
 
     def width(shift):
-        inflation, correction, extra = confidence.adaptive_terms(
-            spectrum, shift, base, norm, bias, 1.0
-        )
+        inflation, correction, extra = adaptive_terms(spectrum, shift, base, norm, bias, 1.0)
         log_det = np.log(spectrum + shift + correction).sum()
-        beta = confidence.radius(inflation, 0.5, log_term, log_det, extra)
+        beta = radius(inflation, 0.5, log_term, log_det, extra)
         return beta**2 * np.sum(1.0 / (spectrum + shift))
 
     shift = choose_shift(spectrum, base, norm, bias, 1.0, 0.5, log_term)
