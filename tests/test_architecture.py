@@ -12,7 +12,7 @@ import pytest
 
 import fedbandits
 from fedbandits._compile.sources import holds_kernels
-from fedbandits.systems.registry import BUILT_IN
+from fedbandits.systems.registry import BUILT_IN, find_system
 
 ROOT = pathlib.Path(fedbandits.__file__).parent
 #: A room may import from rooms at its own level or below.
@@ -157,10 +157,23 @@ def test_no_system_imports_from_another():
 def test_a_system_has_the_rooms_of_every_other(system):
     folder = ROOT / "systems" / system
     rooms = {path.stem for path in folder.iterdir() if path.stem != "__pycache__"}
-    assert rooms >= REQUIRED
+    shared = {module.rpartition(".")[2] for module in find_system(system).SHARED_ROOMS}
+    assert rooms | shared >= REQUIRED
+    assert not rooms & shared
     table = (ROOT.parents[1] / "docs" / "extending.md").read_text(encoding="utf-8")
     named = set(re.findall(rf"^\| `{system}/(\w+)(?:\.py|/)?` \|", table, re.MULTILINE))
     assert rooms - VOCABULARY == named
+
+
+@pytest.mark.parametrize("system", BUILT_IN)
+def test_no_room_is_only_an_import(system):
+    """A system names rooms that it shares with others: see ``PackageSystem.SHARED_ROOMS``."""
+    for path in (ROOT / "systems" / system).rglob("*.py"):
+        if path.name != "__init__.py":
+            defined = ast.parse(path.read_text(encoding="utf-8")).body
+            assert any(
+                isinstance(node, ast.FunctionDef | ast.ClassDef | ast.AnnAssign) for node in defined
+            ), path
 
 
 def test_every_folder_of_systems_is_registered():

@@ -15,24 +15,27 @@ ROOT = pathlib.Path(fedbandits.__file__).parent
 #: Folders and files of the package whose docstrings are looked at.
 LOOKED_AT = (
     "settings", "cli", "client",
+    "systems/agents", "systems/feducb", "systems/feducb_p2p", "systems/fedlinucb_async",
+    "systems/servers",
+    *(f"systems/{path.name}" for path in sorted((ROOT / "systems").glob("*.py"))),
     "__init__.py", "__main__.py", "_checked.py", "_lazy.py", "_schema.py",
     "_suggest.py", "_typing.py", "_version.py", "draws.py", "errors.py", "ledger.py", "parties.py",
     "plot.py", "presets.py",
 )  # fmt: skip
 #: Verbs that docstrings of functions may begin with.
 VERBS = """
-Acknowledge Act Add Admit Agree Answer Arrange Ask Attack Begin Book Bring Build Buy Call Carry
-Change Charge Check Choose Close Collect Commit Compare Compile Complete Compute Connect Continue
-Convert Copy Count Create Cut Deal Decide Declare Decode Decrypt Delete Deliver Derive Describe
-Discard Disconnect Do Draw Drive Drop Embed Encode Encrypt End Enter Escape Estimate Examine
-Exchange Expand Explain Fill Find Finish Fit Flip Fold Force Forget Generate Give Go Greet Group
-Hand Handle Hash Have Hold Import Install Issue Iterate Join Judge Keep Kill Lay Learn Leave Let
-List Listen Load Lock Log Look Make Map Mark Mask Measure Merge Move Name Note Observe Offer Open
-Order Pack Pick Place Plan Play Pool Pop Predict Price Print Publish Pull Put Raise Read Receive
-Record Recover Reduce Refine Refuse Register Release Remove Replace Replay Report Restore Return
-Revoke Rewrite Rotate Round Run Save Say Score Seal Send Serve Set Settle Share Shorten Show Sign
-Sort Spell Split Stack Start Stop Store Summarise Sweep Switch Sync Take Tell Translate Trust Try
-Turn Unpack Use Verify Wait Walk Warn Weigh Widen Work Write
+Acknowledge Act Add Admit Agree Answer Arrange Ask Attack Begin Book Bound Bring Build Buy Call
+Carry Change Charge Check Choose Close Collect Commit Compare Compile Complete Compute Connect
+Continue Convert Copy Count Create Cut Deal Decide Declare Decode Decrypt Delete Deliver Derive
+Describe Discard Disconnect Do Draw Drive Drop Embed Encode Encrypt End Enter Escape Estimate
+Examine Exchange Expand Explain Fill Find Finish Fit Flip Fold Force Forget Generate Give Go Greet
+Group Hand Handle Hash Have Hold Import Install Issue Iterate Join Judge Keep Kill Lay Learn Leave
+Let List Listen Load Lock Log Look Make Map Mark Mask Measure Merge Move Name Note Observe Offer
+Open Order Pack Pick Place Plan Play Pool Pop Predict Price Print Publish Pull Put Raise Read
+Receive Record Recover Reduce Refine Refuse Register Release Remove Replace Replay Report Restore
+Return Revoke Rewrite Rotate Round Run Save Say Score Seal Send Serve Set Settle Share Shorten Show
+Sign Sort Spell Split Stack Start Stop Store Summarise Sweep Switch Sync Take Tell Translate Trust
+Try Turn Unpack Upload Use Verify Wait Walk Warn Weigh Widen Work Write
 """
 #: Words with which no sentence of a docstring's first line begins.
 FRAGMENTS = """

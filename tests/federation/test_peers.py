@@ -24,7 +24,7 @@ from fedbandits.federation.messages import pack
 from fedbandits.federation.roles import Roles
 from fedbandits.settings.experiment import system
 from fedbandits.systems.agents.limits import Limits
-from fedbandits.systems.feducb_p2p.knowledge import MOST_AHEAD
+from fedbandits.systems.feducb_p2p.heard import MOST_AHEAD
 from fedbandits.systems.feducb_p2p.messages import TABLE, Call, Release
 from fedbandits.testing.replicates import federate, plan_of, system_of
 from tests.federation.receiving import (

@@ -15,7 +15,7 @@ from fedbandits.learners.kernels.joint import Joint, JointTerms, Noise, one_join
 from fedbandits.learners.kernels.linucb import best_arm, best_of_smaller, new_narrow, score_arms
 from fedbandits.learners.kernels.ridge import add_record, packed_size
 from fedbandits.settings.experiment import system
-from fedbandits.systems.agents import joint_terms as shares
+from fedbandits.systems.agents import joint as shares
 from fedbandits.testing.replicates import plan_of
 from tests.learners.joint_reference import (
     WEIGHTS,

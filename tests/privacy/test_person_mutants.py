@@ -10,7 +10,7 @@ from fedbandits.privacy.auditing import audit
 from fedbandits.settings.experiment import system
 from fedbandits.systems.agents import audit as agents_audit
 from fedbandits.systems.agents.audit_releases import contents_games
-from fedbandits.systems.agents.player import Player
+from fedbandits.systems.agents.linear_agent import LinearAgent
 from fedbandits.systems.feducb.roles.agent import Agent
 from fedbandits.testing.replicates import plan_of, system_of
 
@@ -59,7 +59,7 @@ def test_without_a_mistake_the_claim_holds(name, which, monkeypatch):
 
 @pytest.mark.parametrize("name", ["feducb", "feducb-p2p"])
 def test_records_beyond_the_first_are_found_if_they_count(name, monkeypatch):
-    monkeypatch.setattr(Player, "_counts", lambda self, event: True)
+    monkeypatch.setattr(LinearAgent, "_counts", lambda self, event: True)
     assert found(messages(name, 1, FIXED_LOG)).epsilon_low > 1.0
 
 

@@ -10,7 +10,6 @@ import pytest
 from fedbandits.environments import Classification
 from fedbandits.experiments.audits.verdict import judge
 from fedbandits.experiments.claims_page import reference_world
-from fedbandits.learners.kernels import ridge
 from fedbandits.privacy import gaussian
 from fedbandits.privacy.claims import PrivacyClaim
 from fedbandits.privacy.continual import calibrated
@@ -18,7 +17,8 @@ from fedbandits.privacy.likelihood import covariance_of
 from fedbandits.privacy.sensitivity_check import PairedRuns, check_sensitivity, distance
 from fedbandits.settings.experiment import system
 from fedbandits.systems import find_preset
-from fedbandits.systems.agents import player as agents_player
+from fedbandits.systems.agents import linear_agent
+from fedbandits.systems.agents.kernels.views import take_up
 from fedbandits.systems.party_games import paired_games
 from fedbandits.systems.pfcb.kernels.books import note_purchase
 from fedbandits.systems.pfcb.roles import buyer as pfcb_roles
@@ -172,10 +172,10 @@ class TestMistakes:
 
     def test_an_agent_that_counts_a_record_twice(self, monkeypatch):
         def twice(*arguments):
-            ridge.add_record(*arguments)
-            ridge.add_record(*arguments)
+            take_up(*arguments)
+            take_up(*arguments)
 
-        monkeypatch.setattr(agents_player, "add_record", twice)
+        monkeypatch.setattr(linear_agent, "take_up", twice)
         assert measured("feducb")[FIXED] > 1.9
 
     def test_a_purchase_of_which_more_is_booked(self, monkeypatch):

@@ -18,7 +18,7 @@ from fedbandits.privacy.continual import toeplitz_coefficients
 from fedbandits.privacy.factorisation import encoder
 from fedbandits.random import Purpose, integer, normals, replicate_key, uniform
 from fedbandits.systems.agents.config import Determinant
-from fedbandits.systems.agents.joint_terms import POOLED_SHARE
+from fedbandits.systems.agents.joint import POOLED_SHARE
 from fedbandits.systems.feducb import FedUCB
 from fedbandits.systems.feducb.plan import make_plan
 from tests.learners.joint_reference import JointView

@@ -15,7 +15,7 @@ from fedbandits.privacy.ledger import Ledger
 from fedbandits.settings.experiment import system
 from fedbandits.systems import find_preset, preset_names
 from fedbandits.systems.agents.application import ContextAsked
-from fedbandits.systems.agents.player import Offer
+from fedbandits.systems.agents.linear_agent import Offer
 from fedbandits.systems.application import RewardTold
 from fedbandits.systems.base import PartiesReplicate
 from fedbandits.systems.pfcb.application import PurchaseTold

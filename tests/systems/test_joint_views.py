@@ -8,7 +8,7 @@ import pytest
 from fedbandits.environments import Classification, Linear
 from fedbandits.errors import BoundExceededError
 from fedbandits.settings.experiment import system
-from fedbandits.systems.agents.player import Offer
+from fedbandits.systems.agents.linear_agent import Offer
 from fedbandits.testing.replicates import federate
 
 PRESETS = ["linucb-alone", "feducb-hybrid", "feducb-p2p-hybrid"]

@@ -82,11 +82,10 @@ def test_what_those_see_who_pool_is_what_the_page_says(run):
 def changed(run, change):
     """The same run with other messages in its transcript."""
     other = copy.copy(run)
-    other.run = copy.copy(run.run)
-    other.run.network = copy.copy(run.network)
+    other.network = copy.copy(run.network)
     transcript = copy.copy(run.network.transcript)
     transcript.deliveries = [(at, change(m)) for at, m in run.network.transcript.deliveries]
-    other.run.network.transcript = transcript
+    other.network.transcript = transcript
     return other
 
 

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from fedbandits._checked import Checked
 from fedbandits.systems.base import Plan, Preset, Simulation, System
-from fedbandits.systems.registration import register
-from fedbandits.systems.registry import find_preset, find_system, preset_names, systems
+from fedbandits.systems.registry import (
+    find_preset,
+    find_system,
+    preset_names,
+    register,
+    systems,
+)
 
 __all__ = [
     "Checked",

@@ -1,4 +1,4 @@
-"""How an application asks a party for decisions, and tells it what came of them.
+"""Questions of applications to parties: decisions that they ask for, and outcomes that they tell.
 
 A system's parties take numpy arrays and decisions with numbers. An application sends plain values:
 lists, numbers, names. What lies between is declared here, once for every system, and is used by
@@ -25,15 +25,15 @@ AnyPlan = TypeVar("AnyPlan")
 
 
 class Asked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What an application asks a decision with. Systems add what they need to know."""
+    """A request for a decision. Systems add what they need to know."""
 
 
 class Told(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What an application tells of a decision afterwards. Systems add what it is."""
+    """A report of the outcome of a decision. Systems add what it is."""
 
 
 class RewardTold(Told, frozen=True):
-    """What a decision has earned, as one number."""
+    """A report of the reward of a decision, as one number."""
 
     reward: float
 
@@ -57,7 +57,7 @@ class Application(Generic[AnyPlan]):
         self.plan = plan
 
     def bounds(self) -> Mapping[str, Any]:
-        """What the plan says of fields of requests: types with bounds, as msgspec knows them.
+        """Return the bounds that the plan sets to fields of requests, as types that msgspec knows.
 
         Whoever decodes requests refuses by them what no party could take, and shows them to
         applications. They need not say everything: the party has the last word.
@@ -65,7 +65,7 @@ class Application(Generic[AnyPlan]):
         return {}
 
     def situation(self, party: ActingParty[Any], asked: Any) -> Any:
-        """What the party is to decide on.
+        """Return the situation that the party is to decide on.
 
         Raises
         ------
@@ -75,11 +75,11 @@ class Application(Generic[AnyPlan]):
         raise NotImplementedError
 
     def action(self, decision: Decision, asked: Any) -> Any:
-        """The action as a plain value."""
+        """Return the action as a plain value."""
         raise NotImplementedError
 
     def observation(self, party: ActingParty[Any], number: int, told: Any) -> tuple[Decision, Any]:
-        """The open decision of that number, and its outcome as the party takes it.
+        """Return the open decision of that number, and its outcome as the party takes it.
 
         Raises
         ------
@@ -89,7 +89,7 @@ class Application(Generic[AnyPlan]):
         raise NotImplementedError
 
     def stand_in(self, value: float) -> Told:
-        """What stands for an outcome that has not come in time.
+        """Return the report that stands for an outcome that has not come in time.
 
         Raises
         ------
@@ -123,12 +123,12 @@ class Choices(Application[AnyPlan]):
 
 
 def list_type(item: Any, least: int, most: int) -> Any:
-    """The type of a list of so many items, for :meth:`Application.bounds`."""
+    """Return the type of a list of so many items, for :meth:`Application.bounds`."""
     return Annotated[list[item], Meta(min_length=least, max_length=most)]
 
 
 def float32_columns(name: str, rows: list[list[float]]) -> Floats32:
-    """Rows of numbers as the columns of a (d, rows) array; ``name`` is the party's, for errors.
+    """Write rows as the columns of a (d, rows) array; ``name`` is the party's, for errors.
 
     What is beyond float32 becomes infinite, which the party's bounds refuse.
 
@@ -148,10 +148,10 @@ def float32_columns(name: str, rows: list[list[float]]) -> Floats32:
 
 
 class Resources(Protocol):
-    """What one party can bring of its own to a federation between machines."""
+    """Things that one party can bring of its own to a federation between machines."""
 
     def noise(self, event: Any, stream: str = "releases") -> Any:
-        """Secure noise that covers values; every step is charged and kept before it is used.
+        """Make secure noise that covers values; every step is charged and kept before it is used.
 
         Parameters
         ----------
@@ -162,19 +162,19 @@ class Resources(Protocol):
         """
 
     def secret(self, name: str) -> bytes:
-        """32 random bytes of the party's own, drawn when they are first asked for, and kept.
+        """Return 32 random bytes of the party's own, drawn when they are first asked for, and kept.
 
         What a party makes for others (:meth:`.System.shared`) is its secret of that name.
         """
 
     def shared(self, name: str) -> bytes:
-        """32 random bytes that the party was given by another: see :meth:`.System.shared`."""
+        """Return 32 random bytes that another party has given: see :meth:`.System.shared`."""
 
     def paillier(self, bits: int) -> Any:
-        """A private Paillier key of the party's own, made when it is first asked for, and kept."""
+        """Return a private Paillier key of the party's own, made on the first call, and kept."""
 
     def own(self, name: str) -> Any:
-        """What stands under ``[own]`` in the party's settings: what it alone knows of its world.
+        """Return a setting of ``[own]``: what the party alone knows of its world.
 
         Raises
         ------
@@ -205,7 +205,7 @@ class SharedSecret(msgspec.Struct, frozen=True):
     each: bool = False
 
     def gift(self, secret: bytes, party: str) -> bytes:
-        """What a taker is handed.
+        """Return the bytes that a taker is handed.
 
         Parameters
         ----------
@@ -217,17 +217,17 @@ class SharedSecret(msgspec.Struct, frozen=True):
         return derive_key(secret, f"{self.name} {party}") if self.each else secret
 
     def is_made_by(self, role: str, place: int) -> bool:
-        """Whether the party at that place of a role makes it."""
+        """Tell whether the party at that place of a role makes it."""
         return (role, place) == (self.maker, 0)
 
     def partners(
         self, role: str, place: int, members: Mapping[str, tuple[str, ...]]
     ) -> tuple[str, ...]:
-        """Those of all members, by role, to whom a party hands it, or who hands it to the party."""
+        """Return the members, given by role, with whom a party shares it, on either side."""
         if self.is_made_by(role, place):
             return members[self.takers]
         return members[self.maker][:1] if self.is_taken_by(role, place) else ()
 
     def is_taken_by(self, role: str, place: int) -> bool:
-        """Whether the party at that place of a role is given it."""
+        """Tell whether the party at that place of a role is given it."""
         return role == self.takers and not self.is_made_by(role, place)

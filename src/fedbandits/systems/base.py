@@ -58,12 +58,12 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def schedule(self) -> Schedule:
-        """When parties make releases, and of how many records."""
+        """The schedule of releases: when parties make them, and of how many records."""
         return Schedule(rounds=self.rounds)
 
     @property
     def counts_persons(self) -> bool:
-        """Whether parties must be told who comes, because records of persons are counted."""
+        """True if parties must be told who comes, because records of persons are counted."""
         return False
 
     @property
@@ -167,11 +167,11 @@ class System(ShownSystem, Generic[AnyPlan]):
         raise NotImplementedError
 
     def claim(self, plan: AnyPlan) -> PrivacyClaim:
-        """The privacy claim of a run with this ``plan``."""
+        """Return the privacy claim of a run with this ``plan``."""
         raise NotImplementedError
 
     def cautions(self, plan: AnyPlan) -> tuple[str, ...]:
-        """Warnings about a ``plan`` whose results may mean little; each begins with the key."""
+        """Return warnings of a ``plan`` whose results may mean little; each begins with its key."""
         del plan
         return ()
 
@@ -186,22 +186,22 @@ class System(ShownSystem, Generic[AnyPlan]):
         return PartiesReplicate(self, plan, environment, seed, replicate)
 
     def needs(self, plan: AnyPlan) -> Needs:
-        """Memory and time that one replicate takes, without its world; unknown by default."""
+        """Estimate memory and time of one replicate, without its world; unknown by default."""
         del plan
         return Needs()
 
     def roles(self, plan: AnyPlan) -> Roles | None:
-        """The roles of the parties under ``plan``; None if no messages are exchanged."""
+        """Return the roles of the parties under ``plan``; None if no messages are exchanged."""
         del plan
         return None
 
     def shared(self, plan: AnyPlan) -> tuple[SharedSecret, ...]:
-        """Secrets that parties hand to others before anything begins; most systems have none."""
+        """List secrets that parties hand to others before the start; most systems have none."""
         del plan
         return ()
 
     def simulated_supplies(self, plan: AnyPlan, world: Any, seed: int, replicate: int) -> Supplies:
-        """What the parties bring to a simulation; by default nothing.
+        """Make what the parties bring to a simulation; by default nothing.
 
         Noise and keys come from the seed here, so they protect nobody.
         """
@@ -209,12 +209,12 @@ class System(ShownSystem, Generic[AnyPlan]):
         return lambda role, place: None
 
     def application(self, plan: AnyPlan) -> Application[Any] | None:
-        """How applications ask parties for decisions under ``plan``; None if they cannot."""
+        """Return how applications ask parties for decisions under ``plan``; None if they cannot."""
         del plan
         return None
 
     def supply(self, plan: AnyPlan, role: str, place: int, resources: Resources) -> Any:
-        """What a party brings to a federation between machines; by default nothing.
+        """Make what a party brings to a federation between machines; by default nothing.
 
         The method is called again when a process restarts, and must return the same.
         The party is number ``place`` of its ``role``. ``resources`` are its noise, its
@@ -223,7 +223,7 @@ class System(ShownSystem, Generic[AnyPlan]):
         del plan, role, place, resources
 
     def export(self, plan: AnyPlan, party: Party[Any]) -> Model:
-        """The final model of ``party``, and what others may know about it.
+        """Return the final model of ``party``, and what others may know about it.
 
         Raises
         ------
@@ -234,39 +234,39 @@ class System(ShownSystem, Generic[AnyPlan]):
         raise LocalProtocolError(f"{party.name}: a {party.role} of {self.name} has no model")
 
     def syncs(self, run: PartiesRun) -> int:
-        """Number of syncs in ``run`` so far."""
+        """Count the syncs in ``run`` so far."""
         raise NotImplementedError(f"{self.name} has parties, but does not count their syncs")
 
     def epsilon_spent(self, plan: AnyPlan, run: PartiesRun) -> float:
-        """ε spent so far on the contents of one party's messages, at the configured δ."""
+        """Return ε spent so far on the contents of one party's messages, at the configured δ."""
         raise NotImplementedError(f"{self.name} has parties, but does not price their messages")
 
     def games(self, plan: AnyPlan, environment: Environment) -> Sequence[Game]:
-        """The games that an audit plays; none if no ε is claimed."""
+        """Return the games that an audit plays; none if no ε is claimed."""
         del plan, environment
         return ()
 
     def examine(self, plan: AnyPlan, environment: Environment, scale: float = 1) -> Examined | None:
-        """What participants learn, for an audit of encryption ``scale`` times the usual size."""
+        """Examine what participants learn; the audit is ``scale`` times as large as usual."""
         del plan, environment, scale
         return None
 
     def noise_checks(self, plan: AnyPlan, environment: Environment) -> Sequence[NoisyNumbers]:
-        """Numbers that parties release, whose noise an audit checks; some where noise is added."""
+        """Return released numbers whose noise an audit checks; some where noise is added."""
         del plan, environment
         return ()
 
     def bounds(self, plan: AnyPlan, environment: Environment) -> Sequence[Bound]:
-        """Bounds from the paper's theorems, shown with the results of a run; none by default."""
+        """Return bounds from the paper's theorems, shown with a run's results; none by default."""
         del plan, environment
         return ()
 
     def plays_in(self, environment: type[Environment]) -> bool:
-        """Whether the class ``environment`` has the facts that this system needs for a plan."""
+        """Tell whether the class ``environment`` has the facts that this system plans from."""
         return issubclass(environment.FACTS, self.facts_type)
 
 
-class PartiesReplicate:
+class PartiesReplicate(PartiesRun):
     """A :class:`Simulation` that a system's parties play in one process.
 
     Parameters
@@ -285,19 +285,15 @@ class PartiesReplicate:
     """
 
     state = None
+    #: Of classes that the system's own code knows.
+    players: list[Any]
+    stage: Any
 
     def __init__(
-        self,
-        system: System[Any],
-        plan: Plan,
-        environment: Environment,
-        seed: int,
-        replicate: int,
-        route: Route | None = None,
-        supplies: Supplies | None = None,
-        lenient: bool = False,
+        self, system: System[Any], plan: Plan, environment: Environment, seed: int, replicate: int,
+        route: Route | None = None, supplies: Supplies | None = None, lenient: bool = False,
         embody: Callable[[Callable[[], Party[Any]]], Any] = lambda make: make(),
-    ) -> None:
+    ) -> None:  # fmt: skip
         roles = system.roles(plan)
         if roles is None:
             raise NotImplementedError(f"{system.name}: this variant has no parties")
@@ -306,25 +302,25 @@ class PartiesReplicate:
         stage.delay = environment.delay
         stage.tells_persons = plan.counts_persons
         brought = supplies or system.simulated_supplies(plan, stage.world, seed, replicate)
-        self.run = PartiesRun(roles, brought, terms, stage, plan.rounds, route, lenient, embody)
         self.system, self.plan, self._environment = system, plan, environment
+        super().__init__(roles, brought, terms, stage, plan.rounds, route, lenient, embody)
+
+    @property
+    def run(self) -> PartiesRun:
+        """The run of the parties: this replicate itself."""
+        return self
 
     @property
     def metrics(self) -> Mapping[str, NDArray[Any]]:
-        """What the world reports beside what all worlds do."""
-        return self._environment.measures(arrays_of(self.run.stage.world), self.run.done)
+        """Measurements of the world's own, beside those of all worlds."""
+        return self._environment.measures(arrays_of(self.stage.world), self.done)
 
     @property
     def syncs(self) -> int:
         """Syncs so far."""
-        return self.system.syncs(self.run)
+        return self.system.syncs(self)
 
     @property
     def epsilon(self) -> float:
         """ε charged so far for the contents of one party's messages."""
-        return self.system.epsilon_spent(self.plan, self.run)
-
-    def __getattr__(self, name: str) -> Any:
-        if name == "run" or name.startswith("__"):  # it is being copied: there is nothing yet
-            raise AttributeError(name)
-        return getattr(self.run, name)
+        return self.system.epsilon_spent(self.plan, self)

@@ -13,11 +13,6 @@ UNIT = ("unit", "records_per_person")
 def refuse_unit(unit: str, records_per_person: int) -> None:
     """Refuse a number of records a person where single records are protected.
 
-    Parameters
-    ----------
-    unit, records_per_person
-        The settings of that name.
-
     Raises
     ------
     ValueError
@@ -31,7 +26,7 @@ def refuse_unit(unit: str, records_per_person: int) -> None:
 
 
 def effective(config: msgspec.Struct) -> msgspec.Struct:
-    """The configuration that is played, with all idle settings at their defaults.
+    """Return the configuration that is played, with all idle settings at their defaults.
 
     Decisions, messages and measurements of a simulation are the same, bit for bit. Claims are made
     from the configuration as it was given.

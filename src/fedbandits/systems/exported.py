@@ -39,7 +39,7 @@ _MOST_BYTES = 1 << 31
 
 
 class Learned(NamedTuple):
-    """What a party knows in the end, a row a model.
+    """A party's knowledge in the end, a row a model.
 
     Parameters
     ----------
@@ -187,14 +187,14 @@ def _mirrored(matrices: Floats) -> Floats:
 
 
 def symmetric_inverse(matrices: Floats) -> Floats:
-    """Inverses of (rows, d, d) symmetric matrices, symmetric to the last bit."""
+    """Return inverses of (rows, d, d) symmetric matrices, symmetric to the last bit."""
     inverse: Any = np.linalg.inv(matrices)
     symmetric: Floats = 0.5 * (inverse + _mirrored(inverse))
     return symmetric
 
 
 def model_of(system: System[Any], plan: Plan, party: Party[Any], learned: Learned) -> Model:
-    """What a party knows, with what was promised under its terms."""
+    """Return a party's model, with what was promised under its terms."""
     from fedbandits.systems.terms import claim_under
 
     claim = claim_under(system, plan, party.terms)

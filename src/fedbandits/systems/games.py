@@ -134,7 +134,7 @@ class ContentsGame(NamedTuple):
 
     @property
     def runs(self) -> int:
-        """How many suffice, and can be afforded."""
+        """Number of runs that suffice, and can be afforded."""
         most = _LATE_RUNS if self.late else _FOREVER
         return min(most, max(1000, _MOST_MADE // max(1, self.size, self.made)))
 

@@ -113,8 +113,6 @@ class StatedNoise(NamedTuple):
 
         Parameters
         ----------
-        small
-            The parties.
         listen
             Makes of a run what is told the messages of every round after it: it returns the noise
             in them, as (party, number of the release, (size,) noise).
@@ -151,9 +149,7 @@ class StatedNoise(NamedTuple):
         return name
 
 
-def sums_listener(
-    exact: Callable[[Any, Any], Floats],
-) -> Callable[[PartiesReplicate], Listener]:
+def sums_listener(exact: Callable[[Any, Any], Floats]) -> Callable[[PartiesReplicate], Listener]:
     """Return a listener to parties that release running sums as ``statistic``.
 
     The noise is what is released less the exact sum. What a party passes on was released by another

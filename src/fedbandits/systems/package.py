@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from fedbandits.environments.base import Environment
 from fedbandits.environments.needs import Needs
@@ -46,23 +46,32 @@ class PackageSystem(System[AnyPlan]):
     ``theory``      ``bounds(plan, environment)``                   nothing is proved
     =============== =============================================== ==============================
 
+    A room that a system has in common with others may lie elsewhere, as ``SHARED_ROOMS`` says.
     Where parties learn a model, ``application`` has ``export(plan, party)`` too, to
     :class:`.exported.Learned`. Where noise is added, ``audit`` has ``noise_checks(system, plan)``.
     """
 
+    #: Modules outside the package that serve as rooms, each under the last part of its name.
+    SHARED_ROOMS: ClassVar[tuple[str, ...]] = ()
+
     def room(self, name: str) -> Any:
-        """A module of this system's package.
+        """Import a room of this system.
 
         Raises
         ------
         ModuleNotFoundError
             If there is none of that name.
         """
-        return importlib.import_module(f"{type(self).__module__}.{name}")
+        return importlib.import_module(self._module_of(name))
 
     def has_room(self, name: str) -> bool:
-        """Whether this system's package has a module of that name."""
-        return importlib.util.find_spec(f"{type(self).__module__}.{name}") is not None
+        """Tell whether this system has a room of that name."""
+        return importlib.util.find_spec(self._module_of(name)) is not None
+
+    def _module_of(self, room: str) -> str:
+        """Return the name of the module that a room is, whether it is there or not."""
+        shared = {module.rpartition(".")[2]: module for module in self.SHARED_ROOMS}
+        return shared.get(room, f"{type(self).__module__}.{room}")
 
     def plan(self, config: Any, facts: Any, rounds: int) -> AnyPlan:
         plan: AnyPlan = self.room("plan").make_plan(config, facts, rounds)

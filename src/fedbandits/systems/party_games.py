@@ -102,10 +102,7 @@ class AuditedRun:
     """
 
     def __init__(
-        self,
-        run: PartiesReplicate,
-        place: int,
-        attacker: Callable[[Ints], Attacker] | None = None,
+        self, run: PartiesReplicate, place: int, attacker: Callable[[Ints], Attacker] | None = None
     ) -> None:
         self.run, self.network = run, run.network
         self.target: Any = run.players[place]
@@ -127,7 +124,7 @@ class AuditedRun:
 
     @property
     def informed(self) -> bool:
-        """Whether somebody looks who knows all other records."""
+        """True if somebody looks who knows all other records."""
         return self._attacker is not None
 
     def note(self, values: Floats, entered: float) -> None:
@@ -193,12 +190,12 @@ class MessagesGame(NamedTuple):
 
     @property
     def runs(self) -> int:
-        """How many runs a side suffice."""
+        """Number of runs a side that suffice."""
         return SECURE_RUNS if self.secure else PARTY_RUNS
 
     @property
     def rounds(self) -> int:
-        """How many rounds each run plays."""
+        """Number of rounds that each run plays."""
         return int(self.small.plan.rounds)
 
     def begin(self, run: int) -> AuditedRun:

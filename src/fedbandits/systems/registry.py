@@ -1,4 +1,4 @@
-"""Where systems are found: built in, registered by a call, or offered by installed packages."""
+"""The registry of systems: built in, registered by a call, or offered by installed packages."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ import sys
 import warnings
 from collections.abc import Iterable, Iterator
 from importlib.metadata import entry_points
-from typing import Any
+from typing import Any, TypeVar
 
-from fedbandits.environments.registry import MODULE_PREFIX, NAME, NAMES_ARE
+from fedbandits.environments.base import Environment
+from fedbandits.environments.registry import MODULE_PREFIX, NAME, NAMES_ARE, register_environment
 from fedbandits.errors import ConfigError, ConfigWarning
-from fedbandits.learners.learner import Learner
+from fedbandits.learners.learner import Learner, refuse_unfinished
 from fedbandits.systems.base import System
 
 #: Folders of the systems that come with this package, in the order in which they are listed.
@@ -55,7 +56,7 @@ def register_system(system: System[Any]) -> None:
 
 
 def _is_again(system: System[Any], other: System[Any]) -> bool:
-    """Whether a registered system was defined anew, as in a notebook."""
+    """Tell whether a registered system was defined anew, as in a notebook."""
     if other is not _registered.get(system.name):
         return False
     one, two = class_of(system), class_of(other)
@@ -63,7 +64,7 @@ def _is_again(system: System[Any], other: System[Any]) -> bool:
 
 
 def modules_of_registered() -> set[str]:
-    """Names of the modules that have registered systems or learners."""
+    """Return names of the modules that have registered systems or learners."""
     return {class_of(system).__module__ for system in _registered.values()}
 
 
@@ -87,20 +88,20 @@ def refuse_registered(names: Iterable[str]) -> None:
 
 
 def code_of(system: System[Any]) -> str:
-    """Which code a system is: empty for this package's, which is told by its version and text."""
+    """Return a system's digest of code; empty for this package's, known by its version and text."""
     if system.name in BUILT_IN:
         return ""
     return text_of(class_of(system))
 
 
 def class_of(system: System[Any]) -> type:
-    """The class that somebody wrote: a learner's own, where a system wraps one."""
+    """Return the class that somebody wrote: a learner's own, where a system wraps one."""
     found: type = getattr(system, "learner", type(system))
     return found
 
 
 def text_of(cls: type) -> str:
-    """Digest of the file that a class stands in, and of its whole folder where that is a package.
+    """Hash the file that a class stands in, or its whole folder where that is a package.
 
     Empty for this package's own, and for modules that a configuration names: it has their digests.
     """
@@ -134,14 +135,14 @@ def _refuse_taken(system: System[Any], others: Iterable[System[Any]]) -> None:
 
 @functools.cache
 def _built_in(folder: str) -> System[Any]:
-    """A system of this package; it is imported when it is looked for."""
+    """Import a system of this package when it is looked for."""
     system: System[Any] = importlib.import_module(f"fedbandits.systems.{folder}").SYSTEM
     return system
 
 
 @functools.cache
 def _offered() -> tuple[System[Any], ...]:
-    """Systems that other packages offer. One that cannot be had is warned of and left out."""
+    """Load systems that other packages offer. One that cannot be had is warned of and left out."""
     found = [_built_in(folder) for folder in BUILT_IN]
     for point in [*entry_points(group=ENTRY_POINTS), *entry_points(group=LEARNER_POINTS)]:
         try:
@@ -160,7 +161,7 @@ def _offered() -> tuple[System[Any], ...]:
 
 
 def _as_system(found: Any) -> Any:
-    """A learner as its system; everything else as it is."""
+    """Return a learner as its system, and everything else as it is."""
     if isinstance(found, type) and issubclass(found, Learner):
         from fedbandits.systems.python_learners import LearnerSystem
 
@@ -169,19 +170,19 @@ def _as_system(found: Any) -> Any:
 
 
 def _all() -> Iterator[System[Any]]:
-    """Every system; those that take long to find come last."""
+    """Iterate over every system; those that take long to find come last."""
     yield from map(_built_in, BUILT_IN)
     yield from list(_registered.values())  # somebody may register while it is read
     yield from _offered()
 
 
 def systems() -> list[System[Any]]:
-    """All systems that are known."""
+    """Return all systems that are known."""
     return list(_all())
 
 
 def find_system(name: str) -> System[Any]:
-    """The system whose name is ``name``.
+    """Find the system whose name is ``name``.
 
     Raises
     ------
@@ -199,10 +200,56 @@ def find_system(name: str) -> System[Any]:
 
 
 def find_preset(name: str) -> System[Any] | None:
-    """The system to which the preset ``name`` belongs; None if there is no such preset."""
+    """Find the system to which the preset ``name`` belongs; None if there is no such preset."""
     return next((system for system in _all() if name in system.presets), None)
 
 
 def preset_names() -> list[str]:
-    """Names of all presets of all systems."""
+    """Return names of all presets of all systems."""
     return [name for system in systems() for name in system.presets]
+
+
+AnyThing = TypeVar("AnyThing", bound=System[Any] | type[Environment] | type[Learner])
+
+
+def register(thing: AnyThing) -> AnyThing:
+    """Register an environment, a learner or a system; also as a decorator of a class.
+
+    The registration lasts as long as this process. In a TOML file, ``module = "coins.py"`` names a
+    module that registers something. An installed package registers its own through the entry points
+    ``fedbandits.environments``, ``fedbandits.learners`` and ``fedbandits.systems``.
+
+    Parameters
+    ----------
+    thing
+        A subclass of :class:`fb.environments.Environment <.Environment>`, a subclass of
+        :class:`fb.Learner <.Learner>`, or an instance of :class:`fb.System <.System>`.
+
+    Returns
+    -------
+    The same thing.
+
+    Raises
+    ------
+    ConfigError
+        If ``thing`` is none of these, or its name is taken.
+    LearnerError
+        If a learner's settings cannot be used.
+    """
+    if isinstance(thing, System):
+        register_system(thing)
+    elif isinstance(thing, type) and issubclass(thing, Environment):
+        register_environment(thing)
+    elif isinstance(thing, type) and issubclass(thing, Learner):
+        from fedbandits.systems.python_learners import LearnerSystem
+
+        learner = LearnerSystem(thing)
+        refuse_unfinished(thing)
+        learner.config_type()  # a default that its type does not allow is refused here
+        register_system(learner)
+    else:
+        raise ConfigError(
+            f"register: given {thing!r}, allowed: a subclass of fb.environments.Environment or of "
+            "fb.Learner, or an instance of fb.System"
+        )
+    return thing

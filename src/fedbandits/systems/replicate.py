@@ -1,4 +1,4 @@
-"""What compiled replicates of all systems have in common."""
+"""Code that compiled replicates of all systems have in common."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class CompiledReplicate(Generic[AnyPlan]):
 
     @property
     def metrics(self) -> Mapping[str, NDArray[Any]]:
-        """What the system, or its world, reports beside what all report."""
+        """Measurements of the system's own or its world's, beside those of all."""
         return self._environment.measures(self.world, self.done)
 
     @property

@@ -1,4 +1,4 @@
-"""How a system shows itself: in a line, and in a notebook."""
+"""Texts that show a system: in a line, and in a notebook."""
 
 from __future__ import annotations
 

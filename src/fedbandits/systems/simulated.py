@@ -1,4 +1,4 @@
-"""What parties bring in a simulation, from the seed: it protects nobody."""
+"""Noise and ties of parties in a simulation, from the seed: they protect nobody."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from fedbandits.random import Key, Purpose, integer, normals
 
 
 def simulated_noise(size: int, key: Key, agent: int, name: int) -> Floats:
-    """Noise from the seed: it protects nobody."""
+    """Draw noise from the seed: it protects nobody."""
     return normals(size, key, agent, name, Purpose.PRIVACY_NOISE)
 
 
 def simulated_tie(arms: int, key: Key, agent: int, round_: int) -> int:
-    """Where an agent begins to look among equally good arms."""
+    """Draw the arm where an agent begins to look among equally good ones."""
     return int(integer(arms, key, agent, round_, int(Purpose.TIE), 0))

@@ -16,12 +16,10 @@ if TYPE_CHECKING:
 
 
 def terms_of(system: System[Any], plan: Plan, noise: NoiseOrigin) -> Terms:
-    """The terms on which all parties of a variant agree.
+    """Return the terms on which all parties of a variant agree.
 
     Parameters
     ----------
-    system, plan
-        The system, and its plan.
     noise
         Source of the noise and the secrets of all parties: ``simulated`` or ``secure``.
 
@@ -44,22 +42,14 @@ def terms_of(system: System[Any], plan: Plan, noise: NoiseOrigin) -> Terms:
 
 
 def _plain(struct: msgspec.Struct) -> dict[str, Any]:
-    """A struct as plain values, the same however it was written: 1 where 1.0 is meant is 1.0."""
+    """Return a struct as plain values; 1 where 1.0 is meant becomes 1.0, however it was written."""
     values = msgspec.to_builtins(struct)
     plain: dict[str, Any] = msgspec.to_builtins(msgspec.convert(values, type(struct)))
     return plain
 
 
 def claim_under(system: System[Any], plan: Plan, terms: Terms) -> PrivacyClaim:
-    """The privacy claim under ``terms``: nothing is claimed where noise is simulated.
-
-    Parameters
-    ----------
-    system, plan
-        The system, and its plan.
-    terms
-        The terms on which all parties agree.
-    """
+    """Return the privacy claim under ``terms``: nothing is claimed where noise is simulated."""
     from fedbandits.privacy.claims import Limit  # a configuration is read without it
 
     claim = system.claim(plan)

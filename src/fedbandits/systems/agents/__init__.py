@@ -1,1 +1,1 @@
-"""What the linear agents share: FedUCB, its peer-to-peer form and asynchronous FedLinUCB."""
+"""Code that linear agents share: FedUCB, its peer-to-peer form and asynchronous FedLinUCB."""

@@ -1,4 +1,4 @@
-"""How applications ask linear agents: with a row of numbers an action, or one context for all."""
+"""Applications of linear agents: questions to them, what each brings, and its final model."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ from fedbandits._typing import Floats32
 from fedbandits.environments.persons import Visit
 from fedbandits.errors import LocalProtocolError
 from fedbandits.federation.acting import ActingParty
+from fedbandits.learners.kernels.joint import Joint
 from fedbandits.privacy.bounds import require_within
-from fedbandits.privacy.kernels import contexts_fault
+from fedbandits.privacy.kernels import NONE, contexts_fault
 from fedbandits.random import Key
-from fedbandits.systems.agents.decisions import Offer
-from fedbandits.systems.agents.held import ContextualPlan, Held
+from fedbandits.systems.agents.decisions import ContextualPlan, Offer, RecordBounds
+from fedbandits.systems.agents.kernels.pools import Pool
+from fedbandits.systems.agents.kernels.views import Views
 from fedbandits.systems.agents.plan import AgentsPlan
 from fedbandits.systems.agents.system import AgentSupply
 from fedbandits.systems.application import (
@@ -25,6 +27,7 @@ from fedbandits.systems.application import (
     float32_columns,
     list_type,
 )
+from fedbandits.systems.exported import Learned, symmetric_inverse
 from fedbandits.systems.simulated import simulated_tie
 
 #: A name of a person, as an application uses it.
@@ -66,13 +69,13 @@ class SharedModel(Choices[ContextualPlan]):
         dimension, _ = self.plan.facts.features_shape
         row = list_type(float, dimension, dimension)
         actions = list_type(row, 1, self.plan.facts.arms)
-        return {"actions": actions, "reward": _reward(self.plan.held)}
+        return {"actions": actions, "reward": _reward(self.plan.record_bounds)}
 
     def situation(self, party: ActingParty[Any], asked: ActionsAsked) -> Any:
         return self._visit(party, asked.person, self._contexts(party, asked.actions))
 
     def _visit(self, party: ActingParty[Any], person: str | None, situation: Any) -> Any:
-        """The situation, with the person for whom a decision is asked where the terms need it."""
+        """Return the situation, with the person for whom it is where the terms need it."""
         if person is None:
             return situation  # the party refuses it where persons are protected
         if not self.plan.counts_persons:
@@ -83,8 +86,8 @@ class SharedModel(Choices[ContextualPlan]):
         return Visit(person, situation)
 
     def _contexts(self, party: ActingParty[Any], rows: list[list[float]]) -> Floats32:
-        """Contexts as columns, held to their bound: a decision on others could earn nothing."""
-        columns, held = float32_columns(party.name, rows), self.plan.held
+        """Return contexts as columns, held to their bound: others could earn nothing."""
+        columns, held = float32_columns(party.name, rows), self.plan.record_bounds
         if not held.clips:
             fault = contexts_fault(columns, held.context)
             require_within(int(fault), f"{party.name}, a decision that was asked for")
@@ -102,7 +105,7 @@ class ModelEach(SharedModel):
         return {
             "context": list_type(float, dimension, dimension),
             "available": some | None,
-            "reward": _reward(self.plan.held),
+            "reward": _reward(self.plan.record_bounds),
         }
 
     def situation(self, party: ActingParty[Any], asked: ContextAsked) -> Any:  # type: ignore[override]
@@ -111,24 +114,24 @@ class ModelEach(SharedModel):
         return self._visit(party, asked.person, offer)
 
 
-def _reward(held: Held) -> Any:
-    """A reward within its bounds, unless those beyond them are cut down."""
+def _reward(held: RecordBounds) -> Any:
+    """Return the type of a reward within its bounds, unless those beyond them are cut down."""
     return float if held.clips else Annotated[float, Meta(ge=held.lowest, le=held.highest)]
 
 
 def application(plan: ContextualPlan) -> SharedModel:
-    """How applications ask an agent."""
+    """Return how applications ask an agent."""
     return SharedModel(plan) if plan.facts.models == 1 else ModelEach(plan)
 
 
 def secret_key(resources: Resources, name: str) -> Key:
-    """A key to draws of a party's own, which nobody else can make again."""
+    """Make a key to draws of a party's own, which nobody else can make again."""
     secret = resources.secret(name)
     return Key(int.from_bytes(secret[:4], "big"), int.from_bytes(secret[4:8], "big"))
 
 
 def supply(plan: AgentsPlan, role: str, place: int, resources: Resources) -> AgentSupply | None:
-    """What an agent brings: noise that is charged for, and how it breaks ties."""
+    """Make what an agent brings: noise that is charged for, and how it breaks ties."""
     if role != "agent":
         return None
     own, arms = plan.of_agent(place), plan.facts.arms
@@ -136,3 +139,43 @@ def supply(plan: AgentsPlan, role: str, place: int, resources: Resources) -> Age
     noise = resources.noise(own.event) if own.release.slots else lambda step: np.zeros(0)
     person_key = resources.secret("persons") if plan.counts_persons else b""
     return AgentSupply(noise, lambda number: simulated_tie(arms, key, place, number), person_key)
+
+
+def learned_of(plan: AgentsPlan, pool: Pool, view: Views, joint: Joint, releases: int) -> Learned:
+    """Return what a pool and a view have come to.
+
+    Parameters
+    ----------
+    pool
+        What the agent knows of others' releases, and of its own.
+    view
+        What it acts on; with a raw view its own records are in it at once.
+    joint
+        What it acts on with a joint view: own records, and what others released.
+    releases
+        The number of the last sum of releases that is in it.
+    """
+    constants = plan.constants
+    rows, clear = constants.models, constants.mechanism == NONE
+    if constants.joint_view:
+        estimate, gram = joint.estimate, symmetric_inverse(joint.inverse)
+    elif constants.raw_view:
+        estimate, gram = view.estimate, symmetric_inverse(view.inverse)
+    else:
+        estimate = np.einsum("mij,mj->mi", pool.inverse, pool.moment)
+        gram = pool.gram.copy()
+    return Learned(
+        names=("all arms",) if rows == 1 else tuple(f"arm {m}" for m in range(rows)),
+        estimate=estimate.copy(),
+        gram=gram,
+        counts=np.full(rows, float(releases)),
+        counted="releases",
+        contains_own_records=constants.raw_view or constants.joint_view or clear,
+    )
+
+
+def export(plan: AgentsPlan, party: Any) -> Learned:
+    """Return what an agent acts on."""
+    state = party.state
+    releases = state.pooled if hasattr(state, "pooled") else state.answered
+    return learned_of(plan, state.pool, state.view, state.joint, releases)

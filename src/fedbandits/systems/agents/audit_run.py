@@ -55,14 +55,9 @@ class AgentsRun(AuditedRun):
     """
 
     def __init__(
-        self,
-        run: PartiesReplicate,
-        pair: tuple[Any, Any],
-        target: Target,
-        fixed: bool,
-        informed: bool,
-        key: Key,
-    ) -> None:
+        self, run: PartiesReplicate, pair: tuple[Any, Any], target: Target, fixed: bool,
+        informed: bool, key: Key,
+    ) -> None:  # fmt: skip
         super().__init__(run, target.agent, self._knows_others if informed else None)
         self._pair, self._target = pair, target
         # On a fixed log contexts are the same in every run: the log is one.

@@ -1,4 +1,4 @@
-"""What compiled replicates of linear agents share: batches, threads, and what stops them."""
+"""Compiled replicates of linear agents: batches, threads, and faults that stop them."""
 
 from __future__ import annotations
 
@@ -40,13 +40,9 @@ class BatchedReplicate(CompiledReplicate[AnyPlan]):
     """
 
     def __init__(
-        self,
-        plan: AnyPlan,
-        environment: ContextualEnvironment,
-        seed: int,
-        replicate: int,
+        self, plan: AnyPlan, environment: ContextualEnvironment, seed: int, replicate: int,
         threads: int = 1,
-    ) -> None:
+    ) -> None:  # fmt: skip
         super().__init__(plan, environment, seed, replicate)
         agents = plan.constants.agents
         # Where no batch can be long, threads would only take turns.
@@ -110,7 +106,7 @@ class BatchedReplicate(CompiledReplicate[AnyPlan]):
                 self._run(0, range(0), end)
 
     def sync_rounds(self) -> list[int]:
-        """Rounds at whose end all agents release; empty for a schedule that depends on the data."""
+        """Return rounds at whose end all agents release; empty if they depend on the data."""
         if self.plan.constants.schedule == TRIGGERED:
             return []
         rounds, round_ = [], int(next_sync(self.plan.constants, 0))
@@ -123,11 +119,11 @@ class BatchedReplicate(CompiledReplicate[AnyPlan]):
         """Let every agent pool now what it would pool before the next round."""
 
     def _radius_terms(self, v: int) -> tuple[Floats, float]:
-        """Terms of the pool that a view comes from, (models, 4), and the radius' log term."""
+        """Return terms of the pool of a view, (models, 4), and the radius' log term."""
         raise NotImplementedError
 
     def confidence_ratio(self, truth: Floats) -> float:
-        """The largest error of an estimate, as a multiple of its bound; above 1 that has failed.
+        """Return the largest error of an estimate over its bound; above 1 that has failed.
 
         It is ‖θ* - θ̃‖_V / β, the largest over views and models. With joint views every agent has a
         bound √(xᵀWx) besides, so the largest ‖θ* - θ̂‖ in the norm of W⁻¹ counts too.

@@ -1,4 +1,4 @@
-"""What linear agents promise, derived from the parts of a variant."""
+"""Privacy claims of linear agents, derived from the parts of a variant."""
 
 from __future__ import annotations
 
@@ -51,14 +51,12 @@ _SERVED_BY_SEVERAL = Limit(
 
 
 def claim_towards(from_whom: str, plan: AgentsPlan, public: tuple[str, ...] = ()) -> PrivacyClaim:
-    """The claim of one agent for a whole run.
+    """Return the claim of one agent for a whole run.
 
     Parameters
     ----------
     from_whom
         Who may look, in words.
-    plan
-        What all parties go by.
     public
         What else is public in this variant, a sentence each. The claim is conditional on it.
     """
@@ -98,7 +96,7 @@ def _paper_claims(config: AgentsConfig, agents: int) -> tuple[float, float] | No
 
 
 def _each(plan: AgentsPlan) -> tuple[float, ...]:
-    """ε of every agent's contents, where agents have budgets of their own."""
+    """Return ε of every agent's contents, where agents have budgets of their own."""
     if not isinstance(plan.config.epsilon, tuple):
         return ()
     events = (_events(plan.of_agent(i)) for i in range(plan.constants.agents))
@@ -149,7 +147,7 @@ def _not_protected(plan: AgentsPlan, mu: float, leaks_timing: bool) -> tuple[Lim
 
 
 def _at_all_agents(plan: AgentsPlan, mu: float) -> PersonCost | None:
-    """What a person's records cost where μ is for those at one agent; None if there is one agent.
+    """Price a person's records where μ is for those at one agent; None if there is one agent.
 
     Each agent counts k of them at most, and all together no more than there are.
     """
@@ -165,7 +163,7 @@ def _at_all_agents(plan: AgentsPlan, mu: float) -> PersonCost | None:
 
 
 def per_person(facts: ContextualFacts, rounds: int, mu: float, delta: float) -> PersonCost | None:
-    """What a person's visits cost, if one costs μ; None if each visit is of a new person.
+    """Price a person's visits, if one costs μ; None if each visit is of a new person.
 
     The person who has most is priced, if it is known how many that are, else the mean.
     """

@@ -80,14 +80,14 @@ class Determinant(_Part, frozen=True, tag="determinant"):
 
 
 class Never(_Part, frozen=True, tag="never"):
-    """No communication."""
+    """Agents never communicate."""
 
 
 Schedule = Every | Growing | Evenly | Determinant | Never
 
 
 class NoNoise(_Part, frozen=True, tag="none"):
-    """No noise: statistics are sent in clear."""
+    """Statistics are sent in clear, without noise."""
 
 
 class Toeplitz(_Part, frozen=True, tag="toeplitz"):
@@ -233,7 +233,7 @@ class AgentsConfig(Checked, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     @property
     def is_private(self) -> bool:
-        """Whether any noise is added."""
+        """True if any noise is added."""
         return not isinstance(self.privatizer, NoNoise)
 
     @property
@@ -243,7 +243,7 @@ class AgentsConfig(Checked, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     @property
     def protects_persons(self) -> bool:
-        """Whether the noise is for all records of a person at once."""
+        """True if the noise is for all records of a person at once."""
         return self.is_private and self.unit == "person"
 
     @property
@@ -253,5 +253,5 @@ class AgentsConfig(Checked, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     @property
     def uses_published_noise(self) -> bool:
-        """Whether the noise is the constant of the paper."""
+        """True if the noise is the constant of the paper."""
         return isinstance(self.privatizer, Tree) and self.privatizer.noise == "published"

@@ -1,20 +1,36 @@
-"""Which records count for the next release, and which wait."""
+"""Records that count for a release, by the numbers of their decisions and by persons.
+
+Where persons are protected, the first k visits of a person to an agent count, from the day that
+they are decided on. So who counts follows from who comes when, which is public: from no context,
+action or reward, and not from when a reward is observed, or whether it ever is. A visit whose
+reward never comes is used up.
+"""
 
 from __future__ import annotations
 
-from typing import TypeVar
+from hashlib import blake2b
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from fedbandits._typing import Floats
+import numpy as np
+
+from fedbandits._typing import Floats, Ints
+from fedbandits.environments.facts import ContextualFacts
+from fedbandits.errors import ConfigError
 from fedbandits.learners.kernels.ridge import Record, add_record
-from fedbandits.systems.agents.plan import AgentsPlan
+
+if TYPE_CHECKING:  # these are made from what is here
+    from fedbandits.systems.agents.config import AgentsConfig
+    from fedbandits.systems.agents.plan import AgentsPlan
 
 AnyRecord = TypeVar("AnyRecord")
+
+_DIGEST_BYTES = 16
 
 
 def countable(
     plan: AgentsPlan, most: int, made: int, records: dict[int, Record]
 ) -> tuple[list[Record], dict[int, Record]]:
-    """Those records that count for the next release, and those that wait.
+    """Split records into those that count for the next release, and those that wait.
 
     The k-th release is of decisions 1 … k · most: which records are in it then depends on no other
     record, nor on when that one's reward came. None is of more than the horizon's: sums are exact
@@ -23,12 +39,8 @@ def countable(
 
     Parameters
     ----------
-    plan
-        What all parties go by.
     most
         How many records a release can be about that none before it was.
-    made
-        How many releases were made.
     records
         Records by the numbers of their decisions.
     """
@@ -40,7 +52,7 @@ def countable(
 def counted_until(
     last: int, records: dict[int, AnyRecord]
 ) -> tuple[list[AnyRecord], dict[int, AnyRecord]]:
-    """The records of decisions 1 … ``last``, and the others by the numbers of their decisions."""
+    """Split off the records of decisions 1 … ``last``; the others keep their numbers."""
     if max(records) <= last:
         return list(records.values()), {}
     counted = [record for number, record in records.items() if number <= last]
@@ -50,7 +62,7 @@ def counted_until(
 def sum_to_release(
     plan: AgentsPlan, most: int, made: int, statistic: Floats, kept: dict[int, Record]
 ) -> tuple[Floats, dict[int, Record]]:
-    """The sum of all records that count for the next release, and those that wait.
+    """Add up all records that count for the next release; return those that wait too.
 
     Parameters
     ----------
@@ -58,8 +70,6 @@ def sum_to_release(
         See :func:`countable`.
     statistic : (models, d (d + 3) / 2) float64
         The sum so far; left as it is.
-    kept
-        Records that have waited.
     """
     if not kept:
         return statistic, kept
@@ -68,3 +78,67 @@ def sum_to_release(
     for context, reward, model in counted:
         add_record(statistic, model, context, reward, plan.constants.rounding)
     return statistic, left
+
+
+class Persons(NamedTuple):
+    """Counts of persons that loops keep; arrays without entries where records are protected.
+
+    Parameters
+    ----------
+    visits : (agents, persons) int64
+        How many visits of each person to each agent count.
+    uncounted : (sums, models, d (d + 3) / 2) float64
+        Packed statistics of records that count for no release, one for each running sum; only
+        where agents learn from them.
+    """
+
+    visits: Ints
+    uncounted: Floats
+
+
+def first_persons(plan: AgentsPlan, sums: int) -> Persons:
+    """Return what is kept of persons before the first round.
+
+    Parameters
+    ----------
+    sums
+        How many running sums all agents have together.
+    """
+    persons = (plan.facts.persons or 0) if plan.counts_persons else 0
+    visits = np.zeros((plan.constants.agents, persons), np.int64)
+    return Persons(visits, nothing_uncounted(plan, sums))
+
+
+def nothing_uncounted(plan: AgentsPlan, sums: int) -> Floats:
+    """Return statistics of no uncounted records, for so many running sums: see :class:`Persons`."""
+    models, size = plan.constants.statistic_shape
+    learns = plan.counts_persons and plan.constants.raw_view
+    return np.zeros((sums, models, size if learns else 0))
+
+
+def digest_of_person(person: str, key: bytes) -> bytes:
+    """Hash a person's name, as the state of a party keeps it.
+
+    Parameters
+    ----------
+    key
+        A secret of the party. Without it nobody can find out whose visits were counted.
+    """
+    return blake2b(person.encode(), key=key, digest_size=_DIGEST_BYTES).digest()
+
+
+def require_persons(config: AgentsConfig, facts: ContextualFacts) -> None:
+    """Refuse to protect persons where it is not known who comes.
+
+    Raises
+    ------
+    ConfigError
+        If the same persons do not visit again and again, as far as the facts say.
+    """
+    if config.protects_persons and facts.persons is None:
+        raise ConfigError(
+            'unit: given "person", but in this world nobody is known to come twice, so nobody\'s '
+            'records can be counted; set unit = "record", or choose a world with persons: '
+            "classification, ratings, or a table with a person column. A federation states how "
+            "many persons there are: persons in its facts"
+        )

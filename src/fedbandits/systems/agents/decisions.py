@@ -1,13 +1,14 @@
-"""What linear agents decide on, and what they keep of it until the reward comes."""
+"""Decisions of linear agents: the situation, the record until its reward comes, and its bounds."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import msgspec
 
 from fedbandits._typing import Floats, Floats32
+from fedbandits.environments.facts import ContextualFacts
 
 
 class Offer(NamedTuple):
@@ -43,3 +44,38 @@ class OpenDecision(msgspec.Struct, frozen=True, gc=False):
     arm: int
     context: Floats
     counts: bool = True
+
+
+class RecordBounds(NamedTuple):
+    """Bounds on what an application may ask and tell.
+
+    Parameters
+    ----------
+    context
+        The largest Euclidean norm of a context.
+    lowest, highest
+        The range of rewards.
+    clips
+        Whether what is beyond is cut down; otherwise it is refused.
+    """
+
+    context: float
+    lowest: float
+    highest: float
+    clips: bool
+
+
+class ContextualPlan(Protocol):
+    """A plan whose parties decide on contexts."""
+
+    @property
+    def facts(self) -> ContextualFacts:
+        """Public facts of the world."""
+
+    @property
+    def counts_persons(self) -> bool:
+        """True if each decision needs the person for whom it is made."""
+
+    @property
+    def record_bounds(self) -> RecordBounds:
+        """Bounds on contexts and rewards."""

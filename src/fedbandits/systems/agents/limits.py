@@ -1,4 +1,4 @@
-"""How large the numbers of a release can be: what its receiver holds it to."""
+"""Limits on the numbers of a release, to which its receiver holds it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from fedbandits.systems.agents.plan import AgentsPlan
 
 
 class Limits:
-    """What releases of agents that keep to the terms cannot exceed.
+    """Bounds that releases of agents that keep to the terms cannot exceed.
 
     Parameters
     ----------
@@ -82,14 +82,14 @@ class Limits:
         )
 
     def _records(self, releases: Sequence[int]) -> float:
-        """How many records the sum can be of."""
+        """Return the number of records that the sum can be of."""
         most, rounds, first = self._most_records, self._rounds, releases[0]
         if releases.count(first) == len(releases):
             return float(len(releases) * min(first * most, rounds))
         return float(sum(min(k * most, rounds) for k in releases))
 
     def _deviation(self, agents: Sequence[int], releases: Sequence[int]) -> float:
-        """Of the noise in the sum, off the diagonal. A tree's does not grow with the release."""
+        """Return the deviation of the sum's noise, off the diagonal; a tree's does not grow."""
         constants = self._constants
         if constants.mechanism == NONE:
             return 0.0
@@ -97,7 +97,7 @@ class Limits:
         return math.hypot(*(self._unit(k) * deviations[agent] for agent, k in pairs))
 
     def _unit(self, release: int) -> float:
-        """Of the noise in a release, in those of one draw."""
+        """Return the deviation of the noise in a release, in those of one draw."""
         known = self._units.get(release)
         if known is None:
             constants = self._constants

@@ -1,4 +1,4 @@
-"""What linear agents take: declared once for all systems of them."""
+"""Memory and work of linear agents: declared once for all systems of them."""
 
 from __future__ import annotations
 
@@ -14,22 +14,13 @@ _STEP = 300.0
 
 
 def agent_needs(
-    plan: AgentsPlan,
-    *,
-    sums: int,
-    draws: int,
-    released: int,
-    views: int,
-    pools: int,
-    syncs: float,
+    plan: AgentsPlan, *, sums: int, draws: int, released: int, views: int, pools: int, syncs: float,
     senders: int,
-) -> Needs:
-    """Memory and work of one replicate.
+) -> Needs:  # fmt: skip
+    """Return memory and work of one replicate.
 
     Parameters
     ----------
-    plan
-        What all parties go by.
     sums, draws, released
         How many packed statistics are kept: records added up, noise, releases.
     views, pools

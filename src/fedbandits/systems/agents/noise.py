@@ -1,4 +1,4 @@
-"""How much noise a variant adds, and the bounds on it that published confidence rests on."""
+"""Noise of a variant, and the bounds on it that published confidence rests on."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _LEAST_DECAY = 1e-4
 
 
 def published_levels(releases: int) -> int:
-    """Levels of the tree, m = 1 + ⌈log₂ n⌉ (Algorithm 2)."""
+    """Return the levels of the tree, m = 1 + ⌈log₂ n⌉ (Algorithm 2)."""
     return 1 + max(releases - 1, 0).bit_length()
 
 
 class Releases(NamedTuple):
-    """How all agents release: one mechanism, with the deviation that each one's ε asks for."""
+    """Releases of all agents: one mechanism, with the deviation that each one's ε asks for."""
 
     most_noise: ContinualPlan  # of the smallest ε: what bounds on the noise go by
     least_noise: ContinualPlan  # of the largest ε: what a claim goes by
@@ -47,7 +47,7 @@ class Releases(NamedTuple):
 
 
 def budgets(config: AgentsConfig, agents: int) -> tuple[float, ...]:
-    """ε of every agent.
+    """Return ε of every agent.
 
     Raises
     ------
@@ -66,7 +66,7 @@ def budgets(config: AgentsConfig, agents: int) -> tuple[float, ...]:
 
 
 def gram_noise(config: AgentsConfig) -> float:
-    """ρ, the deviation of the noise of Σ x xᵀ relative to that of Σ x y."""
+    """Return ρ, the deviation of the noise of Σ x xᵀ relative to that of Σ x y."""
     if config.gram_noise != "auto":
         return config.gram_noise
     if config.uses_published_noise:
@@ -77,14 +77,14 @@ def gram_noise(config: AgentsConfig) -> float:
 
 
 def record_norm(config: AgentsConfig) -> float:
-    """How far one replaced record can move a running sum, in the norm of the noise."""
+    """Return how far one replaced record can move a running sum, in the norm of the noise."""
     return gaussian.record_sensitivity(
         config.context_bound, config.reward_bound, gram_noise(config)
     )
 
 
 def largest_product(config: AgentsConfig) -> float:
-    """Bound on the numbers that a record adds to sums: max(L², L B)."""
+    """Bound the numbers that a record adds to sums: max(L², L B)."""
     return config.context_bound * max(config.context_bound, config.reward_bound)
 
 
@@ -104,7 +104,7 @@ def require_exact_sums(config: AgentsConfig, dimension: int, rounds: int, releas
 def releases_of_all(
     config: AgentsConfig, agents: int, releases: int, record_norm: float
 ) -> Releases:
-    """How every agent's running sum is released, at most ``releases`` times."""
+    """Plan how every agent's running sum is released, at most ``releases`` times."""
     epsilons = budgets(config, agents)
     plans = {
         epsilon: release_plan(config, releases, record_norm, epsilon)
@@ -115,7 +115,7 @@ def releases_of_all(
 
 
 def published_scale(config: AgentsConfig, releases: int, epsilon: float) -> float:
-    """The deviation of Algorithm 2, line 5: s² = 16 m (L² + 1)² ln²(2/δ) / ε².
+    """Return the deviation of Algorithm 2, line 5: s² = 16 m (L² + 1)² ln²(2/δ) / ε².
 
     For k records of a person it is k times as large.
     """
@@ -128,7 +128,7 @@ def published_scale(config: AgentsConfig, releases: int, epsilon: float) -> floa
 def release_plan(
     config: AgentsConfig, releases: int, record_norm: float, epsilon: float
 ) -> ContinualPlan:
-    """How one running sum is released for a budget, at most ``releases`` times."""
+    """Plan how one running sum is released for a budget, at most ``releases`` times."""
     if not config.is_private:
         return ContinualPlan("none", releases, 0.0)
     if config.uses_published_noise:
@@ -143,7 +143,7 @@ def release_plan(
 
 
 def release_decay(config: AgentsConfig) -> float:
-    """How much the noise of a release counts, relative to the release before.
+    """Return how much the noise of a release counts, relative to the release before.
 
     A release after t rounds weighs 1/√t. If regret grew with the width of confidence, all
     variances of growing batches would weigh alike; if it grew with its square, 1/t. Batches of
@@ -173,7 +173,7 @@ def require_few(releases: int, remedy: str) -> None:
 def spectral_bounds(
     config: AgentsConfig, facts: ContextualFacts, release: ContinualPlan, estimators: int
 ) -> SpectralBounds | None:
-    """Published confidence rests on ρ_min, ρ_max, κ: the paper's, or those of the actual noise.
+    """Return ρ_min, ρ_max, κ of published confidence: the paper's, or those of the actual noise.
 
     ``release`` is that of the agent with the most noise. Where budgets differ its bounds hold for
     all of them: the paper (section 4.1) asks for a lower bound on the budgets, no more.
@@ -205,7 +205,7 @@ def spectral_bounds(
 
 
 def ridge(config: AgentsConfig, noise_norm: float = 0.0) -> float:
-    """λ₁; ``auto`` follows the noise."""
+    """Return λ₁; ``auto`` follows the noise."""
     if config.regularization == "auto":
         return max(1.0, noise_norm)
     return float(config.regularization)

@@ -1,10 +1,10 @@
-"""From a configuration and facts to what the compiled loop and the parties go by."""
+"""The plan of linear agents, from a configuration and facts, for the loop and the parties."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Self
+from typing import NamedTuple, Self
 
 import msgspec
 import numpy as np
@@ -22,8 +22,9 @@ from fedbandits.privacy.accounting import Clear, ContinualSum, Event
 from fedbandits.privacy.continual import ContinualPlan, noise_pattern
 from fedbandits.privacy.rounding import rounding_constant
 from fedbandits.systems.agents.config import AgentsConfig
-from fedbandits.systems.agents.held import Held
-from fedbandits.systems.agents.joint_terms import joint_terms
+from fedbandits.systems.agents.counting import require_persons
+from fedbandits.systems.agents.decisions import RecordBounds
+from fedbandits.systems.agents.joint import joint_terms
 from fedbandits.systems.agents.kernels.constants import (
     FIXED,
     TRIGGERED,
@@ -41,14 +42,24 @@ from fedbandits.systems.agents.noise import (
     ridge,
     spectral_bounds,
 )
-from fedbandits.systems.agents.persons import require_persons
-from fedbandits.systems.agents.pooling import Pooling
 from fedbandits.systems.agents.schedule import NEVER, settled, sync_threshold, sync_times
 from fedbandits.systems.base import Plan
 
 
+class Pooling(NamedTuple):
+    """Numbers that say how releases are brought together, by a controller or over a graph."""
+
+    typical: float  # agents in a pooled sum
+    sums: int  # different pooled sums that one release of every agent leads to
+    orders: int  # different orders in which records enter pooled sums: one martingale each
+    estimators: int = 1  # to which rounds are dealt in turn
+    divisor: float = 1.0  # of the trigger's threshold
+    share: float = 1.0  # of α, that bounds on pooled sums have
+    others: int = 1  # with a joint view, the same as sums, of releases without one's own
+
+
 class AgentsPlan(Plan, frozen=True, kw_only=True):
-    """What the parties of a variant go by.
+    """The plan of a variant, for all its parties.
 
     Parameters
     ----------
@@ -74,7 +85,7 @@ class AgentsPlan(Plan, frozen=True, kw_only=True):
 
     @property
     def schedule(self) -> Schedule:
-        """When agents release, and how much at once."""
+        """The schedule of releases: when agents make them, and of how many records."""
         constants, rounds = self.constants, self.rounds
         if constants.schedule == TRIGGERED:
             ends: str | tuple[int, ...] = "whenever an agent's trigger fires"
@@ -88,15 +99,15 @@ class AgentsPlan(Plan, frozen=True, kw_only=True):
 
     @property
     def learning(self) -> Learning:
-        """How a view takes up a record."""
+        """Constants that say how a view takes up a record."""
         return learning_of(self.constants)
 
     @property
-    def held(self) -> Held:
-        """What contexts and rewards are held to."""
+    def record_bounds(self) -> RecordBounds:
+        """Bounds on contexts and rewards."""
         constants = self.constants
         most = constants.reward_bound
-        return Held(constants.context_bound, -most, most, constants.clip)
+        return RecordBounds(constants.context_bound, -most, most, constants.clip)
 
     @property
     def counts_persons(self) -> bool:
@@ -104,21 +115,21 @@ class AgentsPlan(Plan, frozen=True, kw_only=True):
 
     @property
     def most_sums(self) -> int:
-        """How many sums a controller can send: each has somebody's new release."""
+        """Largest number of sums that a controller can send: each has somebody's new release."""
         return self.constants.releases * self.constants.agents
 
     def event(self, releases: int | None = None) -> Event:
-        """What a record is charged for after so many releases; after all of them if not given."""
+        """Return the priced event of a record after so many releases; by default after all."""
         if self.release.mechanism == "none":
             return Clear()
         return ContinualSum(self.release, self.record_norm, releases)
 
     def epsilon_spent(self, releases: int) -> float:
-        """ε that the contents of an agent's first ``releases`` releases cost, at the δ of all."""
+        """Return ε that an agent's first ``releases`` releases cost, at the δ of all."""
         return gaussian.epsilon_of(self.release.mu(self.record_norm, releases), self.config.delta)
 
     def of_agent(self, agent: int) -> Self:
-        """The plan that one agent goes by: the same, with the noise of its own budget."""
+        """Return the plan that one agent goes by: the same, with the noise of its own budget."""
         scale = float(self.constants.noise_deviation[agent])
         own = msgspec.structs.replace(self.release, scale=scale)
         return msgspec.structs.replace(self, release=own)
@@ -128,17 +139,6 @@ def plan_pooling(
     config: AgentsConfig, facts: ContextualFacts, rounds: int, pooling: Pooling
 ) -> AgentsPlan:
     """Work out what all parties of a variant go by.
-
-    Parameters
-    ----------
-    config
-        Configuration of the variant.
-    facts
-        What every party may know of the world.
-    rounds
-        The horizon T, in rounds.
-    pooling
-        How the variant brings releases together.
 
     Raises
     ------
@@ -182,14 +182,9 @@ def _check_bounds(config: AgentsConfig, facts: ContextualFacts) -> None:
 
 
 def _constants(
-    config: AgentsConfig,
-    facts: ContextualFacts,
-    rounds: int,
-    release: Releases,
-    bounds: SpectralBounds | None,
-    times: Sequence[int] | None,
-    pooling: Pooling,
-) -> Constants:
+    config: AgentsConfig, facts: ContextualFacts, rounds: int, release: Releases,
+    bounds: SpectralBounds | None, times: Sequence[int] | None, pooling: Pooling,
+) -> Constants:  # fmt: skip
     agents, models, dimension = facts.parties, facts.models, facts.dimension
     unequal = gram_noise(config)
     noisiest = release.most_noise
@@ -243,27 +238,17 @@ def _constants(
 
 
 def radius_base(
-    config: AgentsConfig,
-    constants: Constants,
-    release: ContinualPlan,
-    bounds: SpectralBounds | None,
-    pooling: Pooling,
-    pooled: float,
-) -> tuple[float, float]:
-    """λ₁ and the log term of the radius.
+    config: AgentsConfig, constants: Constants, release: ContinualPlan,
+    bounds: SpectralBounds | None, pooling: Pooling, pooled: float,
+) -> tuple[float, float]:  # fmt: skip
+    """Return λ₁ and the log term of the radius.
 
     Parameters
     ----------
-    config
-        Configuration of the variant.
-    constants
-        What else is constant in the run.
     release
         How some agent releases its running sum.
     bounds
         Bounds on the noise with published confidence, else None; with them Mρ_min stands in for λ₁.
-    pooling
-        How releases are brought together.
     pooled
         The variance of a pooled sum's noise, as a multiple of that of ``release``.
     """

@@ -1,4 +1,4 @@
-"""What follows from a schedule: its rounds, where they are fixed in advance, or its threshold."""
+"""Consequences of a schedule: its rounds, where they are fixed in advance, or its threshold."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ NEVER = np.int64(2**62)
 
 
 def settled(schedule: Schedule, rounds: int, agents: int) -> Schedule:
-    """The schedule with B worked out, where that is ``"auto"``."""
+    """Return the schedule with B worked out, where that is ``"auto"``."""
     if isinstance(schedule, Every) and schedule.rounds == "auto":
         return Every(math.ceil(math.sqrt(rounds / agents)))
     return schedule
 
 
 def sync_rounds(schedule: Schedule, rounds: int, first: int = 1) -> Sequence[int] | None:
-    """Rounds, from 1, after which a settled schedule syncs; None if it is not fixed in advance.
+    """Return rounds, from 1, after which a settled schedule syncs; None if data decide.
 
     A sync after the last round would serve nobody and is left out. ``first`` stands in for
     ``"auto"``.
@@ -63,7 +63,7 @@ def sync_rounds(schedule: Schedule, rounds: int, first: int = 1) -> Sequence[int
 def first_useful_round(
     agents: float, dimension: int, context_bound: float, deviation: float, rounds: int
 ) -> int:
-    """The round by which pooled data can stand out from the noise, from public facts alone.
+    """Return the round by which pooled data can stand out from noise, by public facts alone.
 
     M agents that explore evenly have seen M t L²/d in every direction by round t; the noise of
     their sum has operator norm near 2√d · τ√M, where all of it is equally noisy. The first sync is
@@ -82,10 +82,6 @@ def sync_times(
     ----------
     config
         Configuration of the variant, its schedule settled.
-    facts
-        What every party may know of the world.
-    rounds
-        The horizon T, in rounds.
     record_norm
         How far one replaced record can move a running sum.
     typical
@@ -106,27 +102,18 @@ def sync_times(
 
 
 def sync_threshold(
-    config: AgentsConfig,
-    facts: ContextualFacts,
-    uses: int,
-    bounds: SpectralBounds | None,
+    config: AgentsConfig, facts: ContextualFacts, uses: int, bounds: SpectralBounds | None,
     divisor: float,
-) -> float:
-    """D: given, by Theorem 1, or such that about n syncs happen in ``uses`` rounds.
+) -> float:  # fmt: skip
+    """Return D: given, by Theorem 1, or such that about n syncs happen in ``uses`` rounds.
 
     With the published shifts the trigger's left side sits near d ln 2 whatever the data, so a
     sync comes about every D/(d ln 2) rounds: D = d ln 2 · T/n.
 
     Parameters
     ----------
-    config
-        Configuration of the variant.
-    facts
-        What every party may know of the world.
     uses
         Rounds in which one estimator is used.
-    bounds
-        Bounds on the noise with published confidence, else None.
     divisor
         What a threshold is divided by, unless it is named by the communication aimed at.
     """
@@ -172,15 +159,7 @@ def _growing(factor: float, first: int, rounds: int) -> list[int]:
 
 
 def planned_round(constants: Constants, release: int) -> int:
-    """Return the round at whose end a release is due, in a schedule fixed in advance.
-
-    Parameters
-    ----------
-    constants
-        They hold the schedule.
-    release
-        Number of the release, from 1.
-    """
+    """Return the round at whose end a release is due, in a schedule fixed in advance."""
     if constants.period > 0:
         return release * constants.period
     return int(constants.sync_times[release - 1])

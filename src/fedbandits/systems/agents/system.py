@@ -1,4 +1,4 @@
-"""What the systems of linear agents declare alike."""
+"""Declarations that the systems of linear agents share."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ AnyPlan = TypeVar("AnyPlan", bound="AgentsPlan")
 
 
 class AgentSupply(NamedTuple):
-    """What an agent brings.
+    """The noise, ties and secret that an agent brings.
 
     Parameters
     ----------

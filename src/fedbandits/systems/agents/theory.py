@@ -1,4 +1,4 @@
-"""What the theorems of Dubey & Pentland (2020) are about: how wide a radius, how much is learned.
+"""Quantities of the theorems of Dubey & Pentland (2020): radius, information, regret of a round.
 
 Both forms of FedUCB have the same confidence bound, and both regret theorems rest on it.
 """
@@ -48,7 +48,7 @@ class Setting(NamedTuple):
 
 
 def setting_of(plan: AgentsPlan) -> Setting | None:
-    """The theorems' quantities in a run; None where they say nothing of it.
+    """Return the theorems' quantities in a run; None where they say nothing of it.
 
     They are about agents that share one model and bring their statistics together, under the
     published radius or in clear (where the adaptive radius is the published one without noise).
@@ -73,16 +73,17 @@ def setting_of(plan: AgentsPlan) -> Setting | None:
 
 
 def log_growth(setting: Setting, uses: Floats) -> Floats:
-    """ln(ρ_max/ρ_min + tL²/(dρ_min)) after t rounds: d times it bounds ln det V_p/det V_0."""
+    """Return ln(ρ_max/ρ_min + tL²/(dρ_min)): times d, ln det V_p/det V_0 after t rounds at most."""
     gained = uses * setting.context_bound**2 / (setting.dimension * setting.rho_min)
     growth: Floats = np.log(setting.rho_max / setting.rho_min + gained)
     return growth
 
 
 def information(setting: Setting, uses: Floats) -> Floats:
-    """Γ = d ln(1 + tL²/(dρ_min)), which bounds ln det(G + Mρ_min I)/det(Mρ_min I) after t rounds.
+    """Return Γ = d ln(1 + tL²/(dρ_min)) after t rounds.
 
-    G is the Gram sum of all agents' records, without noise: its trace is at most MtL².
+    It bounds ln det(G + Mρ_min I)/det(Mρ_min I), where G is the Gram sum of all agents' records
+    without noise: its trace is at most MtL².
     """
     gained = uses * setting.context_bound**2 / (setting.dimension * setting.rho_min)
     bound: Floats = setting.dimension * np.log1p(gained)
@@ -90,7 +91,7 @@ def information(setting: Setting, uses: Floats) -> Floats:
 
 
 def widest_radius(setting: Setting, uses: Floats) -> Floats:
-    """β̄_t of the proof of Proposition 2, which bounds every radius up to round t.
+    """Return β̄_t of the proof of Proposition 2, which bounds every radius up to round t.
 
     β̄_t = σ √(2 ln(2/α) + d ln(ρ_max/ρ_min + tL²/(dρ_min))) + S√(Mρ_max) + κ√M.
     """
@@ -102,12 +103,12 @@ def widest_radius(setting: Setting, uses: Floats) -> Floats:
 
 
 def most_regret(plan: AgentsPlan, environment: ContextualEnvironment) -> float:
-    """The most regret that one round of all agents can add."""
+    """Return the most regret that one round of all agents can add."""
     return plan.constants.agents * environment.largest_gap
 
 
 def departures(config: AgentsConfig, environment: ContextualEnvironment) -> tuple[str, ...]:
-    """Conditions of either regret theorem that a run does not meet."""
+    """List conditions of either regret theorem that a run does not meet."""
     found = []
     if config.exploration_scale != 1.0:
         found.append(

@@ -9,7 +9,7 @@ from msgspec import Meta
 
 from fedbandits._checked import Checked
 from fedbandits.systems.effective import BUDGET, UNIT, refuse_unit
-from fedbandits.systems.servers.config import NotNegative, OpenUnit, Part, Positive
+from fedbandits.systems.servers.system import NotNegative, OpenUnit, Part, Positive
 
 
 class Growing(Part, frozen=True, tag="growing"):

@@ -23,6 +23,7 @@ class AsyncFedLinUCBSystem(AgentsSystem["AsyncPlan"]):
     )
     config_type = AsyncFedLinUCB
     presets = PRESETS
+    SHARED_ROOMS = ("fedbandits.systems.agents.application",)
 
     def syncs(self, run: PartiesRun) -> int:
         return int(run.one("server").state.exchanges.sum())

@@ -1,4 +1,4 @@
-"""What asynchronous FedLinUCB promises: nothing, and it says so."""
+"""Privacy claim of asynchronous FedLinUCB: nothing is promised, and it says so."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fedbandits.systems.fedlinucb_async.plan import AsyncPlan
 
 
 def claim(plan: AsyncPlan) -> PrivacyClaim:
-    """The claim of one agent towards everyone else, for a whole run."""
+    """Return the claim of one agent towards everyone else, for a whole run."""
     return PrivacyClaim(
         unit=AGENT_INTERACTION,
         from_whom="nobody: agents exchange sums of their records in clear",

@@ -1,4 +1,4 @@
-"""What an agent of asynchronous FedLinUCB computes, as compiled functions on arrays.
+"""Compiled functions on arrays of an agent of asynchronous FedLinUCB.
 
 An agent acts on Σ and b, what it last downloaded with λI, until its next exchange; meanwhile its
 own records only bring that exchange nearer. The simulation's loop and the parties call these.
@@ -62,8 +62,6 @@ def take_over(constants: Constants, total: Floats, pool: Pool, view: Views) -> i
 
     Parameters
     ----------
-    constants : Constants
-        What is constant in the run.
     total : (models, d (d + 3) / 2) float64
         The sum of what agents have uploaded to the server.
     pool : Pool
@@ -106,7 +104,7 @@ def take_over(constants: Constants, total: Floats, pool: Pool, view: Views) -> i
 def _invert_sum(
     statistic: Floats, ridge: float, gram: Floats, inverse: Floats, moment: Floats
 ) -> float:
-    """Σ = λI + G, its inverse and the moment, of one model's sum.
+    """Compute Σ = λI + G, its inverse and the moment, of one model's sum.
 
     Nothing is noise here, so no eigenvalue is needed. They would cost ten times as much, and an
     exchange may come after every step.
@@ -125,7 +123,7 @@ def _invert_sum(
 
 @compiled
 def _ridge_bias(gram: Floats, ridge: float, parameter_bound: float) -> float:
-    """λS/√λ_min(Σ): how far the ridge can keep an estimate from θ*, in the norm of Σ."""
+    """Return λS/√λ_min(Σ): how far the ridge can keep an estimate from θ*, in the norm of Σ."""
     return parameter_bound * ridge / math.sqrt(np.linalg.eigvalsh(gram)[0])
 
 
@@ -133,7 +131,7 @@ def _ridge_bias(gram: Floats, ridge: float, parameter_bound: float) -> float:
 def with_record(
     inverses: Floats, log_dets: Floats, terms: Floats, m: int, context: Floats, threshold: float
 ) -> tuple[Floats, Floats, bool]:
-    """How near a record brings the next exchange; nothing given is changed.
+    """Return how near a record brings the next exchange; nothing given is changed.
 
     Parameters
     ----------
@@ -143,8 +141,6 @@ def with_record(
         Terms of the pool that Σ comes from.
     m, context
         The record.
-    threshold : float
-        The threshold ln(1 + α).
 
     Returns
     -------
@@ -162,12 +158,10 @@ def with_record(
 
 @compiled
 def count_for_trigger(constants: Constants, sums: Floats, view: Views) -> None:
-    """Own records that came while an answer was waited for bring the next exchange nearer.
+    """Count own records that came during a wait for an answer: an exchange comes nearer.
 
     Parameters
     ----------
-    constants : Constants
-        What is constant in the run.
     sums : (models, d (d + 3) / 2) float64
         What the server has added up, and these records.
     view : Views
@@ -184,12 +178,10 @@ def count_for_trigger(constants: Constants, sums: Floats, view: Views) -> None:
 
 @borrowing
 def exchange_due(threshold: float, terms: Floats, grown_log_det: Floats) -> bool:
-    """Whether det(Σ + Σ_local) > (1 + α) det Σ (He et al. 2022, Algorithm 1, line 8).
+    """Tell whether det(Σ + Σ_local) > (1 + α) det Σ (He et al. 2022, Algorithm 1, line 8).
 
     Parameters
     ----------
-    threshold : float
-        The threshold ln(1 + α).
     terms : (models, 4) float64
         Terms of the pool that Σ comes from.
     grown_log_det : (models,) float64
@@ -214,7 +206,7 @@ def begin(constants: Constants, state: State, pool: Pool) -> None:
 def _exchange(
     constants: Constants, state: State, pool: Pool, view: Views, agent: int, round_: int
 ) -> None:
-    """One agent uploads what it has learned since its last exchange and downloads the total."""
+    """Upload what one agent has learned since its last exchange, and download the total."""
     local = state.local[agent]
     for m in range(constants.models):
         add_to(state.total[m], local[m])
@@ -227,32 +219,15 @@ def _exchange(
 
 @compiled
 def run_until(
-    world: Handle,
-    constants: Constants,
-    state: State,
-    scratch: Scratch,
-    pool: Pool,
-    key: Key,
+    world: Handle, constants: Constants, state: State, scratch: Scratch, pool: Pool, key: Key,
     stop: int,
-) -> None:
+) -> None:  # fmt: skip
     """Play on until ``stop`` rounds are done or a fault is noted.
 
     Parameters
     ----------
-    world : Handle
-        The world, as this loop meets it.
-    constants : Constants
-        What is constant in the run.
-    state : State
-        All that changes in the course of the run.
-    scratch : Scratch
-        Buffers; nothing in them outlives a round.
     pool : Pool
         A buffer; nothing in it outlives an exchange.
-    key : Key
-        It names the random draws.
-    stop : int
-        How many rounds are to be done.
     """
     while state.clock.round_[0] < stop and not any_fault(state.faults):
         round_ = state.clock.round_[0] + 1

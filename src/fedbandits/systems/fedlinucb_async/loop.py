@@ -19,13 +19,9 @@ class Replicate(BatchedReplicate[AsyncPlan]):
     """One replicate. Any agent may exchange after any round, so all are played in step."""
 
     def __init__(
-        self,
-        plan: AsyncPlan,
-        environment: ContextualEnvironment,
-        seed: int,
-        replicate: int,
+        self, plan: AsyncPlan, environment: ContextualEnvironment, seed: int, replicate: int,
         threads: int = 1,
-    ) -> None:
+    ) -> None:  # fmt: skip
         del threads  # any agent may exchange after any round, so they are played in step
         super().__init__(plan, environment, seed, replicate)
         constants = plan.constants

@@ -1,4 +1,4 @@
-"""What agents and the server send one another."""
+"""Messages of agents and the server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a configuration and facts to what the compiled loop and the parties go by."""
+"""The plan of asynchronous FedLinUCB, for the compiled loop and the parties."""
 
 from __future__ import annotations
 
@@ -9,16 +9,15 @@ import msgspec
 from fedbandits.environments.facts import ContextualFacts
 from fedbandits.systems.agents.config import AgentsConfig, Never, NoNoise
 from fedbandits.systems.agents.kernels.constants import TRIGGERED, Constants
-from fedbandits.systems.agents.plan import AgentsPlan, plan_pooling
-from fedbandits.systems.agents.pooling import Pooling
+from fedbandits.systems.agents.plan import AgentsPlan, Pooling, plan_pooling
 from fedbandits.systems.fedlinucb_async.config import AsyncFedLinUCB
 
 
 class AsyncPlan(AgentsPlan, frozen=True, kw_only=True):
-    """What the parties go by; there is no noise in it."""
+    """The plan of all parties; there is no noise in it."""
 
     def epsilon_spent(self, releases: int) -> float:
-        """What is sent is in clear: no finite ε from the first exchange on."""
+        """Return no finite ε from the first exchange on, because all is sent in clear."""
         return math.inf if releases else 0.0
 
 
@@ -46,7 +45,7 @@ def make_plan(config: AsyncFedLinUCB, facts: ContextualFacts, rounds: int) -> As
 
 
 def as_agents(config: AsyncFedLinUCB) -> AgentsConfig:
-    """What it shares with other linear agents, as a variant of theirs in clear."""
+    """Return what it shares with other linear agents, as a variant of theirs in clear."""
     ridge = config.regularization
     return AgentsConfig(
         schedule=Never(),
@@ -67,7 +66,7 @@ def as_agents(config: AsyncFedLinUCB) -> AgentsConfig:
 def published_radius(
     config: AsyncFedLinUCB, constants: Constants, growth: float, rounds: int
 ) -> float:
-    """β of He et al. (2022), Theorem 5.1, which counts the rounds of all agents as T.
+    """Return β of He et al. (2022), Theorem 5.1, which counts the rounds of all agents as T.
 
     β = √λ S + (√(1 + Mα) + M√(2α)) (σ √(d ln((1 + T L²/(min(α, 1) λ))/δ)) + √λ S), with δ shared
     by the models. See docs/baselines.md.

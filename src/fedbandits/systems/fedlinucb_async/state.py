@@ -16,7 +16,7 @@ from fedbandits.systems.kernels import Tally
 
 
 def initial_state(constants: Constants) -> State:
-    """Zeros in every place; the loop's ``begin`` makes it the state before the first round."""
+    """Make zeros in every place; the loop's ``begin`` makes it the state before the first round."""
     agents, shape = constants.agents, constants.statistic_shape
     return State(
         clock=Clock(*(np.zeros(1, np.int64) for _ in Clock._fields)),
@@ -31,7 +31,7 @@ def initial_state(constants: Constants) -> State:
 
 
 def needs(plan: AgentsPlan) -> Needs:
-    """What :func:`initial_state` will take, and the rounds after it."""
+    """Estimate what :func:`initial_state` will take, and the rounds after it."""
     constants = plan.constants
     agents, d = constants.agents, constants.models * constants.dimension
     steps = float(plan.rounds * agents)

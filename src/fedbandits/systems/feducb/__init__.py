@@ -20,6 +20,7 @@ class FedUCBSystem(AgentsSystem["AgentsPlan"]):
     paper = "Dubey & Pentland 2020, Differentially-Private Federated Linear Bandits"
     config_type = FedUCB
     presets = PRESETS
+    SHARED_ROOMS = ("fedbandits.systems.agents.application", "fedbandits.systems.agents.audit")
     #: Releases are numbered by each agent for itself; a sum says which of whom is in it.
     ROUNDS_ARE_SHARED = False
 

@@ -1,4 +1,4 @@
-"""What a FedUCB variant with a controller promises."""
+"""Privacy claim of a FedUCB variant with a controller."""
 
 from __future__ import annotations
 
@@ -12,6 +12,6 @@ _ROUNDS = "The sync rounds are fixed in advance and public."
 
 
 def claim(plan: AgentsPlan) -> PrivacyClaim:
-    """The claim of one agent towards everyone else, for a whole run."""
+    """Return the claim of one agent towards everyone else, for a whole run."""
     public = () if isinstance(plan.config.schedule, Determinant | Never) else (_ROUNDS,)
     return claim_towards(_EVERYBODY, plan, public)

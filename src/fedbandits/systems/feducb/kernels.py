@@ -20,7 +20,6 @@ from fedbandits.learners.kernels.joint import one_joint
 from fedbandits.privacy.kernels import NO_FAULT
 from fedbandits.random import Key
 from fedbandits.systems.agents.kernels.constants import TRIGGERED, Constants
-from fedbandits.systems.agents.kernels.joint import load_others
 from fedbandits.systems.agents.kernels.pools import (
     Pool,
     basis_of_all,
@@ -35,7 +34,13 @@ from fedbandits.systems.agents.kernels.rounds import (
     simulate_release,
 )
 from fedbandits.systems.agents.kernels.sync import next_sync, rounds_without_sync, sync_due
-from fedbandits.systems.agents.kernels.views import Views, add_uncounted, load_view, one_view
+from fedbandits.systems.agents.kernels.views import (
+    Views,
+    add_uncounted,
+    load_others,
+    load_view,
+    one_view,
+)
 from fedbandits.systems.kernels import Tally
 
 
@@ -66,41 +71,21 @@ class State(NamedTuple):
 
 @inlined
 def _play(
-    world: Handle,
-    constants: Constants,
-    state: State,
-    scratch: Scratch,
-    key: Key,
-    agent: int,
-    start: int,
-    end: int,
-) -> None:
-    """One agent plays rounds start + 1 … end with its own view, or the one that all share."""
+    world: Handle, constants: Constants, state: State, scratch: Scratch, key: Key, agent: int,
+    start: int, end: int,
+) -> None:  # fmt: skip
+    """Play rounds start + 1 … end of one agent, with its own view or the one that all share."""
     play_rounds(
-        world,
-        constants,
-        constants.log_term,
-        state.pool.terms,
-        one_view(state.views, agent if constants.raw_view else 0),
-        state.joints,
-        agent,
-        state.statistic[agent],
-        state.visits[agent],
-        state.uncounted[agent],
-        state.tally,
-        state.faults,
-        scratch,
-        key,
-        agent,
-        start + 1,
-        end,
-        1,
-    )
+        world, constants, constants.log_term, state.pool.terms,
+        one_view(state.views, agent if constants.raw_view else 0), state.joints, agent,
+        state.statistic[agent], state.visits[agent], state.uncounted[agent], state.tally,
+        state.faults, scratch, key, agent, start + 1, end, 1,
+    )  # fmt: skip
 
 
 @inlined
 def _sync(constants: Constants, state: State, scratch: Scratch, key: Key) -> None:
-    """All agents release, the controller sums, all agents take over the sum."""
+    """Let all agents release, the controller sum, and all agents take over the sum."""
     clock = state.clock
     k = clock.releases[0] + 1
     released, noisy = scratch.released, scratch.noisy
@@ -126,7 +111,7 @@ def _sync(constants: Constants, state: State, scratch: Scratch, key: Key) -> Non
 
 @compiled
 def load_joints(constants: Constants, state: State, released: Floats) -> None:
-    """After a sync every agent takes up what all others released: the sum without its own release.
+    """Let every agent take up, after a sync, the sum without its own release.
 
     Apart from the loop over rounds, which would compile it anew for every world.
     """
@@ -146,7 +131,7 @@ def load_joints(constants: Constants, state: State, released: Floats) -> None:
 
 @inlined
 def _load_views(constants: Constants, state: State) -> None:
-    """Every view becomes what the pool says."""
+    """Set every view to what the pool says."""
     for v in range(state.views.theta.shape[0]):
         view = one_view(state.views, v)
         load_view(constants, constants.log_term, state.pool, view)
@@ -163,7 +148,7 @@ def begin(constants: Constants, state: State) -> None:
 
 @inlined
 def batch_end(constants: Constants, state: State, stop: int) -> int:
-    """The round up to which agents can play without a sync: the next one, or ``stop``."""
+    """Return the round up to which agents can play without a sync: the next one, or ``stop``."""
     start = state.clock.round_[0]
     if constants.schedule == TRIGGERED:
         return int(
@@ -176,7 +161,7 @@ def batch_end(constants: Constants, state: State, stop: int) -> int:
 def end_batch(
     world: Handle, constants: Constants, state: State, scratch: Scratch, key: Key, end: int
 ) -> None:
-    """All agents have played up to ``end``: move the clock, and sync if that is due."""
+    """End a batch that all agents have played up to ``end``: move the clock, and sync if due."""
     clock = state.clock
     start = clock.round_[0]
     if any_fault(state.faults):

@@ -20,13 +20,9 @@ class Replicate(BatchedReplicate[AgentsPlan]):
     """One replicate of a variant with a controller."""
 
     def __init__(
-        self,
-        plan: AgentsPlan,
-        environment: ContextualEnvironment,
-        seed: int,
-        replicate: int,
+        self, plan: AgentsPlan, environment: ContextualEnvironment, seed: int, replicate: int,
         threads: int = 1,
-    ) -> None:
+    ) -> None:  # fmt: skip
         super().__init__(plan, environment, seed, replicate, threads)
         self.state: State = initial_state(plan)
         begin(plan.constants, self.state)

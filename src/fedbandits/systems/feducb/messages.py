@@ -1,4 +1,4 @@
-"""What agents and their controller send one another."""
+"""Messages of agents and their controller."""
 
 from __future__ import annotations
 

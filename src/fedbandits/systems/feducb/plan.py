@@ -1,11 +1,10 @@
-"""From a configuration and facts to what the compiled loop and the parties go by."""
+"""The plan of FedUCB with a controller, for the compiled loop and the parties."""
 
 from __future__ import annotations
 
 from fedbandits.environments.facts import ContextualFacts
-from fedbandits.systems.agents.joint_terms import POOLED_SHARE
-from fedbandits.systems.agents.plan import AgentsPlan, plan_pooling
-from fedbandits.systems.agents.pooling import Pooling
+from fedbandits.systems.agents.joint import POOLED_SHARE
+from fedbandits.systems.agents.plan import AgentsPlan, Pooling, plan_pooling
 from fedbandits.systems.feducb.config import FedUCB
 
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 import numpy as np
 
 from fedbandits.environments.needs import Needs
+from fedbandits.systems.agents.counting import first_persons
 from fedbandits.systems.agents.joint import first_joints
 from fedbandits.systems.agents.kernels.pools import empty_pool
 from fedbandits.systems.agents.kernels.views import empty_views
 from fedbandits.systems.agents.needs import agent_needs
-from fedbandits.systems.agents.persons import first_persons
 from fedbandits.systems.agents.plan import AgentsPlan
 from fedbandits.systems.feducb.kernels import Clock, State
 from fedbandits.systems.kernels import Tally
 
 
 def initial_state(plan: AgentsPlan) -> State:
-    """Zeros in every place; the loop's ``begin`` makes it the state before the first round."""
+    """Make zeros in every place; the loop's ``begin`` makes it the state before the first round."""
     constants = plan.constants
     agents, models, dimension = constants.agents, constants.models, constants.dimension
     persons = first_persons(plan, agents)
@@ -36,7 +36,7 @@ def initial_state(plan: AgentsPlan) -> State:
 
 
 def needs(plan: AgentsPlan) -> Needs:
-    """What :func:`initial_state` will take, and the rounds after it."""
+    """Estimate what :func:`initial_state` will take, and the rounds after it."""
     constants = plan.constants
     agents = constants.agents
     return agent_needs(

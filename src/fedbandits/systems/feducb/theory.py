@@ -1,4 +1,4 @@
-"""What Dubey & Pentland (2020) prove of FedUCB with a controller, as printed and as it follows.
+"""Theorems of Dubey & Pentland (2020) on FedUCB with a controller, as printed and as they follow.
 
 The mended forms are derived in docs/feducb.md: what the paper's own argument gives when its last
 steps are taken with all their terms.
@@ -29,7 +29,7 @@ from fedbandits.systems.theory import Bound
 
 
 def proposition_1(setting: Setting, threshold: float, rounds: Floats) -> Floats:
-    """Proposition 1 (5 in the appendix) as printed: how many syncs a threshold D leads to.
+    """Bound the syncs that a threshold D leads to: Proposition 1 (5 in the appendix) as printed.
 
     n ≤ 2 √(dT/D · ln(ρ_max/ρ_min + TL²/(dρ_min))) + 4
 
@@ -40,10 +40,6 @@ def proposition_1(setting: Setting, threshold: float, rounds: Floats) -> Floats:
 
     Parameters
     ----------
-    setting
-        The theorem's quantities.
-    threshold
-        D of the trigger.
     rounds : (n,) float64
         Rounds T played.
     """
@@ -53,7 +49,7 @@ def proposition_1(setting: Setting, threshold: float, rounds: Floats) -> Floats:
 
 
 def proposition_1_mended(setting: Setting, threshold: float, rounds: Floats) -> Floats:
-    """Proposition 1 with the term that its proof leaves out.
+    """Bound the syncs by Proposition 1 with the term that its proof leaves out.
 
     n ≤ dT/D · ln(2ρ_max/ρ_min - 1) + 2 √(ΓT/D), Γ = d ln(1 + TL²/(dρ_min))
 
@@ -72,7 +68,7 @@ def proposition_1_mended(setting: Setting, threshold: float, rounds: Floats) -> 
 
 
 def theorem_1(setting: Setting, rounds: Floats) -> Floats:
-    """Theorem 1 (3 in the appendix) as printed: group regret with a controller.
+    """Bound group regret with a controller: Theorem 1 (3 in the appendix) as printed.
 
     R_M(T) ≤ 4ν β̄_T √(2MTd (log_ν(ρ_max/ρ_min + TL²/(dρ_min)) + 1)),
     β̄_T = σ √(2 ln(2/α) + d ln(ρ_max/ρ_min + TL²/(dρ_min))) + S√(Mρ_max) + κ√M
@@ -84,8 +80,6 @@ def theorem_1(setting: Setting, rounds: Floats) -> Floats:
 
     Parameters
     ----------
-    setting
-        The theorem's quantities.
     rounds : (n,) float64
         Rounds T played.
     """
@@ -96,7 +90,7 @@ def theorem_1(setting: Setting, rounds: Floats) -> Floats:
 
 
 def theorem_1_mended(setting: Setting, threshold: float, rounds: Floats) -> Floats:
-    """Theorem 1 with every term of its proof, for any threshold D.
+    """Bound group regret by Theorem 1 with every term of its proof, for any threshold D.
 
     R_M(T) ≤ 2 β̄_T (√(e c MTΓ) + MΓ (√(cD) + √a)),
     Γ = d ln(1 + TL²/(dρ_min)), a = L²/(Mρ_min), c = a / ln(1 + a)
@@ -118,7 +112,7 @@ def theorem_1_mended(setting: Setting, threshold: float, rounds: Floats) -> Floa
 
 
 def bounds(plan: AgentsPlan, environment: ContextualEnvironment) -> Sequence[Bound]:
-    """Proposition 1 and Theorem 1 where they are about the variant; nothing for the sound ones.
+    """Return Proposition 1 and Theorem 1 where they are about the variant; nothing for sound ones.
 
     With noise and the adaptive radius no theorem of the paper applies, and for batches that grow
     none is true: contexts could be chosen so that nothing helps within the longest batch.
@@ -134,7 +128,7 @@ def bounds(plan: AgentsPlan, environment: ContextualEnvironment) -> Sequence[Bou
 
 
 def _theorem_1(plan: AgentsPlan, setting: Setting, environment: ContextualEnvironment) -> Bound:
-    """As printed; the proof needs the theorem's own threshold."""
+    """Return Theorem 1 as printed; the proof needs the theorem's own threshold."""
     departs = departures(plan.config, environment)
     schedule = plan.config.schedule
     if not isinstance(schedule, Determinant):

@@ -26,7 +26,7 @@ class PeerFedUCBSystem(AgentsSystem["PeerPlan"]):
         return found
 
     def syncs(self, run: PartiesRun) -> int:
-        """Releases so far of the agent that made most, over all its estimators."""
+        """Return the releases so far of the agent that made most, over all its estimators."""
         return max(sum(_releases(agent)) for agent in run.of("agent"))
 
     def epsilon_spent(self, plan: PeerPlan, run: PartiesRun) -> float:
@@ -36,7 +36,7 @@ class PeerFedUCBSystem(AgentsSystem["PeerPlan"]):
 
 
 def _releases(agent: Any) -> list[int]:
-    """How often an agent has released each of its estimators."""
+    """Return how often an agent has released each of its estimators."""
     return [estimator.released.made for estimator in agent.state.estimators]
 
 

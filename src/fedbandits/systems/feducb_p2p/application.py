@@ -1,11 +1,10 @@
-"""How applications ask an agent for decisions, what each party brings, and what it learns."""
+"""Applications of peers: as of all linear agents, but a peer has several estimators."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from fedbandits.systems.agents.application import application, supply
-from fedbandits.systems.agents.export import learned_of
+from fedbandits.systems.agents.application import application, learned_of, supply
 from fedbandits.systems.exported import Learned
 from fedbandits.systems.feducb_p2p.plan import PeerPlan
 
@@ -13,7 +12,7 @@ __all__ = ["application", "export", "supply"]
 
 
 def export(plan: PeerPlan, party: Any) -> Learned:
-    """What an agent makes of the releases that it has heard; of several estimators, the surest."""
+    """Return what an agent makes of heard releases; of several estimators, the surest."""
     estimators = party.state.estimators
     surest = max(range(len(estimators)), key=lambda g: float(estimators[g].view.log_det.sum()))
     now = estimators[surest]

@@ -1,4 +1,4 @@
-"""What a peer-to-peer FedUCB variant promises, and what it should be warned of."""
+"""Privacy claim of a peer-to-peer FedUCB variant, and what it should be warned of."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ROUNDS = "The graph, γ and the rounds of release are public and fixed in advan
 
 
 def claim(plan: PeerPlan) -> PrivacyClaim:
-    """The claim of one agent towards all others, for a whole run.
+    """Return the claim of one agent towards all others, for a whole run.
 
     An agent's releases are one running sum. Where it keeps several estimators, each record is in
     only one of their sums, so the price is that of one sum.
@@ -26,7 +26,7 @@ def claim(plan: PeerPlan) -> PrivacyClaim:
 
 
 def cautions(plan: PeerPlan) -> tuple[str, ...]:
-    """What can be run, but hardly makes sense."""
+    """Warn of what can be run, but hardly makes sense."""
     gamma, diameter = plan.peers.gamma, plan.topology.diameter
     if gamma <= max(diameter, 1):
         return ()

@@ -7,8 +7,7 @@ from fedbandits.environments.base import ContextualEnvironment
 from fedbandits.systems.agents.batches import BatchedReplicate
 from fedbandits.systems.agents.kernels.constants import TRIGGERED
 from fedbandits.systems.feducb_p2p.kernels.fixed import batch_end, run_until
-from fedbandits.systems.feducb_p2p.kernels.joint import refresh_jointly
-from fedbandits.systems.feducb_p2p.kernels.releases import begin, refresh_all
+from fedbandits.systems.feducb_p2p.kernels.releases import begin, refresh_all, refresh_jointly
 from fedbandits.systems.feducb_p2p.kernels.state import State, next_arrival
 from fedbandits.systems.feducb_p2p.kernels.triggered import run_triggered_until
 from fedbandits.systems.feducb_p2p.plan import PeerPlan
@@ -19,13 +18,9 @@ class Replicate(BatchedReplicate[PeerPlan]):
     """One replicate of a peer-to-peer variant; every hop of a message counts as one."""
 
     def __init__(
-        self,
-        plan: PeerPlan,
-        environment: ContextualEnvironment,
-        seed: int,
-        replicate: int,
+        self, plan: PeerPlan, environment: ContextualEnvironment, seed: int, replicate: int,
         threads: int = 1,
-    ) -> None:
+    ) -> None:  # fmt: skip
         # Agents that may call for a sync after any round are played in step.
         self._triggered = plan.constants.schedule == TRIGGERED
         super().__init__(plan, environment, seed, replicate, 1 if self._triggered else threads)
@@ -49,7 +44,7 @@ class Replicate(BatchedReplicate[PeerPlan]):
             self._load_joints()
 
     def _until_heard(self, stop: int) -> int:
-        """The round at whose end joint views may be loaded, or ``stop`` if that comes before."""
+        """Return the round at whose end joint views may be loaded; ``stop`` at most."""
         constants = self.plan.constants
         if not constants.joint_view:
             return stop
@@ -65,7 +60,7 @@ class Replicate(BatchedReplicate[PeerPlan]):
         return int(batch_end(self.plan.constants, self.state, self._until_heard(stop)))
 
     def arrivals(self) -> list[int]:
-        """Rounds at whose end some agent has something new to pool; empty if the data decides."""
+        """Return rounds at whose end some agent has news to pool; empty if the data decides."""
         constants, peers = self.plan.constants, self.plan.peers
         if constants.schedule == TRIGGERED:
             return []

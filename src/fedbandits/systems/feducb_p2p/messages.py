@@ -1,4 +1,4 @@
-"""What peers send one another."""
+"""Messages of peers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from fedbandits.federation.roles import MessageTable
 
 
 class Flooded(Message, frozen=True, kw_only=True):
-    """What an agent made at the end of a round, and how many hops it has come."""
+    """A message that an agent made at the end of a round, and how many hops it has come."""
 
     origin: str
     round: int

@@ -14,10 +14,9 @@ from fedbandits.federation.topology import Topology, clique_cover, flood_sizes, 
 from fedbandits.privacy.accounting import Event
 from fedbandits.privacy.continual import ContinualPlan
 from fedbandits.systems.agents.config import Determinant
-from fedbandits.systems.agents.joint_terms import POOLED_SHARE
+from fedbandits.systems.agents.joint import POOLED_SHARE
 from fedbandits.systems.agents.kernels.constants import TRIGGERED, Constants
-from fedbandits.systems.agents.plan import AgentsPlan, plan_pooling, radius_base
-from fedbandits.systems.agents.pooling import Pooling
+from fedbandits.systems.agents.plan import AgentsPlan, Pooling, plan_pooling, radius_base
 from fedbandits.systems.feducb_p2p.config import PeerFedUCB
 from fedbandits.systems.feducb_p2p.kernels.state import NOT_POOLED, Peers
 
@@ -27,7 +26,7 @@ _MOST_ESTIMATORS = 200_000
 
 
 class PeerPlan(AgentsPlan, frozen=True, kw_only=True):
-    """What the parties of a variant on its graph go by.
+    """The plan of a variant on its graph, for all its parties.
 
     Parameters
     ----------
@@ -47,7 +46,7 @@ class PeerPlan(AgentsPlan, frozen=True, kw_only=True):
         return {"neighbours": {n: self.topology.neighbours(i) for i, n in enumerate(names)}}
 
     def event(self, releases: int | None = None) -> Event:
-        """What a record is charged for after so many releases of all estimators together.
+        """Return the priced event of a record after so many releases of all estimators together.
 
         Records of different estimators are disjoint. So a record costs most if all releases so far
         were of its own estimator, which makes so many at most.
@@ -93,14 +92,14 @@ def make_plan(config: PeerFedUCB, facts: ContextualFacts, rounds: int) -> PeerPl
 
 
 def _relative_variances(constants: Constants, release: ContinualPlan) -> Floats:
-    """Variance of every agent's noise as a multiple of that of ``release``, (M,)."""
+    """Return the variance of every agent's noise as a multiple of that of ``release``, (M,)."""
     if release.scale == 0.0:
         return np.ones(constants.agents)
     return (constants.noise_deviation / release.scale) ** 2
 
 
 def _lags(config: PeerFedUCB, graph: Topology) -> Ints:
-    """A hop takes from the end of one round to the start of the next, so h hops cost h - 1 rounds.
+    """Return lags: a hop takes until the start of the next round, so h hops cost h - 1 rounds.
 
     As published only members of one's clique count; otherwise everybody within γ hops.
     """
@@ -112,7 +111,7 @@ def _lags(config: PeerFedUCB, graph: Topology) -> Ints:
 
 
 def _pooling(config: PeerFedUCB, lag: Ints, pooled: Ints) -> Pooling:
-    """How many different sums and orders of records there are: see docs/confidence.md."""
+    """Count the different sums and orders of records that there are: see docs/confidence.md."""
     typical = float(np.median(pooled))
     if isinstance(config.schedule, Determinant):
         estimators = config.gamma
@@ -128,7 +127,7 @@ def _pooling(config: PeerFedUCB, lag: Ints, pooled: Ints) -> Pooling:
 
 
 def _depth(constants: Constants, longest: int) -> int:
-    """Releases made within the longest lag, and the one before them."""
+    """Count releases made within the longest lag, and the one before them."""
     if constants.schedule == TRIGGERED:
         return _TRIGGERED_DEPTH
     if constants.period > 0:

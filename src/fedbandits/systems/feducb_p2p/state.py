@@ -10,19 +10,19 @@ from __future__ import annotations
 import numpy as np
 
 from fedbandits.environments.needs import Needs
+from fedbandits.systems.agents.counting import first_persons
 from fedbandits.systems.agents.joint import first_joints
 from fedbandits.systems.agents.kernels.constants import TRIGGERED
 from fedbandits.systems.agents.kernels.pools import Pool, empty_pool
 from fedbandits.systems.agents.kernels.views import empty_views
 from fedbandits.systems.agents.needs import agent_needs
-from fedbandits.systems.agents.persons import first_persons
 from fedbandits.systems.feducb_p2p.kernels.state import Clock, Releases, State
 from fedbandits.systems.feducb_p2p.plan import PeerPlan
 from fedbandits.systems.kernels import Tally
 
 
 def initial_state(plan: PeerPlan) -> State:
-    """Zeros in every place; the loop's ``begin`` makes it the state before the first round."""
+    """Make zeros in every place; the loop's ``begin`` makes it the state before the first round."""
     constants, peers = plan.constants, plan.peers
     agents, models, dimension = constants.agents, constants.models, constants.dimension
     cells, shape = agents * peers.estimators, constants.statistic_shape
@@ -56,12 +56,12 @@ def initial_state(plan: PeerPlan) -> State:
 
 
 def _call_slots(plan: PeerPlan) -> int:
-    """A call is answered up to γ rounds after it, when the caller may be calling again."""
+    """Count slots of calls: one is answered within γ rounds, when its caller may call again."""
     return plan.peers.gamma + 1 if plan.constants.schedule == TRIGGERED else 1
 
 
 def needs(plan: PeerPlan) -> Needs:
-    """What :func:`initial_state` will take, and the rounds after it."""
+    """Estimate what :func:`initial_state` will take, and the rounds after it."""
     constants, peers = plan.constants, plan.peers
     cells = constants.agents * peers.estimators
     return agent_needs(

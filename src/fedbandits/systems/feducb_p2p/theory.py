@@ -1,4 +1,4 @@
-"""What Dubey & Pentland (2020) prove of FedUCB without a controller."""
+"""Theorem of Dubey & Pentland (2020) on FedUCB without a controller."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from fedbandits.systems.theory import Bound
 
 
 def theorem_2(setting: Setting, cliques: int, gamma: int, rounds: Floats) -> Floats:
-    """Theorem 2 (4 in the appendix) as printed: group regret without a controller.
+    """Bound group regret without a controller: Theorem 2 (4 in the appendix) as printed.
 
     R_M(T) ≤ 4ν β̄ √(2M (χ̄(G_γ) · γ) Td (log_ν(ρ_max/ρ_min + TL²/(γdρ_min)) + 1)),
     β̄ = σ √(2 ln(2/α) + d ln(ρ_max/ρ_min + TL²/(γdρ_min))) + S√(Mρ_max) + κ√M
@@ -38,8 +38,6 @@ def theorem_2(setting: Setting, cliques: int, gamma: int, rounds: Floats) -> Flo
 
     Parameters
     ----------
-    setting
-        The theorem's quantities.
     cliques
         χ̄(G_γ), cliques that cover the power graph.
     gamma
@@ -55,7 +53,7 @@ def theorem_2(setting: Setting, cliques: int, gamma: int, rounds: Floats) -> Flo
 
 
 def bounds(plan: PeerPlan, environment: ContextualEnvironment) -> Sequence[Bound]:
-    """Theorem 2 for Algorithm 3; nothing where releases come in rounds fixed in advance."""
+    """Return Theorem 2 for Algorithm 3; nothing where rounds of release are fixed in advance."""
     setting, schedule = setting_of(plan), plan.config.schedule
     if setting is None or not isinstance(schedule, Determinant):
         return ()

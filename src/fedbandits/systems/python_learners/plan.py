@@ -21,7 +21,7 @@ from fedbandits.privacy.accounting import Clear, ContinualSum, Event
 from fedbandits.privacy.continual import ContinualPlan, calibrated
 from fedbandits.privacy.kernels import CAST_ROOM
 from fedbandits.privacy.rounding import require_room_for_vectors, rounding_constant
-from fedbandits.systems.agents.held import Held
+from fedbandits.systems.agents.decisions import RecordBounds
 from fedbandits.systems.agents.noise import require_few
 from fedbandits.systems.agents.schedule import settled, sync_rounds
 from fedbandits.systems.base import Plan
@@ -72,10 +72,10 @@ class LearnerPlan(Plan, frozen=True, kw_only=True):
         )  # fmt: skip
 
     @property
-    def held(self) -> Held:
+    def record_bounds(self) -> RecordBounds:
         """What contexts and rewards are held to."""
         low, high = self.facts.reward_range
-        return Held(self.facts.context_norm, low, high, clips=False)
+        return RecordBounds(self.facts.context_norm, low, high, clips=False)
 
     @property
     def record_norm(self) -> float:

@@ -1,1 +1,1 @@
-"""What both forms of FCLUB share: local servers that serve users in phases, and a global server."""
+"""Code that both forms of FCLUB share: local servers with users in phases, and a global server."""

@@ -1,4 +1,4 @@
-"""How applications ask a local server: who has come, and which items there are.
+"""Applications of a local server: who has come, and which items there are.
 
 Between machines no rounds arrive with users: a round ends by the clock, for everybody, whoever has
 come in it. What a server needs of a round is a number that is legal in its phase: not over yet, and
@@ -60,19 +60,19 @@ class Recommendations(Choices[ServersPlan]):
 
 
 def live_round(party: ActingParty[Any]) -> int:
-    """A legal round for who comes now: as many as have come, within the phase."""
+    """Return a legal round for who comes now: as many as have come, within the phase."""
     state, last = party.state, party.next_end
     earliest: int = max(state.ended, state.decisions) + 1
     return earliest if last is None else min(earliest, last)
 
 
 def application(plan: ServersPlan) -> Recommendations:
-    """How applications ask a local server."""
+    """Return how applications ask a local server."""
     return Recommendations(plan)
 
 
 def supply(plan: Any, role: str, place: int, resources: Resources) -> ServerSupply | None:
-    """What a local server brings: noise that is charged for, where the variant has any."""
+    """Make what a local server brings: noise that is charged for, where the variant has any."""
     del place
     if role != "server":
         return None
@@ -80,5 +80,5 @@ def supply(plan: Any, role: str, place: int, resources: Resources) -> ServerSupp
 
 
 def user_rows(party: Any) -> tuple[str, ...]:
-    """What the rows of a server's model are about."""
+    """Describe what the rows of a server's model are about."""
     return tuple(f"user {user}" for user in party.users.tolist())

@@ -1,4 +1,4 @@
-"""What the plans of both forms of FCLUB have in common."""
+"""Code that the plans of both forms of FCLUB have in common."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LATER = 2**62
 
 
 class ServersPlan(Plan, frozen=True, kw_only=True):
-    """What servers that serve users in phases go by.
+    """The plan of servers that serve users in phases.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ class ServersPlan(Plan, frozen=True, kw_only=True):
 
     @property
     def private(self) -> bool:
-        """Whether there is noise."""
+        """True if there is noise."""
         return bool(self.constants.private)
 
 

@@ -1,4 +1,4 @@
-"""What compiled replicates of both forms of FCLUB share: phases, and what is counted."""
+"""Compiled replicates of both forms of FCLUB: phases, and what is counted."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class ServersReplicate(CompiledReplicate[AnyPlan]):
         raise NotImplementedError
 
     def _end_phase(self) -> None:
-        """All servers end a phase after the round that was played last."""
+        """End a phase of all servers after the round that was played last."""
         raise NotImplementedError
 
     def _require_sound(self, fault: int) -> None:

@@ -1,4 +1,4 @@
-"""What the local servers of both forms of FCLUB share, and how the parties are put together."""
+"""Local servers of both forms of FCLUB, and how the parties are put together."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class OpenDecision(msgspec.Struct, frozen=True, gc=False):
 
 
 class ServerState(PartyState, frozen=True, kw_only=True):
-    """What every local server keeps.
+    """State of a local server.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ class Server(ActingParty[AnyServer], Generic[AnyServer, AnyPlan]):
         raise NotImplementedError
 
     def _handle(self, event: Any) -> Step:
-        """What comes of any other event."""
+        """Do what any other event asks for."""
         raise NotImplementedError
 
     def _compute(self, event: Any) -> Step:
@@ -124,7 +124,7 @@ class Server(ActingParty[AnyServer], Generic[AnyServer, AnyPlan]):
                 return self._handle(event)
 
     def _decided(self, place: int, situation: Arrival, item: int) -> Step:
-        """An item was chosen.
+        """Note that an item was chosen.
 
         Raises
         ------
@@ -140,7 +140,7 @@ class Server(ActingParty[AnyServer], Generic[AnyServer, AnyPlan]):
         return Step(after, answer=Decision(number, item), opened=opened)
 
     def _checked_place(self, situation: Arrival) -> int:
-        """Where the user stands in :attr:`users`, once the whole situation is found to be right.
+        """Find the user in :attr:`users`, once the whole situation is found to be right.
 
         Raises
         ------
@@ -172,7 +172,7 @@ class Server(ActingParty[AnyServer], Generic[AnyServer, AnyPlan]):
         return place
 
     def _scoring(self, items: Floats32, of_all: Scoring) -> Scoring:
-        """Buffers for scoring items: those at hand, unless there are fewer than the terms have."""
+        """Return buffers for scoring items: new ones if there are fewer than the terms have."""
         count = items.shape[1]
         return of_all if count == of_all.scores.size else new_scoring(len(items), count)
 
@@ -210,7 +210,7 @@ class Server(ActingParty[AnyServer], Generic[AnyServer, AnyPlan]):
         return int(self._plan.constants.phase_ends[self._state.phase])
 
     def _end_round(self, event: EndRound) -> Step:
-        """A round is over for everybody; with the last one of a phase the phase is.
+        """End a round for everybody; with the last one of a phase the phase ends.
 
         Raises
         ------
@@ -222,7 +222,7 @@ class Server(ActingParty[AnyServer], Generic[AnyServer, AnyPlan]):
         return self._end_phase(after) if event.round_ == last < LATER else Step(after)
 
     def _last_round(self, round_: int, first: int) -> int:
-        """The phase's last round; refuses a round that is not between ``first`` and it."""
+        """Return the phase's last round; refuse a round that is not between ``first`` and it."""
         last = self._phase_end
         if not first <= round_ <= last:
             raise LocalProtocolError(
@@ -238,14 +238,10 @@ def server_roles(
     make_server: Callable[[Seat, Any, ServerSupply], Party[Any]],
     make_global: Callable[[Seat, Any], Party[Any]],
 ) -> Roles:
-    """Local servers, one for each server of the facts, and a global one.
+    """Return local servers, one for each server of the facts, and a global one.
 
     Parameters
     ----------
-    plan
-        What all parties go by.
-    table
-        Who sends what to whom.
     make_server
         ``(seat, plan, supply)`` to a local server.
     make_global

@@ -1,9 +1,12 @@
-"""What both forms of FCLUB declare alike."""
+"""Declarations that both forms of FCLUB share."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
 
+from msgspec import Meta
+
+from fedbandits._checked import Checked
 from fedbandits.environments.facts import ClusteredFacts
 from fedbandits.federation.roles import Supplies
 from fedbandits.random import Key, replicate_key
@@ -16,7 +19,7 @@ AnyPlan = TypeVar("AnyPlan", bound="ServersPlan")
 
 
 class ServerSupply(NamedTuple):
-    """What a local server brings.
+    """The noise that a local server brings.
 
     Parameters
     ----------
@@ -35,7 +38,7 @@ class ServersSystem(PackageSystem[AnyPlan]):
     facts_type = ClusteredFacts
 
     def simulated_noise(self, plan: AnyPlan, key: Key, server: int) -> Any:
-        """Noise of one server from the seed: it protects nobody."""
+        """Draw noise of one server from the seed: it protects nobody."""
         raise NotImplementedError
 
     def simulated_supplies(self, plan: AnyPlan, world: Any, seed: int, replicate: int) -> Supplies:
@@ -48,3 +51,12 @@ class ServersSystem(PackageSystem[AnyPlan]):
             )
 
         return supply
+
+
+NotNegative = Annotated[float, Meta(ge=0.0, le=1e9)]
+Positive = Annotated[float, Meta(gt=0.0, le=1e9)]
+OpenUnit = Annotated[float, Meta(gt=0.0, lt=1.0)]
+
+
+class Part(Checked, frozen=True, forbid_unknown_fields=True, tag_field="kind"):
+    """One of several kinds of something that a variant is composed of."""

@@ -23,10 +23,6 @@ def release_some(
 
     Parameters
     ----------
-    constants : Constants
-        What is constant in the run.
-    agent : int
-        Whose releases they are.
     steps : (steps,) int64
         Their numbers, from 1, in order.
     sums : (steps, models, d (d + 3) / 2) float64

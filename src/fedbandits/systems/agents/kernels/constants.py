@@ -1,4 +1,4 @@
-"""Everything constant in a run of linear agents, as compiled code takes it."""
+"""Constants of a run of linear agents, as compiled code takes them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ FIXED, TRIGGERED = 0, 1
 
 
 class Learning(NamedTuple):
-    """How a view takes up a record of the agent that acts on it."""
+    """Constants that say how a view takes up a record of its agent."""
 
     raw_view: bool
     triggered: bool  # whether the record counts for a trigger too
@@ -22,7 +22,7 @@ class Learning(NamedTuple):
 
 
 class Constants(NamedTuple):
-    """Everything constant in a run."""
+    """All constants of a run."""
 
     agents: int  # M
     models: int  # parameter vectors: 1, or one an arm
@@ -64,7 +64,7 @@ class Constants(NamedTuple):
 
     @property
     def release_size(self) -> int:
-        """How many numbers one release has."""
+        """Count of numbers in one release."""
         return self.entry_scale.size
 
 

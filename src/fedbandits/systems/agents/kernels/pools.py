@@ -1,4 +1,4 @@
-"""What agents make of a sum of releases: estimates and their radius, as compiled functions."""
+"""Pools of linear agents: estimates and their radius from a sum of releases, compiled."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NOT_POSITIVE = 4
 
 
 class Basis(NamedTuple):
-    """What turns a sum of releases into estimates and their radius."""
+    """Numbers that turn a sum of releases into estimates and their radius."""
 
     base: float  # λ₁, or Mρ_min
     log_term: float
@@ -29,7 +29,7 @@ class Basis(NamedTuple):
 
 
 class Pool(NamedTuple):
-    """What an agent knows after a sync, made from a sum of releases."""
+    """An agent's knowledge after a sync, made from a sum of releases."""
 
     inverse: Floats  # (models, d, d): V⁻¹
     gram: Floats  # (models, d, d): V
@@ -41,7 +41,7 @@ class Pool(NamedTuple):
 
 
 def empty_pool(models: int, dimension: int) -> Pool:
-    """Arrays for a :class:`Pool`."""
+    """Make arrays for a :class:`Pool`."""
     square = (models, dimension, dimension)
     return Pool(
         np.zeros(square),
@@ -56,7 +56,7 @@ def empty_pool(models: int, dimension: int) -> Pool:
 
 @compiled
 def initial_pool(constants: Constants, base: float, pool: Pool) -> None:
-    """Before any release: V = λ₁I, or S = Mρ_min I as published."""
+    """Set a pool to what holds before any release: V = λ₁I, or S = Mρ_min I as published."""
     terms = pool.terms
     for m in range(constants.models):
         fill(pool.moment[m], 0.0)
@@ -77,7 +77,7 @@ def initial_pool(constants: Constants, base: float, pool: Pool) -> None:
 
 @compiled
 def noise_variance(constants: Constants, agent: int, k: int) -> float:
-    """Off-diagonal variance of the noise in an agent's k-th release."""
+    """Return the off-diagonal variance of the noise in an agent's k-th release."""
     scale = constants.noise_deviation[agent]
     deviation = release_deviation(constants.mechanism, scale, constants.coefficients, k)
     return float(deviation * deviation)
@@ -85,7 +85,7 @@ def noise_variance(constants: Constants, agent: int, k: int) -> float:
 
 @compiled
 def basis_of_all(constants: Constants, k: int) -> Basis:
-    """The basis of the sum of all agents' k-th releases."""
+    """Return the basis of the sum of all agents' k-th releases."""
     variance = 0.0
     for agent in range(constants.agents):
         variance += noise_variance(constants, agent, k)
@@ -98,10 +98,6 @@ def pool_release(constants: Constants, basis: Basis, released: Floats, pool: Poo
 
     Parameters
     ----------
-    constants : Constants
-        What is constant in the run.
-    basis : Basis
-        What goes with this sum.
     released : (models, d (d + 3) / 2) float64
         The sum of released statistics, unshifted.
     pool : Pool
@@ -123,14 +119,9 @@ def pool_release(constants: Constants, basis: Basis, released: Floats, pool: Poo
             correction = 0.0
         else:
             shift = choose_shift(
-                values,
-                basis.base,
-                norm_bound,
-                bias_bound,
-                constants.parameter_bound,
-                constants.reward_noise,
-                basis.log_term,
-            )
+                values, basis.base, norm_bound, bias_bound, constants.parameter_bound,
+                constants.reward_noise, basis.log_term,
+            )  # fmt: skip
             inflation, correction, bias = adaptive_terms(
                 values, shift, basis.base, norm_bound, bias_bound, constants.parameter_bound
             )
@@ -171,8 +162,6 @@ def release_fault(
         See :func:`.privacy.bounds.any_implausible`.
     below, dimension
         See :func:`.learners.kernels.ridge.are_records`.
-    models : int
-        Number of parameter vectors.
 
     Returns
     -------

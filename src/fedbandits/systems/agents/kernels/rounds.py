@@ -1,4 +1,4 @@
-"""What one agent does between two changes of what it knows: see, decide, observe, remember."""
+"""Rounds of one agent between two changes of its knowledge: see, decide, observe, remember."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def choose_arm(
     features: Floats32, theta: Floats32, width: Floats32, tie: int, most: float, scores: Floats32,
     narrow: Narrow,
 ) -> int:  # fmt: skip
-    """The arm of the greatest score; features are held to L only if scores are no numbers.
+    """Choose the arm of the greatest score; features are held to L only if scores are no numbers.
 
     Parameters
     ----------
@@ -85,8 +85,6 @@ def choose_arm(
         L, or infinity where contexts must not be clipped.
     scores : (arms,) float32
         Receives the scores.
-    narrow : Narrow
-        Buffers that are overwritten.
 
     Returns
     -------
@@ -107,7 +105,7 @@ def choose_jointly(
     features: Floats32, theta: Floats32, width: Floats32, cuts: Bools, pooled: Floats32,
     pooled_width: Floats32, tie: int, most: float, scores: Floats32, narrow: Narrow,
 ) -> int:  # fmt: skip
-    """The arm of the greatest upper bound, of two bounds the smaller one: for a party.
+    """Choose the arm of the greatest upper bound, of two bounds the smaller one: for a party.
 
     Parameters
     ----------
@@ -133,35 +131,17 @@ def choose_jointly(
 
 @borrowing
 def play_rounds(
-    world: Handle,
-    constants: Constants,
-    log_term: float,
-    terms: Floats,
-    view: Views,
-    joints: Joint | None,
-    cell: int,
-    statistic: Floats,
-    visits: Ints,
-    uncounted: Floats,
-    tally: Tally,
-    faults: Ints,
-    scratch: Scratch,
-    key: Key,
-    agent: int,
-    first: int,
-    end: int,
+    world: Handle, constants: Constants, log_term: float, terms: Floats, view: Views,
+    joints: Joint | None, cell: int, statistic: Floats, visits: Ints, uncounted: Floats,
+    tally: Tally, faults: Ints, scratch: Scratch, key: Key, agent: int, first: int, end: int,
     step: int,
-) -> None:
+) -> None:  # fmt: skip
     """Let one agent see, decide and observe, in every ``step``-th round from ``first`` to ``end``.
 
     A reward that is NaN was not observed: nothing is remembered, and nothing learned.
 
     Parameters
     ----------
-    world : Handle
-        The world, as this loop meets it.
-    constants : Constants
-        What is constant in the run.
     log_term : float
         What the radius has beside the determinant.
     terms : (models, 4) float64
@@ -182,8 +162,6 @@ def play_rounds(
         Receives the agent's regret and reward.
     faults : (agents, 2) int64
         Receives what stopped the agent, and the round, if something did.
-    scratch : Scratch
-        Buffers; nothing in them outlives a round.
     key, agent
         They name the random draws, together with the round.
     first, end, step : int
@@ -222,13 +200,9 @@ def play_rounds(
         for i in range(context.size):
             context[i] = features[i, column]
         fault, recorded = record_fault(
-            context,
-            reward,
-            constants.context_bound,
-            -constants.reward_bound,
-            constants.reward_bound,
-            constants.clip,
-        )
+            context, reward, constants.context_bound, -constants.reward_bound,
+            constants.reward_bound, constants.clip,
+        )  # fmt: skip
         if fault != NO_FAULT:
             note_fault(faults, agent, fault, round_)
             break
@@ -275,21 +249,13 @@ def note_fault(faults: Ints, agent: int, fault: int, round_: int) -> None:
 
 @borrowing
 def simulate_release(
-    constants: Constants,
-    statistic: Floats,
-    draws: Floats,
-    k: int,
-    key: Key,
-    agent: int,
-    name: int,
+    constants: Constants, statistic: Floats, draws: Floats, k: int, key: Key, agent: int, name: int,
     noisy: Floats,
-) -> None:
+) -> None:  # fmt: skip
     """Write one agent's k-th release into ``noisy``; the noise is the seed's and protects nobody.
 
     Parameters
     ----------
-    constants : Constants
-        What is constant in the run.
     statistic : (models, d (d + 3) / 2) float64
         The exact running sum.
     draws : (slots, models · d (d + 3) / 2) float64
@@ -305,11 +271,6 @@ def simulate_release(
     if constants.mechanism != NONE:
         fill_normal(draws[draw_slot(constants.mechanism, k)], key, agent, name, _NOISE)
         add_release_noise(
-            constants.mechanism,
-            constants.noise_deviation[agent],
-            constants.coefficients,
-            constants.entry_scale,
-            draws,
-            k,
-            noisy,
-        )
+            constants.mechanism, constants.noise_deviation[agent], constants.coefficients,
+            constants.entry_scale, draws, k, noisy,
+        )  # fmt: skip

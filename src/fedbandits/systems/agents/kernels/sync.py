@@ -1,4 +1,4 @@
-"""When agents sync: at rounds fixed in advance, or when a determinant of raw data has grown."""
+"""Times of syncs: rounds fixed in advance, or growth of a determinant of raw data."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LONGEST = 2**40
 
 @compiled
 def next_sync(constants: Constants, round_: int) -> int:
-    """First round after ``round_`` at which a schedule fixed in advance syncs."""
+    """Return the first round after ``round_`` at which a schedule fixed in advance syncs."""
     if constants.period > 0:
         return (round_ // constants.period + 1) * constants.period
     low, high = 0, constants.sync_times.size
@@ -29,12 +29,10 @@ def next_sync(constants: Constants, round_: int) -> int:
 
 @compiled
 def sync_due(threshold: float, terms: Floats, trigger_log_det: Floats, waited: int) -> bool:
-    """Whether an agent has learned enough since the last sync (Algorithm 1, line 12; raw data).
+    """Tell whether an agent has learned enough since the last sync (Algorithm 1, line 12).
 
     Parameters
     ----------
-    threshold : float
-        The threshold D of the schedule.
     terms : (models, 4) float64
         Terms of the pool that the agent's view comes from.
     trigger_log_det : (models,) float64
@@ -50,7 +48,7 @@ def sync_due(threshold: float, terms: Floats, trigger_log_det: Floats, waited: i
 
 @compiled
 def growth_bound(constants: Constants, pool: Pool, records: int) -> float:
-    """The most that the left side of the trigger can be after so many more records.
+    """Bound the left side of the trigger after so many more records.
 
     w records of norm at most L raise ln det A by at most n ln(1 + w L²/(n a)), n its order and a
     its smallest eigenvalue.
@@ -67,19 +65,10 @@ def growth_bound(constants: Constants, pool: Pool, records: int) -> float:
 
 @compiled
 def rounds_without_sync(constants: Constants, pool: Pool, waited: int) -> int:
-    """How many rounds can certainly be played before :func:`sync_due` must be asked.
+    """Count rounds that can certainly be played before :func:`sync_due` must be asked.
 
     Until :func:`growth_bound` could reach D/w no agent's records matter for the trigger, so agents
     need not be played in step.
-
-    Parameters
-    ----------
-    constants : Constants
-        What is constant in the run.
-    pool : Pool
-        What all agents know.
-    waited : int
-        Rounds since the last sync.
     """
     low, high = waited + 1, waited + 2
     # A threshold that cannot be reached ends the search too: no run is that long.

@@ -1,4 +1,4 @@
-"""What a linear agent makes of a sum of releases, and acts on, as compiled functions on arrays.
+"""Views of linear agents, made from sums of releases, as compiled functions on arrays.
 
 The simulations' loops and the parties call these same functions. A *view* is what an agent acts
 on: the inverse of V, the estimate θ̃ = V⁻¹ũ, and the float32 copies that arms are scored with.
@@ -6,14 +6,17 @@ on: the inverse of V, the estimate θ̃ = V⁻¹ũ, and the float32 copies that 
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 
-from fedbandits._compile import borrowing, compiled
+from fedbandits._compile import borrowing, compiled, inlined
 from fedbandits._typing import Floats, Floats32
 from fedbandits.learners.kernels.assign import copy_square, is_zero
 from fedbandits.learners.kernels.confidence import radius
+from fedbandits.learners.kernels.joint import Joint, load_joint
+from fedbandits.learners.kernels.joint_release import Noise
 from fedbandits.learners.kernels.linucb import set_width
 from fedbandits.learners.kernels.ridge import (
     add_rank_one,
@@ -28,7 +31,7 @@ from fedbandits.systems.agents.kernels.pools import Pool, empty_pool, initial_po
 
 
 class Views(NamedTuple):
-    """What agents act on; views that are alike may be kept once.
+    """Views that agents act on; those that are alike may be kept once.
 
     Without the first axis, as :func:`one_view` cuts it, it is one view.
     """
@@ -43,7 +46,7 @@ class Views(NamedTuple):
 
 
 def empty_views(views: int, models: int, dimension: int) -> Views:
-    """Arrays for :class:`Views`."""
+    """Make arrays for :class:`Views`."""
     square = (views, models, dimension, dimension)
     return Views(
         np.zeros(square),
@@ -58,7 +61,7 @@ def empty_views(views: int, models: int, dimension: int) -> Views:
 
 @compiled
 def one_view(views: Views, v: int) -> Views:
-    """The ``v``-th view, as arrays that share memory with ``views``."""
+    """Return the ``v``-th view, as arrays that share memory with ``views``."""
     return Views(
         views.inverse[v],
         views.estimate[v],
@@ -72,13 +75,13 @@ def one_view(views: Views, v: int) -> Views:
 
 @compiled
 def begin_view(constants: Constants, base: float, log_term: float, pool: Pool, view: Views) -> None:
-    """Before any release, a view that is one agent's own."""
+    """Set a view that is one agent's own to what holds before any release."""
     initial_pool(constants, base, pool)
     load_view(constants, log_term, pool, view)
 
 
 def own_view(constants: Constants, base: float, log_term: float) -> tuple[Pool, Views]:
-    """What one agent knows before any release, in arrays of its own."""
+    """Make what one agent knows before any release, in arrays of its own."""
     pool = empty_pool(constants.models, constants.dimension)
     view = one_view(empty_views(1, constants.models, constants.dimension), 0)
     begin_view(constants, base, log_term, pool, view)
@@ -87,7 +90,7 @@ def own_view(constants: Constants, base: float, log_term: float) -> tuple[Pool, 
 
 @compiled
 def load_view(constants: Constants, log_term: float, pool: Pool, view: Views) -> None:
-    """A view becomes what the pool says; ``log_term`` is of the radius."""
+    """Set a view to what the pool says; ``log_term`` is of the radius."""
     for m in range(constants.models):
         copy_square(pool.inverse, m, view.inverse)
         apply_symmetric(pool.inverse, m, pool.moment[m], view.estimate[m])
@@ -101,7 +104,7 @@ def load_view(constants: Constants, log_term: float, pool: Pool, view: Views) ->
 
 @borrowing
 def scaled_radius(constants: Constants, radius: float, bias: float) -> float:
-    """The radius as agents act on it.
+    """Return the radius as agents act on it.
 
     Beside a joint bound, this one only cuts scores down. So the part of it that covers privacy
     noise is not scaled: a bound that does not hold would mislead.
@@ -116,7 +119,7 @@ def scaled_radius(constants: Constants, radius: float, bias: float) -> float:
 def view_radius(
     terms: Floats, log_det: Floats, m: int, reward_noise: float, log_term: float
 ) -> float:
-    """The theorem's β for model ``m``, before ``exploration_scale``."""
+    """Return the theorem's β for model ``m``, before ``exploration_scale``."""
     return radius(terms[m, 0], reward_noise, log_term, log_det[m], terms[m, 2])
 
 
@@ -161,8 +164,6 @@ def take_up(
 
     Parameters
     ----------
-    learning : Learning
-        How views take up records.
     log_term : float
         What the radius has beside the determinant.
     terms : (models, 4) float64
@@ -173,8 +174,6 @@ def take_up(
         Packed statistics of the records that count for releases.
     uncounted : (models, d (d + 3) / 2) float64
         Packed statistics of the others; a view that is not raw needs none.
-    counts : bool
-        Whether the record counts for releases.
     m, context, reward
         The record: its model, (d,) context and reward.
     gain : (d,) float64
@@ -204,12 +203,8 @@ def add_uncounted(
 
     Parameters
     ----------
-    constants : Constants
-        What is constant in the run.
     log_term : float
         What the radius has beside the determinant.
-    pool : Pool
-        What the view was made from.
     uncounted : (models, d (d + 3) / 2) float64
         Packed statistics of the records; nothing where records are protected.
     view : Views
@@ -234,3 +229,49 @@ def add_uncounted(
         view.log_det[m] += log_determinant(values, 0.0) - log_determinant(before, 0.0)
         beta = view_radius(pool.terms, view.log_det, m, constants.reward_noise, log_term)
         refresh_view(view, m, constants.exploration_scale * beta)
+
+
+#: The widest second bound that counts once it is narrower, as a multiple of S; and how much
+#: narrower a still wider one must be.
+_WIDEST, _MUCH_NARROWER = 1.2, 0.8
+
+
+@inlined
+def load_others(
+    constants: Constants, sums: Floats, variance: float, view: Views, joint: Joint
+) -> None:
+    """Take up the sum of what others released.
+
+    The bound of the sum of all releases begins to count beside the joint one when it is narrower,
+    for a random direction, and not much wider than ‖θ*‖ ≤ S alone allows. A wider one makes arms
+    alike, whatever is yet to be learned of them. That helps only an agent that knows much less.
+    Where noise hides all that releases could ever say, it never counts.
+
+    Parameters
+    ----------
+    sums : (models, d (d + 3) / 2) float64
+        The sum.
+    variance : float
+        Variance of an entry of its moments' noise.
+    view : Views
+        What the sum of all releases says.
+    joint : Joint
+        What the agent knows; its own records stay.
+    """
+    deviation = math.sqrt(max(variance, 0.0))
+    norm, bias = deviation * constants.joint.norm_factor, deviation * constants.joint.bias_factor
+    load_joint(constants.joint, joint, sums, Noise(deviation, norm, bias))
+    for m in range(constants.models):
+        pooled, own = _typical_width(view.width, m), _typical_width(joint.width, m)
+        limit = max(min(own, _WIDEST * constants.parameter_bound), _MUCH_NARROWER * own)
+        if constants.joint.second_bound and pooled < limit:
+            joint.cuts[m] = True
+
+
+@compiled
+def _typical_width(widths: Floats32, m: int) -> float:
+    """Return the root mean square of the width over contexts of length 1."""
+    total, dimension = 0.0, widths.shape[1]
+    for i in range(dimension):
+        total += widths[m, i, i]
+    return math.sqrt(total / dimension)

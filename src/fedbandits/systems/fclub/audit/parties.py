@@ -100,7 +100,9 @@ class FCLUBRun(ServersRun):
 
     def _hear(self, world: int, round_: int) -> None:
         """Note the released row of the record's user, its other records being known."""
-        sent = [m for _, m in self.network.transcript.deliveries if m.sender == self.audited]
+        sent: list[Any] = [
+            m for _, m in self.network.transcript.deliveries if m.sender == self.audited
+        ]
         place = int(np.searchsorted(self.target.users, self.user))
         row = np.frombuffer(sent[-1].sums).reshape(-1, self._plan.size)[place]
         self.note(row - self._others(place, world, round_), self._entered(round_))

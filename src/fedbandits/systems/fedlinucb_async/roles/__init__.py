@@ -22,7 +22,7 @@ SERVER = "server"
 
 
 def roles(plan: AsyncPlan) -> Roles:
-    """Agents, and a server that adds up what they upload."""
+    """Return agents, and a server that adds up what they upload."""
     agents = plan.agent_names
     return Roles(
         (

@@ -19,7 +19,7 @@ from fedbandits.systems.agents.joint import first_joint
 from fedbandits.systems.agents.kernels.pools import Pool, empty_pool
 from fedbandits.systems.agents.kernels.views import Views, own_view
 from fedbandits.systems.agents.limits import Limits
-from fedbandits.systems.agents.player import Player, PlayerState
+from fedbandits.systems.agents.linear_agent import LinearAgent, LinearAgentState
 from fedbandits.systems.agents.system import AgentSupply
 from fedbandits.systems.fedlinucb_async.kernels import (
     count_for_trigger,
@@ -30,7 +30,7 @@ from fedbandits.systems.fedlinucb_async.messages import Download, Upload
 from fedbandits.systems.fedlinucb_async.plan import AsyncPlan
 
 
-class AgentState(PlayerState, frozen=True, kw_only=True):
+class AgentState(LinearAgentState, frozen=True, kw_only=True):
     """All that changes in an agent.
 
     Parameters
@@ -58,7 +58,7 @@ class AgentState(PlayerState, frozen=True, kw_only=True):
     answered: int = 0
 
 
-class AsyncAgent(Player[AgentState]):
+class AsyncAgent(LinearAgent[AgentState]):
     """One organisation: decides, learns from rewards, exchanges when it has learned enough.
 
     While it waits for an answer it goes on deciding by what it last downloaded. It learns from as
@@ -148,7 +148,7 @@ class AsyncAgent(Player[AgentState]):
         return Step(after, write=learn, closed=number)
 
     def _upload(self) -> Sequence[Message]:
-        """What the server has not said that it has; own sums are settled. Cannot fail."""
+        """Upload what the server has not said that it has; own sums are settled. Cannot fail."""
         state = self._state
         np.add(state.uploaded, state.local, out=state.uploaded)
         state.local[:] = 0.0

@@ -104,7 +104,7 @@ class Server(Party[ServerState]):
         return Step(self._after(total=total), [answer], write=keep)
 
     def _checked_numbers(self, message: Upload, place: int) -> int:
-        """The exchange that this server knows the agent to have been answered last."""
+        """Return the exchange that this server knows the agent to have been answered last."""
         state, most = self._state, self._plan.rounds
         newest, since = int(state.exchanges[place]), int(state.since[place])
         if not newest < message.exchange <= most or message.since not in (since, newest):

@@ -21,7 +21,7 @@ CONTROLLER = "controller"
 
 
 def roles(plan: AgentsPlan) -> Roles:
-    """Agents, and a controller that adds up what they release."""
+    """Return agents, and a controller that adds up what they release."""
     # Whoever gave up before the controller would ask anew for a sum that is about to come.
     return Roles(
         (

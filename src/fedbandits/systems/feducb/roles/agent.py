@@ -17,17 +17,21 @@ from fedbandits.federation.state import Step, Transitions
 from fedbandits.learners.kernels.ridge import Record
 from fedbandits.privacy import running_sum
 from fedbandits.privacy.running_sum import ContinualState
-from fedbandits.systems.agents.counting import countable, sum_to_release
+from fedbandits.systems.agents.counting import countable, nothing_uncounted, sum_to_release
 from fedbandits.systems.agents.joint import first_joint, no_release
 from fedbandits.systems.agents.kernels.constants import TRIGGERED
-from fedbandits.systems.agents.kernels.joint import load_others
 from fedbandits.systems.agents.kernels.pools import Pool
 from fedbandits.systems.agents.kernels.sync import sync_due
-from fedbandits.systems.agents.kernels.views import Views, add_uncounted, load_view, own_view
+from fedbandits.systems.agents.kernels.views import (
+    Views,
+    add_uncounted,
+    load_others,
+    load_view,
+    own_view,
+)
 from fedbandits.systems.agents.limits import Limits
-from fedbandits.systems.agents.persons import nothing_uncounted
+from fedbandits.systems.agents.linear_agent import LinearAgent, LinearAgentState
 from fedbandits.systems.agents.plan import AgentsPlan
-from fedbandits.systems.agents.player import Player, PlayerState
 from fedbandits.systems.agents.schedule import planned_round
 from fedbandits.systems.agents.system import AgentSupply
 from fedbandits.systems.feducb.messages import Pooled, SyncCall, SyncRequest, Upload
@@ -39,7 +43,7 @@ from fedbandits.systems.feducb.roles.sums import (
 )
 
 
-class AgentState(PlayerState, frozen=True, kw_only=True):
+class AgentState(LinearAgentState, frozen=True, kw_only=True):
     """All that changes in an agent.
 
     Parameters
@@ -85,7 +89,7 @@ class AgentState(PlayerState, frozen=True, kw_only=True):
     under_way: dict[int, Released] = msgspec.field(default_factory=dict)
 
 
-class Agent(Player[AgentState]):
+class Agent(LinearAgent[AgentState]):
     """One organisation: decides, learns from rewards, releases when a sync is due.
 
     Parameters
@@ -190,7 +194,7 @@ class Agent(Player[AgentState]):
         return Step(after, write=learn, closed=number)
 
     def _let_go(self, event: LetGo) -> Step:
-        """A decision without a record: it counts as a round in which nothing was learned."""
+        """Close a decision without a record: it counts as a round in which nothing was learned."""
         step, state = super()._let_go(event), self._state
         after = self._after(waited=state.waited + 1, fresh=state.fresh + 1)
         return msgspec.structs.replace(step, state=after, write=lambda: self._requests(after))
@@ -232,7 +236,7 @@ class Agent(Player[AgentState]):
             return Step(self._after(called=call.release, refused=state.refused + 1))
 
     def _release(self, **changed: Any) -> Step:
-        """The next release of the running sum: kept before it leaves."""
+        """Make the next release of the running sum: kept before it leaves."""
         state, plan = self._state, self._plan
         statistic, kept = sum_to_release(
             plan, self._most_records, state.released.made, state.statistic, state.kept
@@ -292,7 +296,7 @@ class Agent(Player[AgentState]):
         return Step(after, write=load)
 
     def _checked_numbers(self, message: Pooled) -> tuple[int, ...]:
-        """The number of every agent's release in a sum."""
+        """Return the number of every agent's release in a sum."""
         state, constants = self._state, self._plan.constants
         if not state.pooled < message.release <= self._plan.most_sums:
             raise OutOfOrderError(

@@ -142,13 +142,13 @@ class Controller(Party[ControllerState]):
         return Step(self._summed(state), write=lambda: self._sums(state.releases + 1))
 
     def _summed(self, state: ControllerState) -> ControllerState:
-        """The state after a sum."""
+        """Return the state after a sum."""
         return msgspec.structs.replace(
             state, releases=state.releases + 1, missing=len(self._agents)
         )
 
     def _sums(self, number: int) -> Sequence[Message]:
-        """The sum of every agent's newest release, for all of them."""
+        """Make messages with the sum of every agent's newest release, for all of them."""
         state = self._state
         total = np.zeros(state.values.shape[1])
         for values in state.values:

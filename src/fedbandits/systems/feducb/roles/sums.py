@@ -1,4 +1,4 @@
-"""What an agent keeps at a release, and what it makes of a sum of some agents' releases."""
+"""An agent's records at a release, and its estimates from a sum of some agents' releases."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from fedbandits.systems.agents.kernels.pools import (
 
 
 class Released(NamedTuple):
-    """What an agent had when it released: what came later is in no sum yet."""
+    """An agent's records when it released: what came later is in no sum yet."""
 
     records: int  # that counted
     statistic: Floats
@@ -29,7 +29,7 @@ class Released(NamedTuple):
 
 
 def basis_of(constants: Constants, newest: Sequence[int]) -> Basis:
-    """The basis of the sum of some agents' releases, by their numbers, 0 where there is none."""
+    """Return the basis of a sum of some agents' releases, by their numbers, 0 where none is."""
     heard = [(agent, release) for agent, release in enumerate(newest) if release]
     variance = sum(noise_variance(constants, agent, release) for agent, release in heard)
     # As published: 2Λ for each one heard, ρ_min for each one that is not.
@@ -39,13 +39,13 @@ def basis_of(constants: Constants, newest: Sequence[int]) -> Basis:
 
 
 def _basis_of_sum(constants: Constants, newest: Sequence[int]) -> Basis:
-    """The same; where all numbers are alike, bit for bit as the simulation's loop has it."""
+    """Return :func:`basis_of`; where all numbers are alike, bit for bit as the loop has it."""
     alike = min(newest) == max(newest)
     return basis_of_all(constants, newest[0]) if alike else basis_of(constants, newest)
 
 
 def records_after(had: Released | None, statistic: Floats, counted: int) -> Floats | None:
-    """The sum of records after a release; None if there are none.
+    """Return the sum of records after a release; None if there are none.
 
     Parameters
     ----------
@@ -53,8 +53,6 @@ def records_after(had: Released | None, statistic: Floats, counted: int) -> Floa
         What the agent had at that release; None if there was no release.
     statistic : (models, d (d + 3) / 2) float64
         The sum of the records that count by now.
-    counted
-        How many there are.
     """
     if had is None:
         return statistic.copy()
@@ -64,12 +62,10 @@ def records_after(had: Released | None, statistic: Floats, counted: int) -> Floa
 def pool_of_sum(
     constants: Constants, newest: Sequence[int], values: Floats, fresh: Floats | None
 ) -> Pool | None:
-    """Estimates from a sum of releases; None if its Gram matrix is not positive definite.
+    """Make estimates from a sum of releases; None if its Gram matrix is not positive definite.
 
     Parameters
     ----------
-    constants
-        What is constant in the run.
     newest
         The number of every agent's release in the sum, 0 where there is none.
     values : (release_size,) float64
@@ -88,12 +84,10 @@ def pool_of_sum(
 def others_in_sum(
     constants: Constants, agent: int, newest: Sequence[int], values: Floats, had: Released | None
 ) -> tuple[Floats, float]:
-    """The sum of what others released, (models, d (d + 3) / 2), and the variance of its noise.
+    """Return the sum of others' releases, (models, d (d + 3) / 2), and its noise's variance.
 
     Parameters
     ----------
-    constants
-        What is constant in the run.
     agent
         Whose release is left out.
     newest, values

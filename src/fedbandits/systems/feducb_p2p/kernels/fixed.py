@@ -39,7 +39,7 @@ def _play_agent(
 
 @inlined
 def batch_end(constants: Constants, state: State, stop: int) -> int:
-    """The round up to which agents can play without a release: the next one, or ``stop``."""
+    """Return the round up to which agents can play without a release: the next one, or ``stop``."""
     return int(min(next_sync(constants, state.clock.round_[0]), stop))
 
 
@@ -47,7 +47,7 @@ def batch_end(constants: Constants, state: State, stop: int) -> int:
 def end_batch(
     constants: Constants, peers: Peers, state: State, scratch: Scratch, key: Key, end: int
 ) -> None:
-    """All agents have played up to ``end``: move the clock, and release if that is due."""
+    """End a batch that all agents have played up to ``end``: move the clock; release if due."""
     start = state.clock.round_[0]
     if any_fault(state.faults):
         return

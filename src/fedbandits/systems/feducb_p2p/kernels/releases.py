@@ -1,4 +1,4 @@
-"""What agents play, release, hear and pool, and the messages that it takes, compiled.
+"""Rounds, releases and pools of peers, and the messages that it takes, compiled.
 
 A message that is sent at the end of a round is there before the next one begins. So what h hops
 separate is h - 1 rounds late, and the end of a round is the only time at which agents meet.
@@ -14,6 +14,7 @@ from fedbandits._compile import compiled, inlined
 from fedbandits._typing import Floats
 from fedbandits.environments.kernels.worlds import Handle, first_turn
 from fedbandits.learners.kernels.assign import add_to, fill
+from fedbandits.learners.kernels.joint import one_joint
 from fedbandits.learners.kernels.ridge import log_determinant, unpack
 from fedbandits.privacy.kernels import NO_FAULT
 from fedbandits.random import Key
@@ -25,7 +26,13 @@ from fedbandits.systems.agents.kernels.rounds import (
     play_rounds,
     simulate_release,
 )
-from fedbandits.systems.agents.kernels.views import add_uncounted, begin_view, load_view, one_view
+from fedbandits.systems.agents.kernels.views import (
+    add_uncounted,
+    begin_view,
+    load_others,
+    load_view,
+    one_view,
+)
 from fedbandits.systems.feducb_p2p.kernels.state import (
     NOT_POOLED,
     Peers,
@@ -46,45 +53,24 @@ def begin(constants: Constants, peers: Peers, state: State) -> None:
 
 @inlined
 def play_cell(
-    world: Handle,
-    constants: Constants,
-    peers: Peers,
-    state: State,
-    scratch: Scratch,
-    key: Key,
-    cell: int,
-    first: int,
-    end: int,
-) -> None:
-    """One agent plays ``first`` and all rounds to ``end`` in which it uses the same estimator."""
+    world: Handle, constants: Constants, peers: Peers, state: State, scratch: Scratch, key: Key,
+    cell: int, first: int, end: int,
+) -> None:  # fmt: skip
+    """Play ``first`` and all rounds to ``end`` in which one agent uses the same estimator."""
     agent = cell // peers.estimators
     play_rounds(
-        world,
-        constants,
-        peers.log_term[agent],
-        state.pools.terms[cell],
-        one_view(state.views, cell),
-        state.joints,
-        cell,
-        state.statistic[cell],
-        state.visits[agent],
-        state.uncounted[cell],
-        state.tally,
-        state.faults,
-        scratch,
-        key,
-        agent,
-        first,
-        end,
+        world, constants, peers.log_term[agent], state.pools.terms[cell],
+        one_view(state.views, cell), state.joints, cell, state.statistic[cell], state.visits[agent],
+        state.uncounted[cell], state.tally, state.faults, scratch, key, agent, first, end,
         peers.estimators,
-    )
+    )  # fmt: skip
     began = first_turn(world.joins, agent, first, peers.estimators)
     state.waited[cell] += max(0, (end - began) // peers.estimators + 1)
 
 
 @compiled
 def newest(releases: Releases, cell: int, round_: int) -> int:
-    """Number of a cell's newest release that was made by the end of ``round_``; 0 if none."""
+    """Return the number of a cell's newest release by the end of ``round_``; 0 if none."""
     k, depth = releases.made[cell], releases.round_.shape[1]
     while k > 0 and releases.round_[cell, (k - 1) % depth] > round_:
         k -= 1
@@ -126,15 +112,9 @@ def refresh(
             count += 1
     pool = one_pool(state.pools, cell)
     fault = pool_heard(
-        constants,
-        peers,
-        agent,
-        count,
-        variance,
-        released.reshape(constants.models, -1),
-        _fresh(constants, state, cell),
-        pool,
-    )
+        constants, peers, agent, count, variance, released.reshape(constants.models, -1),
+        _fresh(constants, state, cell), pool,
+    )  # fmt: skip
     note_fault(state.faults, agent, fault, round_)
     if fault == NO_FAULT:
         view = one_view(state.views, cell)
@@ -145,7 +125,7 @@ def refresh(
 
 @compiled
 def _fresh(constants: Constants, state: State, cell: int) -> Floats:
-    """Own records since the last own release."""
+    """Return own records since the last own release."""
     fresh: Floats = state.statistic[cell][:0]
     if constants.raw_view:
         fresh = state.statistic[cell] - state.at_release[cell]
@@ -161,14 +141,9 @@ def refresh_all(constants: Constants, peers: Peers, state: State, scratch: Scrat
 
 @compiled
 def release(
-    constants: Constants,
-    peers: Peers,
-    state: State,
-    scratch: Scratch,
-    key: Key,
-    cell: int,
+    constants: Constants, peers: Peers, state: State, scratch: Scratch, key: Key, cell: int,
     round_: int,
-) -> None:
+) -> None:  # fmt: skip
     """Release a cell's running sum at the end of ``round_``, and send it to the neighbours."""
     releases = state.releases
     k = releases.made[cell] + 1
@@ -221,23 +196,13 @@ def send(state: State, start: int, end: int) -> None:
 
 @compiled
 def pool_heard(
-    constants: Constants,
-    peers: Peers,
-    agent: int,
-    count: int,
-    variance: float,
-    released: Floats,
-    fresh: Floats,
-    pool: Pool,
-) -> int:
+    constants: Constants, peers: Peers, agent: int, count: int, variance: float, released: Floats,
+    fresh: Floats, pool: Pool,
+) -> int:  # fmt: skip
     """Turn the newest releases that an agent has heard into estimates and their radius.
 
     Parameters
     ----------
-    constants, peers
-        What is constant in the run.
-    agent : int
-        Number of the agent that pools.
     count : int
         How many agents' releases there are, its own included.
     variance : float
@@ -269,7 +234,7 @@ def pool_heard(
 
 @compiled
 def _note_synced(constants: Constants, base: float, fresh: Floats, pool: Pool) -> None:
-    """What the trigger compares with is ln det S, S = V without fresh records.
+    """Note ln det S, with which the trigger compares; S = V without fresh records.
 
     S ⪰ base · I up to noise; eigenvalues below are held there, where a logarithm would fail.
     """
@@ -281,3 +246,38 @@ def _note_synced(constants: Constants, base: float, fresh: Floats, pool: Pool) -
         unpack(fresh[m], gram, moment)
         values = np.linalg.eigvalsh(pool.gram[m] - gram)
         pool.terms[m, 3] = log_determinant(np.maximum(values, base), 0.0)
+
+
+@compiled
+def refresh_jointly(constants: Constants, peers: Peers, state: State, scratch: Scratch) -> None:
+    """Do what :func:`refresh_all` does, where views are joint.
+
+    Apart from the loop over rounds, which would compile it anew for every world.
+    """
+    round_ = state.clock.round_[0]
+    for cell in range(state.heard.size):
+        looks = state.looked[cell] < state.awaited[cell]
+        if looks and refresh(constants, peers, state, scratch, cell, round_):
+            others, variance = _others(constants, peers, state, cell, round_)
+            view, joint = one_view(state.views, cell), one_joint(state.joints, cell)
+            load_others(constants, others, variance, view, joint)
+
+
+@compiled
+def _others(
+    constants: Constants, peers: Peers, state: State, cell: int, round_: int
+) -> tuple[Floats, float]:
+    """Add up the newest releases of others that a cell has heard; return its variance too."""
+    releases, depth = state.releases, state.releases.round_.shape[1]
+    others, variance = np.zeros(constants.entry_scale.size), 0.0
+    agent, estimator = cell // peers.estimators, cell % peers.estimators
+    for other in range(constants.agents):
+        lag = peers.lag[agent, other]
+        if lag == NOT_POOLED or other == agent:
+            continue
+        source = other * peers.estimators + estimator
+        k = newest(releases, source, round_ - lag)
+        if k > 0:
+            add_to(others, releases.value[source, (k - 1) % depth])
+            variance += releases.variance[source, (k - 1) % depth]
+    return others.reshape((constants.models, -1)), variance

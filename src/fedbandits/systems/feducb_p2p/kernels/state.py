@@ -1,4 +1,4 @@
-"""Everything that is constant, and everything that changes, in a run among peers."""
+"""Constants and state of a run among peers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NOT_POOLED = -1
 
 
 class Peers(NamedTuple):
-    """What the graph makes constant in a run, as compiled code takes it."""
+    """Constants that follow from the graph, as compiled code takes them."""
 
     distance: Ints  # (M, M): hops between two agents
     lag: Ints  # (M, M): rounds until an agent (row) can use a release of another, or NOT_POOLED
@@ -40,7 +40,7 @@ class Clock(NamedTuple):
 
 
 class Releases(NamedTuple):
-    """What every estimator has released; the last ``depth`` releases are kept, k in slot k - 1."""
+    """Releases of every estimator; the last ``depth`` are kept, k in slot k - 1."""
 
     made: Ints  # (cells,)
     round_: Ints  # (cells, depth): at the end of which it was made
@@ -73,7 +73,7 @@ class State(NamedTuple):
 
 @compiled
 def one_pool(pools: Pool, cell: int) -> Pool:
-    """One cell's pool, as arrays that share memory with ``pools``."""
+    """Return one cell's pool, as arrays that share memory with ``pools``."""
     return Pool(
         pools.inverse[cell],
         pools.gram[cell],
@@ -87,16 +87,12 @@ def one_pool(pools: Pool, cell: int) -> Pool:
 
 @compiled
 def next_arrival(constants: Constants, reach: int, round_: int) -> int:
-    """First round after ``round_`` at whose end an agent can have something new to pool.
+    """Return the first round after ``round_`` at whose end an agent can have news to pool.
 
     Parameters
     ----------
-    constants : Constants
-        What is constant in the run.
     reach : int
         The agent's largest lag. In a connected graph every smaller one occurs too.
-    round_ : int
-        Number of a round; 0 stands for the time before the first one.
     """
     arrival = next_sync(constants, round_)
     for lag in range(1, reach + 1):

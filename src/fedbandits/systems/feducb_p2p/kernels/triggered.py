@@ -19,7 +19,7 @@ from fedbandits.systems.feducb_p2p.kernels.state import NOT_POOLED, Peers, State
 
 @compiled
 def _call(constants: Constants, peers: Peers, state: State, round_: int) -> None:
-    """Agents whose trigger has fired call for a sync of the estimator that they have just used."""
+    """Call for syncs of the estimators just used, for all agents whose trigger has fired."""
     estimator = round_ % peers.estimators
     for agent in range(constants.agents):
         cell = agent * peers.estimators + estimator
@@ -61,15 +61,9 @@ def _answer(
 
 @compiled
 def _answer_once(
-    constants: Constants,
-    peers: Peers,
-    state: State,
-    scratch: Scratch,
-    key: Key,
-    agent: int,
-    called: int,
-    round_: int,
-) -> None:
+    constants: Constants, peers: Peers, state: State, scratch: Scratch, key: Key, agent: int,
+    called: int, round_: int,
+) -> None:  # fmt: skip
     releases, cell = state.releases, agent * peers.estimators + called % peers.estimators
     k = releases.made[cell]
     if k == 0 or releases.round_[cell, (k - 1) % releases.round_.shape[1]] < called:
@@ -80,7 +74,7 @@ def _answer_once(
 def _quiet_until(
     constants: Constants, peers: Peers, state: State, scratch: Scratch, stop: int
 ) -> int:
-    """A round up to which certainly nobody calls and nothing arrives; the present one if none.
+    """Return a round up to which nobody calls and nothing arrives; the present one if none.
 
     The trigger's growth is bounded as in :func:`.sync.growth_bound`.
     """
@@ -102,7 +96,7 @@ def _quiet_until(
 
 @compiled
 def _nobody_calls(constants: Constants, state: State, turns: int) -> bool:
-    """Whether no estimator can call for a sync in its next ``turns`` uses."""
+    """Tell whether no estimator can call for a sync in its next ``turns`` uses."""
     for cell in range(state.heard.size):
         waited = state.waited[cell] + turns + 1  # one to spare for rounding
         if (
@@ -115,15 +109,10 @@ def _nobody_calls(constants: Constants, state: State, turns: int) -> bool:
 
 @inlined
 def _play_quietly(
-    world: Handle,
-    constants: Constants,
-    peers: Peers,
-    state: State,
-    scratch: Scratch,
-    key: Key,
+    world: Handle, constants: Constants, peers: Peers, state: State, scratch: Scratch, key: Key,
     end: int,
-) -> None:
-    """Nobody calls before ``end``: each agent goes on by itself, estimator by estimator."""
+) -> None:  # fmt: skip
+    """Play until ``end``, before which nobody calls: agent by agent, estimator by estimator."""
     start = state.clock.round_[0]
     for agent in range(constants.agents):
         for first in range(start + 1, min(start + peers.estimators, end) + 1):
@@ -137,15 +126,10 @@ def _play_quietly(
 
 @inlined
 def _play_in_step(
-    world: Handle,
-    constants: Constants,
-    peers: Peers,
-    state: State,
-    scratch: Scratch,
-    key: Key,
+    world: Handle, constants: Constants, peers: Peers, state: State, scratch: Scratch, key: Key,
     round_: int,
-) -> None:
-    """All agents play one round, then call for syncs and answer calls (Algorithm 3)."""
+) -> None:  # fmt: skip
+    """Play one round of all agents, then call for syncs and answer calls (Algorithm 3)."""
     for agent in range(constants.agents):
         cell = agent * peers.estimators + round_ % peers.estimators
         if state.looked[cell] < state.awaited[cell]:
@@ -162,14 +146,9 @@ def _play_in_step(
 
 @compiled
 def run_triggered_until(
-    world: Handle,
-    constants: Constants,
-    peers: Peers,
-    state: State,
-    scratch: Scratch,
-    key: Key,
+    world: Handle, constants: Constants, peers: Peers, state: State, scratch: Scratch, key: Key,
     stop: int,
-) -> None:
+) -> None:  # fmt: skip
     """Let all agents play on until ``stop`` rounds are done or a fault is noted."""
     while state.clock.round_[0] < stop and not any_fault(state.faults):
         end = _quiet_until(constants, peers, state, scratch, stop)

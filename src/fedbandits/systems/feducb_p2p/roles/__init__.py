@@ -16,6 +16,6 @@ from fedbandits.systems.feducb_p2p.roles.agent import PeerAgent
 
 
 def roles(plan: PeerPlan) -> Roles:
-    """Agents, and nobody else."""
+    """Return agents, and nobody else."""
     agent = Role("agent", plan.agent_names, lambda seat, own: PeerAgent(seat, plan, own), acts=True)
     return Roles((agent,), TABLE, outcomes_may_be_late=True)

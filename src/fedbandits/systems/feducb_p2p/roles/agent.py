@@ -18,18 +18,19 @@ from fedbandits.learners.kernels.joint import Joint, copy_joint
 from fedbandits.privacy import running_sum
 from fedbandits.privacy.running_sum import renamed
 from fedbandits.systems.agents.counting import countable, sum_to_release
-from fedbandits.systems.agents.kernels.joint import load_others
 from fedbandits.systems.agents.kernels.pools import Pool, noise_variance
 from fedbandits.systems.agents.kernels.sync import sync_due
+from fedbandits.systems.agents.kernels.views import load_others
 from fedbandits.systems.agents.schedule import planned_round
 from fedbandits.systems.agents.system import AgentSupply
-from fedbandits.systems.feducb_p2p import flooding
-from fedbandits.systems.feducb_p2p.kernels.state import NOT_POOLED
-from fedbandits.systems.feducb_p2p.knowledge import (
+from fedbandits.systems.feducb_p2p.heard import (
     Known,
+    copies_due,
     extended,
+    passed_on,
     usable,
 )
+from fedbandits.systems.feducb_p2p.kernels.state import NOT_POOLED
 from fedbandits.systems.feducb_p2p.messages import Call, Release
 from fedbandits.systems.feducb_p2p.plan import PeerPlan
 from fedbandits.systems.feducb_p2p.roles.estimators import (
@@ -75,16 +76,16 @@ class PeerAgent(Listener):
 
     @property
     def next_end(self) -> int | None:
-        """Of every round: copies are passed on at its end, whatever else is due."""
+        """Every round's end: copies are passed on at it, whatever else is due."""
         done = self._state.rounds
         return done + 1 if done < self._plan.rounds else None
 
     def pool(self, estimator: int = 0) -> Pool:
-        """What this agent makes of the releases that it has heard."""
+        """Return what this agent makes of the releases that it has heard."""
         return self._refreshed(estimator).pool
 
     def joint(self, estimator: int = 0) -> Joint:
-        """What this agent makes of its own records and the releases that it has heard."""
+        """Return what this agent makes of its own records and the releases that it has heard."""
         return self._joint_with(estimator, self._refreshed(estimator))
 
     def _compute(self, event: Any) -> Step:
@@ -119,7 +120,7 @@ class PeerAgent(Listener):
         return msgspec.structs.replace(step, state=after)
 
     def _refreshed(self, g: int) -> Estimator:
-        """An estimator with all that may be used by now."""
+        """Return an estimator with all that may be used by now."""
         state, cells = self._state, self._cells[g]
         known, round_, now, numbers = state.known, state.rounds, state.estimators[g], 0
         heard: list[tuple[int, Known]] = []
@@ -133,7 +134,7 @@ class PeerAgent(Listener):
         return refreshed(self._own, self._index, now, heard, state.statistic[g], state.uncounted[g])
 
     def _joint_with(self, g: int, now: Estimator) -> Joint:
-        """What a joint view makes of the newest releases of others that may be used by now.
+        """Take up in a joint view the newest releases of others that may be used by now.
 
         ``now`` is an estimator with those releases. If it is the one in the state, so is the joint.
         """
@@ -179,7 +180,7 @@ class PeerAgent(Listener):
         return Step(changed, write=learn, closed=number)
 
     def _let_go(self, event: LetGo) -> Step:
-        """A decision without a record: it counts as a round in which nothing was learned."""
+        """Close a decision without a record: it counts as a round in which nothing was learned."""
         step, estimators = super()._let_go(event), self._state.estimators
         g, used = self._used(event.decision.number)
         after = msgspec.structs.replace(estimators[g], waited=estimators[g].waited + 1)
@@ -187,7 +188,7 @@ class PeerAgent(Listener):
         return msgspec.structs.replace(step, state=changed)
 
     def _used(self, number: int) -> tuple[int, dict[int, int]]:
-        """The estimator that made a decision, and those of the other open decisions."""
+        """Return the estimator that made a decision, and those of the other open decisions."""
         used = self._state.used
         left = {n: by for n, by in used.items() if n != number} if used else used
         return used.get(number, 0), left
@@ -200,8 +201,8 @@ class PeerAgent(Listener):
         floods = self._state.floods
         if not floods:
             return step
-        passed = flooding.due(floods, round_ - 1, self._neighbours)
-        left = flooding.passed_on(floods, round_ - 1, round_ - 2 * self._peers.gamma)
+        passed = copies_due(floods, round_ - 1, self._neighbours)
+        left = passed_on(floods, round_ - 1, round_ - 2 * self._peers.gamma)
         return Step(msgspec.structs.replace(step.state, floods=left), [*step.outgoing, *passed])
 
     def _planned(self, round_: int) -> Step:
@@ -233,7 +234,7 @@ class PeerAgent(Listener):
         return Step(step.state, [*outgoing, *step.outgoing])
 
     def _calls(self, now: Estimator) -> bool:
-        """Whether an estimator has learned enough to call for a sync."""
+        """Tell whether an estimator has learned enough to call for a sync."""
         constants, waited = self._plan.constants, now.waited
         if not waited or now.released.made >= constants.releases:
             return False
@@ -271,7 +272,7 @@ class PeerAgent(Listener):
         return Step(after, outgoing)
 
     def _released(self, after: PeerState, g: int, statistic: Floats) -> tuple[Estimator, Floats]:
-        """The next release of a sum: settled before anything leaves."""
+        """Make the next release of a sum: settled before anything leaves."""
         plan, count, now = self._own, self._count, after.estimators[g]
         # What covers is charged for in one stream, whose steps have no gaps.
         step = 1 + sum(each.released.made for each in after.estimators)
@@ -288,7 +289,7 @@ class PeerAgent(Listener):
         return msgspec.structs.replace(now, released=released, at_release=kept), noisy
 
     def _announcement(self, g: int, number: int, noisy: Floats, round_: int) -> Message:
-        """A release as it is told; one that was due before is told as of the round it was due."""
+        """Tell of a release; one that was due before is told as of the round it was due."""
         constants = self._plan.constants
         if not self._is_triggered:
             round_ = planned_round(constants, number)

@@ -1,4 +1,4 @@
-"""What an agent keeps of each of its estimators, and what it makes of the releases it has heard."""
+"""Estimators of an agent, and what each makes of the releases that were heard."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from fedbandits.systems.agents.kernels.views import (
     one_view,
     own_view,
 )
+from fedbandits.systems.feducb_p2p.heard import Known
 from fedbandits.systems.feducb_p2p.kernels.releases import pool_heard
-from fedbandits.systems.feducb_p2p.knowledge import Known
 from fedbandits.systems.feducb_p2p.plan import PeerPlan
 
 
@@ -61,7 +61,7 @@ class Estimator(msgspec.Struct, frozen=True):
 
 
 def first_estimator(plan: PeerPlan, index: int) -> Estimator:
-    """An estimator of an agent before the first round."""
+    """Make an estimator of an agent before the first round."""
     constants, peers = plan.constants, plan.peers
     base, log_term = float(peers.base[index]), float(peers.log_term[index])
     pool, view = own_view(constants, base, log_term)
@@ -74,26 +74,18 @@ def first_estimator(plan: PeerPlan, index: int) -> Estimator:
 
 
 def at_release(plan: PeerPlan, statistic: Floats) -> Floats:
-    """What an estimator keeps of its sum when it releases it."""
+    """Keep what an estimator has of its sum when it releases it."""
     return statistic.copy() if plan.constants.raw_view else statistic[:0].copy()
 
 
 def refreshed(
-    plan: PeerPlan,
-    index: int,
-    estimator: Estimator,
-    heard: Sequence[tuple[int, Known]],
-    statistic: Floats,
-    uncounted: Floats,
-) -> Estimator:
-    """An estimator that has pooled what was heard; the pool before it, if that adds up to none.
+    plan: PeerPlan, index: int, estimator: Estimator, heard: Sequence[tuple[int, Known]],
+    statistic: Floats, uncounted: Floats,
+) -> Estimator:  # fmt: skip
+    """Pool what an estimator has heard; the pool before stays if that adds up to none.
 
     Parameters
     ----------
-    plan
-        What all parties go by.
-    index
-        Whose estimator it is.
     estimator
         As it is now; its arrays are left as they are.
     heard
@@ -117,13 +109,10 @@ def refreshed(
 
 
 def _pooled(
-    plan: PeerPlan,
-    index: int,
-    heard: Sequence[tuple[int, Known]],
-    statistic: Floats,
+    plan: PeerPlan, index: int, heard: Sequence[tuple[int, Known]], statistic: Floats,
     estimator: Estimator,
-) -> Pool | None:
-    """What releases come to, added up in the order of agents as a controller would."""
+) -> Pool | None:  # fmt: skip
+    """Add up releases in the order of agents, as a controller would."""
     constants = plan.constants
     released, variance = np.zeros(constants.release_size), 0.0
     for origin, known in heard:
@@ -131,13 +120,7 @@ def _pooled(
         variance += noise_variance(constants, origin, known.release)
     pool = empty_pool(constants.models, constants.dimension)
     fault = pool_heard(
-        constants,
-        plan.peers,
-        index,
-        len(heard),
-        variance,
-        released.reshape(constants.models, -1),
-        statistic - estimator.at_release,
-        pool,
-    )
+        constants, plan.peers, index, len(heard), variance, released.reshape(constants.models, -1),
+        statistic - estimator.at_release, pool,
+    )  # fmt: skip
     return pool if fault == NO_FAULT else None

@@ -1,4 +1,4 @@
-"""What agents hear from their neighbours: releases, and calls for them."""
+"""Messages that agents hear from their neighbours: releases, and calls for them."""
 
 from __future__ import annotations
 
@@ -11,29 +11,33 @@ from fedbandits._typing import Floats
 from fedbandits.federation.messages import Message, OutOfOrderError, unpack
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import Step
+from fedbandits.systems.agents.counting import nothing_uncounted
 from fedbandits.systems.agents.joint import first_joint
 from fedbandits.systems.agents.kernels.constants import TRIGGERED
 from fedbandits.systems.agents.limits import Limits
-from fedbandits.systems.agents.persons import nothing_uncounted
-from fedbandits.systems.agents.player import Player, PlayerState
+from fedbandits.systems.agents.linear_agent import LinearAgent, LinearAgentState
 from fedbandits.systems.agents.schedule import planned_round
 from fedbandits.systems.agents.system import AgentSupply
-from fedbandits.systems.feducb_p2p import flooding
-from fedbandits.systems.feducb_p2p.flooding import Flood, Floods
-from fedbandits.systems.feducb_p2p.kernels.state import NOT_POOLED
-from fedbandits.systems.feducb_p2p.knowledge import (
+from fedbandits.systems.feducb_p2p.heard import (
     MOST_AHEAD,
+    Flood,
+    Floods,
     History,
     Known,
     extended,
+    find_flood,
+    heard_again,
+    heard_first,
     newest_number,
+    origin_of,
 )
+from fedbandits.systems.feducb_p2p.kernels.state import NOT_POOLED
 from fedbandits.systems.feducb_p2p.messages import Call, Flooded, Release
 from fedbandits.systems.feducb_p2p.plan import PeerPlan
 from fedbandits.systems.feducb_p2p.roles.estimators import Estimator, first_estimator
 
 
-class PeerState(PlayerState, frozen=True, kw_only=True):
+class PeerState(LinearAgentState, frozen=True, kw_only=True):
     """All that changes in an agent.
 
     Parameters
@@ -69,7 +73,7 @@ class PeerState(PlayerState, frozen=True, kw_only=True):
     refused: int = 0
 
 
-class Listener(Player[PeerState]):
+class Listener(LinearAgent[PeerState]):
     """An agent as its neighbours know it: it takes what they tell, and will pass it on.
 
     Parameters
@@ -111,19 +115,19 @@ class Listener(Player[PeerState]):
         return super()._take(message)
 
     def _hear(self, message: Release) -> Step:
-        """A release: use it when its time has come, and pass it on, unless it is known."""
+        """Use a release when its time has come, and pass it on, unless it is known."""
         state, g, number = self._state, message.estimator, message.release
-        origin = flooding.origin_of(message, self.name, self._places, self._peers)
+        origin = origin_of(message, self.name, self._places, self._peers)
         values = self._checked_release(message, origin)
         self._have_noise()
         cell = self._cell(origin, g)
         heard, history = state.floods.get(cell, ()), state.known.get(cell, ())
-        if flooding.find(heard, number) is not None:
-            after = flooding.heard_again(heard, number, message.sender)
+        if find_flood(heard, number) is not None:
+            after = heard_again(heard, number, message.sender)
             return Step(state, write=lambda: _set(state.floods, cell, after))
         if origin == self._index or number <= newest_number(history):
             return Step(state)  # out of date: a newer one has been heard
-        after = flooding.heard_first(heard, number, message, self.name, self._peers.gamma)
+        after = heard_first(heard, number, message, self.name, self._peers.gamma)
         known = extended(history, Known(number, message.heard, values), state.rounds)
 
         def keep() -> Sequence[Message]:
@@ -133,7 +137,7 @@ class Listener(Player[PeerState]):
         return Step(state, write=keep)
 
     def _checked_release(self, message: Release, origin: int) -> Floats:
-        """The numbers in a release, held to what the terms allow its origin."""
+        """Return the numbers in a release, held to what the terms allow its origin."""
         constants, g, number = self._plan.constants, message.estimator, message.release
         if not (0 <= g < self._count and 1 <= number <= constants.releases):
             raise OutOfOrderError(f"{self.name}: release {number} of estimator {g} is not planned")
@@ -150,21 +154,21 @@ class Listener(Player[PeerState]):
         return values
 
     def _hear_call(self, message: Call) -> Step:
-        """A call: answer it when its time has come, and pass it on, unless it is known."""
+        """Answer a call when its time has come, and pass it on, unless it is known."""
         state, called = self._state, message.round
         if not self._is_triggered:
             raise OutOfOrderError(f"{self.name}: rounds of release are fixed, nobody may call")
-        origin = flooding.origin_of(message, self.name, self._places, self._peers)
+        origin = origin_of(message, self.name, self._places, self._peers)
         if not 1 <= called <= self._plan.rounds:
             raise OutOfOrderError(f"{self.name}: a call of round {called}")
         channel = len(self._places) * self._count + origin
         heard = state.floods.get(channel, ())
-        if flooding.find(heard, called) is not None:
-            after = flooding.heard_again(heard, called, message.sender)
+        if find_flood(heard, called) is not None:
+            after = heard_again(heard, called, message.sender)
             return Step(state, write=lambda: _set(state.floods, channel, after))
         if origin == self._index or called < state.rounds - 2 * self._peers.gamma:
             return Step(state)  # an own call, or one so old that it may have been heard before
-        after = flooding.heard_first(heard, called, message, self.name, self._peers.gamma)
+        after = heard_first(heard, called, message, self.name, self._peers.gamma)
         calls = state.calls
         if self._peers.lag[self._index, origin] != NOT_POOLED:
             when = message.heard + 1

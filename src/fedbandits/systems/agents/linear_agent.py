@@ -1,4 +1,4 @@
-"""What linear agents of all systems share as parties: decisions, and records held to bounds."""
+"""Linear agents of all systems as parties: decisions, and records held to bounds."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from fedbandits.learners.kernels.ridge import Record
 from fedbandits.privacy.bounds import as_reward, require_within
 from fedbandits.privacy.kernels import all_finite, record_fault
 from fedbandits.privacy.running_sum import draw_ahead
+from fedbandits.systems.agents.counting import digest_of_person
 from fedbandits.systems.agents.decisions import Offer, OpenDecision
 from fedbandits.systems.agents.kernels.pools import Pool
 from fedbandits.systems.agents.kernels.rounds import choose_arm, choose_jointly
 from fedbandits.systems.agents.kernels.views import Views, take_up
-from fedbandits.systems.agents.persons import digest_of_person
 from fedbandits.systems.agents.plan import AgentsPlan
 from fedbandits.systems.agents.system import AgentSupply
 from fedbandits.systems.terms import require_secure
 
 
-class PlayerState(PartyState, frozen=True, kw_only=True):
-    """What every player keeps.
+class LinearAgentState(PartyState, frozen=True, kw_only=True):
+    """State of a linear agent.
 
     Parameters
     ----------
@@ -59,10 +59,10 @@ class PlayerState(PartyState, frozen=True, kw_only=True):
     visits: dict[bytes, int] = msgspec.field(default_factory=dict)
 
 
-AnyPlayer = TypeVar("AnyPlayer", bound=PlayerState)
+AnyAgentState = TypeVar("AnyAgentState", bound=LinearAgentState)
 
 
-class Player(ActingParty[AnyPlayer]):
+class LinearAgent(ActingParty[AnyAgentState]):
     """A party that chooses arms of decision sets by a view, and learns from rewards.
 
     Parameters
@@ -80,13 +80,9 @@ class Player(ActingParty[AnyPlayer]):
     """
 
     def __init__(
-        self,
-        seat: Seat,
-        plan: AgentsPlan,
-        supply: AgentSupply,
-        state: AnyPlayer,
+        self, seat: Seat, plan: AgentsPlan, supply: AgentSupply, state: AnyAgentState,
         peers: Sequence[str] | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         super().__init__(seat, state, peers)
         if plan.release.slots:
             require_secure(self.name, seat.terms, supply.noise)
@@ -150,7 +146,7 @@ class Player(ActingParty[AnyPlayer]):
         return Step(after, answer=answer, write=note_visit, opened=(number, chosen))
 
     def _visit(self, situation: Any) -> tuple[Any, bytes | None]:
-        """What to decide on, and a digest of the person if persons are protected."""
+        """Return what to decide on, and a digest of the person if persons are protected."""
         named = type(situation) is Visit
         if not self._plan.counts_persons:
             return (situation.situation if named else situation), None
@@ -162,7 +158,7 @@ class Player(ActingParty[AnyPlayer]):
         return situation.situation, digest_of_person(situation.person, self._person_key)
 
     def _decision_set(self, situation: Any) -> tuple[Floats32, list[int]]:
-        """A copy of a decision set, which may be cut down, and the arms' numbers if not all are in.
+        """Copy a decision set, which may be cut down; return arms' numbers too if not all are in.
 
         Refuses what is none.
         """
@@ -185,7 +181,7 @@ class Player(ActingParty[AnyPlayer]):
         )
 
     def _offered(self, arms: Sequence[int]) -> list[int]:
-        """Numbers of arms that can be chosen, if that is what they are."""
+        """Return numbers of arms that can be chosen, if that is what they are."""
         some, most = list(arms), self._plan.facts.arms
         known = all(type(arm) is int and 0 <= arm < most for arm in some)
         if self._plan.constants.models == 1 or not (known and 1 <= len(some) == len({*some})):
@@ -196,7 +192,7 @@ class Player(ActingParty[AnyPlayer]):
         return some
 
     def _checked_record(self, event: Observe) -> Record:
-        """The record of an open decision, held to its bounds.
+        """Return the record of an open decision, held to its bounds.
 
         Raises
         ------
@@ -219,11 +215,11 @@ class Player(ActingParty[AnyPlayer]):
         return Record(context, recorded, 0 if constants.models == 1 else arm)
 
     def _counts(self, event: Observe) -> bool:
-        """Whether the record of an open decision counts for releases."""
+        """Tell whether the record of an open decision counts for releases."""
         return self._state.open[event.decision.number].counts
 
     def _opened(self, decision: Decision) -> OpenDecision:
-        """What is kept of an open decision; refuses one that is not open."""
+        """Return what is kept of an open decision; refuse one that is not open."""
         found = self._state.open.get(decision.number)
         if found is None:
             raise LocalProtocolError(f"{self.name}: decision {decision.number} is not open")
@@ -246,10 +242,6 @@ class Player(ActingParty[AnyPlayer]):
 
         Parameters
         ----------
-        record
-            What was decided on, and earned.
-        counts
-            Whether it counts for releases.
         statistic, uncounted : (models, d (d + 3) / 2) float64
             Sums of the records that count, and of those that do not.
         pool, view, log_term
@@ -275,8 +267,6 @@ class Player(ActingParty[AnyPlayer]):
 
         Parameters
         ----------
-        made : int
-            How many releases have been made.
         count : int
             How many may have to be made at once.
         """

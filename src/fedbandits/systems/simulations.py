@@ -23,14 +23,7 @@ _JOINS = "Some agents join late here (environment.first_round)."
 
 
 def plan_in(system: System[Any], config: Any, environment: Environment, rounds: int) -> Plan:
-    """The plan of ``system`` in ``environment``.
-
-    Parameters
-    ----------
-    system, config
-        The system, and the configuration of the variant.
-    environment, rounds
-        Where it plays, and for how many rounds.
+    """Plan ``system`` in ``environment``.
 
     Raises
     ------
@@ -55,19 +48,13 @@ def plan_in(system: System[Any], config: Any, environment: Environment, rounds: 
 
 
 def simulation_in(
-    system: System[Any],
-    plan: Any,
-    environment: Environment,
-    seed: int,
-    replicate: int,
+    system: System[Any], plan: Any, environment: Environment, seed: int, replicate: int,
     threads: int = 1,
-) -> Simulation:
-    """One replicate of ``system`` in ``environment``; its parties play if rewards are delayed.
+) -> Simulation:  # fmt: skip
+    """Make one replicate of ``system``; its parties play if rewards are delayed.
 
     Parameters
     ----------
-    system, plan, environment
-        The system, its plan, and where it plays.
     seed, replicate
         Together they determine all random draws.
     threads
@@ -79,7 +66,7 @@ def simulation_in(
 
 
 def bounds_in(system: System[Any], plan: Any, environment: Environment) -> Sequence[Bound]:
-    """The bounds of ``system``; what departs from their conditions is named with them."""
+    """Return the bounds of ``system``; what departs from their conditions is named with them."""
     drifts = () if environment.drift is None else (_DRIFTS,)
     late = () if environment.delay is None else (_LATE,)
     joins = (_JOINS,) if environment.first_rounds else ()

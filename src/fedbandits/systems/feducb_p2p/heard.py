@@ -1,4 +1,4 @@
-"""What a party passes on: each message once, to the neighbours that it has not come from.
+"""Messages that a peer has heard: releases that it may use, and copies that it passes on.
 
 Nothing here is changed: what has been heard is a table of tuples, and functions make new ones.
 """
@@ -9,10 +9,50 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from fedbandits._typing import Floats
 from fedbandits.federation.messages import Message, OutOfOrderError, WrongSenderError
 from fedbandits.systems.feducb_p2p.kernels.state import Peers
-from fedbandits.systems.feducb_p2p.knowledge import MOST_AHEAD
 from fedbandits.systems.feducb_p2p.messages import Call, Flooded, Release
+
+#: A peer can have ended so many more rounds than this party. What is from later must wait.
+MOST_AHEAD = 16
+
+
+class Known(msgspec.Struct, frozen=True):
+    """A release, and the round from whose end on it may be used."""
+
+    release: int
+    usable: int
+    values: Floats
+
+
+#: What is known of one estimator of one agent, oldest first: the release that serves, and those
+#: that must still wait.
+History = tuple[Known, ...]
+
+
+def newest_number(history: History) -> int:
+    """Return the number of the newest release that is known, usable or not; 0 if none is."""
+    return history[-1].release if history else 0
+
+
+def usable(history: History, round_: int) -> Known | None:
+    """Return the newest release that may be used at the end of a round."""
+    for known in reversed(history):
+        if known.usable <= round_:
+            return known
+    return None
+
+
+def extended(history: History, known: Known, round_: int) -> History:
+    """Add a release that is newer than all before it; remove what it makes needless.
+
+    Where more must wait than an honest agent can have made, those that have waited longest go.
+    """
+    serving = usable(history, round_)
+    least = serving.release if serving else 0
+    waiting = [k for k in history if k.release > least] + [known]
+    return (*([serving] if serving else ()), *waiting[-MOST_AHEAD - 1 :])
 
 
 class Flood(msgspec.Struct, frozen=True):
@@ -42,18 +82,12 @@ Floods = dict[int, tuple[Flood, ...]]
 
 
 def origin_of(message: Flooded, name: str, places: Mapping[str, int], peers: Peers) -> int:
-    """The number of the agent that a message comes from.
+    """Return the number of the agent that a message comes from.
 
     Parameters
     ----------
-    message
-        What has come.
     name
         Who hears it.
-    places
-        The numbers of all agents.
-    peers
-        What follows from the graph.
 
     Raises
     ------
@@ -72,8 +106,8 @@ def origin_of(message: Flooded, name: str, places: Mapping[str, int], peers: Pee
     return origin
 
 
-def find(heard: tuple[Flood, ...], name: int) -> Flood | None:
-    """A message of a channel that was heard, and not yet forgotten."""
+def find_flood(heard: tuple[Flood, ...], name: int) -> Flood | None:
+    """Find a message of a channel that was heard, and not yet forgotten."""
     for flood in heard:
         if flood.name == name:
             return flood
@@ -81,7 +115,7 @@ def find(heard: tuple[Flood, ...], name: int) -> Flood | None:
 
 
 def heard_again(heard: tuple[Flood, ...], name: int, sender: str) -> tuple[Flood, ...]:
-    """What was heard comes from another neighbour too: that one need not be told."""
+    """Note that a message comes from another neighbour too: that one need not be told."""
     return tuple(
         msgspec.structs.replace(flood, senders=tuple(sorted({*flood.senders, sender})))
         if flood.name == name and flood.onward is not None
@@ -93,7 +127,7 @@ def heard_again(heard: tuple[Flood, ...], name: int, sender: str) -> tuple[Flood
 def heard_first(
     heard: tuple[Flood, ...], name: int, message: Release | Call, hearer: str, gamma: int
 ) -> tuple[Flood, ...]:
-    """With a message that is new, to be passed on at the end of the round after it is heard.
+    """Add a message that is new, to be passed on at the end of the round after it is heard.
 
     Where there are more than an honest agent can have sent, the oldest one is forgotten.
     """
@@ -103,8 +137,8 @@ def heard_first(
     return (*heard, flood)[-MOST_AHEAD - 2 * gamma - 2 :]
 
 
-def due(floods: Floods, round_: int, neighbours: Sequence[str]) -> list[Message]:
-    """Copies of all messages heard by the end of ``round_`` and not yet passed on."""
+def copies_due(floods: Floods, round_: int, neighbours: Sequence[str]) -> list[Message]:
+    """Return copies of all messages heard by the end of ``round_`` and not yet passed on."""
     outgoing: list[Message] = []
     for heard in floods.values():
         for flood in heard:
@@ -119,12 +153,12 @@ def due(floods: Floods, round_: int, neighbours: Sequence[str]) -> list[Message]
 
 
 def passed_on(floods: Floods, round_: int, before: int) -> Floods:
-    """The table after :func:`due`.
+    """Return the table after :func:`copies_due`.
 
     Parameters
     ----------
     floods, round_
-        As for :func:`due`.
+        As for :func:`copies_due`.
     before : int
         What was heard before this round is forgotten: no copy of it can be under way.
     """
