@@ -1,4 +1,4 @@
-"""How this package compiles: one decorator, and a cache that notices edits.
+"""Compilation in this package: one decorator, and a cache that notices edits.
 
 ``lazy`` keeps Numba out of a process until a kernel is called; ``dispatch`` is what happens then.
 ``cache`` files compiled kernels under the digest that ``sources`` makes of the text of all kernels,
@@ -70,7 +70,7 @@ def kernel_of(function: Callable[..., Any]) -> Any:
 
 
 def borrowing(function: _Function) -> _Function:
-    """Like :func:`compiled`, for kernels that make no array and return none.
+    """Compile as :func:`compiled` does, for kernels that make no array and return none.
 
     They keep no count of who holds the arrays that they are given: whoever calls them does. To
     count is an atomic operation, for every array twice a call; of a decision they cost more than a
@@ -80,7 +80,7 @@ def borrowing(function: _Function) -> _Function:
 
 
 def inlined(function: _Function) -> _Function:
-    """Like :func:`compiled`, but pasted into its callers, so that loops around it vectorise."""
+    """Compile a kernel that is pasted into its callers, so that loops around it vectorise."""
     return cast(_Function, Kernel(function, _OPTIONS | {"inline": "always"}))
 
 

@@ -37,7 +37,7 @@ _HARMLESS = {"NUMBA_CACHE_DIR", "NUMBA_NUM_THREADS", "NUMBA_DEBUG_CACHE"}
 
 
 def name_of_type(kind: Any) -> str | None:
-    """Name one of Numba's types, with the modules of named tuples in it.
+    """Return the name of one of Numba's types, with the modules of named tuples in it.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What kernels and the part that needs Numba both know: widths, and registered implementations."""
+"""Knowledge that kernels and the part that needs Numba share: widths, and implementations."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ class Environment(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     @property
     def words(self) -> Words:
-        """What its things are called in texts; by default the words of its class."""
+        """Words that texts have for its things; by default those of its class."""
         return self.WORDS
 
     @property
@@ -104,11 +104,11 @@ class Environment(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     @property
     def regret_is_known(self) -> bool:
-        """Whether the best decision of a round is known, so that regret can be counted."""
+        """The best decision of a round is known, so that regret can be counted."""
         return True
 
     def identified(self) -> Self:
-        """The same, with digests of the files that it reads; by default there are none."""
+        """Return the same with digests of the files that it reads; by default there are none."""
         return self
 
     def prepare(self) -> None:
@@ -122,11 +122,11 @@ class Environment(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True
         """Refuse to be played on other machines, where data is not there; by default it can be."""
 
     def cautions(self) -> Iterable[str]:
-        """What can be run but may mean little, each beginning with its key; by default nothing."""
+        """List what can be run but may mean little, each with its key first; by default nothing."""
         return ()
 
     def world(self, key: Key) -> Any:
-        """The world of one replicate: a named tuple of arrays.
+        """Make the world of one replicate: a named tuple of arrays.
 
         Parameters
         ----------
@@ -136,17 +136,17 @@ class Environment(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True
         raise NotImplementedError
 
     def needs(self, rounds: int) -> Needs:
-        """Memory and time that one replicate takes in ``rounds`` rounds; unknown by default."""
+        """Estimate memory and time of one replicate in ``rounds`` rounds; unknown by default."""
         del rounds
         return Needs()
 
     def measures(self, world: Any, rounds: int) -> Mapping[str, Floats]:
-        """What a world reports after so many rounds: (parties,) arrays by name; by default none."""
+        """Return reports after so many rounds: (parties,) arrays by name; by default none."""
         del world, rounds
         return {}
 
     def stage(self, key: Key) -> Stage:
-        """One replicate in which parties act, with the draws that ``key`` names."""
+        """Begin a replicate in which parties act, with the draws that ``key`` names."""
         raise NotImplementedError
 
 
@@ -234,5 +234,5 @@ class ContextualEnvironment(Environment, frozen=True, kw_only=True):
         return ContextualStage(self.open, key, self.parties)
 
     def true_parameters(self, world: Any) -> Floats | None:
-        """True parameters of ``world``, (models, dimension); None if its rewards are not linear."""
+        """Return the parameters of ``world``, (models, dimension); None if it is not linear."""
         return None

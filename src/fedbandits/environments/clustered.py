@@ -187,13 +187,13 @@ class Clustered(Environment, frozen=True, kw_only=True, tag="clustered"):
         return world._replace(other=other, shares=self.drift.shares(key))
 
     def _home(self) -> Ints:
-        """(users,): the server of each."""
+        """Return the server of each user, (users,)."""
         if self.placement == "spread":
             return np.arange(self.parties, dtype=np.int64) % self.servers
         return block_of(self.parties, self.servers)
 
     def _given(self) -> Floats | None:
-        """Preference vectors, (users, d); None if each replicate draws its own."""
+        """Return preference vectors, (users, d); None if each replicate draws its own."""
         if self.ratings is not None:
             items = max(_RATED_ITEMS, self.parties)
             return rated_preferences(

@@ -19,7 +19,7 @@ class Factors(NamedTuple):
 
 
 def leading_factors(path: str, matrix: Any, count: int) -> Factors:
-    """The ``count`` leading factors of a sparse matrix, by ARPACK from a fixed start.
+    """Compute the ``count`` leading factors of a sparse matrix, by ARPACK from a fixed start.
 
     Parameters
     ----------

@@ -19,7 +19,7 @@ FirstRound = RoundNumber | tuple[RoundNumber, ...]
 
 
 def first_rounds_of(given: FirstRound, parties: int) -> tuple[int, ...]:
-    """The first round of each party; empty if all begin in the first one.
+    """Return the first round of each party; empty if all begin in the first one.
 
     Parameters
     ----------
@@ -65,21 +65,21 @@ def refuse_late(environment: Environment, rounds: int) -> None:
 
 
 class Decisions(NamedTuple):
-    """How many decisions there are in a run."""
+    """Numbers of decisions in a run."""
 
     acting: int  # parties that act in a round, if none begins late
     total: int  # of all parties
     differ: bool  # whether some parties make more of them than others
 
     def each(self, turn: str) -> str:
-        """The decisions of one party in words, of what a ``turn`` is called: ``1,000 visits``."""
+        """Say how many decisions one party makes, by the name of a ``turn``: ``1,000 visits``."""
         mean = self.total / self.acting
         counted = f"{mean:,.0f}" if mean == round(mean) else f"{mean:,.1f}"
         return f"{counted} {turn}{'s' if mean != 1 else ''}{' on average' if self.differ else ''}"
 
 
 def decisions_in(rounds: int, acting: int, first_rounds: tuple[int, ...]) -> Decisions:
-    """How many decisions there are in ``rounds`` rounds.
+    """Count the decisions in ``rounds`` rounds.
 
     Parameters
     ----------
@@ -97,5 +97,5 @@ def decisions_in(rounds: int, acting: int, first_rounds: tuple[int, ...]) -> Dec
 
 
 def decisions_of(environment: Environment, rounds: int) -> Decisions:
-    """How many decisions there are in ``rounds`` rounds of an ``environment``."""
+    """Count the decisions in ``rounds`` rounds of an ``environment``."""
     return decisions_in(rounds, environment.acting, environment.first_rounds)

@@ -139,7 +139,7 @@ class Linear(ContextualEnvironment, frozen=True, kw_only=True, tag="linear"):
         return self._on_sphere(key) if self.parameter == "sphere" else self._in_ball(key)
 
     def _in_ball(self, key: Key) -> Floats:
-        """The first of a run of draws, named by their numbers, that is long enough.
+        """Find the first of a run of draws, named by their numbers, that is long enough.
 
         The first dim of dim + 2 normalised Gaussian coordinates are uniform in the ball.
         """
@@ -165,7 +165,7 @@ class Linear(ContextualEnvironment, frozen=True, kw_only=True, tag="linear"):
 
 
 def turned(theta: Floats, direction: Floats) -> Floats:
-    """θ* turned by 30 degrees towards ``direction``; its length stays."""
+    """Turn θ* by 30 degrees towards ``direction``; its length stays."""
     length = float(np.linalg.norm(theta))
     across = direction - (direction @ theta / length**2) * theta
     across *= length / max(float(np.linalg.norm(across)), 1e-300)

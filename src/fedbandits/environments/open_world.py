@@ -29,7 +29,7 @@ def no_workspace(world: Any) -> tuple[()]:
 
 
 class WorldKernels(NamedTuple):
-    """What compiled code asks of the worlds of one type: functions that Numba can compile.
+    """Functions that compiled code asks of the worlds of one type; Numba can compile them.
 
     The random draws of all of them are named by ``key``, ``agent`` and ``round_``. They must draw
     the same in whatever order they are asked.

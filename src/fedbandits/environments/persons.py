@@ -1,4 +1,4 @@
-"""Whose visit a decision is for, in worlds in which the same persons come again and again.
+"""Persons for whom decisions are made, in worlds in which the same ones come again and again.
 
 A privacy guarantee for persons counts their records, so it must be known whose each record is. Who
 comes, and when, is public there: it never depends on what was shown, chosen or earned.

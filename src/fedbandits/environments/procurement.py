@@ -96,7 +96,7 @@ class Procurement(Environment, frozen=True, kw_only=True, tag="procurement"):
 
     @property
     def is_drawn(self) -> bool:
-        """Whether producers are drawn at random instead of read from a file."""
+        """Answer to whether producers are drawn at random instead of read from a file."""
         return self.case in ("uniform", "normal")
 
     @property
@@ -158,7 +158,7 @@ class Procurement(Environment, frozen=True, kw_only=True, tag="procurement"):
         return world._replace(other=moved_on(quality), shares=self.drift.shares(replicate))
 
     def _given(self) -> Producers:
-        """The first agents and producers of the file."""
+        """Return the first agents and producers of the file."""
         found, n, m = read_producers(self.case), self.parties, self.producer_count
         for name, wanted, there in (
             ("agents", n, len(found.cost)),
@@ -178,7 +178,7 @@ class Procurement(Environment, frozen=True, kw_only=True, tag="procurement"):
         )
 
     def _drawn(self, key: Key) -> Producers:
-        """Draws of one buyer do not depend on how many there are."""
+        """Draw each buyer by itself: its draws do not depend on how many there are."""
         n, m = self.parties, self.producer_count
         capacity = np.empty((n, m), np.int64)
         for j in range(n):
@@ -197,7 +197,7 @@ class Procurement(Environment, frozen=True, kw_only=True, tag="procurement"):
 
 
 class ProcurementStage(Stage):
-    """No situation but the round; a decision is units by producer, an outcome the good ones.
+    """One replicate: a decision is units by producer, an outcome the good ones.
 
     Parameters
     ----------

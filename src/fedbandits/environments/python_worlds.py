@@ -40,7 +40,7 @@ class Shown(NamedTuple):
 
 @functools.lru_cache(maxsize=4096)
 def begun(environment: PythonEnvironment, key: Key) -> Any:
-    """The world of ``environment`` in the replicate that ``key`` names.
+    """Begin the world of ``environment`` in the replicate that ``key`` names.
 
     It is made again if it is no longer in memory. The result is the same.
     """

@@ -150,7 +150,7 @@ def _prepared(
 
 
 def _last_of_each(users: Ints, items: Ints, values: Floats) -> tuple[Ints, Ints, Floats]:
-    """Of several ratings of one item by one user, the last in the file."""
+    """Keep of several ratings of one item by one user the last in the file."""
     pairs = users * (int(items.max()) + 1) + items
     _, reversed_first = np.unique(pairs[::-1], return_index=True)
     kept = np.sort(len(pairs) - 1 - reversed_first)

@@ -42,11 +42,11 @@ class Stage:
         self.reward: Floats = np.zeros(parties)
 
     def acting(self, round_: int) -> Iterable[int]:
-        """Numbers of the players that act in round ``round_``, in ascending order."""
+        """List the players that act in round ``round_`` by number, in ascending order."""
         raise NotImplementedError
 
     def situation(self, round_: int, player: int) -> Any:
-        """The situation in which ``player`` decides in round ``round_``."""
+        """Return the situation in which ``player`` decides in round ``round_``."""
         raise NotImplementedError
 
     def outcome(self, round_: int, player: int, decision: Any) -> Any:

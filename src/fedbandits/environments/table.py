@@ -138,7 +138,7 @@ class Table(ContextualEnvironment, frozen=True, kw_only=True, tag="table"):
 
     @property
     def form(self) -> Literal["target", "rewards", "log"]:
-        """Which of the three forms the table has."""
+        """Name of the form that the table has, one of three."""
         if self.target is not None:
             return "target"
         return "rewards" if self.rewards else "log"
@@ -223,7 +223,7 @@ class Table(ContextualEnvironment, frozen=True, kw_only=True, tag="table"):
             )
 
     def _refuse_events(self, rounds: int) -> None:
-        """A log may be over for one party while others go on, but not for all."""
+        """Refuse a log that is over for all parties; for some it may be over before others."""
         most = self._data().sites.most_rows
         if rounds > most:
             raise DataError(
@@ -279,7 +279,7 @@ _KERNELS: dict[type, WorldKernels] = {
 
 
 def table(data: Any, *, columns: Sequence[str] | None = None, **settings: Any) -> Table:
-    """An environment of your own data.
+    """Make an environment of your own data.
 
     Parameters
     ----------

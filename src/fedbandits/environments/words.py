@@ -1,4 +1,4 @@
-"""What the things of an environment are called, in tables, plots and sentences."""
+"""Words for the things of an environment, in tables, plots and sentences."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Words(NamedTuple):
 
 
 def plural(noun: str) -> str:
-    """Several of a ``noun``: ``hospitals``, ``branches``, ``facilities``."""
+    """Return the plural of a ``noun``: ``hospitals``, ``branches``, ``facilities``."""
     if noun.endswith("s"):
         return noun
     if noun.endswith(("ch", "sh", "x")):

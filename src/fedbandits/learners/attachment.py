@@ -1,4 +1,4 @@
-"""Which others may be in the clusters of one's own users."""
+"""Membership of other users in the clusters of one's own."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def attach(others: Evidence, fitted: Fitted, trust: float) -> Others:
 
 
 def _with_strangers(mixture: Mixture, share: Floats) -> Mixture:
-    """The clusters and a background of all of them."""
+    """Return the clusters and a background of all of them."""
     middle = mixture.share @ mixture.centre
     between = mixture.share @ ((mixture.centre - middle) ** 2).sum(axis=1) / middle.size
     spread = max(_STRANGERS, float(between + mixture.share @ mixture.spread))

@@ -15,7 +15,7 @@ _ENCODER, _PLAIN = msgspec.msgpack.Encoder(), (bool, int, float, str, bytes, typ
 
 
 def pack_memory(memory: dict[str, Any], owner: str) -> bytes:
-    """Everything that a learner keeps, by the names of its attributes.
+    """Pack everything that a learner keeps, by the names of its attributes.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ def pack_memory(memory: dict[str, Any], owner: str) -> bytes:
 
 
 def unpack_memory(data: bytes) -> dict[str, Any]:
-    """The counterpart of :func:`pack_memory`; arrays are new ones.
+    """Unpack what :func:`pack_memory` packed; arrays are new ones.
 
     Raises
     ------

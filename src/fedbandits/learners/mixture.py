@@ -36,7 +36,7 @@ class Fitted(NamedTuple):
 
 
 def one_cluster(dimension: int) -> Mixture:
-    """All users in one cluster of which nothing is known."""
+    """Return all users in one cluster of which nothing is known."""
     return Mixture(
         np.zeros((1, dimension)), np.array([_FIRST_SPREAD]), np.ones(1),
         np.zeros((1, dimension, dimension)),
@@ -65,7 +65,7 @@ def _clusters(mixture: Mixture, which: list[int]) -> Mixture:
 
 
 def _price(dimension: int, users: int, strictness: float) -> float:
-    """What one more cluster must gain: its centre, spread and share are d + 2 numbers."""
+    """Return what one more cluster must gain: its centre, spread and share are d + 2 numbers."""
     return strictness * 0.5 * (dimension + 2) * math.log(max(users, 3))
 
 
@@ -77,7 +77,7 @@ def _merge_where_alike(evidence: Evidence, fitted: Fitted, strictness: float) ->
 
 
 def _merges(evidence: Evidence, fitted: Fitted, strictness: float) -> Iterator[Mixture]:
-    """Every mixture with two clusters less one that explains the users as well."""
+    """Find every mixture with two clusters less one that explains the users as well."""
     for one, other in itertools.combinations(range(len(fitted.mixture.share)), 2):
         if _are_near(fitted.mixture, one, other):
             merged = _merged(evidence, fitted, one, other, strictness)
@@ -96,7 +96,7 @@ def _are_near(mixture: Mixture, one: int, other: int) -> bool:
 def _merged(
     evidence: Evidence, fitted: Fitted, one: int, other: int, strictness: float
 ) -> Mixture | None:
-    """The mixture with two clusters as one, or None if two say enough more."""
+    """Return the mixture with two clusters as one, or None if two say enough more."""
     mixture = Mixture(*(field.copy() for field in fitted.mixture))
     users = np.flatnonzero(fitted.member[:, one] + fitted.member[:, other] > 0.5)
     if len(users):
@@ -139,7 +139,7 @@ def _split_where_different(
 
 
 def _halves(evidence: Evidence, fitted: Fitted, c: int, strictness: float) -> Mixture | None:
-    """One cluster's users as two clusters, or None if one describes them well enough."""
+    """Split one cluster's users in two, or return None if one describes them well enough."""
     users = np.flatnonzero(fitted.member[:, c] > 0.5)
     if len(users) < 2:
         return None
@@ -159,7 +159,7 @@ def _halves(evidence: Evidence, fitted: Fitted, c: int, strictness: float) -> Mi
 
 
 def _widest(evidence: Evidence, single: Mixture) -> Floats:
-    """The direction in which users of one cluster differ most, as long as they do."""
+    """Find the direction in which users of one cluster differ most, as long as they do."""
     spread = max(float(single.spread[0]), 1e-3)
     centre = np.einsum("jai,i->ja", evidence.basis, single.centre[0])
     shrunk = (centre + spread * evidence.score) / (1.0 + spread * evidence.precision)
@@ -170,7 +170,7 @@ def _widest(evidence: Evidence, single: Mixture) -> Floats:
 
 
 def fit_mixture(evidence: Evidence, start: Mixture, strictness: float, most: int) -> Fitted:
-    """Clusters of users.
+    """Find clusters of users.
 
     Parameters
     ----------

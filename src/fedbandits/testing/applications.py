@@ -69,7 +69,7 @@ class Setting:
 
     @property
     def application(self) -> Application[Any]:
-        """How applications ask the acting parties."""
+        """The application that asks the acting parties."""
         application = self.system.application(self.plan)
         assert application is not None, "parties that act, and nobody can ask them"
         return application

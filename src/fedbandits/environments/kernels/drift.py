@@ -29,7 +29,7 @@ NO_SHARES = Shares(np.zeros(0, np.int64), np.zeros(1), 1)
 
 
 class OtherRewards(NamedTuple):
-    """How the expected rewards of a decision set follow in the second world."""
+    """A rule by which the expected rewards of a decision set follow in the second world."""
 
     kind: (
         int  # LINEAR: ⟨x, θ⟩; MOVED: each arm has that of the arm before it; MIRRORED: sum_ less it
@@ -69,7 +69,7 @@ def share_of_other(shares: Shares, round_: int) -> float:
 
 @compiled
 def mixed(before: float, after: float, share: float) -> float:
-    """Mix an expected reward under drift: exactly ``before`` at share 0, ``after`` at share 1."""
+    """Return the reward under drift: exactly ``before`` at share 0, ``after`` at share 1."""
     return (1.0 - share) * before + share * after
 
 

@@ -34,7 +34,7 @@ class ProcurementWorld(NamedTuple):
 
 
 class Truth(NamedTuple):
-    """What one buyer's purchases are judged by, as of the last round that was asked for."""
+    """Values that one buyer's purchases are judged by, as of the last round asked for."""
 
     unit_revenue: Floats  # (producers,) ρ q - c
     surplus: Floats  # (producers,) q - α
@@ -47,7 +47,7 @@ class Truth(NamedTuple):
 
 @compiled
 def truth_of(world: ProcurementWorld, agent: int) -> Truth:
-    """What the purchases of a buyer are judged by before the rewards drift."""
+    """Return the values that a buyer's purchases are judged by before the rewards drift."""
     m = world.quality.size
     return Truth(
         world.revenue * world.quality - world.cost[agent],
@@ -84,7 +84,7 @@ def benchmark_of(
     oracle: int, unit_revenue: Floats, surplus: Floats, capacity: Ints, order: Ints,
     ratio: Floats, purchase: Ints,
 ) -> tuple[float, float]:  # fmt: skip
-    """r* of one buyer, and L = max over l of r* - r(l), feasible or not.
+    """Compute r* of one buyer, and L = max over l of r* - r(l), feasible or not.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ def benchmark_of(
 def draw_good_units(
     world: ProcurementWorld, key: Key, agent: int, round_: int, purchase: Ints, good: Ints
 ) -> None:
-    """How many units of each producer turn out good, into ``good`` (producers,).
+    """Draw how many units of each producer turn out good, into ``good`` (producers,).
 
     The first l units that a buyer buys from a producer in a round are the same ones in every
     system.
@@ -130,7 +130,7 @@ def draw_good_units(
 def purchase_regret(
     unit_revenue: Floats, surplus: Floats, best: float, worst: float, purchase: Ints
 ) -> tuple[float, bool]:
-    """The regret of one purchase, and whether it misses the constraint.
+    """Return the regret of one purchase, and whether it misses the constraint.
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ def purchase_regret(
 
 @compiled
 def earned(world: ProcurementWorld, agent: int, purchase: Ints, good: Ints) -> float:
-    """Revenue of one purchase as it turned out: ρ a good unit, less what all units cost."""
+    """Return what a purchase earned: ρ a good unit, less what all units cost."""
     value = 0.0
     for i in range(purchase.size):
         value += world.revenue * good[i] - world.cost[agent, i] * purchase[i]

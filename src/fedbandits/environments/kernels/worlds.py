@@ -1,4 +1,4 @@
-"""How compiled code meets a world of which it knows no type.
+"""Worlds as compiled code meets them, without knowing their types.
 
 Loops are given a :class:`Handle`: the addresses of two C functions, and the arrays that
 they write. So a new kind of world compiles its own code, and no loop anew. The C functions

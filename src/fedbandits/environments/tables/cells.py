@@ -25,7 +25,7 @@ _WHOLE = re.compile(r"(-?\d+)\.0+\Z", re.ASCII)
 
 
 class Found(NamedTuple):
-    """What a column holds.
+    """The kind of values that a column holds.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class Found(NamedTuple):
 
 
 def read_number(text: str, decimal_commas: bool) -> float | None:
-    """The number that a cell holds; None if it holds none."""
+    """Read the number that a cell holds; None if it holds none."""
     if _NUMBER.match(text):
         value = float(text)
     elif decimal_commas and _WITH_COMMA.match(text):
@@ -51,7 +51,7 @@ def read_number(text: str, decimal_commas: bool) -> float | None:
 
 
 def numbers(raw: RawTable, column: str, key: str) -> Floats:
-    """The cells of a column as numbers, NaN where one is missing.
+    """Read the cells of a column as numbers, NaN where one is missing.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def numbers(raw: RawTable, column: str, key: str) -> Floats:
 
 
 def perhaps_thousands(raw: RawTable, column: str) -> int | None:
-    """The first row with a dot that may stand between thousands, as in ``1.234``; None if none may.
+    """Find the first row whose dot may stand between thousands, as in ``1.234``; None if none may.
 
     It may if each dot of the column has three digits after it, and another column has decimal
     commas: then 950 and ``1.234`` would be read as 950 and 1.234.
@@ -121,14 +121,14 @@ def perhaps_thousands(raw: RawTable, column: str) -> int | None:
 
 
 def _first(cells: Cells, among: set[str]) -> int:
-    """The first row whose cell is among these; one past the last row if there is none."""
+    """Find the first row whose cell is among these; one past the last row if there is none."""
     if not among:
         return len(cells)
     return next((row for row, text in enumerate(cells) if text in among), len(cells))
 
 
 def _instead(text: str, key: str) -> str:
-    """What a cell holds that should be a number."""
+    """Say what a cell holds that should be a number."""
     if _WITH_COMMA.match(text):
         return (
             "has a decimal comma in a file whose cells are separated by commas; separate them by "
@@ -142,7 +142,7 @@ def _instead(text: str, key: str) -> str:
 
 
 def texts(raw: RawTable, column: str, key: str) -> Cells:
-    """The cells of a column as texts, empty where one is missing.
+    """Read the cells of a column as texts, empty where one is missing.
 
     Whole numbers are written without a point, so that ``1`` and ``1.0`` are the same class.
 
@@ -166,19 +166,19 @@ def texts(raw: RawTable, column: str, key: str) -> Cells:
 
 
 def listed_text(value: str | int) -> str:
-    """A class or a category of a configuration, spelt as :func:`texts` spells cells."""
+    """Spell a class or a category of a configuration as :func:`texts` spells cells."""
     return _WHOLE.sub(r"\1", tidy(str(value)))
 
 
 def number_text(value: float) -> str:
-    """A number as a text: whole numbers without a point, and nothing for NaN."""
+    """Write a number as a text: whole numbers without a point, and nothing for NaN."""
     if math.isnan(value):
         return ""
     return str(int(value)) if float(value).is_integer() else repr(float(value))
 
 
 def missing(cells: Cells, listed: frozenset[str] = frozenset()) -> Bools:
-    """Where cells hold nothing.
+    """Mark the cells that hold nothing.
 
     Parameters
     ----------
@@ -194,7 +194,7 @@ def missing(cells: Cells, listed: frozenset[str] = frozenset()) -> Bools:
 
 
 def found_in(raw: RawTable, column: str, key: str) -> Found:
-    """What kind of values a column holds."""
+    """Tell what kind of values a column holds."""
     cells = raw.cells(column, key)
     if cells.dtype != object:
         return Found("number") if not np.isnan(cells).all() else Found("empty")

@@ -1,4 +1,4 @@
-"""From columns to contexts: each feature to numbers between -1 and 1, each row to norm ≤ 1."""
+"""Contexts from columns: each feature becomes numbers between -1 and 1, each row has norm ≤ 1."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ class Numeric(NamedTuple):
         return 1
 
     def gaps(self, raw: RawTable) -> Bools:
-        """(rows,): where a value is missing."""
+        """Mark missing values, (rows,)."""
         return missing(raw.cells(self.name, "features"))
 
     def coordinates(self, raw: RawTable) -> Floats:
-        """(rows, 1) in [-1, 1]; 0 where a value is missing."""
+        """Return the numbers in [-1, 1], (rows, 1); 0 where one is missing."""
         values = numbers(raw, self.name, "features")
         # Halves first: the width of a range of the largest numbers is no number.
         middle, half = 0.5 * self.low + 0.5 * self.high, 0.5 * self.high - 0.5 * self.low
@@ -70,11 +70,11 @@ class Categorical(NamedTuple):
         return len(self.levels)
 
     def gaps(self, raw: RawTable) -> Bools:
-        """(rows,): where a value is missing."""
+        """Mark missing values, (rows,)."""
         return missing(raw.cells(self.name, "features"), frozenset(self.levels))
 
     def coordinates(self, raw: RawTable) -> Floats:
-        """(rows, levels) of 0 and 1; a row of zeros where a value is missing."""
+        """Mark each row's category with 1, (rows, levels); a row of zeros where it is missing."""
         codes = codes_of(raw, self.name, "categories", self.levels, ~self.gaps(raw))
         found = np.zeros((len(codes), len(self.levels)))
         there = np.flatnonzero(codes >= 0)
@@ -88,7 +88,7 @@ Feature = Numeric | Categorical
 def codes_of(
     raw: RawTable, column: str, key: str, listed: Sequence[str], there: Bools | None = None
 ) -> Cells:
-    """The number of each row's text in a list, -1 where it is missing.
+    """Return the number of each row's text in a list, -1 where it is missing.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ def contexts_of(
     norm: float | None,
     intercept: float,
 ) -> Floats32:
-    """The contexts of all rows, (rows, d) float32, of norm at most 1.
+    """Make the contexts of all rows, (rows, d) float32, of norm at most 1.
 
     A feature adds at most 1 to the squared norm of a row. So rows are divided by the root of the
     number of features, or by a norm that is stated: then longer rows are shortened to it.

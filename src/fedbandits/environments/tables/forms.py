@@ -1,4 +1,4 @@
-"""What the rows of a table say of the arms: a class to name, or the rewards of all of them.
+"""Forms of a table: a class to name, the rewards of all arms, or a log of decisions.
 
 A form is a named tuple with the names of its arms, and a method that makes a world of it.
 """
@@ -33,7 +33,7 @@ class Dealt(NamedTuple):
 
 
 class Form(Protocol):
-    """What a form of a table offers."""
+    """The interface that all forms of a table have."""
 
     @property
     def arms(self) -> tuple[str, ...]:
@@ -41,7 +41,7 @@ class Form(Protocol):
         ...
 
     def world(self, dealt: Dealt) -> Any:
-        """The world of a replicate in which rows are dealt so."""
+        """Make the world of a replicate in which rows are dealt so."""
         ...
 
 
@@ -52,7 +52,7 @@ class Classes(NamedTuple):
     labels: Ints  # (rows,)
 
     def world(self, dealt: Dealt) -> ClassificationWorld | TableWorld:
-        """See :class:`Form`. Rows that are drawn make the world of bundled data sets."""
+        """Make a world; rows that are drawn make the world of bundled data sets."""
         if dealt.drawn:
             return ClassificationWorld(
                 dealt.rows, self.labels, dealt.shards, dealt.starts, len(self.arms), dealt.persons
@@ -69,13 +69,13 @@ class Rewarded(NamedTuple):
     rewards: Floats32  # (rows, arms) in [0, 1]
 
     def world(self, dealt: Dealt) -> TableWorld:
-        """See :class:`Form`."""
+        """Make a world; see :class:`Form`."""
         best = self.rewards.argmax(axis=1).astype(np.int64)
         return TableWorld(dealt.rows, self.rewards, best, *dealt[1:5])
 
 
 def scaled_rewards(raw: RawTable, column: str, key: str, public: Public) -> Any:
-    """A column of rewards, scaled from the stated range to [0, 1].
+    """Read a column of rewards, scaled from the stated range to [0, 1].
 
     Parameters
     ----------

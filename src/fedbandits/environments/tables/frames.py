@@ -23,7 +23,7 @@ _ALLOWED = (
 
 
 def table_in_memory(data: Any, columns: Sequence[str] | None = None) -> RawTable:
-    """A table from an object in memory.
+    """Read a table from an object in memory.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def table_in_memory(data: Any, columns: Sequence[str] | None = None) -> RawTable
 
 
 def _columns(data: Any, names: Sequence[str] | None) -> tuple[Iterable[Any], list[Cells]]:
-    """Names and cells of the columns, whatever the table is."""
+    """Find names and cells of the columns, whatever the table is."""
     if names is not None and not isinstance(data, np.ndarray):
         raise DataError("table: columns = [names] is for a 2-D numpy array; others have names")
     if hasattr(data, "iloc") and hasattr(data, "columns"):  # pandas
@@ -80,7 +80,7 @@ def _columns(data: Any, names: Sequence[str] | None) -> tuple[Iterable[Any], lis
 
 
 def _of_series(series: Any) -> Cells:
-    """A column of pandas, whose own types may have gaps where numpy's cannot."""
+    """Read a column of pandas, whose own types may have gaps where numpy's cannot."""
     if getattr(series.dtype, "kind", "O") in "iuf":
         if not series.isna().any():
             return _of_values(series.name, series.to_numpy())
@@ -108,7 +108,7 @@ def _of_values(name: Any, values: Any) -> Cells:
 
 
 def _as_array(values: Any) -> Any:
-    """A list as an array; numbers among texts stay what they are."""
+    """Make an array of a list; numbers among texts stay what they are."""
     held = list(values)
     numeric = all(
         isinstance(v, int | float | np.number) and not isinstance(v, bool | np.bool_) for v in held

@@ -34,7 +34,7 @@ class Used(NamedTuple):
 
 
 def used_columns(table: Table) -> list[Used]:
-    """The columns that the settings name."""
+    """List the columns that the settings name."""
     levels = {
         tidy(n): frozenset(map(listed_text, listed)) for n, listed in table.categories.items()
     }
@@ -48,7 +48,7 @@ def used_columns(table: Table) -> list[Used]:
 
 
 def without_gaps(table: Table, raw: RawTable) -> tuple[RawTable, tuple[str, ...]]:
-    """The rows that can be used, and what the user should know of those that cannot.
+    """Keep the rows that can be used; say what the user should know of the others.
 
     Raises
     ------

@@ -35,7 +35,7 @@ class Decisions(NamedTuple):
     smallest: float  # the smallest probability with which any action is taken
 
     def world(self, dealt: Dealt) -> LoggedWorld:
-        """See :class:`.forms.Form`."""
+        """Make a world; see :class:`Form`."""
         log = Log(
             dealt.rows, self.actions, self.rewards, self.propensities, self.smallest, len(self.arms)
         )
@@ -43,7 +43,7 @@ class Decisions(NamedTuple):
 
 
 def decisions_of(table: Table, raw: RawTable, public: Public) -> Decisions:
-    """The log that a table's columns hold.
+    """Read the log that a table's columns hold.
 
     Raises
     ------
@@ -63,7 +63,7 @@ def decisions_of(table: Table, raw: RawTable, public: Public) -> Decisions:
 
 
 def _column(table: Table, raw: RawTable, column: str) -> tuple[Floats, float]:
-    """The propensities of a column, and the smallest one that there can be."""
+    """Read the propensities of a column, and the smallest one that there can be."""
     values = numbers(raw, column, "propensity")
     smallest = table.smallest_propensity
     remedy = "correct the row, or leave it out"
@@ -87,7 +87,7 @@ def _refuse(raw: RawTable, column: str, wrong: Bools, says: str, remedy: str) ->
 
 
 def _of_all(given: float, arms: int) -> float:
-    """The one propensity of all actions, which were equally likely."""
+    """Return the one propensity of all actions, which were equally likely."""
     if abs(given * arms - 1.0) > _NEARLY:
         raise DataError(
             f"environment.propensity: given {given:g}, but each of {arms} actions that are equally "

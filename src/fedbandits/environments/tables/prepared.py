@@ -66,7 +66,7 @@ class Prepared(NamedTuple):
     cautions: tuple[str, ...]
 
     def world(self, key: Key, visits: str) -> Any:
-        """The world of a replicate whose ``visits`` are drawn, come once, or come in order."""
+        """Make the world of a replicate whose ``visits`` are drawn, come once, or come in order."""
         # Rows that are dealt to agents are in a random order already, unless they are put in order.
         shuffled = visits == "once" or (visits == "drawn" and not self.sites.names)
         order = self.sites.dealt(key, shuffled)
@@ -89,7 +89,7 @@ class _Request:
 
 
 def prepare_table(table: Table) -> Prepared:
-    """What is made of a table; it is read again only after its file or its settings change.
+    """Make a table ready; it is read again only after its file or its settings change.
 
     Raises
     ------

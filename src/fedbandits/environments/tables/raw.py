@@ -18,7 +18,7 @@ Cells = NDArray[Any]
 
 
 def tidy(text: str) -> str:
-    """A text without blanks around it, in one spelling where Unicode has several."""
+    """Return a text without blanks around it, spelt one way where Unicode has several."""
     text = text.strip()
     return text if text.isascii() else unicodedata.normalize("NFC", text)
 
@@ -48,11 +48,11 @@ class RawTable(NamedTuple):
 
     @property
     def decimal_commas(self) -> bool:
-        """Whether a number may be written with a comma: where no comma separates cells."""
+        """Answer to whether numbers may have commas: yes where no comma separates cells."""
         return self.separator in (";", "\t")
 
     def cells(self, column: str, key: str) -> Cells:
-        """The cells of a column that the setting ``key`` names.
+        """Return the cells of a column that the setting ``key`` names.
 
         Raises
         ------
@@ -69,11 +69,11 @@ class RawTable(NamedTuple):
         return found
 
     def place(self, row: int, column: str) -> str:
-        """Where a cell stands, as errors say it."""
+        """Say where a cell stands, for errors."""
         return f"{self.name}, {self.unit} {self.lines[row]}, column {column!r}"
 
     def only(self, kept: Bools) -> RawTable:
-        """The rows that are kept."""
+        """Keep some rows."""
         columns = {name: cells[kept] for name, cells in self.columns.items()}
         return self._replace(columns=columns, lines=self.lines[kept])
 

@@ -1,4 +1,4 @@
-"""Where a table comes from: a file, or what was given in this process."""
+"""Sources of tables: a file, or an object in the memory of this process."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _HELD: dict[str, RawTable] = {}
 
 
 class Stamp(NamedTuple):
-    """What tells versions of a file apart without reading it."""
+    """A sign that tells versions of a file apart without reading it."""
 
     path: str
     size: int = -1
@@ -25,7 +25,7 @@ class Stamp(NamedTuple):
 
 
 def stamp(path: str) -> Stamp:
-    """The stamp of a file; that of a missing one says so."""
+    """Return the stamp of a file; that of a missing one says so."""
     try:
         found = pathlib.Path(path).stat()
     except (OSError, ValueError):
@@ -41,7 +41,7 @@ def hold(raw: RawTable) -> str:
 
 
 def digest_of(path: str) -> str:
-    """SHA-256 of a file; empty if it cannot be read."""
+    """Compute SHA-256 of a file; empty if it cannot be read."""
     try:
         return _digest(stamp(path))
     except OSError:
@@ -49,7 +49,7 @@ def digest_of(path: str) -> str:
 
 
 def read_table(path: str, encoding: str, digest: str) -> RawTable:
-    """The table of a file; without a ``path``, the one of that digest that was given here.
+    """Read the table of a file; without a ``path``, the one of that digest that was given here.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What statistics say of a cluster's centre, for several spreads of users around it at once.
+"""Statistics of a cluster's centre, for several spreads of users around it at once.
 
 Precisions are symmetric, so a triangle is kept, row by row and in whole lanes.
 """
@@ -16,7 +16,7 @@ from fedbandits.learners.kernels.ridge import invert_in_place
 
 
 class Said(NamedTuple):
-    """What statistics say of a centre, for each spread, without its prior."""
+    """Sums that tell where a centre is, for each spread, without its prior."""
 
     precision: Floats  # (s, ·): the lower triangle row by row, in whole lanes
     score: Floats  # (s, ·): in whole lanes
@@ -26,13 +26,13 @@ class Said(NamedTuple):
 
 @compiled
 def padded(hypotheses: int) -> int:
-    """Length of the axis that so many hypotheses lie along."""
+    """Return the length of the axis that so many hypotheses lie along."""
     return -(-hypotheses // LANES) * LANES
 
 
 @compiled
 def nothing_said(spreads: int, dimension: int) -> Said:
-    """Zeros."""
+    """Return zeros: the sums before any statistic."""
     triangle, row = padded(dimension * (dimension + 1) // 2), padded(dimension)
     return Said(
         np.zeros((spreads, triangle)), np.zeros((spreads, row)), np.zeros(triangle), np.zeros(row)
@@ -66,7 +66,7 @@ def add_statistic(evidence: Evidence, j: int, weight: float, spreads: Floats, sa
 
 @borrowing
 def _set_outer(direction: Floats, said: Said) -> None:
-    """The products of a direction's coordinates, and the direction."""
+    """Set the products of a direction's coordinates, and the direction."""
     place = 0
     for i in range(direction.size):
         said.row[i] = direction[i]
@@ -85,7 +85,7 @@ def _add_times(weight: float, row: Floats, totals: Floats, s: int) -> None:
 def find_centre(
     precision: Floats, score: Floats, prior: float, h: int, uncertain: Floats, centre: Floats
 ) -> float:
-    """Where a centre is by what was said, and how uncertain that is.
+    """Find where a centre is by what was said, and how uncertain that is.
 
     Parameters
     ----------

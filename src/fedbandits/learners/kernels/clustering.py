@@ -1,4 +1,4 @@
-"""Which users are alike: tests on estimates, graphs of users, and scores of a partition.
+"""Users who are alike: tests on estimates, graphs of users, and scores of a partition.
 
 F(x) = √((1 + ln(1 + x)) / (1 + x)) bounds, up to a factor, how far an estimate from x observations
 lies from the truth. Two users are different where their estimates are further apart than
@@ -24,13 +24,13 @@ Edges = NDArray[np.uint8]
 
 @compiled
 def error_bar(count: float) -> float:
-    """F of that many observations; 1 of none."""
+    """Compute F of that many observations; 1 of none."""
     return math.sqrt((1.0 + math.log(1.0 + count)) / (1.0 + count))
 
 
 @compiled
 def distance(one: Floats, two: Floats) -> float:
-    """Euclidean distance of two vectors."""
+    """Compute the Euclidean distance of two vectors."""
     total = 0.0
     for i in range(one.size):
         step = one[i] - two[i]
@@ -40,13 +40,13 @@ def distance(one: Floats, two: Floats) -> float:
 
 @compiled
 def are_different(apart: float, bars: float, alpha: float) -> bool:
-    """Equation 3, for estimates so far apart and error bars F(x₁) + F(x₂)."""
+    """Compare by equation 3: estimates so far apart, and error bars F(x₁) + F(x₂)."""
     return apart > alpha * bars
 
 
 @compiled
 def are_same(apart: float, bars: float, alpha: float) -> bool:
-    """Equation 4."""
+    """Compare by equation 4."""
     return apart < alpha * bars
 
 
@@ -87,7 +87,7 @@ def delete_edges_of(
 
 @compiled
 def delete_edges(estimates: Floats, counts: Floats, alpha: float, edges: Edges) -> int:
-    """:func:`delete_edges_of` all users."""
+    """Delete edges as :func:`delete_edges_of`, of all users."""
     deleted = 0
     for user in range(counts.size):
         deleted += delete_edges_of(user, estimates, counts, alpha, edges)
@@ -123,7 +123,7 @@ def connect_same(
 
 @compiled
 def reach(user: int, edges: Edges, found: Ints, seen: NDArray[np.uint8]) -> int:
-    """Who is connected with a user, by any path.
+    """Find who is connected with a user, by any path.
 
     Parameters
     ----------

@@ -17,7 +17,7 @@ _SHIFT_STEPS = 32
 def radius(
     inflation: float, noise_scale: float, log_term: float, log_det: float, bias: float
 ) -> float:
-    """β; the logarithms together are never negative where the bound applies."""
+    """Compute β; the logarithms together are never negative where the bound applies."""
     return inflation * noise_scale * math.sqrt(max(log_term + log_det, 0.0)) + bias
 
 
@@ -30,7 +30,7 @@ def adaptive_terms(
     bias_bound: float,
     parameter_bound: float,
 ) -> tuple[float, float, float]:
-    """The numbers of the adaptive radius once λ is chosen.
+    """Compute the numbers of the adaptive radius once λ is chosen.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def choose_shift(
     noise_scale: float,
     log_term: float,
 ) -> float:
-    """The shift λ that makes β² tr V⁻¹, the mean squared width, smallest.
+    """Choose the shift λ that makes β² tr V⁻¹, the mean squared width, smallest.
 
     Every λ gives a valid radius on the same event, so choosing after looking at the release costs
     neither privacy nor confidence. Without noise λ is λ₁, ordinary ridge regression.

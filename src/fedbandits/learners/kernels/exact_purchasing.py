@@ -47,7 +47,7 @@ def _split(capacity: Ints, order: Ints, count: int) -> tuple[Ints, Ints]:
 def _merge(
     costs: Floats, gains: Floats, trails: Ints, cost: float, gain: float, trail: Ints
 ) -> tuple[Floats, Floats, Ints]:
-    """All states with and without one more move, cheapest first, dominated ones dropped.
+    """Merge all states with and without one more move, cheapest first, dominated ones dropped.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def _merge(
 def _promising(
     costs: Floats, gains: Floats, room: float, best: float, up: float, down: float
 ) -> Ints:
-    """States that could still beat ``best``: ``up`` and ``down`` are the ratios that remain."""
+    """Keep states that can still beat ``best``; ``up`` and ``down`` are the ratios that remain."""
     kept, filled = np.empty(costs.size, np.int64), 0
     for s in range(costs.size):
         rest = room - costs[s]
@@ -101,7 +101,7 @@ def _promising(
 
 @compiled
 def _choose_chunks(costs: Floats, gains: Floats, room: float) -> tuple[Ints, int]:
-    """The chunks that gain most within ``room``.
+    """Choose the chunks that gain most within ``room``.
 
     Parameters
     ----------
@@ -169,7 +169,7 @@ def buy_exactly(
     revenue: Floats, surplus: Floats, capacity: Ints, reserve: float, order: Ints, ratio: Floats,
     purchase: Ints,
 ) -> None:  # fmt: skip
-    """The purchase with the most revenue; arguments as of :func:`.buy_greedily`."""
+    """Return the purchase with the most revenue; arguments as of :func:`.buy_greedily`."""
     buy_before_steps(revenue, surplus, capacity, purchase)
     count, most = sort_steps(revenue, surplus, capacity, order, ratio)
     room = most - reserve

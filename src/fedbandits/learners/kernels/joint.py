@@ -44,7 +44,7 @@ from fedbandits.learners.kernels.ridge import add_rank_one, add_record, apply_sy
 
 
 class Joint(NamedTuple):
-    """What one agent knows from own records and others' releases; for each model."""
+    """Knowledge of one agent from own records and others' releases, for each model."""
 
     statistic: Floats  # (models, d (d + 3) / 2): own records, packed
     ridge_inverse: Floats  # (models, d, d): (G + λI)⁻¹
@@ -60,7 +60,7 @@ class Joint(NamedTuple):
 
 
 def empty_joint(agents: int, models: int, dimension: int) -> Joint:
-    """Arrays of so many agents, with one more axis in front."""
+    """Make arrays of so many agents, with one more axis in front."""
     square = (agents, models, dimension, dimension)
     return Joint(
         statistic=np.zeros((agents, models, dimension * (dimension + 3) // 2)),
@@ -78,14 +78,14 @@ def empty_joint(agents: int, models: int, dimension: int) -> Joint:
 
 
 def copy_joint(joint: Joint) -> Joint:
-    """The same in arrays of its own."""
+    """Copy the knowledge into arrays of its own."""
     copied = {name: array.copy() for name, array in joint._asdict().items()}
     return Joint(**copied)
 
 
 @compiled
 def one_joint(joint: Joint, agent: int) -> Joint:
-    """What one agent knows, as arrays that share memory with those of all."""
+    """Return what one agent knows, as arrays that share memory with those of all."""
     return Joint(
         joint.statistic[agent],
         joint.ridge_inverse[agent],
@@ -103,7 +103,7 @@ def one_joint(joint: Joint, agent: int) -> Joint:
 
 @compiled
 def begin_joint(terms: JointTerms, joint: Joint) -> None:
-    """Before the first record and the first release."""
+    """Set what is known before the first record and the first release."""
     ridge, larger = terms.ridge, terms.martingale_ridge
     for m in range(joint.growth.size):
         fill_diagonal(joint.ridge_inverse, m, 1.0 / larger)
@@ -172,7 +172,7 @@ def observe_joint(
 def _shrink(
     squares: Floats, m: int, context: Floats, gain: Floats, moved: Floats, added: float
 ) -> None:
-    """R⁻¹BR⁻¹ becomes R₁⁻¹(B + added · xxᵀ)R₁⁻¹, R₁ = R + xxᵀ and gain = R₁⁻¹x.
+    """Turn R⁻¹BR⁻¹ into R₁⁻¹(B + added · xxᵀ)R₁⁻¹, R₁ = R + xxᵀ and gain = R₁⁻¹x.
 
     R₁⁻¹ = (I - gain xᵀ)R⁻¹ (Sherman & Morrison 1950).
     """
@@ -233,7 +233,7 @@ def best_where_cut(
     cuts: Bools, theta: Floats32, width: Floats32, features: Floats32, first: int, arm: int,
     scores: Floats32,
 ) -> int:  # fmt: skip
-    """The arm of the highest score of two, if the second one counts anywhere.
+    """Find the arm of the highest score of two, if the second one counts anywhere.
 
     Parameters
     ----------

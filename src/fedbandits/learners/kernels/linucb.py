@@ -57,7 +57,7 @@ class Narrow(NamedTuple):
 
 
 def new_narrow(dimension: int) -> Narrow:
-    """Buffers for contexts of this length."""
+    """Make buffers for contexts of this length."""
     return Narrow(np.zeros((dimension, LANES), np.float32), np.zeros(LANES, np.float32))
 
 
@@ -65,7 +65,7 @@ def new_narrow(dimension: int) -> Narrow:
 def score_arms(
     features: Floats32, theta: Floats32, width: Floats32, scores: Floats32, narrow: Narrow
 ) -> None:
-    """Scores of all arms.
+    """Compute the scores of all arms.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def score_arms(
 def score_arms_squared(
     features: Floats32, theta: Floats32, width: Floats32, scores: Floats32, narrow: Narrow
 ) -> None:
-    """Scores without the root, ⟨x, θ⟩ + xᵀWx, for arms that share one model.
+    """Compute scores without the root, ⟨x, θ⟩ + xᵀWx, for arms that share one model.
 
     Parameters as in :func:`score_arms`.
     """
@@ -117,7 +117,7 @@ def _score_shared(
 def _score_lanes(
     features: Floats32, theta: Floats32, width: Floats32, root: bool, scores: Floats32
 ) -> None:
-    """Scores of LANES arms or more, side by side; at the end some are made twice.
+    """Compute scores of LANES arms or more, side by side; at the end some are made twice.
 
     Two rows of W at a time: each context coordinate that is loaded serves both.
     """
@@ -160,7 +160,7 @@ def _score_disjoint(features: Floats32, theta: Floats32, width: Floats32, scores
 def score_arm(
     features: Floats32, column: int, theta: Floats32, width: Floats32, model: int
 ) -> float:
-    """The score of one arm, whose context is one column of ``features``, under one model."""
+    """Compute the score of one arm, whose context is a column of ``features``, under one model."""
     estimate = float32(0)
     quadratic = float32(0)
     for i in range(theta.shape[1]):
@@ -178,7 +178,7 @@ def best_of_smaller(
     features: Floats32, theta: Floats32, width: Floats32, counts: Bools, first: int, arm: int,
     scores: Floats32,
 ) -> int:  # fmt: skip
-    """The arm whose smaller one of two scores is highest, where one score of each is known.
+    """Find the arm whose smaller one of two scores is highest, where one score of each is known.
 
     An arm whose known score is below what another arm is sure of cannot win. Its other score is
     not computed.
@@ -225,7 +225,7 @@ def best_of_smaller(
 
 @borrowing
 def best_arm(scores: Floats32, first: int) -> int:
-    """The arm with the highest score; of equals, the one met first from ``first`` on, cyclic.
+    """Find the arm with the highest score; of equals, the first from ``first`` on, cyclic.
 
     Returns -1 if no score is a number.
     """
@@ -236,7 +236,7 @@ def best_arm(scores: Floats32, first: int) -> int:
 
 @inlined
 def _maximum(scores: Floats32) -> Any:
-    """Largest entry; none that is a number if the first one is not."""
+    """Find the largest entry; none that is a number if the first one is not."""
     arms, top = scores.size, scores[0]
     if arms >= LANES:
         most = lanes(top)
@@ -251,7 +251,7 @@ def _maximum(scores: Floats32) -> Any:
 
 @borrowing
 def _where(scores: Floats32, value: Any, start: int, end: int) -> int:
-    """The first of the arms ``start`` … ``end`` - 1 with this score; -1 if none has it."""
+    """Find the first of the arms ``start`` … ``end`` - 1 with this score; -1 if none has it."""
     while start + LANES <= end and not among(value, load(scores, start)):
         start += LANES
     for arm in range(start, end):

@@ -37,7 +37,7 @@ class Mixture(NamedTuple):
 
 @compiled
 def memberships(evidence: Evidence, mixture: Mixture, member: Floats) -> float:
-    """Who belongs where, into ``member`` (n, k); returns the log-likelihood."""
+    """Find who belongs where, into ``member`` (n, k); return the log-likelihood."""
     return _memberships(evidence, across(evidence), mixture, member)
 
 
@@ -63,7 +63,7 @@ def _memberships(evidence: Evidence, table: Across, mixture: Mixture, member: Fl
 
 @compiled
 def _set_centre(evidence: Evidence, weights: Floats, mixture: Mixture, c: int) -> None:
-    """The likeliest centre at the spread that it has, and its precision."""
+    """Set the likeliest centre at the spread that it has, and its precision."""
     n, d = evidence.score.shape
     directions = evidence.basis.reshape(n * d, d)
     weighted, pulls = np.zeros((n * d, d)), np.zeros(n * d)
@@ -89,7 +89,7 @@ def _set_centre(evidence: Evidence, weights: Floats, mixture: Mixture, c: int) -
 def _set_spread(
     evidence: Evidence, table: Across, weights: Floats, mixture: Mixture, c: int
 ) -> None:
-    """The largest spread that the users still allow."""
+    """Set the largest spread that the users still allow."""
     likelihood = np.zeros(SPREADS.size)
     look_from(evidence, mixture.centre[c], table)
     for s in range(SPREADS.size):

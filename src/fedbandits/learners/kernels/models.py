@@ -38,7 +38,7 @@ class Scoring(NamedTuple):
 
 
 def new_scoring(dimension: int, arms: int) -> Scoring:
-    """Buffers."""
+    """Make buffers."""
     return Scoring(
         theta=np.zeros((1, dimension), np.float32),
         width=np.zeros((1, dimension, dimension), np.float32),
@@ -51,7 +51,7 @@ def new_scoring(dimension: int, arms: int) -> Scoring:
 def choose_arm(
     models: Models, row: int, radius: float, squared: bool, arms: Floats32, scoring: Scoring
 ) -> int:
-    """The arm with the highest upper bound by one model; the first one of equals.
+    """Choose the arm with the highest upper bound by one model; the first one of equals.
 
     Parameters
     ----------
