@@ -18,7 +18,7 @@ import numpy as np
 from numpy import uint64
 
 from fedbandits._compile import LANES, borrowing, compiled, counting, inlined, lanes, store
-from fedbandits._typing import Floats, Ints, Words
+from fedbandits._typing import Floats, Ints, Words32
 
 
 class Purpose(enum.IntEnum):
@@ -114,7 +114,7 @@ def replicate_key(seed: int, replicate: int) -> Key:
 
 
 @borrowing
-def fill_words(words: Words, key: Key, party: int, round_: int, purpose: int) -> None:
+def fill_words(words: Words32, key: Key, party: int, round_: int, purpose: int) -> None:
     """Fill ``words`` (4, blocks) uint32: column b holds block b; several blocks side by side."""
     k0, k1 = uint64(key[0]), uint64(key[1])
     c1, c2, c3 = uint64(round_), uint64(party), uint64(purpose)

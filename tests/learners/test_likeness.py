@@ -8,11 +8,10 @@ import math
 import numpy as np
 import pytest
 
-from fedbandits.learners.attachment import attach
 from fedbandits.learners.kernels.evidence import Evidence, decompose, weigh
 from fedbandits.learners.kernels.likeness import CORRELATIONS, Others, averaged
 from fedbandits.learners.kernels.mixture import Mixture
-from fedbandits.learners.mixture import Fitted, fit_mixture, one_cluster
+from fedbandits.learners.mixture import Fitted, attach, fit_mixture, one_cluster
 from tests.learners.test_evidence import VARIANCE, of_records, records
 
 D, PRIOR = 3, 0.3

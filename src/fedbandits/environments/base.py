@@ -15,27 +15,55 @@ one of two layouts. ``models`` says which:
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, NamedTuple, Self
 
 from msgspec import Meta
 
 from fedbandits._checked import Checked
 from fedbandits._typing import Floats
-from fedbandits.environments.contextual import ContextualStage
 from fedbandits.environments.delay import Delay
 from fedbandits.environments.drift import Drift, refuse_drift
 from fedbandits.environments.facts import ContextualFacts, Facts
-from fedbandits.environments.joins import FirstRound, first_rounds_of
+from fedbandits.environments.first_rounds import FirstRound, first_rounds_of
 from fedbandits.environments.kernels.drift import DriftingWorld
 from fedbandits.environments.needs import Needs
 from fedbandits.environments.open_world import CompiledWorld, OpenWorld, WorldKernels
-from fedbandits.environments.stage import Stage
-from fedbandits.environments.words import Words
+from fedbandits.environments.stage import ContextualStage, Stage
 from fedbandits.random import Key
 
 Count = Annotated[int, Meta(ge=1, le=1_000_000)]
 Dimension = Annotated[int, Meta(ge=1, le=2_000)]
 Arms = Annotated[int, Meta(ge=2, le=65_535)]
+
+
+class Words(NamedTuple):
+    """The words of an environment, for texts that people read.
+
+    Parameters
+    ----------
+    party, parties
+        One of those who learn, and several of them: ``hospital``, ``hospitals``.
+    loss
+        What regret counts: ``regret`` in general, ``mistakes`` where each wrong decision costs 1.
+    turn
+        One decision of one party: ``round``, ``visit``, ``purchase``.
+    """
+
+    party: str = "agent"
+    parties: str = "agents"
+    loss: str = "regret"
+    turn: str = "round"
+
+
+def plural(noun: str) -> str:
+    """Return the plural of a ``noun``: ``hospitals``, ``branches``, ``facilities``."""
+    if noun.endswith("s"):
+        return noun
+    if noun.endswith(("ch", "sh", "x")):
+        return f"{noun}es"
+    if noun.endswith("y") and noun[-2:-1] not in (*"aeiou", ""):
+        return f"{noun[:-1]}ies"
+    return f"{noun}s"
 
 
 class Environment(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind"):

@@ -10,14 +10,13 @@ import numpy as np
 from msgspec import Meta
 
 from fedbandits._typing import Floats, Ints
-from fedbandits.environments.base import Arms, Environment
+from fedbandits.environments.base import Arms, Environment, Words
 from fedbandits.environments.drift import moved_on
 from fedbandits.environments.facts import ArmFacts, Facts
 from fedbandits.environments.kernels.bernoulli import BernoulliWorld, pull_arm, pull_regret
 from fedbandits.environments.rating_files import read_ratings
 from fedbandits.environments.stage import Stage
 from fedbandits.environments.text_files import read_text
-from fedbandits.environments.words import Words
 from fedbandits.errors import DataError
 from fedbandits.random import Key, Purpose, uniforms
 

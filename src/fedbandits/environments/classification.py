@@ -13,14 +13,13 @@ from msgspec import Meta
 from numpy.typing import NDArray
 
 from fedbandits._typing import Floats, Floats32, Ints
-from fedbandits.environments.base import ContextualEnvironment
+from fedbandits.environments.base import ContextualEnvironment, Words
 from fedbandits.environments.drift import drifting
 from fedbandits.environments.facts import ContextualFacts
 from fedbandits.environments.kernels import classification, drift
 from fedbandits.environments.kernels.classification import ClassificationWorld
 from fedbandits.environments.needs import F64, Needs, Part
 from fedbandits.environments.open_world import WorldKernels
-from fedbandits.environments.words import Words
 from fedbandits.errors import DataError
 from fedbandits.random import Key, Purpose, permutation
 

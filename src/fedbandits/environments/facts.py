@@ -23,8 +23,8 @@ _EXCEEDED = 0.01
 def largest_of_many(mean: float, persons: int) -> int:
     """Find a count that no sum of ``persons`` many exceeds, but with probability 1 %.
 
-    Each is a sum of independent draws, and has at most the given ``mean``. By Chernoff's bound it reaches k > mean with a
-    probability of at most exp(k - mean - k ln(k / mean)).
+    Each is a sum of independent draws, and has at most the given ``mean``. By Chernoff's bound it
+    reaches k > mean with a probability of at most exp(k - mean - k ln(k / mean)).
     """
     enough = math.log(persons / _EXCEEDED)
 

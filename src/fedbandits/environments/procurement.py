@@ -9,7 +9,7 @@ import numpy as np
 from msgspec import Meta
 
 from fedbandits._typing import Floats, Ints
-from fedbandits.environments.base import Environment
+from fedbandits.environments.base import Environment, Words
 from fedbandits.environments.drift import moved_on
 from fedbandits.environments.facts import Facts, ProcurementFacts
 from fedbandits.environments.kernels.procurement import (
@@ -24,7 +24,6 @@ from fedbandits.environments.kernels.procurement import (
 from fedbandits.environments.needs import F64, Needs, Part
 from fedbandits.environments.producer_files import Producers, read_producers
 from fedbandits.environments.stage import Stage
-from fedbandits.environments.words import Words
 from fedbandits.errors import DataError
 from fedbandits.learners.kernels.purchasing import EXACT, GREEDY
 from fedbandits.random import MOST_TRIALS, Key, Purpose, normals, replicate_key, uniforms

@@ -14,6 +14,7 @@ from fedbandits.environments.base import (
     Arms,
     ContextualEnvironment,
     Dimension,
+    Words,
 )
 from fedbandits.environments.drift import drifting
 from fedbandits.environments.factors import leading_factors
@@ -24,7 +25,6 @@ from fedbandits.environments.kernels.worlds import expected_reward
 from fedbandits.environments.needs import Needs
 from fedbandits.environments.open_world import WorldKernels
 from fedbandits.environments.rating_files import read_ratings
-from fedbandits.environments.words import Words
 from fedbandits.errors import DataError
 from fedbandits.random import Key, Purpose, permutation
 

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Meta
 
 from fedbandits._typing import Floats
-from fedbandits.environments.base import ContextualEnvironment
+from fedbandits.environments.base import ContextualEnvironment, Words, plural
 from fedbandits.environments.classification import Classification
 from fedbandits.environments.drift import drifting
 from fedbandits.environments.facts import ContextualFacts
@@ -22,7 +22,6 @@ from fedbandits.environments.kernels.table import TableWorld
 from fedbandits.environments.kernels.worlds import expected_reward
 from fedbandits.environments.needs import F64, Needs, Part
 from fedbandits.environments.open_world import WorldKernels
-from fedbandits.environments.words import Words, plural
 from fedbandits.errors import ConfigError, DataError
 from fedbandits.random import Key
 
@@ -300,8 +299,7 @@ def table(data: Any, *, columns: Sequence[str] | None = None, **settings: Any) -
     """
     if isinstance(data, str | os.PathLike):
         return Table(path=os.fspath(data), **settings)
-    from fedbandits.environments.tables.frames import table_in_memory
-    from fedbandits.environments.tables.sources import hold
+    from fedbandits.environments.tables.sources import hold, table_in_memory
 
     digest, given = hold(table_in_memory(data, columns)), settings.pop("digest", "")
     if given not in ("", digest):

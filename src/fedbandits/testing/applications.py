@@ -16,8 +16,8 @@ import msgspec
 import numpy as np
 
 from fedbandits.environments import Environment
-from fedbandits.environments.arrivals import Arrival
-from fedbandits.environments.persons import Visit
+from fedbandits.environments.clustered import Arrival
+from fedbandits.environments.stage import Visit
 from fedbandits.errors import FedbanditsError
 from fedbandits.federation.acting import ActingParty
 from fedbandits.federation.events import Decision

@@ -10,9 +10,9 @@ from numpy import float32
 from numpy.typing import NDArray
 
 from fedbandits._compile import borrowing, compiled, fma
-from fedbandits._typing import Floats, Floats32, Ints, Words
-from fedbandits.environments.kernels.directions import coordinate
+from fedbandits._typing import Floats, Floats32, Ints, Words32
 from fedbandits.environments.kernels.drift import NO_SHARES, Shares, mixed, share_of_other
+from fedbandits.environments.kernels.linear import coordinate
 from fedbandits.random import Key, Purpose, bernoulli, fill_words, uniform
 
 _ARRIVAL, _CONTEXT, _REWARD = int(Purpose.ARRIVAL), int(Purpose.CONTEXT), int(Purpose.REWARD)
@@ -56,7 +56,7 @@ def draw_arrival(world: ClusteredWorld, key: Key, round_: int) -> int:
 class ItemsWorkspace(NamedTuple):
     """Scratch of :func:`fill_items`."""
 
-    words: Words  # (4, blocks): raw Philox words
+    words: Words32  # (4, blocks): raw Philox words
     halves: NDArray[np.uint16]  # (d - 1, items): the same memory, a row a coordinate
     scale: Floats32  # (items,)
 

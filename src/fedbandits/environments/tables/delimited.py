@@ -10,8 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from fedbandits.environments.tables.cells import read_number
-from fedbandits.environments.tables.raw import RawTable, tidy
+from fedbandits.environments.tables.cells import RawTable, read_number, tidy
 from fedbandits.errors import DataError
 
 SEPARATORS = {",": "a comma", ";": "a semicolon", "\t": "a tab"}

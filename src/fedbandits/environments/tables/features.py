@@ -9,8 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fedbandits._typing import Bools, Floats, Floats32
-from fedbandits.environments.tables.cells import missing, numbers, texts
-from fedbandits.environments.tables.raw import Cells, RawTable
+from fedbandits.environments.tables.cells import Cells, RawTable, missing, numbers, texts
 from fedbandits.errors import DataError
 
 #: The category of all texts that are not listed.

@@ -74,7 +74,7 @@ def logged_world(log: Log, key: Key, order: Ints, starts: Ints, persons: Ints) -
 
 
 def log_sums(world: LoggedWorld, rounds: int) -> Floats:
-    """Compute the sums that estimates are made from, after so many rounds.
+    """Compute the sums that estimates are made from: (parties, methods, parts).
 
     Parameters
     ----------

@@ -9,9 +9,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from fedbandits.environments.tables.cells import found_in, listed_text, missing, numbers, texts
+from fedbandits.environments.tables.cells import (
+    RawTable,
+    found_in,
+    listed_text,
+    missing,
+    numbers,
+    texts,
+    tidy,
+)
 from fedbandits.environments.tables.features import Categorical, Feature, Numeric
-from fedbandits.environments.tables.raw import RawTable, tidy
 from fedbandits.errors import DataError
 
 if TYPE_CHECKING:

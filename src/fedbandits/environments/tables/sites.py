@@ -7,8 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fedbandits._typing import Ints
-from fedbandits.environments.tables.cells import texts
-from fedbandits.environments.tables.raw import RawTable
+from fedbandits.environments.tables.cells import RawTable, texts
 from fedbandits.errors import DataError
 from fedbandits.random import Key, Purpose, permutation
 

@@ -110,7 +110,7 @@ def balance(reward: float, noise: Noise) -> float:
 def _weights(
     terms: JointTerms, values: Floats, kappa: float, noise: Noise, weight: float
 ) -> Floats:
-    """Compute D in the eigenvectors; a direction that can be noise alone, below its norm, gets 0."""
+    """Compute D in the eigenvectors; directions that can be noise alone, below its norm, get 0."""
     edge = 2.0 * math.sqrt(values.size) * terms.gram_noise * noise.deviation
     weights = np.zeros(values.size)
     for i in range(values.size):

@@ -49,21 +49,21 @@ def set_width(inverses: Floats, model: int, radius: float, widths: Floats32) -> 
         widths[model, i, i] = np.float32(square * inverses[model, i, i])
 
 
-class Narrow(NamedTuple):
+class ScoreBuffers(NamedTuple):
     """Buffers for decision sets of fewer arms than lanes."""
 
     features: Floats32  # (d, LANES)
     scores: Floats32  # (LANES,)
 
 
-def new_narrow(dimension: int) -> Narrow:
+def new_score_buffers(dimension: int) -> ScoreBuffers:
     """Make buffers for contexts of this length."""
-    return Narrow(np.zeros((dimension, LANES), np.float32), np.zeros(LANES, np.float32))
+    return ScoreBuffers(np.zeros((dimension, LANES), np.float32), np.zeros(LANES, np.float32))
 
 
 @borrowing
 def score_arms(
-    features: Floats32, theta: Floats32, width: Floats32, scores: Floats32, narrow: Narrow
+    features: Floats32, theta: Floats32, width: Floats32, scores: Floats32, buffers: ScoreBuffers
 ) -> None:
     """Compute the scores of all arms.
 
@@ -76,30 +76,30 @@ def score_arms(
         The matrices W of :func:`set_width`.
     scores : (arms,) float32
         Receives the score of every arm.
-    narrow : Narrow
+    buffers : ScoreBuffers
         Buffers that are overwritten.
     """
     if theta.shape[0] == 1:
-        _score_shared(features, theta, width, True, scores, narrow)
+        _score_shared(features, theta, width, True, scores, buffers)
     else:
         _score_disjoint(features, theta, width, scores)
 
 
 @borrowing
 def score_arms_squared(
-    features: Floats32, theta: Floats32, width: Floats32, scores: Floats32, narrow: Narrow
+    features: Floats32, theta: Floats32, width: Floats32, scores: Floats32, buffers: ScoreBuffers
 ) -> None:
     """Compute scores without the root, ⟨x, θ⟩ + xᵀWx, for arms that share one model.
 
     Parameters as in :func:`score_arms`.
     """
-    _score_shared(features, theta, width, False, scores, narrow)
+    _score_shared(features, theta, width, False, scores, buffers)
 
 
 @inlined
 def _score_shared(
     features: Floats32, theta: Floats32, width: Floats32, root: bool, scores: Floats32,
-    narrow: Narrow,
+    buffers: ScoreBuffers,
 ) -> None:  # fmt: skip
     dimension, arms = features.shape
     if arms >= LANES:
@@ -107,10 +107,10 @@ def _score_shared(
     else:
         for i in range(dimension):
             for k in range(arms):
-                narrow.features[i, k] = features[i, k]
-        _score_lanes(narrow.features, theta, width, root, narrow.scores)
+                buffers.features[i, k] = features[i, k]
+        _score_lanes(buffers.features, theta, width, root, buffers.scores)
         for k in range(arms):
-            scores[k] = narrow.scores[k]
+            scores[k] = buffers.scores[k]
 
 
 @borrowing

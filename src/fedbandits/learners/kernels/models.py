@@ -9,9 +9,9 @@ import numpy as np
 from fedbandits._compile import borrowing
 from fedbandits._typing import Floats, Floats32
 from fedbandits.learners.kernels.linucb import (
-    Narrow,
+    ScoreBuffers,
     best_arm,
-    new_narrow,
+    new_score_buffers,
     score_arms,
     score_arms_squared,
     set_width,
@@ -34,7 +34,7 @@ class Scoring(NamedTuple):
     theta: Floats32  # (1, d)
     width: Floats32  # (1, d, d)
     scores: Floats32  # (K,)
-    narrow: Narrow
+    buffers: ScoreBuffers
 
 
 def new_scoring(dimension: int, arms: int) -> Scoring:
@@ -43,7 +43,7 @@ def new_scoring(dimension: int, arms: int) -> Scoring:
         theta=np.zeros((1, dimension), np.float32),
         width=np.zeros((1, dimension, dimension), np.float32),
         scores=np.zeros(arms, np.float32),
-        narrow=new_narrow(dimension),
+        buffers=new_score_buffers(dimension),
     )
 
 
@@ -71,14 +71,14 @@ def choose_arm(
     int
         -1 if no bound is a number.
     """
-    theta, width, scores, narrow = scoring
+    theta, width, scores, buffers = scoring
     for i in range(arms.shape[0]):
         theta[0, i] = np.float32(models.theta[row, i])
     set_width(models.inverse[row : row + 1], 0, radius, width)
     if squared:
-        score_arms_squared(arms, theta, width, scores, narrow)
+        score_arms_squared(arms, theta, width, scores, buffers)
     else:
-        score_arms(arms, theta, width, scores, narrow)
+        score_arms(arms, theta, width, scores, buffers)
     return best_arm(scores, 0)
 
 

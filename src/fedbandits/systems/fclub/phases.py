@@ -8,7 +8,6 @@ from typing import NamedTuple
 import numpy as np
 
 from fedbandits._typing import Floats, Ints
-from fedbandits.learners.attachment import attach
 from fedbandits.learners.kernels.evidence import (
     Evidence,
     Spectrum,
@@ -20,7 +19,7 @@ from fedbandits.learners.kernels.evidence import (
 from fedbandits.learners.kernels.likeness import Estimates, averaged
 from fedbandits.learners.kernels.mixture import Mixture
 from fedbandits.learners.kernels.models import Models
-from fedbandits.learners.mixture import Fitted, fit_mixture
+from fedbandits.learners.mixture import Fitted, attach, fit_mixture
 from fedbandits.systems.fclub.plan import CLUSTERS, REWARD_VARIANCE, USERS, FCLUBPlan
 
 #: Exact rows (rows, p) to what leaves in their place. Called once a release.
