@@ -36,7 +36,6 @@ __all__ = [
     "counting",
     "fma",
     "implements",
-    "implements_others",
     "inlined",
     "kernel_of",
     "laid_out",
@@ -100,11 +99,6 @@ def implements(stub: Callable[..., Any], first: type) -> Callable[[_Function], _
         return implementation
 
     return add
-
-
-def implements_others(stub: Callable[..., Any]) -> Callable[[_Function], _Function]:
-    """Register what compiled code calls for all types that have no implementation of ``stub``."""
-    return implements(stub, object)
 
 
 #: ``fma(a, b, c)`` is a * b + c with one rounding, wherever it is compiled. Left to itself the

@@ -15,7 +15,7 @@ from fedbandits._compile import c_functions, vectors
 from fedbandits._compile.cache import KernelCache
 from fedbandits._compile.nested import KernelCompiler, TwoWays
 from fedbandits._compile.progress import announce
-from fedbandits._compile.registered import IMPLEMENTATIONS, Implementation
+from fedbandits._compile.registered import Implementation
 
 
 def dispatcher(function: Callable[..., Any], options: dict[str, Any]) -> Any:
@@ -68,13 +68,7 @@ def register(one: Implementation) -> None:
     def choose(chosen: Any, *arguments: Any) -> Any:
         named = isinstance(chosen, types.NamedTuple | types.NamedUniTuple)
         kind = chosen.instance_class if named else None
-        fits = kind is one.first if one.first is not object else not _claimed(one.stub, kind)
-        return function if fits else None
-
-
-def _claimed(stub: Callable[..., Any], kind: type | None) -> bool:
-    """Tell whether there is an implementation of a stub for exactly this type."""
-    return any(one.stub is stub and one.first is kind for one in IMPLEMENTATIONS)
+        return function if kind is one.first else None
 
 
 @functools.cache

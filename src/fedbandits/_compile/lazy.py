@@ -34,9 +34,7 @@ def numba_side() -> Any:
 
 
 def register(one: Implementation) -> None:
-    """Register an implementation: at once if Numba is there, else when it is first needed."""
-    if "numba" in sys.modules:  # somebody's own Numba code may call the stub
-        numba_side()
+    """Register an implementation: at once if a kernel was called already, else with the first."""
     with _LOADING:
         IMPLEMENTATIONS.append(one)
         if _loaded is not None:
