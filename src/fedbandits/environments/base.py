@@ -230,10 +230,7 @@ class ContextualEnvironment(Environment, frozen=True, kw_only=True):
     @property
     def facts(self) -> ContextualFacts:
         return ContextualFacts(
-            parties=self.parties,
-            dimension=self.dimension,
-            arms=self.arm_count,
-            models=self.models,
+            parties=self.parties, dimension=self.dimension, arms=self.arm_count, models=self.models
         )
 
     def kernels(self, world: Any) -> WorldKernels:

@@ -9,11 +9,7 @@ import numpy as np
 from msgspec import Meta
 
 from fedbandits._typing import Floats
-from fedbandits.environments.base import (
-    Arms,
-    ContextualEnvironment,
-    Dimension,
-)
+from fedbandits.environments.base import Arms, ContextualEnvironment, Dimension
 from fedbandits.environments.drift import direction_of_drift, drifting
 from fedbandits.environments.kernels import drift, linear
 from fedbandits.environments.kernels.linear import LinearWorld

@@ -10,12 +10,7 @@ import numpy as np
 from msgspec import Meta
 
 from fedbandits._typing import Floats, Ints
-from fedbandits.environments.base import (
-    Arms,
-    ContextualEnvironment,
-    Dimension,
-    Words,
-)
+from fedbandits.environments.base import Arms, ContextualEnvironment, Dimension, Words
 from fedbandits.environments.drift import drifting
 from fedbandits.environments.factors import leading_factors
 from fedbandits.environments.facts import ContextualFacts

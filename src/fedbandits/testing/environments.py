@@ -23,10 +23,7 @@ import numpy as np
 import tomli_w
 
 from fedbandits._typing import Floats, Floats32
-from fedbandits.environments.base import (
-    ContextualEnvironment,
-    Environment,
-)
+from fedbandits.environments.base import ContextualEnvironment, Environment
 from fedbandits.environments.kernels.worlds import NOBODY
 from fedbandits.random import Key, replicate_key
 from fedbandits.settings.experiment import system
