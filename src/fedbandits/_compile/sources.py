@@ -33,13 +33,7 @@ _NOBODY_ELSES = uuid.uuid4().hex
 
 
 def holds_kernels(path: str) -> bool:
-    """Tell whether a module is a home of compiled code, or what such a home may import.
-
-    Parameters
-    ----------
-    path
-        Path of the module within the package.
-    """
+    """Tell whether a module's path is a home of compiled code, or what such a home may import."""
     parts = path.split("/")
     return path.startswith(_BELOW_KERNELS) or parts[-1] == "kernels.py" or "kernels" in parts[:-1]
 

@@ -100,13 +100,7 @@ Drift = Change | Walk
 
 
 def refuse_drift(environment: Any) -> NoReturn:
-    """Refuse the ``drift`` of an ``environment`` that has no second world.
-
-    Raises
-    ------
-    ConfigError
-        Always. It says what to do instead.
-    """
+    """Refuse the ``drift`` of an ``environment`` that has no second world, and say what to do."""
     kind, name = type(environment).__struct_config__.tag, type(environment).__name__
     reason = f"drift: an environment of kind {kind!r} cannot drift; {environment.DRIFT_REMEDY}"
     refused = ConfigError(f"{name}.{reason}")

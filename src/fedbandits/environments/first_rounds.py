@@ -19,14 +19,7 @@ FirstRound = RoundNumber | tuple[RoundNumber, ...]
 
 
 def first_rounds_of(given: FirstRound, parties: int) -> tuple[int, ...]:
-    """Return the first round of each party; empty if all begin in the first one.
-
-    Parameters
-    ----------
-    given
-        The setting.
-    parties
-        How many there are.
+    """Return the first round of each of so many parties; empty if all begin in the first one.
 
     Raises
     ------
@@ -44,17 +37,12 @@ def first_rounds_of(given: FirstRound, parties: int) -> tuple[int, ...]:
 
 
 def refuse_late(environment: Environment, rounds: int) -> None:
-    """Refuse first rounds that do not fit the number of parties, or are after the last round.
-
-    Parameters
-    ----------
-    environment, rounds
-        What is played, and for how many rounds.
+    """Refuse first rounds that are after the last one.
 
     Raises
     ------
     ConfigError
-        If they do not fit. The message begins with the key.
+        If there is one. The message begins with the key.
     """
     for agent, first in enumerate(environment.first_rounds):
         if first > rounds:
@@ -81,14 +69,7 @@ class Decisions(NamedTuple):
 def decisions_in(rounds: int, acting: int, first_rounds: tuple[int, ...]) -> Decisions:
     """Count the decisions in ``rounds`` rounds.
 
-    Parameters
-    ----------
-    rounds
-        How many rounds are played.
-    acting
-        How many parties act in a round, if none begins late.
-    first_rounds
-        See :func:`first_rounds_of`.
+    ``acting`` parties act in a round, if none begins late; see :func:`first_rounds_of`.
     """
     if not first_rounds:
         return Decisions(acting, acting * rounds, False)

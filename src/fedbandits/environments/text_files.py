@@ -11,12 +11,7 @@ from fedbandits.errors import DataError
 def read_text(path: str, missing: str = "no such file") -> str:
     """Read a whole file, UTF-8 with or without a byte order mark.
 
-    Parameters
-    ----------
-    path
-        Path of the file.
-    missing
-        What is said where there is no such file.
+    Where there is no such file, the error says ``missing``.
 
     Raises
     ------

@@ -90,23 +90,13 @@ def _sum_tail(value: float, common: float, along: float, dimension: int) -> floa
 
 
 def published_bounds(
-    levels: int,
-    releases: int,
-    agents: int,
-    dimension: int,
-    context_bound: float,
-    epsilon: float,
-    delta: float,
-    alpha: float,
-) -> SpectralBounds:
+    levels: int, releases: int, agents: int, dimension: int, context_bound: float,
+    epsilon: float, delta: float, alpha: float,
+) -> SpectralBounds:  # fmt: skip
     """Compute ρ_min, ρ_max, κ of the paper (section 4.3, Proposition 4), for noise shifted by 2Λ.
 
-    Parameters
-    ----------
-    levels, releases
-        Levels m of the binary tree, and the number n of releases.
-    alpha
-        The failure probability that is split over n releases and M agents.
+    The binary tree has m levels, for n releases. ``alpha`` is the failure probability that is split
+    over n releases and M agents.
     """
     spread = math.log(2.0 * releases * agents / alpha)
     size = levels * (context_bound**2 + 1.0)

@@ -17,17 +17,12 @@ _ENCODER, _PLAIN = msgspec.msgpack.Encoder(), (bool, int, float, str, bytes, typ
 def pack_memory(memory: dict[str, Any], owner: str) -> bytes:
     """Pack everything that a learner keeps, by the names of its attributes.
 
-    Parameters
-    ----------
-    memory
-        Numbers, texts, arrays of numbers, and lists, tuples and tables of these.
-    owner
-        The learner's name, for errors.
+    It may keep numbers, texts, arrays of numbers, and lists, tuples and tables of these.
 
     Raises
     ------
     LearnerError
-        Naming the attribute that holds something else.
+        Naming the attribute of ``owner`` that holds something else.
     """
     return _ENCODER.encode({name: _packed(v, f"{owner}.{name}") for name, v in memory.items()})
 

@@ -77,18 +77,11 @@ def mixed(before: float, after: float, share: float) -> float:
 def fill_other(
     other: OtherRewards, features: Floats32, expected: Floats32, changed: Floats32
 ) -> None:
-    """Write the expected rewards that a decision set has in the second world.
+    """Write into ``changed`` the rewards that a decision set has in the second world.
 
-    Parameters
-    ----------
-    other : OtherRewards
-        What they follow from.
-    features : (dimension, columns) float32
-        The contexts.
-    expected : (arms,) float32
-        The expected rewards in the first world.
-    changed : (arms,) float32
-        Receives those in the second world, within the range of rewards.
+    ``features`` are its contexts, (dimension, columns) float32. ``expected`` and ``changed`` are
+    (arms,) float32: the expected rewards in the first world and, within the range of rewards, in
+    the second.
     """
     last = changed.size - 1
     for k in range(changed.size):

@@ -86,16 +86,8 @@ def benchmark_of(
 ) -> tuple[float, float]:  # fmt: skip
     """Compute r* of one buyer, and L = max over l of r* - r(l), feasible or not.
 
-    Parameters
-    ----------
-    oracle : int
-        How the benchmark buys, ``GREEDY`` or ``EXACT``.
-    unit_revenue, surplus : (producers,) float64
-        ρ q - c and q - α, at the true qualities.
-    capacity : (producers,) int64
-        The buyer's.
-    order, ratio, purchase : (producers,)
-        Scratch.
+    ``oracle`` is ``GREEDY`` or ``EXACT``. All arrays are (producers,): ρ q - c and q - α at the
+    true qualities, and the buyer's capacity; the last three are scratch.
     """
     buy(oracle, unit_revenue, surplus, capacity, 0.0, order, ratio, purchase)
     best, least = total(unit_revenue, purchase), 0.0
@@ -132,12 +124,8 @@ def purchase_regret(
 ) -> tuple[float, bool]:
     """Return the regret of one purchase, and whether it misses the constraint.
 
-    Parameters
-    ----------
-    unit_revenue, surplus : (producers,) float64
-        ρ q - c and q - α, at the true qualities.
-    best, worst : float
-        The benchmark's revenue r*, and the regret L of a purchase that misses the constraint.
+    ``unit_revenue`` and ``surplus`` are ρ q - c and q - α at the true qualities, (producers,).
+    ``best`` is the benchmark's revenue r*, and ``worst`` the regret L of a purchase that misses.
     """
     if meets_constraint(surplus, purchase):
         return best - total(unit_revenue, purchase), False

@@ -130,14 +130,7 @@ def read_number(text: str, decimal_commas: bool) -> float | None:
 def numbers(raw: RawTable, column: str, key: str) -> Floats:
     """Read the cells of a column as numbers, NaN where one is missing.
 
-    Parameters
-    ----------
-    raw
-        The table.
-    column
-        Name of the column.
-    key
-        The setting that names it, for errors.
+    ``key`` is the setting that names the column, for errors.
 
     Raises
     ------
@@ -175,15 +168,8 @@ def numbers(raw: RawTable, column: str, key: str) -> Floats:
 def perhaps_thousands(raw: RawTable, column: str) -> int | None:
     """Find the first row whose dot may stand between thousands, as in ``1.234``; None if none may.
 
-    It may if each dot of the column has three digits after it, and another column has decimal
-    commas: then 950 and ``1.234`` would be read as 950 and 1.234.
-
-    Parameters
-    ----------
-    raw
-        The table.
-    column
-        Name of a column of numbers.
+    It may if each dot of the column of numbers has three digits after it, and another column has
+    decimal commas: then 950 and ``1.234`` would be read as 950 and 1.234.
     """
     cells = raw.columns[tidy(column)]
     if cells.dtype != object or not raw.decimal_commas:
@@ -222,15 +208,7 @@ def texts(raw: RawTable, column: str, key: str) -> Cells:
     """Read the cells of a column as texts, empty where one is missing.
 
     Whole numbers are written without a point, so that ``1`` and ``1.0`` are the same class.
-
-    Parameters
-    ----------
-    raw
-        The table.
-    column
-        Name of the column.
-    key
-        The setting that names it, for errors.
+    ``key`` is the setting that names the column, for errors.
     """
     cells = raw.cells(column, key)
     if cells.dtype == object:
@@ -255,14 +233,9 @@ def number_text(value: float) -> str:
 
 
 def missing(cells: Cells, listed: frozenset[str] = frozenset()) -> Bools:
-    """Mark the cells that hold nothing.
+    """Mark the cells of a column that hold nothing.
 
-    Parameters
-    ----------
-    cells
-        Of one column.
-    listed
-        Texts that the user has listed as categories or classes: they are values, even ``NA``.
+    Texts that the user has listed as categories or classes are values, even ``NA``.
     """
     if cells.dtype != object:
         return np.isnan(cells)

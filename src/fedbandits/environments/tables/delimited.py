@@ -28,14 +28,7 @@ _Record = tuple[int, list[str]]
 def read_delimited(path: str, data: bytes, encoding: str) -> RawTable:
     """Read a table from a file of separated values, whose first line names the columns.
 
-    Parameters
-    ----------
-    path
-        What the file is called in errors.
-    data
-        The file.
-    encoding
-        Its encoding, such as ``utf-8``.
+    ``data`` is the content of the file in ``encoding``; errors call it ``path``.
 
     Raises
     ------

@@ -91,12 +91,8 @@ def codes_of(
 
     Parameters
     ----------
-    raw
-        The table.
-    column
-        Name of the column.
-    key
-        The setting that lists its texts.
+    raw, column, key
+        The table, a column, and the setting that lists its texts.
     listed
         The texts; ``*`` stands for all others.
     there
@@ -124,29 +120,15 @@ def codes_of(
 
 
 def contexts_of(
-    raw: RawTable,
-    features: Sequence[Feature],
-    indicators: bool,
-    norm: float | None,
+    raw: RawTable, features: Sequence[Feature], indicators: bool, norm: float | None,
     intercept: float,
-) -> Floats32:
+) -> Floats32:  # fmt: skip
     """Make the contexts of all rows, (rows, d) float32, of norm at most 1.
 
     A feature adds at most 1 to the squared norm of a row. So rows are divided by the root of the
-    number of features, or by a norm that is stated: then longer rows are shortened to it.
-
-    Parameters
-    ----------
-    raw
-        The table.
-    features
-        What becomes of its columns.
-    indicators
-        Whether each feature gets a coordinate more, 1 where its value is missing.
-    norm
-        What rows are divided by; None for the largest norm that they can have.
-    intercept
-        Share of the squared norm that a constant coordinate gets; 0 for no such coordinate.
+    number of features, or by a ``norm`` that is stated: then longer rows are shortened to it. With
+    ``indicators`` each feature gets a coordinate more, 1 where its value is missing. ``intercept``
+    is the share of the squared norm that a constant coordinate gets; 0 for no such coordinate.
     """
     blocks = []
     for feature in features:

@@ -85,16 +85,7 @@ class Rewarded(NamedTuple):
 def scaled_rewards(raw: RawTable, column: str, key: str, public: Public) -> Any:
     """Read a column of rewards, scaled from the stated range to [0, 1].
 
-    Parameters
-    ----------
-    raw
-        The table.
-    column
-        Name of the column.
-    key
-        The setting that names it.
-    public
-        It has the range.
+    ``key`` is the setting that names the column.
 
     Raises
     ------

@@ -53,10 +53,8 @@ def logged_world(log: Log, key: Key, order: Ints, starts: Ints, persons: Ints) -
 
     Parameters
     ----------
-    log
-        The events.
-    key
-        Key of the random draws of this replicate.
+    log, key
+        The events, and the key of the random draws of this replicate.
     order : (events,) int64
         Numbers of the events, grouped by party; each party meets its own in this order.
     starts : (parties + 1,) int64
@@ -76,12 +74,7 @@ def logged_world(log: Log, key: Key, order: Ints, starts: Ints, persons: Ints) -
 def log_sums(world: LoggedWorld, rounds: int) -> Floats:
     """Compute the sums that estimates are made from: (parties, methods, parts).
 
-    Parameters
-    ----------
-    world
-        The world after the run.
-    rounds
-        How many rounds were played.
+    ``world`` is that after a run of so many rounds.
     """
     parties = len(world.starts) - 1
     met, sites = _places_met(world, rounds)

@@ -143,14 +143,7 @@ def _usable_kind(raw: RawTable, name: str) -> str:
 def _lines_to_write(table: Table, kinds: Mapping[str, str], others: Mapping[str, bool]) -> str:
     """Say what must be stated, with the lines of TOML that state it.
 
-    Parameters
-    ----------
-    table
-        The table.
-    kinds
-        Kinds of the features that nothing is stated of.
-    others
-        What else is not stated.
+    ``kinds`` are kinds of the features that nothing is stated of; ``others`` is what else is not.
     """
     given = [f"{_toml_key(n)} = [{low:g}, {high:g}]" for n, (low, high) in table.ranges.items()]
     ranges = [f"{_toml_key(n)} = [LOW, HIGH]" for n, kind in kinds.items() if kind == "number"]

@@ -63,14 +63,7 @@ def digest_of(path: str) -> str:
 def read_table(path: str, encoding: str, digest: str) -> RawTable:
     """Read the table of a file; without a ``path``, the one of that digest that was given here.
 
-    Parameters
-    ----------
-    path
-        Path of the file, or empty.
-    encoding
-        Encoding of a file of text.
-    digest
-        What the data was when it was recorded; empty for any.
+    ``digest`` is what the data was when it was recorded; empty for any.
 
     Raises
     ------
@@ -136,14 +129,9 @@ def _parquet(path: str) -> RawTable:
 
 
 def table_in_memory(data: Any, columns: Sequence[str] | None = None) -> RawTable:
-    """Read a table from an object in memory.
+    """Read a table from a data frame, a dictionary of columns, or an array.
 
-    Parameters
-    ----------
-    data
-        A data frame, a dictionary of columns, or an array.
-    columns
-        Names of the columns of a 2-D array.
+    ``columns`` names the columns of a 2-D array.
 
     Raises
     ------

@@ -41,17 +41,9 @@ def nothing_said(spreads: int, dimension: int) -> Said:
 
 @borrowing
 def add_statistic(evidence: Evidence, j: int, weight: float, spreads: Floats, said: Said) -> None:
-    """Add what one statistic says of the centre, if it is around it by each of the spreads.
+    """Add what the ``j``-th statistic says of the centre, if it lies around it by each spread.
 
-    Parameters
-    ----------
-    evidence, j
-        The ``j``-th statistic.
-    weight : float
-        How often it counts.
-    spreads : (s,) float64
-    said : Said
-        Changed in place.
+    It counts ``weight`` times. ``spreads`` are (s,) float64; ``said`` is changed in place.
     """
     for a in range(evidence.score.shape[1]):
         g, z = evidence.precision[j, a], evidence.score[j, a]
@@ -87,21 +79,9 @@ def find_centre(
 ) -> float:
     """Find where a centre is by what was said, and how uncertain that is.
 
-    Parameters
-    ----------
-    precision, score : float64
-        What was said: rows of :class:`Said`.
-    prior : float
-        Precision of every coordinate before that.
-    h : int
-        Number of the hypothesis.
-    uncertain, centre : (d, d, h) and (d, h) float64
-        Receive P⁻¹ and P⁻¹ s at its place.
-
-    Returns
-    -------
-    float
-        ln ∫ exp(s·c - ½ cᵀPc) dc, up to a constant.
+    ``precision`` and ``score`` are rows of :class:`Said`; every coordinate has the precision
+    ``prior`` before that. At the place of hypothesis ``h``, ``uncertain`` (d, d, h) and ``centre``
+    (d, h) receive P⁻¹ and P⁻¹ s. Returns ln ∫ exp(s·c - ½ cᵀPc) dc, up to a constant.
     """
     d, place = len(centre), 0
     matrix = np.empty((d, d))

@@ -84,13 +84,8 @@ def _apply(basis: Floats, rows: Floats, out: Floats) -> None:
 def turn(user: User, uncertain: Floats, centre: Floats, turned: Floats, middle: Floats) -> None:
     """Turn centres and their covariances into the user's basis: Q c and M = Q P⁻¹ Qᵀ.
 
-    Parameters
-    ----------
-    user : User
-    uncertain, centre : (d, d, h) and (d, h) float64
-        What a cluster knows.
-    turned, middle : (d, d, h) and (d, h) float64
-        Receive M and Q c.
+    A cluster knows ``uncertain`` (d, d, h) and ``centre`` (d, h). ``turned`` and ``middle``, of the
+    same shapes, receive M and Q c.
     """
     d, h = middle.shape
     _apply(user.basis, uncertain.reshape(d, d * h), user.half)
@@ -107,17 +102,8 @@ def change_of_fit(user: User, turned: Floats, middle: Floats, sign: float, chang
     """Compute what a cluster's fit gains if the user comes, or if it goes.
 
     With S = I ± √t M √t, the precision's determinant changes by det S, and its inverse changes by
-    ∓M √t S⁻¹ √t M.
-
-    Parameters
-    ----------
-    user : User
-    turned, middle
-        See :func:`turn`.
-    sign : float
-        1: the user comes. -1: it goes; it was counted in.
-    change : (h,) float64
-        Receives the gain.
+    ∓M √t S⁻¹ √t M. ``sign`` is 1 if the user comes, and -1 if it goes, having been counted in.
+    ``turned`` and ``middle`` are those of :func:`turn`; ``change`` (h,) receives the gain.
     """
     for at in range(0, change.size, LANES):
         store(

@@ -54,23 +54,16 @@ def are_same(apart: float, bars: float, alpha: float) -> bool:
 def delete_edges_of(
     user: int, estimates: Floats, counts: Floats, alpha: float, edges: Edges
 ) -> int:
-    """Delete a user's edges to those who are different; users never seen are not tested.
+    """Delete a user's edges to those who are different; return how many. Users never seen stay.
 
     Parameters
     ----------
-    user : int
-    estimates : (users, d) float64
-    counts : (users,) float64
-        Number of observations behind each estimate.
+    estimates, counts : (users, d) and (users,) float64
+        Estimates, and the number of observations behind each.
     alpha : float
         The factor α₁ of equation 3.
     edges : (users, users) uint8
         Changed in place, symmetrically.
-
-    Returns
-    -------
-    int
-        How many were deleted.
     """
     if counts[user] == 0.0:
         return 0
@@ -102,8 +95,7 @@ def connect_same(
 
     Parameters
     ----------
-    estimates : (clusters, d) float64
-    counts : (clusters,) float64
+    estimates, counts : (clusters, d) and (clusters,) float64
     apart : (clusters,) int64
         Number of the place where each cluster lives.
     alpha : float
@@ -123,21 +115,10 @@ def connect_same(
 
 @compiled
 def reach(user: int, edges: Edges, found: Ints, seen: NDArray[np.uint8]) -> int:
-    """Find who is connected with a user, by any path.
+    """Find who is connected with a user, by any path; return how many they are.
 
-    Parameters
-    ----------
-    user : int
-    edges : (users, users) uint8
-    found : (users,) int64
-        Receives them, the user first.
-    seen : (users,) uint8
-        Receives 1 for each of them, else 0.
-
-    Returns
-    -------
-    int
-        How many they are.
+    ``edges`` is (users, users). ``found`` (users,) receives them, the user first; ``seen`` (users,)
+    receives 1 for each of them, else 0.
     """
     seen[:] = 0
     seen[user] = 1

@@ -23,13 +23,9 @@ def radius(
 
 @compiled
 def adaptive_terms(
-    values: Floats,
-    shift: float,
-    base: float,
-    norm_bound: float,
-    bias_bound: float,
+    values: Floats, shift: float, base: float, norm_bound: float, bias_bound: float,
     parameter_bound: float,
-) -> tuple[float, float, float]:
+) -> tuple[float, float, float]:  # fmt: skip
     """Compute the numbers of the adaptive radius once λ is chosen.
 
     Parameters
@@ -59,14 +55,9 @@ def adaptive_terms(
 
 @compiled
 def choose_shift(
-    values: Floats,
-    base: float,
-    norm_bound: float,
-    bias_bound: float,
-    parameter_bound: float,
-    noise_scale: float,
-    log_term: float,
-) -> float:
+    values: Floats, base: float, norm_bound: float, bias_bound: float, parameter_bound: float,
+    noise_scale: float, log_term: float,
+) -> float:  # fmt: skip
     """Choose the shift λ that makes β² tr V⁻¹, the mean squared width, smallest.
 
     Every λ gives a valid radius on the same event, so choosing after looking at the release costs

@@ -137,14 +137,8 @@ def reward_variance(spectrum: Spectrum, counts: Floats, squares: Floats, bound: 
 def log_evidence(precision: Floats, score: Floats, centre: Floats, variance: float) -> float:
     """Compute how likely a statistic is if θ ~ N(c, s I), up to what does not depend on c and s.
 
-    Parameters
-    ----------
-    precision, score : (d,) float64
-        The statistic's g and z, see :class:`Evidence`.
-    centre : (d,) float64
-        Q c, the mean of θ in the statistic's basis.
-    variance : float
-        Variance s of θ in every direction; 0 means that θ is c.
+    ``precision`` and ``score`` are the statistic's g and z, (d,), see :class:`Evidence`. ``centre``
+    is Q c, the mean of θ in the statistic's basis. ``variance`` is s; 0 means that θ is c.
     """
     total, determinant = 0.0, 1.0
     for a in range(centre.size):
@@ -202,12 +196,7 @@ def look_from(evidence: Evidence, centre: Floats, table: Across) -> None:
 def log_evidence_of_all(table: Across, variance: float) -> None:
     """Compute how likely each statistic is if θ ~ N(c, s I), into ``likely``.
 
-    Parameters
-    ----------
-    table : Across
-        After :func:`look_from`.
-    variance : float
-        Variance s of θ in every direction.
+    The table is that after :func:`look_from`; ``variance`` is s, the same in every direction.
     """
     (d, width), logarithms = table.score.shape, table.work
     for at in range(0, width, LANES):

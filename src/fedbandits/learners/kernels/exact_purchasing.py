@@ -49,16 +49,8 @@ def _merge(
 ) -> tuple[Floats, Floats, Ints]:
     """Merge all states with and without one more move, cheapest first, dominated ones dropped.
 
-    Parameters
-    ----------
-    costs, gains : (s,) float64
-        Costs and gains of the states so far, both rising.
-    trails : (s,) int64
-        Where in ``trail`` each state's last move is noted.
-    cost, gain : float
-        Cost and gain of the move.
-    trail : (s,) int64
-        Where each state's move is noted if it makes this one.
+    ``costs`` and ``gains`` of the states so far are (s,) and both rise. ``trails`` (s,) says where
+    in ``trail`` each state's last move is noted; ``trail`` (s,) where it is if it makes this one.
     """
     size = costs.size
     new_costs, new_gains = np.empty(2 * size), np.empty(2 * size)
@@ -101,19 +93,10 @@ def _promising(
 
 @compiled
 def _choose_chunks(costs: Floats, gains: Floats, room: float) -> tuple[Ints, int]:
-    """Choose the chunks that gain most within ``room``.
+    """Choose the chunks that gain most within ``room``, the cost that they may have together.
 
-    Parameters
-    ----------
-    costs, gains : (c,) float64
-        Cost and gain of every chunk, most gain for its cost first; all positive.
-    room : float
-        Cost that the chosen ones may have together.
-
-    Returns
-    -------
-    moves, first
-        The chunks before ``first`` are chosen, except that those in ``moves`` are turned around.
+    ``costs`` and ``gains`` are (c,), all positive, most gain for its cost first. Returns ``moves``
+    and ``first``: the chunks before ``first`` are chosen, and those in ``moves`` turned around.
     """
     first, cost, gain = 0, 0.0, 0.0
     while first < costs.size and cost + costs[first] <= room:

@@ -46,14 +46,7 @@ def _draw_gamma(shape: float, key: Key, party: int, round_: int, offset: int) ->
 
 @compiled
 def draw_beta(a: float, b: float, key: Key, party: int, round_: int) -> float:
-    """Draw a Beta(a, b) variable, a and b at least 1, as a ratio of two gamma variables.
-
-    Parameters
-    ----------
-    a, b : float
-    key, party, round_
-        They name the random draws.
-    """
+    """Draw a Beta(a, b) variable, a and b at least 1, as a ratio of two gamma variables."""
     x = _draw_gamma(a, key, party, round_, 0)
     y = _draw_gamma(b, key, party, round_, _SPAN)
     return x / (x + y)

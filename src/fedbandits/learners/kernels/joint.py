@@ -142,16 +142,9 @@ def observe_joint(
 ) -> None:  # fmt: skip
     """Let an own record count at once.
 
-    Parameters
-    ----------
-    terms, joint
-        The bound, and what changes.
-    m, context, reward
-        The record.
-    rounding : float
-        See :func:`~fedbandits.learners.kernels.ridge.add_record`.
-    gain, moved : (d,) float64
-        Buffers.
+    ``terms`` are those of the bound; ``joint`` changes. ``m``, ``context`` and ``reward`` are the
+    record; ``rounding`` is that of :func:`~fedbandits.learners.kernels.ridge.add_record`. ``gain``
+    and ``moved`` (d,) are buffers.
     """
     add_record(joint.statistic, m, context, reward, rounding)
     joint.growth[m] += add_rank_one(joint.ridge_inverse, m, context, gain)
@@ -188,21 +181,11 @@ def _shrink(
 
 @inlined
 def load_joint(terms: JointTerms, joint: Joint, sums: Floats, noise: Noise) -> None:
-    """Take up new sums of what others released; own records stay.
+    """Take up new sums of what others released; all but own records is made anew.
 
     The weight ω is the one with the smallest c·(width) + (deviation of the estimate), both for a
-    random direction. At c = 1 that is the width of the theorem, for a small c the error.
-
-    Parameters
-    ----------
-    terms : JointTerms
-        What is constant in the bound.
-    joint : Joint
-        What the agent knows; all but its own records is made anew.
-    sums : (models, d (d + 3) / 2) float64
-        The sum of the newest releases of others, packed.
-    noise : Noise
-        Of that sum.
+    random direction. At c = 1 that is the width of the theorem, for a small c the error. ``sums``
+    are of the newest releases of others, packed: (models, d (d + 3) / 2). ``noise`` is theirs.
     """
     dimension = joint.estimate.shape[1]
     gram, moment = np.zeros((dimension, dimension)), np.zeros(dimension)
@@ -235,12 +218,8 @@ def best_where_cut(
 ) -> int:  # fmt: skip
     """Find the arm of the highest score of two, if the second one counts anywhere.
 
-    Parameters
-    ----------
-    cuts : (models,) bool
-        Where it counts.
-    theta, width, features, first, arm, scores
-        See :func:`~fedbandits.learners.kernels.linucb.best_of_smaller`.
+    ``cuts`` (models,) says where it does; the rest is as in
+    :func:`~fedbandits.learners.kernels.linucb.best_of_smaller`.
     """
     some = False
     for m in range(cuts.size):

@@ -135,24 +135,11 @@ def weigh(
     terms: JointTerms, gram: Floats, growth: float, released: Spectrum, noise: Noise,
     kappa: float, reward: float, weight: float,
 ) -> Weighed:  # fmt: skip
-    """Weigh others' releases with one weight: what the estimate and its bound become.
+    """Weigh others' releases with one weight ω: what the estimate and its bound become.
 
-    Parameters
-    ----------
-    terms : JointTerms
-        What is constant in the bound.
-    gram : (d, d) float64
-        G, of own records.
-    growth : float
-        ln det(G + λI) - d ln λ.
-    released : Spectrum
-        Of what others released.
-    noise : Noise
-        Of that sum.
-    kappa, reward : float
-        See :func:`balance` and :func:`others_radius`.
-    weight : float
-        ω.
+    ``gram`` is G, of own records, (d, d), and ``growth`` ln det(G + λI) - d ln λ. ``released`` and
+    ``noise`` are of the sum that others released. :func:`balance` gives ``kappa``, and
+    :func:`others_radius` gives ``reward``.
     """
     values, vectors = released.values, released.vectors
     weights = _weights(terms, values, kappa, noise, weight)

@@ -107,14 +107,7 @@ for _rule in ITERATIONS.keys() - {Pursuit}:
 
 
 def first_memory(rule: Any, arms: int) -> float:
-    """Return what an arm keeps before the first step: Pursuit's ln(1 / K); others keep nothing.
-
-    Parameters
-    ----------
-    rule : named tuple
-    arms : int
-        K.
-    """
+    """Return what an arm keeps before the first step: Pursuit's ln(1 / K); others keep nothing."""
     return -math.log(arms) if isinstance(rule, Pursuit) else 0.0
 
 

@@ -32,14 +32,8 @@ from fedbandits._typing import Bools, Floats, Floats32
 def set_width(inverses: Floats, model: int, radius: float, widths: Floats32) -> None:
     """Write W = radius² V⁻¹ of one model: upper triangle, off-diagonal entries doubled.
 
-    Parameters
-    ----------
-    inverses : (models, d, d) float64
-    model : int
-        Number of the model, from 0.
-    radius : float
-    widths : (models, d, d) float32
-        Receives W at the model's place.
+    ``inverses`` are (models, d, d) float64. ``widths``, of that shape in float32, receive W at the
+    model's place.
     """
     square = radius * radius
     dimension = inverses.shape[1]

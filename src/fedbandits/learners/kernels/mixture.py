@@ -120,16 +120,8 @@ def _maximise(evidence: Evidence, table: Across, member: Floats, mixture: Mixtur
 def refine(evidence: Evidence, mixture: Mixture, member: Floats, iterations: int) -> float:
     """Bring a mixture and its memberships nearer to the most likely ones; return the likelihood.
 
-    Parameters
-    ----------
-    evidence : Evidence
-        What each user's statistic says.
-    mixture : Mixture
-        Where to begin; it is changed.
-    member : (n, k) float64
-        Receives the probabilities with which users belong to clusters.
-    iterations : int
-        How many are made at most.
+    The mixture is changed, by so many iterations at most. ``member`` (n, k) receives the
+    probabilities with which users belong to clusters.
     """
     before, table = -np.inf, across(evidence)
     for _ in range(iterations):

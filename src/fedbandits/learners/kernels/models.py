@@ -84,18 +84,7 @@ def choose_arm(
 
 @borrowing
 def update(models: Models, row: int, context: Floats, reward: float, gain: Floats) -> None:
-    """Add one record to a model.
-
-    Parameters
-    ----------
-    models : Models
-    row : int
-        Row of the model that learns the record.
-    context : (d,) float64
-    reward : float
-    gain : (d,) float64
-        Buffer that is overwritten.
-    """
+    """Add one record to the model in a row. ``gain`` (d,) is a buffer that is overwritten."""
     residual = reward
     for i in range(context.size):
         residual -= models.theta[row, i] * context[i]

@@ -60,19 +60,8 @@ def sort_steps(
 ) -> tuple[int, float]:
     """List the producers of S2 and S3, the most gain a unit of surplus first; ties by number.
 
-    Parameters
-    ----------
-    revenue, surplus : (m,) float64
-        Revenue r and surplus d of a unit of each producer.
-    capacity : (m,) int64
-        The most units k that can be bought from each producer.
-    order, ratio : (m,) int64, float64
-        Receive the producers listed, and their |r / d|.
-
-    Returns
-    -------
-    count, most
-        How many there are, and the surplus of all of S1 and S3.
+    The arguments are those of :func:`buy_greedily`: ``order`` and ``ratio`` receive the producers
+    listed, and their |r / d|. Returns how many there are, and the surplus of all of S1 and S3.
     """
     count, most = 0, 0.0
     for i in range(revenue.size):

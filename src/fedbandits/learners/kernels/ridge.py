@@ -181,14 +181,8 @@ def factorise(statistic: Floats, shift: float, factor: Floats) -> float:
 def are_records(sums: Floats, shift: float, dimension: int) -> bool:
     """Tell whether sums can be of records: their Gram matrices are positive, up to a shift.
 
-    Parameters
-    ----------
-    sums : (models, d (d + 3) / 2) float64
-        Sums of records, noise included.
-    shift : float
-        What may be missing: how far below 0 noise and rounding can move an eigenvalue.
-    dimension : int
-        Length d of contexts.
+    ``sums`` are (models, d (d + 3) / 2), noise included. ``shift`` is how far below 0 noise and
+    rounding can move an eigenvalue.
     """
     factor, positive = np.empty((dimension, dimension)), True
     for m in range(sums.shape[0]):
@@ -238,19 +232,9 @@ def invert_statistic(
 
 @borrowing
 def invert_in_place(matrix: Floats, row: Floats) -> float:
-    """Turn a symmetric matrix into its inverse, exactly symmetric.
+    """Turn a symmetric matrix into its inverse, exactly symmetric; undefined if there is none.
 
-    Parameters
-    ----------
-    matrix : (d, d) float64
-        Undefined after, if there is no inverse.
-    row : (d,) float64
-        Buffer that is overwritten.
-
-    Returns
-    -------
-    float
-        ln det of the matrix, or NaN if it is not positive definite.
+    ``row`` (d,) is a buffer. Returns ln det of the matrix, or NaN if it is not positive definite.
     """
     dimension, log_det = row.size, 0.0
     for k in range(dimension):
