@@ -15,7 +15,7 @@ import numpy as np
 from fedbandits._compile import Entry, kernel_of, laid_out
 from fedbandits._typing import Floats32
 from fedbandits.environments.kernels import drift, worlds
-from fedbandits.environments.kernels.worlds import Handle, Shown
+from fedbandits.environments.kernels.worlds import Handle, PackedWorld
 from fedbandits.random import Key
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ class CompiledWorld(OpenWorld):
             self.handle = self._open(arrays, kernels, key)
 
     def _open(self, world: Any, kernels: WorldKernels, key: Key) -> Handle:
-        shown = Shown(
+        shown = PackedWorld(
             world, kernels.workspace(world), key, self._features, self._expected, self._who
         )
         memory = laid_out(shown)

@@ -16,9 +16,8 @@ from fedbandits.environments.drift import drifting
 from fedbandits.environments.facts import ContextualFacts
 from fedbandits.environments.kernels import drift, log
 from fedbandits.environments.kernels import table as rows
-from fedbandits.environments.kernels.classification import ClassificationWorld
 from fedbandits.environments.kernels.log import LoggedWorld
-from fedbandits.environments.kernels.table import TableWorld
+from fedbandits.environments.kernels.table import ClassificationWorld, TableWorld
 from fedbandits.environments.kernels.worlds import expected_reward
 from fedbandits.environments.needs import F64, Needs, Part
 from fedbandits.environments.open_world import WorldKernels
@@ -200,11 +199,11 @@ class Table(ContextualEnvironment, frozen=True, kw_only=True, tag="table"):
         )
 
     def identified(self) -> Self:
-        from fedbandits.environments.tables.sources import digest_of
+        from fedbandits.environments.tables.sources import file_digest_of
 
         if self.digest or not self.path:
             return self
-        return msgspec.structs.replace(self, digest=digest_of(self.path))
+        return msgspec.structs.replace(self, digest=file_digest_of(self.path))
 
     def prepare(self) -> None:
         self._data()

@@ -34,7 +34,7 @@ class Handle(NamedTuple):
     expected: Floats32  # (arms,): receives the expected reward of each arm
 
 
-class Shown(NamedTuple):
+class PackedWorld(NamedTuple):
     """All that the functions of a handle work on."""
 
     world: Any

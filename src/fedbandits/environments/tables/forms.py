@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 
 from fedbandits._typing import Bools, Floats, Floats32, Ints
-from fedbandits.environments.kernels.classification import ClassificationWorld
 from fedbandits.environments.kernels.log import LoggedWorld
-from fedbandits.environments.kernels.table import TableWorld
+from fedbandits.environments.kernels.table import ClassificationWorld, TableWorld
 from fedbandits.environments.tables.cells import RawTable, numbers
 from fedbandits.environments.tables.features import codes_of
 from fedbandits.environments.tables.logged import Log, logged_world
@@ -29,7 +28,7 @@ _NEARLY = 0.02
 _ROOM = 1e-6
 
 
-class Dealt(NamedTuple):
+class DealtRows(NamedTuple):
     """Rows as the parties of one replicate own them."""
 
     rows: Floats32  # (rows, dim): contexts
@@ -48,7 +47,7 @@ class Form(Protocol):
         """Names of the arms."""
         ...
 
-    def world(self, dealt: Dealt) -> Any:
+    def world(self, dealt: DealtRows) -> Any:
         """Make the world of a replicate in which rows are dealt so."""
         ...
 
@@ -59,7 +58,7 @@ class Classes(NamedTuple):
     arms: tuple[str, ...]
     labels: Ints  # (rows,)
 
-    def world(self, dealt: Dealt) -> ClassificationWorld | TableWorld:
+    def world(self, dealt: DealtRows) -> ClassificationWorld | TableWorld:
         """Make a world; rows that are drawn make the world of bundled data sets."""
         if dealt.drawn:
             return ClassificationWorld(
@@ -76,7 +75,7 @@ class Rewarded(NamedTuple):
     arms: tuple[str, ...]
     rewards: Floats32  # (rows, arms) in [0, 1]
 
-    def world(self, dealt: Dealt) -> TableWorld:
+    def world(self, dealt: DealtRows) -> TableWorld:
         """Make a world; see :class:`Form`."""
         best = self.rewards.argmax(axis=1).astype(np.int64)
         return TableWorld(dealt.rows, self.rewards, best, *dealt[1:5])
@@ -113,7 +112,7 @@ class LoggedActions(NamedTuple):
     propensities: Floats  # (rows,)
     smallest: float  # the smallest probability with which any action is taken
 
-    def world(self, dealt: Dealt) -> LoggedWorld:
+    def world(self, dealt: DealtRows) -> LoggedWorld:
         """Make a world; see :class:`Form`."""
         log = Log(
             dealt.rows, self.actions, self.rewards, self.propensities, self.smallest, len(self.arms)

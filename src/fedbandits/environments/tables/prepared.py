@@ -13,7 +13,7 @@ from fedbandits.environments.tables.cells import RawTable, listed_text, missing,
 from fedbandits.environments.tables.features import codes_of, contexts_of
 from fedbandits.environments.tables.forms import (
     Classes,
-    Dealt,
+    DealtRows,
     Form,
     Rewarded,
     logged_actions,
@@ -148,7 +148,9 @@ class Prepared(NamedTuple):
         shuffled = visits == "once" or (visits == "drawn" and not self.sites.names)
         order = self.sites.dealt(key, shuffled)
         drawn, persons = visits == "drawn", self.persons.of_rows
-        return self.form.world(Dealt(self.contexts, order, self.sites.starts, drawn, persons, key))
+        return self.form.world(
+            DealtRows(self.contexts, order, self.sites.starts, drawn, persons, key)
+        )
 
 
 class _Request:

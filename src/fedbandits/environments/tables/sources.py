@@ -52,7 +52,7 @@ def hold(raw: RawTable) -> str:
     return digest
 
 
-def digest_of(path: str) -> str:
+def file_digest_of(path: str) -> str:
     """Compute SHA-256 of a file; empty if it cannot be read."""
     try:
         return _digest(stamp(path))

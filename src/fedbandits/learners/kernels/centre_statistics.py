@@ -15,7 +15,7 @@ from fedbandits.learners.kernels.evidence import Evidence
 from fedbandits.learners.kernels.ridge import invert_in_place
 
 
-class Said(NamedTuple):
+class CentreSums(NamedTuple):
     """Sums that tell where a centre is, for each spread, without its prior."""
 
     precision: Floats  # (s, ·): the lower triangle row by row, in whole lanes
@@ -31,16 +31,18 @@ def padded(hypotheses: int) -> int:
 
 
 @compiled
-def nothing_said(spreads: int, dimension: int) -> Said:
+def nothing_said(spreads: int, dimension: int) -> CentreSums:
     """Return zeros: the sums before any statistic."""
     triangle, row = padded(dimension * (dimension + 1) // 2), padded(dimension)
-    return Said(
+    return CentreSums(
         np.zeros((spreads, triangle)), np.zeros((spreads, row)), np.zeros(triangle), np.zeros(row)
     )
 
 
 @borrowing
-def add_statistic(evidence: Evidence, j: int, weight: float, spreads: Floats, said: Said) -> None:
+def add_statistic(
+    evidence: Evidence, j: int, weight: float, spreads: Floats, said: CentreSums
+) -> None:
     """Add what the ``j``-th statistic says of the centre, if it lies around it by each spread.
 
     It counts ``weight`` times. ``spreads`` are (s,) float64; ``said`` is changed in place.
@@ -57,7 +59,7 @@ def add_statistic(evidence: Evidence, j: int, weight: float, spreads: Floats, sa
 
 
 @borrowing
-def _set_outer(direction: Floats, said: Said) -> None:
+def _set_outer(direction: Floats, said: CentreSums) -> None:
     """Set the products of a direction's coordinates, and the direction."""
     place = 0
     for i in range(direction.size):
@@ -79,7 +81,7 @@ def find_centre(
 ) -> float:
     """Find where a centre is by what was said, and how uncertain that is.
 
-    ``precision`` and ``score`` are rows of :class:`Said`; every coordinate has the precision
+    ``precision`` and ``score`` are rows of :class:`CentreSums`; every coordinate has the precision
     ``prior`` before that. At the place of hypothesis ``h``, ``uncertain`` (d, d, h) and ``centre``
     (d, h) receive P⁻¹ and P⁻¹ s. Returns ln ∫ exp(s·c - ½ cᵀPc) dc, up to a constant.
     """

@@ -75,10 +75,10 @@ def decompose(statistics: Floats) -> Spectrum:
     return Spectrum(basis, values, moments)
 
 
-def weigh(
+def read_evidence(
     spectrum: Spectrum, reward_variance: float, noise_variance: float, residual_variance: float
 ) -> Evidence:
-    """Read statistics.
+    """Read what n statistics say of their θ.
 
     Parameters
     ----------
@@ -90,10 +90,6 @@ def weigh(
         Variance τ² of an off-diagonal entry of N; 0 in clear.
     residual_variance : float
         Variance of an entry of n - Nθ; 0 in clear.
-
-    Returns
-    -------
-    Evidence
     """
     values, d = spectrum.values, spectrum.values.shape[1]
     told = values > 2.0 * math.sqrt(d * noise_variance)  # the norm of N

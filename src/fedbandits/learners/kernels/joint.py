@@ -32,7 +32,7 @@ from fedbandits.learners.kernels.joint_release import (
     WEIGHTS,
     JointTerms,
     Noise,
-    Spectrum,
+    ReleasedSpectrum,
     balance,
     others_radius,
     reward_radius,
@@ -195,7 +195,8 @@ def load_joint(terms: JointTerms, joint: Joint, sums: Floats, noise: Noise) -> N
         unpack(sums[m], gram, moment)
         unpack(joint.statistic[m], mine, mine_moment)
         values, vectors = np.linalg.eigh(gram)
-        released, reward = Spectrum(values, vectors, moment), others_radius(terms, values, noise)
+        released = ReleasedSpectrum(values, vectors, moment)
+        reward = others_radius(terms, values, noise)
         kappa, best = balance(reward, noise), np.inf
         for weight in WEIGHTS:
             found = weigh(terms, mine, joint.growth[m], released, noise, kappa, reward, weight)

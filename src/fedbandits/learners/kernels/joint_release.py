@@ -68,7 +68,7 @@ class Noise(NamedTuple):
     bias_bound: float
 
 
-class Spectrum(NamedTuple):
+class ReleasedSpectrum(NamedTuple):
     """Eigenvalues and eigenvectors of what others released, of one model."""
 
     values: Floats  # (d,): eigenvalues of Ṽ
@@ -132,7 +132,7 @@ class Weighed(NamedTuple):
 
 @inlined
 def weigh(
-    terms: JointTerms, gram: Floats, growth: float, released: Spectrum, noise: Noise,
+    terms: JointTerms, gram: Floats, growth: float, released: ReleasedSpectrum, noise: Noise,
     kappa: float, reward: float, weight: float,
 ) -> Weighed:  # fmt: skip
     """Weigh others' releases with one weight ω: what the estimate and its bound become.

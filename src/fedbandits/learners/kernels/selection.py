@@ -16,7 +16,7 @@ from fedbandits._typing import Floats
 
 
 @compiled
-def largest(scores: Floats) -> tuple[int, int]:
+def largest_place(scores: Floats) -> tuple[int, int]:
     """Find the first place with the largest masked score, and how many places have it.
 
     The place is -1 if one of the scores is not a finite number.

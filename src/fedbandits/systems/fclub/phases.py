@@ -12,9 +12,9 @@ from fedbandits.learners.kernels.evidence import (
     Evidence,
     Spectrum,
     decompose,
+    read_evidence,
     reward_variance,
     stack,
-    weigh,
 )
 from fedbandits.learners.kernels.likeness import Estimates, averaged
 from fedbandits.learners.kernels.mixture import Mixture
@@ -96,7 +96,7 @@ def find_clusters(
         return Ready(own, _fit(plan, own, start), REWARD_VARIANCE)
     spectrum = decompose(np.ascontiguousarray(sums[:, : plan.size]))
     variance = reward_variance(spectrum, sums[:, -2], sums[:, -1], REWARD_VARIANCE)
-    own = weigh(spectrum, variance, 0.0, 0.0)
+    own = read_evidence(spectrum, variance, 0.0, 0.0)
     return Ready(own, _fit(plan, own, start), variance)
 
 
@@ -113,7 +113,7 @@ def _by_cluster(batch: Floats, members: Ints) -> Floats:
 def _read(plan: FCLUBPlan, number: int, spectrum: Spectrum, variance: float) -> Evidence:
     """What released sums say, where rewards have so much variance."""
     noise = plan.noise_variance(number)
-    return weigh(spectrum, variance, noise, plan.reach * noise)
+    return read_evidence(spectrum, variance, noise, plan.reach * noise)
 
 
 def learn_from(plan: FCLUBPlan, number: int, ready: Ready, others: Spectrum) -> Learned:
