@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from fedbandits.environments import Linear
 from fedbandits.learners import confidence
+from fedbandits.learners.kernels import confidence as kernels
 from fedbandits.systems.agents.config import Every, Growing, NoNoise, Tree
 from fedbandits.systems.agents.joint import joint_ratio
 from fedbandits.systems.feducb import FedUCB
@@ -72,14 +73,14 @@ def test_the_chosen_shift_keeps_v_positive_and_beats_the_paper_s_habit(values, b
     log_term = 10.0 - len(values) * math.log(base)
 
     def width(shift):
-        inflation, correction, extra = confidence.adaptive_terms(
+        inflation, correction, extra = kernels.adaptive_terms(
             spectrum, shift, base, norm, bias, 1.0
         )
         log_det = np.log(spectrum + shift + correction).sum()
-        beta = confidence.radius(inflation, 0.5, log_term, log_det, extra)
+        beta = kernels.radius(inflation, 0.5, log_term, log_det, extra)
         return beta**2 * np.sum(1.0 / (spectrum + shift))
 
-    shift = confidence.choose_shift(spectrum, base, norm, bias, 1.0, 0.5, log_term)
+    shift = kernels.choose_shift(spectrum, base, norm, bias, 1.0, 0.5, log_term)
     assert spectrum[0] + shift >= base * (1 - 1e-12)
     habit = 2.0 * max(base + norm, base - spectrum[0])  # the paper shifts by 2Λ
     assert width(shift) <= width(habit) * (1 + 1e-9)
@@ -87,7 +88,7 @@ def test_the_chosen_shift_keeps_v_positive_and_beats_the_paper_s_habit(values, b
 
 def test_without_noise_the_shift_is_the_ridge_parameter():
     spectrum = np.array([0.0, 3.0])
-    assert confidence.choose_shift(spectrum, 2.5, 0.0, 0.0, 1.0, 0.5, 0.0) == 2.5
+    assert kernels.choose_shift(spectrum, 2.5, 0.0, 0.0, 1.0, 0.5, 0.0) == 2.5
 
 
 def failures(config: FedUCB, environment: Linear, rounds: int, replicates: int) -> int:
