@@ -132,7 +132,7 @@ class Environment(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     @property
     def regret_is_known(self) -> bool:
-        """The best decision of a round is known, so that regret can be counted."""
+        """True if the best decision of a round is known, so that regret can be counted."""
         return True
 
     def identified(self) -> Self:

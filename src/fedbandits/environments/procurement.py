@@ -95,7 +95,7 @@ class Procurement(Environment, frozen=True, kw_only=True, tag="procurement"):
 
     @property
     def is_drawn(self) -> bool:
-        """Answer to whether producers are drawn at random instead of read from a file."""
+        """True if producers are drawn at random instead of read from a file."""
         return self.case in ("uniform", "normal")
 
     @property

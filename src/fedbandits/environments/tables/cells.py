@@ -60,7 +60,7 @@ class RawTable(NamedTuple):
 
     @property
     def decimal_commas(self) -> bool:
-        """Answer to whether numbers may have commas: yes where no comma separates cells."""
+        """True if a number may be written with a comma: where no comma separates cells."""
         return self.separator in (";", "\t")
 
     def cells(self, column: str, key: str) -> Cells:
