@@ -379,6 +379,42 @@ def with_default(number, function=factorial):
     return function(number)
 
 
+@compiled
+def power(number, exponent):
+    return number**exponent
+
+
+@compiled
+def powers(number):
+    return power(number, 1) + power(number, 2) + power(number, exponent=3)
+
+
+def test_a_kernel_is_compiled_once_for_all_constants():
+    assert powers(2.0) == 14.0
+    assert len(power.overloads) == 1
+
+
+OWN_NUMBA = """
+{imports}
+@numba.njit
+def own(number):
+    return fma(radius(Rules(1.0, number)), 2.0, 1.0)
+print(own(10.0))
+"""
+
+
+@pytest.mark.parametrize("first", ["numba", "fedbandits"])
+def test_somebody_elses_numba_code_may_call_a_kernel(small, tmp_path, first):
+    """Whichever of the two is imported first."""
+    ours = (
+        "from fedbandits._compile import fma\n"
+        "from fedbandits.systems.one.kernels.radius import Rules, radius"
+    )
+    imports = ["import numba", ours] if first == "numba" else [ours, "import numba"]
+    script = OWN_NUMBA.format(imports="\n".join(imports))
+    assert run(script, small, cache=tmp_path / "cache") == ["2241.0"]
+
+
 def test_kernels_call_kernels_however_they_reach_them():
     assert choose(Pair(3, 4)) == 14
     assert apply(factorial, 5) == 120

@@ -18,6 +18,7 @@ LOOKED_AT = (
     "systems/agents", "systems/feducb", "systems/feducb_p2p", "systems/fedlinucb_async",
     "systems/servers",
     *(f"systems/{path.name}" for path in sorted((ROOT / "systems").glob("*.py"))),
+    "environments", "learners", "_compile", "testing", "random.py",
     "__init__.py", "__main__.py", "_checked.py", "_lazy.py", "_schema.py",
     "_suggest.py", "_typing.py", "_version.py", "draws.py", "errors.py", "ledger.py", "parties.py",
     "plot.py", "presets.py",

@@ -18,11 +18,11 @@ import numpy as np
 from numpy import uint64
 
 from fedbandits._compile import LANES, borrowing, compiled, counting, inlined, lanes, store
-from fedbandits._typing import Floats, Ints, Words
+from fedbandits._typing import Floats, Ints, Words32
 
 
 class Purpose(enum.IntEnum):
-    """What a draw is for. Part of its name, so one purpose never disturbs another."""
+    """The purpose of a draw. It is part of a draw's name, so one purpose never disturbs another."""
 
     KEY = 0  #: deriving the key of a replicate
     WORLD = 1  #: what is drawn once a replicate (a parameter vector, a split of the data)
@@ -59,7 +59,7 @@ _UNIT = 1.0 / (1 << 53)
 def philox4x32(
     c0: np.uint64, c1: np.uint64, c2: np.uint64, c3: np.uint64, k0: np.uint64, k1: np.uint64
 ) -> tuple[np.uint64, np.uint64, np.uint64, np.uint64]:
-    """One block of Philox4x32-10: four 32-bit words, each held in a uint64.
+    """Compute one block of Philox4x32-10: four 32-bit words, each held in a uint64.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def philox4x32(
 def _rounds(
     c0: Any, c1: Any, c2: Any, c3: Any, k0: np.uint64, k1: np.uint64
 ) -> tuple[Any, Any, Any, Any]:
-    """The ten rounds, of counter words that are uint64 or lanes of uint64."""
+    """Compute the ten rounds, of counter words that are uint64 or lanes of uint64."""
     for _ in range(10):
         product0 = _MULTIPLIER_0 * c0
         product1 = _MULTIPLIER_1 * c2
@@ -96,7 +96,7 @@ def _derive_key(seed: np.uint64, replicate: np.uint64) -> tuple[Any, Any, Any, A
 
 
 def replicate_key(seed: int, replicate: int) -> Key:
-    """The key under which one replicate makes all its draws.
+    """Derive the key under which one replicate makes all its draws.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ def replicate_key(seed: int, replicate: int) -> Key:
 
 
 @borrowing
-def fill_words(words: Words, key: Key, party: int, round_: int, purpose: int) -> None:
+def fill_words(words: Words32, key: Key, party: int, round_: int, purpose: int) -> None:
     """Fill ``words`` (4, blocks) uint32: column b holds block b; several blocks side by side."""
     k0, k1 = uint64(key[0]), uint64(key[1])
     c1, c2, c3 = uint64(round_), uint64(party), uint64(purpose)
@@ -130,7 +130,7 @@ def fill_words(words: Words, key: Key, party: int, round_: int, purpose: int) ->
 
 @compiled
 def word_pair(key: Key, party: int, round_: int, purpose: int, index: int) -> tuple[Any, Any]:
-    """The 64 bits that belong to draw ``index``: half a block."""
+    """Return the 64 bits that belong to draw ``index``: half a block."""
     block = philox4x32(
         uint64(index) >> uint64(1),
         uint64(round_),
@@ -146,7 +146,7 @@ def word_pair(key: Key, party: int, round_: int, purpose: int, index: int) -> tu
 
 @compiled
 def _unit_interval(low: Any, high: Any) -> float:
-    """53 bits as a float64 in [0, 1)."""
+    """Turn 53 bits into a float64 in [0, 1)."""
     return np.float64((high << uint64(21)) | (low >> uint64(11))) * _UNIT
 
 
@@ -222,21 +222,21 @@ def fill_permutation(out: Ints, key: Key, party: int, round_: int, purpose: int)
 
 
 def uniforms(size: int, key: Key, party: int, round_: int, purpose: Purpose) -> Floats:
-    """A fresh array of :func:`uniform` draws; the counterpart of numpy's ``Generator.random``."""
+    """Draw an array of :func:`uniform`; the counterpart of numpy's ``Generator.random``."""
     out = np.empty(size)
     fill_uniform(out, key, party, round_, int(purpose))
     return out
 
 
 def normals(size: int, key: Key, party: int, round_: int, purpose: Purpose) -> Floats:
-    """A fresh array of :func:`normal` draws."""
+    """Draw a fresh array of :func:`normal`."""
     out = np.empty(size)
     fill_normal(out, key, party, round_, int(purpose))
     return out
 
 
 def permutation(size: int, key: Key, party: int, round_: int, purpose: Purpose) -> Ints:
-    """A fresh random permutation of 0 … size-1."""
+    """Draw a fresh random permutation of 0 … size-1."""
     out = np.empty(size, dtype=np.int64)
     fill_permutation(out, key, party, round_, int(purpose))
     return out

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from fedbandits.environments import Classification, Clustered, Linear, Procurement
-from fedbandits.environments.arrivals import Arrival
+from fedbandits.environments.clustered import Arrival
 from fedbandits.experiments.claims_page import reference_claims
 from fedbandits.federation.memory import MemoryNetwork
 from fedbandits.privacy.secure_noise import SecureNoise

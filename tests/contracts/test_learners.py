@@ -20,7 +20,7 @@ def linucb_scores(models: int) -> np.ndarray:
         linucb.set_width(inverses, model, 0.7, widths)
     scores = np.full(ARMS, np.nan, np.float32)
     before = [array.copy() for array in (features, theta, widths)]
-    linucb.score_arms(features, theta, widths, scores, linucb.new_narrow(len(features)))
+    linucb.score_arms(features, theta, widths, scores, linucb.new_score_buffers(len(features)))
     for old, new in zip(before, (features, theta, widths), strict=True):
         np.testing.assert_array_equal(old, new)  # arguments are only read
     return scores

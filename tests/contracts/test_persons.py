@@ -10,7 +10,7 @@ import pytest
 
 import fedbandits as fb
 from fedbandits.environments import Change, Classification, FixedDelay
-from fedbandits.environments.persons import Visit
+from fedbandits.environments.stage import Visit
 from fedbandits.errors import DataError, LocalProtocolError
 from fedbandits.learners.kernels.ridge import packed_dimension
 from fedbandits.privacy.ledger import Ledger

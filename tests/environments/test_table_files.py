@@ -13,10 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fedbandits as fb
-from fedbandits.environments.tables.cells import found_in, numbers, texts
+from fedbandits.environments.tables.cells import found_in, numbers, texts, tidy
 from fedbandits.environments.tables.delimited import read_delimited
-from fedbandits.environments.tables.frames import table_in_memory
-from fedbandits.environments.tables.raw import tidy
+from fedbandits.environments.tables.sources import table_in_memory
 from fedbandits.errors import ConfigError, DataError, MissingExtraError
 
 

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 import fedbandits as fb
-from fedbandits.environments.words import Words
+from fedbandits.environments.base import Words
 from fedbandits.errors import ConfigError, OutputExistsError, StoppedError
 from fedbandits.experiments.answers.advice import Curve, Tried, advice_lines
 from fedbandits.experiments.answers.advise import pair_of, trial_work, trials, work

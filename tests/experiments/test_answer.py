@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 import fedbandits as fb
-from fedbandits.environments.words import Words
+from fedbandits.environments.base import Words
 from fedbandits.errors import ConfigError, DataError
 from fedbandits.experiments.answers.sentences import with_error
 from fedbandits.experiments.intervals import Paired, estimated_difference, paired

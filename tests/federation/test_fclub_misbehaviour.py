@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from fedbandits.environments import Clustered
-from fedbandits.environments.arrivals import Arrival
+from fedbandits.environments.clustered import Arrival
 from fedbandits.environments.facts import ClusteredFacts
 from fedbandits.errors import BoundExceededError, LocalProtocolError
 from fedbandits.federation import messages as m

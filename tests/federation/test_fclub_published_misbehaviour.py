@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedbandits.environments import Clustered
-from fedbandits.environments.arrivals import Arrival
+from fedbandits.environments.clustered import Arrival
 from fedbandits.environments.facts import ClusteredFacts
 from fedbandits.errors import BoundExceededError, ConfigError, LocalProtocolError
 from fedbandits.federation import messages as m

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from fedbandits.learners import clustering as c
+from fedbandits.learners import clustering
+from fedbandits.learners.kernels import clustering as kernels
 from fedbandits.learners.kernels.ridge import factorise, invert_statistic
 from tests.strategies import positive_definite
 
@@ -38,7 +39,7 @@ def graph(edges):
 
 
 def test_error_bars_shrink_from_1():
-    bars = [c.error_bar(float(x)) for x in (0, 1, 2, 10, 1e3, 1e6)]
+    bars = [kernels.error_bar(float(x)) for x in (0, 1, 2, 10, 1e3, 1e6)]
     assert bars[0] == 1.0
     assert bars == sorted(bars, reverse=True)
     assert bars[-1] == pytest.approx(math.sqrt((1 + math.log(1e6 + 1)) / (1e6 + 1)))
@@ -48,7 +49,7 @@ def test_error_bars_shrink_from_1():
 def test_edges_between_different_users_are_deleted_and_no_others(crowd, alpha):
     theta, counts, _ = crowd
     n, edges = len(theta), complete(len(theta))
-    deleted = c.delete_edges(theta, counts, alpha, edges)
+    deleted = kernels.delete_edges(theta, counts, alpha, edges)
     for i, j in combinations(range(n), 2):
         seen = counts[i] > 0 and counts[j] > 0
         kept = not (seen and different(theta, counts, i, j, alpha))
@@ -64,8 +65,8 @@ def test_one_users_edges_leave_the_others_alone(crowd, alpha, user):
     edges = np.triu(rng.integers(0, 2, size=(n, n)), 1).astype(np.uint8)
     edges += edges.T
     all_of_them, before = edges.copy(), edges.copy()
-    c.delete_edges(theta, counts, alpha, all_of_them)
-    c.delete_edges_of(user, theta, counts, alpha, edges)
+    kernels.delete_edges(theta, counts, alpha, all_of_them)
+    kernels.delete_edges_of(user, theta, counts, alpha, edges)
     np.testing.assert_array_equal(edges[user], all_of_them[user])
     rest = np.arange(n) != user
     np.testing.assert_array_equal(edges[np.ix_(rest, rest)], before[np.ix_(rest, rest)])
@@ -76,9 +77,9 @@ def test_clusters_of_different_servers_merge_where_they_are_the_same(crowd, alph
     theta, counts, rng = crowd
     n = len(theta)
     where, edges = rng.integers(0, 3, size=n), np.full((n, n), 7, np.uint8)
-    c.connect_same(theta, counts, where, alpha, edges)
+    kernels.connect_same(theta, counts, where, alpha, edges)
     for i, j in combinations(range(n), 2):
-        bars = c.error_bar(counts[i]) + c.error_bar(counts[j])
+        bars = kernels.error_bar(counts[i]) + kernels.error_bar(counts[j])
         same = np.linalg.norm(theta[i] - theta[j]) < alpha * bars
         assert edges[i, j] == edges[j, i] == (same and where[i] != where[j])
     assert not np.diag(edges).any()
@@ -93,12 +94,12 @@ graphs = st.integers(0, 12).flatmap(
 def test_components_are_those_of_networkx(raw, threshold):
     edges = np.triu(raw > threshold, 1).astype(np.uint8)
     edges += edges.T
-    labels = c.components(edges)
+    labels = clustering.components(edges)
     seen, found = np.zeros(len(edges), np.uint8), np.zeros(len(edges), np.int64)
     for part in nx.connected_components(graph(edges)):
         for node in part:
             assert labels[node] == min(part)
-            assert set(found[: c.reach(node, edges, found, seen)]) == part
+            assert set(found[: kernels.reach(node, edges, found, seen)]) == part
             assert set(np.flatnonzero(seen)) == part
             assert found[0] == node
     assert labels.dtype == np.int64
@@ -106,10 +107,10 @@ def test_components_are_those_of_networkx(raw, threshold):
 
 def test_the_adjusted_rand_index_knows_right_from_guessed():
     truth = np.repeat(np.arange(5), 8)
-    assert c.adjusted_rand_index((truth + 3) % 5 * 7, truth) == 1.0
-    assert c.adjusted_rand_index(np.zeros(40, int), truth) == 0.0
+    assert clustering.adjusted_rand_index((truth + 3) % 5 * 7, truth) == 1.0
+    assert clustering.adjusted_rand_index(np.zeros(40, int), truth) == 0.0
     guessed = np.random.default_rng(0).integers(0, 5, size=40)
-    assert abs(c.adjusted_rand_index(guessed, truth)) < 0.1
+    assert abs(clustering.adjusted_rand_index(guessed, truth)) < 0.1
 
 
 @given(st.integers(1, 8).flatmap(positive_definite), st.floats(0.0, 5.0), st.integers(0, 2**31))

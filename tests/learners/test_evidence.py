@@ -12,10 +12,10 @@ from fedbandits.learners.kernels.evidence import (
     Evidence,
     decompose,
     log_evidence,
+    read_evidence,
     reward_variance,
     rotate,
     stack,
-    weigh,
 )
 
 VARIANCE = 0.25
@@ -46,7 +46,7 @@ def log_density(x, y, centre, spread):
 def test_evidence_in_clear_is_the_density_of_the_rewards(seed, d, spread):
     rng = np.random.default_rng(seed)
     x, y = records(rng, 12, d, rng.normal(size=d))
-    found = weigh(decompose(of_records(x, y)[None]), VARIANCE, 0.0, 0.0)
+    found = read_evidence(decompose(of_records(x, y)[None]), VARIANCE, 0.0, 0.0)
     centres, turned = rng.normal(size=(2, d)), np.zeros(d)
     values = []
     for centre in centres:
@@ -61,7 +61,7 @@ def test_evidence_in_clear_is_the_density_of_the_rewards(seed, d, spread):
 
 
 def test_an_empty_statistic_says_nothing():
-    found = weigh(decompose(np.zeros((1, 9))), VARIANCE, 1.0, 2.0)
+    found = read_evidence(decompose(np.zeros((1, 9))), VARIANCE, 1.0, 2.0)
     assert not found.precision.any()
     assert not found.score.any()
     assert stack(Evidence, [found, found]).score.shape == (2, 3)
@@ -83,7 +83,7 @@ def test_noise_does_not_draw_estimates_towards_zero():
     reach = deviation**2 * (1.0 + theta @ theta * (1.0 + 1.0 / d))
 
     def pooled(noise_variance):
-        found = weigh(decompose(rows), VARIANCE, noise_variance, reach)
+        found = read_evidence(decompose(rows), VARIANCE, noise_variance, reach)
         precision = np.einsum("jai,ja,jak->ik", found.basis, found.precision, found.basis)
         score = np.einsum("jai,ja->i", found.basis, found.score)
         return np.linalg.solve(precision, score)
@@ -100,7 +100,7 @@ def test_a_release_is_not_trusted_more_than_it_deserves():
     gram = np.diag([200.0, 150.0, 120.0, 100.0, 90.0])
     rows = noisy(rng, gram, gram @ theta, deviation, 2000)
     reach = deviation**2 * (1.0 + theta @ theta * (1.0 + 1.0 / d))
-    found = weigh(decompose(rows), VARIANCE, deviation**2, reach)
+    found = read_evidence(decompose(rows), VARIANCE, deviation**2, reach)
     errors = found.score / found.precision - np.einsum("jai,i->ja", found.basis, theta)
     # Rewards had no noise here, so errors may be smaller than what is stated.
     assert (errors**2 * found.precision).mean() <= 1.05
@@ -110,8 +110,8 @@ def test_a_release_is_not_trusted_more_than_it_deserves():
 def test_directions_below_the_noise_say_little():
     rng, d = np.random.default_rng(2), 6
     rows = noisy(rng, np.zeros((d, d)), np.zeros(d), 5.0, 200)
-    found = weigh(decompose(rows), VARIANCE, 25.0, 50.0)
-    clear = weigh(decompose(rows), VARIANCE, 0.0, 50.0)
+    found = read_evidence(decompose(rows), VARIANCE, 25.0, 50.0)
+    clear = read_evidence(decompose(rows), VARIANCE, 0.0, 50.0)
     assert found.precision.sum() < 0.3 * clear.precision.sum()
 
 
@@ -122,7 +122,7 @@ def pooled_error(ratio):
     gram = ratio * deviation * np.eye(d)
     rows = noisy(rng, gram, gram @ theta, deviation, 60)
     reach = deviation**2 * (1.0 + theta @ theta * (1.0 + 1.0 / d))
-    found = weigh(decompose(rows), VARIANCE, deviation**2, reach)
+    found = read_evidence(decompose(rows), VARIANCE, deviation**2, reach)
     precision = np.einsum("jai,ja,jak->ik", found.basis, found.precision, found.basis)
     precision += 8.0 * np.eye(d)
     off = np.linalg.solve(precision, np.einsum("jai,ja->i", found.basis, found.score)) - theta

@@ -12,7 +12,12 @@ from hypothesis import strategies as st
 from fedbandits.environments import Classification, Linear
 from fedbandits.learners.kernels import joint as learner
 from fedbandits.learners.kernels.joint import Joint, JointTerms, Noise, one_joint
-from fedbandits.learners.kernels.linucb import best_arm, best_of_smaller, new_narrow, score_arms
+from fedbandits.learners.kernels.linucb import (
+    best_arm,
+    best_of_smaller,
+    new_score_buffers,
+    score_arms,
+)
 from fedbandits.learners.kernels.ridge import add_record, packed_size
 from fedbandits.settings.experiment import system
 from fedbandits.systems.agents import joint as shares
@@ -385,7 +390,7 @@ def test_the_arm_is_the_best_by_the_smaller_of_two_scores(shared, seed):
     if arm < 0:
         return
     others = np.empty(arms, np.float32)
-    score_arms(features, theta, width, others, new_narrow(dim))
+    score_arms(features, theta, width, others, new_score_buffers(dim))
     applies = np.broadcast_to(counts, arms) if shared else counts
     smaller = np.where(applies & (others < known), others, known)
     order = (first + np.arange(arms)) % arms

@@ -8,11 +8,10 @@ import math
 import numpy as np
 import pytest
 
-from fedbandits.learners.attachment import attach
-from fedbandits.learners.kernels.evidence import Evidence, decompose, weigh
+from fedbandits.learners.kernels.evidence import Evidence, decompose, read_evidence
 from fedbandits.learners.kernels.likeness import CORRELATIONS, Others, averaged
 from fedbandits.learners.kernels.mixture import Mixture
-from fedbandits.learners.mixture import Fitted, fit_mixture, one_cluster
+from fedbandits.learners.mixture import Fitted, attach, fit_mixture, one_cluster
 from tests.learners.test_evidence import VARIANCE, of_records, records
 
 D, PRIOR = 3, 0.3
@@ -20,7 +19,9 @@ CENTRES = np.array([[0.6, 0.0, 0.3], [-0.5, 0.4, 0.3], [0.0, -0.7, 0.3]])
 
 
 def say(data):
-    return weigh(decompose(np.stack([of_records(x, y) for x, y in data])), VARIANCE, 0.0, 0.0)
+    return read_evidence(
+        decompose(np.stack([of_records(x, y) for x, y in data])), VARIANCE, 0.0, 0.0
+    )
 
 
 def users(rng, labels, count, spread=0.0):

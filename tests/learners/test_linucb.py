@@ -23,8 +23,8 @@ def test_shared_scores_are_estimate_plus_width(data, dimension, arms, radius):
     theta = rng.normal(size=(1, dimension)).astype(np.float32)
     width = np.zeros((1, dimension, dimension), np.float32)
     linucb.set_width(inverse[None], 0, radius, width)
-    scores, narrow = np.empty(arms, np.float32), linucb.new_narrow(dimension)
-    linucb.score_arms(features, theta, width, scores, narrow)
+    scores, buffers = np.empty(arms, np.float32), linucb.new_score_buffers(dimension)
+    linucb.score_arms(features, theta, width, scores, buffers)
     expected = direct_scores(
         features.T, np.repeat(theta, arms, 0), np.repeat(inverse[None], arms, 0), radius
     )
@@ -39,8 +39,8 @@ def test_squared_scores_leave_out_the_root(data, dimension, arms, radius):
     theta = rng.normal(size=(1, dimension)).astype(np.float32)
     width = np.zeros((1, dimension, dimension), np.float32)
     linucb.set_width(inverse[None], 0, np.sqrt(radius), width)
-    scores, narrow = np.empty(arms, np.float32), linucb.new_narrow(dimension)
-    linucb.score_arms_squared(features, theta, width, scores, narrow)
+    scores, buffers = np.empty(arms, np.float32), linucb.new_score_buffers(dimension)
+    linucb.score_arms_squared(features, theta, width, scores, buffers)
     squared = np.einsum("ik,ij,jk->k", features, inverse, features)
     np.testing.assert_allclose(scores, theta[0] @ features + radius * squared, rtol=2e-4, atol=2e-4)
 
@@ -56,8 +56,8 @@ def test_disjoint_scores_use_each_arms_own_model(data, dimension, arms):
     width = np.zeros((arms, dimension, dimension), np.float32)
     for arm in range(arms):
         linucb.set_width(inverses, arm, 1.5, width)
-    scores, narrow = np.empty(arms, np.float32), linucb.new_narrow(dimension)
-    linucb.score_arms(features, theta, width, scores, narrow)
+    scores, buffers = np.empty(arms, np.float32), linucb.new_score_buffers(dimension)
+    linucb.score_arms(features, theta, width, scores, buffers)
     expected = direct_scores(np.repeat(features.T, arms, 0), theta, inverses, 1.5)
     np.testing.assert_allclose(scores, expected, rtol=2e-4, atol=2e-4)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
-from fedbandits.learners.kernels.evidence import decompose, weigh
+from fedbandits.learners.kernels.evidence import decompose, read_evidence
 from fedbandits.learners.kernels.mixture import SPREADS, Mixture, memberships
 from fedbandits.learners.mixture import fit_mixture, one_cluster
 from tests.learners.test_evidence import VARIANCE, log_density, of_records, records
@@ -18,7 +18,7 @@ def users(rng, labels, count, spread=0.0):
     thetas = CENTRES[labels] + np.sqrt(spread) * rng.normal(size=(len(labels), 3))
     data = [records(rng, count, 3, theta) for theta in thetas]
     rows = np.stack([of_records(x, y) for x, y in data])
-    return thetas, data, weigh(decompose(rows), VARIANCE, 0.0, 0.0)
+    return thetas, data, read_evidence(decompose(rows), VARIANCE, 0.0, 0.0)
 
 
 def fit(evidence, strictness=1.0, most=16):

@@ -8,7 +8,7 @@ from scipy import stats
 
 from fedbandits.crypto.kernels.words import exponentials
 from fedbandits.crypto.keystream import KeyStream
-from fedbandits.learners.kernels.selection import equal_place, in_proportion, largest
+from fedbandits.learners.kernels.selection import equal_place, in_proportion, largest_place
 from fedbandits.systems.samba.audit.transcripts import common_divisor
 from fedbandits.systems.samba.kernels.published import word_to_mask
 
@@ -19,7 +19,7 @@ waits = st.floats(2.0**-54, 40.0)
 
 @given(st.lists(st.floats(-1e100, 1e100), min_size=1, max_size=9))
 def test_the_first_of_the_largest_is_found_and_they_are_counted(values):
-    best, equals = largest(np.array(values))
+    best, equals = largest_place(np.array(values))
     assert best == int(np.argmax(values))
     assert equals == values.count(max(values))
 
@@ -27,7 +27,7 @@ def test_the_first_of_the_largest_is_found_and_they_are_counted(values):
 @given(st.lists(st.sampled_from([0.0, 1.0, 2.5]), min_size=1, max_size=12), st.integers(0, 11))
 def test_each_of_the_largest_can_be_chosen(values, rank):
     scores = np.array(values)
-    best, equals = largest(scores)
+    best, equals = largest_place(scores)
     tied = np.flatnonzero(scores == scores.max())
     assert equal_place(scores, best, rank % equals) == tied[rank % equals]
 
@@ -40,7 +40,7 @@ def test_masks_never_invert_an_order(values, mask, random):
     masked = np.array(values) * mask
     order = np.argsort(values, kind="stable")
     assert (np.diff(masked[order]) >= 0).all()
-    chosen = values[largest(masked)[0]]
+    chosen = values[largest_place(masked)[0]]
     assert chosen in (max(values), np.nextafter(max(values), 0.0))
 
 
@@ -70,7 +70,7 @@ def test_matching_is_in_proportion():
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 def test_what_is_no_number_is_refused(bad):
     values = np.array([1.0, bad, 1.0])
-    assert largest(values)[0] == -1
+    assert largest_place(values)[0] == -1
     assert in_proportion(values, np.ones(3)) == -1
 
 

@@ -18,7 +18,7 @@ from fedbandits.environments.kernels.arrivals import (
     items_workspace,
 )
 from fedbandits.errors import ConfigError
-from fedbandits.learners.kernels.evidence import decompose, weigh
+from fedbandits.learners.kernels.evidence import decompose, read_evidence
 from fedbandits.learners.mixture import one_cluster
 from fedbandits.privacy import gaussian
 from fedbandits.privacy.accounting import total_mu
@@ -340,4 +340,4 @@ def test_weigh_reads_what_servers_release():
     """Columns are those of the packed statistic, whatever the dimension."""
     for d in (1, 2, 7):
         size = d * (d + 3) // 2
-        assert weigh(decompose(np.zeros((1, size))), 0.25, 0.0, 0.0).score.shape == (1, d)
+        assert read_evidence(decompose(np.zeros((1, size))), 0.25, 0.0, 0.0).score.shape == (1, d)

@@ -14,7 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fedbandits.environments import Clustered
-from fedbandits.environments.arrivals import Arrival
+from fedbandits.environments.clustered import Arrival
 from fedbandits.errors import BudgetExceededError, NoiseError, ReleaseRefusedError
 from fedbandits.privacy import gaussian
 from fedbandits.privacy.accounting import mu as price

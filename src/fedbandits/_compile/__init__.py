@@ -1,4 +1,4 @@
-"""How this package compiles: one decorator, and a cache that notices edits.
+"""Compilation in this package: one decorator, and a cache that notices edits.
 
 ``lazy`` keeps Numba out of a process until a kernel is called; ``dispatch`` is what happens then.
 ``cache`` files compiled kernels under the digest that ``sources`` makes of the text of all kernels,
@@ -12,13 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
-from fedbandits._compile.lazy import (
-    Entry,
-    Kernel,
-    Primitive,
-    laid_out,
-    register,
-)
+from fedbandits._compile.lazy import Entry, Kernel, Primitive, laid_out, register
 from fedbandits._compile.progress import compilations
 from fedbandits._compile.registered import LANES, Implementation
 from fedbandits._compile.sources import PACKAGE, results_digest
@@ -36,7 +30,6 @@ __all__ = [
     "counting",
     "fma",
     "implements",
-    "implements_others",
     "inlined",
     "kernel_of",
     "laid_out",
@@ -70,7 +63,7 @@ def kernel_of(function: Callable[..., Any]) -> Any:
 
 
 def borrowing(function: _Function) -> _Function:
-    """Like :func:`compiled`, for kernels that make no array and return none.
+    """Compile as :func:`compiled` does, for kernels that make no array and return none.
 
     They keep no count of who holds the arrays that they are given: whoever calls them does. To
     count is an atomic operation, for every array twice a call; of a decision they cost more than a
@@ -80,7 +73,7 @@ def borrowing(function: _Function) -> _Function:
 
 
 def inlined(function: _Function) -> _Function:
-    """Like :func:`compiled`, but pasted into its callers, so that loops around it vectorise."""
+    """Compile a kernel that is pasted into its callers, so that loops around it vectorise."""
     return cast(_Function, Kernel(function, _OPTIONS | {"inline": "always"}))
 
 
@@ -100,11 +93,6 @@ def implements(stub: Callable[..., Any], first: type) -> Callable[[_Function], _
         return implementation
 
     return add
-
-
-def implements_others(stub: Callable[..., Any]) -> Callable[[_Function], _Function]:
-    """Register what compiled code calls for all types that have no implementation of ``stub``."""
-    return implements(stub, object)
 
 
 #: ``fma(a, b, c)`` is a * b + c with one rounding, wherever it is compiled. Left to itself the

@@ -120,19 +120,10 @@ class CFunction:
 
 
 def laid_out(value: Any, kind: Any) -> Any:
-    """Lay out a value in memory, as compiled code has it there.
+    """Lay out a value of a type in memory, as compiled code has it there.
 
-    Parameters
-    ----------
-    value
-        A number, an array, or a tuple of such. Arrays are not copied: keep them alive.
-    kind
-        Numba's type of the value.
-
-    Returns
-    -------
-    ctypes object
-        Its memory is what a :class:`CFunction` reads.
+    It is a number, an array, or a tuple of such. Arrays are not copied: keep them alive. What is
+    returned is a ctypes object; its memory is what a :class:`CFunction` reads.
     """
     if isinstance(kind, types.Array):
         words = [0, 0, value.size, value.itemsize, value.ctypes.data, *value.shape, *value.strides]

@@ -37,17 +37,9 @@ _HARMLESS = {"NUMBA_CACHE_DIR", "NUMBA_NUM_THREADS", "NUMBA_DEBUG_CACHE"}
 
 
 def name_of_type(kind: Any) -> str | None:
-    """Name one of Numba's types, with the modules of named tuples in it.
+    """Return the name of one of Numba's types, with the modules of named tuples in it.
 
-    Parameters
-    ----------
-    kind
-        A type of an argument.
-
-    Returns
-    -------
-    str or None
-        None for a type that is somebody else's, or that no other process can find again.
+    It is None for a type that is somebody else's, or that no other process can find again.
     """
     if isinstance(kind, types.Number | types.Boolean | types.NoneType):
         return str(kind)

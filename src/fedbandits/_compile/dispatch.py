@@ -1,4 +1,4 @@
-"""What kernels become when Numba is imported."""
+"""Dispatchers of kernels, made once Numba is imported."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from fedbandits._compile import c_functions, vectors
 from fedbandits._compile.cache import KernelCache
 from fedbandits._compile.nested import KernelCompiler, TwoWays
 from fedbandits._compile.progress import announce
-from fedbandits._compile.registered import IMPLEMENTATIONS, Implementation
+from fedbandits._compile.registered import Implementation
 
 
 def dispatcher(function: Callable[..., Any], options: dict[str, Any]) -> Any:
-    """Numba's dispatcher of a kernel, with our cache; the plain function if Numba is disabled."""
+    """Make a kernel's dispatcher, with our cache; the plain function if Numba is disabled."""
     made: Any = numba.njit(pipeline_class=KernelCompiler, **options)(function)
     if made is not function:
         name = f"{function.__module__}.{function.__qualname__}"
@@ -32,7 +32,7 @@ def dispatcher(function: Callable[..., Any], options: dict[str, Any]) -> Any:
 
 
 def _without_arrays(choose: Callable[..., Any], arguments: Any, named: Any) -> Any:
-    """Numba's choice for a call of a kernel that borrows, which returns numbers or nothing.
+    """Check Numba's choice for a call of a kernel that borrows: it returns numbers or nothing.
 
     An array that it returned would be given back by a caller that counts, though nobody counted it:
     its memory would be freed while it is in use.
@@ -47,7 +47,7 @@ def _without_arrays(choose: Callable[..., Any], arguments: Any, named: Any) -> A
 
 
 def _whatever_the_constants(choose: Callable[..., Any], arguments: Any, named: Any) -> Any:
-    """Numba's choice of a compilation for a call: one for all constants, not one for each.
+    """Choose one compilation of a call for all constants, not one for each.
 
     A kernel that is called with 0 in one place and 1 in another would be compiled twice. The
     constants are folded all the same, wherever it is pasted in.
@@ -68,13 +68,7 @@ def register(one: Implementation) -> None:
     def choose(chosen: Any, *arguments: Any) -> Any:
         named = isinstance(chosen, types.NamedTuple | types.NamedUniTuple)
         kind = chosen.instance_class if named else None
-        fits = kind is one.first if one.first is not object else not _claimed(one.stub, kind)
-        return function if fits else None
-
-
-def _claimed(stub: Callable[..., Any], kind: type | None) -> bool:
-    """Whether there is an implementation of a stub for exactly this type."""
-    return any(one.stub is stub and one.first is kind for one in IMPLEMENTATIONS)
+        return function if kind is one.first else None
 
 
 @functools.cache

@@ -13,7 +13,7 @@ _WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
 
 def root(chosen: str) -> str:
-    """Where compiled kernels are kept: a folder of choice, or the user's cache."""
+    """Find where compiled kernels are kept: a folder of choice, or the user's cache."""
     if chosen:
         return chosen
     base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
@@ -44,7 +44,7 @@ def private(path: str) -> str | None:
 
 
 def _refusal(path: str) -> str | None:
-    """Why a folder is not fit; None if it is. What is missing of it is made."""
+    """Say why a folder is not fit; None if it is. What is missing of it is made."""
     if not os.path.isabs(path):
         return f"the cache folder {path!r} is not an absolute path"
     parts = os.path.realpath(path).split(os.sep)

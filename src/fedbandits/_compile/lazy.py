@@ -20,7 +20,7 @@ _loaded: Any = None
 
 
 def numba_side() -> Any:
-    """The part of this package that needs Numba, with all implementations registered there."""
+    """Return the part of this package that needs Numba, with all implementations registered."""
     global _loaded
     if _loaded is None:
         with _LOADING:
@@ -34,9 +34,7 @@ def numba_side() -> Any:
 
 
 def register(one: Implementation) -> None:
-    """Register an implementation: at once if Numba is there, else when it is first needed."""
-    if "numba" in sys.modules:  # somebody's own Numba code may call the stub
-        numba_side()
+    """Register an implementation: at once if a kernel was called already, else with the first."""
     with _LOADING:
         IMPLEMENTATIONS.append(one)
         if _loaded is not None:
@@ -70,7 +68,7 @@ class Kernel:
         return self._load()(*arguments, **named)
 
     def _load(self) -> Any:
-        """The dispatcher; of two threads that make one at once, both get the same."""
+        """Return the dispatcher; of two threads that make one at once, both get the same."""
         found = self.__dict__.get("_dispatcher")
         if found is None:
             made = numba_side().dispatcher(self.py_func, self._options)
@@ -80,7 +78,7 @@ class Kernel:
 
     @property
     def _numba_type_(self) -> Any:
-        """What Numba takes this for, as an argument or a global of compiled code."""
+        """Numba's type of this, as an argument or a global of compiled code."""
         return self._load()._numba_type_
 
     def __getattr__(self, name: str) -> Any:
@@ -101,7 +99,7 @@ class Kernel:
         return self
 
     def __reduce__(self) -> str | tuple[Any, ...]:
-        """By name where another process finds it by that, else by what it is made of."""
+        """Reduce to a name where another process finds it by that, else to what it is made of."""
         found: Any = None if self.__module__ == "__main__" else sys.modules.get(self.__module__)
         for name in self.__qualname__.split("."):
             found = getattr(found, name, None)
@@ -109,7 +107,7 @@ class Kernel:
 
 
 class Primitive:
-    """What only compiled code can call, by its name; plain Python cannot.
+    """A thing that only compiled code can call, by its name; plain Python cannot.
 
     Parameters
     ----------

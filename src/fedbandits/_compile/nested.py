@@ -110,12 +110,12 @@ def without_machine_code(library: Any) -> None:
 
 
 def is_for_python(compiled: Any) -> bool:
-    """Whether Python can call what was compiled."""
+    """Tell whether Python can call what was compiled."""
     return not isinstance(compiled.entry_point, NotForPython)
 
 
 def reduced(compiled: Any) -> tuple[Any, ...]:
-    """What is kept of a compilation that only compiled code calls; nothing is generated for it."""
+    """Reduce a compilation that only compiled code calls; nothing is generated for it."""
     library = compiled.library
     library._ensure_finalized()
     bitcode, described = library._get_module_for_linking().as_bitcode(), compiled.fndesc
@@ -128,7 +128,7 @@ def reduced(compiled: Any) -> tuple[Any, ...]:
 
 
 def rebuilt(context: Any, kept: tuple[Any, ...]) -> Any:
-    """A compilation again from what was kept of it."""
+    """Make a compilation again from what was kept of it."""
     name, bitcode, described, environment, signature, annotation, reload_init, known = kept
     for initialise in reload_init:
         initialise()
@@ -153,7 +153,7 @@ def make_known(compiled: Any) -> None:
 
 
 class TwoWays:
-    """How a dispatcher compiles: for compiled code, or for Python.
+    """Two ways in which a dispatcher compiles: for compiled code, or for Python.
 
     Parameters
     ----------
@@ -169,7 +169,7 @@ class TwoWays:
         dispatcher.get_call_template = self._nested
 
     def _nested(self, arguments: Any, named: Any) -> Any:
-        """A choice for a call in compiled code."""
+        """Choose for a call in compiled code."""
         _now.asked = True  # what is compiled next is asked for by compiled code
         try:
             return self._choose(arguments, named)

@@ -1,4 +1,4 @@
-"""What kernels and the part that needs Numba both know: widths, and registered implementations."""
+"""Knowledge that kernels and the part that needs Numba share: widths, and implementations."""
 
 from __future__ import annotations
 
@@ -10,10 +10,7 @@ LANES = 16
 
 
 class Implementation(NamedTuple):
-    """A kernel that compiled code calls in place of a stub, if its first argument is a ``first``.
-
-    If that is ``object``, for every type that has no implementation of its own.
-    """
+    """A kernel that compiled code calls in place of a stub whose first argument is a ``first``."""
 
     stub: Callable[..., Any]
     first: type

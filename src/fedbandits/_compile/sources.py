@@ -33,13 +33,7 @@ _NOBODY_ELSES = uuid.uuid4().hex
 
 
 def holds_kernels(path: str) -> bool:
-    """Whether a module is a home of compiled code, or what such a home may import.
-
-    Parameters
-    ----------
-    path
-        Path of the module within the package.
-    """
+    """Tell whether a module's path is a home of compiled code, or what such a home may import."""
     parts = path.split("/")
     return path.startswith(_BELOW_KERNELS) or parts[-1] == "kernels.py" or "kernels" in parts[:-1]
 
@@ -81,7 +75,7 @@ def digest_of(package: pathlib.Path, counts: Callable[[str], bool]) -> str | Non
 
 
 def _modules(package: pathlib.Path) -> Iterator[str]:
-    """Yield the path of every module within the package."""
+    """Walk over the path of every module within the package."""
     for folder, folders, files in os.walk(package):
         folders[:] = [name for name in folders if name != "__pycache__"]
         inside = pathlib.Path(folder).relative_to(package)
@@ -89,7 +83,7 @@ def _modules(package: pathlib.Path) -> Iterator[str]:
 
 
 def is_of_package(thing: Any) -> bool:
-    """Whether a function or a class is defined in a module of this package."""
+    """Tell whether a function or a class is defined in a module of this package."""
     module = sys.modules.get(thing.__module__)
     file = getattr(module, "__file__", None)
     return file is not None and pathlib.Path(file).is_relative_to(PACKAGE)

@@ -30,7 +30,7 @@ _templates: Any = templates
 
 
 class Lanes(types.Type):  # type: ignore[misc]
-    """So many numbers of one type."""
+    """Lanes: so many numbers of one type, side by side."""
 
     def __init__(self, dtype: Any) -> None:
         self.dtype = dtype
@@ -45,7 +45,7 @@ class _LanesModel(_models.PrimitiveModel):  # type: ignore[misc]
 
 
 def _common(arguments: tuple[Any, ...]) -> Any:
-    """The type of lanes that all become, if one of them is lanes: numbers count for each lane."""
+    """Return the type of lanes that all become, if one is lanes: numbers count for each lane."""
     kinds = {one for one in arguments if isinstance(one, Lanes)}
     others = [one for one in arguments if not isinstance(one, Lanes | types.Number)]
     return kinds.pop() if len(kinds) == 1 and not others else None
@@ -67,7 +67,7 @@ def _extend(function: Any, operands: int, generate: Callable[..., Any]) -> None:
 
 
 def _by_kind(real: str, whole: str) -> Callable[..., Any]:
-    """An instruction of LLVM's for floats, and one for integers."""
+    """Build an instruction of LLVM's for floats, and one for integers."""
 
     def generate(builder: Any, *arguments: Any) -> Any:
         floats = isinstance(arguments[0].type.element, ir.FloatType | ir.DoubleType)
@@ -77,7 +77,7 @@ def _by_kind(real: str, whole: str) -> Callable[..., Any]:
 
 
 def _by_name(name: str) -> Callable[..., Any]:
-    """A function of LLVM's on lanes of floats."""
+    """Build a function of LLVM's on lanes of floats."""
 
     def generate(builder: Any, *arguments: Any) -> Any:
         kind = arguments[0].type
@@ -91,7 +91,7 @@ def _by_name(name: str) -> Callable[..., Any]:
 
 
 def _larger(builder: Any, a: Any, b: Any) -> Any:
-    """As Numba has it for two numbers: ``a`` if one of them is no number."""
+    """Choose the larger as Numba does for two numbers: ``a`` if one of them is no number."""
     return builder.select(builder.fcmp_ordered(">", b, a), b, a)
 
 
@@ -127,7 +127,7 @@ _imputils.lower_cast(types.Number, Lanes)(_from_number)
 
 @intrinsic
 def fma(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
-    """The sum a * b + c with one rounding, of numbers or of lanes."""
+    """Compute a * b + c with one rounding, of numbers or of lanes."""
     lanes_kind = _common((a, b, c))
     kind = lanes_kind or a
     fused = _by_name("fma") if lanes_kind else ir.IRBuilder.fma
@@ -140,7 +140,7 @@ def fma(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
 
 @intrinsic
 def lanes(typing_context: Any, value: Any) -> Any:
-    """One number in every lane."""
+    """Put one number in every lane."""
     dtype = types.unliteral(value)
 
     def generate(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
@@ -151,7 +151,7 @@ def lanes(typing_context: Any, value: Any) -> Any:
 
 @intrinsic
 def counting(typing_context: Any, first: Any) -> Any:
-    """``first``, ``first`` + 1, …, as uint64."""
+    """Count ``first``, ``first`` + 1, …, as uint64."""
 
     def generate(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
         word = ir.IntType(64)
@@ -162,7 +162,7 @@ def counting(typing_context: Any, first: Any) -> Any:
 
 
 def _folded(builder: Any, values: Any, join: Callable[[Any, Any, Any], Any]) -> Any:
-    """All lanes joined to one number, each half with the other: the order is always the same."""
+    """Fold all lanes to one number, each half with the other: the order is always the same."""
     found, width = values, LANES
     while width > 1:
         width //= 2
@@ -174,7 +174,7 @@ def _folded(builder: Any, values: Any, join: Callable[[Any, Any, Any], Any]) -> 
 
 @intrinsic
 def largest(typing_context: Any, values: Any) -> Any:
-    """The largest number of all lanes; any of them if some are no numbers."""
+    """Find the largest number of all lanes; any of them if some are no numbers."""
 
     def generate(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
         return _folded(builder, arguments[0], _larger)
@@ -184,7 +184,7 @@ def largest(typing_context: Any, values: Any) -> Any:
 
 @intrinsic
 def summed(typing_context: Any, values: Any) -> Any:
-    """The sum of all lanes of floats."""
+    """Compute the sum of all lanes of floats."""
 
     def generate(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
         return _folded(builder, arguments[0], ir.IRBuilder.fadd)
@@ -194,7 +194,7 @@ def summed(typing_context: Any, values: Any) -> Any:
 
 @intrinsic
 def among(typing_context: Any, value: Any, values: Any) -> Any:
-    """Whether a number is in some lane."""
+    """Tell whether a number is in some lane."""
 
     def generate(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
         value, found = arguments
@@ -206,7 +206,7 @@ def among(typing_context: Any, value: Any, values: Any) -> Any:
 
 
 def _entry(context: Any, builder: Any, sig: Any, arguments: Any, further: int = 0) -> Any:
-    """Address of an entry of an array, or of one that is ``further`` in its row.
+    """Return the address of an entry of an array, or of one that is ``further`` in its row.
 
     An index that is an integer is one of an array with one axis. An index is never negative:
     nothing is counted from an end.
@@ -234,7 +234,7 @@ def _fits(array: Any, index: Any) -> bool:
 
 @intrinsic
 def spread(typing_context: Any, array: Any, index: Any) -> Any:
-    """One entry of an array in every lane."""
+    """Put one entry of an array in every lane."""
 
     def generate(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
         return _spread(builder, builder.load(_entry(context, builder, sig, arguments)))
@@ -244,7 +244,7 @@ def spread(typing_context: Any, array: Any, index: Any) -> Any:
 
 @intrinsic
 def load(typing_context: Any, array: Any, index: Any) -> Any:
-    """Neighbours in a row of an array, from an entry on: float64 as such, all others as float32.
+    """Load neighbours in a row of an array: float64 as such, all others as float32.
 
     All of them must be in memory that belongs to the array.
     """

@@ -15,27 +15,55 @@ one of two layouts. ``models`` says which:
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, NamedTuple, Self
 
 from msgspec import Meta
 
 from fedbandits._checked import Checked
 from fedbandits._typing import Floats
-from fedbandits.environments.contextual import ContextualStage
 from fedbandits.environments.delay import Delay
 from fedbandits.environments.drift import Drift, refuse_drift
 from fedbandits.environments.facts import ContextualFacts, Facts
-from fedbandits.environments.joins import FirstRound, first_rounds_of
+from fedbandits.environments.first_rounds import FirstRound, first_rounds_of
 from fedbandits.environments.kernels.drift import DriftingWorld
 from fedbandits.environments.needs import Needs
 from fedbandits.environments.open_world import CompiledWorld, OpenWorld, WorldKernels
-from fedbandits.environments.stage import Stage
-from fedbandits.environments.words import Words
+from fedbandits.environments.stage import ContextualStage, Stage
 from fedbandits.random import Key
 
 Count = Annotated[int, Meta(ge=1, le=1_000_000)]
 Dimension = Annotated[int, Meta(ge=1, le=2_000)]
 Arms = Annotated[int, Meta(ge=2, le=65_535)]
+
+
+class Words(NamedTuple):
+    """The words of an environment, for texts that people read.
+
+    Parameters
+    ----------
+    party, parties
+        One of those who learn, and several of them: ``hospital``, ``hospitals``.
+    loss
+        What regret counts: ``regret`` in general, ``mistakes`` where each wrong decision costs 1.
+    turn
+        One decision of one party: ``round``, ``visit``, ``purchase``.
+    """
+
+    party: str = "agent"
+    parties: str = "agents"
+    loss: str = "regret"
+    turn: str = "round"
+
+
+def plural(noun: str) -> str:
+    """Return the plural of a ``noun``: ``hospitals``, ``branches``, ``facilities``."""
+    if noun.endswith("s"):
+        return noun
+    if noun.endswith(("ch", "sh", "x")):
+        return f"{noun}es"
+    if noun.endswith("y") and noun[-2:-1] not in (*"aeiou", ""):
+        return f"{noun[:-1]}ies"
+    return f"{noun}s"
 
 
 class Environment(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind"):
@@ -79,7 +107,7 @@ class Environment(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     @property
     def words(self) -> Words:
-        """What its things are called in texts; by default the words of its class."""
+        """Words that texts have for its things; by default those of its class."""
         return self.WORDS
 
     @property
@@ -104,11 +132,11 @@ class Environment(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     @property
     def regret_is_known(self) -> bool:
-        """Whether the best decision of a round is known, so that regret can be counted."""
+        """True if the best decision of a round is known, so that regret can be counted."""
         return True
 
     def identified(self) -> Self:
-        """The same, with digests of the files that it reads; by default there are none."""
+        """Return the same with digests of the files that it reads; by default there are none."""
         return self
 
     def prepare(self) -> None:
@@ -122,11 +150,11 @@ class Environment(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True
         """Refuse to be played on other machines, where data is not there; by default it can be."""
 
     def cautions(self) -> Iterable[str]:
-        """What can be run but may mean little, each beginning with its key; by default nothing."""
+        """List what can be run but may mean little, each with its key first; by default nothing."""
         return ()
 
     def world(self, key: Key) -> Any:
-        """The world of one replicate: a named tuple of arrays.
+        """Make the world of one replicate: a named tuple of arrays.
 
         Parameters
         ----------
@@ -136,17 +164,17 @@ class Environment(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True
         raise NotImplementedError
 
     def needs(self, rounds: int) -> Needs:
-        """Memory and time that one replicate takes in ``rounds`` rounds; unknown by default."""
+        """Estimate memory and time of one replicate in ``rounds`` rounds; unknown by default."""
         del rounds
         return Needs()
 
     def measures(self, world: Any, rounds: int) -> Mapping[str, Floats]:
-        """What a world reports after so many rounds: (parties,) arrays by name; by default none."""
+        """Return reports after so many rounds: (parties,) arrays by name; by default none."""
         del world, rounds
         return {}
 
     def stage(self, key: Key) -> Stage:
-        """One replicate in which parties act, with the draws that ``key`` names."""
+        """Begin a replicate in which parties act, with the draws that ``key`` names."""
         raise NotImplementedError
 
 
@@ -202,10 +230,7 @@ class ContextualEnvironment(Environment, frozen=True, kw_only=True):
     @property
     def facts(self) -> ContextualFacts:
         return ContextualFacts(
-            parties=self.parties,
-            dimension=self.dimension,
-            arms=self.arm_count,
-            models=self.models,
+            parties=self.parties, dimension=self.dimension, arms=self.arm_count, models=self.models
         )
 
     def kernels(self, world: Any) -> WorldKernels:
@@ -234,5 +259,5 @@ class ContextualEnvironment(Environment, frozen=True, kw_only=True):
         return ContextualStage(self.open, key, self.parties)
 
     def true_parameters(self, world: Any) -> Floats | None:
-        """True parameters of ``world``, (models, dimension); None if its rewards are not linear."""
+        """Return the parameters of ``world``, (models, dimension); None if it is not linear."""
         return None

@@ -10,14 +10,13 @@ import numpy as np
 from msgspec import Meta
 
 from fedbandits._typing import Floats, Ints
-from fedbandits.environments.base import Arms, Environment
+from fedbandits.environments.base import Arms, Environment, Words
 from fedbandits.environments.drift import moved_on
 from fedbandits.environments.facts import ArmFacts, Facts
 from fedbandits.environments.kernels.bernoulli import BernoulliWorld, pull_arm, pull_regret
 from fedbandits.environments.rating_files import read_ratings
 from fedbandits.environments.stage import Stage
 from fedbandits.environments.text_files import read_text
-from fedbandits.environments.words import Words
 from fedbandits.errors import DataError
 from fedbandits.random import Key, Purpose, uniforms
 
@@ -87,7 +86,7 @@ class Bernoulli(Environment, frozen=True, kw_only=True, tag="bernoulli"):
         return BernoulliWorld(means, moved_on(means), self.drift.shares(key))
 
     def _given(self) -> Floats | None:
-        """The K largest means, largest first; None if each replicate draws its own."""
+        """Return the K largest means, largest first; None if each replicate draws its own."""
         if self.ratings is not None:
             source = self.ratings
             means = _rated_means(self.ratings, self.threshold, self.share_of)
@@ -112,7 +111,7 @@ def _rated_means(path: str, threshold: float, share_of: str) -> Floats:
 
 
 def _read_means(path: str) -> Floats:
-    """A count, then a mean a line."""
+    """Read a count, then a mean a line."""
     lines = read_text(path, "no such file; give a file of means, or a list").split()
     values = [_mean(path, number, line) for number, line in enumerate(lines[1:], start=2)]
     if not lines or lines[0] != str(len(values)):
@@ -134,7 +133,7 @@ def _mean(path: str, number: int, text: str) -> float:
 
 
 class ArmStage(Stage):
-    """No situation but the round; the decision is to pull; the outcome is the reward.
+    """One replicate: a situation is empty, a decision is to pull, an outcome is the reward.
 
     Who pulls when is settled by the parties: nobody acts by itself.
 

@@ -13,14 +13,13 @@ from msgspec import Meta
 from numpy.typing import NDArray
 
 from fedbandits._typing import Floats, Floats32, Ints
-from fedbandits.environments.base import ContextualEnvironment
+from fedbandits.environments.base import ContextualEnvironment, Words
 from fedbandits.environments.drift import drifting
 from fedbandits.environments.facts import ContextualFacts
-from fedbandits.environments.kernels import classification, drift
-from fedbandits.environments.kernels.classification import ClassificationWorld
+from fedbandits.environments.kernels import drift, table
+from fedbandits.environments.kernels.table import ClassificationWorld
 from fedbandits.environments.needs import F64, Needs, Part
 from fedbandits.environments.open_world import WorldKernels
-from fedbandits.environments.words import Words
 from fedbandits.errors import DataError
 from fedbandits.random import Key, Purpose, permutation
 
@@ -70,7 +69,7 @@ class Classification(ContextualEnvironment, frozen=True, kw_only=True, tag="clas
     )
 
     KERNELS: ClassVar[WorldKernels] = WorldKernels(
-        classification.fill_classification, person=classification.person_of_row
+        table.fill_classification, person=table.person_of_drawn_row
     )
 
     dataset: str = "breast_cancer"

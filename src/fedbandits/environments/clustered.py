@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, ClassVar, Literal
+from collections.abc import Iterable
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from msgspec import Meta
 
-from fedbandits._typing import Floats, Ints
-from fedbandits.environments.arrivals import ClusteredStage
-from fedbandits.environments.base import Arms, Environment
+from fedbandits._typing import Floats, Floats32, Ints
+from fedbandits.environments.base import Arms, Environment, Words
 from fedbandits.environments.facts import ClusteredFacts, Facts
-from fedbandits.environments.kernels.arrivals import ClusteredWorld
+from fedbandits.environments.kernels.arrivals import (
+    ClusteredWorld,
+    draw_arrival,
+    draw_item_reward,
+    draw_items,
+    fill_expected,
+)
 from fedbandits.environments.needs import F32, F64, Needs, Part
 from fedbandits.environments.preferences import (
     block_of,
@@ -23,7 +29,7 @@ from fedbandits.environments.preferences import (
     rated_preferences,
     read_preferences,
 )
-from fedbandits.environments.words import Words
+from fedbandits.environments.stage import Stage
 from fedbandits.errors import ConfigError, DataError
 from fedbandits.random import Key
 
@@ -187,13 +193,13 @@ class Clustered(Environment, frozen=True, kw_only=True, tag="clustered"):
         return world._replace(other=other, shares=self.drift.shares(key))
 
     def _home(self) -> Ints:
-        """(users,): the server of each."""
+        """Return the server of each user, (users,)."""
         if self.placement == "spread":
             return np.arange(self.parties, dtype=np.int64) % self.servers
         return block_of(self.parties, self.servers)
 
     def _given(self) -> Floats | None:
-        """Preference vectors, (users, d); None if each replicate draws its own."""
+        """Return preference vectors, (users, d); None if each replicate draws its own."""
         if self.ratings is not None:
             items = max(_RATED_ITEMS, self.parties)
             return rated_preferences(
@@ -229,3 +235,40 @@ class Clustered(Environment, frozen=True, kw_only=True, tag="clustered"):
         cumulative: Floats = np.cumsum(rates) / rates.sum()
         cumulative[np.flatnonzero(rates)[-1] :] = 1.0  # nobody with rate 0 comes by rounding
         return cumulative
+
+
+class Arrival(NamedTuple):
+    """A user who has come to its server, and what can be recommended."""
+
+    round_: int
+    user: int
+    items: Floats32  # (d, K)
+
+
+class ClusteredStage(Stage):
+    """The server of the user that arrives acts; a decision is an item, an outcome a reward.
+
+    Regret and reward are booked for users.
+    """
+
+    def __init__(self, world: Any, key: Key, users: int) -> None:
+        super().__init__(world, key, users)
+        self._items = np.zeros((world.theta.shape[1], world.items), np.float32)
+        self._expected: Floats = np.zeros(world.items)
+        self._user = self._best = 0
+
+    def acting(self, round_: int) -> Iterable[int]:
+        self._user = int(draw_arrival(self.world, self.key, round_))
+        return (int(self.world.server[self._user]),)
+
+    def situation(self, round_: int, player: int) -> Arrival:
+        draw_items(self.world, self.key, round_, self._items)
+        self._best = fill_expected(self.world, self._user, round_, self._items, self._expected)
+        return Arrival(round_, self._user, self._items)
+
+    def outcome(self, round_: int, player: int, decision: int) -> float:
+        expected = self._expected
+        reward = float(draw_item_reward(expected[decision], self.key, round_))
+        self.regret[self._user] += expected[self._best] - expected[decision]
+        self.reward[self._user] += reward
+        return reward

@@ -26,7 +26,7 @@ class _Delay(Checked, frozen=True, tag_field="kind", forbid_unknown_fields=True)
     """Base class of delays."""
 
     def rounds_of(self, key: Key, player: int, round_: int) -> int | None:
-        """The rounds from one decision until its reward is observed; None if it never is.
+        """Return the rounds until the reward of a decision is observed; None if it never is.
 
         Parameters
         ----------
@@ -41,7 +41,7 @@ class _Delay(Checked, frozen=True, tag_field="kind", forbid_unknown_fields=True)
         return self._drawn(key, player, round_)
 
     def _drawn(self, key: Key, player: int, round_: int) -> int:
-        """The delay of a reward that is not lost."""
+        """Draw the delay of a reward that is not lost."""
         raise NotImplementedError
 
 
@@ -88,7 +88,7 @@ class UniformDelay(_Delay, frozen=True, tag="uniform"):
 
 
 class GeometricDelay(_Delay, frozen=True, tag="geometric"):
-    """In each round the reward comes with the same probability, so few delays are very long.
+    """Delay by rounds in each of which the reward comes with the same probability.
 
     Parameters
     ----------

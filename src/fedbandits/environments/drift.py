@@ -28,7 +28,7 @@ _DIRECTION, _WALK = 0, 1
 
 
 class Change(Checked, frozen=True, tag_field="kind", tag="change", forbid_unknown_fields=True):
-    """From a given round on, the rewards are those of the second world.
+    """A change: from a given round on, the rewards are those of the second world.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class Change(Checked, frozen=True, tag_field="kind", tag="change", forbid_unknow
         return self.at if isinstance(self.at, tuple) else (self.at,)
 
     def shares(self, key: Key) -> Shares:
-        """The share of the second world, which is 0 or 1.
+        """Return the share of the second world, which is 0 or 1.
 
         Parameters
         ----------
@@ -82,7 +82,7 @@ class Walk(Checked, frozen=True, tag_field="kind", tag="walk", forbid_unknown_fi
     every: Annotated[int, Meta(ge=1, le=1_000_000_000)] = 10
 
     def shares(self, key: Key) -> Shares:
-        """The share of the second world in one replicate.
+        """Draw the share of the second world in one replicate.
 
         Parameters
         ----------
@@ -100,13 +100,7 @@ Drift = Change | Walk
 
 
 def refuse_drift(environment: Any) -> NoReturn:
-    """Refuse the ``drift`` of an ``environment`` that has no second world.
-
-    Raises
-    ------
-    ConfigError
-        Always. It says what to do instead.
-    """
+    """Refuse the ``drift`` of an ``environment`` that has no second world, and say what to do."""
     kind, name = type(environment).__struct_config__.tag, type(environment).__name__
     reason = f"drift: an environment of kind {kind!r} cannot drift; {environment.DRIFT_REMEDY}"
     refused = ConfigError(f"{name}.{reason}")
@@ -115,12 +109,12 @@ def refuse_drift(environment: Any) -> NoReturn:
 
 
 def direction_of_drift(key: Key, size: int) -> Floats:
-    """A standard normal vector, (size,), by which a replicate's second world is drawn."""
+    """Draw a standard normal vector, (size,), by which a replicate's second world is made."""
     return normals(size, key, _DIRECTION, 0, Purpose.DRIFT)
 
 
 def moved_on(values: Floats) -> Floats:
-    """Values that have changed places: each comes to the place after its own, the last first."""
+    """Return values moved on by one place, (n, …); the last one comes first."""
     return np.roll(values, 1, axis=0)
 
 

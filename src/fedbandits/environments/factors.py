@@ -19,20 +19,14 @@ class Factors(NamedTuple):
 
 
 def leading_factors(path: str, matrix: Any, count: int) -> Factors:
-    """The ``count`` leading factors of a sparse matrix, by ARPACK from a fixed start.
+    """Compute the ``count`` leading factors of a sparse matrix, by ARPACK from a fixed start.
 
-    Parameters
-    ----------
-    path
-        Where the matrix comes from, for the error.
-    matrix : (rows, columns) scipy.sparse.csr_matrix
-    count
-        Fewer than rows and columns.
+    ``matrix`` is a (rows, columns) scipy.sparse.csr_matrix, and ``count`` is less than both.
 
     Raises
     ------
     DataError
-        If the matrix is zero, or of such a kind that the iteration fails.
+        If the matrix is zero, or of such a kind that the iteration fails. It names the ``path``.
     """
     from scipy.sparse.linalg import ArpackError
     from sklearn.decomposition import TruncatedSVD

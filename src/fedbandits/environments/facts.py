@@ -21,10 +21,10 @@ _EXCEEDED = 0.01
 
 
 def largest_of_many(mean: float, persons: int) -> int:
-    """A count that none of ``persons`` sums of independent draws exceeds, but with probability 1 %.
+    """Find a count that no sum of ``persons`` many exceeds, but with probability 1 %.
 
-    Each sum has at most the given ``mean``. By Chernoff's bound it reaches k > mean with a
-    probability of at most exp(k - mean - k ln(k / mean)).
+    Each is a sum of independent draws, and has at most the given ``mean``. By Chernoff's bound it
+    reaches k > mean with a probability of at most exp(k - mean - k ln(k / mean)).
     """
     enough = math.log(persons / _EXCEEDED)
 
@@ -107,11 +107,11 @@ class ContextualFacts(Facts, frozen=True, kw_only=True, tag="contextual"):
         return self.dimension, self.arms if self.models == 1 else 1
 
     def visits_per_person(self, rounds: int) -> float | None:
-        """Mean number of visits of one person in ``rounds`` rounds; None if each has one visit."""
+        """Return the mean visits of a person in ``rounds`` rounds; None if each has one visit."""
         return None if self.persons is None else rounds * self.parties / self.persons
 
     def most_visits(self, rounds: int) -> float | None:
-        """Number of visits in ``rounds`` rounds that no person exceeds; None if it is not known.
+        """Return a number of visits in ``rounds`` rounds that no person exceeds; None if unknown.
 
         Where visits are drawn at random, with a probability of at most 1 % somebody has more.
         """
@@ -180,5 +180,5 @@ class ClusteredFacts(Facts, frozen=True, kw_only=True, tag="clustered"):
         return max(self.home) + 1
 
     def users_of(self, server: int) -> list[int]:
-        """Numbers of the users of ``server``, in ascending order."""
+        """List the users of ``server`` by number, in ascending order."""
         return [user for user, home in enumerate(self.home) if home == server]

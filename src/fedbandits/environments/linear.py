@@ -9,11 +9,7 @@ import numpy as np
 from msgspec import Meta
 
 from fedbandits._typing import Floats
-from fedbandits.environments.base import (
-    Arms,
-    ContextualEnvironment,
-    Dimension,
-)
+from fedbandits.environments.base import Arms, ContextualEnvironment, Dimension
 from fedbandits.environments.drift import direction_of_drift, drifting
 from fedbandits.environments.kernels import drift, linear
 from fedbandits.environments.kernels.linear import LinearWorld
@@ -139,7 +135,7 @@ class Linear(ContextualEnvironment, frozen=True, kw_only=True, tag="linear"):
         return self._on_sphere(key) if self.parameter == "sphere" else self._in_ball(key)
 
     def _in_ball(self, key: Key) -> Floats:
-        """The first of a run of draws, named by their numbers, that is long enough.
+        """Find the first of a run of draws, named by their numbers, that is long enough.
 
         The first dim of dim + 2 normalised Gaussian coordinates are uniform in the ball.
         """
@@ -165,7 +161,7 @@ class Linear(ContextualEnvironment, frozen=True, kw_only=True, tag="linear"):
 
 
 def turned(theta: Floats, direction: Floats) -> Floats:
-    """θ* turned by 30 degrees towards ``direction``; its length stays."""
+    """Turn θ* by 30 degrees towards ``direction``; its length stays."""
     length = float(np.linalg.norm(theta))
     across = direction - (direction @ theta / length**2) * theta
     across *= length / max(float(np.linalg.norm(across)), 1e-300)

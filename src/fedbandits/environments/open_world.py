@@ -15,7 +15,7 @@ import numpy as np
 from fedbandits._compile import Entry, kernel_of, laid_out
 from fedbandits._typing import Floats32
 from fedbandits.environments.kernels import drift, worlds
-from fedbandits.environments.kernels.worlds import Handle, Shown
+from fedbandits.environments.kernels.worlds import Handle, PackedWorld
 from fedbandits.random import Key
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def no_workspace(world: Any) -> tuple[()]:
 
 
 class WorldKernels(NamedTuple):
-    """What compiled code asks of the worlds of one type: functions that Numba can compile.
+    """Functions that compiled code asks of the worlds of one type; Numba can compile them.
 
     The random draws of all of them are named by ``key``, ``agent`` and ``round_``. They must draw
     the same in whatever order they are asked.
@@ -172,7 +172,7 @@ class CompiledWorld(OpenWorld):
             self.handle = self._open(arrays, kernels, key)
 
     def _open(self, world: Any, kernels: WorldKernels, key: Key) -> Handle:
-        shown = Shown(
+        shown = PackedWorld(
             world, kernels.workspace(world), key, self._features, self._expected, self._who
         )
         memory = laid_out(shown)

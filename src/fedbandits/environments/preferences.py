@@ -25,7 +25,7 @@ _LONGEST = 1.0 + 1e-9
 
 @functools.lru_cache(maxsize=8)
 def read_preferences(path: str) -> Floats:
-    """A file of preference vectors, (users, d) float64. It must not be written to.
+    """Read a file of preference vectors, (users, d) float64, which must not be written to.
 
     Raises
     ------
@@ -68,12 +68,12 @@ def _check(path: str, vectors: Floats) -> None:
 
 
 def largest_gap(clusters: int) -> float:
-    """No ``clusters`` preference vectors keep a larger distance (Rankin 1955), whatever d is."""
+    """Return a distance that no ``clusters`` vectors all exceed, whatever d is (Rankin 1955)."""
     return math.inf if clusters < 2 else HALF * math.sqrt(2.0 * clusters / (clusters - 1))
 
 
 def drawn_preferences(key: Key, users: int, clusters: int, dim: int, gap: float) -> Floats:
-    """Preference vectors of clusters that lie side by side, as equal in size as can be.
+    """Draw preference vectors of clusters that lie side by side, as equal in size as can be.
 
     A cluster's vector is a uniform direction of length 1/√2 and a constant 1/√2; directions that
     come too close to an earlier one are drawn anew.
@@ -100,20 +100,20 @@ def drawn_preferences(key: Key, users: int, clusters: int, dim: int, gap: float)
 
 
 def block_of(count: int, blocks: int) -> Ints:
-    """For 0 … count-1 cut into equal blocks, the last ones one fewer: the block of each."""
+    """Cut 0 … count-1 into equal blocks, the last ones one fewer; return the block of each."""
     sizes = np.full(blocks, count // blocks)
     sizes[: count % blocks] += 1
     return np.repeat(np.arange(blocks, dtype=np.int64), sizes)
 
 
 def cluster_labels(vectors: Floats) -> Ints:
-    """Equal rows get equal numbers, counted in order of appearance."""
+    """Give equal rows equal numbers, in order of appearance."""
     _, first, inverse = np.unique(vectors, axis=0, return_index=True, return_inverse=True)
     return np.argsort(np.argsort(first))[inverse.reshape(-1)].astype(np.int64)
 
 
 def preferences_of_next(vectors: Floats, labels: Ints) -> Floats:
-    """For every user the vector of the next cluster, (users, d); the first follows the last.
+    """Return for each user the vector of the next cluster, (users, d); the first follows the last.
 
     Raises
     ------
@@ -129,7 +129,7 @@ def preferences_of_next(vectors: Floats, labels: Ints) -> Floats:
 
 @functools.lru_cache(maxsize=4)
 def rated_preferences(path: str, users: int, items: int, clusters: int, dim: int) -> Floats:
-    """Preference vectors of a file's most active users, (users, d). It must not be written to.
+    """Compute preferences of a file's most active users, (users, d), which must not be written to.
 
     The users that rated most and the items that were rated most form a matrix of ones and zeros;
     its truncated SVD gives every user d - 1 coordinates, k-means sorts them into clusters, and a
@@ -179,7 +179,7 @@ def rated_preferences(path: str, users: int, items: int, clusters: int, dim: int
 
 
 def _busiest(path: str, name: str, numbers: Ints, wanted: int) -> Ints:
-    """For each number its rank among the ``wanted`` most frequent, or -1. Items may be fewer."""
+    """Return each number's rank among the ``wanted`` most frequent, or -1. Items may be fewer."""
     counts = np.bincount(numbers)
     if name == "users" and len(counts) < wanted:
         raise DataError(

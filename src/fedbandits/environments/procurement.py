@@ -9,7 +9,7 @@ import numpy as np
 from msgspec import Meta
 
 from fedbandits._typing import Floats, Ints
-from fedbandits.environments.base import Environment
+from fedbandits.environments.base import Environment, Words
 from fedbandits.environments.drift import moved_on
 from fedbandits.environments.facts import Facts, ProcurementFacts
 from fedbandits.environments.kernels.procurement import (
@@ -24,7 +24,6 @@ from fedbandits.environments.kernels.procurement import (
 from fedbandits.environments.needs import F64, Needs, Part
 from fedbandits.environments.producer_files import Producers, read_producers
 from fedbandits.environments.stage import Stage
-from fedbandits.environments.words import Words
 from fedbandits.errors import DataError
 from fedbandits.learners.kernels.purchasing import EXACT, GREEDY
 from fedbandits.random import MOST_TRIALS, Key, Purpose, normals, replicate_key, uniforms
@@ -96,7 +95,7 @@ class Procurement(Environment, frozen=True, kw_only=True, tag="procurement"):
 
     @property
     def is_drawn(self) -> bool:
-        """Whether producers are drawn at random instead of read from a file."""
+        """True if producers are drawn at random instead of read from a file."""
         return self.case in ("uniform", "normal")
 
     @property
@@ -158,7 +157,7 @@ class Procurement(Environment, frozen=True, kw_only=True, tag="procurement"):
         return world._replace(other=moved_on(quality), shares=self.drift.shares(replicate))
 
     def _given(self) -> Producers:
-        """The first agents and producers of the file."""
+        """Return the first agents and producers of the file."""
         found, n, m = read_producers(self.case), self.parties, self.producer_count
         for name, wanted, there in (
             ("agents", n, len(found.cost)),
@@ -178,7 +177,7 @@ class Procurement(Environment, frozen=True, kw_only=True, tag="procurement"):
         )
 
     def _drawn(self, key: Key) -> Producers:
-        """Draws of one buyer do not depend on how many there are."""
+        """Draw each buyer by itself: its draws do not depend on how many there are."""
         n, m = self.parties, self.producer_count
         capacity = np.empty((n, m), np.int64)
         for j in range(n):
@@ -197,7 +196,7 @@ class Procurement(Environment, frozen=True, kw_only=True, tag="procurement"):
 
 
 class ProcurementStage(Stage):
-    """No situation but the round; a decision is units by producer, an outcome the good ones.
+    """One replicate: a decision is units by producer, an outcome the good ones.
 
     Parameters
     ----------

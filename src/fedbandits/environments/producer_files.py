@@ -26,7 +26,7 @@ COLUMNS = ("agent", "producer", "quality", "cost", "capacity")
 
 
 class Producers(NamedTuple):
-    """What a file says, agents and producers numbered in order of appearance."""
+    """The content of a file, agents and producers numbered in order of appearance."""
 
     quality: Floats  # (producers,)
     cost: Floats  # (agents, producers)
@@ -92,7 +92,7 @@ def _read(path: str, file: pathlib.Path, size: int, changed: int) -> Producers:
 def _check_pairs(
     path: str, rows: list[_Row], agents: Collection[str], producers: Collection[str]
 ) -> None:
-    """Every pair stands there once; looked at before anything as large as all pairs is made."""
+    """Check that every pair stands there once, before anything as large as all pairs is made."""
     seen: set[tuple[str, str]] = set()
     for row in rows:
         if (row.agent, row.producer) in seen:
@@ -113,7 +113,7 @@ def _check_pairs(
 
 
 def _cells(path: str, file: pathlib.Path) -> Iterator[tuple[int, dict[str, str]]]:
-    """The rows with their line numbers, cells by column."""
+    """Read the rows with their line numbers, cells by column."""
     line = 0
     try:
         with file.open(encoding="utf-8-sig", newline="") as text:

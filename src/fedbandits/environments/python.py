@@ -69,7 +69,7 @@ class PythonEnvironment(ContextualEnvironment, frozen=True, kw_only=True):
     def decision_set(
         self, world: Any, agent: int, round_: int, draws: Draws
     ) -> tuple[Floats, Floats]:
-        """Contexts and expected rewards of the arms that an agent can choose from in a round.
+        """Return contexts and expected rewards of the arms that an agent can choose in a round.
 
         Parameters
         ----------
@@ -113,7 +113,7 @@ class PythonEnvironment(ContextualEnvironment, frozen=True, kw_only=True):
         return float(draws.bernoulli(expected))
 
     def person(self, world: Any, agent: int, round_: int, draws: Draws) -> int:
-        """Number of the person who comes, from 0; a guarantee for persons needs it.
+        """Return the number of the person who comes, from 0; a guarantee for persons needs it.
 
         ``facts.persons`` says how many persons there are. By default it is not known who comes.
 

@@ -40,7 +40,7 @@ class Shown(NamedTuple):
 
 @functools.lru_cache(maxsize=4096)
 def begun(environment: PythonEnvironment, key: Key) -> Any:
-    """The world of ``environment`` in the replicate that ``key`` names.
+    """Begin the world of ``environment`` in the replicate that ``key`` names.
 
     It is made again if it is no longer in memory. The result is the same.
     """
@@ -48,14 +48,7 @@ def begun(environment: PythonEnvironment, key: Key) -> Any:
 
 
 def show(environment: PythonEnvironment, key: Key, agent: int, round_: int) -> Shown:
-    """Ask ``environment`` for a decision set, and check it.
-
-    Parameters
-    ----------
-    environment
-        The environment.
-    key, agent, round_
-        Key of the random draws, number of the agent, and the round.
+    """Ask ``environment`` for the decision set of an agent in a round, and check it.
 
     Raises
     ------
@@ -107,14 +100,7 @@ def pay(
 ) -> float:
     """Ask ``environment`` for the reward of an arm, and check it; NaN if it is not observed.
 
-    Parameters
-    ----------
-    environment
-        The environment.
-    key, agent, round_
-        Key of the random draws, number of the agent, and the round.
-    expected
-        The expected reward of the arm.
+    ``expected`` is the expected reward of the arm.
 
     Raises
     ------
@@ -141,14 +127,7 @@ def pay(
 
 
 def person_in(environment: PythonEnvironment, key: Key, agent: int, round_: int) -> int:
-    """Ask ``environment`` who comes, and check it.
-
-    Parameters
-    ----------
-    environment
-        The environment.
-    key, agent, round_
-        Key of the random draws, number of the agent, and the round.
+    """Ask ``environment`` who comes to an agent in a round.
 
     Raises
     ------

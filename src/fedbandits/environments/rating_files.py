@@ -25,7 +25,7 @@ _MOVIELENS = ("u.data", "ratings.dat", "ratings.csv")
 
 
 class _Scale(NamedTuple):
-    """What a value may be: rewards are scaled by the extremes, one absurd value hides all."""
+    """Limits of a value: rewards are scaled by the extremes, so one absurd value hides all."""
 
     name: str
     low: float
@@ -112,7 +112,7 @@ def _kind(file: pathlib.Path, lines: _Lines) -> tuple[_Parser, _Lines]:
 
 
 def _in_range(parse: _Parser) -> _Parser:
-    """MovieLens: ids are whole numbers from 1, ratings lie between 0.5 and 5."""
+    """Check MovieLens: ids are whole numbers from 1, ratings lie between 0.5 and 5."""
 
     def checked(line: str) -> Iterator[Triple]:
         for user, item, value in parse(line):
@@ -136,7 +136,7 @@ def _separated(separator: str, expected: str, scale: _Scale = _RATING) -> _Parse
 
 
 def _table(file: pathlib.Path, header: str) -> _Parser:
-    """CSV: columns are found by their names."""
+    """Read CSV: columns are found by their names."""
     try:
         names = [name.lower() for name in csv_cells(header)]
     except ValueError as error:

@@ -10,11 +10,7 @@ import numpy as np
 from msgspec import Meta
 
 from fedbandits._typing import Floats, Ints
-from fedbandits.environments.base import (
-    Arms,
-    ContextualEnvironment,
-    Dimension,
-)
+from fedbandits.environments.base import Arms, ContextualEnvironment, Dimension, Words
 from fedbandits.environments.drift import drifting
 from fedbandits.environments.factors import leading_factors
 from fedbandits.environments.facts import ContextualFacts
@@ -24,7 +20,6 @@ from fedbandits.environments.kernels.worlds import expected_reward
 from fedbandits.environments.needs import Needs
 from fedbandits.environments.open_world import WorldKernels
 from fedbandits.environments.rating_files import read_ratings
-from fedbandits.environments.words import Words
 from fedbandits.errors import DataError
 from fedbandits.random import Key, Purpose, permutation
 
@@ -150,7 +145,7 @@ def _prepared(
 
 
 def _last_of_each(users: Ints, items: Ints, values: Floats) -> tuple[Ints, Ints, Floats]:
-    """Of several ratings of one item by one user, the last in the file."""
+    """Keep of several ratings of one item by one user the last in the file."""
     pairs = users * (int(items.max()) + 1) + items
     _, reversed_first = np.unique(pairs[::-1], return_index=True)
     kept = np.sort(len(pairs) - 1 - reversed_first)

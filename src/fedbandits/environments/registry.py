@@ -1,4 +1,4 @@
-"""Where environments are found: built in, registered by a call, or offered by packages."""
+"""Environments by their kind: built in, registered by a call, or offered by packages."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _registered: dict[str, type[Environment]] = {}
 
 
 def kind_of(environment: Environment | type[Environment]) -> str:
-    """The ``kind`` of ``environment``: its name in a configuration."""
+    """Return the ``kind`` of ``environment``: its name in a configuration."""
     cls = environment if isinstance(environment, type) else type(environment)
     return str(cls.__struct_config__.tag)
 
@@ -68,12 +68,12 @@ def register_environment(environment: type[Environment]) -> None:
 
 
 def environments() -> dict[str, type[Environment]]:
-    """All environments that are known, by their kind."""
+    """Return all environments that are known, by their kind."""
     return dict(_all())
 
 
 def find_environment(kind: str) -> type[Environment]:
-    """The environment whose kind is ``kind``.
+    """Find the environment whose kind is ``kind``.
 
     Raises
     ------
@@ -91,12 +91,12 @@ def find_environment(kind: str) -> type[Environment]:
 
 
 def find_or_none(kind: str) -> type[Environment] | None:
-    """The environment of a kind; None if there is none."""
+    """Find the environment of a kind; None if there is none."""
     return next((found for name, found in _all() if name == kind), None)
 
 
 def modules_of_registered() -> set[str]:
-    """Names of the modules that have registered environments."""
+    """List the modules that have registered environments, by name."""
     return {environment.__module__ for environment in _registered.values()}
 
 
@@ -117,7 +117,7 @@ def refuse_registered(kind: str) -> None:
 
 
 def _all() -> Iterator[tuple[str, type[Environment]]]:
-    """Every environment; those that take long to find come last."""
+    """Go through every environment; those that take long to find come last."""
     for kind in BUILT_IN:
         yield kind, _built_in(kind)
     yield from list(_registered.items())  # somebody may register while it is read
@@ -135,7 +135,7 @@ def _built_in(kind: str) -> type[Environment]:
 
 @functools.cache
 def _offered() -> tuple[tuple[str, type[Environment]], ...]:
-    """Environments that other packages offer. One that cannot be had is warned of and left out."""
+    """Find environments that other packages offer; one that cannot be had is warned of."""
     found: dict[str, type[Environment]] = {}
     for point in entry_points(group=ENTRY_POINTS):
         try:
@@ -164,6 +164,6 @@ def _refuse_taken(kind: str, taken: Iterable[str]) -> None:
 
 
 def _is_again(one: type, other: type) -> bool:
-    """Whether a class was defined anew, as in a notebook or by a module that is read again."""
+    """Tell whether a class was defined anew, as in a notebook or a module that is read again."""
     named = (one.__module__, one.__qualname__) == (other.__module__, other.__qualname__)
     return one is other or (named and not one.__module__.startswith("fedbandits."))

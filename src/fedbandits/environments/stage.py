@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fedbandits._typing import Floats
 from fedbandits.environments.delay import Delay
+from fedbandits.environments.open_world import OpenWorld
 from fedbandits.random import Key
 
 
@@ -31,7 +32,7 @@ class Stage:
 
     #: When outcomes are observed; None for at once. Whoever makes the stage sets it.
     delay: Delay | None = None
-    #: Whether situations say who comes, as a :class:`.persons.Visit`. Whoever makes it sets it.
+    #: Whether situations say who comes, as a :class:`Visit`. Whoever makes it sets it.
     tells_persons: bool = False
 
     def __init__(self, world: Any, key: Key, parties: int) -> None:
@@ -42,11 +43,11 @@ class Stage:
         self.reward: Floats = np.zeros(parties)
 
     def acting(self, round_: int) -> Iterable[int]:
-        """Numbers of the players that act in round ``round_``, in ascending order."""
+        """List the players that act in round ``round_`` by number, in ascending order."""
         raise NotImplementedError
 
     def situation(self, round_: int, player: int) -> Any:
-        """The situation in which ``player`` decides in round ``round_``."""
+        """Return the situation in which ``player`` decides in round ``round_``."""
         raise NotImplementedError
 
     def outcome(self, round_: int, player: int, decision: Any) -> Any:
@@ -87,3 +88,57 @@ def noted_in(world: Any) -> dict[str, NDArray[Any]]:
     """
     noted = getattr(world, "noted", None)
     return {} if noted is None else dict(noted._asdict())
+
+
+class Visit(NamedTuple):
+    """A situation, and the person for whom a decision is made, where persons come again and again.
+
+    A privacy guarantee for persons counts their records, so it must be known whose each record is.
+    Who comes, and when, is public there: it never depends on what was shown, chosen or earned.
+
+    Parameters
+    ----------
+    person
+        Names the person. The name is the same in all visits of that person to one party.
+    situation
+        What the decision is made on.
+    """
+
+    person: str
+    situation: Any
+
+
+class ContextualStage(Stage):
+    """One replicate of a contextual environment, in which parties act.
+
+    A situation is a decision set, (d, columns) float32, or a :class:`Visit` with one. A
+    decision is an arm. An outcome is a reward.
+
+    Parameters
+    ----------
+    open_world
+        Opens the world; see :meth:`.base.ContextualEnvironment.open`.
+    key
+        Key of the random draws of this replicate.
+    parties
+        How many agents there are.
+    """
+
+    world: OpenWorld
+
+    def __init__(self, open_world: Callable[..., OpenWorld], key: Key, parties: int) -> None:
+        super().__init__(open_world(key), key, parties)
+        self._best = 0
+
+    def acting(self, round_: int) -> Iterable[int]:
+        return self.world.acting(round_)
+
+    def situation(self, round_: int, player: int) -> Any:
+        self._best = self.world.fill(player, round_)
+        features = self.world.features
+        return Visit(str(self.world.person), features) if self.tells_persons else features
+
+    def outcome(self, round_: int, player: int, decision: int) -> float | None:
+        expected = self.world.expected
+        gap = expected[self._best] - expected[decision]
+        return self.book(player, gap, self.world.reward(decision, player, round_))

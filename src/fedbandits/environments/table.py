@@ -10,19 +10,17 @@ import msgspec
 from msgspec import Meta
 
 from fedbandits._typing import Floats
-from fedbandits.environments.base import ContextualEnvironment
+from fedbandits.environments.base import ContextualEnvironment, Words, plural
 from fedbandits.environments.classification import Classification
 from fedbandits.environments.drift import drifting
 from fedbandits.environments.facts import ContextualFacts
 from fedbandits.environments.kernels import drift, log
 from fedbandits.environments.kernels import table as rows
-from fedbandits.environments.kernels.classification import ClassificationWorld
 from fedbandits.environments.kernels.log import LoggedWorld
-from fedbandits.environments.kernels.table import TableWorld
+from fedbandits.environments.kernels.table import ClassificationWorld, TableWorld
 from fedbandits.environments.kernels.worlds import expected_reward
 from fedbandits.environments.needs import F64, Needs, Part
 from fedbandits.environments.open_world import WorldKernels
-from fedbandits.environments.words import Words, plural
 from fedbandits.errors import ConfigError, DataError
 from fedbandits.random import Key
 
@@ -138,7 +136,7 @@ class Table(ContextualEnvironment, frozen=True, kw_only=True, tag="table"):
 
     @property
     def form(self) -> Literal["target", "rewards", "log"]:
-        """Which of the three forms the table has."""
+        """Name of the form that the table has, one of three."""
         if self.target is not None:
             return "target"
         return "rewards" if self.rewards else "log"
@@ -201,11 +199,11 @@ class Table(ContextualEnvironment, frozen=True, kw_only=True, tag="table"):
         )
 
     def identified(self) -> Self:
-        from fedbandits.environments.tables.sources import digest_of
+        from fedbandits.environments.tables.sources import file_digest_of
 
         if self.digest or not self.path:
             return self
-        return msgspec.structs.replace(self, digest=digest_of(self.path))
+        return msgspec.structs.replace(self, digest=file_digest_of(self.path))
 
     def prepare(self) -> None:
         self._data()
@@ -223,7 +221,7 @@ class Table(ContextualEnvironment, frozen=True, kw_only=True, tag="table"):
             )
 
     def _refuse_events(self, rounds: int) -> None:
-        """A log may be over for one party while others go on, but not for all."""
+        """Refuse a log that is over for all parties; for some it may be over before others."""
         most = self._data().sites.most_rows
         if rounds > most:
             raise DataError(
@@ -279,7 +277,7 @@ _KERNELS: dict[type, WorldKernels] = {
 
 
 def table(data: Any, *, columns: Sequence[str] | None = None, **settings: Any) -> Table:
-    """An environment of your own data.
+    """Make an environment of your own data.
 
     Parameters
     ----------
@@ -300,8 +298,7 @@ def table(data: Any, *, columns: Sequence[str] | None = None, **settings: Any) -
     """
     if isinstance(data, str | os.PathLike):
         return Table(path=os.fspath(data), **settings)
-    from fedbandits.environments.tables.frames import table_in_memory
-    from fedbandits.environments.tables.sources import hold
+    from fedbandits.environments.tables.sources import hold, table_in_memory
 
     digest, given = hold(table_in_memory(data, columns)), settings.pop("digest", "")
     if given not in ("", digest):

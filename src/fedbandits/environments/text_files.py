@@ -9,14 +9,9 @@ from fedbandits.errors import DataError
 
 
 def read_text(path: str, missing: str = "no such file") -> str:
-    """A whole file, UTF-8 with or without a byte order mark.
+    """Read a whole file, UTF-8 with or without a byte order mark.
 
-    Parameters
-    ----------
-    path
-        Path of the file.
-    missing
-        What is said where there is no such file.
+    Where there is no such file, the error says ``missing``.
 
     Raises
     ------
@@ -32,7 +27,7 @@ def read_text(path: str, missing: str = "no such file") -> str:
 
 
 def csv_cells(line: str) -> list[str]:
-    """The cells of one line of CSV, stripped.
+    """Read the cells of one line of CSV, stripped.
 
     Raises
     ------
@@ -46,5 +41,5 @@ def csv_cells(line: str) -> list[str]:
 
 
 def is_whole(text: str) -> bool:
-    """Whether a word is a whole number ≥ 0 in plain digits, few enough for 64 bits."""
+    """Tell whether a word is a whole number ≥ 0 in plain digits, few enough for 64 bits."""
     return text.isascii() and text.isdigit() and len(text) <= 18

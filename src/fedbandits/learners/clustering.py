@@ -1,4 +1,4 @@
-"""Which users are alike, by well-kept libraries: components of a graph, and scores of a partition.
+"""Users who are alike, by well-kept libraries: components of a graph, scores of a partition.
 
 The compiled part is :mod:`fedbandits.learners.kernels.clustering`.
 """
@@ -15,7 +15,7 @@ from fedbandits.learners.kernels.clustering import Edges
 
 
 def components(edges: Edges) -> Ints:
-    """Connected components of a graph, each named by its lowest node: (nodes,)."""
+    """Find connected components of a graph, each named by its lowest node: (nodes,)."""
     from scipy.sparse import csr_matrix
     from scipy.sparse.csgraph import connected_components
 
@@ -28,7 +28,7 @@ def components(edges: Edges) -> Ints:
 
 
 def adjusted_rand_index(found: NDArray[Any], truth: NDArray[Any]) -> float:
-    """How well a partition was found (Hubert & Arabie 1985): 1 exactly, about 0 by guessing."""
+    """Score a partition (Hubert & Arabie 1985): 1 if it is exact, about 0 by guessing."""
     from sklearn.metrics import adjusted_rand_score
 
     return float(adjusted_rand_score(truth, found))

@@ -27,21 +27,21 @@ class SpectralBounds(NamedTuple):
 
 
 def operator_norm_factor(dimension: int, alpha: float) -> float:
-    """‖N‖ ≤ factor · τ with probability 1 - α, N symmetrised Gaussian of off-diagonal deviation τ.
+    """Return a factor with ‖N‖ ≤ factor · τ with probability 1 - α.
 
-    2√d bounds the expected largest eigenvalue, and it is 2τ-Lipschitz in 1/√2 of the entries;
-    both ends of the spectrum get α/2.
+    N is symmetrised Gaussian of off-diagonal deviation τ. 2√d bounds the expected largest
+    eigenvalue, and it is 2τ-Lipschitz in 1/√2 of the entries; both ends of the spectrum get α/2.
     """
     return 2.0 * math.sqrt(dimension) + 2.0 * math.sqrt(math.log(2.0 / alpha))
 
 
 def least_eigenvalue_factor(dimension: int, alpha: float) -> float:
-    """N ⪰ -factor · τ with probability 1 - α: one end of :func:`operator_norm_factor`."""
+    """Return a factor with N ⪰ -factor · τ with probability 1 - α: one end of the norm's bound."""
     return 2.0 * math.sqrt(dimension) + 2.0 * math.sqrt(math.log(1.0 / alpha))
 
 
 def vector_norm_factor(dimension: int, alpha: float) -> float:
-    """‖h‖ ≤ factor · τ with probability 1 - α, h with d independent N(0, τ²) entries."""
+    """Return a factor with ‖h‖ ≤ factor · τ with probability 1 - α, for d entries N(0, τ²)."""
     return math.sqrt(dimension) + math.sqrt(2.0 * math.log(1.0 / alpha))
 
 
@@ -49,7 +49,7 @@ def vector_norm_factor(dimension: int, alpha: float) -> float:
 def bias_norm_factor(
     dimension: int, parameter_bound: float, alpha: float, gram_noise: float = 1.0
 ) -> float:
-    """‖Nθ* - h‖ ≤ factor · τ with probability 1 - α, for ‖θ*‖ ≤ S.
+    """Return a factor with ‖Nθ* - h‖ ≤ factor · τ with probability 1 - α, for ‖θ*‖ ≤ S.
 
     h has deviation τ, and N has ρ τ off the diagonal, where ρ is ``gram_noise``. N and h are
     independent of θ* and of one another, so Nθ* - h is Gaussian with covariance
@@ -71,7 +71,7 @@ def bias_norm_factor(
 
 
 def _sum_tail(value: float, common: float, along: float, dimension: int) -> float:
-    """P(common χ²(d-1) + along χ²(1) > value), the χ²(1) part integrated out.
+    """Compute P(common χ²(d-1) + along χ²(1) > value), the χ²(1) part integrated out.
 
     χ²(1) is z² with z normal; z = edge · sin φ takes the root singularity out of the integrand.
     """
@@ -90,23 +90,13 @@ def _sum_tail(value: float, common: float, along: float, dimension: int) -> floa
 
 
 def published_bounds(
-    levels: int,
-    releases: int,
-    agents: int,
-    dimension: int,
-    context_bound: float,
-    epsilon: float,
-    delta: float,
-    alpha: float,
-) -> SpectralBounds:
-    """ρ_min, ρ_max and κ of the paper (section 4.3 and Proposition 4), for noise shifted by 2Λ.
+    levels: int, releases: int, agents: int, dimension: int, context_bound: float,
+    epsilon: float, delta: float, alpha: float,
+) -> SpectralBounds:  # fmt: skip
+    """Compute ρ_min, ρ_max, κ of the paper (section 4.3, Proposition 4), for noise shifted by 2Λ.
 
-    Parameters
-    ----------
-    levels, releases
-        Levels m of the binary tree, and the number n of releases.
-    alpha
-        The failure probability that is split over n releases and M agents.
+    The binary tree has m levels, for n releases. ``alpha`` is the failure probability that is split
+    over n releases and M agents.
     """
     spread = math.log(2.0 * releases * agents / alpha)
     size = levels * (context_bound**2 + 1.0)

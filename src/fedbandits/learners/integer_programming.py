@@ -11,12 +11,7 @@ from fedbandits.learners.kernels.purchasing import total
 def optimum_by_integer_programming(revenue: Floats, surplus: Floats, capacity: Ints) -> float:
     """Return the largest revenue, by scipy's integer programming; slow.
 
-    Parameters
-    ----------
-    revenue, surplus : (producers,) float64
-        Of one unit of each producer.
-    capacity : (producers,) int64
-        How many units each has.
+    All are (producers,): revenue and surplus of one unit, and how many units each producer has.
     """
     from scipy.optimize import Bounds, LinearConstraint, milp
 

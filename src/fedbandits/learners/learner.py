@@ -144,7 +144,7 @@ class Learner:
         """
 
     def release(self) -> Floats:
-        """The numbers that this agent shares, (size,) float64, always of the same size.
+        """Return the numbers that this agent shares, (size,) float64, always of the same size.
 
         They are sent as they are. No noise is added, so they are not protected.
         """
@@ -161,7 +161,7 @@ class Learner:
         raise NotImplementedError(f"{type(self).__name__} shares nothing")
 
     def _fixed(self) -> bytes:
-        """What is no memory, as it is now: settings and what is public."""
+        """Return what is no memory, as it is now: settings and what is public."""
         names = ("facts", "rounds", "agent", *settings_of(type(self)))
         return msgspec.msgpack.encode([getattr(self, name) for name in names], enc_hook=repr)
 
@@ -183,7 +183,7 @@ class Learner:
             )
 
     def dump(self) -> bytes:
-        """The memory as bytes."""
+        """Return the memory as bytes."""
         self.hold_settings()
         settings = settings_of(type(self))
         fixed = {"facts", "rounds", "agent", "_begun", *settings}
@@ -196,7 +196,7 @@ class Learner:
 
     @classmethod
     def shares(cls) -> bool:
-        """Whether agents share: the class overrides both ``release`` and ``receive``.
+        """Tell whether agents share: the class overrides both ``release`` and ``receive``.
 
         Raises
         ------
@@ -213,7 +213,7 @@ class Learner:
 
     @classmethod
     def sees_own_records(cls) -> bool:
-        """Whether agents learn from their own records at once: the class overrides ``observe``."""
+        """Tell whether agents learn from their own records at once: ``observe`` is overridden."""
         return cls.observe is not Learner.observe
 
 
@@ -261,12 +261,12 @@ def refuse_unfinished(learner: type[Learner]) -> None:
 
 
 def _is_foreign(cls: type) -> bool:
-    """Whether somebody else wrote a class of a learner."""
+    """Tell whether somebody else wrote a class of a learner."""
     return cls is not object and not cls.__module__.startswith("fedbandits.")
 
 
 def settings_of(learner: type[Learner]) -> Mapping[str, Any]:
-    """The types of a learner's settings, by name: annotated attributes of its class with defaults.
+    """Return the types of a learner's settings by name: annotated attributes with defaults.
 
     Raises
     ------

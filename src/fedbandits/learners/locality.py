@@ -58,7 +58,7 @@ def _play(rule: Any, arms: list[int]) -> Floats:
 
 
 def _score(rule: Any, arm: int, step: int, memory: Floats) -> float:
-    """One arm's last score of a step in a history that is the arm's own."""
+    """Compute one arm's last score of a step in a history that is the arm's own."""
     history = uniforms(step + 1, _KEY, arm, 0, Purpose.REWARD) < 0.3 + 0.1 * arm
     rewards, score = float(history.sum()), 0.0
     iterations = len(ITERATIONS.get(type(rule), (0,)))

@@ -15,25 +15,20 @@ _ENCODER, _PLAIN = msgspec.msgpack.Encoder(), (bool, int, float, str, bytes, typ
 
 
 def pack_memory(memory: dict[str, Any], owner: str) -> bytes:
-    """Everything that a learner keeps, by the names of its attributes.
+    """Pack everything that a learner keeps, by the names of its attributes.
 
-    Parameters
-    ----------
-    memory
-        Numbers, texts, arrays of numbers, and lists, tuples and tables of these.
-    owner
-        The learner's name, for errors.
+    It may keep numbers, texts, arrays of numbers, and lists, tuples and tables of these.
 
     Raises
     ------
     LearnerError
-        Naming the attribute that holds something else.
+        Naming the attribute of ``owner`` that holds something else.
     """
     return _ENCODER.encode({name: _packed(v, f"{owner}.{name}") for name, v in memory.items()})
 
 
 def unpack_memory(data: bytes) -> dict[str, Any]:
-    """The counterpart of :func:`pack_memory`; arrays are new ones.
+    """Unpack what :func:`pack_memory` packed; arrays are new ones.
 
     Raises
     ------

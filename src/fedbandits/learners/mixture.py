@@ -18,13 +18,17 @@ import numpy as np
 
 from fedbandits._typing import Floats, Ints
 from fedbandits.learners.kernels.evidence import Evidence
-from fedbandits.learners.kernels.mixture import Mixture, refine
+from fedbandits.learners.kernels.likeness import Others
+from fedbandits.learners.kernels.mixture import Mixture, memberships, refine
 
 #: The spread before anything is known.
 _FIRST_SPREAD = 0.08
 _ITERATIONS, _SPLIT_ITERATIONS = 15, 25
 #: A cluster with fewer users than this is given up.
 _FEWEST = 0.9
+_ROUNDS = 5
+#: Spread of those who belong to no cluster, at least.
+_STRANGERS = 0.04
 
 
 class Fitted(NamedTuple):
@@ -36,7 +40,7 @@ class Fitted(NamedTuple):
 
 
 def one_cluster(dimension: int) -> Mixture:
-    """All users in one cluster of which nothing is known."""
+    """Return all users in one cluster of which nothing is known."""
     return Mixture(
         np.zeros((1, dimension)), np.array([_FIRST_SPREAD]), np.ones(1),
         np.zeros((1, dimension, dimension)),
@@ -65,7 +69,7 @@ def _clusters(mixture: Mixture, which: list[int]) -> Mixture:
 
 
 def _price(dimension: int, users: int, strictness: float) -> float:
-    """What one more cluster must gain: its centre, spread and share are d + 2 numbers."""
+    """Return what one more cluster must gain: its centre, spread and share are d + 2 numbers."""
     return strictness * 0.5 * (dimension + 2) * math.log(max(users, 3))
 
 
@@ -77,7 +81,7 @@ def _merge_where_alike(evidence: Evidence, fitted: Fitted, strictness: float) ->
 
 
 def _merges(evidence: Evidence, fitted: Fitted, strictness: float) -> Iterator[Mixture]:
-    """Every mixture with two clusters less one that explains the users as well."""
+    """Find every mixture with two clusters less one that explains the users as well."""
     for one, other in itertools.combinations(range(len(fitted.mixture.share)), 2):
         if _are_near(fitted.mixture, one, other):
             merged = _merged(evidence, fitted, one, other, strictness)
@@ -96,7 +100,7 @@ def _are_near(mixture: Mixture, one: int, other: int) -> bool:
 def _merged(
     evidence: Evidence, fitted: Fitted, one: int, other: int, strictness: float
 ) -> Mixture | None:
-    """The mixture with two clusters as one, or None if two say enough more."""
+    """Return the mixture with two clusters as one, or None if two say enough more."""
     mixture = Mixture(*(field.copy() for field in fitted.mixture))
     users = np.flatnonzero(fitted.member[:, one] + fitted.member[:, other] > 0.5)
     if len(users):
@@ -139,7 +143,7 @@ def _split_where_different(
 
 
 def _halves(evidence: Evidence, fitted: Fitted, c: int, strictness: float) -> Mixture | None:
-    """One cluster's users as two clusters, or None if one describes them well enough."""
+    """Split one cluster's users in two, or return None if one describes them well enough."""
     users = np.flatnonzero(fitted.member[:, c] > 0.5)
     if len(users) < 2:
         return None
@@ -159,7 +163,7 @@ def _halves(evidence: Evidence, fitted: Fitted, c: int, strictness: float) -> Mi
 
 
 def _widest(evidence: Evidence, single: Mixture) -> Floats:
-    """The direction in which users of one cluster differ most, as long as they do."""
+    """Find the direction in which users of one cluster differ most, as long as they do."""
     spread = max(float(single.spread[0]), 1e-3)
     centre = np.einsum("jai,i->ja", evidence.basis, single.centre[0])
     shrunk = (centre + spread * evidence.score) / (1.0 + spread * evidence.precision)
@@ -170,7 +174,7 @@ def _widest(evidence: Evidence, single: Mixture) -> Floats:
 
 
 def fit_mixture(evidence: Evidence, start: Mixture, strictness: float, most: int) -> Fitted:
-    """Clusters of users.
+    """Find clusters of users.
 
     Parameters
     ----------
@@ -192,3 +196,44 @@ def fit_mixture(evidence: Evidence, start: Mixture, strictness: float, most: int
         fitted = _merge_where_alike(evidence, fitted, strictness)
         fitted = _split_where_different(evidence, fitted, strictness, most)
     return fitted
+
+
+def attach(others: Evidence, fitted: Fitted, trust: float) -> Others:
+    """Let others join clusters of one's own users where they fit.
+
+    Others who fit nowhere join a background cluster of strangers, as wide as all clusters together.
+    Those who join are chosen by their fit, so they seem to confirm a cluster in any case. A centre
+    that moves by as much as its precision allows gains d/2 in log-likelihood. So the prior odds are
+    made smaller by that.
+
+    Parameters
+    ----------
+    others
+        What is known of m others.
+    fitted
+        Clusters of one's own users alone; left as it is.
+    trust : float
+        Prior odds that those who fit belong there, as a multiple of exp(-d/2). 0: others are
+        ignored.
+    """
+    k, d = fitted.mixture.centre.shape
+    if trust == 0.0:
+        others = Evidence(*(field[:0] for field in others))
+    theirs = np.zeros((len(others.score), k + 1))
+    share = np.append(0.5 * fitted.mixture.share, 0.5)
+    for _ in range(_ROUNDS if len(theirs) else 0):
+        memberships(others, _with_strangers(fitted.mixture, share), theirs)
+        share = (theirs.sum(axis=0) + 0.5) / (len(theirs) + 0.5 * (k + 1))
+    log_odds = math.log(trust) - 0.5 * d if trust > 0.0 else -math.inf
+    return Others(others, np.ascontiguousarray(theirs[:, :k]), log_odds)
+
+
+def _with_strangers(mixture: Mixture, share: Floats) -> Mixture:
+    """Return the clusters and a background of all of them."""
+    middle = mixture.share @ mixture.centre
+    between = mixture.share @ ((mixture.centre - middle) ** 2).sum(axis=1) / middle.size
+    spread = max(_STRANGERS, float(between + mixture.share @ mixture.spread))
+    return Mixture(
+        np.concatenate([mixture.centre, middle[None]]), np.append(mixture.spread, spread), share,
+        np.concatenate([mixture.precision, mixture.precision[:1]]),
+    )  # fmt: skip

@@ -91,7 +91,7 @@ class PrivateLearner(Learner):
         return self._noise_deviation
 
     def record(self, context: Floats, arm: int, reward: float) -> Floats:
-        """The numbers that one interaction adds to the sum that this agent releases.
+        """Return the numbers that one interaction adds to the sum that this agent releases.
 
         It may depend only on its arguments, the settings, ``facts`` and ``agent``. The privacy
         guarantee needs this. The method is called on a learner that has learned nothing, and must
@@ -131,7 +131,7 @@ class PrivateLearner(Learner):
         self.receive(total)
 
     def _fixed(self) -> bytes:
-        """Also what its class holds: all agents of a process share it, and no noise covers it."""
+        """Return also what its class holds: all agents share it, and no noise covers it."""
         shared = [
             value
             for each in type(self).__mro__
@@ -143,7 +143,7 @@ class PrivateLearner(Learner):
 
     @classmethod
     def shares(cls) -> bool:
-        """Whether agents share; for private learners always true.
+        """Tell whether agents share; for private learners always true.
 
         Raises
         ------

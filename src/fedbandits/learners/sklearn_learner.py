@@ -53,11 +53,11 @@ class SklearnLearner(Learner):
 
     @classmethod
     def estimator(cls) -> Any:
-        """A fresh estimator."""
+        """Make a fresh estimator."""
         raise NotImplementedError(f"{cls.__name__}: make it with fb.learners.from_sklearn")
 
     def decide(self, contexts: Floats, draws: Draws) -> int:
-        """An arm at random before the first fits and now and then after; else the best one."""
+        """Choose any arm before the first fits and now and then after; else the best one."""
         if not all(self.fitted) or draws.bernoulli(self.explore):
             return draws.integer(len(contexts))
         if self.facts.models == 1:
@@ -90,7 +90,7 @@ class SklearnLearner(Learner):
         self._estimators[model] = estimator.fit(self.contexts[mine], rewards)
 
     def dump(self) -> bytes:
-        """The records, and how many of them each model was fitted to."""
+        """Return the records as bytes, and how many of them each model was fitted to."""
         estimators, self._estimators = self._estimators, []
         try:
             return super().dump()
@@ -107,7 +107,7 @@ class SklearnLearner(Learner):
 
 
 def _predicted(estimator: Any, contexts: Floats) -> Floats:
-    """Expected rewards: of a classifier of 0 and 1, the probability of 1."""
+    """Predict expected rewards: of a classifier of 0 and 1, the probability of 1."""
     if hasattr(estimator, "predict_proba"):
         classes = np.asarray(estimator.classes_, np.float64)
         expected: Floats = np.asarray(estimator.predict_proba(contexts)) @ classes

@@ -14,7 +14,7 @@ from msgspec import Meta
 from fedbandits._schema import convert, shown
 from fedbandits._suggest import close_names
 from fedbandits.environments import Environment, environments, kind_of
-from fedbandits.environments.joins import refuse_late
+from fedbandits.environments.first_rounds import refuse_late
 from fedbandits.errors import ConfigError, ConfigWarning, DataError
 from fedbandits.settings.examples import experiment_file
 from fedbandits.settings.modules import Module, drop_module_keys, hold_texts, table_of, take_modules

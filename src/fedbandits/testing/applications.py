@@ -16,8 +16,8 @@ import msgspec
 import numpy as np
 
 from fedbandits.environments import Environment
-from fedbandits.environments.arrivals import Arrival
-from fedbandits.environments.persons import Visit
+from fedbandits.environments.clustered import Arrival
+from fedbandits.environments.stage import Visit
 from fedbandits.errors import FedbanditsError
 from fedbandits.federation.acting import ActingParty
 from fedbandits.federation.events import Decision
@@ -69,7 +69,7 @@ class Setting:
 
     @property
     def application(self) -> Application[Any]:
-        """How applications ask the acting parties."""
+        """The application that asks the acting parties."""
         application = self.system.application(self.plan)
         assert application is not None, "parties that act, and nobody can ask them"
         return application

@@ -78,18 +78,13 @@ class DeployedFederation:
     """
 
     def __init__(
-        self,
-        federation: Federation,
-        folder: pathlib.Path,
+        self, federation: Federation, folder: pathlib.Path,
         transports: Callable[[str], Transport] | None = None,
         seals: Callable[[str], tuple[Seals, Seals]] | None = None,
-        supplies: Supplies | None = None,
-        own: Mapping[str, Mapping[str, Any]] | None = None,
-        stores: Mapping[str, str] | None = None,
-        moved: bool = False,
-        held: bool = False,
+        supplies: Supplies | None = None, own: Mapping[str, Mapping[str, Any]] | None = None,
+        stores: Mapping[str, str] | None = None, moved: bool = False, held: bool = False,
         order: Order | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.federation, self.folder = federation, folder
         self.hub, self._order = MemoryHub(held=held), order
         self._transports = transports

@@ -165,12 +165,9 @@ _SEED = 1
 
 
 def does_as_simulated(
-    preset: str,
-    folder: pathlib.Path,
-    restarts: bool = False,
-    make: Callable[..., DeployedFederation] = DeployedFederation,
-    **parts: Any,
-) -> None:
+    preset: str, folder: pathlib.Path, restarts: bool = False,
+    make: Callable[..., DeployedFederation] = DeployedFederation, **parts: Any,
+) -> None:  # fmt: skip
     """Check that durable members do what parties in one process do, bit for bit.
 
     Parameters

@@ -23,10 +23,7 @@ import numpy as np
 import tomli_w
 
 from fedbandits._typing import Floats, Floats32
-from fedbandits.environments.base import (
-    ContextualEnvironment,
-    Environment,
-)
+from fedbandits.environments.base import ContextualEnvironment, Environment
 from fedbandits.environments.kernels.worlds import NOBODY
 from fedbandits.random import Key, replicate_key
 from fedbandits.settings.experiment import system
@@ -54,21 +51,21 @@ class Shown(NamedTuple):
 
 
 def shown(environment: ContextualEnvironment, key: Key, agent: int, round_: int) -> Shown:
-    """The decision set of an agent in a round, as compiled loops see it."""
+    """Show the decision set of an agent in a round, as compiled loops see it."""
     world = environment.open(key)
     best = world.fill(agent, round_)
     return Shown(world.features, world.expected, best)
 
 
 def paid(environment: ContextualEnvironment, key: Key, agent: int, round_: int, arm: int) -> float:
-    """The reward of an arm, as compiled loops draw it."""
+    """Draw the reward of an arm, as compiled loops do."""
     world = environment.open(key)
     world.fill(agent, round_)
     return world.reward(arm, agent, round_)
 
 
 def player_in(environment: Environment) -> tuple[System[Any], str]:
-    """A system that can play in ``environment``, and one of its presets."""
+    """Find a system that can play in ``environment``, and one of its presets."""
     for found in systems():
         if found.plays_in(type(environment)):
             return found, next(iter(found.presets))
@@ -79,7 +76,7 @@ def player_in(environment: Environment) -> tuple[System[Any], str]:
 
 
 def _begin(environment: Environment, replicate: int = 0, parties: bool = False) -> Simulation:
-    """A replicate in which the first system plays that can; by its parties where asked for."""
+    """Begin a replicate with the first system that can play; by its parties where asked for."""
     found, preset = player_in(environment)
     plan = system(preset).plan(environment, ROUNDS)
     if parties and found.roles(plan) is not None:
@@ -88,7 +85,7 @@ def _begin(environment: Environment, replicate: int = 0, parties: bool = False) 
 
 
 def says_what_it_is(environment: Environment) -> None:
-    """The environment has a docstring, and facts of the right type that do not change."""
+    """Check that the environment has a docstring, and facts of the right type that stay."""
     assert (type(environment).__doc__ or "").strip(), "an environment without a docstring"
     facts = environment.facts
     assert isinstance(facts, environment.FACTS), f"facts are {type(facts).__name__}"
@@ -100,7 +97,7 @@ def says_what_it_is(environment: Environment) -> None:
 
 
 def survives_a_file(environment: Environment) -> None:
-    """The environment is the same after it is written as TOML and read again."""
+    """Check that the environment is the same after it is written as TOML and read again."""
     table = without_none(msgspec.to_builtins(environment))
     read = environment_of(tomllib.loads(tomli_w.dumps(table)))
     assert read == environment, f"read as {read!r}"
@@ -108,7 +105,7 @@ def survives_a_file(environment: Environment) -> None:
 
 
 def says_what_it_needs(environment: Environment) -> None:
-    """The memory and time that it needs are numbers that do not fall with more rounds."""
+    """Check that its memory and time are numbers that do not fall with more rounds."""
     few, many = environment.needs(10), environment.needs(10_000)
     assert 0.0 <= few.bytes <= many.bytes
     assert 0.0 <= few.operations <= many.operations
@@ -118,7 +115,7 @@ def says_what_it_needs(environment: Environment) -> None:
 
 
 def is_determined_by_seed_and_replicate(environment: Environment) -> None:
-    """The same seed and replicate give the same run; another replicate gives another run."""
+    """Check that seed and replicate give one run, and another replicate gives another."""
     one, two, other = _begin(environment), _begin(environment), _begin(environment, 1)
     for run in (one, two, other):
         run.advance(ROUNDS)
@@ -127,7 +124,7 @@ def is_determined_by_seed_and_replicate(environment: Environment) -> None:
 
 
 def books_no_negative_regret(environment: Environment) -> None:
-    """Regret never falls, and regret and reward are finite."""
+    """Check that regret never falls, and that regret and reward are finite."""
     run, before = _begin(environment), np.zeros(environment.parties)
     for stop in (1, 2, 7, 20, ROUNDS):
         run.advance(stop)
@@ -140,7 +137,7 @@ def books_no_negative_regret(environment: Environment) -> None:
 
 
 def is_played_alike_by_its_stage(environment: Environment) -> None:
-    """Parties and compiled simulations see the same world, round by round."""
+    """Check that parties and compiled simulations see the same world, round by round."""
     compiled, parties = _begin(environment), _begin(environment, parties=True)
     for stop in (1, 2, 11, ROUNDS):
         for run in (compiled, parties):
@@ -155,7 +152,7 @@ def _booked(run: Simulation) -> tuple[list[float], list[float]]:
 
 
 def draws_depend_on_their_names_alone(environment: Environment) -> None:
-    """Decision sets and rewards do not depend on the order in which they are asked for."""
+    """Check that decision sets and rewards do not depend on the order of questions."""
     if not isinstance(environment, ContextualEnvironment):
         return
     names = [(agent, round_) for agent in _some_agents(environment) for round_ in range(1, 6)]
@@ -171,7 +168,7 @@ def draws_depend_on_their_names_alone(environment: Environment) -> None:
 
 
 def tells_agents_and_replicates_apart(environment: Environment) -> None:
-    """Different agents and replicates have different decision sets or rewards."""
+    """Check that different agents and replicates differ in decision sets or rewards."""
     if not isinstance(environment, ContextualEnvironment):
         return
 
@@ -191,7 +188,7 @@ def tells_agents_and_replicates_apart(environment: Environment) -> None:
 
 
 def names_persons_that_there_are(environment: Environment) -> None:
-    """If persons come again and again, each visit is of one of them, or of nobody."""
+    """Check that, if persons come again and again, each visit is of one of them, or of nobody."""
     if not isinstance(environment, ContextualEnvironment) or environment.facts.persons is None:
         return
     world, persons = environment.open(_KEY), environment.facts.persons
@@ -205,7 +202,7 @@ def names_persons_that_there_are(environment: Environment) -> None:
 
 
 def keeps_its_bounds(environment: Environment) -> None:
-    """Contexts, expected rewards, rewards and gaps are within the bounds of the facts."""
+    """Check that contexts, rewards and gaps are within the bounds of the facts."""
     if not isinstance(environment, ContextualEnvironment):
         return
     facts = environment.facts
@@ -232,7 +229,7 @@ def keeps_its_bounds(environment: Environment) -> None:
 
 
 def pays_what_is_expected(environment: Environment) -> None:
-    """The means of observed rewards are the expected rewards (by Hoeffding's bound)."""
+    """Check that the means of rewards are the expected rewards (by Hoeffding's bound)."""
     if not isinstance(environment, ContextualEnvironment):
         return
     low, high = environment.facts.reward_range
@@ -249,7 +246,7 @@ def pays_what_is_expected(environment: Environment) -> None:
 
 
 def explains_rewards_by_its_parameters(environment: Environment) -> None:
-    """The true parameters, if the environment states them, give the expected rewards."""
+    """Check that the true parameters, if they are stated, give the expected rewards."""
     if not isinstance(environment, ContextualEnvironment):
         return
     truth = environment.true_parameters(environment.world(_KEY))
@@ -263,7 +260,7 @@ def explains_rewards_by_its_parameters(environment: Environment) -> None:
 
 
 def _some_agents(environment: ContextualEnvironment) -> list[int]:
-    """A few agents, the last one among them."""
+    """Choose a few agents, the last one among them."""
     return sorted({0, min(1, environment.parties - 1), environment.parties - 1})
 
 

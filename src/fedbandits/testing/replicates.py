@@ -45,15 +45,9 @@ def simulate(
 
 
 def federate(
-    config: Any,
-    environment: Environment,
-    rounds: int,
-    seed: int,
-    replicate: int,
-    route: Route | None = None,
-    supplies: Supplies | None = None,
-    lenient: bool = False,
-) -> PartiesReplicate:
+    config: Any, environment: Environment, rounds: int, seed: int, replicate: int,
+    route: Route | None = None, supplies: Supplies | None = None, lenient: bool = False,
+) -> PartiesReplicate:  # fmt: skip
     """Make a replicate that parties play by exchanging messages, before its first round.
 
     It gives the same results as :func:`simulate`.

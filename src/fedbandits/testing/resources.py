@@ -25,12 +25,9 @@ class FederationResources:
     """
 
     def __init__(
-        self,
-        system: System[Any],
-        plan: Any,
-        ledger: Ledger,
+        self, system: System[Any], plan: Any, ledger: Ledger,
         own: Mapping[tuple[str, int], Mapping[str, Any]] | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         roles = system.roles(plan)
         assert roles is not None, f"{system.name}: this variant has no parties"
         self.system, self.plan, self.ledger, self.roles = system, plan, ledger, roles

@@ -10,9 +10,9 @@ from numpy import float32
 from numpy.typing import NDArray
 
 from fedbandits._compile import borrowing, compiled, fma
-from fedbandits._typing import Floats, Floats32, Ints, Words
-from fedbandits.environments.kernels.directions import coordinate
+from fedbandits._typing import Floats, Floats32, Ints, Words32
 from fedbandits.environments.kernels.drift import NO_SHARES, Shares, mixed, share_of_other
+from fedbandits.environments.kernels.linear import coordinate
 from fedbandits.random import Key, Purpose, bernoulli, fill_words, uniform
 
 _ARRIVAL, _CONTEXT, _REWARD = int(Purpose.ARRIVAL), int(Purpose.CONTEXT), int(Purpose.REWARD)
@@ -41,7 +41,7 @@ class ClusteredWorld(NamedTuple):
 
 @borrowing
 def draw_arrival(world: ClusteredWorld, key: Key, round_: int) -> int:
-    """Who comes in a round, the same user in every system."""
+    """Draw who comes in a round, the same user in every system."""
     ticket = uniform(key, 0, round_, _ARRIVAL, 0)
     low, high = 0, world.cumulative.size - 1
     while low < high:
@@ -56,14 +56,14 @@ def draw_arrival(world: ClusteredWorld, key: Key, round_: int) -> int:
 class ItemsWorkspace(NamedTuple):
     """Scratch of :func:`fill_items`."""
 
-    words: Words  # (4, blocks): raw Philox words
+    words: Words32  # (4, blocks): raw Philox words
     halves: NDArray[np.uint16]  # (d - 1, items): the same memory, a row a coordinate
     scale: Floats32  # (items,)
 
 
 @compiled
 def items_workspace(world: ClusteredWorld) -> ItemsWorkspace:
-    """Scratch arrays that :func:`fill_items` may use."""
+    """Make scratch arrays that :func:`fill_items` may use."""
     rows, items = world.theta.shape[1] - 1, world.items
     words = np.zeros((4, (rows * items + 7) // 8), dtype=np.uint32)
     halves = words.reshape(-1).view(np.uint16)[: rows * items].reshape(rows, items)
@@ -116,11 +116,11 @@ def fill_expected(
 
 @borrowing
 def draw_item_reward(expected: float, key: Key, round_: int) -> float:
-    """1 with probability ``expected``, else 0; one uniform draw a round, whatever was shown."""
+    """Draw 1 with probability ``expected``, else 0; one uniform a round, whatever was shown."""
     return 1.0 if bernoulli(expected, key, 0, round_, _REWARD, 0) else 0.0
 
 
 @compiled
 def draw_items(world: ClusteredWorld, key: Key, round_: int, items: Floats32) -> None:
-    """:func:`fill_items` for callers outside compiled code."""
+    """Call :func:`fill_items` from outside compiled code."""
     fill_items(world, items_workspace(world), key, round_, items)

@@ -29,7 +29,7 @@ NO_SHARES = Shares(np.zeros(0, np.int64), np.zeros(1), 1)
 
 
 class OtherRewards(NamedTuple):
-    """How the expected rewards of a decision set follow in the second world."""
+    """A rule by which the expected rewards of a decision set follow in the second world."""
 
     kind: (
         int  # LINEAR: ⟨x, θ⟩; MOVED: each arm has that of the arm before it; MIRRORED: sum_ less it
@@ -69,7 +69,7 @@ def share_of_other(shares: Shares, round_: int) -> float:
 
 @compiled
 def mixed(before: float, after: float, share: float) -> float:
-    """Mix an expected reward under drift: exactly ``before`` at share 0, ``after`` at share 1."""
+    """Return the reward under drift: exactly ``before`` at share 0, ``after`` at share 1."""
     return (1.0 - share) * before + share * after
 
 
@@ -77,18 +77,11 @@ def mixed(before: float, after: float, share: float) -> float:
 def fill_other(
     other: OtherRewards, features: Floats32, expected: Floats32, changed: Floats32
 ) -> None:
-    """Write the expected rewards that a decision set has in the second world.
+    """Write into ``changed`` the rewards that a decision set has in the second world.
 
-    Parameters
-    ----------
-    other : OtherRewards
-        What they follow from.
-    features : (dimension, columns) float32
-        The contexts.
-    expected : (arms,) float32
-        The expected rewards in the first world.
-    changed : (arms,) float32
-        Receives those in the second world, within the range of rewards.
+    ``features`` are its contexts, (dimension, columns) float32. ``expected`` and ``changed`` are
+    (arms,) float32: the expected rewards in the first world and, within the range of rewards, in
+    the second.
     """
     last = changed.size - 1
     for k in range(changed.size):

@@ -3,23 +3,35 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy import float32
 from numpy.typing import NDArray
 
-from fedbandits._compile import LANES, borrowing, fma, lanes, load, spread, store
-from fedbandits._typing import Floats, Floats32, Words
-from fedbandits.environments.kernels.directions import coordinate
+from fedbandits._compile import LANES, borrowing, fma, inlined, lanes, load, spread, store
+from fedbandits._typing import Floats, Floats32, Words32
 from fedbandits.random import Key, Purpose, fill_words
 
+#: A coordinate before normalisation is a·u + b·u⁷, u uniform on [-1, 1]: the least-squares fit of
+#: the normal quantile in this form. Normalised, such coordinates are uniform on the sphere to
+#: within 1% (Kolmogorov distance of the radius), for five multiplications a draw.
+_BEND_1, _BEND_7 = np.float32(1.303086), np.float32(1.178801)
+_HALF_STEP = np.float32(1.0 - 1.0 / 65536)
+_STEP = np.float32(2.0 / 65536)
 _CONTEXT = int(Purpose.CONTEXT)
-
 #: Square of the norm that contexts keep within, so that float32 rounding (2e-7) stays inside 1.
 INSIDE = np.float32(1.0 - 4.0e-6)
 LARGEST_MEAN = np.float32(1.0 - 4.0e-6)
 _ORDINARY_LOW, _ORDINARY_WIDTH = np.float32(0.5), np.float32(0.1)
+
+
+@inlined
+def coordinate(half: Any) -> Any:
+    """Return one nearly normal float32 number from 16 random bits; or lanes of them."""
+    u = fma(half, _STEP, -_HALF_STEP)
+    square = u * u
+    return u * fma(square * square * square, _BEND_7, _BEND_1)
 
 
 class LinearWorld(NamedTuple):
@@ -35,7 +47,7 @@ class LinearWorld(NamedTuple):
 class Workspace(NamedTuple):
     """Scratch of :func:`fill_linear`."""
 
-    words: Words  # (4, blocks): raw Philox words
+    words: Words32  # (4, blocks): raw Philox words
     halves: NDArray[np.uint16]  # (dim + 2, arms): the same memory, a row a coordinate
     place: NDArray[np.uint16]  # (2,): the halves after those; they place the best arm
     means: Floats32  # (LANES or more,): expected rewards

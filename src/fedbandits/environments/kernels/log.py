@@ -17,7 +17,7 @@ _REWARD = int(Purpose.REWARD)
 
 
 class Noted(NamedTuple):
-    """What a run leaves in a log's world."""
+    """Notes that a run leaves in a log's world."""
 
     chosen: NDArray[np.uint16]  # (events,), by place: what the party chose there
 

@@ -34,7 +34,7 @@ class ProcurementWorld(NamedTuple):
 
 
 class Truth(NamedTuple):
-    """What one buyer's purchases are judged by, as of the last round that was asked for."""
+    """Values that one buyer's purchases are judged by, as of the last round asked for."""
 
     unit_revenue: Floats  # (producers,) ρ q - c
     surplus: Floats  # (producers,) q - α
@@ -47,7 +47,7 @@ class Truth(NamedTuple):
 
 @compiled
 def truth_of(world: ProcurementWorld, agent: int) -> Truth:
-    """What the purchases of a buyer are judged by before the rewards drift."""
+    """Return the values that a buyer's purchases are judged by before the rewards drift."""
     m = world.quality.size
     return Truth(
         world.revenue * world.quality - world.cost[agent],
@@ -84,18 +84,10 @@ def benchmark_of(
     oracle: int, unit_revenue: Floats, surplus: Floats, capacity: Ints, order: Ints,
     ratio: Floats, purchase: Ints,
 ) -> tuple[float, float]:  # fmt: skip
-    """r* of one buyer, and L = max over l of r* - r(l), feasible or not.
+    """Compute r* of one buyer, and L = max over l of r* - r(l), feasible or not.
 
-    Parameters
-    ----------
-    oracle : int
-        How the benchmark buys, ``GREEDY`` or ``EXACT``.
-    unit_revenue, surplus : (producers,) float64
-        ρ q - c and q - α, at the true qualities.
-    capacity : (producers,) int64
-        The buyer's.
-    order, ratio, purchase : (producers,)
-        Scratch.
+    ``oracle`` is ``GREEDY`` or ``EXACT``. All arrays are (producers,): ρ q - c and q - α at the
+    true qualities, and the buyer's capacity; the last three are scratch.
     """
     buy(oracle, unit_revenue, surplus, capacity, 0.0, order, ratio, purchase)
     best, least = total(unit_revenue, purchase), 0.0
@@ -108,7 +100,7 @@ def benchmark_of(
 def draw_good_units(
     world: ProcurementWorld, key: Key, agent: int, round_: int, purchase: Ints, good: Ints
 ) -> None:
-    """How many units of each producer turn out good, into ``good`` (producers,).
+    """Draw how many units of each producer turn out good, into ``good`` (producers,).
 
     The first l units that a buyer buys from a producer in a round are the same ones in every
     system.
@@ -130,14 +122,10 @@ def draw_good_units(
 def purchase_regret(
     unit_revenue: Floats, surplus: Floats, best: float, worst: float, purchase: Ints
 ) -> tuple[float, bool]:
-    """The regret of one purchase, and whether it misses the constraint.
+    """Return the regret of one purchase, and whether it misses the constraint.
 
-    Parameters
-    ----------
-    unit_revenue, surplus : (producers,) float64
-        ρ q - c and q - α, at the true qualities.
-    best, worst : float
-        The benchmark's revenue r*, and the regret L of a purchase that misses the constraint.
+    ``unit_revenue`` and ``surplus`` are ρ q - c and q - α at the true qualities, (producers,).
+    ``best`` is the benchmark's revenue r*, and ``worst`` the regret L of a purchase that misses.
     """
     if meets_constraint(surplus, purchase):
         return best - total(unit_revenue, purchase), False
@@ -146,7 +134,7 @@ def purchase_regret(
 
 @compiled
 def earned(world: ProcurementWorld, agent: int, purchase: Ints, good: Ints) -> float:
-    """Revenue of one purchase as it turned out: ρ a good unit, less what all units cost."""
+    """Return what a purchase earned: ρ a good unit, less what all units cost."""
     value = 0.0
     for i in range(purchase.size):
         value += world.revenue * good[i] - world.cost[agent, i] * purchase[i]

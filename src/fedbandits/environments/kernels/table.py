@@ -1,8 +1,10 @@
-"""Rows of a table with a reward for every arm: drawn, or one after another."""
+"""Rows of a table: with a reward for every arm, or labelled with the arm that pays."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
+
+import numpy as np
 
 from fedbandits._compile import borrowing
 from fedbandits._typing import Floats32, Ints
@@ -23,15 +25,32 @@ class TableWorld(NamedTuple):
     persons: Ints  # (rows,): whose row each is
 
 
+class ClassificationWorld(NamedTuple):
+    """One replicate of a labelled data set."""
+
+    rows: Floats32  # (rows, dim): contexts, in the unit ball
+    labels: Ints  # (rows,): the right arm
+    shards: Ints  # (rows,): row numbers, grouped by agent
+    starts: Ints  # (agents + 1,): agent i owns shards[starts[i]:starts[i + 1]]
+    arms: int
+    persons: Ints  # (rows,): whose row each is
+
+
+@borrowing
+def drawn_row_of(world: TableWorld | ClassificationWorld, key: Key, agent: int, round_: int) -> int:
+    """Draw the number of the row that an agent sees in a round."""
+    first, past = world.starts[agent], world.starts[agent + 1]
+    return int(world.shards[first + integer(past - first, key, agent, round_, _CONTEXT, 0)])
+
+
 @borrowing
 def row_of(world: TableWorld, key: Key, agent: int, round_: int) -> int:
     """Return the number of the row that a party sees in a round."""
+    if world.drawn:
+        return drawn_row_of(world, key, agent, round_)
     first, past = world.starts[agent], world.starts[agent + 1]
     # More rounds than rows are refused before; the remainder keeps memory safe.
-    at = (round_ - 1) % (past - first)
-    if world.drawn:
-        at = integer(past - first, key, agent, round_, _CONTEXT, 0)
-    return int(world.shards[first + at])
+    return int(world.shards[first + (round_ - 1) % (past - first)])
 
 
 @borrowing
@@ -52,3 +71,24 @@ def fill_table(
 def person_of_row(world: TableWorld, key: Key, agent: int, round_: int) -> int:
     """Return the number of the person whose row a party sees in a round."""
     return int(world.persons[row_of(world, key, agent, round_)])
+
+
+@borrowing
+def fill_classification(
+    world: ClassificationWorld, workspace: tuple[()], key: Key, agent: int, round_: int,
+    features: Floats32, expected: Floats32,
+) -> int:  # fmt: skip
+    """Write the context of a visit, and return its class."""
+    row = drawn_row_of(world, key, agent, round_)
+    for i in range(features.shape[0]):
+        features[i, 0] = world.rows[row, i]
+    expected[:] = np.float32(0.0)
+    best = world.labels[row]
+    expected[best] = np.float32(1.0)
+    return int(best)
+
+
+@borrowing
+def person_of_drawn_row(world: ClassificationWorld, key: Key, agent: int, round_: int) -> int:
+    """Return the number of the person whose row an agent sees in a round."""
+    return int(world.persons[drawn_row_of(world, key, agent, round_)])

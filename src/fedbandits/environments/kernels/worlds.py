@@ -1,4 +1,4 @@
-"""How compiled code meets a world of which it knows no type.
+"""Worlds as compiled code meets them, without knowing their types.
 
 Loops are given a :class:`Handle`: the addresses of two C functions, and the arrays that
 they write. So a new kind of world compiles its own code, and no loop anew. The C functions
@@ -34,7 +34,7 @@ class Handle(NamedTuple):
     expected: Floats32  # (arms,): receives the expected reward of each arm
 
 
-class Shown(NamedTuple):
+class PackedWorld(NamedTuple):
     """All that the functions of a handle work on."""
 
     world: Any
@@ -49,10 +49,7 @@ class Shown(NamedTuple):
 def fill_decision_set(handle: Handle, agent: int, round_: int) -> int:
     """Write the decision set of an agent in a round, and who comes, into the handle's arrays.
 
-    Returns
-    -------
-    int
-        The best arm; negative if a world in plain Python has failed.
+    Returns the best arm; a negative number if a world in plain Python has failed.
     """
     return int(call_int(handle.fill, handle.packed, agent, round_))
 
@@ -61,10 +58,7 @@ def fill_decision_set(handle: Handle, agent: int, round_: int) -> int:
 def draw_reward(handle: Handle, arm: int, agent: int, round_: int) -> float:
     """Draw the reward of an arm of the decision set that was filled last.
 
-    Returns
-    -------
-    float
-        The reward. NaN if it is never observed: then nothing is learned from the decision.
+    It is NaN if it is never observed: then nothing is learned from the decision.
     """
     return float(call_float(handle.reward, handle.packed, arm, agent, round_))
 
@@ -73,12 +67,7 @@ def draw_reward(handle: Handle, arm: int, agent: int, round_: int) -> float:
 def first_turn(joins: Ints, agent: int, round_: int, step: int) -> int:
     """Return the first round that an agent plays, of the given one and every ``step``-th after it.
 
-    Parameters
-    ----------
-    joins : (agents,) int64
-        The first round of each agent.
-    agent, round_, step
-        Number of the agent, a round, and the distance between two of its rounds.
+    ``joins`` has the first round of each agent, (agents,) int64.
     """
     missed = max(0, joins[agent] - round_)
     return int(round_ + (missed + step - 1) // step * step)

@@ -1,17 +1,22 @@
-"""Cells of a table as numbers and as texts; what is neither is refused with its line."""
+"""A table as it was read, and its cells as numbers and texts; all else is refused with its line."""
 
 from __future__ import annotations
 
+import hashlib
 import math
 import re
-from typing import Literal, NamedTuple
+import unicodedata
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from fedbandits._typing import Bools, Floats
-from fedbandits.environments.tables.raw import Cells, RawTable, tidy
+from fedbandits._suggest import did_you_mean
+from fedbandits._typing import Bools, Floats, Ints
 from fedbandits.errors import DataError
 
+#: Numbers, NaN where one is missing; or texts, empty where one is missing.
+Cells = NDArray[Any]
 #: What stands for a value that is missing, in any case.
 MISSING = frozenset({"", "na", "n/a", "nan", "null"})
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?\Z", re.ASCII)
@@ -24,8 +29,80 @@ _THREE_AFTER_DOT = re.compile(r"[+-]?[1-9]\d{0,2}\.\d{3}\Z", re.ASCII)
 _WHOLE = re.compile(r"(-?\d+)\.0+\Z", re.ASCII)
 
 
+def tidy(text: str) -> str:
+    """Return a text without blanks around it, spelt one way where Unicode has several."""
+    text = text.strip()
+    return text if text.isascii() else unicodedata.normalize("NFC", text)
+
+
+class RawTable(NamedTuple):
+    """A table before anything is made of its columns.
+
+    Parameters
+    ----------
+    name
+        What errors call it: its path, or ``the table``.
+    columns
+        Cells by the name of the column: (rows,) float64 or texts.
+    lines
+        (rows,): where each row stands.
+    unit
+        What is counted there: ``line`` of a file, or ``row``.
+    separator
+        What separates cells in its file; empty where nothing does.
+    """
+
+    name: str
+    columns: dict[str, Cells]
+    lines: Ints
+    unit: str
+    separator: str = ""
+
+    @property
+    def decimal_commas(self) -> bool:
+        """True if a number may be written with a comma: where no comma separates cells."""
+        return self.separator in (";", "\t")
+
+    def cells(self, column: str, key: str) -> Cells:
+        """Return the cells of a column that the setting ``key`` names.
+
+        Raises
+        ------
+        DataError
+            If there is no such column.
+        """
+        found = self.columns.get(tidy(column))
+        if found is None:
+            known = list(self.columns)
+            raise DataError(
+                f"environment.{key}: {self.name} has no column {column!r}; "
+                f"{did_you_mean(column, known)}its columns: {', '.join(known)}"
+            )
+        return found
+
+    def place(self, row: int, column: str) -> str:
+        """Say where a cell stands, for errors."""
+        return f"{self.name}, {self.unit} {self.lines[row]}, column {column!r}"
+
+    def only(self, kept: Bools) -> RawTable:
+        """Keep some rows."""
+        columns = {name: cells[kept] for name, cells in self.columns.items()}
+        return self._replace(columns=columns, lines=self.lines[kept])
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of all names and cells."""
+        found = hashlib.sha256()
+        for name, cells in self.columns.items():
+            texts = cells.dtype == object
+            data = repr(cells.tolist()).encode() if texts else np.asarray(cells, "<f8").tobytes()
+            for part in (name.encode(), b"texts" if texts else b"numbers", data):
+                found.update(hashlib.sha256(part).digest())
+        return f"sha256:{found.hexdigest()}"
+
+
 class Found(NamedTuple):
-    """What a column holds.
+    """The kind of values that a column holds.
 
     Parameters
     ----------
@@ -40,7 +117,7 @@ class Found(NamedTuple):
 
 
 def read_number(text: str, decimal_commas: bool) -> float | None:
-    """The number that a cell holds; None if it holds none."""
+    """Read the number that a cell holds; None if it holds none."""
     if _NUMBER.match(text):
         value = float(text)
     elif decimal_commas and _WITH_COMMA.match(text):
@@ -51,16 +128,9 @@ def read_number(text: str, decimal_commas: bool) -> float | None:
 
 
 def numbers(raw: RawTable, column: str, key: str) -> Floats:
-    """The cells of a column as numbers, NaN where one is missing.
+    """Read the cells of a column as numbers, NaN where one is missing.
 
-    Parameters
-    ----------
-    raw
-        The table.
-    column
-        Name of the column.
-    key
-        The setting that names it, for errors.
+    ``key`` is the setting that names the column, for errors.
 
     Raises
     ------
@@ -96,17 +166,10 @@ def numbers(raw: RawTable, column: str, key: str) -> Floats:
 
 
 def perhaps_thousands(raw: RawTable, column: str) -> int | None:
-    """The first row with a dot that may stand between thousands, as in ``1.234``; None if none may.
+    """Find the first row whose dot may stand between thousands, as in ``1.234``; None if none may.
 
-    It may if each dot of the column has three digits after it, and another column has decimal
-    commas: then 950 and ``1.234`` would be read as 950 and 1.234.
-
-    Parameters
-    ----------
-    raw
-        The table.
-    column
-        Name of a column of numbers.
+    It may if each dot of the column of numbers has three digits after it, and another column has
+    decimal commas: then 950 and ``1.234`` would be read as 950 and 1.234.
     """
     cells = raw.columns[tidy(column)]
     if cells.dtype != object or not raw.decimal_commas:
@@ -121,14 +184,14 @@ def perhaps_thousands(raw: RawTable, column: str) -> int | None:
 
 
 def _first(cells: Cells, among: set[str]) -> int:
-    """The first row whose cell is among these; one past the last row if there is none."""
+    """Find the first row whose cell is among these; one past the last row if there is none."""
     if not among:
         return len(cells)
     return next((row for row, text in enumerate(cells) if text in among), len(cells))
 
 
 def _instead(text: str, key: str) -> str:
-    """What a cell holds that should be a number."""
+    """Say what a cell holds that should be a number."""
     if _WITH_COMMA.match(text):
         return (
             "has a decimal comma in a file whose cells are separated by commas; separate them by "
@@ -142,18 +205,10 @@ def _instead(text: str, key: str) -> str:
 
 
 def texts(raw: RawTable, column: str, key: str) -> Cells:
-    """The cells of a column as texts, empty where one is missing.
+    """Read the cells of a column as texts, empty where one is missing.
 
     Whole numbers are written without a point, so that ``1`` and ``1.0`` are the same class.
-
-    Parameters
-    ----------
-    raw
-        The table.
-    column
-        Name of the column.
-    key
-        The setting that names it, for errors.
+    ``key`` is the setting that names the column, for errors.
     """
     cells = raw.cells(column, key)
     if cells.dtype == object:
@@ -166,26 +221,21 @@ def texts(raw: RawTable, column: str, key: str) -> Cells:
 
 
 def listed_text(value: str | int) -> str:
-    """A class or a category of a configuration, spelt as :func:`texts` spells cells."""
+    """Spell a class or a category of a configuration as :func:`texts` spells cells."""
     return _WHOLE.sub(r"\1", tidy(str(value)))
 
 
 def number_text(value: float) -> str:
-    """A number as a text: whole numbers without a point, and nothing for NaN."""
+    """Write a number as a text: whole numbers without a point, and nothing for NaN."""
     if math.isnan(value):
         return ""
     return str(int(value)) if float(value).is_integer() else repr(float(value))
 
 
 def missing(cells: Cells, listed: frozenset[str] = frozenset()) -> Bools:
-    """Where cells hold nothing.
+    """Mark the cells of a column that hold nothing.
 
-    Parameters
-    ----------
-    cells
-        Of one column.
-    listed
-        Texts that the user has listed as categories or classes: they are values, even ``NA``.
+    Texts that the user has listed as categories or classes are values, even ``NA``.
     """
     if cells.dtype != object:
         return np.isnan(cells)
@@ -194,7 +244,7 @@ def missing(cells: Cells, listed: frozenset[str] = frozenset()) -> Bools:
 
 
 def found_in(raw: RawTable, column: str, key: str) -> Found:
-    """What kind of values a column holds."""
+    """Tell what kind of values a column holds."""
     cells = raw.cells(column, key)
     if cells.dtype != object:
         return Found("number") if not np.isnan(cells).all() else Found("empty")

@@ -10,8 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from fedbandits.environments.tables.cells import read_number
-from fedbandits.environments.tables.raw import RawTable, tidy
+from fedbandits.environments.tables.cells import RawTable, read_number, tidy
 from fedbandits.errors import DataError
 
 SEPARATORS = {",": "a comma", ";": "a semicolon", "\t": "a tab"}
@@ -27,16 +26,9 @@ _Record = tuple[int, list[str]]
 
 
 def read_delimited(path: str, data: bytes, encoding: str) -> RawTable:
-    """The table in a file of separated values, whose first line names the columns.
+    """Read a table from a file of separated values, whose first line names the columns.
 
-    Parameters
-    ----------
-    path
-        What the file is called in errors.
-    data
-        The file.
-    encoding
-        Its encoding, such as ``utf-8``.
+    ``data`` is the content of the file in ``encoding``; errors call it ``path``.
 
     Raises
     ------
@@ -89,7 +81,7 @@ def _decoded(path: str, data: bytes, encoding: str) -> str:
 
 
 def _announced(text: str) -> tuple[str, int] | None:
-    """What a first line such as ``sep=;`` says, which spreadsheets write."""
+    """Read a first line such as ``sep=;``, which spreadsheets write."""
     first = text[:16].splitlines()[:1]
     if first and len(first[0]) == 5 and first[0].lower().startswith("sep="):
         return (first[0][4], 1) if first[0][4] in SEPARATORS else None
@@ -97,7 +89,7 @@ def _announced(text: str) -> tuple[str, int] | None:
 
 
 def _separator(text: str) -> str:
-    """The separator that gives the most cells a line, the same number in each if possible."""
+    """Choose the separator that gives most cells a line, if possible as many in each."""
 
     def score(separator: str) -> tuple[bool, bool, int]:
         reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
@@ -113,7 +105,7 @@ def _separator(text: str) -> str:
 
 
 def _records(path: str, text: str, separator: str) -> Iterator[_Record]:
-    """Every record with the number of its first line; blank lines are left out."""
+    """Read every record with the number of its first line; blank lines are left out."""
     reader = csv.reader(
         io.StringIO(text, newline=""), delimiter=separator, strict=True, skipinitialspace=True
     )

@@ -1,4 +1,4 @@
-"""From columns to contexts: each feature to numbers between -1 and 1, each row to norm ≤ 1."""
+"""Contexts from columns: each feature becomes numbers between -1 and 1, each row has norm ≤ 1."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fedbandits._typing import Bools, Floats, Floats32
-from fedbandits.environments.tables.cells import missing, numbers, texts
-from fedbandits.environments.tables.raw import Cells, RawTable
+from fedbandits.environments.tables.cells import Cells, RawTable, missing, numbers, texts
 from fedbandits.errors import DataError
 
 #: The category of all texts that are not listed.
@@ -38,11 +37,11 @@ class Numeric(NamedTuple):
         return 1
 
     def gaps(self, raw: RawTable) -> Bools:
-        """(rows,): where a value is missing."""
+        """Mark missing values, (rows,)."""
         return missing(raw.cells(self.name, "features"))
 
     def coordinates(self, raw: RawTable) -> Floats:
-        """(rows, 1) in [-1, 1]; 0 where a value is missing."""
+        """Return the numbers in [-1, 1], (rows, 1); 0 where one is missing."""
         values = numbers(raw, self.name, "features")
         # Halves first: the width of a range of the largest numbers is no number.
         middle, half = 0.5 * self.low + 0.5 * self.high, 0.5 * self.high - 0.5 * self.low
@@ -70,11 +69,11 @@ class Categorical(NamedTuple):
         return len(self.levels)
 
     def gaps(self, raw: RawTable) -> Bools:
-        """(rows,): where a value is missing."""
+        """Mark missing values, (rows,)."""
         return missing(raw.cells(self.name, "features"), frozenset(self.levels))
 
     def coordinates(self, raw: RawTable) -> Floats:
-        """(rows, levels) of 0 and 1; a row of zeros where a value is missing."""
+        """Mark each row's category with 1, (rows, levels); a row of zeros where it is missing."""
         codes = codes_of(raw, self.name, "categories", self.levels, ~self.gaps(raw))
         found = np.zeros((len(codes), len(self.levels)))
         there = np.flatnonzero(codes >= 0)
@@ -88,16 +87,12 @@ Feature = Numeric | Categorical
 def codes_of(
     raw: RawTable, column: str, key: str, listed: Sequence[str], there: Bools | None = None
 ) -> Cells:
-    """The number of each row's text in a list, -1 where it is missing.
+    """Return the number of each row's text in a list, -1 where it is missing.
 
     Parameters
     ----------
-    raw
-        The table.
-    column
-        Name of the column.
-    key
-        The setting that lists its texts.
+    raw, column, key
+        The table, a column, and the setting that lists its texts.
     listed
         The texts; ``*`` stands for all others.
     there
@@ -125,29 +120,15 @@ def codes_of(
 
 
 def contexts_of(
-    raw: RawTable,
-    features: Sequence[Feature],
-    indicators: bool,
-    norm: float | None,
+    raw: RawTable, features: Sequence[Feature], indicators: bool, norm: float | None,
     intercept: float,
-) -> Floats32:
-    """The contexts of all rows, (rows, d) float32, of norm at most 1.
+) -> Floats32:  # fmt: skip
+    """Make the contexts of all rows, (rows, d) float32, of norm at most 1.
 
     A feature adds at most 1 to the squared norm of a row. So rows are divided by the root of the
-    number of features, or by a norm that is stated: then longer rows are shortened to it.
-
-    Parameters
-    ----------
-    raw
-        The table.
-    features
-        What becomes of its columns.
-    indicators
-        Whether each feature gets a coordinate more, 1 where its value is missing.
-    norm
-        What rows are divided by; None for the largest norm that they can have.
-    intercept
-        Share of the squared norm that a constant coordinate gets; 0 for no such coordinate.
+    number of features, or by a ``norm`` that is stated: then longer rows are shortened to it. With
+    ``indicators`` each feature gets a coordinate more, 1 where its value is missing. ``intercept``
+    is the share of the squared norm that a constant coordinate gets; 0 for no such coordinate.
     """
     blocks = []
     for feature in features:

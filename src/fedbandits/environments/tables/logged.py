@@ -49,14 +49,12 @@ class Log(NamedTuple):
 
 
 def logged_world(log: Log, key: Key, order: Ints, starts: Ints, persons: Ints) -> LoggedWorld:
-    """A replicate in which parties meet the events of a log.
+    """Make a replicate in which parties meet the events of a log.
 
     Parameters
     ----------
-    log
-        The events.
-    key
-        Key of the random draws of this replicate.
+    log, key
+        The events, and the key of the random draws of this replicate.
     order : (events,) int64
         Numbers of the events, grouped by party; each party meets its own in this order.
     starts : (parties + 1,) int64
@@ -74,14 +72,9 @@ def logged_world(log: Log, key: Key, order: Ints, starts: Ints, persons: Ints) -
 
 
 def log_sums(world: LoggedWorld, rounds: int) -> Floats:
-    """The sums that estimates are made from, after so many rounds: (parties, methods, parts).
+    """Compute the sums that estimates are made from: (parties, methods, parts).
 
-    Parameters
-    ----------
-    world
-        The world after the run.
-    rounds
-        How many rounds were played.
+    ``world`` is that after a run of so many rounds.
     """
     parties = len(world.starts) - 1
     met, sites = _places_met(world, rounds)
@@ -105,7 +98,7 @@ def log_sums(world: LoggedWorld, rounds: int) -> Floats:
 
 
 def _places_met(world: LoggedWorld, rounds: int) -> tuple[Ints, Ints]:
-    """The places met in so many rounds, round by round, and the party of each."""
+    """Find the places met in so many rounds, round by round, and the party of each."""
     counts = np.minimum(np.diff(world.starts), rounds)
     sites = np.repeat(np.arange(len(counts)), counts)
     turns = np.arange(len(sites)) - np.repeat(np.cumsum(counts) - counts, counts)
@@ -115,7 +108,7 @@ def _places_met(world: LoggedWorld, rounds: int) -> tuple[Ints, Ints]:
 
 
 def measures(world: LoggedWorld, rounds: int) -> Mapping[str, Floats]:
-    """The same sums by name, (parties,) each, as a run notes them at every checkpoint."""
+    """Return the same sums by name, (parties,) each, as a run notes them at every checkpoint."""
     sums = log_sums(world, rounds)
     return {
         f"{NOTED}{method}.{part}": sums[:, i, j]

@@ -8,12 +8,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 import numpy as np
 
-from fedbandits._typing import Floats32
+from fedbandits._typing import Bools, Floats32
+from fedbandits.environments.tables.cells import RawTable, listed_text, missing, tidy
 from fedbandits.environments.tables.features import codes_of, contexts_of
-from fedbandits.environments.tables.forms import Classes, Dealt, Form, Rewarded, scaled_rewards
-from fedbandits.environments.tables.gaps import without_gaps
-from fedbandits.environments.tables.logs import decisions_of
-from fedbandits.environments.tables.raw import RawTable
+from fedbandits.environments.tables.forms import (
+    Classes,
+    DealtRows,
+    Form,
+    Rewarded,
+    logged_actions,
+    scaled_rewards,
+)
 from fedbandits.environments.tables.scaling import Public, public_of
 from fedbandits.environments.tables.sites import Persons, Sites, persons_of, sites_of
 from fedbandits.environments.tables.sources import Stamp, read_table, stamp
@@ -37,6 +42,78 @@ _DROPPED = (
     "Which rows have missing values is public as well: such rows are left out, and the others move "
     "up."
 )
+
+
+class Used(NamedTuple):
+    """A column that is used.
+
+    Parameters
+    ----------
+    name
+        Of the column.
+    key
+        The setting that names it.
+    listed
+        Texts that are values even where they look like a gap, such as ``NA``.
+    """
+
+    name: str
+    key: str
+    listed: frozenset[str] = frozenset()
+
+
+def used_columns(table: Table) -> list[Used]:
+    """List the columns that the settings name."""
+    levels = {
+        tidy(n): frozenset(map(listed_text, listed)) for n, listed in table.categories.items()
+    }
+    found = [Used(tidy(n), "features", levels.get(tidy(n), frozenset())) for n in table.features]
+    for key in ("site", "person", "target", "action", "reward", "propensity"):
+        name = getattr(table, key)
+        if isinstance(name, str):
+            listed = frozenset(table.class_names) if key in ("target", "action") else frozenset()
+            found.append(Used(tidy(name), key, listed))
+    return found + [Used(tidy(name), "rewards") for name in table.rewards]
+
+
+def without_gaps(table: Table, raw: RawTable) -> tuple[RawTable, tuple[str, ...]]:
+    """Keep the rows that can be used; say what the user should know of the others.
+
+    Raises
+    ------
+    DataError
+        Naming the line and the column of the first missing value, where it is refused.
+    """
+    gaps = {
+        used: missing(raw.cells(used.name, used.key), used.listed) for used in used_columns(table)
+    }
+    if table.missing == "indicator":  # of features only: without a class or a site a row is nothing
+        gaps = {used: gap for used, gap in gaps.items() if used.key != "features"}
+    gaps = {used: gap for used, gap in gaps.items() if gap.any()}
+    if not gaps:
+        return raw, ()
+    if table.missing != "drop":
+        _refuse_gaps(table, raw, gaps)
+    kept = ~np.logical_or.reduce(list(gaps.values()))
+    if not kept.any():
+        raise DataError(f"environment.missing: every row of {raw.name} has a missing value")
+    columns = ", ".join(f"{used.name} ({int(gap.sum())})" for used, gap in gaps.items())
+    caution = (
+        f'missing: "drop" leaves out {int((~kept).sum())} of {len(kept)} rows; missing values by '
+        f"column: {columns}"
+    )
+    return raw.only(kept), (caution,)
+
+
+def _refuse_gaps(table: Table, raw: RawTable, gaps: dict[Used, Bools]) -> None:
+    first = min(gaps, key=lambda used: int(np.argmax(gaps[used])))
+    counts = ", ".join(f"{used.name}: {int(gap.sum())}" for used, gap in gaps.items())
+    marked = first.key == "features" and table.missing == "refuse"
+    remedy = ', or missing = "indicator" to mark such features' if marked else ""
+    raise DataError(
+        f"{raw.place(int(np.argmax(gaps[first])), first.name)}: is missing (missing cells by "
+        f'column: {counts}); fill them in, or set missing = "drop" to leave out such rows{remedy}'
+    )
 
 
 class Prepared(NamedTuple):
@@ -66,12 +143,14 @@ class Prepared(NamedTuple):
     cautions: tuple[str, ...]
 
     def world(self, key: Key, visits: str) -> Any:
-        """The world of a replicate whose ``visits`` are drawn, come once, or come in order."""
+        """Make the world of a replicate whose ``visits`` are drawn, come once, or come in order."""
         # Rows that are dealt to agents are in a random order already, unless they are put in order.
         shuffled = visits == "once" or (visits == "drawn" and not self.sites.names)
         order = self.sites.dealt(key, shuffled)
         drawn, persons = visits == "drawn", self.persons.of_rows
-        return self.form.world(Dealt(self.contexts, order, self.sites.starts, drawn, persons, key))
+        return self.form.world(
+            DealtRows(self.contexts, order, self.sites.starts, drawn, persons, key)
+        )
 
 
 class _Request:
@@ -89,7 +168,7 @@ class _Request:
 
 
 def prepare_table(table: Table) -> Prepared:
-    """What is made of a table; it is read again only after its file or its settings change.
+    """Make a table ready; it is read again only after its file or its settings change.
 
     Raises
     ------
@@ -146,4 +225,4 @@ def form_of(table: Table, raw: RawTable, public: Public) -> Form:
     if table.form == "rewards":
         columns = [scaled_rewards(raw, name, "rewards", public) for name in table.rewards]
         return Rewarded(table.rewards, np.column_stack(columns).astype(np.float32))
-    return decisions_of(table, raw, public)
+    return logged_actions(table, raw, public)

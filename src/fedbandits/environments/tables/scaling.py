@@ -1,4 +1,4 @@
-"""What is public of a table's columns: stated by the user, or measured with consent."""
+"""Public facts of a table's columns: stated by the user, or measured with consent."""
 
 from __future__ import annotations
 
@@ -9,9 +9,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from fedbandits.environments.tables.cells import found_in, listed_text, missing, numbers, texts
+from fedbandits.environments.tables.cells import (
+    RawTable,
+    found_in,
+    listed_text,
+    missing,
+    numbers,
+    texts,
+    tidy,
+)
 from fedbandits.environments.tables.features import Categorical, Feature, Numeric
-from fedbandits.environments.tables.raw import RawTable, tidy
 from fedbandits.errors import DataError
 
 if TYPE_CHECKING:
@@ -25,7 +32,7 @@ _STATED = (
 
 
 class Public(NamedTuple):
-    """What every party may know of a table's columns.
+    """Facts of a table's columns that every party may know.
 
     Parameters
     ----------
@@ -49,7 +56,7 @@ class Public(NamedTuple):
 
 
 def public_of(table: Table, raw: RawTable) -> Public:
-    """What is public of the columns, as the settings say.
+    """Find what is public of the columns, as the settings say.
 
     Raises
     ------
@@ -117,7 +124,7 @@ def _stated_features(table: Table) -> dict[str, Feature]:
 
 
 def _usable_kind(raw: RawTable, name: str) -> str:
-    """``number`` or ``text``; all else is refused."""
+    """Return ``number`` or ``text``; all else is refused."""
     found = found_in(raw, name, "features")
     place = raw.place(found.row, name)
     if found.kind == "date":
@@ -134,16 +141,9 @@ def _usable_kind(raw: RawTable, name: str) -> str:
 
 
 def _lines_to_write(table: Table, kinds: Mapping[str, str], others: Mapping[str, bool]) -> str:
-    """The error of what must be stated, with the lines of TOML that state it.
+    """Say what must be stated, with the lines of TOML that state it.
 
-    Parameters
-    ----------
-    table
-        The table.
-    kinds
-        Kinds of the features that nothing is stated of.
-    others
-        What else is not stated.
+    ``kinds`` are kinds of the features that nothing is stated of; ``others`` is what else is not.
     """
     given = [f"{_toml_key(n)} = [{low:g}, {high:g}]" for n, (low, high) in table.ranges.items()]
     ranges = [f"{_toml_key(n)} = [LOW, HIGH]" for n, kind in kinds.items() if kind == "number"]
@@ -186,7 +186,7 @@ def _levels(raw: RawTable, name: str) -> Categorical:
 
 
 def _different(raw: RawTable, name: str, key: str) -> tuple[str, ...]:
-    """The different texts of a column, in order; numbers by their size."""
+    """List the different texts of a column, in order; numbers by their size."""
     gaps = missing(raw.cells(name, key))
     found = {text for text, gap in zip(texts(raw, name, key), gaps, strict=True) if not gap}
     if all(_as_number(text) is not None for text in found):

@@ -5,9 +5,8 @@ from __future__ import annotations
 import codecs
 from typing import TYPE_CHECKING
 
-from fedbandits.environments.tables.cells import listed_text
+from fedbandits.environments.tables.cells import listed_text, tidy
 from fedbandits.environments.tables.features import OTHER
-from fedbandits.environments.tables.raw import tidy
 
 if TYPE_CHECKING:
     from fedbandits.environments.table import Table

@@ -1,4 +1,4 @@
-"""Who owns which row, and how often a person comes."""
+"""Owners of rows, and persons with the number of times that they come."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fedbandits._typing import Ints
-from fedbandits.environments.tables.cells import texts
-from fedbandits.environments.tables.raw import RawTable
+from fedbandits.environments.tables.cells import RawTable, texts
 from fedbandits.errors import DataError
 from fedbandits.random import Key, Purpose, permutation
 
@@ -55,7 +54,7 @@ class Sites(NamedTuple):
         return 1.0 / self.fewest_rows
 
     def dealt(self, key: Key, shuffled: bool) -> Ints:
-        """Numbers of the rows, grouped by party: at random, or in the order of the table."""
+        """Deal the rows: their numbers by party, at random, or in the order of the table."""
         if self.names:
             order = np.arange(self.rows)
             if shuffled:
@@ -69,7 +68,7 @@ class Sites(NamedTuple):
 
 
 class Persons(NamedTuple):
-    """Whose each row is, and how often persons come.
+    """Persons whose rows these are, and how often they come.
 
     Parameters
     ----------
@@ -93,7 +92,7 @@ class Persons(NamedTuple):
 
 
 def sites_of(raw: RawTable, column: str) -> Sites:
-    """The parties that a column names, in the order of their names.
+    """Find the parties that a column names, in the order of their names.
 
     Raises
     ------
@@ -113,7 +112,7 @@ def sites_of(raw: RawTable, column: str) -> Sites:
 
 
 def persons_of(raw: RawTable, column: str | None, sites: Sites) -> Persons:
-    """Whose each row is, and how often persons come; another person's each without a ``column``."""
+    """Find whose each row is; without a ``column`` each is another person's."""
     if sites.names:
         shares = 1.0 / np.diff(sites.starts)[sites.of_rows]
     else:

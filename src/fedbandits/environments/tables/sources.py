@@ -1,23 +1,35 @@
-"""Where a table comes from: a file, or what was given in this process."""
+"""Sources of tables: a file, or an object in the memory of this process."""
 
 from __future__ import annotations
 
 import functools
 import hashlib
+import math
 import pathlib
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
+import numpy as np
+
+from fedbandits.environments.tables.cells import Cells, RawTable, number_text, tidy
 from fedbandits.environments.tables.delimited import read_delimited
-from fedbandits.environments.tables.raw import RawTable
 from fedbandits.errors import DataError, MissingExtraError
 
 _PARQUET = b"PAR1"
 #: Tables that were given in this process, by their digest.
 _HELD: dict[str, RawTable] = {}
+#: Whole numbers beyond it are not told apart as float64: identifiers such as these stay texts.
+_EXACT = 2**53
+#: What missing values of pandas are called among other objects.
+_GAPS = ("<NA>", "NaT")
+_ALLOWED = (
+    "a path, a pandas or polars DataFrame, a dictionary of columns, a structured numpy array, or a "
+    "2-D numpy array with columns = [names]"
+)
 
 
 class Stamp(NamedTuple):
-    """What tells versions of a file apart without reading it."""
+    """A sign that tells versions of a file apart without reading it."""
 
     path: str
     size: int = -1
@@ -25,7 +37,7 @@ class Stamp(NamedTuple):
 
 
 def stamp(path: str) -> Stamp:
-    """The stamp of a file; that of a missing one says so."""
+    """Return the stamp of a file; that of a missing one says so."""
     try:
         found = pathlib.Path(path).stat()
     except (OSError, ValueError):
@@ -40,8 +52,8 @@ def hold(raw: RawTable) -> str:
     return digest
 
 
-def digest_of(path: str) -> str:
-    """SHA-256 of a file; empty if it cannot be read."""
+def file_digest_of(path: str) -> str:
+    """Compute SHA-256 of a file; empty if it cannot be read."""
     try:
         return _digest(stamp(path))
     except OSError:
@@ -49,16 +61,9 @@ def digest_of(path: str) -> str:
 
 
 def read_table(path: str, encoding: str, digest: str) -> RawTable:
-    """The table of a file; without a ``path``, the one of that digest that was given here.
+    """Read the table of a file; without a ``path``, the one of that digest that was given here.
 
-    Parameters
-    ----------
-    path
-        Path of the file, or empty.
-    encoding
-        Encoding of a file of text.
-    digest
-        What the data was when it was recorded; empty for any.
+    ``digest`` is what the data was when it was recorded; empty for any.
 
     Raises
     ------
@@ -114,10 +119,120 @@ def _parquet(path: str) -> RawTable:
             f"{path}: is a Parquet file; install what reads it: pip install 'fedbandits[data]', or "
             "save the table as CSV"
         ) from None
-    from fedbandits.environments.tables.frames import table_in_memory
+    from fedbandits.environments.tables.sources import table_in_memory
 
     try:
         frame = parquet.read_table(path).to_pandas()
         return table_in_memory(frame)._replace(name=path)
     except (ArrowException, OSError, ValueError) as error:
         raise DataError(f"{path}: cannot be read as Parquet: {type(error).__name__}") from None
+
+
+def table_in_memory(data: Any, columns: Sequence[str] | None = None) -> RawTable:
+    """Read a table from a data frame, a dictionary of columns, or an array.
+
+    ``columns`` names the columns of a 2-D array.
+
+    Raises
+    ------
+    DataError
+        If it is none, has no rows, or its columns have different lengths or the same name.
+    """
+    names, cells = _columns(data, columns)
+    names = [tidy(str(name)) for name in names]
+    for index, name in enumerate(names):
+        if not name.isprintable():
+            raise DataError(f"the table: column {index + 1} has a name that cannot be printed")
+        if name in names[:index]:
+            raise DataError(f"the table has two columns {name!r}; rename one")
+    found = dict(zip(names, cells, strict=True))
+    lengths = {name: len(each) for name, each in found.items()}
+    if len(set(lengths.values())) > 1:
+        raise DataError(f"the table has columns of different lengths: {lengths}")
+    rows = next(iter(lengths.values()), 0)
+    if not rows:
+        raise DataError("the table has no rows")
+    return RawTable("the table", found, np.arange(rows), "row")
+
+
+def _columns(data: Any, names: Sequence[str] | None) -> tuple[Iterable[Any], list[Cells]]:
+    """Find names and cells of the columns, whatever the table is."""
+    if names is not None and not isinstance(data, np.ndarray):
+        raise DataError("table: columns = [names] is for a 2-D numpy array; others have names")
+    if hasattr(data, "iloc") and hasattr(data, "columns"):  # pandas
+        places = range(len(data.columns))
+        return data.columns, [_of_series(data.iloc[:, place]) for place in places]
+    if hasattr(data, "get_columns") and hasattr(data, "to_dict"):  # polars
+        data = data.to_dict(as_series=False)
+    if isinstance(data, Mapping):
+        return data.keys(), [_of_values(name, values) for name, values in data.items()]
+    if isinstance(data, np.ndarray) and data.dtype.names:
+        fields = data.dtype.names
+        return fields, [_of_values(name, data[name]) for name in fields]
+    if isinstance(data, np.ndarray) and data.ndim == 2:
+        if names is None or len(names) != data.shape[1]:
+            given = "none" if names is None else len(names)
+            raise DataError(
+                f"table: an array of {data.shape[1]} columns needs columns = [as many names], "
+                f"given {given}"
+            )
+        return names, [_of_values(name, data[:, i]) for i, name in enumerate(names)]
+    raise DataError(f"table: given {type(data).__name__}, allowed: {_ALLOWED}")
+
+
+def _of_series(series: Any) -> Cells:
+    """Read a column of pandas, whose own types may have gaps where numpy's cannot."""
+    if getattr(series.dtype, "kind", "O") in "iuf":
+        if not series.isna().any():
+            return _of_values(series.name, series.to_numpy())
+        return np.asarray(series.to_numpy(dtype=np.float64, na_value=np.nan))
+    gaps = series.isna().to_numpy()
+    cells = series.to_numpy(dtype=object)
+    return _objects("" if gap else _text(cell) for cell, gap in zip(cells, gaps, strict=True))
+
+
+def _of_values(name: Any, values: Any) -> Cells:
+    if hasattr(values, "isna") and hasattr(values, "to_numpy"):
+        return _of_series(values)
+    if isinstance(values, np.ma.MaskedArray):  # what is masked is missing, whatever lies below
+        values = [*values.tolist()]
+    array = values if isinstance(values, np.ndarray) else _as_array(values)
+    if array.ndim != 1:
+        raise DataError(f"the table: column {name!r} has shape {array.shape}, allowed: (rows,)")
+    if array.dtype.kind in "iu" and len(array) and not _is_exact(array):
+        return _objects(map(str, array.tolist()))
+    if array.dtype.kind in "iuf":
+        return np.asarray(array, np.float64)
+    if array.dtype.kind == "M":  # in words: as numbers, dates would be taken for features
+        return _objects("" if text == "NaT" else text for text in array.astype(str).tolist())
+    return _objects(_text(value) for value in array.tolist())
+
+
+def _as_array(values: Any) -> Any:
+    """Make an array of a list; numbers among texts stay what they are."""
+    held = list(values)
+    numeric = all(
+        isinstance(v, int | float | np.number) and not isinstance(v, bool | np.bool_) for v in held
+    )
+    return np.asarray(held) if numeric and held else _objects(held)
+
+
+def _is_exact(array: Any) -> bool:
+    return bool(int(array.min()) >= -_EXACT and int(array.max()) <= _EXACT)
+
+
+def _objects(values: Iterable[Any]) -> Cells:
+    held = list(values)
+    made = np.empty(len(held), dtype=object)
+    made[:] = held
+    return made
+
+
+def _text(value: Any) -> str:
+    if value is None or str(value) in _GAPS:
+        return ""
+    if isinstance(value, bytes):
+        return tidy(value.decode("utf-8", "replace"))
+    if isinstance(value, float) and not math.isinf(value):
+        return number_text(value)
+    return tidy(str(value))

@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from fedbandits.environments.words import Words
+from fedbandits.environments.base import Words
 
 #: What is varied: the number of parties, or ε.
 Axis = Literal["parties", "epsilon"]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 import numpy as np
 
-from fedbandits.environments.joins import decisions_of
+from fedbandits.environments.first_rounds import decisions_of
 from fedbandits.errors import ConfigError, DataError
 from fedbandits.experiments.answers.advice import (
     Advice,

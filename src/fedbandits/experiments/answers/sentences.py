@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from fedbandits.environments.words import Words
+from fedbandits.environments.base import Words
 from fedbandits.experiments.intervals import FEWEST, decimal_places, fixed, with_error
 from fedbandits.offline.estimates import FEW
 

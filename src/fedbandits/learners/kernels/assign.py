@@ -26,7 +26,7 @@ def add_to(total: Floats, values: Floats) -> None:
 
 @borrowing
 def is_zero(values: Floats) -> bool:
-    """Whether all entries of a vector are zero."""
+    """Tell whether all entries of a vector are zero."""
     zero = True
     for i in range(values.size):
         zero &= values[i] == 0.0
@@ -69,7 +69,7 @@ def fill_diagonal(squares: Floats, m: int, value: float) -> None:
 
 @borrowing
 def any_fault(faults: Ints) -> bool:
-    """Whether any row of (parties, 2) begins with anything but zero."""
+    """Tell whether any row of (parties, 2) begins with anything but zero."""
     found = False
     for row in range(faults.shape[0]):
         found |= faults[row, 0] != 0

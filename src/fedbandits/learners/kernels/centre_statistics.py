@@ -1,4 +1,4 @@
-"""What statistics say of a cluster's centre, for several spreads of users around it at once.
+"""Statistics of a cluster's centre, for several spreads of users around it at once.
 
 Precisions are symmetric, so a triangle is kept, row by row and in whole lanes.
 """
@@ -15,8 +15,8 @@ from fedbandits.learners.kernels.evidence import Evidence
 from fedbandits.learners.kernels.ridge import invert_in_place
 
 
-class Said(NamedTuple):
-    """What statistics say of a centre, for each spread, without its prior."""
+class CentreSums(NamedTuple):
+    """Sums that tell where a centre is, for each spread, without its prior."""
 
     precision: Floats  # (s, ·): the lower triangle row by row, in whole lanes
     score: Floats  # (s, ·): in whole lanes
@@ -26,32 +26,26 @@ class Said(NamedTuple):
 
 @compiled
 def padded(hypotheses: int) -> int:
-    """Length of the axis that so many hypotheses lie along."""
+    """Return the length of the axis that so many hypotheses lie along."""
     return -(-hypotheses // LANES) * LANES
 
 
 @compiled
-def nothing_said(spreads: int, dimension: int) -> Said:
-    """Zeros."""
+def nothing_said(spreads: int, dimension: int) -> CentreSums:
+    """Return zeros: the sums before any statistic."""
     triangle, row = padded(dimension * (dimension + 1) // 2), padded(dimension)
-    return Said(
+    return CentreSums(
         np.zeros((spreads, triangle)), np.zeros((spreads, row)), np.zeros(triangle), np.zeros(row)
     )
 
 
 @borrowing
-def add_statistic(evidence: Evidence, j: int, weight: float, spreads: Floats, said: Said) -> None:
-    """Add what one statistic says of the centre, if it is around it by each of the spreads.
+def add_statistic(
+    evidence: Evidence, j: int, weight: float, spreads: Floats, said: CentreSums
+) -> None:
+    """Add what the ``j``-th statistic says of the centre, if it lies around it by each spread.
 
-    Parameters
-    ----------
-    evidence, j
-        The ``j``-th statistic.
-    weight : float
-        How often it counts.
-    spreads : (s,) float64
-    said : Said
-        Changed in place.
+    It counts ``weight`` times. ``spreads`` are (s,) float64; ``said`` is changed in place.
     """
     for a in range(evidence.score.shape[1]):
         g, z = evidence.precision[j, a], evidence.score[j, a]
@@ -65,8 +59,8 @@ def add_statistic(evidence: Evidence, j: int, weight: float, spreads: Floats, sa
 
 
 @borrowing
-def _set_outer(direction: Floats, said: Said) -> None:
-    """The products of a direction's coordinates, and the direction."""
+def _set_outer(direction: Floats, said: CentreSums) -> None:
+    """Set the products of a direction's coordinates, and the direction."""
     place = 0
     for i in range(direction.size):
         said.row[i] = direction[i]
@@ -85,23 +79,11 @@ def _add_times(weight: float, row: Floats, totals: Floats, s: int) -> None:
 def find_centre(
     precision: Floats, score: Floats, prior: float, h: int, uncertain: Floats, centre: Floats
 ) -> float:
-    """Where a centre is by what was said, and how uncertain that is.
+    """Find where a centre is by what was said, and how uncertain that is.
 
-    Parameters
-    ----------
-    precision, score : float64
-        What was said: rows of :class:`Said`.
-    prior : float
-        Precision of every coordinate before that.
-    h : int
-        Number of the hypothesis.
-    uncertain, centre : (d, d, h) and (d, h) float64
-        Receive P⁻¹ and P⁻¹ s at its place.
-
-    Returns
-    -------
-    float
-        ln ∫ exp(s·c - ½ cᵀPc) dc, up to a constant.
+    ``precision`` and ``score`` are rows of :class:`CentreSums`; every coordinate has the precision
+    ``prior`` before that. At the place of hypothesis ``h``, ``uncertain`` (d, d, h) and ``centre``
+    (d, h) receive P⁻¹ and P⁻¹ s. Returns ln ∫ exp(s·c - ½ cᵀPc) dc, up to a constant.
     """
     d, place = len(centre), 0
     matrix = np.empty((d, d))

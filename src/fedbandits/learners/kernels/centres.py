@@ -1,4 +1,4 @@
-"""What clusters know of their centres, and what one user's statistic changes of that.
+"""Clusters' knowledge of their centres, and the change that one user's statistic makes.
 
 A cluster knows of its centre c that it is N(P⁻¹ s, P⁻¹). A user with evidence (g, z) in its basis Q
 and spread v around the centre says of it, in that basis, a precision t = g/(1 + g v) and a score
@@ -42,7 +42,7 @@ class User(NamedTuple):
 
 @compiled
 def new_user(dimension: int, lanes: int) -> User:
-    """Zeros; ``lanes`` is the length of the hypotheses' axis."""
+    """Return zeros; ``lanes`` is the length of the hypotheses' axis."""
     d, h = dimension, lanes
     return User(
         np.zeros((d, padded(d))), np.zeros(d), np.zeros(d), np.zeros((d, h)), np.zeros((d, h)),
@@ -70,7 +70,7 @@ def look_at(evidence: Evidence, j: int, spreads: Floats, user: User) -> None:
 
 @borrowing
 def _apply(basis: Floats, rows: Floats, out: Floats) -> None:
-    """Q times a matrix whose rows are whole lanes."""
+    """Compute Q times a matrix whose rows are whole lanes."""
     d, whole = rows.shape
     for a in range(d):
         for at in range(0, whole, LANES):
@@ -82,15 +82,10 @@ def _apply(basis: Floats, rows: Floats, out: Floats) -> None:
 
 @borrowing
 def turn(user: User, uncertain: Floats, centre: Floats, turned: Floats, middle: Floats) -> None:
-    """Centres and their covariances in the user's basis: Q c and M = Q P⁻¹ Qᵀ.
+    """Turn centres and their covariances into the user's basis: Q c and M = Q P⁻¹ Qᵀ.
 
-    Parameters
-    ----------
-    user : User
-    uncertain, centre : (d, d, h) and (d, h) float64
-        What a cluster knows.
-    turned, middle : (d, d, h) and (d, h) float64
-        Receive M and Q c.
+    A cluster knows ``uncertain`` (d, d, h) and ``centre`` (d, h). ``turned`` and ``middle``, of the
+    same shapes, receive M and Q c.
     """
     d, h = middle.shape
     _apply(user.basis, uncertain.reshape(d, d * h), user.half)
@@ -104,20 +99,11 @@ def turn(user: User, uncertain: Floats, centre: Floats, turned: Floats, middle: 
 
 @borrowing
 def change_of_fit(user: User, turned: Floats, middle: Floats, sign: float, change: Floats) -> None:
-    """What a cluster's fit gains if the user comes, or if it goes.
+    """Compute what a cluster's fit gains if the user comes, or if it goes.
 
     With S = I ± √t M √t, the precision's determinant changes by det S, and its inverse changes by
-    ∓M √t S⁻¹ √t M.
-
-    Parameters
-    ----------
-    user : User
-    turned, middle
-        See :func:`turn`.
-    sign : float
-        1: the user comes. -1: it goes; it was counted in.
-    change : (h,) float64
-        Receives the gain.
+    ∓M √t S⁻¹ √t M. ``sign`` is 1 if the user comes, and -1 if it goes, having been counted in.
+    ``turned`` and ``middle`` are those of :func:`turn`; ``change`` (h,) receives the gain.
     """
     for at in range(0, change.size, LANES):
         store(
@@ -127,7 +113,7 @@ def change_of_fit(user: User, turned: Floats, middle: Floats, sign: float, chang
 
 @inlined
 def _set_out(user: User, turned: Floats, middle: Floats, sign: float, at: int) -> Any:
-    """S into ``factor``, √t M(s ± p) into ``left``; returns what the fit gains beside S."""
+    """Set S into ``factor``, √t M(s ± p) into ``left``; return what the fit gains beside S."""
     d, factor, left, gain = len(middle), user.factor, user.left, lanes(0.0)
     for a in range(d):
         root, known, pulled = load(user.root, (a, at)), load(middle, (a, at)), lanes(0.0)
@@ -144,7 +130,7 @@ def _set_out(user: User, turned: Floats, middle: Floats, sign: float, at: int) -
 
 @inlined
 def _eliminate(user: User, sign: float, at: int, gain: Any) -> Any:
-    """``gain`` less what S costs: half of ln det S, and half of ± leftᵀ S⁻¹ left."""
+    """Return ``gain`` less what S costs: half of ln det S, and half of ± leftᵀ S⁻¹ left."""
     d, factor, left, half = len(user.left), user.factor, user.left, user.half
     determinant, logarithm = lanes(1.0), half[0]
     for h in range(LANES):
@@ -196,7 +182,7 @@ def take_in(user: User, h: int, turned: Floats, middle: Floats) -> None:
 
 @borrowing
 def move_to_user(user: User, spreads: Floats, turned: Floats, middle: Floats) -> None:
-    """From centres to the user's own θ, in its basis: means, and covariances, in place.
+    """Move from centres to the user's own θ, in its basis: means, and covariances, in place.
 
     A mean is the best linear unbiased predictor, given the centre. The covariance counts what is
     not known of the centre.
@@ -221,7 +207,7 @@ def move_to_user(user: User, spreads: Floats, turned: Floats, middle: Floats) ->
 
 @borrowing
 def turn_back(user: User, middle: Floats, turned: Floats, mean: Floats, covariance: Floats) -> None:
-    """From the user's basis to that of contexts: (d,) and (d, d) float64."""
+    """Turn from the user's basis to that of contexts: (d,) and (d, d) float64."""
     d, basis, half = middle.size, user.basis, user.half
     for at in range(0, basis.shape[1], LANES):
         found = lanes(0.0)

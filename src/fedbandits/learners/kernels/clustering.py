@@ -1,4 +1,4 @@
-"""Which users are alike: tests on estimates, graphs of users, and scores of a partition.
+"""Users who are alike: tests on estimates, graphs of users, and scores of a partition.
 
 F(x) = √((1 + ln(1 + x)) / (1 + x)) bounds, up to a factor, how far an estimate from x observations
 lies from the truth. Two users are different where their estimates are further apart than
@@ -24,13 +24,13 @@ Edges = NDArray[np.uint8]
 
 @compiled
 def error_bar(count: float) -> float:
-    """F of that many observations; 1 of none."""
+    """Compute F of that many observations; 1 of none."""
     return math.sqrt((1.0 + math.log(1.0 + count)) / (1.0 + count))
 
 
 @compiled
 def distance(one: Floats, two: Floats) -> float:
-    """Euclidean distance of two vectors."""
+    """Compute the Euclidean distance of two vectors."""
     total = 0.0
     for i in range(one.size):
         step = one[i] - two[i]
@@ -40,13 +40,13 @@ def distance(one: Floats, two: Floats) -> float:
 
 @compiled
 def are_different(apart: float, bars: float, alpha: float) -> bool:
-    """Equation 3, for estimates so far apart and error bars F(x₁) + F(x₂)."""
+    """Compare by equation 3: estimates so far apart, and error bars F(x₁) + F(x₂)."""
     return apart > alpha * bars
 
 
 @compiled
 def are_same(apart: float, bars: float, alpha: float) -> bool:
-    """Equation 4."""
+    """Compare by equation 4."""
     return apart < alpha * bars
 
 
@@ -54,23 +54,16 @@ def are_same(apart: float, bars: float, alpha: float) -> bool:
 def delete_edges_of(
     user: int, estimates: Floats, counts: Floats, alpha: float, edges: Edges
 ) -> int:
-    """Delete a user's edges to those who are different; users never seen are not tested.
+    """Delete a user's edges to those who are different; return how many. Users never seen stay.
 
     Parameters
     ----------
-    user : int
-    estimates : (users, d) float64
-    counts : (users,) float64
-        Number of observations behind each estimate.
+    estimates, counts : (users, d) and (users,) float64
+        Estimates, and the number of observations behind each.
     alpha : float
         The factor α₁ of equation 3.
     edges : (users, users) uint8
         Changed in place, symmetrically.
-
-    Returns
-    -------
-    int
-        How many were deleted.
     """
     if counts[user] == 0.0:
         return 0
@@ -87,7 +80,7 @@ def delete_edges_of(
 
 @compiled
 def delete_edges(estimates: Floats, counts: Floats, alpha: float, edges: Edges) -> int:
-    """:func:`delete_edges_of` all users."""
+    """Delete edges as :func:`delete_edges_of`, of all users."""
     deleted = 0
     for user in range(counts.size):
         deleted += delete_edges_of(user, estimates, counts, alpha, edges)
@@ -102,8 +95,7 @@ def connect_same(
 
     Parameters
     ----------
-    estimates : (clusters, d) float64
-    counts : (clusters,) float64
+    estimates, counts : (clusters, d) and (clusters,) float64
     apart : (clusters,) int64
         Number of the place where each cluster lives.
     alpha : float
@@ -123,21 +115,10 @@ def connect_same(
 
 @compiled
 def reach(user: int, edges: Edges, found: Ints, seen: NDArray[np.uint8]) -> int:
-    """Who is connected with a user, by any path.
+    """Find who is connected with a user, by any path; return how many they are.
 
-    Parameters
-    ----------
-    user : int
-    edges : (users, users) uint8
-    found : (users,) int64
-        Receives them, the user first.
-    seen : (users,) uint8
-        Receives 1 for each of them, else 0.
-
-    Returns
-    -------
-    int
-        How many they are.
+    ``edges`` is (users, users). ``found`` (users,) receives them, the user first; ``seen`` (users,)
+    receives 1 for each of them, else 0.
     """
     seen[:] = 0
     seen[user] = 1

@@ -17,20 +17,16 @@ _SHIFT_STEPS = 32
 def radius(
     inflation: float, noise_scale: float, log_term: float, log_det: float, bias: float
 ) -> float:
-    """β; the logarithms together are never negative where the bound applies."""
+    """Compute β; the logarithms together are never negative where the bound applies."""
     return inflation * noise_scale * math.sqrt(max(log_term + log_det, 0.0)) + bias
 
 
 @compiled
 def adaptive_terms(
-    values: Floats,
-    shift: float,
-    base: float,
-    norm_bound: float,
-    bias_bound: float,
+    values: Floats, shift: float, base: float, norm_bound: float, bias_bound: float,
     parameter_bound: float,
-) -> tuple[float, float, float]:
-    """The numbers of the adaptive radius once λ is chosen.
+) -> tuple[float, float, float]:  # fmt: skip
+    """Compute the numbers of the adaptive radius once λ is chosen.
 
     Parameters
     ----------
@@ -59,15 +55,10 @@ def adaptive_terms(
 
 @compiled
 def choose_shift(
-    values: Floats,
-    base: float,
-    norm_bound: float,
-    bias_bound: float,
-    parameter_bound: float,
-    noise_scale: float,
-    log_term: float,
-) -> float:
-    """The shift λ that makes β² tr V⁻¹, the mean squared width, smallest.
+    values: Floats, base: float, norm_bound: float, bias_bound: float, parameter_bound: float,
+    noise_scale: float, log_term: float,
+) -> float:  # fmt: skip
+    """Choose the shift λ that makes β² tr V⁻¹, the mean squared width, smallest.
 
     Every λ gives a valid radius on the same event, so choosing after looking at the release costs
     neither privacy nor confidence. Without noise λ is λ₁, ordinary ridge regression.

@@ -26,7 +26,7 @@ _TINY = 1e-300
 
 @compiled
 def eigenvectors(matrices: Floats, basis: Floats, values: Floats) -> None:
-    """Eigenvectors and eigenvalues of symmetric matrices, in no order.
+    """Compute eigenvectors and eigenvalues of symmetric matrices, in no order.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What noisy statistics of linear rewards say about a preference vector.
+"""Evidence about a preference vector, from noisy statistics of linear rewards.
 
 Whoever's statistic it is, what it says about θ is kept in one form: in the orthonormal basis Q its
 log-likelihood is z·Qθ - ½ Σ g (Qθ)², up to a constant. A g of 0 says nothing in that direction.
@@ -36,7 +36,7 @@ class Spectrum(NamedTuple):
 
 
 class Evidence(NamedTuple):
-    """What each of n statistics says about its θ; see the module."""
+    """Evidence of each of n statistics about its θ; see the module."""
 
     basis: Floats  # (n, d, d): Q, a row a direction
     precision: Floats  # (n, d): g
@@ -47,7 +47,7 @@ Table = TypeVar("Table", Spectrum, Evidence)
 
 
 def stack(kind: type[Table], parts: Sequence[Table]) -> Table:
-    """Several lists of statistics as one."""
+    """Stack several lists of statistics as one."""
     return kind(*(np.concatenate(fields) for fields in zip(*parts, strict=True)))
 
 
@@ -63,7 +63,7 @@ def rotate(basis: Floats, vector: Floats, out: Floats) -> None:
 
 @compiled
 def decompose(statistics: Floats) -> Spectrum:
-    """Eigenvectors of packed statistics, (n, d (d + 3) / 2); see :mod:`.ridge`."""
+    """Compute eigenvectors of packed statistics, (n, d (d + 3) / 2); see :mod:`.ridge`."""
     n, d = statistics.shape[0], packed_dimension(statistics.shape[1])
     grams, moment, moments = np.zeros((n, d, d)), np.zeros((n, d)), np.zeros((n, d))
     for j in range(n):
@@ -75,10 +75,10 @@ def decompose(statistics: Floats) -> Spectrum:
     return Spectrum(basis, values, moments)
 
 
-def weigh(
+def read_evidence(
     spectrum: Spectrum, reward_variance: float, noise_variance: float, residual_variance: float
 ) -> Evidence:
-    """Read statistics.
+    """Read what n statistics say of their θ.
 
     Parameters
     ----------
@@ -90,10 +90,6 @@ def weigh(
         Variance τ² of an off-diagonal entry of N; 0 in clear.
     residual_variance : float
         Variance of an entry of n - Nθ; 0 in clear.
-
-    Returns
-    -------
-    Evidence
     """
     values, d = spectrum.values, spectrum.values.shape[1]
     told = values > 2.0 * math.sqrt(d * noise_variance)  # the norm of N
@@ -111,7 +107,7 @@ _FEWEST_DEGREES = 30
 
 
 def reward_variance(spectrum: Spectrum, counts: Floats, squares: Floats, bound: float) -> float:
-    """Variance of rewards about their means, one for all users; the bound where little is known.
+    """Estimate the variance of rewards, one for all users; the bound where little is known.
 
     Taking a bound for the variance would take part of what users differ by for noise, and let them
     learn from one another too much.
@@ -135,16 +131,10 @@ def reward_variance(spectrum: Spectrum, counts: Floats, squares: Floats, bound: 
 
 @borrowing
 def log_evidence(precision: Floats, score: Floats, centre: Floats, variance: float) -> float:
-    """How likely a statistic is if θ ~ N(c, s I), up to what does not depend on c and s.
+    """Compute how likely a statistic is if θ ~ N(c, s I), up to what does not depend on c and s.
 
-    Parameters
-    ----------
-    precision, score : (d,) float64
-        The statistic's g and z, see :class:`Evidence`.
-    centre : (d,) float64
-        Q c, the mean of θ in the statistic's basis.
-    variance : float
-        Variance s of θ in every direction; 0 means that θ is c.
+    ``precision`` and ``score`` are the statistic's g and z, (d,), see :class:`Evidence`. ``centre``
+    is Q c, the mean of θ in the statistic's basis. ``variance`` is s; 0 means that θ is c.
     """
     total, determinant = 0.0, 1.0
     for a in range(centre.size):
@@ -174,7 +164,7 @@ class Across(NamedTuple):
 
 @compiled
 def across(evidence: Evidence) -> Across:
-    """The same evidence, side by side; what fills the last lanes says nothing."""
+    """Lay the same evidence side by side; what fills the last lanes says nothing."""
     n, d = evidence.score.shape
     width = -(-n // LANES) * LANES
     table = Across(
@@ -200,14 +190,9 @@ def look_from(evidence: Evidence, centre: Floats, table: Across) -> None:
 
 @borrowing
 def log_evidence_of_all(table: Across, variance: float) -> None:
-    """How likely each statistic is if θ ~ N(c, s I), into ``likely``.
+    """Compute how likely each statistic is if θ ~ N(c, s I), into ``likely``.
 
-    Parameters
-    ----------
-    table : Across
-        After :func:`look_from`.
-    variance : float
-        Variance s of θ in every direction.
+    The table is that after :func:`look_from`; ``variance`` is s, the same in every direction.
     """
     (d, width), logarithms = table.score.shape, table.work
     for at in range(0, width, LANES):

@@ -47,18 +47,10 @@ def _split(capacity: Ints, order: Ints, count: int) -> tuple[Ints, Ints]:
 def _merge(
     costs: Floats, gains: Floats, trails: Ints, cost: float, gain: float, trail: Ints
 ) -> tuple[Floats, Floats, Ints]:
-    """All states with and without one more move, cheapest first, dominated ones dropped.
+    """Merge all states with and without one more move, cheapest first, dominated ones dropped.
 
-    Parameters
-    ----------
-    costs, gains : (s,) float64
-        Costs and gains of the states so far, both rising.
-    trails : (s,) int64
-        Where in ``trail`` each state's last move is noted.
-    cost, gain : float
-        Cost and gain of the move.
-    trail : (s,) int64
-        Where each state's move is noted if it makes this one.
+    ``costs`` and ``gains`` of the states so far are (s,) and both rise. ``trails`` (s,) says where
+    in ``trail`` each state's last move is noted; ``trail`` (s,) where it is if it makes this one.
     """
     size = costs.size
     new_costs, new_gains = np.empty(2 * size), np.empty(2 * size)
@@ -88,7 +80,7 @@ def _merge(
 def _promising(
     costs: Floats, gains: Floats, room: float, best: float, up: float, down: float
 ) -> Ints:
-    """States that could still beat ``best``: ``up`` and ``down`` are the ratios that remain."""
+    """Keep states that can still beat ``best``; ``up`` and ``down`` are the ratios that remain."""
     kept, filled = np.empty(costs.size, np.int64), 0
     for s in range(costs.size):
         rest = room - costs[s]
@@ -101,19 +93,10 @@ def _promising(
 
 @compiled
 def _choose_chunks(costs: Floats, gains: Floats, room: float) -> tuple[Ints, int]:
-    """The chunks that gain most within ``room``.
+    """Choose the chunks that gain most within ``room``, the cost that they may have together.
 
-    Parameters
-    ----------
-    costs, gains : (c,) float64
-        Cost and gain of every chunk, most gain for its cost first; all positive.
-    room : float
-        Cost that the chosen ones may have together.
-
-    Returns
-    -------
-    moves, first
-        The chunks before ``first`` are chosen, except that those in ``moves`` are turned around.
+    ``costs`` and ``gains`` are (c,), all positive, most gain for its cost first. Returns ``moves``
+    and ``first``: the chunks before ``first`` are chosen, and those in ``moves`` turned around.
     """
     first, cost, gain = 0, 0.0, 0.0
     while first < costs.size and cost + costs[first] <= room:
@@ -169,7 +152,7 @@ def buy_exactly(
     revenue: Floats, surplus: Floats, capacity: Ints, reserve: float, order: Ints, ratio: Floats,
     purchase: Ints,
 ) -> None:  # fmt: skip
-    """The purchase with the most revenue; arguments as of :func:`.buy_greedily`."""
+    """Return the purchase with the most revenue; arguments as of :func:`.buy_greedily`."""
     buy_before_steps(revenue, surplus, capacity, purchase)
     count, most = sort_steps(revenue, surplus, capacity, order, ratio)
     room = most - reserve

@@ -29,7 +29,7 @@ _LEAST = 2.0**-500
 
 @compiled
 def _draw_gamma(shape: float, key: Key, party: int, round_: int, offset: int) -> float:
-    """A gamma variable of shape ≥ 1, scale 1, by rejection (Marsaglia & Tsang 2000)."""
+    """Draw a gamma variable of shape ≥ 1, scale 1, by rejection (Marsaglia & Tsang 2000)."""
     d = shape - 1.0 / 3.0
     c = 1.0 / math.sqrt(9.0 * d)
     for attempt in range(_SPAN // 4):
@@ -46,21 +46,14 @@ def _draw_gamma(shape: float, key: Key, party: int, round_: int, offset: int) ->
 
 @compiled
 def draw_beta(a: float, b: float, key: Key, party: int, round_: int) -> float:
-    """A Beta(a, b) variable, a and b at least 1, as a ratio of two gamma variables.
-
-    Parameters
-    ----------
-    a, b : float
-    key, party, round_
-        They name the random draws.
-    """
+    """Draw a Beta(a, b) variable, a and b at least 1, as a ratio of two gamma variables."""
     x = _draw_gamma(a, key, party, round_, 0)
     y = _draw_gamma(b, key, party, round_, _SPAN)
     return x / (x + y)
 
 
 class Arm(NamedTuple):
-    """What one arm knows: its own records, and the key of draws that are its own."""
+    """Knowledge of one arm: its own records, and the key of draws that are its own."""
 
     pulls: int
     rewards: float  # their sum
@@ -97,13 +90,13 @@ class DecreasingEpsilonGreedy(NamedTuple):
 
 
 class Softmax(NamedTuple):
-    """In proportion to e^(μ̂ / τ)."""
+    """A rule that plays in proportion to e^(μ̂ / τ)."""
 
     temperature: float = 0.06
 
 
 class Pursuit(NamedTuple):
-    """In proportion to probabilities that move towards the arm with the largest μ̂."""
+    """A rule of probabilities that move towards the arm with the largest μ̂."""
 
     rate: float = 0.1
 
@@ -147,7 +140,7 @@ def receive_bit(rule: Any, iteration: int, chosen: bool, memory: Floats) -> None
 
 
 def exploration_rate(rule: Any, step: int, arms: int) -> float:
-    """Probability with which a step plays any arm at all, whatever the scores."""
+    """Return the probability with which a step plays any arm at all, whatever the scores."""
     raise NotImplementedError(f"no exploration is defined for {type(rule).__name__}")
 
 
@@ -161,7 +154,7 @@ def _never(rule: Any, step: Any, arms: Any) -> Any:
 
 @compiled
 def empirical_mean(arm: Arm) -> float:
-    """μ̂ of one arm, which was pulled at least once."""
+    """Compute μ̂ of one arm, which was pulled at least once."""
     return arm.rewards / arm.pulls
 
 
@@ -222,19 +215,19 @@ for _rule in ITERATIONS.keys() - set(_GREEDY):
 def score_arm(
     rule: Any, iteration: int, step: int, pulls: int, rewards: float, memory: Floats, key: Key
 ) -> float:
-    """:func:`compute_score` for callers outside compiled code."""
+    """Call :func:`compute_score` from outside compiled code."""
     return compute_score(rule, iteration, step, Arm(pulls, rewards, key), memory)
 
 
 @compiled
 def note_bit(rule: Any, iteration: int, chosen: bool, memory: Floats) -> None:
-    """:func:`receive_bit` for callers outside compiled code."""
+    """Call :func:`receive_bit` from outside compiled code."""
     receive_bit(rule, iteration, chosen, memory)
 
 
 @compiled
 def explores(rule: Any, step: int, arms: int, draw: float) -> bool:
-    """Whether a step explores, given a uniform draw that all who need to know share."""
+    """Tell whether a step explores, given a uniform draw that all who need to know share."""
     return draw < exploration_rate(rule, step, arms)
 
 

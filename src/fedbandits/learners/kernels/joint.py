@@ -32,7 +32,7 @@ from fedbandits.learners.kernels.joint_release import (
     WEIGHTS,
     JointTerms,
     Noise,
-    Spectrum,
+    ReleasedSpectrum,
     balance,
     others_radius,
     reward_radius,
@@ -44,7 +44,7 @@ from fedbandits.learners.kernels.ridge import add_rank_one, add_record, apply_sy
 
 
 class Joint(NamedTuple):
-    """What one agent knows from own records and others' releases; for each model."""
+    """Knowledge of one agent from own records and others' releases, for each model."""
 
     statistic: Floats  # (models, d (d + 3) / 2): own records, packed
     ridge_inverse: Floats  # (models, d, d): (G + λI)⁻¹
@@ -60,7 +60,7 @@ class Joint(NamedTuple):
 
 
 def empty_joint(agents: int, models: int, dimension: int) -> Joint:
-    """Arrays of so many agents, with one more axis in front."""
+    """Make arrays of so many agents, with one more axis in front."""
     square = (agents, models, dimension, dimension)
     return Joint(
         statistic=np.zeros((agents, models, dimension * (dimension + 3) // 2)),
@@ -78,14 +78,14 @@ def empty_joint(agents: int, models: int, dimension: int) -> Joint:
 
 
 def copy_joint(joint: Joint) -> Joint:
-    """The same in arrays of its own."""
+    """Copy the knowledge into arrays of its own."""
     copied = {name: array.copy() for name, array in joint._asdict().items()}
     return Joint(**copied)
 
 
 @compiled
 def one_joint(joint: Joint, agent: int) -> Joint:
-    """What one agent knows, as arrays that share memory with those of all."""
+    """Return what one agent knows, as arrays that share memory with those of all."""
     return Joint(
         joint.statistic[agent],
         joint.ridge_inverse[agent],
@@ -103,7 +103,7 @@ def one_joint(joint: Joint, agent: int) -> Joint:
 
 @compiled
 def begin_joint(terms: JointTerms, joint: Joint) -> None:
-    """Before the first record and the first release."""
+    """Set what is known before the first record and the first release."""
     ridge, larger = terms.ridge, terms.martingale_ridge
     for m in range(joint.growth.size):
         fill_diagonal(joint.ridge_inverse, m, 1.0 / larger)
@@ -142,16 +142,9 @@ def observe_joint(
 ) -> None:  # fmt: skip
     """Let an own record count at once.
 
-    Parameters
-    ----------
-    terms, joint
-        The bound, and what changes.
-    m, context, reward
-        The record.
-    rounding : float
-        See :func:`~fedbandits.learners.kernels.ridge.add_record`.
-    gain, moved : (d,) float64
-        Buffers.
+    ``terms`` are those of the bound; ``joint`` changes. ``m``, ``context`` and ``reward`` are the
+    record; ``rounding`` is that of :func:`~fedbandits.learners.kernels.ridge.add_record`. ``gain``
+    and ``moved`` (d,) are buffers.
     """
     add_record(joint.statistic, m, context, reward, rounding)
     joint.growth[m] += add_rank_one(joint.ridge_inverse, m, context, gain)
@@ -172,7 +165,7 @@ def observe_joint(
 def _shrink(
     squares: Floats, m: int, context: Floats, gain: Floats, moved: Floats, added: float
 ) -> None:
-    """R⁻¹BR⁻¹ becomes R₁⁻¹(B + added · xxᵀ)R₁⁻¹, R₁ = R + xxᵀ and gain = R₁⁻¹x.
+    """Turn R⁻¹BR⁻¹ into R₁⁻¹(B + added · xxᵀ)R₁⁻¹, R₁ = R + xxᵀ and gain = R₁⁻¹x.
 
     R₁⁻¹ = (I - gain xᵀ)R⁻¹ (Sherman & Morrison 1950).
     """
@@ -188,21 +181,11 @@ def _shrink(
 
 @inlined
 def load_joint(terms: JointTerms, joint: Joint, sums: Floats, noise: Noise) -> None:
-    """Take up new sums of what others released; own records stay.
+    """Take up new sums of what others released; all but own records is made anew.
 
     The weight ω is the one with the smallest c·(width) + (deviation of the estimate), both for a
-    random direction. At c = 1 that is the width of the theorem, for a small c the error.
-
-    Parameters
-    ----------
-    terms : JointTerms
-        What is constant in the bound.
-    joint : Joint
-        What the agent knows; all but its own records is made anew.
-    sums : (models, d (d + 3) / 2) float64
-        The sum of the newest releases of others, packed.
-    noise : Noise
-        Of that sum.
+    random direction. At c = 1 that is the width of the theorem, for a small c the error. ``sums``
+    are of the newest releases of others, packed: (models, d (d + 3) / 2). ``noise`` is theirs.
     """
     dimension = joint.estimate.shape[1]
     gram, moment = np.zeros((dimension, dimension)), np.zeros(dimension)
@@ -212,7 +195,8 @@ def load_joint(terms: JointTerms, joint: Joint, sums: Floats, noise: Noise) -> N
         unpack(sums[m], gram, moment)
         unpack(joint.statistic[m], mine, mine_moment)
         values, vectors = np.linalg.eigh(gram)
-        released, reward = Spectrum(values, vectors, moment), others_radius(terms, values, noise)
+        released = ReleasedSpectrum(values, vectors, moment)
+        reward = others_radius(terms, values, noise)
         kappa, best = balance(reward, noise), np.inf
         for weight in WEIGHTS:
             found = weigh(terms, mine, joint.growth[m], released, noise, kappa, reward, weight)
@@ -233,14 +217,10 @@ def best_where_cut(
     cuts: Bools, theta: Floats32, width: Floats32, features: Floats32, first: int, arm: int,
     scores: Floats32,
 ) -> int:  # fmt: skip
-    """The arm of the highest score of two, if the second one counts anywhere.
+    """Find the arm of the highest score of two, if the second one counts anywhere.
 
-    Parameters
-    ----------
-    cuts : (models,) bool
-        Where it counts.
-    theta, width, features, first, arm, scores
-        See :func:`~fedbandits.learners.kernels.linucb.best_of_smaller`.
+    ``cuts`` (models,) says where it does; the rest is as in
+    :func:`~fedbandits.learners.kernels.linucb.best_of_smaller`.
     """
     some = False
     for m in range(cuts.size):

@@ -1,4 +1,4 @@
-"""How much others' releases count in a joint estimate; see :mod:`.joint`."""
+"""Weights of others' releases in a joint estimate; see :mod:`.joint`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WEIGHTS = np.array([0.0, 0.5, 1.0, 2.0])
 
 
 class JointTerms(NamedTuple):
-    """What is constant in the bound.
+    """Constants of the bound.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class JointTerms(NamedTuple):
 
 
 class Noise(NamedTuple):
-    """Of the sum of what others released.
+    """Noise of the sum of what others released.
 
     Parameters
     ----------
@@ -68,8 +68,8 @@ class Noise(NamedTuple):
     bias_bound: float
 
 
-class Spectrum(NamedTuple):
-    """What others released, of one model."""
+class ReleasedSpectrum(NamedTuple):
+    """Eigenvalues and eigenvectors of what others released, of one model."""
 
     values: Floats  # (d,): eigenvalues of Ṽ
     vectors: Floats  # (d, d): Q
@@ -78,13 +78,13 @@ class Spectrum(NamedTuple):
 
 @compiled
 def reward_radius(reward_noise: float, log_term: float, growth: float) -> float:
-    """R = σ √(2 ln(1/α) + ln det(G + λI) - d ln λ), Abbasi-Yadkori et al. 2011."""
+    """Compute R = σ √(2 ln(1/α) + ln det(G + λI) - d ln λ), Abbasi-Yadkori et al. 2011."""
     return reward_noise * math.sqrt(log_term + growth)
 
 
 @compiled
 def trace(matrix: Floats) -> float:
-    """The trace of a positive semidefinite matrix."""
+    """Compute the trace of a positive semidefinite matrix."""
     total = 0.0
     for i in range(matrix.shape[0]):
         total += matrix[i, i]
@@ -93,7 +93,7 @@ def trace(matrix: Floats) -> float:
 
 @compiled
 def others_radius(terms: JointTerms, values: Floats, noise: Noise) -> float:
-    """r': G' + λ'I ⪯ Ṽ + (b + λ')I, λ' = max(b, λ)."""
+    """Compute r': G' + λ'I ⪯ Ṽ + (b + λ')I, λ' = max(b, λ)."""
     ridge, growth = max(noise.norm_bound, terms.martingale_ridge), 0.0
     for i in range(values.size):
         growth += math.log1p((max(values[i], 0.0) + noise.norm_bound) / ridge)
@@ -102,7 +102,7 @@ def others_radius(terms: JointTerms, values: Floats, noise: Noise) -> float:
 
 @compiled
 def balance(reward: float, noise: Noise) -> float:
-    """Where s is κ, rewards and privacy noise weigh alike in the bound: κ = (w/r')²."""
+    """Compute κ = (w/r')²: where s is κ, rewards and privacy noise weigh alike in the bound."""
     return (noise.bias_bound / reward) ** 2
 
 
@@ -110,7 +110,7 @@ def balance(reward: float, noise: Noise) -> float:
 def _weights(
     terms: JointTerms, values: Floats, kappa: float, noise: Noise, weight: float
 ) -> Floats:
-    """D in the eigenvectors; directions that could be noise alone, below its norm, say nothing."""
+    """Compute D in the eigenvectors; directions that can be noise alone, below its norm, get 0."""
     edge = 2.0 * math.sqrt(values.size) * terms.gram_noise * noise.deviation
     weights = np.zeros(values.size)
     for i in range(values.size):
@@ -120,7 +120,7 @@ def _weights(
 
 
 class Weighed(NamedTuple):
-    """What some weights of others' releases give."""
+    """An estimate's parts that follow from some weights of others' releases."""
 
     cost: float  # c·(width) + (deviation of the estimate), both for a random direction
     inverse: Floats  # (d, d): R⁻¹
@@ -132,27 +132,14 @@ class Weighed(NamedTuple):
 
 @inlined
 def weigh(
-    terms: JointTerms, gram: Floats, growth: float, released: Spectrum, noise: Noise,
+    terms: JointTerms, gram: Floats, growth: float, released: ReleasedSpectrum, noise: Noise,
     kappa: float, reward: float, weight: float,
 ) -> Weighed:  # fmt: skip
-    """What the estimate and its bound become if others' releases count with one weight.
+    """Weigh others' releases with one weight ω: what the estimate and its bound become.
 
-    Parameters
-    ----------
-    terms : JointTerms
-        What is constant in the bound.
-    gram : (d, d) float64
-        G, of own records.
-    growth : float
-        ln det(G + λI) - d ln λ.
-    released : Spectrum
-        Of what others released.
-    noise : Noise
-        Of that sum.
-    kappa, reward : float
-        See :func:`balance` and :func:`others_radius`.
-    weight : float
-        ω.
+    ``gram`` is G, of own records, (d, d), and ``growth`` ln det(G + λI) - d ln λ. ``released`` and
+    ``noise`` are of the sum that others released. :func:`balance` gives ``kappa``, and
+    :func:`others_radius` gives ``reward``.
     """
     values, vectors = released.values, released.vectors
     weights = _weights(terms, values, kappa, noise, weight)
@@ -208,7 +195,7 @@ def weigh(
 
 @compiled
 def _recompose(vectors: Floats, values: Floats) -> Floats:
-    """Q diag(values) Qᵀ."""
+    """Compute Q diag(values) Qᵀ."""
     dimension = values.size
     scaled = np.empty((dimension, dimension))
     for i in range(dimension):
@@ -220,7 +207,7 @@ def _recompose(vectors: Floats, values: Floats) -> Floats:
 
 @compiled
 def _between(inverse: Floats, matrix: Floats) -> Floats:
-    """R⁻¹BR⁻¹, exactly symmetric."""
+    """Compute R⁻¹BR⁻¹, exactly symmetric."""
     dimension, product = len(matrix), inverse @ matrix @ inverse
     symmetric = np.empty((dimension, dimension))
     for i in range(dimension):

@@ -54,13 +54,13 @@ def keep_bit(rule: Any, iteration: int, chosen: bool, memory: Floats) -> None:
 
 @compiled
 def own_uniform(key: Key, iteration: int, step: int) -> float:
-    """The arm's own draw for one iteration, uniform on [0, 1)."""
+    """Draw the arm's own uniform on [0, 1) for one iteration."""
     return uniform(key, 0, step, _SCORE, iteration)
 
 
 @compiled
 def own_gumbel(key: Key, iteration: int, step: int) -> float:
-    """The arm's own standard Gumbel variable, from -3.7 to 37.5.
+    """Draw the arm's own standard Gumbel variable, from -3.7 to 37.5.
 
     It is -ln E, where E is exponential and at least 2⁻⁵⁴, as in
     :func:`~fedbandits.crypto.kernels.words.exponentials`.
@@ -107,14 +107,7 @@ for _rule in ITERATIONS.keys() - {Pursuit}:
 
 
 def first_memory(rule: Any, arms: int) -> float:
-    """What an arm keeps before the first step: Pursuit's logarithm of 1 / K; others keep nothing.
-
-    Parameters
-    ----------
-    rule : named tuple
-    arms : int
-        K.
-    """
+    """Return what an arm keeps before the first step: Pursuit's ln(1 / K); others keep nothing."""
     return -math.log(arms) if isinstance(rule, Pursuit) else 0.0
 
 
@@ -160,7 +153,7 @@ def largest_scores(
     rule: Any, iteration: int, step: int, pulls: Ints, rewards: Floats, memory: Floats,
     keys: Words64, exploring: bool, out: Floats,
 ) -> None:  # fmt: skip
-    """:func:`largest_score` of all arms, each from its own records.
+    """Compute :func:`largest_score` of all arms, each from its own records.
 
     ``memory`` is (arms, 1), ``keys`` (arms, 2), the others (arms,).
     """

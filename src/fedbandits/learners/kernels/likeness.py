@@ -1,4 +1,4 @@
-"""What users learn from one another, weighted by the evidence that they are alike.
+"""Estimates that users learn from one another, weighted by the evidence that they are alike.
 
 Users of one cluster have θⱼ ~ N(c, (1 - ρ) v I) with a common c ~ N(0, ρ v I). So each θⱼ by itself
 is N(0, v I), whatever the correlation ρ is; only ρ says what one user tells of another. c can be
@@ -61,7 +61,7 @@ _HOPELESS = 12.0
 
 
 class Estimates(NamedTuple):
-    """What is known of each user, all things considered."""
+    """Knowledge of each user, all things considered."""
 
     mean: Floats  # (n, d)
     covariance: Floats  # (n, d, d)
@@ -69,7 +69,7 @@ class Estimates(NamedTuple):
 
 
 class Others(NamedTuple):
-    """Others who may be in the clusters of one's own users."""
+    """Statistics of others who may be in the clusters of one's own users."""
 
     evidence: Evidence  # of m others
     member: Floats  # (m, k) probabilities of belonging to the clusters
@@ -77,7 +77,7 @@ class Others(NamedTuple):
 
 
 class _Pools(NamedTuple):
-    """What clusters know of their centres, by hypotheses: ρ without others, then with them."""
+    """Clusters' knowledge of their centres, by hypotheses: ρ without others, then with them."""
 
     uncertain: Floats  # (k, d, d, h): covariance of the centre
     centre: Floats  # (k, d, h)
@@ -95,7 +95,7 @@ class _Weighed(NamedTuple):
 
 @compiled
 def _alone(own: Evidence, variance: float) -> Floats:
-    """How likely each user's records are if it is alone."""
+    """Compute how likely each user's records are if it is alone."""
     n, d = own.score.shape
     found, nowhere = np.zeros(n), np.zeros(d)
     for j in range(n):
@@ -105,7 +105,7 @@ def _alone(own: Evidence, variance: float) -> Floats:
 
 @compiled
 def _apart(own: Evidence, spreads: Floats, alone: Floats) -> Floats:
-    """How likely each user's records are around a centre of 0, over that of being alone, (n, ρ)."""
+    """Compute how likely records are around a centre of 0, over that of being alone, (n, ρ)."""
     n, d = own.score.shape
     found, nowhere = np.zeros((n, spreads.size)), np.zeros(d)
     for j in range(n):
@@ -119,7 +119,7 @@ def _apart(own: Evidence, spreads: Floats, alone: Floats) -> Floats:
 def _pools(
     own: Evidence, labels: Ints, others: Others, variance: float, spreads: Floats, apart: Floats
 ) -> _Pools:
-    """All clusters under all hypotheses."""
+    """Compute all clusters under all hypotheses."""
     (n, d), clusters = own.score.shape, others.member.shape[1]
     count = spreads.size * (2 if len(others.member) else 1)
     lanes = padded(count)
@@ -193,7 +193,7 @@ def _compare(
 
 @compiled
 def _normalise(weight: Floats) -> float:
-    """Logarithms become weights; faint ones are left out. Returns the weight of being alone."""
+    """Turn logarithms into weights; leave faint ones out. Return the weight of being alone."""
     largest = max(0.0, weight.max())
     alone = math.exp(-largest)
     alone = alone if alone >= _FAINT else 0.0
@@ -213,7 +213,7 @@ def _normalise(weight: Floats) -> float:
 def _average(
     user: User, found: _Weighed, alone: float, variance: float, mean: Floats, covariance: Floats
 ) -> None:
-    """The mean and the covariance of a user's θ over all hypotheses; they differ in both."""
+    """Compute mean and covariance of a user's θ over all hypotheses, which differ in both."""
     d = mean.size
     middle, whole, by_itself = np.zeros(d), np.zeros((d, d)), np.zeros(d)
     for a in range(d):
@@ -251,7 +251,7 @@ def _add_cluster(
 def _averaged(
     own: Evidence, labels: Ints, member: Floats, others: Others, variance: float, log_alpha: float
 ) -> Estimates:
-    """See :func:`averaged`."""
+    """Compute :func:`averaged`."""
     (n, d), clusters = own.score.shape, member.shape[1]
     spreads = (1.0 - CORRELATIONS) * variance
     apart = _apart(own, spreads, _alone(own, variance))
@@ -280,7 +280,7 @@ def _averaged(
 
 
 def averaged(own: Evidence, member: Floats, others: Others, variance: float) -> Estimates:
-    """What is known of users by themselves and together, each weighted by its evidence.
+    """Compute what is known of users alone and together, each weighted by its evidence.
 
     Parameters
     ----------

@@ -32,14 +32,8 @@ from fedbandits._typing import Bools, Floats, Floats32
 def set_width(inverses: Floats, model: int, radius: float, widths: Floats32) -> None:
     """Write W = radius² V⁻¹ of one model: upper triangle, off-diagonal entries doubled.
 
-    Parameters
-    ----------
-    inverses : (models, d, d) float64
-    model : int
-        Number of the model, from 0.
-    radius : float
-    widths : (models, d, d) float32
-        Receives W at the model's place.
+    ``inverses`` are (models, d, d) float64. ``widths``, of that shape in float32, receive W at the
+    model's place.
     """
     square = radius * radius
     dimension = inverses.shape[1]
@@ -49,23 +43,23 @@ def set_width(inverses: Floats, model: int, radius: float, widths: Floats32) -> 
         widths[model, i, i] = np.float32(square * inverses[model, i, i])
 
 
-class Narrow(NamedTuple):
+class ScoreBuffers(NamedTuple):
     """Buffers for decision sets of fewer arms than lanes."""
 
     features: Floats32  # (d, LANES)
     scores: Floats32  # (LANES,)
 
 
-def new_narrow(dimension: int) -> Narrow:
-    """Buffers for contexts of this length."""
-    return Narrow(np.zeros((dimension, LANES), np.float32), np.zeros(LANES, np.float32))
+def new_score_buffers(dimension: int) -> ScoreBuffers:
+    """Make buffers for contexts of this length."""
+    return ScoreBuffers(np.zeros((dimension, LANES), np.float32), np.zeros(LANES, np.float32))
 
 
 @borrowing
 def score_arms(
-    features: Floats32, theta: Floats32, width: Floats32, scores: Floats32, narrow: Narrow
+    features: Floats32, theta: Floats32, width: Floats32, scores: Floats32, buffers: ScoreBuffers
 ) -> None:
-    """Scores of all arms.
+    """Compute the scores of all arms.
 
     Parameters
     ----------
@@ -76,30 +70,30 @@ def score_arms(
         The matrices W of :func:`set_width`.
     scores : (arms,) float32
         Receives the score of every arm.
-    narrow : Narrow
+    buffers : ScoreBuffers
         Buffers that are overwritten.
     """
     if theta.shape[0] == 1:
-        _score_shared(features, theta, width, True, scores, narrow)
+        _score_shared(features, theta, width, True, scores, buffers)
     else:
         _score_disjoint(features, theta, width, scores)
 
 
 @borrowing
 def score_arms_squared(
-    features: Floats32, theta: Floats32, width: Floats32, scores: Floats32, narrow: Narrow
+    features: Floats32, theta: Floats32, width: Floats32, scores: Floats32, buffers: ScoreBuffers
 ) -> None:
-    """Scores without the root, ⟨x, θ⟩ + xᵀWx, for arms that share one model.
+    """Compute scores without the root, ⟨x, θ⟩ + xᵀWx, for arms that share one model.
 
     Parameters as in :func:`score_arms`.
     """
-    _score_shared(features, theta, width, False, scores, narrow)
+    _score_shared(features, theta, width, False, scores, buffers)
 
 
 @inlined
 def _score_shared(
     features: Floats32, theta: Floats32, width: Floats32, root: bool, scores: Floats32,
-    narrow: Narrow,
+    buffers: ScoreBuffers,
 ) -> None:  # fmt: skip
     dimension, arms = features.shape
     if arms >= LANES:
@@ -107,17 +101,17 @@ def _score_shared(
     else:
         for i in range(dimension):
             for k in range(arms):
-                narrow.features[i, k] = features[i, k]
-        _score_lanes(narrow.features, theta, width, root, narrow.scores)
+                buffers.features[i, k] = features[i, k]
+        _score_lanes(buffers.features, theta, width, root, buffers.scores)
         for k in range(arms):
-            scores[k] = narrow.scores[k]
+            scores[k] = buffers.scores[k]
 
 
 @borrowing
 def _score_lanes(
     features: Floats32, theta: Floats32, width: Floats32, root: bool, scores: Floats32
 ) -> None:
-    """Scores of LANES arms or more, side by side; at the end some are made twice.
+    """Compute scores of LANES arms or more, side by side; at the end some are made twice.
 
     Two rows of W at a time: each context coordinate that is loaded serves both.
     """
@@ -160,7 +154,7 @@ def _score_disjoint(features: Floats32, theta: Floats32, width: Floats32, scores
 def score_arm(
     features: Floats32, column: int, theta: Floats32, width: Floats32, model: int
 ) -> float:
-    """The score of one arm, whose context is one column of ``features``, under one model."""
+    """Compute the score of one arm, whose context is a column of ``features``, under one model."""
     estimate = float32(0)
     quadratic = float32(0)
     for i in range(theta.shape[1]):
@@ -178,7 +172,7 @@ def best_of_smaller(
     features: Floats32, theta: Floats32, width: Floats32, counts: Bools, first: int, arm: int,
     scores: Floats32,
 ) -> int:  # fmt: skip
-    """The arm whose smaller one of two scores is highest, where one score of each is known.
+    """Find the arm whose smaller one of two scores is highest, where one score of each is known.
 
     An arm whose known score is below what another arm is sure of cannot win. Its other score is
     not computed.
@@ -225,7 +219,7 @@ def best_of_smaller(
 
 @borrowing
 def best_arm(scores: Floats32, first: int) -> int:
-    """The arm with the highest score; of equals, the one met first from ``first`` on, cyclic.
+    """Find the arm with the highest score; of equals, the first from ``first`` on, cyclic.
 
     Returns -1 if no score is a number.
     """
@@ -236,7 +230,7 @@ def best_arm(scores: Floats32, first: int) -> int:
 
 @inlined
 def _maximum(scores: Floats32) -> Any:
-    """Largest entry; none that is a number if the first one is not."""
+    """Find the largest entry; none that is a number if the first one is not."""
     arms, top = scores.size, scores[0]
     if arms >= LANES:
         most = lanes(top)
@@ -251,7 +245,7 @@ def _maximum(scores: Floats32) -> Any:
 
 @borrowing
 def _where(scores: Floats32, value: Any, start: int, end: int) -> int:
-    """The first of the arms ``start`` … ``end`` - 1 with this score; -1 if none has it."""
+    """Find the first of the arms ``start`` … ``end`` - 1 with this score; -1 if none has it."""
     while start + LANES <= end and not among(value, load(scores, start)):
         start += LANES
     for arm in range(start, end):

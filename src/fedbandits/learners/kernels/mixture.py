@@ -37,7 +37,7 @@ class Mixture(NamedTuple):
 
 @compiled
 def memberships(evidence: Evidence, mixture: Mixture, member: Floats) -> float:
-    """Who belongs where, into ``member`` (n, k); returns the log-likelihood."""
+    """Find who belongs where, into ``member`` (n, k); return the log-likelihood."""
     return _memberships(evidence, across(evidence), mixture, member)
 
 
@@ -63,7 +63,7 @@ def _memberships(evidence: Evidence, table: Across, mixture: Mixture, member: Fl
 
 @compiled
 def _set_centre(evidence: Evidence, weights: Floats, mixture: Mixture, c: int) -> None:
-    """The likeliest centre at the spread that it has, and its precision."""
+    """Set the likeliest centre at the spread that it has, and its precision."""
     n, d = evidence.score.shape
     directions = evidence.basis.reshape(n * d, d)
     weighted, pulls = np.zeros((n * d, d)), np.zeros(n * d)
@@ -89,7 +89,7 @@ def _set_centre(evidence: Evidence, weights: Floats, mixture: Mixture, c: int) -
 def _set_spread(
     evidence: Evidence, table: Across, weights: Floats, mixture: Mixture, c: int
 ) -> None:
-    """The largest spread that the users still allow."""
+    """Set the largest spread that the users still allow."""
     likelihood = np.zeros(SPREADS.size)
     look_from(evidence, mixture.centre[c], table)
     for s in range(SPREADS.size):
@@ -120,16 +120,8 @@ def _maximise(evidence: Evidence, table: Across, member: Floats, mixture: Mixtur
 def refine(evidence: Evidence, mixture: Mixture, member: Floats, iterations: int) -> float:
     """Bring a mixture and its memberships nearer to the most likely ones; return the likelihood.
 
-    Parameters
-    ----------
-    evidence : Evidence
-        What each user's statistic says.
-    mixture : Mixture
-        Where to begin; it is changed.
-    member : (n, k) float64
-        Receives the probabilities with which users belong to clusters.
-    iterations : int
-        How many are made at most.
+    The mixture is changed, by so many iterations at most. ``member`` (n, k) receives the
+    probabilities with which users belong to clusters.
     """
     before, table = -np.inf, across(evidence)
     for _ in range(iterations):

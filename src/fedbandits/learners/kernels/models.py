@@ -9,9 +9,9 @@ import numpy as np
 from fedbandits._compile import borrowing
 from fedbandits._typing import Floats, Floats32
 from fedbandits.learners.kernels.linucb import (
-    Narrow,
+    ScoreBuffers,
     best_arm,
-    new_narrow,
+    new_score_buffers,
     score_arms,
     score_arms_squared,
     set_width,
@@ -34,16 +34,16 @@ class Scoring(NamedTuple):
     theta: Floats32  # (1, d)
     width: Floats32  # (1, d, d)
     scores: Floats32  # (K,)
-    narrow: Narrow
+    buffers: ScoreBuffers
 
 
 def new_scoring(dimension: int, arms: int) -> Scoring:
-    """Buffers."""
+    """Make buffers."""
     return Scoring(
         theta=np.zeros((1, dimension), np.float32),
         width=np.zeros((1, dimension, dimension), np.float32),
         scores=np.zeros(arms, np.float32),
-        narrow=new_narrow(dimension),
+        buffers=new_score_buffers(dimension),
     )
 
 
@@ -51,7 +51,7 @@ def new_scoring(dimension: int, arms: int) -> Scoring:
 def choose_arm(
     models: Models, row: int, radius: float, squared: bool, arms: Floats32, scoring: Scoring
 ) -> int:
-    """The arm with the highest upper bound by one model; the first one of equals.
+    """Choose the arm with the highest upper bound by one model; the first one of equals.
 
     Parameters
     ----------
@@ -71,31 +71,20 @@ def choose_arm(
     int
         -1 if no bound is a number.
     """
-    theta, width, scores, narrow = scoring
+    theta, width, scores, buffers = scoring
     for i in range(arms.shape[0]):
         theta[0, i] = np.float32(models.theta[row, i])
     set_width(models.inverse[row : row + 1], 0, radius, width)
     if squared:
-        score_arms_squared(arms, theta, width, scores, narrow)
+        score_arms_squared(arms, theta, width, scores, buffers)
     else:
-        score_arms(arms, theta, width, scores, narrow)
+        score_arms(arms, theta, width, scores, buffers)
     return best_arm(scores, 0)
 
 
 @borrowing
 def update(models: Models, row: int, context: Floats, reward: float, gain: Floats) -> None:
-    """Add one record to a model.
-
-    Parameters
-    ----------
-    models : Models
-    row : int
-        Row of the model that learns the record.
-    context : (d,) float64
-    reward : float
-    gain : (d,) float64
-        Buffer that is overwritten.
-    """
+    """Add one record to the model in a row. ``gain`` (d,) is a buffer that is overwritten."""
     residual = reward
     for i in range(context.size):
         residual -= models.theta[row, i] * context[i]

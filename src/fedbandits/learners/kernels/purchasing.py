@@ -31,7 +31,7 @@ GREEDY, EXACT = 0, 1
 
 @compiled
 def total(per_unit: Floats, purchase: Ints) -> float:
-    """Σ l x over all producers, always added in the same order."""
+    """Compute Σ l x over all producers, always added in the same order."""
     value = 0.0
     for i in range(purchase.size):
         value += per_unit[i] * purchase[i]
@@ -40,7 +40,7 @@ def total(per_unit: Floats, purchase: Ints) -> float:
 
 @compiled
 def meets_constraint(surplus: Floats, purchase: Ints) -> bool:
-    """Whether the average quality of a purchase reaches α; buying nothing does."""
+    """Tell whether the average quality of a purchase reaches α; buying nothing does."""
     units, value = 0, 0.0
     for i in range(purchase.size):
         units += purchase[i]
@@ -50,7 +50,7 @@ def meets_constraint(surplus: Floats, purchase: Ints) -> bool:
 
 @compiled
 def has_steps(revenue: float, surplus: float) -> bool:
-    """Whether a producer is in S2 or S3, so that steps of it are open to choice."""
+    """Tell whether a producer is in S2 or S3, so that steps of it are open to choice."""
     return (surplus < 0.0 and revenue > 0.0) or (surplus > 0.0 and revenue < 0.0)
 
 
@@ -60,19 +60,8 @@ def sort_steps(
 ) -> tuple[int, float]:
     """List the producers of S2 and S3, the most gain a unit of surplus first; ties by number.
 
-    Parameters
-    ----------
-    revenue, surplus : (m,) float64
-        Revenue r and surplus d of a unit of each producer.
-    capacity : (m,) int64
-        The most units k that can be bought from each producer.
-    order, ratio : (m,) int64, float64
-        Receive the producers listed, and their |r / d|.
-
-    Returns
-    -------
-    count, most
-        How many there are, and the surplus of all of S1 and S3.
+    The arguments are those of :func:`buy_greedily`: ``order`` and ``ratio`` receive the producers
+    listed, and their |r / d|. Returns how many there are, and the surplus of all of S1 and S3.
     """
     count, most = 0, 0.0
     for i in range(revenue.size):
@@ -91,7 +80,7 @@ def sort_steps(
 
 @compiled
 def buy_before_steps(revenue: Floats, surplus: Floats, capacity: Ints, purchase: Ints) -> None:
-    """All of S1 and S3, nothing of the rest: the purchase before any step."""
+    """Buy all of S1 and S3, nothing of the rest: the purchase before any step."""
     for i in range(revenue.size):
         wanted = surplus[i] > 0.0 or (surplus[i] == 0.0 and revenue[i] >= 0.0)
         purchase[i] = capacity[i] if wanted else 0
@@ -108,7 +97,7 @@ def buy_greedily(
     revenue: Floats, surplus: Floats, capacity: Ints, reserve: float, order: Ints, ratio: Floats,
     purchase: Ints,
 ) -> None:  # fmt: skip
-    """Greedy SSA with capacities: steps in order of gain, the last one cut to whole units.
+    """Buy by greedy SSA with capacities: steps in order of gain, the last one cut to whole units.
 
     Cutting rounds S2 down and S3 up, so that the constraint still holds. It is the optimum of the
     knapsack's linear relaxation, less part of one unit.
@@ -146,7 +135,7 @@ def buy_greedily(
 
 @compiled
 def is_empty(purchase: Ints) -> bool:
-    """Whether nothing is bought."""
+    """Tell whether nothing is bought."""
     bought = 0
     for i in range(purchase.size):
         bought += purchase[i]

@@ -18,13 +18,13 @@ from fedbandits._typing import Floats
 
 @compiled
 def packed_size(dimension: int) -> int:
-    """Length of the packed statistic of ``dimension``-vectors."""
+    """Return the length of the packed statistic of ``dimension``-vectors."""
     return dimension * (dimension + 3) // 2
 
 
 @compiled
 def packed_dimension(size: int) -> int:
-    """The dimension of a packed statistic of so many numbers."""
+    """Return the dimension of a packed statistic of so many numbers."""
     return int((math.sqrt(8.0 * size + 9.0) - 3.0) / 2.0 + 0.5)
 
 
@@ -141,7 +141,7 @@ def add_rank_one(inverses: Floats, model: int, context: Floats, gain: Floats) ->
 
 @borrowing
 def factorise(statistic: Floats, shift: float, factor: Floats) -> float:
-    """Triangular factor of shift·I + G, G packed: D Lᵀ, into the upper triangle of ``factor``.
+    """Compute D Lᵀ of shift·I + G, G packed, into the upper triangle of ``factor``.
 
     Rows are subtracted from rows below them, so the inner loop has no sum that runs along it.
 
@@ -179,16 +179,10 @@ def factorise(statistic: Floats, shift: float, factor: Floats) -> float:
 
 @compiled
 def are_records(sums: Floats, shift: float, dimension: int) -> bool:
-    """Whether sums can be of records: their Gram matrices are positive, up to a shift.
+    """Tell whether sums can be of records: their Gram matrices are positive, up to a shift.
 
-    Parameters
-    ----------
-    sums : (models, d (d + 3) / 2) float64
-        Sums of records, noise included.
-    shift : float
-        What may be missing: how far below 0 noise and rounding can move an eigenvalue.
-    dimension : int
-        Length d of contexts.
+    ``sums`` are (models, d (d + 3) / 2), noise included. ``shift`` is how far below 0 noise and
+    rounding can move an eigenvalue.
     """
     factor, positive = np.empty((dimension, dimension)), True
     for m in range(sums.shape[0]):
@@ -200,7 +194,7 @@ def are_records(sums: Floats, shift: float, dimension: int) -> bool:
 def invert_statistic(
     statistic: Floats, shift: float, work: Floats, inverse: Floats, theta: Floats
 ) -> float:
-    """(shift·I + G)⁻¹ and the ridge estimate, from a packed statistic.
+    """Compute (shift·I + G)⁻¹ and the ridge estimate, from a packed statistic.
 
     Parameters
     ----------
@@ -238,19 +232,9 @@ def invert_statistic(
 
 @borrowing
 def invert_in_place(matrix: Floats, row: Floats) -> float:
-    """A symmetric matrix becomes its inverse, exactly symmetric.
+    """Turn a symmetric matrix into its inverse, exactly symmetric; undefined if there is none.
 
-    Parameters
-    ----------
-    matrix : (d, d) float64
-        Undefined after, if there is no inverse.
-    row : (d,) float64
-        Buffer that is overwritten.
-
-    Returns
-    -------
-    float
-        ln det of the matrix, or NaN if it is not positive definite.
+    ``row`` (d,) is a buffer. Returns ln det of the matrix, or NaN if it is not positive definite.
     """
     dimension, log_det = row.size, 0.0
     for k in range(dimension):
@@ -301,7 +285,7 @@ def invert_spectrum(values: Floats, vectors: Floats, inverse: Floats) -> None:
 
 @borrowing
 def log_determinant(values: Floats, shift: float) -> float:
-    """Σ ln(values + shift): ln det(V + shift·I) from the eigenvalues of V."""
+    """Compute Σ ln(values + shift): ln det(V + shift·I) from the eigenvalues of V."""
     total = 0.0
     for i in range(values.size):
         total += math.log(values[i] + shift)

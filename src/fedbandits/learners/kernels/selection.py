@@ -16,8 +16,8 @@ from fedbandits._typing import Floats
 
 
 @compiled
-def largest(scores: Floats) -> tuple[int, int]:
-    """The first place with the largest masked score, and how many places have it.
+def largest_place(scores: Floats) -> tuple[int, int]:
+    """Find the first place with the largest masked score, and how many places have it.
 
     The place is -1 if one of the scores is not a finite number.
     """
@@ -35,7 +35,7 @@ def largest(scores: Floats) -> tuple[int, int]:
 
 @compiled
 def equal_place(scores: Floats, first: int, rank: int) -> int:
-    """Of the places with the score of the place ``first``, the one with ``rank`` before it."""
+    """Find the place with the score of place ``first`` that has ``rank`` such places before it."""
     place = first
     while rank > 0:
         place += 1
@@ -46,7 +46,7 @@ def equal_place(scores: Floats, first: int, rank: int) -> int:
 
 @compiled
 def in_proportion(scores: Floats, waits: Floats) -> int:
-    """A place with probability in proportion to its masked score, as a race.
+    """Draw a place with probability in proportion to its masked score, as a race.
 
     If place j's score is v and its wait is exponential, the largest v / wait is place j's with
     probability v / Σv: probability matching without a sum.

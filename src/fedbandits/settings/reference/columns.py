@@ -5,8 +5,13 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from fedbandits.environments.tables.cells import found_in, missing, perhaps_thousands, texts
-from fedbandits.environments.tables.raw import RawTable
+from fedbandits.environments.tables.cells import (
+    RawTable,
+    found_in,
+    missing,
+    perhaps_thousands,
+    texts,
+)
 
 #: More different texts than these are names, not categories or classes.
 MOST = 50

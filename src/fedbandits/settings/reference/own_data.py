@@ -11,12 +11,13 @@ import numpy as np
 
 from fedbandits._suggest import did_you_mean
 from fedbandits.environments.tables.cells import (
+    RawTable,
     missing,
     numbers,
     texts,
+    tidy,
 )
 from fedbandits.environments.tables.delimited import SEPARATORS
-from fedbandits.environments.tables.raw import RawTable, tidy
 from fedbandits.environments.tables.sources import read_table
 from fedbandits.errors import ConfigError
 from fedbandits.settings.reference.columns import MOST, Column, look

@@ -8,7 +8,7 @@ import numpy as np
 from msgspec import Meta
 
 from fedbandits._typing import Floats32
-from fedbandits.environments.persons import Visit
+from fedbandits.environments.stage import Visit
 from fedbandits.errors import LocalProtocolError
 from fedbandits.federation.acting import ActingParty
 from fedbandits.learners.kernels.joint import Joint

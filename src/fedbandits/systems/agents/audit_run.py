@@ -11,7 +11,7 @@ from fedbandits._typing import Floats, Floats32, Ints
 from fedbandits.environments import Linear
 from fedbandits.environments.base import Environment
 from fedbandits.environments.facts import ContextualFacts
-from fedbandits.environments.persons import Visit
+from fedbandits.environments.stage import Visit
 from fedbandits.federation.messages import Message, unpack
 from fedbandits.learners.kernels.ridge import Record
 from fedbandits.privacy.likelihood import Attacker, attacker, stated_pattern

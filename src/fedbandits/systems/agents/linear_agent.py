@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 
 from fedbandits._typing import Floats, Floats32
-from fedbandits.environments.persons import Visit
+from fedbandits.environments.stage import Visit
 from fedbandits.errors import BoundExceededError, LocalProtocolError
 from fedbandits.federation.acting import ActingParty
 from fedbandits.federation.events import Decide, Decision, LetGo, Observe
@@ -18,7 +18,7 @@ from fedbandits.federation.messages import Message
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import PartyState, Step
 from fedbandits.learners.kernels.joint import Joint, observe_joint
-from fedbandits.learners.kernels.linucb import new_narrow
+from fedbandits.learners.kernels.linucb import new_score_buffers
 from fedbandits.learners.kernels.ridge import Record
 from fedbandits.privacy.bounds import as_reward, require_within
 from fedbandits.privacy.kernels import all_finite, record_fault
@@ -113,7 +113,7 @@ class LinearAgent(ActingParty[AnyAgentState]):
             theta, width = theta[some], width[some]
         shared, number = constants.models == 1, state.decisions + 1
         arms = features.shape[1] if shared else len(theta)
-        scores, narrow = np.empty(arms, np.float32), new_narrow(len(features))
+        scores, buffers = np.empty(arms, np.float32), new_score_buffers(len(features))
         longest = constants.context_bound if constants.clip else math.inf
         first = self._ties(number) % arms
         if constants.joint_view:
@@ -122,11 +122,11 @@ class LinearAgent(ActingParty[AnyAgentState]):
                 sure, sure_width, cuts = sure[some], sure_width[some], cuts[some]
             arm = int(
                 choose_jointly(
-                    features, sure, sure_width, cuts, theta, width, first, longest, scores, narrow
+                    features, sure, sure_width, cuts, theta, width, first, longest, scores, buffers
                 )
             )
         else:
-            arm = int(choose_arm(features, theta, width, first, longest, scores, narrow))
+            arm = int(choose_arm(features, theta, width, first, longest, scores, buffers))
         if arm < 0:
             raise BoundExceededError(f"{self.name}, decision {number}: scores are not numbers")
         context = features[:, arm if shared else 0].astype(np.float64)

@@ -8,19 +8,18 @@ from typing import NamedTuple
 import numpy as np
 
 from fedbandits._typing import Floats, Ints
-from fedbandits.learners.attachment import attach
 from fedbandits.learners.kernels.evidence import (
     Evidence,
     Spectrum,
     decompose,
+    read_evidence,
     reward_variance,
     stack,
-    weigh,
 )
 from fedbandits.learners.kernels.likeness import Estimates, averaged
 from fedbandits.learners.kernels.mixture import Mixture
 from fedbandits.learners.kernels.models import Models
-from fedbandits.learners.mixture import Fitted, fit_mixture
+from fedbandits.learners.mixture import Fitted, attach, fit_mixture
 from fedbandits.systems.fclub.plan import CLUSTERS, REWARD_VARIANCE, USERS, FCLUBPlan
 
 #: Exact rows (rows, p) to what leaves in their place. Called once a release.
@@ -97,7 +96,7 @@ def find_clusters(
         return Ready(own, _fit(plan, own, start), REWARD_VARIANCE)
     spectrum = decompose(np.ascontiguousarray(sums[:, : plan.size]))
     variance = reward_variance(spectrum, sums[:, -2], sums[:, -1], REWARD_VARIANCE)
-    own = weigh(spectrum, variance, 0.0, 0.0)
+    own = read_evidence(spectrum, variance, 0.0, 0.0)
     return Ready(own, _fit(plan, own, start), variance)
 
 
@@ -114,7 +113,7 @@ def _by_cluster(batch: Floats, members: Ints) -> Floats:
 def _read(plan: FCLUBPlan, number: int, spectrum: Spectrum, variance: float) -> Evidence:
     """What released sums say, where rewards have so much variance."""
     noise = plan.noise_variance(number)
-    return weigh(spectrum, variance, noise, plan.reach * noise)
+    return read_evidence(spectrum, variance, noise, plan.reach * noise)
 
 
 def learn_from(plan: FCLUBPlan, number: int, ready: Ready, others: Spectrum) -> Learned:

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
-from fedbandits.environments.arrivals import Arrival
+from fedbandits.environments.clustered import Arrival
 from fedbandits.errors import LocalProtocolError
 from fedbandits.federation.acting import ActingParty
 from fedbandits.systems.application import (

@@ -7,8 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from fedbandits._typing import Ints
-from fedbandits.environments.arrivals import Arrival
-from fedbandits.environments.clustered import Clustered
+from fedbandits.environments.clustered import Arrival, Clustered
 from fedbandits.learners.kernels.ridge import Record
 from fedbandits.privacy.likelihood import Attacker
 from fedbandits.systems.base import PartiesReplicate

@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from fedbandits._typing import Floats, Floats32, Ints
-from fedbandits.environments.arrivals import Arrival
+from fedbandits.environments.clustered import Arrival
 from fedbandits.errors import BoundExceededError, LocalProtocolError
 from fedbandits.federation.acting import ActingParty
 from fedbandits.federation.events import Decide, Decision, EndRound, Observe

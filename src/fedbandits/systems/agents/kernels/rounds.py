@@ -17,7 +17,7 @@ from fedbandits.environments.kernels.worlds import (
 )
 from fedbandits.learners.kernels.assign import flatten
 from fedbandits.learners.kernels.joint import Joint, best_where_cut, observe_joint, one_joint
-from fedbandits.learners.kernels.linucb import Narrow, best_arm, new_narrow, score_arms
+from fedbandits.learners.kernels.linucb import ScoreBuffers, best_arm, new_score_buffers, score_arms
 from fedbandits.privacy.kernels import (
     NO_FAULT,
     NONE,
@@ -44,7 +44,7 @@ class Scratch(NamedTuple):
     """Buffers of the loop; nothing in them outlives a round."""
 
     scores: Floats32
-    narrow: Narrow
+    buffers: ScoreBuffers
     context: Floats
     gain: Floats
     moved: Floats
@@ -56,7 +56,7 @@ def new_scratch(constants: Constants, arms: int) -> Scratch:
     """Return buffers for one thread, where decision sets have so many arms."""
     return Scratch(
         scores=np.zeros(arms, np.float32),
-        narrow=new_narrow(constants.dimension),
+        buffers=new_score_buffers(constants.dimension),
         context=np.zeros(constants.dimension),
         gain=np.zeros(constants.dimension),
         moved=np.zeros(constants.dimension),
@@ -68,7 +68,7 @@ def new_scratch(constants: Constants, arms: int) -> Scratch:
 @inlined
 def choose_arm(
     features: Floats32, theta: Floats32, width: Floats32, tie: int, most: float, scores: Floats32,
-    narrow: Narrow,
+    buffers: ScoreBuffers,
 ) -> int:  # fmt: skip
     """Choose the arm of the greatest score; features are held to L only if scores are no numbers.
 
@@ -91,11 +91,11 @@ def choose_arm(
     int
         The arm; -1 if scores are not numbers.
     """
-    score_arms(features, theta, width, scores, narrow)
+    score_arms(features, theta, width, scores, buffers)
     arm = best_arm(scores, tie)
     if arm < 0 and most < math.inf:
         hold_contexts(features, most)
-        score_arms(features, theta, width, scores, narrow)
+        score_arms(features, theta, width, scores, buffers)
         arm = best_arm(scores, tie)
     return arm
 
@@ -103,13 +103,13 @@ def choose_arm(
 @inlined
 def choose_jointly(
     features: Floats32, theta: Floats32, width: Floats32, cuts: Bools, pooled: Floats32,
-    pooled_width: Floats32, tie: int, most: float, scores: Floats32, narrow: Narrow,
+    pooled_width: Floats32, tie: int, most: float, scores: Floats32, buffers: ScoreBuffers,
 ) -> int:  # fmt: skip
     """Choose the arm of the greatest upper bound, of two bounds the smaller one: for a party.
 
     Parameters
     ----------
-    features, tie, most, scores, narrow
+    features, tie, most, scores, buffers
         See :func:`choose_arm`.
     theta, width : float32
         Of a joint estimate.
@@ -123,7 +123,7 @@ def choose_jointly(
     int
         The arm; -1 if scores are not numbers.
     """
-    arm = choose_arm(features, theta, width, tie, most, scores, narrow)
+    arm = choose_arm(features, theta, width, tie, most, scores, buffers)
     if arm >= 0:
         arm = best_where_cut(cuts, pooled, pooled_width, features, tie, arm, scores)
     return arm
@@ -168,7 +168,7 @@ def play_rounds(
         The first round, the last one at most, and the distance between two that are played.
     """
     features, expected = world.features, world.expected
-    scores, narrow = scratch.scores, scratch.narrow
+    scores, buffers = scratch.scores, scratch.buffers
     context, shared = scratch.context, constants.models == 1
     learning, most = _learning_of(constants), constants.records_per_person
     longest = constants.context_bound if constants.clip else math.inf
@@ -183,7 +183,7 @@ def play_rounds(
             note_fault(faults, agent, WORLD_FAILED, round_)
             break
         tie = integer(scores.size, key, agent, round_, _TIE, 0)
-        arm = choose_arm(features, theta, width, tie, longest, scores, narrow)
+        arm = choose_arm(features, theta, width, tie, longest, scores, buffers)
         if arm < 0:
             note_fault(faults, agent, NOT_A_NUMBER, round_)
             break

@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from fedbandits._typing import Floats, Ints
-from fedbandits.environments.arrivals import Arrival
+from fedbandits.environments.clustered import Arrival
 from fedbandits.federation.events import Deadline, Decide, EndRound, Observe
 from fedbandits.federation.messages import Message, OutOfOrderError, WrongShapeError, pack
 from fedbandits.federation.seats import Seat

@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 
 from fedbandits._typing import Floats
-from fedbandits.environments.arrivals import Arrival
+from fedbandits.environments.clustered import Arrival
 from fedbandits.federation.messages import Message, pack
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import Step

@@ -13,7 +13,7 @@ from fedbandits._typing import Floats, Ints, Words64
 from fedbandits.crypto.kernels.words import exponentials, permute, word_below, word_to_unit
 from fedbandits.environments.kernels.bernoulli import pull_arm, pull_regret
 from fedbandits.learners.kernels.index_rules import LARGEST, explores, note_bit, score_arms
-from fedbandits.learners.kernels.selection import equal_place, in_proportion, largest
+from fedbandits.learners.kernels.selection import equal_place, in_proportion, largest_place
 from fedbandits.random import Key
 
 
@@ -151,7 +151,7 @@ def select_drawn(listed: Floats) -> int:
 
     Comp draws nothing: "the randomness in the argmax being simulated by the permutation".
     """
-    best, _ = largest(listed)
+    best, _ = largest_place(listed)
     return best
 
 
@@ -175,7 +175,7 @@ def select_arm(
         Buffer that is overwritten.
     """
     if comparison == LARGEST:
-        best, equals = largest(masked)
+        best, equals = largest_place(masked)
         return equal_place(masked, best, any_place(tie, equals)) if equals > 1 else best
     exponentials(words, waits)
     return in_proportion(masked, waits)

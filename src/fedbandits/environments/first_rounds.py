@@ -19,14 +19,7 @@ FirstRound = RoundNumber | tuple[RoundNumber, ...]
 
 
 def first_rounds_of(given: FirstRound, parties: int) -> tuple[int, ...]:
-    """The first round of each party; empty if all begin in the first one.
-
-    Parameters
-    ----------
-    given
-        The setting.
-    parties
-        How many there are.
+    """Return the first round of each of so many parties; empty if all begin in the first one.
 
     Raises
     ------
@@ -44,17 +37,12 @@ def first_rounds_of(given: FirstRound, parties: int) -> tuple[int, ...]:
 
 
 def refuse_late(environment: Environment, rounds: int) -> None:
-    """Refuse first rounds that do not fit the number of parties, or are after the last round.
-
-    Parameters
-    ----------
-    environment, rounds
-        What is played, and for how many rounds.
+    """Refuse first rounds that are after the last one.
 
     Raises
     ------
     ConfigError
-        If they do not fit. The message begins with the key.
+        If there is one. The message begins with the key.
     """
     for agent, first in enumerate(environment.first_rounds):
         if first > rounds:
@@ -65,30 +53,23 @@ def refuse_late(environment: Environment, rounds: int) -> None:
 
 
 class Decisions(NamedTuple):
-    """How many decisions there are in a run."""
+    """Numbers of decisions in a run."""
 
     acting: int  # parties that act in a round, if none begins late
     total: int  # of all parties
     differ: bool  # whether some parties make more of them than others
 
     def each(self, turn: str) -> str:
-        """The decisions of one party in words, of what a ``turn`` is called: ``1,000 visits``."""
+        """Say how many decisions one party makes, by the name of a ``turn``: ``1,000 visits``."""
         mean = self.total / self.acting
         counted = f"{mean:,.0f}" if mean == round(mean) else f"{mean:,.1f}"
         return f"{counted} {turn}{'s' if mean != 1 else ''}{' on average' if self.differ else ''}"
 
 
 def decisions_in(rounds: int, acting: int, first_rounds: tuple[int, ...]) -> Decisions:
-    """How many decisions there are in ``rounds`` rounds.
+    """Count the decisions in ``rounds`` rounds.
 
-    Parameters
-    ----------
-    rounds
-        How many rounds are played.
-    acting
-        How many parties act in a round, if none begins late.
-    first_rounds
-        See :func:`first_rounds_of`.
+    ``acting`` parties act in a round, if none begins late; see :func:`first_rounds_of`.
     """
     if not first_rounds:
         return Decisions(acting, acting * rounds, False)
@@ -97,5 +78,5 @@ def decisions_in(rounds: int, acting: int, first_rounds: tuple[int, ...]) -> Dec
 
 
 def decisions_of(environment: Environment, rounds: int) -> Decisions:
-    """How many decisions there are in ``rounds`` rounds of an ``environment``."""
+    """Count the decisions in ``rounds`` rounds of an ``environment``."""
     return decisions_in(rounds, environment.acting, environment.first_rounds)
