@@ -15,6 +15,7 @@ ROOT = pathlib.Path(fedbandits.__file__).parent
 #: Folders and files of the package whose docstrings are looked at.
 LOOKED_AT = (
     "settings", "cli", "client",
+    "systems/fclub", "systems/fclub_published", "systems/pfcb", "systems/python_learners",
     "__init__.py", "__main__.py", "_checked.py", "_lazy.py", "_schema.py",
     "_suggest.py", "_typing.py", "_version.py", "draws.py", "errors.py", "ledger.py", "parties.py",
     "plot.py", "presets.py",

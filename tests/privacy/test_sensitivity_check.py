@@ -20,7 +20,7 @@ from fedbandits.settings.experiment import system
 from fedbandits.systems import find_preset
 from fedbandits.systems.agents import player as agents_player
 from fedbandits.systems.party_games import paired_games
-from fedbandits.systems.pfcb.kernels.books import note_purchase
+from fedbandits.systems.pfcb.kernels.state import note_purchase
 from fedbandits.systems.pfcb.roles import buyer as pfcb_roles
 
 DELTA = 1e-5

@@ -36,7 +36,7 @@ from fedbandits.systems.servers.kernels import new_clock
 
 
 def new_scratch(plan: PublishedFCLUBPlan, users: int) -> Scratch:
-    """Buffers for so many users."""
+    """Make buffers for so many users."""
     d, k = plan.constants.dimension, plan.constants.items
     return Scratch(
         scoring=new_scoring(d, k),
@@ -61,14 +61,9 @@ def _empty_models(rows: int, d: int, ridge: float) -> Models:
 
 
 def empty_local(plan: PublishedFCLUBPlan, home: Ints) -> Local:
-    """Servers before the first round: all users of a server are one cluster, or each is its own.
+    """Return servers before the first round: their users are one cluster, or each is its own.
 
-    Parameters
-    ----------
-    plan
-        What all parties go by.
-    home : (users,) int64
-        The server of each user.
+    ``home`` (users,) has the server of each user.
     """
     constants, n = plan.constants, len(home)
     d, size = constants.dimension, row_size(constants.dimension)
@@ -105,7 +100,7 @@ def empty_local(plan: PublishedFCLUBPlan, home: Ints) -> Local:
 
 
 def row_of(local: Local, row: int) -> Local:
-    """A copy of one cluster's models, with its sums, as the only row; see :func:`put_row`."""
+    """Copy one cluster's models, with its sums, as the only row; see :func:`put_row`."""
     at = slice(row, row + 1)
     return local._replace(
         models=Models(*(field[at].copy() for field in local.models)),
@@ -144,7 +139,7 @@ def _empty_trees(plan: PublishedFCLUBPlan, n: int) -> Trees:
 
 
 def empty_hub(plan: PublishedFCLUBPlan) -> Hub:
-    """The global server before the first round: every server has one cluster, all in one group."""
+    """Return the global server before the first round: one cluster a server, all in one group."""
     constants, home = plan.constants, plan.home
     n, size, d = len(home), row_size(constants.dimension), constants.dimension
     rows = n if constants.sharing == DELAYED else 0
@@ -167,7 +162,7 @@ def empty_hub(plan: PublishedFCLUBPlan) -> Hub:
 
 
 def initial_state(plan: PublishedFCLUBPlan) -> State:
-    """The state before anything happened."""
+    """Return the state before anything happened."""
     n = plan.constants.users
     return State(
         clock=new_clock(),
@@ -178,7 +173,7 @@ def initial_state(plan: PublishedFCLUBPlan) -> State:
 
 
 def needs(plan: PublishedFCLUBPlan) -> Needs:
-    """What :func:`initial_state` will take, and the rounds and phases after it."""
+    """Estimate what :func:`initial_state` will take, and the rounds and phases after it."""
     constants, d = plan.constants, plan.constants.dimension
     n, size = constants.users, row_size(d)
     delayed = 5 if constants.sharing == DELAYED else 0

@@ -1,4 +1,4 @@
-"""What a learner in plain Python promises: nothing leaves, it leaves in clear, or under noise."""
+"""Claim of a learner in plain Python: nothing leaves, it leaves in clear, or under noise."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _SEVERAL = Limit(
 
 
 def claim(plan: LearnerPlan) -> PrivacyClaim:
-    """The claim of one agent for a whole run."""
+    """Return the claim of one agent for a whole run."""
     if not plan.release.releases:
         return _nothing_leaves(plan)
     return _in_clear(plan) if plan.release.mechanism == "none" else _under_noise(plan)

@@ -124,7 +124,6 @@ def weigh_upload(
         What the group knows, what the cluster does, and what comes.
     copies : float
         How often it counts.
-    ridge : float
     row, factor : (p + 1,) and (d, d) float64
         Buffers that are overwritten.
     """
@@ -143,12 +142,8 @@ def enter_upload(
     """Enter an upload, and mark in ``hub.due`` which clusters must be sent what they lack.
 
     In the authors' code the clusters of a group that was renewed share one array by accident: an
-    upload then counts twice, and all the others have it at once (``hub.twice``).
-
-    Parameters
-    ----------
-    whole, part : float
-        The two numbers of :func:`weigh_upload`.
+    upload then counts twice, and all the others have it at once (``hub.twice``). ``whole`` and
+    ``part`` are the two numbers of :func:`weigh_upload`.
     """
     group = hub.group_of[cluster]
     copies = 2.0 if hub.twice[0] else 1.0

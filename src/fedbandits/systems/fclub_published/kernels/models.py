@@ -50,19 +50,7 @@ def authors_radius(constants: Constants, count: float) -> float:
 
 @compiled
 def settle(models: Models, row: int, statistic: Floats, ridge: float, factor: Floats) -> bool:
-    """Compute one model anew from its sum.
-
-    Parameters
-    ----------
-    statistic : (p + 1,) float64
-    factor : (d, d) float64
-        Buffer that is overwritten.
-
-    Returns
-    -------
-    bool
-        False if λI + S is not positive definite.
-    """
+    """Compute one model anew from its sum (p + 1,); False if λI + S is not positive definite."""
     log_det = invert_statistic(statistic, ridge, factor, models.inverse[row], models.theta[row])
     models.log_det[row] = log_det
     models.records[row] = last_of(statistic)
