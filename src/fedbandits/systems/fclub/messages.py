@@ -78,13 +78,7 @@ class Limits(NamedTuple):
         return cls(plan, each)
 
     def rows(self, data: bytes) -> Floats:
-        """Unpack the rows of a message, (rows, p).
-
-        Raises
-        ------
-        WrongShapeError, NotFiniteError
-            If there are no whole rows, or numbers that are none.
-        """
+        """Unpack the rows of a message, (rows, p); refuse what is no whole rows of numbers."""
         size = self.plan.size
         if len(data) % (8 * size):
             raise WrongShapeError(f"sums are rows of {size} numbers")
@@ -105,13 +99,7 @@ class Limits(NamedTuple):
             raise WrongShapeError(f"{name}: {rows} rows of a server that has {users} users")
 
     def check(self, name: str, rows: Floats, release: int) -> None:
-        """Hold rows of one server to what they can be, up to its release of some number.
-
-        Raises
-        ------
-        ImplausibleError
-            If one number is larger than it can be.
-        """
+        """Hold rows of one server to what they can be up to a release; refuse others as implausible."""
         plan, schedule = self.plan, self.plan.schedule
         times = 1 if plan.releases == CLUSTERS else release
         deviation = plan.noise_variance(release) ** 0.5

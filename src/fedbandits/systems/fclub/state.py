@@ -18,12 +18,9 @@ from fedbandits.systems.servers.kernels import new_clock
 def new_scratch(dimension: int, items: int) -> Scratch:
     """Make the buffers."""
     return Scratch(
-        scoring=new_scoring(dimension, items),
-        items=np.zeros((dimension, items), np.float32),
-        expected=np.zeros(items),
-        context=np.zeros(dimension),
-        gain=np.zeros(dimension),
-    )
+        scoring=new_scoring(dimension, items), items=np.zeros((dimension, items), np.float32),
+        expected=np.zeros(items), context=np.zeros(dimension), gain=np.zeros(dimension),
+    )  # fmt: skip
 
 
 def prior_models(plan: FCLUBPlan, users: int) -> Models:

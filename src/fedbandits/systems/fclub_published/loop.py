@@ -47,13 +47,9 @@ class Replicate(ServersReplicate[PublishedFCLUBPlan]):
     """One replicate of one variant."""
 
     def __init__(
-        self,
-        plan: PublishedFCLUBPlan,
-        environment: Clustered,
-        seed: int,
-        replicate: int,
+        self, plan: PublishedFCLUBPlan, environment: Clustered, seed: int, replicate: int,
         threads: int = 1,
-    ) -> None:
+    ) -> None:  # fmt: skip
         super().__init__(plan, environment, seed, replicate, threads)
         self.state: State = initial_state(plan)
         self._scratch = new_scratch(plan, plan.constants.users)
@@ -63,13 +59,7 @@ class Replicate(ServersReplicate[PublishedFCLUBPlan]):
         run_until(self.world, self.plan.constants, self.state, self._scratch, self.key, stop)
 
     def _require_sound(self, fault: int) -> None:
-        """Raise what a noted fault means.
-
-        Raises
-        ------
-        NotARecordsSumError
-            If noise left a matrix that nothing can be recommended by.
-        """
+        """Raise what a noted fault means; also where noise left a matrix that is no sum of records."""
         if fault == NOT_POSITIVE:
             raise NotARecordsSumError(
                 f"round {self.done + 1}: the noise left a matrix that is not positive definite"

@@ -100,10 +100,7 @@ def regroup(
 ) -> bool:
     """Merge what servers reported, and begin anew where that is due; see :func:`propose`.
 
-    Returns
-    -------
-    bool
-        Whether the partition changed (Algorithm 2, line 8).
+    Tells whether the partition changed (Algorithm 2, line 8).
     """
     everybody = np.ones(len(home), np.bool_)
     proposal = propose(constants, hub, home, everybody, labels, reports, first)
@@ -127,13 +124,9 @@ def partners_of(hub: Hub, group: int) -> int:
 
 
 def renew(
-    constants: Constants,
-    local: Local,
-    cluster: int,
-    total: Floats,
-    partners: int,
+    constants: Constants, local: Local, cluster: int, total: Floats, partners: int,
     draw: DrawNoise | None,
-) -> None:
+) -> None:  # fmt: skip
     """Begin anew with what a global cluster knows (Algorithm 2, lines 13 to 16).
 
     Without ``draw`` the buffer gets its noise when it leaves: see :mod:`.roles.noise`.

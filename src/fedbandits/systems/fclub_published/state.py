@@ -39,16 +39,10 @@ def new_scratch(plan: PublishedFCLUBPlan, users: int) -> Scratch:
     """Make buffers for so many users."""
     d, k = plan.constants.dimension, plan.constants.items
     return Scratch(
-        scoring=new_scoring(d, k),
-        items=np.zeros((d, k), np.float32),
-        expected=np.zeros(k),
-        context=np.zeros(d),
-        gain=np.zeros(d),
-        factor=np.zeros((d, d)),
-        row=np.zeros(row_size(d)),
-        found=np.zeros(users, np.int64),
-        seen=np.zeros(users, np.uint8),
-    )
+        scoring=new_scoring(d, k), items=np.zeros((d, k), np.float32), expected=np.zeros(k),
+        context=np.zeros(d), gain=np.zeros(d), factor=np.zeros((d, d)), row=np.zeros(row_size(d)),
+        found=np.zeros(users, np.int64), seen=np.zeros(users, np.uint8),
+    )  # fmt: skip
 
 
 def _empty_models(rows: int, d: int, ridge: float) -> Models:
@@ -104,12 +98,10 @@ def row_of(local: Local, row: int) -> Local:
     at = slice(row, row + 1)
     return local._replace(
         models=Models(*(field[at].copy() for field in local.models)),
-        acting=Models(*(field[at].copy() for field in local.acting)),
-        stale=local.stale[at].copy(),
-        shared=local.shared[at],
-        base_log_det=local.base_log_det[at].copy(),
+        acting=Models(*(field[at].copy() for field in local.acting)), stale=local.stale[at].copy(),
+        shared=local.shared[at], base_log_det=local.base_log_det[at].copy(),
         buffer=local.buffer[at],
-    )
+    )  # fmt: skip
 
 
 def put_row(local: Local, row: int, one: Local) -> None:
@@ -130,12 +122,9 @@ def _empty_trees(plan: PublishedFCLUBPlan, n: int) -> Trees:
     p = row_size(plan.constants.dimension) - 1
     slots = 0 if plan.tree is None else plan.tree.slots
     return Trees(
-        draws=np.zeros((n, slots, p)),
-        releases=np.zeros(n, np.int64),
-        uploads=np.zeros(n, np.int64),
-        held=np.zeros((n, p)),
-        coming=np.zeros((n, p)),
-    )
+        draws=np.zeros((n, slots, p)), releases=np.zeros(n, np.int64),
+        uploads=np.zeros(n, np.int64), held=np.zeros((n, p)), coming=np.zeros((n, p)),
+    )  # fmt: skip
 
 
 def empty_hub(plan: PublishedFCLUBPlan) -> Hub:
@@ -149,16 +138,12 @@ def empty_hub(plan: PublishedFCLUBPlan) -> Hub:
         audience[0] = constants.servers
     _, first, inverse = np.unique(home, return_index=True, return_inverse=True)
     return Hub(
-        cluster_of=first[inverse].astype(np.int64),
-        group_of=group_of,
-        audience=audience,
+        cluster_of=first[inverse].astype(np.int64), group_of=group_of, audience=audience,
         known=np.zeros((rows, size)),
         log_det=np.full(rows, d * np.log(constants.ridge) if constants.ridge > 0.0 else 0.0),
-        waiting=np.zeros((rows, size)),
-        total=np.zeros((rows, size)),
-        due=np.zeros(rows, np.uint8),
+        waiting=np.zeros((rows, size)), total=np.zeros((rows, size)), due=np.zeros(rows, np.uint8),
         twice=np.zeros(1, np.uint8),
-    )
+    )  # fmt: skip
 
 
 def initial_state(plan: PublishedFCLUBPlan) -> State:

@@ -145,13 +145,9 @@ def clusters_of_world(plan: PublishedFCLUBPlan, environment: Clustered) -> Clust
         distances, _ = cKDTree(different).query(different, k=2)
         gap = float(distances[:, 1].min())
     return Clusters(
-        facts.parties,
-        facts.clusters,
-        facts.servers,
-        facts.dimension,
-        gap,
+        facts.parties, facts.clusters, facts.servers, facts.dimension, gap,
         item_regularity(facts.dimension),
-    )
+    )  # fmt: skip
 
 
 def item_regularity(dimension: int) -> float:

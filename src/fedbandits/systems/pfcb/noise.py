@@ -51,13 +51,7 @@ class Noise(NamedTuple):
 
 
 def noise_of_reports(config: PFCB, releases: int) -> Noise:
-    """Work out the noise of a buyer's ``releases`` reports.
-
-    Raises
-    ------
-    ConfigError
-        If there are more running sums than a buyer keeps.
-    """
+    """Work out the noise of a buyer's ``releases`` reports; refuse too many running sums."""
     late = config.outcomes == "late"
     further = further_in_batches(releases) if late else 1.0
     match config.privatizer:
@@ -99,12 +93,7 @@ def further_in_batches(releases: int) -> float:
 def in_two_batches(sensitivity: float, deviations: Sequence[float]) -> GaussianRelease:
     """Return what a moved purchase is charged for: the two least noisy reports, as one.
 
-    Parameters
-    ----------
-    sensitivity
-        How far one purchase can move a batch.
-    deviations
-        Deviations of the noise of reports, rising.
+    One purchase can move a batch by ``sensitivity``; the deviations of reports are rising.
     """
     least = deviations[0]
     other = least / deviations[1] if len(deviations) > 1 else 0.0

@@ -66,12 +66,9 @@ def config_of(learner: type[Learner]) -> type[LearnerConfig]:
 
 
 def _budget_settings(learner: type[PrivateLearner]) -> dict[str, Any]:
-    """Return the settings of every private learner, with their types: subclasses change defaults.
+    """Return the settings of every private learner, with their types.
 
-    Raises
-    ------
-    LearnerError
-        If a subclass has a property in the place of a setting.
+    Subclasses change defaults alone: one that has a property in the place of a setting is refused.
     """
     own = dict(settings_of(PrivateLearner))
     for name in own:

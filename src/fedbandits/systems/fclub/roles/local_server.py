@@ -308,10 +308,10 @@ class LocalServer(Server[LocalState, FCLUBPlan]):
 def counted(step: Step, place: int, visits: Ints, most: int) -> Step:
     """Return a decision that knows whether its record will count for releases.
 
-    Where users are protected as persons, the first ``most`` records of each count, else all (0). A
-    record counts or not from the day that its item is recommended. So who counts follows from who
-    comes when, which is public, and not from rewards, or from whether they ever come. The step notes
-    one more of ``visits`` (users,) by the user at a place.
+    Where users are protected as persons, the first ``most`` records of each count, else all (0).
+    A record counts or not from the day that its item is recommended. So who counts follows from
+    who comes when, which is public, and not from rewards, or from whether they ever come. The
+    step notes one more of ``visits`` (users,) by the user at a place.
     """
     if not most or step.opened is None:
         return step

@@ -105,13 +105,7 @@ class Recommender(Server[LocalState, PublishedFCLUBPlan]):
         self._has_noise = False
 
     def _choose(self, place: int, situation: Arrival) -> Step:
-        """Choose an item by the model of the user's cluster, brought up to date.
-
-        Raises
-        ------
-        NotARecordsSumError
-            If noise left nothing that can be recommended by.
-        """
+        """Choose an item by the model of the user's cluster, brought up to date."""
         self._draw_ahead()
         constants, local = self._plan.constants, self._state.local
         row = int(local.model_of[place])

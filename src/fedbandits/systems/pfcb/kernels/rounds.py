@@ -104,13 +104,9 @@ def _exchange(world: ProcurementWorld, constants: Constants, state: State, key: 
 
 @compiled
 def run_until(
-    world: ProcurementWorld,
-    constants: Constants,
-    state: State,
-    scratch: Scratch,
-    key: Key,
+    world: ProcurementWorld, constants: Constants, state: State, scratch: Scratch, key: Key,
     stop: int,
-) -> None:
+) -> None:  # fmt: skip
     """Play on until ``stop`` rounds are done, or a purchase is out of bounds."""
     clock = state.clock
     while clock.round_[0] < stop and not state.faults.any():

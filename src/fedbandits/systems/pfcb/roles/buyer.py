@@ -159,27 +159,14 @@ class Buyer(ActingParty[BuyerState]):
         due, allotted = allot(state, constants.releases, self._most)
         units = scratch.purchase.copy()
         after = msgspec.structs.replace(
-            state,
-            decisions=number,
-            due=due,
-            allotted=allotted,
+            state, decisions=number, due=due, allotted=allotted,
             ordered=ordered if constants.raw_view else ordered + units,
-        )
+        )  # fmt: skip
         bought = Bought(due, units)
         return Step(after, answer=Decision(number, units.copy()), opened=(number, bought))
 
     def _observe(self, event: Observe) -> Step:
-        """Learn how many units were good. Reports leave at the round's end.
-
-        Raises
-        ------
-        LateOutcomeError
-            If the report that the purchase was due in has left, and outcomes are immediate.
-        LocalProtocolError
-            If the decision is not open, or the numbers are not one a producer.
-        BoundExceededError
-            If 0 ≤ good units ≤ units ≤ capacity does not hold.
-        """
+        """Learn how many units were good, as bounds allow. Reports leave at the round's end."""
         state, number = self._state, event.decision.number
         due = self._due(number)
         units, good = self._whole(event.decision.action), self._whole(event.outcome)
@@ -196,7 +183,10 @@ class Buyer(ActingParty[BuyerState]):
         return Step(state, write=note, closed=number)
 
     def _due(self, number: int) -> int:
-        """Return the report that an open decision is due in, at the earliest."""
+        """Return the report that an open decision is due in, at the earliest.
+
+        Refuses what is not open, and what is too late: its report has left, and outcomes are immediate.
+        """
         state = self._state
         bought = state.open.get(number)
         if bought is not None:

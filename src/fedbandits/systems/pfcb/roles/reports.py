@@ -27,13 +27,9 @@ from fedbandits.systems.pfcb.roles.state import BuyerState, LastReport, ReleaseS
 
 
 def release_report(
-    plan: PFCBPlan,
-    release: int,
-    capacity: Ints,
-    books: Books,
-    state: ReleaseState,
+    plan: PFCBPlan, release: int, capacity: Ints, books: Books, state: ReleaseState,
     noise: NoiseSource,
-) -> tuple[ReleaseState, Floats]:
+) -> tuple[ReleaseState, Floats]:  # fmt: skip
     """Write a buyer's report; what it reports on is no longer fresh.
 
     Parameters
@@ -122,13 +118,7 @@ class Exchange:
         self._scales = np.concatenate([capacities * each for each in deviations], axis=1)
 
     def heard(self, state: BuyerState, message: Report) -> BuyerState:
-        """Return the state with a report in its inbox.
-
-        Raises
-        ------
-        RemoteProtocolError
-            If it is not due now, or cannot be.
-        """
+        """Return the state with a report in its inbox; refuse one that is not due, or cannot be."""
         self._check_turn(state, message)
         sums = unpack(message.sums, 2 * self._capacities.shape[1])
         self._check_plausible(message, sums)
@@ -205,11 +195,8 @@ class Exchange:
                         self._capacities[place], told[buyer].sums, mine, books, judged,
                     )  # fmt: skip
         return msgspec.structs.replace(
-            state,
-            stage="ready" if through == state.releases else state.stage,
-            taken=through,
-            books=books,
-            judged=judged,
+            state, stage="ready" if through == state.releases else state.stage, taken=through,
+            books=books, judged=judged,
             inbox={release: heard for release, heard in state.inbox.items() if release > through},
             newest=newest,
-        )
+        )  # fmt: skip
