@@ -99,7 +99,7 @@ class Limits(NamedTuple):
             raise WrongShapeError(f"{name}: {rows} rows of a server that has {users} users")
 
     def check(self, name: str, rows: Floats, release: int) -> None:
-        """Hold rows of one server to what they can be up to a release; refuse others as implausible."""
+        """Hold rows of one server to what they can be up to a release; refuse implausible ones."""
         plan, schedule = self.plan, self.plan.schedule
         times = 1 if plan.releases == CLUSTERS else release
         deviation = plan.noise_variance(release) ** 0.5

@@ -59,7 +59,7 @@ class Replicate(ServersReplicate[PublishedFCLUBPlan]):
         run_until(self.world, self.plan.constants, self.state, self._scratch, self.key, stop)
 
     def _require_sound(self, fault: int) -> None:
-        """Raise what a noted fault means; also where noise left a matrix that is no sum of records."""
+        """Raise what a noted fault means; also where noise left a matrix that is no sum."""
         if fault == NOT_POSITIVE:
             raise NotARecordsSumError(
                 f"round {self.done + 1}: the noise left a matrix that is not positive definite"

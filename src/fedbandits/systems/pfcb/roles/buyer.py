@@ -185,7 +185,7 @@ class Buyer(ActingParty[BuyerState]):
     def _due(self, number: int) -> int:
         """Return the report that an open decision is due in, at the earliest.
 
-        Refuses what is not open, and what is too late: its report has left, and outcomes are immediate.
+        Refuses one that is not open, or too late: its report has left, and outcomes are immediate.
         """
         state = self._state
         bought = state.open.get(number)
