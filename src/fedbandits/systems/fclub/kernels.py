@@ -48,7 +48,7 @@ class Mixtures(NamedTuple):
     precision: Floats  # (servers, most, d, d)
 
 
-class Released(NamedTuple):
+class Releases(NamedTuple):
     """Releases of servers; of no rows where they are of no more use."""
 
     draws: Floats  # (users, slots, p) noise of running sums, kept
@@ -67,7 +67,7 @@ class State(NamedTuple):
     models: Models  # of every user
     cluster_of: Ints  # (users,) the likeliest one of its server's
     mixtures: Mixtures
-    told: Released
+    told: Releases
 
 
 class Scratch(NamedTuple):

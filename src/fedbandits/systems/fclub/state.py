@@ -9,7 +9,7 @@ from fedbandits.environments.needs import F64, Needs, Part
 from fedbandits.learners.kernels.mixture import Mixture
 from fedbandits.learners.kernels.models import Models, new_scoring
 from fedbandits.learners.mixture import one_cluster
-from fedbandits.systems.fclub.kernels import Mixtures, Released, Scratch, State
+from fedbandits.systems.fclub.kernels import Mixtures, Releases, Scratch, State
 from fedbandits.systems.fclub.plan import CLUSTERS, REWARD_VARIANCE, FCLUBPlan
 from fedbandits.systems.kernels import Tally
 from fedbandits.systems.servers.kernels import new_clock
@@ -65,7 +65,7 @@ def initial_state(plan: FCLUBPlan) -> State:
         models=prior_models(plan, n),
         cluster_of=np.zeros(n, np.int64),
         mixtures=mixtures,
-        told=Released(
+        told=Releases(
             draws=np.zeros((n, slots, p)),
             before=np.zeros((n if by_cluster else 0, p + 2)),
             rows=np.zeros((servers, most * plan.release_count if by_cluster else 0, p)),

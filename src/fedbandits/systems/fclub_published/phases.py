@@ -35,6 +35,16 @@ from fedbandits.systems.fclub_published.kernels.state import DELAYED, Constants,
 DrawNoise = Callable[[int, int], Floats]
 
 
+class NotARecordsSumError(FedbanditsError):
+    """A sum of outer products, noise included, that is not positive definite."""
+
+
+def clusters_of(labels: Ints) -> Ints:
+    """Return the names of all clusters, in order."""
+    clusters: Ints = np.unique(labels)
+    return clusters
+
+
 def split_users(constants: Constants, sums: Floats, edges: Edges) -> Ints:
     """Delete edges between one server's users (equation 3); return the clusters that are left.
 
@@ -171,16 +181,6 @@ def learn_alone(constants: Constants, local: Local, labels: Ints) -> None:
     for cluster in clusters_of(labels):
         if not np.array_equal(labels == cluster, before == cluster):
             settle(local.models, int(cluster), sums[cluster], constants.ridge, factor)
-
-
-class NotARecordsSumError(FedbanditsError):
-    """A sum of outer products, noise included, that is not positive definite."""
-
-
-def clusters_of(labels: Ints) -> Ints:
-    """Return the names of all clusters, in order."""
-    clusters: Ints = np.unique(labels)
-    return clusters
 
 
 def merge_clusters(constants: Constants, reports: Floats, servers: Ints, alone: bool) -> Ints:

@@ -31,6 +31,8 @@ from fedbandits.systems.pfcb.config import (
 
 _MOST_RUNNING_SUMS = 2**14
 _ROOT_2 = math.sqrt(2.0)
+#: More than rounding takes from a sum of so many squares.
+_ROUNDING_ROOM = 1.0 + 1e-12
 
 #: Noise of (w, y), in capacities and per unit of scale: one draw each. A purchase that is replaced
 #: moves (w, y) by at most √2 k: from nothing to k good units.
@@ -76,10 +78,6 @@ def noise_of_reports(config: PFCB, releases: int) -> Noise:
 def _calibrated_scale(sensitivity: float, config: PFCB) -> float:
     """Return the least noise of (ε, δ)-private reports, by how far a purchase moves all of them."""
     return gaussian.least_deviation(sensitivity, gaussian.mu_of(config.epsilon, config.delta))
-
-
-#: More than rounding takes from a sum of so many squares.
-_ROUNDING_ROOM = 1.0 + 1e-12
 
 
 def further_in_batches(releases: int) -> float:
