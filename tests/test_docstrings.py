@@ -19,6 +19,7 @@ LOOKED_AT = (
     "systems/servers",
     *(f"systems/{path.name}" for path in sorted((ROOT / "systems").glob("*.py"))),
     "environments", "learners", "_compile", "testing", "random.py",
+    "systems/fclub", "systems/fclub_published", "systems/pfcb", "systems/python_learners",
     "__init__.py", "__main__.py", "_checked.py", "_lazy.py", "_schema.py",
     "_suggest.py", "_typing.py", "_version.py", "draws.py", "errors.py", "ledger.py", "parties.py",
     "plot.py", "presets.py",

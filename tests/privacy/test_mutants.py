@@ -33,7 +33,7 @@ from fedbandits.systems.agents.audit_releases import simulated_numbers
 from fedbandits.systems.agents.kernels import audit as agents_kernels
 from fedbandits.systems.agents.system import AgentSupply
 from fedbandits.systems.fclub import SYSTEM as FCLUB
-from fedbandits.systems.fclub.audit import parties as fclub_audit
+from fedbandits.systems.fclub import audit as fclub_audit
 from fedbandits.systems.fclub.audit import releases as fclub_releases
 from fedbandits.systems.feducb import SYSTEM as FEDUCB
 from fedbandits.systems.games import (
@@ -45,12 +45,11 @@ from fedbandits.systems.games import (
 )
 from fedbandits.systems.party_games import SmallWorld
 from fedbandits.systems.pfcb import SYSTEM as PFCB
-from fedbandits.systems.pfcb import release as pfcb_release
-from fedbandits.systems.pfcb.audit import parties as pfcb_audit
+from fedbandits.systems.pfcb import audit as pfcb_audit
 from fedbandits.systems.pfcb.audit import releases as pfcb_releases
-from fedbandits.systems.pfcb.kernels import audit as pfcb_kernels
+from fedbandits.systems.pfcb.kernels import rounds as pfcb_kernels
 from fedbandits.systems.pfcb.roles import buyer as pfcb_roles
-from fedbandits.systems.pfcb.roles import exchange as pfcb_exchange
+from fedbandits.systems.pfcb.roles import reports as pfcb_reports
 from fedbandits.testing.replicates import federate, plan_of, system_of
 from tests.privacy.ledgers import ledger_at
 
@@ -321,11 +320,11 @@ class TestBuyers:
 
         Receivers would refuse such reports: they do not look.
         """
-        monkeypatch.setattr(pfcb_exchange, "any_implausible", lambda *_: False)
+        monkeypatch.setattr(pfcb_reports, "any_implausible", lambda *_: False)
 
         def release_report(plan, release, capacity, books, state, noise):
             fresh = books.fresh.copy()
-            done = pfcb_release.release_report(plan, release, capacity, books, state, noise)
+            done = pfcb_reports.release_report(plan, release, capacity, books, state, noise)
             books.fresh[:] = fresh
             return done
 
@@ -336,7 +335,7 @@ class TestBuyers:
     def test_units_bought_or_good_without_noise_are_found(self, monkeypatch, game, row):
         def release_report(plan, release, capacity, books, state, noise):
             raw = books.fresh[row].copy()
-            state, report = pfcb_release.release_report(
+            state, report = pfcb_reports.release_report(
                 plan, release, capacity, books, state, noise
             )
             report[row] = raw
@@ -354,7 +353,7 @@ class TestBuyers:
 
         def release_report(plan, release, capacity, books, state, noise):
             exact = books.own.copy()
-            _, report = pfcb_release.release_report(plan, release, capacity, books, state, noise)
+            _, report = pfcb_reports.release_report(plan, release, capacity, books, state, noise)
             kept = first.setdefault(noise, report - exact)  # a source a buyer and run
             return state, exact + kept
 

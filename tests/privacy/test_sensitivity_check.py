@@ -20,7 +20,7 @@ from fedbandits.systems import find_preset
 from fedbandits.systems.agents import linear_agent
 from fedbandits.systems.agents.kernels.views import take_up
 from fedbandits.systems.party_games import paired_games
-from fedbandits.systems.pfcb.kernels.books import note_purchase
+from fedbandits.systems.pfcb.kernels.state import note_purchase
 from fedbandits.systems.pfcb.roles import buyer as pfcb_roles
 
 DELTA = 1e-5

@@ -23,13 +23,13 @@ from fedbandits.privacy.secure_noise import SecureNoise
 from fedbandits.settings.experiment import system
 from fedbandits.systems import find_system
 from fedbandits.systems.base import PartiesReplicate
-from fedbandits.systems.fclub_published.covered_trees import (
+from fedbandits.systems.fclub_published.messages import Partition, PhaseReport, Upload
+from fedbandits.systems.fclub_published.roles.noise import (
     new_covered_tree,
     take_for_renewal,
     take_for_report,
     take_for_upload,
 )
-from fedbandits.systems.fclub_published.messages import Partition, PhaseReport, Upload
 from fedbandits.systems.servers.system import ServerSupply
 from fedbandits.testing.replicates import federate, plan_of
 from fedbandits.testing.restored import MortalParty

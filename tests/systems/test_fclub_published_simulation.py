@@ -14,9 +14,7 @@ from fedbandits.settings.experiment import system
 from fedbandits.systems.fclub_published import PRESETS
 from fedbandits.systems.fclub_published.claim import claim
 from fedbandits.systems.fclub_published.config import phase_ends
-from fedbandits.systems.fclub_published.merging import (
-    NotARecordsSumError,
-)
+from fedbandits.systems.fclub_published.phases import NotARecordsSumError
 from fedbandits.testing.replicates import plan_of, simulate
 from tests.systems.fclub_published_reference import Reference
 

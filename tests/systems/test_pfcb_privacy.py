@@ -11,13 +11,15 @@ from fedbandits.environments import Procurement
 from fedbandits.random import Purpose, normals, replicate_key
 from fedbandits.settings.experiment import system
 from fedbandits.systems.pfcb import PRESETS
-from fedbandits.systems.pfcb.kernels.books import (
-    Books,
+from fedbandits.systems.pfcb.kernels.reports import (
     decorrelated_units,
     error_variance,
+    noise_deviation,
+    take_report,
     worth,
+    write_report,
 )
-from fedbandits.systems.pfcb.kernels.reports import noise_deviation, take_report, write_report
+from fedbandits.systems.pfcb.kernels.state import Books
 from fedbandits.systems.pfcb.plan import make_plan
 from fedbandits.systems.pfcb.state import initial_state
 from fedbandits.testing.replicates import simulate

@@ -11,8 +11,13 @@ from scipy.stats import norm
 from fedbandits.environments import Procurement
 from fedbandits.learners.kernels.purchasing import TOLERANCE
 from fedbandits.settings.experiment import system
-from fedbandits.systems.pfcb.kernels.purchases import choose_cautiously, new_scratch
-from fedbandits.systems.pfcb.kernels.safely import buy_safely, is_safe, most_units
+from fedbandits.systems.pfcb.kernels.purchases import (
+    buy_safely,
+    choose_cautiously,
+    is_safe,
+    most_units,
+    new_scratch,
+)
 from fedbandits.systems.pfcb.plan import make_plan
 from fedbandits.testing.replicates import simulate
 

@@ -24,7 +24,7 @@ from fedbandits.random import Purpose, normals, replicate_key
 from fedbandits.systems import find_system, party_games, registry
 from fedbandits.systems.python_learners import application
 from fedbandits.systems.python_learners import audit as audit_rooms
-from fedbandits.systems.python_learners.contributions import RecordSum, held_to
+from fedbandits.systems.python_learners.contributions import RecordSum, within_bound
 from fedbandits.systems.python_learners.messages import AgentRelease, Total
 from fedbandits.systems.python_learners.plan import RECORD_ROOM
 from fedbandits.testing import applications
@@ -223,10 +223,10 @@ def test_one_record_moves_a_sum_by_no_more_than_the_noise_has_room_for():
 @given(st.lists(st.floats(), min_size=1, max_size=5), st.floats(1e-3, 1e3))
 def test_whatever_a_record_is_it_can_be_cut_to_its_bound(values, bound):
     record = np.array(values)
-    cut = held_to(record, bound, clips=True)
+    cut = within_bound(record, bound, clips=True)
     assert np.isfinite(cut).all()
     assert np.linalg.norm(cut) <= bound * (1.0 + RECORD_ROOM)
-    refused = held_to(record, bound, clips=False)
+    refused = within_bound(record, bound, clips=False)
     if refused is None:
         with np.errstate(over="ignore"):
             assert not np.linalg.norm(record) <= bound

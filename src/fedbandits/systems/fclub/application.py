@@ -1,4 +1,4 @@
-"""How applications ask a local server, what each party brings, and what a server learns."""
+"""Applications of a local server, what each party brings, and what a server learns."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["application", "export", "supply"]
 
 
 def export(plan: FCLUBPlan, party: Any) -> Learned:
-    """What a server knows of each of its users.
+    """Return what a server knows of each of its users.
 
     Acting on releases alone, it knows of them what it has released, and what others have.
     """

@@ -1,4 +1,4 @@
-"""What a variant promises, derived from its parts."""
+"""Claim of a variant, derived from its parts."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ _MANY = Limit(
 
 
 def claim(plan: FCLUBPlan) -> PrivacyClaim:
-    """The claim of one server's users towards everybody else, for a whole run."""
+    """Return the claim of one server's users towards everybody else, for a whole run."""
     delta, events, persons = plan.config.delta, _events(plan), _persons(plan)
     same, mu = _COUNTS_OF_A_PERSON if persons else _COUNTS, total_mu(events)
     contents = gaussian.epsilon_of(mu, delta)
@@ -80,12 +80,12 @@ def claim(plan: FCLUBPlan) -> PrivacyClaim:
 
 
 def _persons(plan: FCLUBPlan) -> bool:
-    """Whether all records of a user are protected at once."""
+    """Tell whether all records of a user are protected at once."""
     return plan.constants.records_per_person > 0
 
 
 def _person(plan: FCLUBPlan, mu: float) -> PersonCost | None:
-    """A user is a person, and comes again and again."""
+    """Price a person: a user is one, and comes again and again."""
     if not 0.0 < mu < math.inf:
         return None
     return person_cost(plan.rounds / plan.facts.parties, mu, plan.config.delta)
@@ -94,12 +94,12 @@ def _person(plan: FCLUBPlan, mu: float) -> PersonCost | None:
 def _reach(
     plan: FCLUBPlan, events: tuple[Event, ...]
 ) -> Literal["interactive", "fixed log", "nothing"]:
-    """Interactive where servers act on releases alone, or release nothing."""
+    """Say what it holds for: interactive data if servers act on releases alone, or are silent."""
     return "interactive" if plan.config.local_view == "released" or not events else "fixed log"
 
 
 def _events(plan: FCLUBPlan) -> tuple[Event, ...]:
-    """What one record is charged for."""
+    """Return what one record is charged for."""
     return (plan.event(),) if plan.release_count else ()
 
 

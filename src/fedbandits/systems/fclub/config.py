@@ -105,12 +105,12 @@ class FCLUB(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     @property
     def is_private(self) -> bool:
-        """Whether anything is released, and with noise."""
+        """True if anything is released, and with noise."""
         return self.releases != "never" and self.noise == "calibrated"
 
     @property
     def protects_persons(self) -> bool:
-        """Whether the noise is for all records of a user at once."""
+        """True if the noise is for all records of a user at once."""
         return self.is_private and self.unit == "person"
 
     @property

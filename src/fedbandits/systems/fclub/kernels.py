@@ -23,7 +23,7 @@ from fedbandits.systems.servers.kernels import Clock
 
 
 class Constants(NamedTuple):
-    """Everything constant in a run, as compiled code takes it."""
+    """Numbers that are constant in a run, as compiled code takes them."""
 
     users: int
     servers: int
@@ -48,8 +48,8 @@ class Mixtures(NamedTuple):
     precision: Floats  # (servers, most, d, d)
 
 
-class Told(NamedTuple):
-    """What servers have released; of no rows where it is of no more use."""
+class Releases(NamedTuple):
+    """Releases of servers; of no rows where they are of no more use."""
 
     draws: Floats  # (users, slots, p) noise of running sums, kept
     before: Floats  # (users, p + 2) sums at the last release of clusters
@@ -67,7 +67,7 @@ class State(NamedTuple):
     models: Models  # of every user
     cluster_of: Ints  # (users,) the likeliest one of its server's
     mixtures: Mixtures
-    told: Told
+    told: Releases
 
 
 class Scratch(NamedTuple):
@@ -84,20 +84,9 @@ class Scratch(NamedTuple):
 def share(
     constants: Constants, shared: Floats, user: int, context: Floats, centred: float, counts: bool
 ) -> None:
-    """Enter a record into what is released, if it counts and not all do anyway.
+    """Enter a record into ``shared`` (users, p + 2), if it counts and not all do anyway.
 
-    Parameters
-    ----------
-    constants : Constants
-    shared : (users, p + 2) float64
-        Sums of the records that count.
-    user : int
-        Row of the user who gave the reward.
-    context : (d,) float64
-    centred : float
-        The reward less its offset.
-    counts : bool
-        Whether the record is one of the first of its user.
+    ``centred`` is the reward less its offset.
     """
     if counts and shared.shape[0] > 0:
         add_record(shared, user, context, centred, constants.rounding)
@@ -112,19 +101,14 @@ def learn(
 
     Parameters
     ----------
-    constants : Constants
-    models : Models
-        The models of the server's users, a row each.
     sums : (users, p + 2) float64
         Packed statistics, numbers of records, and sums of squared rewards.
     shared : (users, p + 2) float64
         Packed statistics of the records that count for releases; no rows where all do.
     user : int
         Row of the user who gave the reward.
-    context : (d,) float64
-    reward : float
     counts : bool
-        Whether the record counts for releases.
+        Whether the record counts for releases: it is one of the first of its user.
     gain : (d,) float64
         Buffer that is overwritten.
     """

@@ -16,8 +16,13 @@ from fedbandits.learners.kernels.evidence import Spectrum, decompose, stack
 from fedbandits.privacy.kernels import add_release_noise, draw_slot
 from fedbandits.random import Key, Purpose, normals
 from fedbandits.systems.fclub.kernels import State, run_until
-from fedbandits.systems.fclub.persons import released_sums
-from fedbandits.systems.fclub.phases import find_clusters, learn_from, make_release, take_over
+from fedbandits.systems.fclub.phases import (
+    begin_phase,
+    find_clusters,
+    learn_from,
+    make_release,
+    released_sums,
+)
 from fedbandits.systems.fclub.plan import CLUSTERS, NEVER, USERS, FCLUBPlan
 from fedbandits.systems.fclub.state import initial_state, mixture_of, new_scratch, put_mixture
 from fedbandits.systems.servers.kernels import NUMBER
@@ -40,17 +45,17 @@ class Replicate(ServersReplicate[FCLUBPlan]):
         run_until(self.world, self.plan.constants, self.state, self._scratch, self.key, stop)
 
     def _end_phase(self) -> None:
-        """All servers release; then each learns from what the others did."""
+        """Let all servers release, and then each learn from what the others released."""
         state, release = self.state, int(self.state.clock.phase[0]) + 1
         rows = [self._release(server, release) for server in range(len(self._users))]
-        told = [decompose(self._told(server, own)) for server, own in enumerate(rows)]
+        told = [decompose(self._rows_of_use(server, own)) for server, own in enumerate(rows)]
         for server, users in enumerate(self._users):
             start = mixture_of(state.mixtures, server)
             ready = find_clusters(self.plan, release, state.sums[users], rows[server], start)
             nothing = decompose(rows[server][:0])
             others = stack(Spectrum, [nothing, *told[:server], *told[server + 1 :]])
             learned = learn_from(self.plan, release, ready, others)
-            take_over(state.models, users, learned.estimates, ready.variance)
+            begin_phase(state.models, users, learned.estimates, ready.variance)
             state.cluster_of[users] = learned.cluster_of
             put_mixture(state.mixtures, server, learned.mixture)
         state.clock.phase[0] = release
@@ -76,15 +81,15 @@ class Replicate(ServersReplicate[FCLUBPlan]):
             told.filled[server] += len(rows)
         return rows
 
-    def _told(self, server: int, rows: Floats) -> Floats:
-        """What a server has told others, as far as it is of use."""
+    def _rows_of_use(self, server: int, rows: Floats) -> Floats:
+        """Return the rows that a server has released, as far as they are of use to others."""
         if self.plan.releases != CLUSTERS:
             return rows
         told: Floats = self.state.told.rows[server, : self.state.told.filled[server]]
         return told
 
     def _count(self, rows: list[int]) -> None:
-        """An upload and a download a server: its own rows, and those of all others."""
+        """Count an upload and a download a server: its own rows, and those of all others."""
         clock, servers = self.state.clock, len(rows)
         clock.uploads[0] += servers
         clock.downloads[0] += servers
@@ -92,7 +97,7 @@ class Replicate(ServersReplicate[FCLUBPlan]):
 
     @property
     def metrics(self) -> Mapping[str, NDArray[Any]]:
-        """How well clusters are found, (users,) each.
+        """Measures of how well clusters are found, (users,) each.
 
         The adjusted Rand index compares the users of one server with the truth, and is averaged
         over servers by their users: what servers call their clusters need not agree.
@@ -114,7 +119,7 @@ class Replicate(ServersReplicate[FCLUBPlan]):
 def simulated_rows(
     plan: FCLUBPlan, release: int, draws: Floats, fresh: Callable[[], Floats], rows: Floats
 ) -> Floats:
-    """Rows (rows, p) with simulated noise; ``draws`` (users, slots, p) keeps what is used again."""
+    """Return rows (rows, p) with simulated noise; ``draws`` (users, slots, p) keeps some of it."""
     scale = plan.entry_scale
     if plan.sums is None:
         if plan.deviation == 0.0:
@@ -134,7 +139,7 @@ def simulated_rows(
 def simulated_noise(
     plan: FCLUBPlan, key: Key, server: int, users: Sequence[int], release: int
 ) -> Floats:
-    """Standard normals of one server's release, from the seed: they protect nobody."""
+    """Draw standard normals of one server's release, from the seed: they protect nobody."""
     if plan.releases == USERS:
         parties = users
     else:

@@ -1,4 +1,4 @@
-"""What a server does at a phase's end: release, then learn. For the loop and the parties alike."""
+"""A server's work at a phase's end, for both drivers alike: it releases, then it learns."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ReleaseRows = Callable[[Floats], Floats]
 
 
 class Ready(NamedTuple):
-    """What a server knows of its own users when it has released, and others can be heard."""
+    """A server's knowledge of its own users when it has released, and others can be heard."""
 
     own: Evidence
     fitted: Fitted  # their clusters
@@ -35,25 +35,28 @@ class Ready(NamedTuple):
 
 
 class Learned(NamedTuple):
-    """What a server knows of its users after a phase."""
+    """A server's knowledge of its users after a phase."""
 
     estimates: Estimates
     cluster_of: Ints  # (users,)
     mixture: Mixture  # of its own users alone: where the next phase begins
 
 
+def released_sums(sums: Floats, shared: Floats) -> Floats:
+    """Return the sums that a release is made of: those of the records that count, or of all."""
+    return shared if len(shared) else sums
+
+
 def make_release(
     plan: FCLUBPlan, sums: Floats, before: Floats, cluster_of: Ints, release_rows: ReleaseRows
 ) -> Floats:
-    """What a server tells the others, (rows, p).
+    """Return what a server tells the others, (rows, p).
 
     It is made by addition alone, before clusters are found: how long that takes depends on the
     data, and the release must not wait for it.
 
     Parameters
     ----------
-    plan
-        What all parties go by.
     sums : (users, p + 2) float64
         Exact sums of the server's users, of records that count; the last two columns stay here.
     before : (users, p + 2) float64
@@ -80,8 +83,6 @@ def find_clusters(
 
     Parameters
     ----------
-    plan
-        What all parties go by.
     number : int
         The number of the release, from 1.
     sums : (users, p + 2) float64
@@ -105,44 +106,30 @@ def _fit(plan: FCLUBPlan, own: Evidence, start: Mixture) -> Fitted:
 
 
 def _by_cluster(batch: Floats, members: Ints) -> Floats:
-    """Sums of what came in one phase, a row for each cluster that has users."""
+    """Add up what came in one phase, in a row for each cluster that has users."""
     rows: Floats = np.stack([batch[members == name].sum(axis=0) for name in np.unique(members)])
     return rows
 
 
 def _read(plan: FCLUBPlan, number: int, spectrum: Spectrum, variance: float) -> Evidence:
-    """What released sums say, where rewards have so much variance."""
+    """Return the evidence in released sums, where rewards have so much variance."""
     noise = plan.noise_variance(number)
     return read_evidence(spectrum, variance, noise, plan.reach * noise)
 
 
 def learn_from(plan: FCLUBPlan, number: int, ready: Ready, others: Spectrum) -> Learned:
-    """What a server knows of its users, given what the other servers released.
+    """Learn what a server knows of its users, given what the other servers released.
 
-    Parameters
-    ----------
-    plan
-        What all parties go by.
-    number : int
-        The number of the newest release.
-    ready
-        The server, which has released.
-    others
-        The newest running sums of their users, or all sums of clusters so far; none at all where
-        nothing is released.
+    Others tell the newest running sums of their users, release ``number``, or all sums of clusters
+    so far; nothing at all where nothing is released.
     """
     return _join(plan, ready, _read(plan, number, others, ready.variance))
 
 
 def learn_from_each(plan: FCLUBPlan, ready: Ready, others: Sequence[tuple[int, Floats]]) -> Learned:
-    """The same where servers' newest releases are not all the same one: each has its own noise.
+    """Learn from newest releases that are not all the same one: each has its own noise.
 
-    Parameters
-    ----------
-    plan, ready
-        As above.
-    others
-        For each of the other servers the number of its newest release, and its rows (rows, p).
+    ``others`` are the number of the newest release of each server, and its rows (rows, p).
     """
     told = [
         _read(plan, number, decompose(rows), ready.variance) for number, rows in others if number
@@ -159,7 +146,7 @@ def _join(plan: FCLUBPlan, ready: Ready, told: Evidence) -> Learned:
     return Learned(known, likeliest, fitted.mixture)
 
 
-def take_over(models: Models, users: Ints, known: Estimates, variance: float) -> None:
+def begin_phase(models: Models, users: Ints, known: Estimates, variance: float) -> None:
     """Begin a phase with what is known of users, as a prior worth so many records."""
     models.theta[users] = known.mean
     models.inverse[users] = known.covariance / variance

@@ -1,4 +1,4 @@
-"""From a configuration and facts to what the compiled loop and the parties go by."""
+"""Plan of a variant, from a configuration and facts, for the compiled loop and the parties."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _MOST_NUMBERS = 2**29
 
 
 class FCLUBPlan(ServersPlan, frozen=True, kw_only=True):
-    """What the parties of a variant go by.
+    """Plan that the parties of a variant go by.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ class FCLUBPlan(ServersPlan, frozen=True, kw_only=True):
 
     @property
     def schedule(self) -> Schedule:
-        """When servers release, and how much at once."""
+        """Rounds in which servers release, and how much at once."""
         ends = tuple(self.constants.phase_ends[: self.release_count].tolist())
         return Schedule(
             rounds=self.rounds,
@@ -83,7 +83,7 @@ class FCLUBPlan(ServersPlan, frozen=True, kw_only=True):
         )
 
     def records_of(self, phase: int) -> int:
-        """The most records that count in a phase (from 0): one a round."""
+        """Return the most records that count in a phase (from 0): one a round."""
         ends = self.constants.phase_ends
         return min(int(ends[phase]), self.rounds) - (int(ends[phase - 1]) if phase else 0)
 
@@ -94,17 +94,17 @@ class FCLUBPlan(ServersPlan, frozen=True, kw_only=True):
 
     @property
     def private(self) -> bool:
-        """Whether there is noise."""
+        """True if there is noise."""
         return self.sums is not None or self.deviation > 0.0
 
     def noise_variance(self, release: int) -> float:
-        """Variance of an off-diagonal entry of the noise in a release (from 1)."""
+        """Return the variance of an off-diagonal entry of the noise in a release (from 1)."""
         if self.sums is not None:
             return self.sums.deviation(release) ** 2
         return self.deviation**2
 
     def mu(self, releases: int) -> float:
-        """μ of the first so many releases."""
+        """Return μ of the first so many releases."""
         if releases == 0:
             return 0.0
         if self.sums is not None:
@@ -112,7 +112,7 @@ class FCLUBPlan(ServersPlan, frozen=True, kw_only=True):
         return self.record_norm / self.deviation if self.deviation > 0.0 else math.inf
 
     def event(self, releases: int | None = None) -> Event:
-        """What a record is charged for after so many releases; after all of them if not given."""
+        """Return what a record is charged for after so many releases, by default all of them."""
         if self.sums is not None:
             return ContinualSum(self.sums, self.record_norm, releases)
         if self.deviation > 0.0:
@@ -122,7 +122,7 @@ class FCLUBPlan(ServersPlan, frozen=True, kw_only=True):
         return Clear()
 
     def epsilon_spent(self, releases: int) -> float:
-        """ε that the contents of a server's first ``releases`` releases cost, at the given δ."""
+        """Return ε that the contents of a server's first releases cost, at the given δ."""
         return gaussian.epsilon_of(self.mu(releases), self.config.delta)
 
 
@@ -185,7 +185,7 @@ def make_plan(config: FCLUB, facts: ClusteredFacts, rounds: int) -> FCLUBPlan:
 
 
 def phase_ends(schedule: Growing, users: int, rounds: int) -> list[int]:
-    """Last rounds of all phases that end before the horizon."""
+    """Return the last rounds of all phases that end before the horizon."""
     first = 5 * users if schedule.first == "auto" else schedule.first
     ends: list[int] = []
     end = float(first)
@@ -197,7 +197,7 @@ def phase_ends(schedule: Growing, users: int, rounds: int) -> list[int]:
 
 
 def _check_count(releases: int, numbers: int) -> None:
-    """The noise of every release is kept: so many numbers each."""
+    """Refuse more noise than is kept: every release has so many numbers."""
     if releases > _MOST_RELEASES or releases * numbers > _MOST_NUMBERS:
         raise ConfigError(
             f"schedule: the noise of {releases:,} phases, {numbers:,} numbers each, is more than "

@@ -11,8 +11,7 @@ _SHARING = (
 
 PRESETS: dict[str, Preset] = {
     "fclub": Preset(
-        "the sound variant: noisy sums of users in fixed rounds, clusters from a mixture model",
-        {},
+        "the sound variant: noisy sums of users in fixed rounds, clusters from a mixture model", {}
     ),
     "fclub-released": Preset(
         "servers act only on releases, so the claim also holds for interactive data",

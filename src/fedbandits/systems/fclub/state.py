@@ -4,30 +4,27 @@ from __future__ import annotations
 
 import numpy as np
 
+from fedbandits._typing import Floats, Ints
 from fedbandits.environments.needs import F64, Needs, Part
 from fedbandits.learners.kernels.mixture import Mixture
 from fedbandits.learners.kernels.models import Models, new_scoring
 from fedbandits.learners.mixture import one_cluster
-from fedbandits.systems.fclub.kernels import Mixtures, Scratch, State, Told
-from fedbandits.systems.fclub.persons import first_shared
+from fedbandits.systems.fclub.kernels import Mixtures, Releases, Scratch, State
 from fedbandits.systems.fclub.plan import CLUSTERS, REWARD_VARIANCE, FCLUBPlan
 from fedbandits.systems.kernels import Tally
 from fedbandits.systems.servers.kernels import new_clock
 
 
 def new_scratch(dimension: int, items: int) -> Scratch:
-    """Buffers."""
+    """Make the buffers."""
     return Scratch(
-        scoring=new_scoring(dimension, items),
-        items=np.zeros((dimension, items), np.float32),
-        expected=np.zeros(items),
-        context=np.zeros(dimension),
-        gain=np.zeros(dimension),
-    )
+        scoring=new_scoring(dimension, items), items=np.zeros((dimension, items), np.float32),
+        expected=np.zeros(items), context=np.zeros(dimension), gain=np.zeros(dimension),
+    )  # fmt: skip
 
 
 def prior_models(plan: FCLUBPlan, users: int) -> Models:
-    """What is known of users before anything is."""
+    """Return what is known of users before anything was learned."""
     dimension = plan.constants.dimension
     start = plan.prior_variance / REWARD_VARIANCE * np.eye(dimension)
     return Models(
@@ -38,8 +35,18 @@ def prior_models(plan: FCLUBPlan, users: int) -> Models:
     )
 
 
+def first_shared(plan: FCLUBPlan, users: int) -> Floats:
+    """Make sums of the records that count, (users, p + 2); no rows where all records do."""
+    return np.zeros((users if plan.constants.records_per_person else 0, plan.size + 2))
+
+
+def first_visits(plan: FCLUBPlan, users: int) -> Ints:
+    """Make counts of how often each user has come, (users,); empty where all records count."""
+    return np.zeros(users if plan.constants.records_per_person else 0, np.int64)
+
+
 def initial_state(plan: FCLUBPlan) -> State:
-    """The state before the first round."""
+    """Return the state before the first round."""
     constants, p = plan.constants, plan.size
     n, d, servers = constants.users, constants.dimension, constants.servers
     most = min(plan.most_clusters, n)
@@ -58,7 +65,7 @@ def initial_state(plan: FCLUBPlan) -> State:
         models=prior_models(plan, n),
         cluster_of=np.zeros(n, np.int64),
         mixtures=mixtures,
-        told=Told(
+        told=Releases(
             draws=np.zeros((n, slots, p)),
             before=np.zeros((n if by_cluster else 0, p + 2)),
             rows=np.zeros((servers, most * plan.release_count if by_cluster else 0, p)),
@@ -69,7 +76,7 @@ def initial_state(plan: FCLUBPlan) -> State:
 
 
 def mixture_of(mixtures: Mixtures, server: int) -> Mixture:
-    """A server's clusters."""
+    """Return a server's clusters."""
     count = mixtures.number[server]
     return Mixture(*(field[server, :count].copy() for field in mixtures[1:]))
 
@@ -83,7 +90,7 @@ def put_mixture(mixtures: Mixtures, server: int, found: Mixture) -> None:
 
 
 def needs(plan: FCLUBPlan) -> Needs:
-    """What :func:`initial_state` will take, and the rounds and phases after it."""
+    """Estimate what :func:`initial_state` will take, and the rounds and phases after it."""
     constants, p = plan.constants, plan.size
     n, d, servers = constants.users, constants.dimension, constants.servers
     slots = 0 if plan.sums is None else plan.sums.slots

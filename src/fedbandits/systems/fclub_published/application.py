@@ -1,4 +1,4 @@
-"""How applications ask a local server, what each party brings, and what a server learns."""
+"""Applications of a local server, what each party brings, and what a server learns."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["application", "export", "supply"]
 
 
 def export(plan: PublishedFCLUBPlan, party: Any) -> Learned:
-    """What a server recommends by to each of its users: the model of the user's cluster.
+    """Return what a server recommends by to each of its users: the model of the user's cluster.
 
     Clusters were found in raw records, and a model may have the newest ones in it: the model says
     so, whatever noise there is.

@@ -23,7 +23,7 @@ from fedbandits.privacy.noise_check import NoisyNumbers
 from fedbandits.random import Key
 from fedbandits.systems.base import PartiesReplicate, System
 from fedbandits.systems.fclub_published.config import PublishedFCLUB
-from fedbandits.systems.fclub_published.kernels.audit import play_trees
+from fedbandits.systems.fclub_published.kernels.exchange import play_trees
 from fedbandits.systems.fclub_published.kernels.state import Constants
 from fedbandits.systems.fclub_published.messages import PhaseReport
 from fedbandits.systems.fclub_published.plan import PublishedFCLUBPlan

@@ -1,4 +1,4 @@
-"""What an FCLUB variant promises, derived from its parts."""
+"""Claim of a published FCLUB variant, derived from its parts."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _TREES = Limit(
 
 
 def claim(plan: PublishedFCLUBPlan) -> PrivacyClaim:
-    """The claim of one server's users towards everybody else, for a whole run."""
+    """Return the claim of one server's users towards everybody else, for a whole run."""
     config: PublishedFCLUB = plan.config
     silent, private = isinstance(config.sharing, Never), config.is_private
     mu = total_mu(plan.events)

@@ -67,7 +67,7 @@ Sharing = Never | Always | Delayed
 
 
 class NoNoise(Part, frozen=True, tag="none"):
-    """No noise: statistics are sent in clear."""
+    """Statistics are sent in clear, without noise."""
 
 
 class Published(Part, frozen=True, tag="published"):
@@ -130,7 +130,7 @@ Merging = Literal["printed", "authors"]
 
 
 def phase_ends(rounds: int) -> list[int]:
-    """Last rounds of the phases before the one that the horizon falls into: 2, 6, 14, ….
+    """Return the last rounds of the phases before the one of the horizon: 2, 6, 14, ….
 
     Phase s is 2^s rounds long (Algorithm 1, line 7).
     """
@@ -252,7 +252,7 @@ class PublishedFCLUB(Checked, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     @property
     def is_private(self) -> bool:
-        """Whether any noise is added."""
+        """True if any noise is added."""
         return isinstance(self.privatizer, Published)
 
     @property

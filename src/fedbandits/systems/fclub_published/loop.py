@@ -12,12 +12,8 @@ from fedbandits._typing import Floats, Ints
 from fedbandits.environments.clustered import Clustered
 from fedbandits.learners.clustering import adjusted_rand_index
 from fedbandits.random import Key, Purpose, normals
-from fedbandits.systems.fclub_published.kernels.exchange import (
-    noise_party,
-)
-from fedbandits.systems.fclub_published.kernels.regroup import (
-    begin_sets_phase,
-)
+from fedbandits.systems.fclub_published.kernels.exchange import noise_party
+from fedbandits.systems.fclub_published.kernels.regroup import begin_sets_phase
 from fedbandits.systems.fclub_published.kernels.rounds import run_until
 from fedbandits.systems.fclub_published.kernels.state import (
     ALWAYS,
@@ -28,17 +24,15 @@ from fedbandits.systems.fclub_published.kernels.state import (
     Constants,
     State,
 )
-from fedbandits.systems.fclub_published.merging import (
-    NotARecordsSumError,
-    clusters_of,
-)
 from fedbandits.systems.fclub_published.phases import (
+    NotARecordsSumError,
     begin_alone,
+    clusters_of,
     learn_alone,
     partners_of,
     regroup,
     renew,
-    report,
+    report_sums,
     split_users,
     take_over,
     totals_of,
@@ -53,13 +47,9 @@ class Replicate(ServersReplicate[PublishedFCLUBPlan]):
     """One replicate of one variant."""
 
     def __init__(
-        self,
-        plan: PublishedFCLUBPlan,
-        environment: Clustered,
-        seed: int,
-        replicate: int,
+        self, plan: PublishedFCLUBPlan, environment: Clustered, seed: int, replicate: int,
         threads: int = 1,
-    ) -> None:
+    ) -> None:  # fmt: skip
         super().__init__(plan, environment, seed, replicate, threads)
         self.state: State = initial_state(plan)
         self._scratch = new_scratch(plan, plan.constants.users)
@@ -69,13 +59,7 @@ class Replicate(ServersReplicate[PublishedFCLUBPlan]):
         run_until(self.world, self.plan.constants, self.state, self._scratch, self.key, stop)
 
     def _require_sound(self, fault: int) -> None:
-        """Raise what a noted fault means.
-
-        Raises
-        ------
-        NotARecordsSumError
-            If noise left a matrix that nothing can be recommended by.
-        """
+        """Raise what a noted fault means; also where noise left a matrix that is no sum."""
         if fault == NOT_POSITIVE:
             raise NotARecordsSumError(
                 f"round {self.done + 1}: the noise left a matrix that is not positive definite"
@@ -87,14 +71,14 @@ class Replicate(ServersReplicate[PublishedFCLUBPlan]):
         self._begin_phase()
 
     def _begin_phase(self, first: bool = False) -> None:
-        """Everything that happens between two phases, on all servers."""
+        """Do everything that happens between two phases, on all servers."""
         if self.plan.constants.clustering == SETS:
             begin_sets_phase(self.state.local)
         elif self.plan.constants.clustering == PHASED:
             self._find_clusters(first)
 
     def _find_clusters(self, first: bool) -> None:
-        """Algorithm 2."""
+        """Find clusters on all servers, and merge them (Algorithm 2)."""
         constants, (clock, _, local, hub) = self.plan.constants, self.state
         labels = np.zeros_like(local.cluster_of)
         for server in range(constants.servers):
@@ -111,25 +95,25 @@ class Replicate(ServersReplicate[PublishedFCLUBPlan]):
             return simulated_noise(constants, self.key, cluster, round_, kind)
 
         take_over(constants, local, labels)
-        reports = report(constants, local, draw)
-        names = clusters_of(labels)
+        reports = report_sums(constants, local, draw)
+        clusters = clusters_of(labels)
         clock.uploads[0] += constants.servers
         clock.downloads[0] += constants.servers
-        clock.bytes_[0] += NUMBER * len(names) * reports.shape[1]
+        clock.bytes_[0] += NUMBER * len(clusters) * reports.shape[1]
         if not regroup(constants, hub, local.home, labels, reports, first):
             if constants.own_merging:
                 begin_alone(constants, local, draw)
             return
-        clock.bytes_[0] += NUMBER * len(names) * reports.shape[1]
+        clock.bytes_[0] += NUMBER * len(clusters) * reports.shape[1]
         local.model_of[:] = hub.group_of[labels] if constants.sharing == ALWAYS else labels
         totals = totals_of(constants, hub, reports)
-        for name in names:
-            group = int(hub.group_of[name])
-            renew(constants, local, int(name), totals[group], partners_of(hub, group), draw)
+        for cluster in clusters:
+            group = int(hub.group_of[cluster])
+            renew(constants, local, int(cluster), totals[group], partners_of(hub, group), draw)
 
     @property
     def clusters(self) -> Ints:
-        """For each user the cluster that it learns with, over all servers, (users,)."""
+        """The cluster that each user learns with, over all servers, (users,)."""
         local, hub = self.state.local, self.state.hub
         if self.plan.constants.sharing == NEVER:
             return local.cluster_of.copy()
@@ -138,7 +122,7 @@ class Replicate(ServersReplicate[PublishedFCLUBPlan]):
 
     @property
     def metrics(self) -> Mapping[str, NDArray[Any]]:
-        """What clustering is judged by, (users,) each; the index is the same for all."""
+        """Measures of clustering, (users,) each; the index is the same for all."""
         found = self.clusters
         index = adjusted_rand_index(found, self.world.cluster)
         return {
@@ -153,6 +137,6 @@ class Replicate(ServersReplicate[PublishedFCLUBPlan]):
 
 
 def simulated_noise(constants: Constants, key: Key, cluster: int, round_: int, kind: int) -> Floats:
-    """Standard normals of one draw, (p,), from the seed: they protect nobody."""
+    """Draw standard normals, (p,), from the seed: they protect nobody."""
     party = int(noise_party(constants, cluster, kind))
     return normals(constants.entry_scale.size, key, party, round_, Purpose.PRIVACY_NOISE)

@@ -1,18 +1,23 @@
-"""What happens when a phase begins, for the loop and the parties alike.
+"""Begin of a phase, for the loop and the parties alike: users split, clusters merge, trees begin.
 
 Users are in rows, and so are the clusters that carry their names. The parties call these functions
-for one server's rows, the loop for all of them.
+for one server's rows, the loop for all of them. The global server merges clusters (Algorithm 2,
+lines 7 to 12).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
-from fedbandits._typing import Floats, Ints
+from fedbandits._typing import Bools, Floats, Ints
+from fedbandits.errors import FedbanditsError
 from fedbandits.learners.clustering import components
-from fedbandits.learners.kernels.clustering import Edges, delete_edges
+from fedbandits.learners.kernels.clustering import Edges, connect_same, delete_edges
+from fedbandits.learners.kernels.ridge import factorise
 from fedbandits.systems.fclub_published.kernels.exchange import (
     AT_RENEWAL,
     FOR_REPORT,
@@ -25,54 +30,45 @@ from fedbandits.systems.fclub_published.kernels.exchange import (
 from fedbandits.systems.fclub_published.kernels.models import settle
 from fedbandits.systems.fclub_published.kernels.regroup import cluster_sums, estimates_of
 from fedbandits.systems.fclub_published.kernels.state import DELAYED, Constants, Hub, Local
-from fedbandits.systems.fclub_published.merging import adopt, clusters_of, propose
 
 #: Standard normals of a cluster's next release, (p,): ``(cluster, what for)``.
 DrawNoise = Callable[[int, int], Floats]
 
 
+class NotARecordsSumError(FedbanditsError):
+    """A sum of outer products, noise included, that is not positive definite."""
+
+
+def clusters_of(labels: Ints) -> Ints:
+    """Return the names of all clusters, in order."""
+    clusters: Ints = np.unique(labels)
+    return clusters
+
+
 def split_users(constants: Constants, sums: Floats, edges: Edges) -> Ints:
-    """Delete edges between one server's users (equation 3); the clusters that are left.
+    """Delete edges between one server's users (equation 3); return the clusters that are left.
 
-    Parameters
-    ----------
-    sums : (users, p + 1) float64
-    edges : (users, users) uint8
-        Which users count as alike: 1 for an edge. Edges are deleted in place.
-
-    Returns
-    -------
-    (users,) int64
-        For each user the lowest row of its cluster.
+    Sums are (users, p + 1). Edges (users, users) are 1 between users who count as alike, and are
+    deleted in place. A cluster is named by its lowest row, (users,).
     """
     estimates = estimates_of(sums, constants.edge_ridge)
     delete_edges(estimates, np.ascontiguousarray(sums[:, -1]), constants.alpha1, edges)
     return components(edges)
 
 
-def take_over(constants: Constants, local: Local, labels: Ints) -> bool:
-    """Take over new clusters. Those whose users changed begin a new tree, the others keep theirs.
+def take_over(constants: Constants, local: Local, labels: Ints) -> None:
+    """Take over new clusters, ``labels`` (users,), each named by its lowest row.
 
-    Parameters
-    ----------
-    labels : (users,) int64
-        For each user the lowest row of its cluster.
-
-    Returns
-    -------
-    bool
-        Whether the users of some cluster changed.
+    Those whose users changed begin a new tree, the others keep theirs.
     """
-    changed = new_clusters(local, labels)
     if constants.private:
-        for cluster in changed:
+        for cluster in new_clusters(local, labels):
             new_tree(local, cluster)
     local.cluster_of[:] = labels
-    return bool(changed)
 
 
 def new_clusters(local: Local, labels: Ints) -> list[int]:
-    """The clusters whose users are not those that a cluster of that name has now."""
+    """Find clusters whose users are not those that a cluster of that name has now."""
     return [
         int(cluster)
         for cluster in clusters_of(labels)
@@ -80,8 +76,8 @@ def new_clusters(local: Local, labels: Ints) -> list[int]:
     ]
 
 
-def report(constants: Constants, local: Local, draw: DrawNoise) -> Floats:
-    """The sums of all clusters, as they leave their servers, in rows of their names.
+def report_sums(constants: Constants, local: Local, draw: DrawNoise) -> Floats:
+    """Return the sums of all clusters, as they leave their servers, in rows of their names.
 
     With published noise each is shifted by 2ρ and carries the next perturbation of its cluster's
     tree.
@@ -98,12 +94,12 @@ def report(constants: Constants, local: Local, draw: DrawNoise) -> Floats:
 
 
 def own_sums(local: Local) -> Floats:
-    """Raw sums of every cluster's own users, in rows of the clusters' names."""
+    """Return raw sums of every cluster's own users, in rows of the clusters' names."""
     return sums_of(local, local.cluster_of)
 
 
 def sums_of(local: Local, labels: Ints) -> Floats:
-    """The same of clusters that users would be in."""
+    """Return raw sums of clusters that users would be in, in rows of the clusters' names."""
     sums = np.zeros_like(local.sums)
     cluster_sums(local.sums, labels, sums)
     return sums
@@ -114,10 +110,7 @@ def regroup(
 ) -> bool:
     """Merge what servers reported, and begin anew where that is due; see :func:`propose`.
 
-    Returns
-    -------
-    bool
-        Whether the partition changed (Algorithm 2, line 8).
+    Tells whether the partition changed (Algorithm 2, line 8).
     """
     everybody = np.ones(len(home), np.bool_)
     proposal = propose(constants, hub, home, everybody, labels, reports, first)
@@ -126,31 +119,27 @@ def regroup(
 
 
 def totals_of(constants: Constants, hub: Hub, reports: Floats) -> Floats:
-    """What every global cluster knows after a renewal, in rows of their names."""
+    """Return what every global cluster knows after a renewal, in rows of their names."""
     if constants.sharing == DELAYED:
         return hub.total
     totals = np.zeros_like(reports)
-    names = clusters_of(hub.cluster_of)
-    cluster_sums(reports[names], hub.group_of[names], totals)
+    clusters = clusters_of(hub.cluster_of)
+    cluster_sums(reports[clusters], hub.group_of[clusters], totals)
     return totals
 
 
 def partners_of(hub: Hub, group: int) -> int:
-    """Local clusters in a global one: L' of Lemma 1."""
+    """Count the local clusters in a global one: L' of Lemma 1."""
     return int(np.count_nonzero(hub.group_of == group))
 
 
 def renew(
-    constants: Constants,
-    local: Local,
-    cluster: int,
-    total: Floats,
-    partners: int,
+    constants: Constants, local: Local, cluster: int, total: Floats, partners: int,
     draw: DrawNoise | None,
-) -> None:
+) -> None:  # fmt: skip
     """Begin anew with what a global cluster knows (Algorithm 2, lines 13 to 16).
 
-    Without ``draw`` the buffer gets its noise when it leaves: see :mod:`.covered_trees`.
+    Without ``draw`` the buffer gets its noise when it leaves: see :mod:`.roles.noise`.
     """
     row = local.model_of[cluster]
     local.partners[row] = partners
@@ -192,3 +181,106 @@ def learn_alone(constants: Constants, local: Local, labels: Ints) -> None:
     for cluster in clusters_of(labels):
         if not np.array_equal(labels == cluster, before == cluster):
             settle(local.models, int(cluster), sums[cluster], constants.ridge, factor)
+
+
+def merge_clusters(constants: Constants, reports: Floats, servers: Ints, alone: bool) -> Ints:
+    """Find reported clusters that are the same (equation 4), directly or through others.
+
+    Parameters
+    ----------
+    reports, servers : (clusters, p + 1) float64, (clusters,) int64
+        Sums of the clusters, and the number of the server that reported each.
+    alone : bool
+        Whether these same clusters stood alone in the last phase: nobody shared with anybody.
+
+    Returns
+    -------
+    (clusters,) int64
+        For each the lowest place among those it is the same as.
+    """
+    edges = np.zeros((len(reports), len(reports)), np.uint8)
+    counts = np.ascontiguousarray(reports[:, -1])
+    estimates = estimates_of(reports, constants.merge_ridge)
+    if not constants.own_merging:
+        connect_same(estimates, counts, servers, constants.alpha2, edges)
+        return components(edges)
+    everyone = np.arange(len(reports))
+    connect_same(estimates, counts, everyone, constants.alpha2, edges)
+    all_pass = int(edges.sum()) == edges.size - len(edges)
+    return everyone if alone or all_pass else components(edges)
+
+
+class Proposal(NamedTuple):
+    """Global clusters that may take the place of those there are."""
+
+    labels: Ints  # (users,)
+    group_of: Ints  # (clusters,)
+    clusters: Ints  # of the local clusters
+    renewed: bool  # whether they do
+    totals: Floats  # (groups, p + 1)
+    known: Floats  # (clusters, p + 1)
+
+
+def propose(
+    constants: Constants, hub: Hub, home: Ints, heard: Bools, labels: Ints, reports: Floats,
+    first: bool,
+) -> Proposal:  # fmt: skip
+    """Merge what servers reported; where that changes the partition, begin anew from the reports.
+
+    As the authors merge, every cluster begins anew in any case: from the sum of all reports where
+    the partition changed, else from its own report.
+
+    Parameters
+    ----------
+    home : (users,) int64
+    heard : (users,) bool
+        Whose servers have ever reported: the others are in no cluster.
+    labels : (users,) int64
+        The local cluster of each user, as reported.
+    reports : (users, p + 1) float64
+        Sums of the clusters, in rows of their names.
+    first : bool
+        Whether all must begin anew, as in the first phase.
+
+    Raises
+    ------
+    FedbanditsError
+        If a sum is not one of records.
+    """
+    clusters = clusters_of(labels[heard])
+    group_of = np.full(len(labels), -1, np.int64)
+    kept = np.array_equal(labels, hub.cluster_of)
+    alone = kept and np.array_equal(hub.group_of[clusters], clusters)
+    group_of[clusters] = clusters[
+        merge_clusters(constants, reports[clusters], home[clusters], alone)
+    ]
+    renewed = first or not (kept and np.array_equal(group_of, hub.group_of))
+    if not renewed and not constants.own_merging:
+        return Proposal(labels, group_of, clusters, False, reports, reports)
+    totals = np.zeros_like(reports)
+    cluster_sums(reports[clusters], group_of[clusters], totals)
+    factor = np.zeros((constants.dimension, constants.dimension))
+    for group in clusters_of(group_of[clusters]):
+        if math.isnan(factorise(totals[group], constants.ridge, factor)):
+            raise NotARecordsSumError("the noise left a sum that is not positive definite")
+    known = totals[group_of] if renewed else reports
+    return Proposal(labels, group_of, clusters, renewed, totals, known)
+
+
+def adopt(constants: Constants, hub: Hub, home: Ints, proposal: Proposal) -> None:
+    """Go by a proposal from now on."""
+    labels, group_of, clusters, renewed, totals, known = proposal
+    if not renewed and not constants.own_merging:
+        return
+    factor = np.zeros((constants.dimension, constants.dimension))
+    hub.cluster_of[:], hub.group_of[:] = labels, group_of
+    hub.twice[0] = constants.own_merging and renewed
+    hub.audience[:] = 0
+    for group in clusters_of(group_of[clusters]):
+        hub.audience[group] = len(np.unique(home[clusters[group_of[clusters] == group]]))
+    if constants.sharing == DELAYED:
+        hub.total[:], hub.waiting[:], hub.due[:] = totals, 0.0, 0
+        hub.known[:], hub.log_det[:] = 0.0, 0.0
+        for cluster in clusters:
+            hub.known[cluster] = known[cluster]
+            hub.log_det[cluster] = factorise(hub.known[cluster], constants.ridge, factor)

@@ -1,4 +1,4 @@
-"""From a configuration and facts to what the compiled loop and the parties go by."""
+"""Plan of a variant, from a configuration and facts, for the compiled loop and the parties."""
 
 from __future__ import annotations
 
@@ -12,13 +12,7 @@ from fedbandits.environments.facts import ClusteredFacts
 from fedbandits.errors import ConfigError
 from fedbandits.federation.terms import Schedule
 from fedbandits.privacy import gaussian
-from fedbandits.privacy.accounting import (
-    Clear,
-    ContinualSum,
-    Event,
-    Parallel,
-    total_mu,
-)
+from fedbandits.privacy.accounting import Clear, ContinualSum, Event, Parallel, total_mu
 from fedbandits.privacy.continual import ContinualPlan, noise_pattern
 from fedbandits.systems.fclub_published.config import (
     Alone,
@@ -65,7 +59,7 @@ _MOST_UPLOADS = 10**12
 
 
 class PublishedFCLUBPlan(ServersPlan, frozen=True, kw_only=True):
-    """What the parties of a variant go by.
+    """Plan that the parties of a variant go by.
 
     Parameters
     ----------
@@ -90,11 +84,11 @@ class PublishedFCLUBPlan(ServersPlan, frozen=True, kw_only=True):
 
     @property
     def events(self) -> tuple[Event, ...]:
-        """What a record is charged for in a whole run."""
+        """Events that a record is charged for in a whole run."""
         return self.events_until(self.phases)
 
     def events_until(self, phases: int) -> tuple[Event, ...]:
-        """What a record is charged for in the first phases; nothing where nobody communicates.
+        """Return what a record is charged for in the first phases; nothing without communication.
 
         A cluster that loses users begins a new tree, and all its records pass through that too.
         Clusters only split. So a record meets at most as many trees as its server has users, and
@@ -122,7 +116,7 @@ class PublishedFCLUBPlan(ServersPlan, frozen=True, kw_only=True):
 
     @property
     def schedule(self) -> Schedule:
-        """When servers release: with data, but for the reports of phases."""
+        """Rounds in which servers release: with data, but for the reports of phases."""
         if self.constants.sharing == NEVER:
             return Schedule(rounds=self.rounds, most_records=self.rounds)
         return Schedule(
@@ -133,7 +127,7 @@ class PublishedFCLUBPlan(ServersPlan, frozen=True, kw_only=True):
         )
 
     def event(self, steps: int) -> Event:
-        """What all is charged for that a server's first steps of covered sums have released.
+        """Return what a server's first steps of covered sums are charged for.
 
         A record is in the trees of its own cluster alone, so clusters do not add up; its own trees
         do, and are charged as one from the first step on. By step k no more than the first k + 1
@@ -149,7 +143,7 @@ class PublishedFCLUBPlan(ServersPlan, frozen=True, kw_only=True):
         return Parallel(tuple(ContinualSum(self.tree, norm, first) for first in firsts))
 
     def epsilon_spent(self, syncs: int, phases_ended: int) -> float:
-        """ε that the contents of all messages so far cost at most, at the configured δ."""
+        """Return ε that the contents of all messages so far cost at most, at the configured δ."""
         if syncs == 0:
             return 0.0
         if self.tree is None:
@@ -233,7 +227,7 @@ def make_plan(config: PublishedFCLUB, facts: ClusteredFacts, rounds: int) -> Pub
 
 
 def _radius(config: PublishedFCLUB, facts: ClusteredFacts, noise: _Noise) -> tuple[float, float]:
-    """Under the root: the constant, and what is added to the observations a dimension."""
+    """Return what stands under the root: the constant, and what is added to T/d."""
     if isinstance(config.confidence, Practical):
         return 2.0 * math.log(2.0 / config.confidence.alpha), 3.0
     if isinstance(config.confidence, Authors):
@@ -243,7 +237,7 @@ def _radius(config: PublishedFCLUB, facts: ClusteredFacts, noise: _Noise) -> tup
 
 
 def _noise(config: PublishedFCLUB, facts: ClusteredFacts, rounds: int, phases: int) -> _Noise:
-    """The tree of Algorithm 5, ρ of equation 7, and the bounds of Definition 2."""
+    """Work out the tree of Algorithm 5, ρ of equation 7, and the bounds of Definition 2."""
     if not isinstance(config.privatizer, Published):
         return _Noise(None, config.regularization, config.regularization, 0.0, 0)
     d, sharing = facts.dimension, config.sharing
@@ -272,5 +266,5 @@ def _noise(config: PublishedFCLUB, facts: ClusteredFacts, rounds: int, phases: i
 
 
 def levels_of(uploads: int) -> int:
-    """Depth of a tree for so many uploads: ν = ⌈log₂(t_c + 1)⌉ + 1 (Algorithm 5)."""
+    """Return the depth of a tree for so many uploads: ν = ⌈log₂(t_c + 1)⌉ + 1 (Algorithm 5)."""
     return uploads.bit_length() + 1

@@ -25,12 +25,10 @@ PRESETS: dict[str, Preset] = {
         },
     ),
     "fclub-dc": Preset(
-        "Liu et al. 2022 without noise: clusters in phases, delayed communication",
-        {},
+        "Liu et al. 2022 without noise: clusters in phases, delayed communication", {}
     ),
     "fclub-sync": Preset(
-        "Liu et al. 2022 without noise; every observation is shared at once",
-        {"sharing": "always"},
+        "Liu et al. 2022 without noise; every observation is shared at once", {"sharing": "always"}
     ),
     "club": Preset(
         "Gentile et al. 2014 on every server alone: edges are deleted round by round",
@@ -63,7 +61,6 @@ PRESETS: dict[str, Preset] = {
         {"clustering": "together", "sharing": "always"},
     ),
     "homo-dc": Preset(
-        "one cluster of all users, delayed communication",
-        {"clustering": "together"},
+        "one cluster of all users, delayed communication", {"clustering": "together"}
     ),
 }

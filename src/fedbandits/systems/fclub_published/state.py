@@ -36,19 +36,13 @@ from fedbandits.systems.servers.kernels import new_clock
 
 
 def new_scratch(plan: PublishedFCLUBPlan, users: int) -> Scratch:
-    """Buffers for so many users."""
+    """Make buffers for so many users."""
     d, k = plan.constants.dimension, plan.constants.items
     return Scratch(
-        scoring=new_scoring(d, k),
-        items=np.zeros((d, k), np.float32),
-        expected=np.zeros(k),
-        context=np.zeros(d),
-        gain=np.zeros(d),
-        factor=np.zeros((d, d)),
-        row=np.zeros(row_size(d)),
-        found=np.zeros(users, np.int64),
-        seen=np.zeros(users, np.uint8),
-    )
+        scoring=new_scoring(d, k), items=np.zeros((d, k), np.float32), expected=np.zeros(k),
+        context=np.zeros(d), gain=np.zeros(d), factor=np.zeros((d, d)), row=np.zeros(row_size(d)),
+        found=np.zeros(users, np.int64), seen=np.zeros(users, np.uint8),
+    )  # fmt: skip
 
 
 def _empty_models(rows: int, d: int, ridge: float) -> Models:
@@ -61,14 +55,9 @@ def _empty_models(rows: int, d: int, ridge: float) -> Models:
 
 
 def empty_local(plan: PublishedFCLUBPlan, home: Ints) -> Local:
-    """Servers before the first round: all users of a server are one cluster, or each is its own.
+    """Return servers before the first round: their users are one cluster, or each is its own.
 
-    Parameters
-    ----------
-    plan
-        What all parties go by.
-    home : (users,) int64
-        The server of each user.
+    ``home`` (users,) has the server of each user.
     """
     constants, n = plan.constants, len(home)
     d, size = constants.dimension, row_size(constants.dimension)
@@ -105,16 +94,14 @@ def empty_local(plan: PublishedFCLUBPlan, home: Ints) -> Local:
 
 
 def row_of(local: Local, row: int) -> Local:
-    """A copy of one cluster's models, with its sums, as the only row; see :func:`put_row`."""
+    """Copy one cluster's models, with its sums, as the only row; see :func:`put_row`."""
     at = slice(row, row + 1)
     return local._replace(
         models=Models(*(field[at].copy() for field in local.models)),
-        acting=Models(*(field[at].copy() for field in local.acting)),
-        stale=local.stale[at].copy(),
-        shared=local.shared[at],
-        base_log_det=local.base_log_det[at].copy(),
+        acting=Models(*(field[at].copy() for field in local.acting)), stale=local.stale[at].copy(),
+        shared=local.shared[at], base_log_det=local.base_log_det[at].copy(),
         buffer=local.buffer[at],
-    )
+    )  # fmt: skip
 
 
 def put_row(local: Local, row: int, one: Local) -> None:
@@ -135,16 +122,13 @@ def _empty_trees(plan: PublishedFCLUBPlan, n: int) -> Trees:
     p = row_size(plan.constants.dimension) - 1
     slots = 0 if plan.tree is None else plan.tree.slots
     return Trees(
-        draws=np.zeros((n, slots, p)),
-        releases=np.zeros(n, np.int64),
-        uploads=np.zeros(n, np.int64),
-        held=np.zeros((n, p)),
-        coming=np.zeros((n, p)),
-    )
+        draws=np.zeros((n, slots, p)), releases=np.zeros(n, np.int64),
+        uploads=np.zeros(n, np.int64), held=np.zeros((n, p)), coming=np.zeros((n, p)),
+    )  # fmt: skip
 
 
 def empty_hub(plan: PublishedFCLUBPlan) -> Hub:
-    """The global server before the first round: every server has one cluster, all in one group."""
+    """Return the global server before the first round: one cluster a server, all in one group."""
     constants, home = plan.constants, plan.home
     n, size, d = len(home), row_size(constants.dimension), constants.dimension
     rows = n if constants.sharing == DELAYED else 0
@@ -154,20 +138,16 @@ def empty_hub(plan: PublishedFCLUBPlan) -> Hub:
         audience[0] = constants.servers
     _, first, inverse = np.unique(home, return_index=True, return_inverse=True)
     return Hub(
-        cluster_of=first[inverse].astype(np.int64),
-        group_of=group_of,
-        audience=audience,
+        cluster_of=first[inverse].astype(np.int64), group_of=group_of, audience=audience,
         known=np.zeros((rows, size)),
         log_det=np.full(rows, d * np.log(constants.ridge) if constants.ridge > 0.0 else 0.0),
-        waiting=np.zeros((rows, size)),
-        total=np.zeros((rows, size)),
-        due=np.zeros(rows, np.uint8),
+        waiting=np.zeros((rows, size)), total=np.zeros((rows, size)), due=np.zeros(rows, np.uint8),
         twice=np.zeros(1, np.uint8),
-    )
+    )  # fmt: skip
 
 
 def initial_state(plan: PublishedFCLUBPlan) -> State:
-    """The state before anything happened."""
+    """Return the state before anything happened."""
     n = plan.constants.users
     return State(
         clock=new_clock(),
@@ -178,7 +158,7 @@ def initial_state(plan: PublishedFCLUBPlan) -> State:
 
 
 def needs(plan: PublishedFCLUBPlan) -> Needs:
-    """What :func:`initial_state` will take, and the rounds and phases after it."""
+    """Estimate what :func:`initial_state` will take, and the rounds and phases after it."""
     constants, d = plan.constants, plan.constants.dimension
     n, size = constants.users, row_size(d)
     delayed = 5 if constants.sharing == DELAYED else 0

@@ -1,4 +1,4 @@
-"""What Liu et al. (2022) prove of FCLUB: regret (Theorem 1) and communication (Theorem 2).
+"""Theorems of Liu et al. (2022) on FCLUB: regret (Theorem 1) and communication (Theorem 2).
 
 The paper hides constants in Õ and O; here they are 1. Its appendix, where they could be found, is
 not in the text at hand.
@@ -27,7 +27,7 @@ _REWARD_NOISE = 0.5
 
 
 class Clusters(NamedTuple):
-    """What Theorem 1 depends on beside the horizon."""
+    """Numbers that Theorem 1 depends on beside the horizon."""
 
     users: int  # n
     clusters: int  # m
@@ -38,7 +38,7 @@ class Clusters(NamedTuple):
 
 
 def theorem_1(rounds: Floats, world: Clusters, epsilon: float, delta: float) -> Floats:
-    """Regret of all users, with probability at least 1 - 1/T.
+    """Return the regret of all users, with probability at least 1 - 1/T.
 
     n (ln T / λₓ² + σ₀² d ln T / (λₓ γ²) + ln(1/δ) ln T / (λₓ ε γ²))
     + d L √(m T ln(1/δ) / ε) ln^1.5 T
@@ -74,7 +74,7 @@ def theorem_1(rounds: Floats, world: Clusters, epsilon: float, delta: float) -> 
 def theorem_2(
     rounds: Floats, dimension: int, clusters: int, servers: int, threshold: float
 ) -> Floats:
-    """Uploads and downloads together: d m L ln T / ln min(U, D) (equation 11).
+    """Return uploads and downloads together: d m L ln T / ln min(U, D) (equation 11).
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def theorem_2(
 
 
 def bounds(plan: PublishedFCLUBPlan, environment: Clustered) -> Sequence[Bound]:
-    """Theorem 2 where clusters share with delay; Theorem 1 too where the paper's noise is added."""
+    """Return Theorem 2 where clusters share with delay, and Theorem 1 under the paper's noise."""
     config, sharing = plan.config, plan.config.sharing
     if not (isinstance(config.clustering, Phased) and isinstance(sharing, Delayed)):
         return ()
@@ -136,7 +136,7 @@ def bounds(plan: PublishedFCLUBPlan, environment: Clustered) -> Sequence[Bound]:
 
 
 def clusters_of_world(plan: PublishedFCLUBPlan, environment: Clustered) -> Clusters:
-    """What the theorems need of a world. Where users are drawn, the gap is that of replicate 0."""
+    """Return what the theorems need of a world; where users are drawn, the gap is replicate 0's."""
     facts = plan.facts
     theta = environment.world(replicate_key(0, 0)).theta
     different = np.unique(theta, axis=0)
@@ -145,22 +145,18 @@ def clusters_of_world(plan: PublishedFCLUBPlan, environment: Clustered) -> Clust
         distances, _ = cKDTree(different).query(different, k=2)
         gap = float(distances[:, 1].min())
     return Clusters(
-        facts.parties,
-        facts.clusters,
-        facts.servers,
-        facts.dimension,
-        gap,
+        facts.parties, facts.clusters, facts.servers, facts.dimension, gap,
         item_regularity(facts.dimension),
-    )
+    )  # fmt: skip
 
 
 def item_regularity(dimension: int) -> float:
-    """λₓ of the world's items, a direction of d - 1 coordinates and a constant, each 1/√2 long."""
+    """Return λₓ of items: a direction of d - 1 coordinates and a constant, each 1/√2 long."""
     return 1.0 / (2.0 * max(dimension - 1, 1))
 
 
 def item_variance(dimension: int) -> float:
-    """Variance of (θᵀx)² for a unit θ along a coordinate of the items' direction.
+    """Return the variance of (θᵀx)² for a unit θ along a coordinate of the items' direction.
 
     The square of a coordinate of a uniform direction of p coordinates is Beta(½, (p - 1)/2).
     """

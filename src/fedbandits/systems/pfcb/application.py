@@ -1,4 +1,4 @@
-"""How applications ask a buyer what to buy, and what each buyer brings.
+"""Applications of a buyer, which ask it what to buy, and what each buyer brings.
 
 A buyer brings its costs, which nobody else is told: ``costs`` under ``[own]`` in its settings, a
 number a producer. Everybody's capacities are another matter. Buyers judge each other's reports by
@@ -19,7 +19,7 @@ from fedbandits.federation.acting import ActingParty
 from fedbandits.federation.events import Decision
 from fedbandits.systems.application import Application, Asked, Resources, Told, list_type
 from fedbandits.systems.exported import Learned
-from fedbandits.systems.pfcb.kernels.constants import CLEAR
+from fedbandits.systems.pfcb.kernels.state import CLEAR
 from fedbandits.systems.pfcb.plan import PFCBPlan
 from fedbandits.systems.pfcb.roles.buyer import BuyerSupply
 
@@ -35,7 +35,7 @@ class PurchaseAsked(Asked, frozen=True):
 
 
 class PurchaseTold(Told, frozen=True):
-    """How many units were good, by producer.
+    """Numbers of units that were good, by producer.
 
     ``units`` has how many were bought, if these are others than those that were decided on.
     """
@@ -75,7 +75,7 @@ class Purchases(Application[PFCBPlan]):
         return Decision(number, good if found is None else found.units), good
 
     def stand_in(self, value: float) -> PurchaseTold:
-        """Nothing was bought: of a purchase whose outcome is unknown nothing can be learned.
+        """Say that nothing was bought: of a purchase of unknown outcome nothing can be learned.
 
         Raises
         ------
@@ -91,19 +91,19 @@ class Purchases(Application[PFCBPlan]):
 
 
 def _whole(name: str, units: list[int]) -> Ints:
-    """Numbers of units as an array."""
+    """Return numbers of units as an array."""
     if any(abs(each) > 2**62 for each in units):
         raise LocalProtocolError(f"{name}: numbers of units are outside all bounds")
     return np.array(units, np.int64)
 
 
 def application(plan: PFCBPlan) -> Purchases:
-    """How applications ask a buyer."""
+    """Return how applications ask a buyer."""
     return Purchases(plan)
 
 
 def supply(plan: PFCBPlan, role: str, place: int, resources: Resources) -> BuyerSupply:
-    """What a buyer brings: its costs, and noise that is charged for.
+    """Return what a buyer brings: its costs, and noise that is charged for.
 
     Raises
     ------
@@ -122,7 +122,7 @@ def supply(plan: PFCBPlan, role: str, place: int, resources: Resources) -> Buyer
 
 
 def _costs(plan: PFCBPlan, given: Any) -> Floats:
-    """Own costs as the settings have them; an error shows none of them."""
+    """Check own costs as the settings have them; an error shows none of them."""
     producers = plan.constants.producers
     numbers = isinstance(given, list | tuple) and len(given) == producers
     if not numbers or not all(
@@ -140,7 +140,7 @@ def _no_noise(step: int) -> Floats:
 
 
 def export(plan: PFCBPlan, party: Any) -> Learned:
-    """What a buyer knows of every producer's quality; a row's V is the units that it rests on."""
+    """Return what a buyer knows of every producer's quality; a row's V is the units behind it."""
     units, good = party.state.books.combined
     known = units > 0.0
     weight = np.where(known, units, 0.0)

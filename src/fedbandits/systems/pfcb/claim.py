@@ -1,4 +1,4 @@
-"""What a P-FCB variant promises, derived from its parts."""
+"""Claim of a P-FCB variant, derived from its parts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fedbandits.privacy.accounting import Event, total_mu
 from fedbandits.privacy.claims import Limit, PrivacyClaim
 from fedbandits.privacy.statements import IN_CLEAR, ON_A_CLOCK, SECURE_NOISE
 from fedbandits.systems.pfcb.config import Never, Published
-from fedbandits.systems.pfcb.kernels.constants import CLEAR
+from fedbandits.systems.pfcb.kernels.state import CLEAR
 from fedbandits.systems.pfcb.plan import PFCBPlan
 
 _PURCHASE = (
@@ -63,7 +63,7 @@ _LATER = Limit(
 
 
 def claim(plan: PFCBPlan) -> PrivacyClaim:
-    """The claim of one buyer towards all others, for a whole run."""
+    """Return the claim of one buyer towards all others, for a whole run."""
     config, events = plan.config, _events(plan)
     mu = total_mu(events)
     epsilon = gaussian.epsilon_of(mu, config.delta)
@@ -93,7 +93,7 @@ def _unit(plan: PFCBPlan) -> str:
 
 
 def cautions(plan: PFCBPlan) -> tuple[str, ...]:
-    """What can be run, but hardly makes sense."""
+    """Warn of what can be run, but hardly makes sense."""
     silent = plan.constants.releases == 0 and plan.constants.agents > 1
     if not silent or isinstance(plan.config.schedule, Never):
         return ()
@@ -104,7 +104,7 @@ def cautions(plan: PFCBPlan) -> tuple[str, ...]:
 
 
 def _events(plan: PFCBPlan) -> tuple[Event, ...]:
-    """What one purchase is charged for; lengths are in capacities."""
+    """Return what one purchase is charged for; lengths are in capacities."""
     return (plan.event(),) if plan.constants.releases else ()
 
 
@@ -121,7 +121,7 @@ def _conditions(plan: PFCBPlan) -> tuple[str, ...]:
 
 
 def _as_the_paper_adds(plan: PFCBPlan) -> str:
-    """Basic composition of all reports, with w and y both counted, as section 5.5 would have it."""
+    """Compute basic composition of all reports, with w and y both counted, as in section 5.5."""
     config, releases = plan.config, plan.constants.releases
     budgets = (plan.constants.budget / plan.deviation(z) for z in range(1, releases + 1))
     epsilon = 2.0 * config.epsilon * sum(budgets)
@@ -144,7 +144,7 @@ def _not_protected(plan: PFCBPlan, mu: float) -> tuple[Limit, ...]:
 
 
 def _whole_order(mu: float, producers: int, delta: float) -> Limit:
-    """What several purchases together cost, in one round or of one producer."""
+    """Return what several purchases together cost, in one round or of one producer."""
     order = math.sqrt(producers) * mu
     return Limit(
         "a whole round's order, or a habit of buying from one producer",

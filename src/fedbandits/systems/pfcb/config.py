@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Annotated, Literal
 
 import msgspec
@@ -47,14 +46,14 @@ class Every(_Part, frozen=True, tag="every"):
 
 
 class Never(_Part, frozen=True, tag="never"):
-    """No communication."""
+    """Buyers do not communicate."""
 
 
 Schedule = ToTheLetter | Powers | Growing | Every | Never
 
 
 class NoNoise(_Part, frozen=True, tag="none"):
-    """No noise: reports are sent in clear."""
+    """Reports are sent in clear, without noise."""
 
 
 class Published(_Part, frozen=True, tag="published"):
@@ -149,37 +148,6 @@ class InverseVariance(_Part, frozen=True, tag="inverse-variance"):
 
 
 Weighting = Constant | InverseVariance
-
-
-def exchange_rounds(schedule: Schedule, first: int, last: int) -> list[int]:
-    """Rounds of the window ``first`` … ``last`` after which buyers exchange; not for ``every``."""
-    match schedule:
-        case ToTheLetter():
-            return _to_the_letter(first, last)
-        case Powers():
-            return [1 << z for z in range(last.bit_length()) if first <= 1 << z <= last]
-        case Growing():
-            return _growing(schedule.factor, first, last)
-        case Every() | Never():
-            return []
-
-
-def _to_the_letter(first: int, last: int) -> list[int]:
-    """Rounds t ≥ τ of the window; τ doubles once a round in which buyers exchange."""
-    rounds, threshold, round_ = [], 1, first
-    while round_ <= last:
-        rounds.append(round_)
-        threshold *= 2
-        round_ = max(round_ + 1, threshold)
-    return rounds
-
-
-def _growing(factor: float, first: int, last: int) -> list[int]:
-    rounds, round_ = [], first
-    while round_ <= last:
-        rounds.append(round_)
-        round_ = max(round_ + 1, math.ceil(factor * round_))
-    return rounds
 
 
 OpenUnit = Annotated[float, Meta(gt=0.0, lt=1.0)]

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from fedbandits.environments.base import Environment
 from fedbandits.privacy.bounds import require_within
 from fedbandits.systems.pfcb.kernels.purchases import new_scratch
-from fedbandits.systems.pfcb.kernels.rounds import State, run_until
+from fedbandits.systems.pfcb.kernels.rounds import run_until
+from fedbandits.systems.pfcb.kernels.state import State
 from fedbandits.systems.pfcb.plan import PFCBPlan
 from fedbandits.systems.pfcb.state import initial_state
 from fedbandits.systems.replicate import CompiledReplicate
@@ -34,7 +35,7 @@ class Replicate(CompiledReplicate[PFCBPlan]):
 
     @property
     def metrics(self) -> Mapping[str, NDArray[Any]]:
-        """What procurement is judged by besides, (agents,) each."""
+        """Measures of procurement besides, (agents,) each."""
         tally = self.state.tally
         late = max(0, self.done - self.plan.constants.exploration)
         return {

@@ -1,4 +1,4 @@
-"""What buyers send one another."""
+"""Messages between buyers."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from fedbandits.systems.pfcb.config import (
     WithinDeviations,
     WithinRadius,
 )
-from fedbandits.systems.pfcb.kernels.constants import (
+from fedbandits.systems.pfcb.kernels.state import (
     ALWAYS,
     BATCHES,
     CLEAR,
@@ -34,8 +34,12 @@ from fedbandits.systems.pfcb.kernels.constants import (
     Constants,
     draw_deviation,
 )
-from fedbandits.systems.pfcb.moved import further_in_running_sums, in_two_batches
-from fedbandits.systems.pfcb.noise import Noise, noise_of_reports
+from fedbandits.systems.pfcb.noise import (
+    Noise,
+    further_in_running_sums,
+    in_two_batches,
+    noise_of_reports,
+)
 from fedbandits.systems.pfcb.timing import Timing, timing_of
 
 #: Later than any round.
@@ -49,7 +53,7 @@ _MOST_EXACT_CAPACITY = 1000
 
 
 class PFCBPlan(Plan, frozen=True, kw_only=True):
-    """What the buyers of a variant go by.
+    """Plan that the buyers of a variant go by.
 
     Parameters
     ----------
@@ -69,18 +73,18 @@ class PFCBPlan(Plan, frozen=True, kw_only=True):
 
     @property
     def slots(self) -> int:
-        """How many draws of noise a buyer keeps, each of 2 m numbers."""
+        """Number of draws of noise that a buyer keeps, each of 2 m numbers."""
         if self.continual is not None:
             return self.continual.slots
         return int(self.constants.reports != CLEAR)
 
     def deviation(self, release: int) -> float:
-        """Deviation of the noise that a report draws, in capacities."""
+        """Return the deviation of the noise that a report draws, in capacities."""
         return draw_deviation(self.constants, release)
 
     @property
     def schedule(self) -> Schedule:
-        """When buyers report, and how many purchases at once."""
+        """Rounds in which buyers report, and how many purchases at once."""
         constants, ends = self.constants, "every 1"
         if constants.every_round:
             return Schedule(
@@ -94,20 +98,20 @@ class PFCBPlan(Plan, frozen=True, kw_only=True):
 
     @property
     def late(self) -> bool:
-        """Whether an outcome that comes after a report counts in a later one."""
+        """True if an outcome that comes after a report counts in a later one."""
         return self.config.outcomes == "late"
 
     def exchange_round(self, release: int) -> int:
-        """The round at whose end a report is due, by its number, from 1."""
+        """Return the round at whose end a report is due, by its number, from 1."""
         constants = self.constants
         return release if constants.every_round else int(constants.exchange_times[release - 1])
 
     def batches(self, release: int) -> int:
-        """How many batches of purchases a report can be about."""
+        """Count the batches of purchases that a report can be about."""
         return release if self.late or self.constants.reports == RUNNING else 1
 
     def mu(self, releases: int) -> float:
-        """μ of the first so many reports of a buyer, for one of its purchases.
+        """Return μ of the first so many reports of a buyer, for one of its purchases.
 
         A purchase is in one batch alone, or in one of two where outcomes are late: not the sum of
         all reports is charged.
@@ -115,7 +119,7 @@ class PFCBPlan(Plan, frozen=True, kw_only=True):
         return accounting.mu(self.event(releases)) if releases else 0.0
 
     def event(self, releases: int | None = None) -> Event:
-        """What one purchase is charged for after so many reports; lengths are in capacities.
+        """Return what one purchase is charged for after so many reports; lengths are in capacities.
 
         Without a number, after all of them.
         """
@@ -133,7 +137,7 @@ class PFCBPlan(Plan, frozen=True, kw_only=True):
         return Parallel(tuple(GaussianRelease(self.sensitivity, d) for d in sorted({*deviations})))
 
     def epsilon_spent(self, releases: int) -> float:
-        """ε that the contents of a buyer's first ``releases`` reports cost, at the configured δ."""
+        """Return ε that the contents of a buyer's first reports cost, at the configured δ."""
         return gaussian.epsilon_of(self.mu(releases), self.config.delta)
 
 
@@ -247,7 +251,7 @@ def _acceptance(config: PFCB) -> tuple[float, int]:
 
 
 def _judged(config: PFCB) -> WithinRadius:
-    """By what Procedure 1 judges; where reports are not judged by it, as printed."""
+    """Return what Procedure 1 judges by; where reports are not judged by it, as printed."""
     return config.acceptance if isinstance(config.acceptance, WithinRadius) else WithinRadius()
 
 

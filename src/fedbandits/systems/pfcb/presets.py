@@ -18,24 +18,15 @@ _SHARING = (
 
 PRESETS: dict[str, Preset] = {
     "pfcb": Preset(
-        "the sound variant: correlated noise, inverse-variance weights, cautious purchases",
-        {},
+        "the sound variant: correlated noise, inverse-variance weights, cautious purchases", {}
     ),
     "pfcb-published": Preset(
         "Solanki et al. 2022, Algorithm 2, as published: decreasing budgets, ω₁ = 0.1, ω₂ = 10",
-        {
-            **_AS_PUBLISHED,
-            **_PROCEDURE_1,
-            "privatizer": "published",
-        },
+        {**_AS_PUBLISHED, **_PROCEDURE_1, "privatizer": "published"},
     ),
     "pfcb-interactive": Preset(
         "buyers act only on reports, so the claim also holds for interactive data",
-        {
-            "local_view": "released",
-            "exploration_units": "capacity",
-            "schedule": "growing(2)",
-        },
+        {"local_view": "released", "exploration_units": "capacity", "schedule": "growing(2)"},
     ),
     "fcb": Preset(
         "as published (section 6.1): P-FCB with Procedure 1, but reports have no noise",

@@ -5,13 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from fedbandits.environments.needs import F64, Needs, Part
-from fedbandits.systems.pfcb.kernels.books import empty_books
-from fedbandits.systems.pfcb.kernels.rounds import Clock, State, Tally
+from fedbandits.systems.pfcb.kernels.state import Clock, State, Tally, empty_books
 from fedbandits.systems.pfcb.plan import PFCBPlan
 
 
 def initial_state(plan: PFCBPlan) -> State:
-    """The state before the first round."""
+    """Return the state before the first round."""
     n, m = plan.constants.agents, plan.constants.producers
     return State(
         clock=Clock(np.zeros(1, np.int64), np.zeros(1, np.int64)),
@@ -32,7 +31,7 @@ def initial_state(plan: PFCBPlan) -> State:
 
 
 def needs(plan: PFCBPlan) -> Needs:
-    """What :func:`initial_state` will take, and the rounds after it."""
+    """Estimate what :func:`initial_state` will take, and the rounds after it."""
     pairs = plan.constants.agents * plan.constants.producers
     keys = "environment.agents or environment.producers"
     parts = (

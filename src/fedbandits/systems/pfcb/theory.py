@@ -1,4 +1,4 @@
-"""What Solanki et al. (2022) prove, to be held beside a run: Theorem 1, of buyers in clear."""
+"""Theorem 1 of Solanki et al. (2022), of buyers in clear, to be held beside a run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fedbandits.learners.kernels.exact_purchasing import buy
 from fedbandits.learners.kernels.purchasing import EXACT, GREEDY, TOLERANCE
 from fedbandits.random import replicate_key
 from fedbandits.systems.pfcb.config import PFCB, Always, Constant
-from fedbandits.systems.pfcb.kernels.constants import CLEAR
+from fedbandits.systems.pfcb.kernels.state import CLEAR
 from fedbandits.systems.pfcb.plan import PFCBPlan
 from fedbandits.systems.theory import Bound
 
@@ -24,7 +24,7 @@ _THEOREM_1 = "Solanki et al. 2022, Theorem 1"
 
 
 class Gaps(NamedTuple):
-    """What Theorem 1 needs to know of one buyer's world."""
+    """Constants of one buyer's world that Theorem 1 needs."""
 
     smallest: float  # Δ_min, or somewhat more
     largest: float  # Δ_max, which is L
@@ -33,7 +33,7 @@ class Gaps(NamedTuple):
 
 
 def theorem_1(rounds: Floats, buyers: int, producers: int, gaps: Gaps, exploration: int) -> Floats:
-    """Theorem 1: regret of one of n buyers that are alike and tell one another everything.
+    """Return the regret of one of n buyers that are alike and tell one another everything.
 
     *If the qualities of producers satisfy γ-separatedness, the individual regret of each buyer is
     O(ln(nT)/n).* With the constants of the proof, first phase included:
@@ -78,21 +78,13 @@ def theorem_1(rounds: Floats, buyers: int, producers: int, gaps: Gaps, explorati
 
 
 def gaps_of(world: ProcurementWorld, buyer: int, oracle: int) -> Gaps | None:
-    """The constants of one buyer; None if nothing that it can buy costs it anything.
+    """Return the constants of one buyer; None if nothing that it can buy costs it anything.
 
     Δ_min is the least by which a purchase that is worse than the best one is worse. There are
     Π (k + 1) purchases, too many to look at. Looked at are those that differ from the best one by
     one unit and keep the constraint. What is found is Δ_min or more, so the printed bound is the
-    one that follows from it or more.
-
-    Parameters
-    ----------
-    world : ProcurementWorld
-        The world.
-    buyer : int
-        Which of its buyers.
-    oracle : int
-        Whose purchase is the best one: ``GREEDY`` or ``EXACT``.
+    one that follows from it or more. The best purchase is that of an oracle, ``GREEDY`` or
+    ``EXACT``.
     """
     capacity, most = world.capacity[buyer], float(world.worst[buyer])
     if most <= 0.0:
@@ -116,7 +108,7 @@ def gaps_of(world: ProcurementWorld, buyer: int, oracle: int) -> Gaps | None:
 
 
 def bounds(plan: PFCBPlan, environment: Environment) -> Sequence[Bound]:
-    """Theorem 1, of variants in clear, in a world that is the same in every replicate.
+    """Return Theorem 1, of variants in clear, in a world that is the same in every replicate.
 
     Of what tells noisy values nothing is proved: section 7 leaves "theoretical upper bounds for
     regret in a differentially private setting" to others. Buyers that are told nothing are n = 1
@@ -167,7 +159,7 @@ def _statement(gaps: Sequence[Gaps]) -> str:
 def _departures(
     plan: PFCBPlan, environment: Procurement, world: ProcurementWorld, together: int
 ) -> Iterator[str]:
-    """The theorem's conditions that a run does not meet."""
+    """List the theorem's conditions that a run does not meet."""
     config = plan.config
     if together > 1:
         yield from _departures_together(plan, world)

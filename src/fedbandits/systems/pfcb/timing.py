@@ -1,4 +1,4 @@
-"""When buyers explore, and when they report to one another."""
+"""Timing of a run: when buyers explore, and when they report to one another."""
 
 from __future__ import annotations
 
@@ -7,14 +7,22 @@ import math
 from typing import NamedTuple
 
 from fedbandits.errors import ConfigError
-from fedbandits.systems.pfcb.config import PFCB, Every, exchange_rounds
+from fedbandits.systems.pfcb.config import (
+    PFCB,
+    Every,
+    Growing,
+    Never,
+    Powers,
+    Schedule,
+    ToTheLetter,
+)
 
 #: Buyers that act on reports alone know nothing before the first ones.
 _FIRST_RELEASED = 10
 
 
 class Timing(NamedTuple):
-    """When buyers report, and how long they explore before."""
+    """Rounds in which buyers report, and how long they explore before."""
 
     every: bool  # after every round
     times: list[int]  # the rounds, where it is not after every one
@@ -23,7 +31,7 @@ class Timing(NamedTuple):
 
 
 def timing_of(config: PFCB, agents: int, rounds: int) -> Timing:
-    """When the buyers of a variant explore and report.
+    """Work out when the buyers of a variant explore and report.
 
     Raises
     ------
@@ -67,7 +75,7 @@ def _window(config: PFCB, rounds: int) -> tuple[int, int]:
 
 
 def _exploration(config: PFCB, agents: int, rounds: int) -> int:
-    """Rounds t with t ≤ 3 ln(yT) / (2nζ²), at least one and a quarter of the horizon at most."""
+    """Count rounds t with t ≤ 3 ln(yT) / (2nζ²), from one to a quarter of the horizon."""
     explorers = agents if config.explorers == "all" else 1
     y = float(explorers) if config.y == "agents" else float(config.y)
     most = max(1, rounds // 4)
@@ -81,3 +89,34 @@ def _exploration(config: PFCB, agents: int, rounds: int) -> int:
         return 1
     # The log is concave: once t is above what it must stay below, it is for good.
     return bisect.bisect_left(range(1, most + 1), True, key=lambda t: t > length(y * t))
+
+
+def exchange_rounds(schedule: Schedule, first: int, last: int) -> list[int]:
+    """List rounds of ``first`` … ``last`` after which buyers exchange; not for ``every``."""
+    match schedule:
+        case ToTheLetter():
+            return _to_the_letter(first, last)
+        case Powers():
+            return [1 << z for z in range(last.bit_length()) if first <= 1 << z <= last]
+        case Growing():
+            return _growing(schedule.factor, first, last)
+        case Every() | Never():
+            return []
+
+
+def _to_the_letter(first: int, last: int) -> list[int]:
+    """List rounds t ≥ τ of the window; τ doubles once a round in which buyers exchange."""
+    rounds, threshold, round_ = [], 1, first
+    while round_ <= last:
+        rounds.append(round_)
+        threshold *= 2
+        round_ = max(round_ + 1, threshold)
+    return rounds
+
+
+def _growing(factor: float, first: int, last: int) -> list[int]:
+    rounds, round_ = [], first
+    while round_ <= last:
+        rounds.append(round_)
+        round_ = max(round_ + 1, math.ceil(factor * round_))
+    return rounds

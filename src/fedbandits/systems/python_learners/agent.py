@@ -20,14 +20,13 @@ from fedbandits.privacy import running_sum
 from fedbandits.privacy.running_sum import ContinualState, NoiseSource, draw_ahead
 from fedbandits.systems.agents.counting import counted_until
 from fedbandits.systems.python_learners.contributions import contribution_of
-from fedbandits.systems.python_learners.limits import Limits
-from fedbandits.systems.python_learners.messages import AgentRelease, Total
+from fedbandits.systems.python_learners.messages import AgentRelease, Limits, Total
 from fedbandits.systems.python_learners.plan import LearnerPlan
 from fedbandits.systems.terms import require_secure
 
 
 class LearnerSupply(NamedTuple):
-    """What an agent brings.
+    """Supply of an agent: the draws of its decisions, and its noise.
 
     Parameters
     ----------
@@ -81,7 +80,7 @@ class AgentState(PartyState, frozen=True, kw_only=True):
 
     @property
     def releases(self) -> int:
-        """How often it has released."""
+        """Number of its releases."""
         return self.released.made
 
 
@@ -171,7 +170,7 @@ class LearnerAgent(ActingParty[AgentState]):
         )
 
     def _contexts(self, situation: Any) -> Floats:
-        """A decision set as rows, (arms, d), which cannot be written to; refuses what is none."""
+        """Return a decision set as read-only rows, (arms, d); refuse what is none."""
         facts = self._plan.facts
         dimension, columns = facts.features_shape
         shape: tuple[int, ...] = getattr(situation, "shape", ())
@@ -205,7 +204,7 @@ class LearnerAgent(ActingParty[AgentState]):
         return Step(self._after(kept=kept), write=learn, closed=number)
 
     def _opened(self, decision: Decision) -> OpenDecision:
-        """What is kept of an open decision; refuses one that is not open."""
+        """Return what is kept of an open decision; refuse one that is not open."""
         number, arm = decision.number, decision.action
         found = self._state.open.get(number)
         if found is None or arm != found.arm:
@@ -221,7 +220,7 @@ class LearnerAgent(ActingParty[AgentState]):
         return float(outcome)
 
     def _counted(self, records: dict[int, Floats]) -> tuple[Sequence[Floats], dict[int, Floats]]:
-        """Those records that count for the next release, and those that wait for a later one.
+        """Split records into those that count for the next release, and those that wait.
 
         See :func:`.counting.countable`.
         """
@@ -233,7 +232,7 @@ class LearnerAgent(ActingParty[AgentState]):
         return counted_until(self._plan.records_in(made + 1), records)
 
     def _release(self, event: EndRound) -> Step:
-        """The next release; what is to be learned from it waits until it has left."""
+        """Make the next release; what is to be learned from it waits until it has left."""
         if event.round_ != self.next_end:
             raise LocalProtocolError(
                 f"{self.name}: round {event.round_} is over, expected {self.next_end}"
@@ -268,7 +267,7 @@ class LearnerAgent(ActingParty[AgentState]):
         return Step(self._after(totals=message.release), write=take)
 
     def _checked_numbers(self, message: Total) -> tuple[int, ...]:
-        """The number of every agent's release in a sum."""
+        """Return the number of every agent's release in a sum."""
         state, agents, most = self._state, self._plan.facts.parties, len(self._plan.ends)
         if not state.totals < message.release <= most:
             raise OutOfOrderError(f"{self.name}: sum {message.release} after sum {state.totals}")
@@ -291,7 +290,7 @@ class LearnerAgent(ActingParty[AgentState]):
 
 
 def _whole(chosen: Any) -> int | None:
-    """A whole number as Python's own; None if it is none."""
+    """Return a whole number as Python's own; None if it is none."""
     if isinstance(chosen, bool) or not isinstance(chosen, int | np.integer):
         return None
     return int(chosen)

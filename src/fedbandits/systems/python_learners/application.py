@@ -17,12 +17,12 @@ from fedbandits.systems.simulated import simulated_noise
 
 
 def application(plan: LearnerPlan) -> SharedModel:
-    """How applications ask an agent."""
+    """Return how applications ask an agent."""
     return agents_application(plan)
 
 
 def supply(plan: LearnerPlan, role: str, place: int, resources: Resources) -> LearnerSupply | None:
-    """What an agent brings: noise that is charged for, and draws that nobody else can make."""
+    """Return what an agent brings: noise that is charged for, and draws of its own."""
     if role != "agent":
         return None
     noise = resources.noise(plan.event) if plan.release.slots else lambda step: np.zeros(0)
@@ -32,7 +32,7 @@ def supply(plan: LearnerPlan, role: str, place: int, resources: Resources) -> Le
 def simulated(
     plan: LearnerPlan, role: str, place: int, seed: int, replicate: int, first: int
 ) -> LearnerSupply | None:
-    """The same from a seed: it protects nobody. The agent's draws are those of its rounds."""
+    """Return it from a seed: it protects nobody. The agent's draws are those of its rounds."""
     if role != "agent":
         return None
     key = replicate_key(seed, replicate)

@@ -19,12 +19,7 @@ from fedbandits.environments.base import ContextualEnvironment, Environment
 from fedbandits.federation.messages import unpack
 from fedbandits.privacy import running_sum
 from fedbandits.privacy.auditing import Game
-from fedbandits.privacy.likelihood import (
-    Attacker,
-    attacker_of,
-    covariance_of,
-    stated_deviations,
-)
+from fedbandits.privacy.likelihood import Attacker, attacker_of, covariance_of, stated_deviations
 from fedbandits.privacy.noise_check import NoisyNumbers
 from fedbandits.random import Purpose, normals, uniforms
 from fedbandits.systems.agents.audit_run import AgentsRun, Target

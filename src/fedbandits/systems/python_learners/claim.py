@@ -1,11 +1,11 @@
-"""What a learner in plain Python promises: nothing leaves, it leaves in clear, or under noise."""
+"""Claim of a learner in plain Python: nothing leaves, it leaves in clear, or under noise."""
 
 from __future__ import annotations
 
 import math
 
 from fedbandits.privacy import gaussian
-from fedbandits.privacy.accounting import Clear, total_mu
+from fedbandits.privacy.accounting import total_mu
 from fedbandits.privacy.claims import Limit, PrivacyClaim
 from fedbandits.privacy.statements import (
     A_PERSON,
@@ -19,7 +19,6 @@ from fedbandits.privacy.statements import (
 from fedbandits.systems.agents.claim import per_person
 from fedbandits.systems.python_learners.plan import LearnerPlan
 
-_EVERYBODY = "everybody but the agent itself"
 _PUBLIC = (
     "These are public: who takes part, how many rounds each plays, and record_bound.",
     "The rounds at whose end agents release are fixed in advance and public.",
@@ -45,60 +44,30 @@ _SEVERAL = Limit(
 
 
 def claim(plan: LearnerPlan) -> PrivacyClaim:
-    """The claim of one agent for a whole run."""
-    if not plan.release.releases:
-        return _nothing_leaves(plan)
-    return _in_clear(plan) if plan.release.mechanism == "none" else _under_noise(plan)
-
-
-def _nothing_leaves(plan: LearnerPlan) -> PrivacyClaim:
+    """Return the claim of one agent for a whole run."""
+    shares, in_clear = plan.release.releases > 0, plan.release.mechanism == "none"
+    private = shares and not in_clear
+    raw = private and plan.learner.sees_own_records()
+    events = (plan.event(),) if shares else ()
+    mu, delta = total_mu(events), plan.config.delta if private else 0.0
+    epsilon = gaussian.epsilon_of(mu, delta) if private else mu
+    person = per_person(plan.facts, plan.rounds, mu, delta) if private else None
     return PrivacyClaim(
         unit=AGENT_INTERACTION,
-        from_whom=_EVERYBODY,
+        from_whom="everybody but the agent itself",
         relation="replace-one",
-        holds_for="interactive",
-        epsilon=0.0,
-        epsilon_contents=0.0,
-        delta=0.0,
-        mu=0.0,
-        conditional_on=plan.facts.public,
-        not_protected=(OWN_RECORDS,),
-    )
-
-
-def _in_clear(plan: LearnerPlan) -> PrivacyClaim:
-    return PrivacyClaim(
-        unit=AGENT_INTERACTION,
-        from_whom=_EVERYBODY,
-        relation="replace-one",
-        holds_for="nothing",
-        epsilon=math.inf,
-        epsilon_contents=math.inf,
-        delta=0.0,
-        mu=math.inf,
-        conditional_on=plan.facts.public,
-        not_protected=(OWN_RECORDS, IN_CLEAR),
-        events=(Clear(),),
-    )
-
-
-def _under_noise(plan: LearnerPlan) -> PrivacyClaim:
-    events, raw = (plan.event(),), plan.learner.sees_own_records()
-    mu, delta = total_mu(events), plan.config.delta
-    epsilon = gaussian.epsilon_of(mu, delta)
-    person = per_person(plan.facts, plan.rounds, mu, delta)
-    persons = _SEVERAL if person is None else A_PERSON
-    return PrivacyClaim(
-        unit=AGENT_INTERACTION,
-        from_whom=_EVERYBODY,
-        relation="replace-one",
-        holds_for="fixed log" if raw else "interactive",
+        holds_for="nothing" if math.isinf(mu) else "fixed log" if raw else "interactive",
         epsilon=epsilon,
         epsilon_contents=epsilon,
         delta=delta,
         mu=mu,
-        conditional_on=_conditions(plan, raw),
-        not_protected=(OWN_RECORDS, _LATER, persons) if raw else (OWN_RECORDS, persons),
+        conditional_on=_conditions(plan, raw) if private else plan.facts.public,
+        not_protected=(
+            OWN_RECORDS,
+            *((IN_CLEAR,) if shares and in_clear else ()),
+            *((_LATER,) if raw else ()),
+            *((_SEVERAL if person is None else A_PERSON,) if private else ()),
+        ),
         events=events,
         person=person,
     )

@@ -32,7 +32,7 @@ class SharingConfig(LearnerConfig, frozen=True, kw_only=True):
 
 
 def config_of(learner: type[Learner]) -> type[LearnerConfig]:
-    """The configuration type of a learner, made from its annotated attributes.
+    """Make the configuration type of a learner, from its annotated attributes.
 
     Raises
     ------
@@ -66,12 +66,9 @@ def config_of(learner: type[Learner]) -> type[LearnerConfig]:
 
 
 def _budget_settings(learner: type[PrivateLearner]) -> dict[str, Any]:
-    """What every private learner has, with its own types: a subclass changes defaults alone.
+    """Return the settings of every private learner, with their types.
 
-    Raises
-    ------
-    LearnerError
-        If a subclass has a property in the place of a setting.
+    Subclasses change defaults alone: one that has a property in the place of a setting is refused.
     """
     own = dict(settings_of(PrivateLearner))
     for name in own:
@@ -89,7 +86,7 @@ def _fields(config: type[LearnerConfig]) -> tuple[Field, ...]:
 
 
 def _is_strange(kind: Any) -> bool:
-    """Whether a type is, or holds, what no file can."""
+    """Tell whether a type is, or holds, what no file can."""
     if isinstance(kind, CustomType):
         return True
     inside = getattr(kind, "types", None) or [getattr(kind, "item_type", None)]

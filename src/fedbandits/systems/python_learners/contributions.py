@@ -1,4 +1,4 @@
-"""What one agent contributes to what is shared, and how it is made of the agent's learner.
+"""Contributions of one agent to what is shared, and how its learner makes them.
 
 This is all in which learners differ for an agent: what they tell, and what user code may do.
 """
@@ -14,12 +14,7 @@ from fedbandits.draws import Draws
 from fedbandits.errors import BoundExceededError, LearnerError
 from fedbandits.learners.learner import Learner
 from fedbandits.learners.private_learner import PrivateLearner
-from fedbandits.systems.python_learners.plan import (
-    RECORD_ROOM,
-    LearnerPlan,
-    as_numbers,
-    released,
-)
+from fedbandits.systems.python_learners.plan import RECORD_ROOM, LearnerPlan, as_numbers, released
 
 
 class OwnRelease:
@@ -35,16 +30,16 @@ class OwnRelease:
         self._plan = plan
 
     def decide(self, learner: Any, contexts: Floats, draws: Draws) -> Any:
-        """What the learner chooses; not checked."""
+        """Return what the learner chooses; not checked."""
         return learner.decide(contexts, draws)
 
     def record(self, place: str, context: Floats, arm: int, reward: float) -> Floats | None:
-        """What one interaction adds to the sum that is told; None if no sum is kept."""
+        """Return what one interaction adds to the sum that is told; None if no sum is kept."""
         del place, context, arm, reward
         return None
 
     def values(self, learner: Learner, statistic: Floats) -> Floats:
-        """What is told now, exactly, (size,).
+        """Return what is told now, exactly, (size,).
 
         Raises
         ------
@@ -86,7 +81,7 @@ class RecordSum(OwnRelease):
         self._guarded = not self._recorder.sees_own_records()
 
     def decide(self, learner: Any, contexts: Floats, draws: Draws) -> Any:
-        """What the learner chooses; not checked.
+        """Return what the learner chooses; not checked.
 
         Raises
         ------
@@ -107,7 +102,7 @@ class RecordSum(OwnRelease):
         return chosen
 
     def record(self, place: str, context: Floats, arm: int, reward: float) -> Floats:
-        """What one interaction adds, within its bound and on the grid.
+        """Return what one interaction adds, within its bound and on the grid.
 
         Raises
         ------
@@ -128,14 +123,14 @@ class RecordSum(OwnRelease):
                 f"{self._name}.record: has changed the learner; a record must follow from its "
                 "arguments alone, or the guarantee does not hold"
             )
-        held = held_to(values, self._plan.record_bound, self._clips)
-        if held is None:
+        record = within_bound(values, self._plan.record_bound, self._clips)
+        if record is None:
             raise BoundExceededError(
                 f"{place}: {self._name}.record is longer than record_bound = "
                 f"{self._plan.record_bound:g}, or no number; raise record_bound, scale records "
                 'down, or set out_of_bounds = "clip"'
             )
-        return (held + self._rounding) - self._rounding
+        return (record + self._rounding) - self._rounding
 
     def values(self, learner: Learner, statistic: Floats) -> Floats:
         return statistic
@@ -145,13 +140,13 @@ class RecordSum(OwnRelease):
 
 
 def contribution_of(plan: LearnerPlan, agent: int) -> OwnRelease:
-    """How an agent's contribution is made."""
+    """Return how an agent's contribution is made."""
     private = issubclass(plan.learner, PrivateLearner)
     return RecordSum(plan, agent) if private else OwnRelease(plan)
 
 
-def held_to(values: Floats, bound: float, clips: bool) -> Floats | None:
-    """A record of at most the bound's length, (size,); None if it must be cut down and may not be.
+def within_bound(values: Floats, bound: float, clips: bool) -> Floats | None:
+    """Return a record within the bound, (size,); None if it must be cut down and may not be.
 
     What is no number counts as 0 then, and a record of infinite length keeps its infinite entries.
     """

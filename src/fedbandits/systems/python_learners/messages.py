@@ -1,9 +1,16 @@
-"""What agents of a learner in plain Python and their controller send one another."""
+"""Messages between agents of a learner in plain Python and their controller, and their limits."""
 
 from __future__ import annotations
 
-from fedbandits.federation.messages import Message
+from collections.abc import Sequence
+
+import numpy as np
+
+from fedbandits._typing import Floats
+from fedbandits.federation.messages import ImplausibleError, Message
 from fedbandits.federation.roles import MessageTable
+from fedbandits.privacy.kernels import any_implausible
+from fedbandits.systems.python_learners.plan import LearnerPlan
 
 
 class _Numbers(Message, frozen=True, kw_only=True):
@@ -36,3 +43,34 @@ class Total(_Numbers, frozen=True, kw_only=True, tag="learner.total"):
 
 #: Who sends what to whom.
 TABLE: MessageTable = {AgentRelease: ("agent", "controller"), Total: ("controller", "agent")}
+
+
+class Limits:
+    """Limits of what agents release that keep to the terms.
+
+    Parameters
+    ----------
+    plan
+        What all parties go by. Learners that share in clear may tell anything.
+    """
+
+    def __init__(self, plan: LearnerPlan) -> None:
+        self._plan = plan
+        self._each, self._scales = np.full(plan.size, plan.record_bound), np.ones(plan.size)
+
+    def check(self, name: str, values: Floats, releases: Sequence[int]) -> None:
+        """Hold the sum of some agents' releases, given each one's number, to what it can be.
+
+        Raises
+        ------
+        ImplausibleError
+            If a number is larger than records and noise allow; begins with ``name``.
+        """
+        plan = self._plan
+        if plan.release.mechanism == "none":
+            return
+        records, deviation = float(sum(map(plan.records_in, releases))), plan.deviation(releases)
+        if any_implausible(values, self._each, records, self._scales, deviation):
+            raise ImplausibleError(
+                f"{name}: a number in release {max(releases)} is larger than the terms allow"
+            )

@@ -1,4 +1,4 @@
-"""What all agents of a learner go by: when they share, how much they tell, under which noise."""
+"""Plan of all agents of a learner: when they share, how much they tell, under which noise."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _LATEST_FIRST = 0.05
 
 
 class LearnerPlan(Plan, frozen=True, kw_only=True):
-    """What all parties go by.
+    """Plan that all parties go by.
 
     Parameters
     ----------
@@ -73,13 +73,13 @@ class LearnerPlan(Plan, frozen=True, kw_only=True):
 
     @property
     def record_bounds(self) -> RecordBounds:
-        """What contexts and rewards are held to."""
+        """Bounds that contexts and rewards are held to."""
         low, high = self.facts.reward_range
         return RecordBounds(self.facts.context_norm, low, high, clips=False)
 
     @property
     def record_norm(self) -> float:
-        """How far one replaced record can move a sum of private records."""
+        """Distance by which one replaced record can move a sum of private records."""
         return 2.0 * self.record_bound
 
     @property
@@ -88,13 +88,13 @@ class LearnerPlan(Plan, frozen=True, kw_only=True):
         return rounding_constant(self.rounds, self.record_bound)
 
     def event(self, releases: int | None = None) -> Event:
-        """What a record is charged for after so many releases; after all of them if not given."""
+        """Return what a record is charged for after so many releases, by default all of them."""
         if self.release.mechanism == "none":
             return Clear()
         return ContinualSum(self.release, self.record_norm, releases)
 
     def epsilon_spent(self, releases: int) -> float:
-        """ε that an agent's first ``releases`` releases cost, at the δ of all."""
+        """Return ε that an agent's first ``releases`` releases cost, at the δ of all."""
         if not releases:
             return 0.0
         if self.release.mechanism == "none":
@@ -102,18 +102,18 @@ class LearnerPlan(Plan, frozen=True, kw_only=True):
         return gaussian.epsilon_of(self.release.mu(self.record_norm, releases), self.config.delta)
 
     def records_in(self, release: int) -> int:
-        """How many records of one agent a release can be about."""
+        """Return how many records of one agent a release can be about."""
         return min(release * self.most_records, self.rounds) if self.most_records else self.rounds
 
     def deviation(self, newest: Sequence[int]) -> float:
-        """Deviation of the noise in the sum of some releases, given each one's number; 0 for none.
+        """Return the deviation of a sum's noise, given each release's number; 0 for none.
 
         Every number of the sum has it.
         """
         return math.hypot(*(_deviation(self.release, k) for k in newest if k))
 
     def make(self, agent: int) -> Learner:
-        """The learner of an agent, before its first decision."""
+        """Make the learner of an agent, before its first decision."""
         settings = {
             name: getattr(self.config, name)
             for name in self.config.__struct_fields__
@@ -176,7 +176,7 @@ def _calibrated(releases: int, mu: float, record_bound: float) -> ContinualPlan:
 
 
 def _first_useful_round(plan: LearnerPlan, size: int, bound: float, deviation: float) -> int:
-    """The round by which a sum of records can stand out from its noise, from public facts alone.
+    """Return the round by which a sum can stand out from its noise, from public facts alone.
 
     By round t M agents have told of M t records. If these lie evenly in all directions, their sum
     moves M t b/√size in each; its noise has deviation τ√M there.
@@ -186,7 +186,7 @@ def _first_useful_round(plan: LearnerPlan, size: int, bound: float, deviation: f
 
 
 def _record_size(fresh: PrivateLearner) -> int:
-    """How many numbers a record has: one is made of a context that is as long as any."""
+    """Count the numbers of a record: one is made of a context that is as long as any."""
     context = np.zeros(fresh.facts.dimension)
     context[0] = fresh.facts.context_norm
     record = fresh.record(context, 0, fresh.facts.reward_range[0])
@@ -194,7 +194,7 @@ def _record_size(fresh: PrivateLearner) -> int:
 
 
 def released(learner: Learner) -> Floats:
-    """What a learner tells now, (size,).
+    """Return what a learner tells now, (size,).
 
     Raises
     ------
@@ -209,7 +209,7 @@ def released(learner: Learner) -> Floats:
 
 
 def as_numbers(returned: Any, name: str) -> Floats:
-    """What a method of a learner has returned, as (size,) float64, a copy.
+    """Check what a method of a learner has returned, and copy it as (size,) float64.
 
     Raises
     ------

@@ -25,7 +25,7 @@ from fedbandits.privacy.likelihood import (
 from fedbandits.privacy.noise_check import NoisyNumbers
 from fedbandits.systems.base import PartiesReplicate
 from fedbandits.systems.fclub.loop import simulated_noise, simulated_rows
-from fedbandits.systems.fclub.persons import released_sums
+from fedbandits.systems.fclub.phases import released_sums
 from fedbandits.systems.fclub.plan import USERS, FCLUBPlan
 from fedbandits.systems.games import (
     ContentsGame,

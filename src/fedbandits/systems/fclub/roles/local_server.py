@@ -24,20 +24,18 @@ from fedbandits.privacy import running_sum
 from fedbandits.privacy.continual import ContinualPlan
 from fedbandits.privacy.running_sum import ContinualState, draw_ahead
 from fedbandits.systems.fclub.kernels import learn
-from fedbandits.systems.fclub.limits import Limits, user_counts
-from fedbandits.systems.fclub.messages import Others, Release
-from fedbandits.systems.fclub.persons import first_shared, first_visits, released_sums
+from fedbandits.systems.fclub.messages import Limits, Others, Release, user_counts
 from fedbandits.systems.fclub.phases import (
     Learned,
+    begin_phase,
     find_clusters,
     learn_from,
     learn_from_each,
     make_release,
-    take_over,
+    released_sums,
 )
 from fedbandits.systems.fclub.plan import CLUSTERS, NEVER, USERS, FCLUBPlan
-from fedbandits.systems.fclub.roles.counting import Kept, counted
-from fedbandits.systems.fclub.state import new_scratch, prior_models
+from fedbandits.systems.fclub.state import first_shared, first_visits, new_scratch, prior_models
 from fedbandits.systems.servers.roles import OpenDecision, Server, ServerState
 from fedbandits.systems.servers.system import ServerSupply
 
@@ -45,11 +43,20 @@ from fedbandits.systems.servers.system import ServerSupply
 NO_SUMS = ContinualPlan("none", 0, 0.0)
 
 
-class Told(NamedTuple):
-    """What another server has released, as far as it is known here and of use."""
+class OtherServer(NamedTuple):
+    """A server beside this one, by what it has released, as far as that is known and of use."""
 
     newest: int  # number of its newest release; 0 for none
     rows: Floats  # (rows, p)
+
+
+class Kept(NamedTuple):
+    """A record that does not count yet."""
+
+    place: int
+    context: Floats  # (d,)
+    reward: float
+    counts: bool  # for releases
 
 
 class LocalState(ServerState, frozen=True, kw_only=True):
@@ -94,7 +101,7 @@ class LocalState(ServerState, frozen=True, kw_only=True):
     before: Floats
     rows: Floats
     mixture: Mixture
-    told: tuple[Told, ...]
+    told: tuple[OtherServer, ...]
     heard: int = 0
     fresh: int = 0
     kept: tuple[Kept, ...] = ()
@@ -132,18 +139,14 @@ class LocalServer(Server[LocalState, FCLUBPlan]):
         #: How many users each of the other servers has, in their order.
         self._others = counts[: seat.place] + counts[seat.place + 1 :]
         state = LocalState(
-            stage="ready",
-            sums=np.zeros((users, plan.size + 2)),
-            shared=first_shared(plan, users),
-            visits=first_visits(plan, users),
-            models=prior_models(plan, users),
-            cluster_of=np.zeros(users, np.int64),
+            stage="ready", sums=np.zeros((users, plan.size + 2)),
+            shared=first_shared(plan, users), visits=first_visits(plan, users),
+            models=prior_models(plan, users), cluster_of=np.zeros(users, np.int64),
             released=running_sum.init(plan.sums or NO_SUMS, users * plan.size),
             before=np.zeros((users if plan.releases == CLUSTERS else 0, plan.size + 2)),
-            rows=np.zeros((0, plan.size)),
-            mixture=one_cluster(d),
-            told=tuple(Told(0, np.zeros((0, plan.size))) for _ in self._others),
-        )
+            rows=np.zeros((0, plan.size)), mixture=one_cluster(d),
+            told=tuple(OtherServer(0, np.zeros((0, plan.size))) for _ in self._others),
+        )  # fmt: skip
         super().__init__(seat, plan, supply, state, plan.private)
         self._limits = Limits.of(plan)
         self._scratch = new_scratch(d, plan.constants.items)
@@ -200,13 +203,13 @@ class LocalServer(Server[LocalState, FCLUBPlan]):
         if plan.releases == NEVER:
             return self._learn_from(after)
         self._has_noise = False
-        told = pack(rows.reshape(-1))
+        packed = pack(rows.reshape(-1))
         return Step(
-            after, [Release(sender=self.name, receiver=self._hub, release=number, sums=told)]
+            after, [Release(sender=self.name, receiver=self._hub, release=number, sums=packed)]
         )
 
     def _release_rows(self, released: list[ContinualState], rows: Floats) -> Floats:
-        """Rows with noise, of running sums or released once; a new state goes to ``released``."""
+        """Add noise to rows, of running sums or released once; a new state goes to ``released``."""
         plan, exact = self._plan, rows.reshape(-1)
         scale = np.tile(plan.entry_scale, len(rows))
         if plan.sums is not None:
@@ -223,7 +226,7 @@ class LocalServer(Server[LocalState, FCLUBPlan]):
         return self._hear(event) if isinstance(event, Others) else self._go_on(event)
 
     def _go_on(self, event: Deadline) -> Step:
-        """Nothing was handed out: learn from what is known."""
+        """Learn from what is known, as nothing was handed out."""
         if event.number != self._state.phase:
             return Step(self._state)
         self._draw_ahead()
@@ -244,8 +247,8 @@ class LocalServer(Server[LocalState, FCLUBPlan]):
         # Who acts on releases has none of its own before the first.
         return self._learn_from(after) if state.phase else Step(after)
 
-    def _checked(self, message: Others) -> tuple[Told, ...]:
-        """What the others have released by now, if it can be that."""
+    def _checked(self, message: Others) -> tuple[OtherServer, ...]:
+        """Return what the others have released by now, if it can be that."""
         state, plan, count = self._state, self._plan, len(self._others)
         newest = message.newest or (message.release,) * count
         if len(newest) != count or len(message.rows) != count:
@@ -266,7 +269,7 @@ class LocalServer(Server[LocalState, FCLUBPlan]):
             self._limits.check_count(self.name, self._others[i], len(part), made)
             self._limits.check(self.name, part, number)
             all_rows = np.concatenate([known.rows, part]) if by_cluster else part
-            told.append(Told(number, all_rows))
+            told.append(OtherServer(number, all_rows))
         return tuple(told)
 
     def _learn_from(self, after: LocalState) -> Step:
@@ -288,7 +291,7 @@ class LocalServer(Server[LocalState, FCLUBPlan]):
 
         def write() -> Sequence[Message]:
             everyone = np.arange(len(after.sums))
-            take_over(models, everyone, learned.estimates, ready.variance)
+            begin_phase(models, everyone, learned.estimates, ready.variance)
             return ()
 
         return Step(after, write=write)
@@ -300,3 +303,23 @@ class LocalServer(Server[LocalState, FCLUBPlan]):
             rows = rows if plan.releases == USERS else min(rows, plan.most_clusters)
             draw_ahead(self._noise, rows * plan.size)
         self._has_noise = True
+
+
+def counted(step: Step, place: int, visits: Ints, most: int) -> Step:
+    """Return a decision that knows whether its record will count for releases.
+
+    Where users are protected as persons, the first ``most`` records of each count, else all (0).
+    A record counts or not from the day that its item is recommended. So who counts follows from
+    who comes when, which is public, and not from rewards, or from whether they ever come. The
+    step notes one more of ``visits`` (users,) by the user at a place.
+    """
+    if not most or step.opened is None:
+        return step
+    number, found = step.opened
+    found = msgspec.structs.replace(found, counts=bool(visits[place] < most))
+
+    def note_visit() -> Sequence[Message]:
+        visits[place] += 1
+        return ()
+
+    return msgspec.structs.replace(step, opened=(number, found), write=note_visit)

@@ -1,1 +1,1 @@
-"""What a published FCLUB server and the global one compute, as compiled functions on arrays."""
+"""Compiled code of published FCLUB: what a server and the global one compute on arrays."""

@@ -1,26 +1,28 @@
-"""Uploads and downloads (Algorithms 3 and 4), and the noise in them (Algorithm 5). Compiled."""
+"""Uploads and downloads (Algorithms 3 and 4), and the noise in them (Algorithm 5)."""
 
 from __future__ import annotations
 
-from fedbandits._compile import compiled
-from fedbandits._typing import Floats
+from fedbandits._compile import compiled, inlined
+from fedbandits._typing import Floats, Ints
 from fedbandits.learners.kernels.ridge import factorise
 from fedbandits.privacy.kernels import TREE, add_release_noise, draw_slot
+from fedbandits.random import Key, Purpose, fill_normal
 from fedbandits.systems.fclub_published.kernels.state import Constants, Hub, Local, Scratch, last_of
 
+_NOISE = int(Purpose.PRIVACY_NOISE)
 #: What a draw of noise is for: after an upload, a report, a renewal. Part of its name.
 AFTER_UPLOAD, FOR_REPORT, AT_RENEWAL = 0, 1, 2
 
 
 @compiled
 def noise_party(constants: Constants, cluster: int, kind: int) -> int:
-    """The party in the name of a simulated draw, different for every cluster and use."""
+    """Return the party in the name of a simulated draw, another for every cluster and use."""
     return cluster + constants.users * kind
 
 
 @compiled
 def noise_slot(local: Local, cluster: int) -> int:
-    """Where the draw of a cluster's next release belongs; see :func:`take_noise`."""
+    """Return the slot of the draw of a cluster's next release; see :func:`take_noise`."""
     return int(draw_slot(TREE, local.trees.releases[cluster] + 1))
 
 
@@ -39,7 +41,7 @@ def take_noise(constants: Constants, local: Local, cluster: int) -> None:
 
 @compiled
 def add_noise(constants: Constants, draws: Floats, release: int, out: Floats) -> None:
-    """The perturbation of a tree's release, (p,), into ``out``; ``draws`` (slots, p)."""
+    """Write the perturbation of a tree's release, (p,), into ``out``; ``draws`` (slots, p)."""
     for i in range(out.size):
         out[i] = 0.0
     scale, entry_scale = constants.noise_scale, constants.entry_scale
@@ -67,7 +69,7 @@ def take_report_noise(constants: Constants, local: Local, cluster: int) -> None:
 
 @compiled
 def begin_buffer(constants: Constants, local: Local, cluster: int) -> None:
-    """The upload buffer after an upload or a renewal: 3ρI + H - H̄ and h - h̄, or nothing."""
+    """Begin an upload buffer after an upload or a renewal: 3ρI + H - H̄ and h - h̄, or nothing."""
     for i in range(local.buffer.shape[1]):
         local.buffer[cluster, i] = 0.0
     if constants.private:
@@ -79,13 +81,12 @@ def begin_buffer(constants: Constants, local: Local, cluster: int) -> None:
             place += constants.dimension - i
 
 
-@compiled
+@inlined
 def upload_due(constants: Constants, local: Local, cluster: int) -> bool:
-    """Whether det(S + ΔS) ≥ U det S, and the privatizer has a release left."""
-    if constants.private and local.trees.uploads[cluster] >= constants.most_uploads:
-        return False
+    """Tell whether det(S + ΔS) ≥ U det S, and the privatizer has a release left."""
     grown = local.models.log_det[cluster] - local.base_log_det[cluster]
-    return bool(grown >= constants.log_upload)
+    may = not constants.private or local.trees.uploads[cluster] < constants.most_uploads
+    return grown >= constants.log_upload and may
 
 
 @compiled
@@ -99,7 +100,7 @@ def add_upload(upload: Floats, copies: float, sums: Floats) -> None:
 
 @compiled
 def note_upload(constants: Constants, local: Local, cluster: int) -> None:
-    """What was uploaded is known from now on (Algorithm 3, line 8)."""
+    """Note that what was uploaded is known from now on (Algorithm 3, line 8)."""
     if constants.private:
         local.trees.uploads[cluster] += 1
     copies = 2.0 if local.twice[0] else 1.0
@@ -115,7 +116,7 @@ def weigh_upload(
     total: Floats, known: Floats, upload: Floats, copies: float, ridge: float, row: Floats,
     factor: Floats,
 ) -> tuple[float, float]:  # fmt: skip
-    """What ln det of a group, and of the cluster, will be with an upload; NaN for no sum.
+    """Return ln det of a group, and of the cluster, with an upload; NaN for no sum.
 
     Parameters
     ----------
@@ -123,7 +124,6 @@ def weigh_upload(
         What the group knows, what the cluster does, and what comes.
     copies : float
         How often it counts.
-    ridge : float
     row, factor : (p + 1,) and (d, d) float64
         Buffers that are overwritten.
     """
@@ -139,15 +139,11 @@ def weigh_upload(
 def enter_upload(
     constants: Constants, hub: Hub, cluster: int, upload: Floats, whole: float, part: float
 ) -> None:
-    """Enter an upload and find out who must be sent what it lacks, into ``hub.due``.
+    """Enter an upload, and mark in ``hub.due`` which clusters must be sent what they lack.
 
     In the authors' code the clusters of a group that was renewed share one array by accident: an
-    upload then counts twice, and all the others have it at once (``hub.twice``).
-
-    Parameters
-    ----------
-    whole, part : float
-        What :func:`weigh_upload` says, two numbers.
+    upload then counts twice, and all the others have it at once (``hub.twice``). ``whole`` and
+    ``part`` are the two numbers of :func:`weigh_upload`.
     """
     group = hub.group_of[cluster]
     copies = 2.0 if hub.twice[0] else 1.0
@@ -168,13 +164,7 @@ def enter_upload(
 def take_upload(
     constants: Constants, hub: Hub, cluster: int, upload: Floats, scratch: Scratch
 ) -> bool:
-    """Both of the above.
-
-    Returns
-    -------
-    bool
-        False if what was uploaded cannot be a sum of records; nothing has changed then.
-    """
+    """Weigh an upload, and enter it; False, and nothing changes, if it is no sum of records."""
     copies = 2.0 if hub.twice[0] else 1.0
     whole, part = weigh_upload(
         hub.total[hub.group_of[cluster]], hub.known[cluster], upload, copies, constants.ridge,
@@ -201,3 +191,23 @@ def take_download(local: Local, cluster: int, download: Floats) -> None:
     for i in range(download.size):
         local.shared[cluster, i] += download[i]
     local.stale[cluster] = 1
+
+
+@compiled
+def play_trees(
+    constants: Constants, steps: Ints, draws: Floats, key: Key, first: int, values: Floats
+) -> None:
+    """Draw noise of releases ``steps`` (runs, n), in every tree anew, into (runs, trees, n, p)."""
+    runs, trees, places, _ = values.shape
+    for run in range(runs):
+        for tree in range(trees):
+            done = 0
+            for place in range(places):
+                release = steps[run, place]
+                at = release
+                while at > done:  # the blocks that a release is made of
+                    slot, name = draw_slot(TREE, at), (first + run) * trees + tree
+                    fill_normal(draws[slot], key, at, name, _NOISE)
+                    at &= at - 1
+                add_noise(constants, draws, release, values[run, tree, place])
+                done = release

@@ -1,10 +1,10 @@
-"""How a server recommends, and learns from what came of it. Compiled, for all drivers alike."""
+"""A server's recommendations, and what it learns from their rewards, for both drivers alike."""
 
 from __future__ import annotations
 
 import math
 
-from fedbandits._compile import compiled
+from fedbandits._compile import compiled, inlined
 from fedbandits._typing import Floats, Floats32
 from fedbandits.learners.kernels.models import Models, Scoring, choose_arm, update
 from fedbandits.learners.kernels.ridge import add_record, factorise, invert_statistic
@@ -21,7 +21,7 @@ from fedbandits.systems.fclub_published.kernels.state import (
 
 @compiled
 def radius(constants: Constants, count: float, partners: int) -> float:
-    """β of so many records, times exploration_scale: as the configuration says.
+    """Return β of so many records as it is configured, times exploration_scale.
 
     Parameters
     ----------
@@ -33,14 +33,13 @@ def radius(constants: Constants, count: float, partners: int) -> float:
     share = float(partners) if constants.radius_shared else 1.0
     seen = count / (constants.dimension * share * constants.radius_unit)
     inside = constants.radius_term + constants.dimension * math.log(constants.radius_offset + seen)
-    return constants.radius_scale * math.sqrt(max(inside, 0.0)) + constants.radius_bias * math.sqrt(
-        share
-    )
+    bias = constants.radius_bias * math.sqrt(share)
+    return constants.radius_scale * math.sqrt(max(inside, 0.0)) + bias
 
 
 @compiled
 def authors_radius(constants: Constants, count: float) -> float:
-    """β of the authors' code for FCLUB-CDP; see :class:`..config.Authors`."""
+    """Return β of the authors' code for FCLUB-CDP; see :class:`..config.Authors`."""
     d, servers = constants.dimension, float(constants.servers)
     depth, spread = 1.0 + math.log(count), 2.0 * math.log(2.0 * count)
     rho = constants.noise_factor * depth * (4.0 * math.sqrt(d) + spread)
@@ -51,19 +50,7 @@ def authors_radius(constants: Constants, count: float) -> float:
 
 @compiled
 def settle(models: Models, row: int, statistic: Floats, ridge: float, factor: Floats) -> bool:
-    """Compute one model anew from its sum.
-
-    Parameters
-    ----------
-    statistic : (p + 1,) float64
-    factor : (d, d) float64
-        Buffer that is overwritten.
-
-    Returns
-    -------
-    bool
-        False if λI + S is not positive definite.
-    """
+    """Compute one model anew from its sum (p + 1,); False if λI + S is not positive definite."""
     log_det = invert_statistic(statistic, ridge, factor, models.inverse[row], models.theta[row])
     models.log_det[row] = log_det
     models.records[row] = last_of(statistic)
@@ -87,11 +74,17 @@ def refresh(constants: Constants, local: Local, cluster: int, scratch: Scratch) 
     return sound and not math.isnan(base)
 
 
+@inlined
+def is_up_to_date(constants: Constants, local: Local, row: int, scratch: Scratch) -> bool:
+    """Bring a model up to its sums if they have changed; False if they are none of records."""
+    return not local.stale[row] or refresh(constants, local, row, scratch)
+
+
 @compiled
 def pick(
     constants: Constants, models: Models, row: int, partners: int, items: Floats32, scoring: Scoring
 ) -> int:
-    """The item with the highest upper bound by one model; the first one of equals.
+    """Return the item with the highest upper bound by one model; the first one of equals.
 
     Parameters
     ----------
@@ -104,20 +97,11 @@ def pick(
     return choose_arm(models, row, beta, constants.squared, items, scoring)
 
 
-@compiled
-def choose(constants: Constants, local: Local, user: int, items: Floats32, scratch: Scratch) -> int:
-    """Which item to recommend to a user; :func:`pick` by its model, brought up to date.
-
-    Returns
-    -------
-    int
-        The item, or -1 if what is known of the user's cluster is not a sum of records.
-    """
-    row = local.model_of[user]
-    if local.stale[row] and not refresh(constants, local, row, scratch):
-        return -1
+@inlined
+def choose(constants: Constants, local: Local, row: int, scratch: Scratch) -> int:
+    """Return the item of ``scratch.items`` that a model recommends; it must be up to date."""
     models = local.models if constants.buffered else local.acting
-    return int(pick(constants, models, row, local.partners[row], items, scratch.scoring))
+    return pick(constants, models, row, local.partners[row], scratch.items, scratch.scoring)
 
 
 @compiled
@@ -127,7 +111,7 @@ def add(sums: Floats, row: int, context: Floats, reward: float) -> None:
     sums[row, sums.shape[1] - 1] += 1.0
 
 
-@compiled
+@inlined
 def learn(
     constants: Constants, local: Local, user: int, context: Floats, reward: float, scratch: Scratch
 ) -> None:

@@ -24,17 +24,9 @@ from fedbandits.systems.fclub_published.kernels.state import Constants, Local, S
 
 @compiled
 def rename(constants: Constants, local: Local, cluster: int, scratch: Scratch) -> int:
-    """Give a cluster its lowest user's name, and a model of its users' sums.
+    """Give a cluster its lowest user's name, which it returns, and a model of its users' sums.
 
-    Parameters
-    ----------
-    cluster : int
-        The number that its users carry, possibly none of theirs.
-
-    Returns
-    -------
-    int
-        Its name.
+    ``cluster`` is the number that its users carry, possibly none of theirs.
     """
     name = -1
     for i in range(scratch.row.size):
@@ -51,19 +43,11 @@ def rename(constants: Constants, local: Local, cluster: int, scratch: Scratch) -
 
 
 @compiled
-def check_edges(constants: Constants, local: Local, user: int, scratch: Scratch) -> int:
-    """CLUB (Gentile et al. 2014, Figure 1): delete the user's edges, split what falls apart.
-
-    Returns
-    -------
-    int
-        How many edges were deleted.
-    """
-    deleted = delete_edges_of(
-        user, local.own.theta, local.own.records, constants.alpha1, local.edges
-    )
-    if deleted == 0:
-        return 0
+def check_edges(constants: Constants, local: Local, user: int, scratch: Scratch) -> None:
+    """Delete the user's edges, and split what falls apart (CLUB, Gentile et al. 2014, Figure 1)."""
+    own = local.own
+    if delete_edges_of(user, own.theta, own.records, constants.alpha1, local.edges) == 0:
+        return
     # Users whose part is known carry a number beyond all users until it is named.
     cluster, users = local.cluster_of[user], local.cluster_of.size
     parts = 0
@@ -80,12 +64,11 @@ def check_edges(constants: Constants, local: Local, user: int, scratch: Scratch)
     else:
         for part in range(parts):
             rename(constants, local, users + part, scratch)
-    return int(deleted)
 
 
 @compiled
 def _leaves(constants: Constants, local: Local, user: int, round_: int) -> bool:
-    """Whether a user no longer belongs to its set (Li et al. 2019, Algorithm 2)."""
+    """Tell whether a user no longer belongs to its set (Li et al. 2019, Algorithm 2)."""
     sets, own, cluster = local.sets, local.own, local.cluster_of[user]
     bars = error_bar(own.records[user]) + error_bar(sets.frozen_count[cluster])
     apart = distance(own.theta[user], sets.frozen_theta[cluster])
@@ -100,7 +83,7 @@ def _leaves(constants: Constants, local: Local, user: int, round_: int) -> bool:
 
 @compiled
 def _freeze(local: Local, cluster: int) -> None:
-    """A new set is compared with what it is at its birth."""
+    """Keep a set's estimate: a new set is compared with what it is at its birth."""
     for i in range(local.models.theta.shape[1]):
         local.sets.frozen_theta[cluster, i] = local.models.theta[cluster, i]
     local.sets.frozen_count[cluster] = local.models.records[cluster]
@@ -130,7 +113,7 @@ def _split(constants: Constants, local: Local, user: int, scratch: Scratch) -> i
 
 @compiled
 def _alike(constants: Constants, local: Local, one: int, two: int, round_: int) -> bool:
-    """Whether two sets are the same (Li et al. 2019, Algorithm 3)."""
+    """Tell whether two sets are the same (Li et al. 2019, Algorithm 3)."""
     models, sets = local.models, local.sets
     bars = error_bar(models.records[one]) + error_bar(models.records[two])
     if not are_same(distance(models.theta[one], models.theta[two]), bars, constants.alpha2):
@@ -142,8 +125,8 @@ def _alike(constants: Constants, local: Local, one: int, two: int, round_: int) 
 @compiled
 def _merge_all(
     constants: Constants, local: Local, start: int, round_: int, scratch: Scratch
-) -> int:
-    """Merge a set with all that are the same, if everybody in them has come. Returns its name."""
+) -> None:
+    """Merge a set with all that are the same, if everybody in them has come."""
     sets, cluster, users = local.sets, start, local.cluster_of.size
     other = 0
     while other < users:
@@ -164,33 +147,27 @@ def _merge_all(
             _freeze(local, cluster)
             other = -1
         other += 1
-    return int(cluster)
 
 
 @compiled
-def check_sets(constants: Constants, local: Local, user: int, round_: int, scratch: Scratch) -> int:
-    """SCLUB (Li et al. 2019, Algorithm 1): split the user off, then merge what is the same.
-
-    Returns
-    -------
-    int
-        How many sets its set became.
-    """
+def check_sets(
+    constants: Constants, local: Local, user: int, round_: int, scratch: Scratch
+) -> None:
+    """Split the user off, then merge what is the same (SCLUB, Li et al. 2019, Algorithm 1)."""
     sets, cluster = local.sets, local.cluster_of[user]
     sets.pending[cluster] -= 1 - sets.checked[user]
     sets.checked[user] = 1
     if sets.size[cluster] == 1 or not _leaves(constants, local, user, round_):
         _merge_all(constants, local, cluster, round_, scratch)
-        return 1
+        return
     rest = _split(constants, local, user, scratch)
     _merge_all(constants, local, user, round_, scratch)
     _merge_all(constants, local, local.cluster_of[rest], round_, scratch)
-    return 2
 
 
 @compiled
 def begin_sets_phase(local: Local) -> None:
-    """At a phase's start nobody has come, and every set's estimate is frozen."""
+    """Begin a phase: nobody has come, and every set's estimate is frozen."""
     sets = local.sets
     for user in range(local.cluster_of.size):
         sets.checked[user] = 0
@@ -210,7 +187,7 @@ def cluster_sums(sums: Floats, clusters: Ints, out: Floats) -> None:
 
 @compiled
 def estimates_of(sums: Floats, ridge: float) -> Floats:
-    """Ridge estimates of all rows, (rows, d); zeros where a sum is not one of records."""
+    """Return ridge estimates of all rows, (rows, d); zeros where a sum is not one of records."""
     d = packed_dimension(sums.shape[1] - 1)
     theta, factor, inverse = np.zeros((sums.shape[0], d)), np.zeros((d, d)), np.zeros((d, d))
     for row in range(sums.shape[0]):

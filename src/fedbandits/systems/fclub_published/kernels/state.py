@@ -1,4 +1,4 @@
-"""Everything that is constant, and everything that changes, in a run of published FCLUB."""
+"""Constants and state of a run of published FCLUB."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Flags = NDArray[np.uint8]
 
 
 class Constants(NamedTuple):
-    """Everything constant in a run, as compiled code takes it."""
+    """Numbers that are constant in a run, as compiled code takes them."""
 
     users: int
     servers: int
@@ -71,7 +71,7 @@ class Trees(NamedTuple):
 
 
 class SetNotes(NamedTuple):
-    """What SCLUB keeps besides; of no rows elsewhere."""
+    """Notes that SCLUB keeps besides; of no rows elsewhere."""
 
     checked: Flags  # (users,) who has come in this phase
     size: Ints  # (clusters,) users
@@ -81,7 +81,7 @@ class SetNotes(NamedTuple):
 
 
 class Local(NamedTuple):
-    """What servers know of their users; one server's own, or all of them side by side."""
+    """Servers' knowledge of their users; one server's own, or all of them side by side."""
 
     home: Ints  # (users,) the server that each lives on
     sums: Floats  # (users, p + 1) raw
@@ -102,7 +102,7 @@ class Local(NamedTuple):
 
 
 class Hub(NamedTuple):
-    """What the global server knows."""
+    """The global server's knowledge."""
 
     cluster_of: Ints  # (users,) the local cluster of each, as servers reported it
     group_of: Ints  # (clusters,) the global cluster of each local one; -1 where there is none
@@ -143,11 +143,11 @@ class Scratch(NamedTuple):
 
 
 def row_size(dimension: int) -> int:
-    """Numbers of a sum: a packed statistic, and how many records are in it."""
+    """Count the numbers of a sum: a packed statistic, and how many records are in it."""
     return int(packed_size(dimension)) + 1
 
 
 @compiled
 def last_of(row: Floats) -> Any:
-    """How many records are in a sum."""
+    """Return how many records are in a sum."""
     return row[row.size - 1]

@@ -11,5 +11,5 @@ from fedbandits.systems.servers.roles import server_roles
 
 
 def roles(plan: PublishedFCLUBPlan) -> Roles:
-    """Local servers, and a global one that merges clusters and passes on what is uploaded."""
+    """Return local servers, and a global one that merges clusters and passes on uploads."""
     return server_roles(plan, TABLE, LocalServer, GlobalServer)

@@ -19,30 +19,70 @@ from fedbandits.federation.messages import (
     pack,
     unpack,
 )
-from fedbandits.federation.state import Step, Transitions
+from fedbandits.federation.party import Party
+from fedbandits.federation.seats import Seat
+from fedbandits.federation.state import PartyState, Step, Transitions
 from fedbandits.learners.kernels.ridge import factorise
-from fedbandits.systems.fclub_published.kernels.state import row_size
-from fedbandits.systems.fclub_published.merging import (
+from fedbandits.systems.fclub_published.kernels.exchange import enter_upload, hand_out, weigh_upload
+from fedbandits.systems.fclub_published.kernels.state import ALWAYS, DELAYED, Hub, row_size
+from fedbandits.systems.fclub_published.messages import (
+    Download,
+    Limits,
+    Observation,
+    Partition,
+    PhaseReport,
+    SharedObservation,
+    UnknownClusterError,
+    Upload,
+    unpack_record,
+)
+from fedbandits.systems.fclub_published.phases import (
     NotARecordsSumError,
     Proposal,
     adopt,
     clusters_of,
+    partners_of,
     propose,
 )
-from fedbandits.systems.fclub_published.messages import (
-    Observation,
-    Partition,
-    PhaseReport,
-    UnknownClusterError,
-    Upload,
-)
-from fedbandits.systems.fclub_published.phases import (
-    partners_of,
-)
-from fedbandits.systems.fclub_published.roles.relay import GlobalState, Relay
+from fedbandits.systems.fclub_published.plan import PublishedFCLUBPlan
+from fedbandits.systems.fclub_published.state import empty_hub, new_scratch
 
 
-class GlobalServer(Relay):
+class GlobalState(PartyState, frozen=True, kw_only=True):
+    """All that changes in the global server.
+
+    Parameters
+    ----------
+    hub
+        What it knows of clusters.
+    labels : (users,) int64
+        The local cluster of each, as servers reported it last.
+    reports : (users, p + 1) float64
+        What those clusters' own users add up to, in rows of their names.
+    regrouped
+        How often it has merged clusters.
+    newest, included
+        The phase of every server's newest report, and of that when clusters were merged last; -1
+        for none.
+    since
+        The phase in which every server's clusters last began anew; -1 for none.
+    behind
+        Whether a server's clusters did not begin anew when all others did: it keeps them, and has
+        no part in any until it reports again.
+    """
+
+    stage: str = "serving"
+    hub: Hub
+    labels: Ints
+    reports: Floats
+    regrouped: int = 0
+    newest: tuple[int, ...]
+    included: tuple[int, ...]
+    since: tuple[int, ...]
+    behind: tuple[bool, ...]
+
+
+class GlobalServer(Party[GlobalState]):
     """Holds what servers have uploaded, and no user's own statistics; it adds no noise.
 
     Parameters
@@ -64,6 +104,20 @@ class GlobalServer(Relay):
         },
     }
 
+    def __init__(self, seat: Seat, plan: PublishedFCLUBPlan) -> None:
+        hub, self._home = empty_hub(plan), plan.home
+        self._servers = seat.names("server")
+        self._place = {name: i for i, name in enumerate(self._servers)}
+        none = (-1,) * len(self._servers)
+        size = row_size(plan.constants.dimension)
+        state = GlobalState(
+            hub=hub, labels=hub.cluster_of.copy(), reports=np.zeros((len(self._home), size)),
+            newest=none, included=none, since=none, behind=(False,) * len(self._servers),
+        )  # fmt: skip
+        super().__init__(seat, state)
+        self._plan, self._limits = plan, Limits.of(plan)
+        self._scratch = new_scratch(plan, plan.constants.users)
+
     @property
     def awaited(self) -> int | None:
         """The merging for which some have reported."""
@@ -80,6 +134,84 @@ class GlobalServer(Relay):
                 return self._take_report(event)
             case _:
                 return self._end_waiting(event)
+
+    def _group(self, message: Upload | Observation, sharing: int) -> int | None:
+        """Return the global cluster that a sender means; None if it did not begin anew with it."""
+        cluster, state, place = message.cluster, self._state, self._place[message.sender]
+        if (
+            self._plan.constants.sharing != sharing
+            or not 0 <= cluster < len(self._home)
+            or self._home[cluster] != place
+        ):
+            raise UnknownClusterError(f"{self.name}: {message.sender} has no cluster {cluster}")
+        if message.since > state.since[place]:
+            raise OutOfOrderError(
+                f"{self.name}: clusters of {message.sender} began anew in phase "
+                f"{state.since[place]}, not in {message.since}"
+            )
+        if message.since < state.since[place] or state.behind[place]:
+            return None
+        if state.hub.group_of[cluster] < 0:
+            raise UnknownClusterError(f"{self.name}: {message.sender} has no cluster {cluster}")
+        return int(state.hub.group_of[cluster])
+
+    def _take_upload(self, message: Upload) -> Step:
+        constants, hub = self._plan.constants, self._state.hub
+        group = self._group(message, DELAYED)
+        upload = unpack(message.sums, hub.known.shape[1])
+        self._limits.upload.check(self.name, message.sender, upload[None])
+        if group is None:
+            return Step(self._state)
+        whole, part = weigh_upload(
+            hub.total[group], hub.known[message.cluster], upload, 2.0 if hub.twice[0] else 1.0,
+            constants.ridge, self._scratch.row, self._scratch.factor,
+        )  # fmt: skip
+        if math.isnan(whole) or math.isnan(part):
+            raise ImplausibleError(
+                f"{self.name}: {message.sender} sent an upload that cannot be a sum of records"
+            )
+
+        def write() -> Sequence[Message]:
+            enter_upload(constants, hub, message.cluster, upload, whole, part)
+            return [self._download(int(cluster)) for cluster in self._due()]
+
+        return Step(self._state, write=write)
+
+    def _due(self) -> Ints:
+        """Find clusters that are sent what they lack; those of servers that are behind are not."""
+        due = np.flatnonzero(self._state.hub.due)
+        if not any(self._state.behind):
+            return due
+        behind = np.array(self._state.behind)[self._home[due]]
+        self._state.hub.due[due[behind]] = 0
+        kept: Ints = due[~behind]
+        return kept
+
+    def _download(self, cluster: int) -> Message:
+        hub, place = self._state.hub, int(self._home[cluster])
+        answer = Download(
+            sender=self.name, receiver=self._servers[place], cluster=cluster,
+            since=self._state.since[place], sums=pack(hub.waiting[cluster]),
+        )  # fmt: skip
+        hand_out(hub, cluster)
+        return answer
+
+    def _take_record(self, message: Observation) -> Step:
+        state, constants = self._state, self._plan.constants
+        group = self._group(message, ALWAYS)
+        unpack_record(self.name, message, constants.dimension, constants.context_bound)
+        if group is None:
+            return Step(state)
+        inside = np.unique(self._home[np.flatnonzero(state.hub.group_of == group)]).tolist()
+        shared = [
+            SharedObservation(
+                sender=self.name, receiver=self._servers[place], group=group,
+                since=state.since[place], record=message.record,
+            )
+            for place in inside
+            if self._servers[place] != message.sender and not state.behind[place]
+        ]  # fmt: skip
+        return Step(state, shared)
 
     def _take_report(self, message: PhaseReport) -> Step:
         state, place = self._state, self._place[message.sender]
@@ -126,10 +258,8 @@ class GlobalServer(Relay):
         fresh = [a != b for a, b in zip(state.newest, state.included, strict=True)]
         # Who is back after it was left behind begins anew, and so must all.
         back = any(a and b for a, b in zip(fresh, state.behind, strict=True))
-        first = max(state.included) < 0
-        proposal = propose(
-            constants, hub, self._home, known, state.labels, state.reports, first or back
-        )
+        first = back or max(state.included) < 0
+        proposal = propose(constants, hub, self._home, known, state.labels, state.reports, first)
         since, behind = state.since, state.behind
         if proposal.renewed or constants.own_merging:
             since = _chosen(fresh, state.newest, since)
@@ -141,16 +271,12 @@ class GlobalServer(Relay):
 
         def write() -> Sequence[Message]:
             adopt(constants, hub, self._home, proposal)
-            return [
-                self._partition(place, after, proposal)
-                for place, is_fresh in enumerate(fresh)
-                if is_fresh
-            ]
+            return [self._partition(i, after, proposal) for i, is_new in enumerate(fresh) if is_new]
 
         return Step(after, write=write)
 
     def _checked(self, message: PhaseReport, place: int) -> tuple[Ints, Floats]:
-        """A server's labels and sums, if every cluster is named by its lowest user."""
+        """Return a server's labels and sums, if every cluster is named by its lowest user."""
         users, constants = np.flatnonzero(self._home == place), self._plan.constants
         try:
             labels = np.array(message.labels, dtype=np.int64)
@@ -158,11 +284,11 @@ class GlobalServer(Relay):
             labels = np.full(len(users), -1, np.int64)
         if labels.shape != users.shape:
             raise WrongShapeError(f"{self.name}: expected a cluster for {len(users)} users")
-        names, first = np.unique(labels, return_index=True)
-        if not np.array_equal(names, users[first]):
+        clusters, first = np.unique(labels, return_index=True)
+        if not np.array_equal(clusters, users[first]):
             raise UnknownClusterError(f"{self.name}: clusters are named by their lowest users")
         size = row_size(constants.dimension)
-        sums = unpack(message.sums, len(names) * size).reshape(len(names), size)
+        sums = unpack(message.sums, len(clusters) * size).reshape(len(clusters), size)
         self._limits.report.check(self.name, message.sender, sums)
         factor = np.zeros((constants.dimension, constants.dimension))
         if any(math.isnan(factorise(row, constants.ridge, factor)) for row in sums):
@@ -174,14 +300,11 @@ class GlobalServer(Relay):
         if proposal.renewed:
             groups = hub.group_of[clusters_of(hub.cluster_of[self._home == place])]
         return Partition(
-            sender=self.name,
-            receiver=self._servers[place],
-            phase=after.newest[place],
-            renewed=proposal.renewed,
-            groups=tuple(groups.tolist()),
+            sender=self.name, receiver=self._servers[place], phase=after.newest[place],
+            renewed=proposal.renewed, groups=tuple(groups.tolist()),
             partners=tuple(partners_of(hub, int(group)) for group in groups),
             sums=pack(proposal.totals[groups].reshape(-1)),
-        )
+        )  # fmt: skip
 
 
 def _with(values: tuple[Any, ...], place: int, value: Any) -> tuple[Any, ...]:

@@ -23,20 +23,12 @@ from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import Step, Transitions
 from fedbandits.learners.kernels.models import update
 from fedbandits.learners.kernels.ridge import factorise
-from fedbandits.systems.fclub_published.kernels.exchange import (
-    AT_RENEWAL,
-    FOR_REPORT,
-)
-from fedbandits.systems.fclub_published.kernels.regroup import (
-    begin_sets_phase,
-)
+from fedbandits.systems.fclub_published.kernels.exchange import AT_RENEWAL, FOR_REPORT
+from fedbandits.systems.fclub_published.kernels.regroup import begin_sets_phase
 from fedbandits.systems.fclub_published.kernels.state import ALWAYS, DELAYED, NEVER, PHASED, SETS
-from fedbandits.systems.fclub_published.limits import Limits
-from fedbandits.systems.fclub_published.merging import (
-    clusters_of,
-)
 from fedbandits.systems.fclub_published.messages import (
     Download,
+    Limits,
     Partition,
     PhaseReport,
     SharedObservation,
@@ -45,24 +37,23 @@ from fedbandits.systems.fclub_published.messages import (
 )
 from fedbandits.systems.fclub_published.phases import (
     begin_alone,
+    clusters_of,
     learn_alone,
     new_clusters,
     own_sums,
     renew,
-    report,
+    report_sums,
     split_users,
     sums_of,
     take_over,
 )
 from fedbandits.systems.fclub_published.plan import PublishedFCLUBPlan
-from fedbandits.systems.fclub_published.roles.learner import Learner, LocalState
-from fedbandits.systems.fclub_published.roles.noise import (
-    shift_of,
-)
+from fedbandits.systems.fclub_published.roles.noise import shift_of
+from fedbandits.systems.fclub_published.roles.recommender import LocalState, Recommender
 from fedbandits.systems.servers.system import ServerSupply
 
 
-class LocalServer(Learner):
+class LocalServer(Recommender):
     """Serves its own users; nobody else is told their raw statistics.
 
     Parameters
@@ -113,7 +104,7 @@ class LocalServer(Learner):
                 return self._go_on(event)
 
     def _go_on(self, event: Deadline) -> Step:
-        """Nobody answers: go on with the clusters that there are."""
+        """Go on with the clusters that there are, as nobody answers."""
         late = event.number == self._state.phase + 1
         return Step(self._after(stage="ready") if late else self._state)
 
@@ -141,7 +132,7 @@ class LocalServer(Learner):
     def _report(self, after: LocalState, labels: Ints) -> Step:
         """Report all clusters' sums; the phase begins with the answer."""
         constants, local = self._plan.constants, after.local
-        names, new = clusters_of(labels), new_clusters(local, labels)
+        clusters, new = clusters_of(labels), new_clusters(local, labels)
         totals = sums_of(local, labels)
         after = msgspec.structs.replace(
             after, stage="reporting", reported=totals, waits=True,
@@ -150,21 +141,22 @@ class LocalServer(Learner):
         drawn: dict[int, Floats] = {}
         rows = totals.copy()
         if self._covers:
-            covered = self._noise_of(after).report(names, new, totals)
+            covered = self._noise_of(after).report(clusters, new, totals)
             after = msgspec.structs.replace(after, steps=covered.steps, trees=covered.trees)
-            for name, noisy in covered.noisy.items():
-                rows[name, :-1] = noisy + shift_of(self._plan, 2.0)
+            for cluster, noisy in covered.noisy.items():
+                rows[cluster, :-1] = noisy + shift_of(self._plan, 2.0)
         elif constants.private:
-            drawn = {int(c): self._drawn(int(c), after.round, FOR_REPORT) for c in names}
+            drawn = {int(c): self._drawn(int(c), after.round, FOR_REPORT) for c in clusters}
 
         def write() -> Sequence[Message]:
             take_over(constants, local, labels)
             if drawn:
-                rows[:] = report(constants, local, lambda cluster, _: drawn[cluster])
+                rows[:] = report_sums(constants, local, lambda cluster, _: drawn[cluster])
             return [
                 PhaseReport(
                     sender=self.name, receiver=self._hub, phase=after.phase, since=after.since,
-                    labels=tuple(self.users[labels].tolist()), sums=pack(rows[names].reshape(-1)),
+                    labels=tuple(self.users[labels].tolist()),
+                    sums=pack(rows[clusters].reshape(-1)),
                 )
             ]  # fmt: skip
 
@@ -185,23 +177,23 @@ class LocalServer(Learner):
         if not message.renewed and not constants.own_merging:
             return Step(after)
         after = msgspec.structs.replace(after, since=state.phase, apart=False)
-        names = clusters_of(state.local.cluster_of)
+        clusters = clusters_of(state.local.cluster_of)
         if message.renewed:
-            return self._renew(after, names, message, self._checked(message, names))
+            return self._renew(after, clusters, message, self._checked(message, clusters))
 
         def write() -> Sequence[Message]:
             begin_alone(constants, after.local, None, after.reported)
-            self._add_late(after, names)
+            self._add_late(after, clusters)
             return ()
 
         return Step(after, write=write)
 
-    def _checked(self, message: Partition, names: Ints) -> Floats:
-        """What global clusters know, a row for each of the local ones."""
+    def _checked(self, message: Partition, clusters: Ints) -> Floats:
+        """Return what global clusters know, a row for each of the local ones."""
         size = self._state.local.sums.shape[1]
-        sums = unpack(message.sums, len(names) * size).reshape(len(names), -1)
-        if len(message.groups) != len(names) or len(message.partners) != len(names):
-            raise WrongShapeError(f"{self.name}: expected a group for {len(names)} clusters")
+        sums = unpack(message.sums, len(clusters) * size).reshape(len(clusters), -1)
+        if len(message.groups) != len(clusters) or len(message.partners) != len(clusters):
+            raise WrongShapeError(f"{self.name}: expected a group for {len(clusters)} clusters")
         users = self._plan.constants.users
         if (
             not 0 <= min(message.groups) <= max(message.groups) < users
@@ -213,36 +205,36 @@ class LocalServer(Learner):
             raise ImplausibleError(f"{self.name}: a renewed sum cannot be a sum of records")
         return sums
 
-    def _renew(self, after: LocalState, names: Ints, message: Partition, sums: Floats) -> Step:
+    def _renew(self, after: LocalState, clusters: Ints, message: Partition, sums: Floats) -> Step:
         constants, local = self._plan.constants, after.local
-        rows = dict(zip(reversed(message.groups), reversed(names.tolist()), strict=True))
+        rows = dict(zip(reversed(message.groups), reversed(clusters.tolist()), strict=True))
         if constants.sharing == ALWAYS:
             after = msgspec.structs.replace(after, groups=rows)
         drawn: dict[int, Floats] = {}
         if self._covers:
-            covered = self._noise_of(after).renew(names)
+            covered = self._noise_of(after).renew(clusters)
             after = msgspec.structs.replace(after, steps=covered.steps, trees=covered.trees)
         elif constants.private:
-            drawn = {int(c): self._drawn(int(c), after.round, AT_RENEWAL) for c in names}
+            drawn = {int(c): self._drawn(int(c), after.round, AT_RENEWAL) for c in clusters}
         draw = None if self._covers else lambda cluster, _: drawn[cluster]
 
         def write() -> Sequence[Message]:
-            for name, group in zip(names, message.groups, strict=True):
-                row = rows[group] if constants.sharing == ALWAYS else int(name)
-                local.model_of[local.cluster_of == name] = row
-            for place, name in enumerate(names.tolist()):
-                renew(constants, local, name, sums[place], message.partners[place], draw)
-            self._add_late(after, names)
+            for cluster, group in zip(clusters, message.groups, strict=True):
+                row = rows[group] if constants.sharing == ALWAYS else int(cluster)
+                local.model_of[local.cluster_of == cluster] = row
+            for place, cluster in enumerate(clusters.tolist()):
+                renew(constants, local, cluster, sums[place], message.partners[place], draw)
+            self._add_late(after, clusters)
             return ()
 
         return Step(after, write=write)
 
-    def _add_late(self, after: LocalState, names: Ints) -> None:
-        """Records that came after the report are in nobody's sums: they are buffered."""
+    def _add_late(self, after: LocalState, clusters: Ints) -> None:
+        """Add records that came after the report to buffers: they are in nobody's sums."""
         local = after.local
         if self._plan.constants.sharing == DELAYED:
             late = own_sums(local) - after.reported
-            local.buffer[names] += late[names]
+            local.buffer[clusters] += late[clusters]
 
     def _take_download(self, message: Download) -> Step:
         constants, local = self._plan.constants, self._state.local

@@ -11,19 +11,40 @@ reports as configured and looks at their noise, :mod:`.parties` attacks whole bu
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
+import msgspec
+import numpy as np
+
+from fedbandits._typing import Floats, Ints
+from fedbandits.environments.procurement import Procurement
+from fedbandits.federation.events import Decision
+from fedbandits.federation.messages import Message
 from fedbandits.privacy.auditing import Game
+from fedbandits.privacy.likelihood import Attacker
 from fedbandits.privacy.noise_check import NoisyNumbers
-from fedbandits.systems.base import System
-from fedbandits.systems.pfcb.audit.parties import late_game, messages_games, small_world
+from fedbandits.random import Purpose, integer
+from fedbandits.systems.base import PartiesReplicate, System
+from fedbandits.systems.games import Look, Neighbours, audit_key
+from fedbandits.systems.party_games import AuditedRun, MessagesGame, Released, SmallWorld
 from fedbandits.systems.pfcb.audit.releases import (
+    UNITS,
     contents_games,
     moved_game,
     secure_numbers,
     simulated_numbers,
 )
-from fedbandits.systems.pfcb.kernels.constants import CLEAR
+from fedbandits.systems.pfcb.audit.stated import (
+    attacker,
+    corners,
+    covariance_over_time,
+    draw_covariance,
+    moved,
+)
+from fedbandits.systems.pfcb.config import PFCB
+from fedbandits.systems.pfcb.kernels.state import CLEAR, RUNNING
 from fedbandits.systems.pfcb.plan import PFCBPlan
+from fedbandits.systems.pfcb.roles import Buyer
 
 
 def games(system: System[PFCBPlan], plan: PFCBPlan) -> Sequence[Game]:
@@ -45,3 +66,194 @@ def noise_checks(system: System[PFCBPlan], plan: PFCBPlan) -> Sequence[NoisyNumb
     if plan.constants.reports == CLEAR or plan.constants.releases == 0:
         return []
     return [simulated_numbers(plan), secure_numbers(small_world(system, plan.config))]
+
+
+ROUNDS = 48
+BUYERS, PRODUCERS = 2, 2
+#: The world that whole buyers are audited in.
+WORLD = Procurement(
+    agents=BUYERS, producers=PRODUCERS, max_capacity=UNITS, quality_threshold=0.1, instance=1
+)
+
+
+def small_world(system: System[PFCBPlan], config: PFCB) -> SmallWorld:
+    """Return the variant as two buyers play it."""
+    small = msgspec.structs.replace(config, window="auto")
+    return SmallWorld(system, system.plan(small, WORLD.facts, ROUNDS), WORLD)
+
+
+def messages_games(small: SmallWorld) -> list[Game]:
+    """Attack two buyers on a log and reacting; with a later purchase of sums; with secure noise."""
+    plan, ends = small.plan, exchange_rounds_of(small.plan)
+    # In the first running sum, and so in all; a batch is as good as any other.
+    early = 1, ends[0] if plan.continual is not None else ends[-1]
+    found: list[Game] = [
+        messages_game(small, "fixed log", early),
+        messages_game(small, "interactive", early),
+    ]
+    if plan.continual is not None and len(ends) > 1:
+        found.append(messages_game(small, "fixed log", (ends[0] + 1, ends[-1])))
+    found.append(messages_game(small, "fixed log", (1, ends[-1]), secure=True))
+    return found
+
+
+def exchange_rounds_of(plan: PFCBPlan) -> list[int]:
+    """Return the rounds at whose end reports are due."""
+    return [plan.exchange_round(z) for z in range(1, plan.constants.releases + 1)]
+
+
+def messages_game(
+    small: SmallWorld, neighbours: Neighbours, rounds: tuple[int, int], secure: bool = False
+) -> MessagesGame:
+    """Attack two whole buyers, of whom one's purchase from one producer is replaced.
+
+    Its round is drawn from ``rounds``, the first and the last. ``secure``: with the noise of a
+    deployment.
+    """
+    plan, (first, last), fixed = small.plan, rounds, neighbours == "fixed log"
+    # Whoever acts on reports alone buys what follows from them and from what is public.
+    informed = fixed or plan.config.local_view == "released"
+
+    def make(run: PartiesReplicate, number: int, *drawn: int) -> BuyersRun:
+        buyer, producer, after = drawn
+        return BuyersRun(run, number, fixed, informed, (buyer, producer, first + after))
+
+    which = f", a purchase of rounds {first} to {last}" + (", with secure noise" if secure else "")
+    return MessagesGame(
+        neighbours, f"messages of one drawn of 2 buyers in {plan.rounds} rounds{which}", small,
+        (BUYERS, PRODUCERS, last - first + 1), make, informed, secure, covariance_over_time(plan),
+    )  # fmt: skip
+
+
+def late_game(small: SmallWorld) -> MessagesGame:
+    """Attack two whole buyers, of whom one's purchase is inspected in time, or late.
+
+    They must have two exchanges at least.
+    """
+    plan, last = small.plan, exchange_rounds_of(small.plan)[-2]
+
+    def make(run: PartiesReplicate, number: int, *drawn: int) -> LateRun:
+        buyer, producer, after = drawn
+        return LateRun(run, number, (buyer, producer, 1 + after))
+
+    looks_at = (
+        f"messages of one drawn of 2 buyers in {plan.rounds} rounds, a purchase of rounds 1 to "
+        f"{last} whose outcome comes before its report or after it"
+    )
+    bounds = BUYERS, PRODUCERS, last
+    return MessagesGame("fixed log", looks_at, small, bounds, make, gaussian=True)
+
+
+class BuyersRun(AuditedRun):
+    """Two buyers; in one round one of them finds no good unit, or none but good ones.
+
+    On a fixed log, where amounts are covered too, it buys nothing there in the first world.
+
+    ``target`` says which buyer, which producer and which round. On a ``fixed`` log everybody buys
+    all there is in every round, whatever was decided. If ``informed``, someone looks who knows all
+    other purchases. ``number`` names the draws.
+    """
+
+    def __init__(
+        self, run: PartiesReplicate, number: int, fixed: bool, informed: bool,
+        target: tuple[int, int, int],
+    ) -> None:  # fmt: skip
+        self._buyer, self._producer, self._round = target
+        super().__init__(run, self._buyer, self._knows_others if informed else None)
+        plan: Any = run.plan
+        self._plan: PFCBPlan = plan
+        self._buyers: list[Buyer] = run.players
+        self._capacity: Ints = run.stage.world.capacity
+        self._fixed, self._key = fixed, audit_key(0) if fixed else audit_key(number)
+        self._amounts = fixed and plan.config.local_view == "raw"
+        #: Of the audited buyer and producer: all other units so far, and at the last report.
+        self._units, self._before = np.zeros(2), np.zeros(2)
+        self._fresh = False  # whether the replaced purchase came since the last report
+
+    def _knows_others(self, steps: Ints) -> Attacker:
+        return attacker(self._plan, self._amounts, steps)
+
+    def play_round(self, world: int, round_: int) -> None:
+        """Let both buyers buy and find out what was good."""
+        for index, buyer in enumerate(self._buyers):
+            decision, capacity = buyer.decide(None), self._capacity[index]
+            replaced = index == self._buyer and round_ == self._round
+            whole = self._fixed or round_ == 1 or replaced
+            bought = (capacity if whole else decision.action).copy()
+            good, at = self._good(index, round_, bought), self._producer
+            if replaced:
+                bought[at] = capacity[at] * (world if self._amounts else 1)
+                good[at] = bought[at] * world
+                self._fresh = True
+            elif index == self._buyer:
+                self._units += bought[at], good[at]
+            self.network.send(buyer.observe(Decision(decision.number, bought), good))
+        self.run.end_round(round_, self._hear)
+
+    def _good(self, buyer: int, round_: int, bought: Ints) -> Ints:
+        """Draw how many of the units bought from each producer are good."""
+        name = self._key, buyer, round_, int(Purpose.REWARD)
+        return np.array([int(integer(int(n) + 1, *name, i)) for i, n in enumerate(bought)])
+
+    def _hear(self, buyer: Any, messages: list[Message]) -> None:
+        """Note a report in capacities, less what all other purchases add to it."""
+        if buyer is not self.target or not messages:
+            return
+        reported = np.frombuffer(messages[0].sums).reshape(2, -1)[:, self._producer]  # type: ignore[attr-defined]
+        running = self._plan.constants.reports == RUNNING
+        others = self._units if running else self._units - self._before
+        capacity = float(self._capacity[self._buyer, self._producer])
+        self.note((reported - others) / capacity, self._fresh)
+        self._fresh, self._before = self._fresh and running, self._units.copy()
+
+    def released(self, message: Any) -> Released:
+        """Return a report, in capacities, and in deviations of the noise that its rows share."""
+        reported = np.frombuffer(message.sums).reshape(2, -1) / self._capacity[self._buyer]
+        drawn = np.linalg.cholesky(draw_covariance(self._plan, message.release))
+        return Released(message.release, np.linalg.solve(drawn, reported).reshape(-1))
+
+
+class LateRun(BuyersRun):
+    """Two buyers who buy all there is; one order of one of them is known at once, or late.
+
+    That order is of one producer alone: the outcomes of an order are told together. The parameters
+    are those of :class:`BuyersRun`.
+    """
+
+    def __init__(self, run: PartiesReplicate, number: int, target: tuple[int, int, int]) -> None:
+        super().__init__(run, number, fixed=True, informed=True, target=target)
+        self._ends = exchange_rounds_of(self._plan)
+        #: The exchange whose report has the order where it is known at once.
+        self._batch = int(np.searchsorted(self._ends, self._round)) + 1
+        self._held: tuple[Decision, Ints] | None = None
+
+    def play_round(self, world: int, round_: int) -> None:
+        """Let both buyers buy and find out what was good, of one order perhaps later."""
+        for index, buyer in enumerate(self._buyers):
+            number, bought = buyer.decide(None).number, self._capacity[index].copy()
+            good = self._good(index, round_, bought)
+            if (index, round_) == (self._buyer, self._round):
+                bought, good = self._replaced(world, bought)
+                if world:
+                    self._held = Decision(number, bought), good
+                    continue
+            elif index == self._buyer:
+                self._units += bought[self._producer], good[self._producer]
+            self.network.send(buyer.observe(Decision(number, bought), good))
+        self.run.end_round(round_, self._hear)
+        if self._held and round_ == self._ends[self._batch - 1]:
+            self.network.send(self._buyers[self._buyer].observe(*self._held))
+            self._held = None
+
+    def _replaced(self, world: int, capacity: Ints) -> tuple[Ints, Ints]:
+        """Return units bought and good of the order that is known at once or late."""
+        order: Floats = np.zeros((2, len(capacity)))
+        order[:, self._producer] = corners(self._plan)[world] * capacity[self._producer]
+        bought, good = order.astype(np.int64)
+        return bought, good
+
+    def look(self) -> Look:
+        """Return the likelihood ratio and numbers without noise."""
+        values = self.noted[None]
+        steps = np.arange(1, values.shape[1] + 1)
+        return moved(self._plan, steps, (self._batch, self._batch + 1)).look(values)

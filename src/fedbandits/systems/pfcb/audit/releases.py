@@ -34,9 +34,8 @@ from fedbandits.systems.pfcb.audit.stated import (
     planned_deviations,
     record_pair,
 )
-from fedbandits.systems.pfcb.kernels.audit import draw_reports, play_reports
-from fedbandits.systems.pfcb.kernels.books import empty_books, one_book
-from fedbandits.systems.pfcb.kernels.constants import RUNNING
+from fedbandits.systems.pfcb.kernels.rounds import draw_reports, play_reports
+from fedbandits.systems.pfcb.kernels.state import RUNNING, empty_books, one_book
 from fedbandits.systems.pfcb.plan import PFCBPlan
 
 #: The most units that anybody buys.

@@ -21,7 +21,7 @@ from fedbandits.privacy.likelihood import (
     stated_deviations,
 )
 from fedbandits.systems.games import Look
-from fedbandits.systems.pfcb.kernels.constants import RUNNING
+from fedbandits.systems.pfcb.kernels.state import RUNNING
 from fedbandits.systems.pfcb.plan import PFCBPlan
 
 

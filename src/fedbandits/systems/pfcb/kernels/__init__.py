@@ -1,1 +1,1 @@
-"""What one buyer computes, compiled: its books, its purchases, its reports and those of others."""
+"""Compiled code of P-FCB: a buyer's books and purchases, its reports and those of others."""

@@ -1,4 +1,10 @@
-"""How a buyer decides what to buy: estimates from its books, then a purchase by the oracle."""
+"""Decisions of a buyer: estimates from its books, then a purchase by the oracle, or a safe one.
+
+With q̂ of every producer, its deviation σ and d = q̂ - α, an order l is *safe* if
+Σ l d ≥ z √(Σ l² σ²). Errors of different producers average out, and producers that are not in the
+order do not count. So what is little known is bought too, as many units as the others' surplus
+covers: a buyer that never bought it would never learn that it is better than it looked.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +16,9 @@ import numpy as np
 from fedbandits._compile import compiled
 from fedbandits._typing import Floats, Ints
 from fedbandits.learners.kernels.exact_purchasing import buy
-from fedbandits.learners.kernels.purchasing import is_empty, total
-from fedbandits.systems.pfcb.kernels.books import Books, error_variance, worth
-from fedbandits.systems.pfcb.kernels.constants import Constants
-from fedbandits.systems.pfcb.kernels.safely import buy_safely
+from fedbandits.learners.kernels.purchasing import TOLERANCE, is_empty, total
+from fedbandits.systems.pfcb.kernels.reports import error_variance, worth
+from fedbandits.systems.pfcb.kernels.state import Books, Constants
 
 
 class Scratch(NamedTuple):
@@ -30,7 +35,7 @@ class Scratch(NamedTuple):
 
 
 def new_scratch(producers: int) -> Scratch:
-    """Buffers for one buyer."""
+    """Make buffers for one buyer."""
     kinds: dict[str, Any] = dict.fromkeys(("order", "purchase", "good"), np.int64)
     return Scratch(
         **{name: np.zeros(producers, kinds.get(name, np.float64)) for name in Scratch._fields}
@@ -39,7 +44,7 @@ def new_scratch(producers: int) -> Scratch:
 
 @compiled
 def radius_scale(constants: Constants, round_: int) -> float:
-    """√(3 ln x / 2), which over √W is the confidence radius; x is the round, or n times it.
+    """Return √(3 ln x / 2), which over √W is the confidence radius; x is the round, or n times it.
 
     As printed in Algorithm 1 it is √(3 ln x / 2n).
     """
@@ -51,7 +56,7 @@ def estimate(
     constants: Constants, round_: int, books: Books, noise: float, cost: Floats, capacity: Ints,
     scratch: Scratch,
 ) -> None:  # fmt: skip
-    """Upper bounds of every producer's revenue, and its surplus of quality, into ``scratch``.
+    """Estimate every producer's greatest revenue, and its surplus of quality, into ``scratch``.
 
     A producer that nothing is known of may be perfect; whether it meets the constraint is then
     hoped for by an optimistic buyer and not counted on by a cautious one.
@@ -63,20 +68,12 @@ def estimate(
 
     Parameters
     ----------
-    constants : Constants
-        What is constant in the run.
     round_ : int
         The round that is decided on, from 1.
-    books : Books
-        The books of the buyer.
     noise : float
-        Scale of the noise in its next report, in capacities.
-    cost : (m,) float64
-        The buyer's cost of a unit.
-    capacity : (m,) int64
-        The most units that the buyer can buy.
-    scratch : Scratch
-        Receives what is found.
+        Scale of the noise in the buyer's next report, in capacities.
+    cost, capacity : (m,) float64, int64
+        The buyer's cost of a unit, and the most units that it can buy.
     """
     combined = books.combined
     cautious = constants.caution >= 0.0
@@ -105,7 +102,7 @@ def estimate(
 
 @compiled
 def purchase_spread(spread: Floats, purchase: Ints) -> float:
-    """Standard deviation of Σ l q̂."""
+    """Return the standard deviation of Σ l q̂."""
     variance = 0.0
     for i in range(purchase.size):
         part = spread[i] * purchase[i]
@@ -150,7 +147,7 @@ def decide(
     constants: Constants, round_: int, books: Books, noise: float, cost: Floats, capacity: Ints,
     scratch: Scratch,
 ) -> None:  # fmt: skip
-    """What a buyer buys in a round, into ``scratch.purchase``; parameters as for `estimate`."""
+    """Decide what a buyer buys, into ``scratch.purchase``; parameters as for :func:`estimate`."""
     if round_ <= constants.exploration:
         for i in range(capacity.size):
             scratch.purchase[i] = capacity[i] if constants.explores_whole else min(1, capacity[i])
@@ -160,3 +157,146 @@ def decide(
         choose_cautiously(constants, capacity, scratch)
     else:
         _ask(constants, capacity, scratch)
+
+
+@compiled
+def is_safe(caution: float, surplus: float, variance: float) -> bool:
+    """Tell whether a purchase's surplus is at least z deviations.
+
+    Parameters
+    ----------
+    caution : float
+        z ≥ 0.
+    surplus, variance : float
+        Σ l d and Σ l² σ²; rounding may leave the latter just below 0.
+    """
+    return surplus + TOLERANCE >= caution * math.sqrt(max(0.0, variance))
+
+
+@compiled
+def most_units(
+    caution: float, surplus: float, variance: float, step: float, spread: float, bought: int,
+    most: int,
+) -> int:  # fmt: skip
+    """Return by how many units of one producer a safe purchase can change, and is still safe.
+
+    The surplus less z deviations is concave in that number. So what is safe is an interval, and
+    halving finds its end.
+
+    Parameters
+    ----------
+    caution, surplus, variance : float
+        See :func:`is_safe`; of the purchase as it is.
+    step, spread : float
+        The producer's d and σ.
+    bought : int
+        Its units in the purchase.
+    most : int
+        The largest change: more units if it is positive, fewer if it is negative.
+    """
+    sign = 1 if most > 0 else -1
+    safe, unsafe = 0, abs(most) + 1
+    tried = abs(most)
+    while unsafe - safe > 1:
+        change = sign * tried
+        further = spread * spread * change * (2 * bought + change)
+        if is_safe(caution, surplus + step * change, variance + further):
+            safe = tried
+        else:
+            unsafe = tried
+        # After the whole a single unit: often not even that fits.
+        tried = (safe + unsafe) // 2 if safe > 0 or unsafe < abs(most) else 1
+    return sign * safe
+
+
+@compiled
+def _insert(order: Ints, key: Floats, count: int, producer: int, value: float) -> int:
+    """Put a producer in its place among ``count``, the largest value first; ties by number."""
+    place = count
+    while place > 0 and key[place - 1] < value:
+        key[place], order[place] = key[place - 1], order[place - 1]
+        place -= 1
+    key[place], order[place] = value, producer
+    return count + 1
+
+
+@compiled
+def buy_what_is_sure(
+    caution: float, revenue: Floats, surplus: Floats, spread: Floats, capacity: Ints, order: Ints,
+    key: Floats, purchase: Ints,
+) -> tuple[float, float]:  # fmt: skip
+    """Buy whole the most producers of d ≥ 0, the largest d/σ first, that are safe together.
+
+    One of d = 0 that does not earn is not among them: it would pay for nothing. Parameters are
+    those of :func:`buy_safely`.
+
+    Returns
+    -------
+    surplus, variance
+        Those of the purchase, see :func:`is_safe`.
+    """
+    count = 0
+    for i in range(capacity.size):
+        purchase[i] = 0
+        if surplus[i] > 0.0 or (surplus[i] == 0.0 and revenue[i] >= 0.0):
+            count = _insert(order, key, count, i, surplus[i] / spread[i])
+    total, variance, sure = 0.0, 0.0, 0
+    sure_total, sure_variance = 0.0, 0.0
+    for place in range(count):
+        i = order[place]
+        units = spread[i] * capacity[i]
+        total += surplus[i] * capacity[i]
+        variance += units * units
+        if is_safe(caution, total, variance):
+            sure, sure_total, sure_variance = place + 1, total, variance
+    for place in range(sure):
+        purchase[order[place]] = capacity[order[place]]
+    return sure_total, sure_variance
+
+
+@compiled
+def _gain(revenue: float, surplus: float) -> float:
+    """Return what a step gains a unit of surplus that it costs; infinite where it costs none."""
+    if revenue > 0.0 and surplus >= 0.0:
+        return np.inf
+    return -revenue / surplus
+
+
+@compiled
+def buy_safely(
+    caution: float, revenue: Floats, surplus: Floats, spread: Floats, capacity: Ints, order: Ints,
+    key: Floats, purchase: Ints,
+) -> None:  # fmt: skip
+    """Buy safely: first what is sure, then steps by their gain, each as far as it is safe.
+
+    A step buys units that earn, or gives back units that were bought for their quality alone. One
+    that is not safe is left out, and later ones are tried all the same.
+
+    Parameters
+    ----------
+    caution : float
+        z.
+    revenue, surplus, spread : (m,) float64
+        Revenue r of a unit, d and σ > 0 of every producer.
+    capacity : (m,) int64
+        The most units that can be bought.
+    order, key : (m,) int64, float64
+        Buffers that are overwritten.
+    purchase : (m,) int64
+        Receives the purchase; empty if nothing is sure.
+    """
+    total, variance = buy_what_is_sure(
+        caution, revenue, surplus, spread, capacity, order, key, purchase
+    )
+    count = 0
+    for i in range(capacity.size):
+        more = revenue[i] > 0.0 and purchase[i] < capacity[i]
+        if more or (revenue[i] < 0.0 and purchase[i] > 0):
+            count = _insert(order, key, count, i, _gain(revenue[i], surplus[i]))
+    for place in range(count):
+        i = order[place]
+        most = capacity[i] if revenue[i] > 0.0 else -purchase[i]
+        change = most_units(caution, total, variance, surplus[i], spread[i], purchase[i], most)
+        total += surplus[i] * change
+        variance += spread[i] * spread[i] * change * (2 * purchase[i] + change)
+        purchase[i] += change

@@ -1,4 +1,4 @@
-"""Reports, compiled: when one is due, how it is made, and how one is judged, weighed and taken."""
+"""Reports: when one is due, how it is made, and how one is judged, weighed and taken."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import numpy as np
 from fedbandits._compile import compiled
 from fedbandits._typing import Floats, Ints
 from fedbandits.privacy.kernels import TOEPLITZ, add_release_noise, release_deviation
-from fedbandits.systems.pfcb.kernels.books import Books, decorrelated_units, error_variance, worth
-from fedbandits.systems.pfcb.kernels.constants import (
+from fedbandits.systems.pfcb.kernels.state import (
     ALWAYS,
     BATCHES,
     CLEAR,
     RUNNING,
     WITHIN_RADIUS,
+    Books,
     Constants,
     draw_deviation,
 )
@@ -28,7 +28,7 @@ _DOUBT = 2.0
 
 @compiled
 def next_exchange(constants: Constants, round_: int) -> int:
-    """First round after ``round_`` at whose end buyers exchange reports."""
+    """Return the first round after ``round_`` at whose end buyers exchange reports."""
     if constants.every_round:
         return round_ + 1
     place = 0
@@ -39,7 +39,7 @@ def next_exchange(constants: Constants, round_: int) -> int:
 
 @compiled
 def noise_deviation(constants: Constants, release: int) -> float:
-    """Scale of all the noise in a report, in capacities."""
+    """Return the scale of all the noise in a report, in capacities."""
     if constants.reports == CLEAR:
         return 0.0
     if constants.reports == RUNNING:
@@ -49,7 +49,7 @@ def noise_deviation(constants: Constants, release: int) -> float:
 
 @compiled
 def next_noise(constants: Constants, releases: int) -> float:
-    """Scale of the noise in the next report, or in the last one when there is no next."""
+    """Return the scale of the noise in the next report, or in the last one if there is none."""
     if constants.releases == 0:
         return 0.0
     return noise_deviation(constants, max(1, min(releases + 1, constants.releases)))
@@ -57,7 +57,7 @@ def next_noise(constants: Constants, releases: int) -> float:
 
 @compiled
 def _unmixed_noise(constants: Constants, release: int, draws: Floats, noise: Floats) -> None:
-    """The noise of a report in capacities, before w and y are mixed, into ``noise`` (2 m,)."""
+    """Write a report's noise in capacities, before w and y are mixed, into ``noise`` (2 m,)."""
     noise[:] = 0.0
     if constants.reports == RUNNING:
         ones = np.ones(noise.size)
@@ -72,12 +72,10 @@ def _unmixed_noise(constants: Constants, release: int, draws: Floats, noise: Flo
 def write_report(
     constants: Constants, release: int, capacity: Ints, draws: Floats, books: Books, report: Floats
 ) -> None:
-    """A buyer's report, into ``report`` (2, m); what it reports on is no longer fresh.
+    """Write a buyer's report, into ``report`` (2, m); what it reports on is no longer fresh.
 
     Parameters
     ----------
-    constants : Constants
-        What is constant in the run.
     release : int
         The report's number, from 1.
     capacity : (m,) int64
@@ -85,9 +83,7 @@ def write_report(
     draws : (slots, 2 m) float64
         Standard normals; for running sums those of all reports so far.
     books : Books
-        The books of the buyer; ``fresh`` is emptied.
-    report : (2, m) float64
-        Receives units bought and units found good, noise included.
+        The buyer's; ``fresh`` is emptied.
     """
     m = capacity.size
     noise, mixing = np.empty(2 * m), constants.mixing
@@ -104,21 +100,17 @@ def write_report(
 def believes(
     constants: Constants, round_: int, known: float, counted: float, distance: float, error: float
 ) -> bool:
-    """Whether a buyer takes a report on one producer.
+    """Tell whether a buyer takes a report on one producer.
 
     The answer depends on the size of the distance, not on its sign: a test of ỹ/w̃ would take more
     errors of one sign, as w̃ shares their noise.
 
     Parameters
     ----------
-    constants : Constants
-        What is constant in the run.
     round_ : int
         The round of the report.
-    known : float
-        W > 0, the units that the report is judged by.
-    counted : float
-        How many units the report is about, > 0.
+    known, counted : float
+        W > 0, the units that the report is judged by, and how many > 0 it is about.
     distance : float
         ỹ - q̂ w̃, in units.
     error : float
@@ -148,8 +140,6 @@ def take_report(
 
     Parameters
     ----------
-    constants : Constants
-        What is constant in the run.
     release, round_ : int
         The report's number, from 1, and its round.
     capacity : (m,) int64
@@ -194,8 +184,58 @@ def take_report(
 
 @compiled
 def begin_exchange(constants: Constants, books: Books) -> None:
-    """Before the reports of an exchange are taken: running sums replace earlier ones."""
+    """Begin to take the reports of an exchange: running sums replace earlier ones."""
     if constants.reports == RUNNING:
         for row in range(2):
             for i in range(books.combined.shape[1]):
                 books.combined[row, i] = books.own[row, i] if constants.raw_view else 0.0
+
+
+@compiled
+def error_variance(covariance: Floats, noise: float, quality: float) -> float:
+    """Return the variance of y - q w by the noise of (w, y) alone.
+
+    Parameters
+    ----------
+    covariance : (2, 2) float64
+        The noise's covariance, for a scale of one unit.
+    noise, quality : float
+        The noise's scale, in units, and the quality q.
+    """
+    mixed = covariance[1, 1] - 2.0 * quality * covariance[0, 1]
+    return float(noise * noise * (mixed + quality * quality * covariance[0, 0]))
+
+
+@compiled
+def decorrelated_units(
+    covariance: Floats, noise: float, quality: float, error: float, units: float, good: float
+) -> float:
+    """Return reported units, less what the error in ỹ - q w̃ tells of their own noise.
+
+    What is left is uncorrelated with that error, so a weight that is made of it does not favour
+    errors of one sign.
+
+    Parameters
+    ----------
+    covariance, noise, quality, error : (2, 2) float64, and float
+        What :func:`error_variance` was given, and the variance that it returned.
+    units, good : float
+        The reported w̃ and ỹ, in units.
+    """
+    variance = error + 0.25 * max(units, 0.0)
+    if variance == 0.0:
+        return units
+    shared = noise * noise * (covariance[0, 1] - quality * covariance[0, 0])
+    return float(units - shared / variance * (good - quality * units))
+
+
+@compiled
+def worth(units: float, error: float) -> float:
+    """Return what a reported unit counts for, where all ``units`` have an error in y - q w.
+
+    Sampling adds a variance of at most w/4, the noise ``error``. Weighed by w / (w + 4 error),
+    combined sums have Var(Y/W) ≤ 1/(4W), as if W were units bought by oneself: these are the
+    weights by inverse variance. That is exact for a weight that is fixed beforehand, and
+    approximate for one made of what was reported.
+    """
+    return units / (units + 4.0 * error)

@@ -1,8 +1,9 @@
-"""A P-FCB run as one loop: buyer by buyer between two exchanges."""
+"""Compiled loops of P-FCB: the rounds of a run, and the reports of an audit's runs."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import numpy as np
+from numpy.typing import NDArray
 
 from fedbandits._compile import compiled
 from fedbandits._typing import Floats, Ints
@@ -17,8 +18,6 @@ from fedbandits.environments.kernels.procurement import (
 from fedbandits.learners.kernels.purchasing import is_empty
 from fedbandits.privacy.kernels import NO_FAULT, TOEPLITZ, draw_slot, purchase_fault
 from fedbandits.random import Key, Purpose, fill_normal
-from fedbandits.systems.pfcb.kernels.books import Books, note_purchase, one_book
-from fedbandits.systems.pfcb.kernels.constants import CLEAR, RUNNING, Constants
 from fedbandits.systems.pfcb.kernels.purchases import Scratch, decide
 from fedbandits.systems.pfcb.kernels.reports import (
     begin_exchange,
@@ -27,43 +26,22 @@ from fedbandits.systems.pfcb.kernels.reports import (
     take_report,
     write_report,
 )
+from fedbandits.systems.pfcb.kernels.state import (
+    CLEAR,
+    RUNNING,
+    Books,
+    Constants,
+    State,
+    note_purchase,
+    one_book,
+)
 
 _NOISE = int(Purpose.PRIVACY_NOISE)
 
 
-class Clock(NamedTuple):
-    """Counters of a run, one-element arrays so that compiled code can advance them."""
-
-    round_: Ints  # rounds played
-    releases: Ints  # exchanges made
-
-
-class Tally(NamedTuple):
-    """What is counted of every buyer, (agents,)."""
-
-    regret: Floats
-    late_regret: Floats  # after the exploration
-    reward: Floats  # ρ a good unit, less what all units cost
-    violations: Ints  # rounds after the exploration that miss the constraint
-    empty: Ints  # rounds in which nothing was bought
-    units: Ints
-    judged: Ints  # (agents, 2): reports accepted and refused, a producer at a time
-
-
-class State(NamedTuple):
-    """All that changes in a run: saving it is saving the run."""
-
-    clock: Clock
-    faults: Ints  # (agents,): what is wrong with a purchase
-    books: Books  # with a first axis of buyers
-    draws: Floats  # (agents, slots, 2 m): noise draws in use
-    reports: Floats  # (agents, 2, m): the last ones
-    tally: Tally
-
-
 @compiled
 def draw_noise(constants: Constants, key: Key, agent: int, release: int, draws: Floats) -> None:
-    """A report's simulated noise, into its slot of ``draws`` (slots, 2 m)."""
+    """Draw a report's simulated noise, into its slot of ``draws`` (slots, 2 m)."""
     if constants.reports != CLEAR:
         slot = draw_slot(TOEPLITZ, release) if constants.reports == RUNNING else 0
         fill_normal(draws[slot], key, agent, release, _NOISE)
@@ -74,7 +52,7 @@ def _play(
     world: ProcurementWorld, constants: Constants, state: State, scratch: Scratch, key: Key,
     agent: int, start: int, end: int,
 ) -> None:  # fmt: skip
-    """One buyer, rounds start + 1 … end: decide, buy, inspect, remember."""
+    """Play one buyer's rounds start + 1 … end: decide, buy, inspect, remember."""
     books, tally = one_book(state.books, agent), state.tally
     cost, capacity = world.cost[agent], world.capacity[agent]
     truth = truth_of(world, agent)
@@ -103,7 +81,7 @@ def _play(
 
 @compiled
 def _exchange(world: ProcurementWorld, constants: Constants, state: State, key: Key) -> None:
-    """All buyers report, then each takes what the others reported, in their order."""
+    """Let all buyers report, then each take what the others reported, in their order."""
     release, round_ = state.clock.releases[0] + 1, state.clock.round_[0]
     for agent in range(constants.agents):
         draw_noise(constants, key, agent, release, state.draws[agent])
@@ -126,13 +104,9 @@ def _exchange(world: ProcurementWorld, constants: Constants, state: State, key: 
 
 @compiled
 def run_until(
-    world: ProcurementWorld,
-    constants: Constants,
-    state: State,
-    scratch: Scratch,
-    key: Key,
+    world: ProcurementWorld, constants: Constants, state: State, scratch: Scratch, key: Key,
     stop: int,
-) -> None:
+) -> None:  # fmt: skip
     """Play on until ``stop`` rounds are done, or a purchase is out of bounds."""
     clock = state.clock
     while clock.round_[0] < stop and not state.faults.any():
@@ -146,3 +120,50 @@ def run_until(
         clock.round_[0] = end
         if end == exchange and clock.releases[0] < constants.releases:
             _exchange(world, constants, state, key)
+
+
+@compiled
+def play_reports(
+    constants: Constants, steps: Ints, entered: Floats, record: Floats, targets: Ints,
+    keys: NDArray[np.uint64], capacity: Ints, books: Books, draws: Floats, values: Floats,
+) -> None:  # fmt: skip
+    """Run after run write the reports ``steps`` (runs, n) about one producer, into ``values``.
+
+    What is about other purchases is known to the attacker and left out; the replaced one is in the
+    reports that ``entered`` (runs, n) says, of the buyer and the producer in ``targets`` (runs, 2).
+    ``values`` are (runs, n, 2).
+    """
+    report = np.zeros((2, capacity.size))
+    for run in range(steps.shape[0]):
+        buyer, producer = targets[run, 0], targets[run, 1]
+        key = Key(keys[run, 0], keys[run, 1])
+        for place in range(steps.shape[1]):
+            release = steps[run, place]
+            draw_noise(constants, key, buyer, release, draws)
+            books.own[:] = 0.0
+            books.fresh[:] = 0.0
+            for row in range(2):
+                books.own[row, producer] = entered[run, place] * record[row]
+                books.fresh[row, producer] = entered[run, place] * record[row]
+            write_report(constants, release, capacity, draws, books, report)
+            for row in range(2):
+                values[run, place, row] = report[row, producer]
+
+
+@compiled
+def draw_reports(
+    constants: Constants, steps: Ints, bought: float, key: Key, capacity: Ints, books: Books,
+    draws: Floats, reports: Floats,
+) -> None:  # fmt: skip
+    """Write some reports of all buyers on as many units, into ``reports`` (buyers, steps, 2, m)."""
+    for buyer in range(reports.shape[0]):
+        done = 0
+        for place in range(steps.size):
+            release = steps[place]
+            first = done + 1 if constants.reports == RUNNING else release
+            for step in range(first, release + 1):
+                draw_noise(constants, key, buyer, step, draws)
+            books.own[:] = bought
+            books.fresh[:] = bought
+            write_report(constants, release, capacity, draws, books, reports[buyer, place])
+            done = release

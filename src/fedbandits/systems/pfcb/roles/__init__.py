@@ -15,7 +15,7 @@ __all__ = ["Buyer", "BuyerSupply", "roles"]
 
 
 def roles(plan: PFCBPlan) -> Roles:
-    """Buyers that report to one another."""
+    """Return buyers that report to one another."""
     buyers = tuple(f"buyer-{j}" for j in range(plan.constants.agents))
     buyer = Role("buyer", buyers, lambda seat, own: Buyer(seat, plan, own), acts=True)
     return Roles((buyer,), TABLE, outcomes_may_be_late=plan.late)

@@ -18,15 +18,13 @@ from fedbandits.federation.state import Step, Transitions
 from fedbandits.privacy.bounds import require_within
 from fedbandits.privacy.kernels import purchase_fault
 from fedbandits.privacy.running_sum import NoiseSource, draw_ahead
-from fedbandits.systems.pfcb.kernels.books import Books, note_purchase
-from fedbandits.systems.pfcb.kernels.constants import CLEAR
 from fedbandits.systems.pfcb.kernels.purchases import decide, new_scratch
 from fedbandits.systems.pfcb.kernels.reports import next_noise
+from fedbandits.systems.pfcb.kernels.state import CLEAR, Books, note_purchase
 from fedbandits.systems.pfcb.messages import Report
 from fedbandits.systems.pfcb.plan import PFCBPlan
-from fedbandits.systems.pfcb.release import release_report
-from fedbandits.systems.pfcb.roles.exchange import Exchange
-from fedbandits.systems.pfcb.roles.standing import (
+from fedbandits.systems.pfcb.roles.reports import Exchange, release_report
+from fedbandits.systems.pfcb.roles.state import (
     Bought,
     BuyerState,
     Kept,
@@ -40,7 +38,7 @@ from fedbandits.systems.terms import require_secure
 
 
 class BuyerSupply(NamedTuple):
-    """What a buyer brings.
+    """Supply of a buyer: its noise, its costs, and everybody's capacities.
 
     Parameters
     ----------
@@ -145,7 +143,7 @@ class Buyer(ActingParty[BuyerState]):
             self._has_noise = True
 
     def _decide(self) -> Step:
-        """What to buy in the next round, (m,) whole numbers."""
+        """Decide what to buy in the next round, (m,) whole numbers."""
         self._draw_ahead()
         state, constants, scratch = self._state, self._plan.constants, self._scratch
         if state.stage == "exchanging":  # all may have reported when this buyer did
@@ -161,27 +159,14 @@ class Buyer(ActingParty[BuyerState]):
         due, allotted = allot(state, constants.releases, self._most)
         units = scratch.purchase.copy()
         after = msgspec.structs.replace(
-            state,
-            decisions=number,
-            due=due,
-            allotted=allotted,
+            state, decisions=number, due=due, allotted=allotted,
             ordered=ordered if constants.raw_view else ordered + units,
-        )
+        )  # fmt: skip
         bought = Bought(due, units)
         return Step(after, answer=Decision(number, units.copy()), opened=(number, bought))
 
     def _observe(self, event: Observe) -> Step:
-        """Learn how many units were good. Reports leave at the round's end.
-
-        Raises
-        ------
-        LateOutcomeError
-            If the report that the purchase was due in has left, and outcomes are immediate.
-        LocalProtocolError
-            If the decision is not open, or the numbers are not one a producer.
-        BoundExceededError
-            If 0 ≤ good units ≤ units ≤ capacity does not hold.
-        """
+        """Learn how many units were good, as bounds allow. Reports leave at the round's end."""
         state, number = self._state, event.decision.number
         due = self._due(number)
         units, good = self._whole(event.decision.action), self._whole(event.outcome)
@@ -198,7 +183,10 @@ class Buyer(ActingParty[BuyerState]):
         return Step(state, write=note, closed=number)
 
     def _due(self, number: int) -> int:
-        """The report that an open decision is due in, at the earliest."""
+        """Return the report that an open decision is due in, at the earliest.
+
+        Refuses one that is not open, or too late: its report has left, and outcomes are immediate.
+        """
         state = self._state
         bought = state.open.get(number)
         if bought is not None:
@@ -211,7 +199,7 @@ class Buyer(ActingParty[BuyerState]):
         raise LocalProtocolError(f"{self.name}: decision {number} is not open")
 
     def _whole(self, units: Ints) -> Ints:
-        """Numbers of units as they are counted with."""
+        """Return numbers of units as they are counted with."""
         found = np.asarray(units)
         if found.shape != self._cost.shape or not np.issubdtype(found.dtype, np.integer):
             raise LocalProtocolError(

@@ -1,4 +1,9 @@
-"""Reports that a buyer hears: held to the schedule and to what can be, then taken together."""
+"""Reports of buyers: how one releases its own, and how it hears those of others.
+
+Noise is simulated or secure. Secure noise covers what is known before anything is computed from it,
+see :mod:`fedbandits.privacy.running_sum`. Reports that are heard are held to the schedule and to
+what can be, then taken together.
+"""
 
 from __future__ import annotations
 
@@ -6,22 +11,87 @@ import msgspec
 import numpy as np
 
 from fedbandits._typing import Floats, Ints
-from fedbandits.federation.messages import (
-    DuplicateError,
-    ImplausibleError,
-    OutOfOrderError,
-    unpack,
+from fedbandits.federation.messages import DuplicateError, ImplausibleError, OutOfOrderError, unpack
+from fedbandits.privacy.kernels import TOEPLITZ, any_implausible, draw_slot
+from fedbandits.privacy.running_sum import NoiseSource, checked_noise, cover, encode
+from fedbandits.systems.pfcb.kernels.reports import (
+    begin_exchange,
+    noise_deviation,
+    take_report,
+    write_report,
 )
-from fedbandits.privacy.kernels import any_implausible
-from fedbandits.systems.pfcb.kernels.constants import CLEAR, RUNNING
-from fedbandits.systems.pfcb.kernels.reports import begin_exchange, noise_deviation, take_report
+from fedbandits.systems.pfcb.kernels.state import CLEAR, RUNNING, Books
 from fedbandits.systems.pfcb.messages import LateReportError, Report
 from fedbandits.systems.pfcb.plan import PFCBPlan
-from fedbandits.systems.pfcb.roles.standing import BuyerState, Told, copied
+from fedbandits.systems.pfcb.roles.state import BuyerState, LastReport, ReleaseState, copied
+
+
+def release_report(
+    plan: PFCBPlan, release: int, capacity: Ints, books: Books, state: ReleaseState,
+    noise: NoiseSource,
+) -> tuple[ReleaseState, Floats]:  # fmt: skip
+    """Write a buyer's report; what it reports on is no longer fresh.
+
+    Parameters
+    ----------
+    release : int
+        The report's number, from 1.
+    capacity : (m,) int64
+        The most units that the buyer can buy.
+    books : Books
+        The buyer's; ``fresh`` is emptied.
+    state : ReleaseState
+        Where its releases stand; left as it is.
+    noise
+        The buyer's source; asked once, unless reports are in clear.
+
+    Returns
+    -------
+    state, report
+        The state to save, then the report (2, m).
+
+    Raises
+    ------
+    NoiseError
+        If the source did not give 2 m finite numbers.
+    """
+    constants, report = plan.constants, np.zeros((2, len(capacity)))
+    if constants.reports == CLEAR:
+        write_report(constants, release, capacity, state.draws, books, report)
+        return state, report
+    draws, sums = state.draws.copy(), state.sums.copy()
+    slot = int(draw_slot(TOEPLITZ, release)) if constants.reports == RUNNING else 0
+    written = books
+    if hasattr(noise, "cover"):
+        values = _values(plan, release, slot, capacity, books, sums)
+        draws[slot] = cover(noise, release, values)
+        written = books._replace(own=np.zeros_like(books.own), fresh=np.zeros_like(books.fresh))
+    else:
+        draws[slot] = checked_noise(noise(release), 2 * len(capacity))
+    write_report(constants, release, capacity, draws, written, report)
+    books.fresh[:] = 0.0
+    return ReleaseState(draws, sums), report
+
+
+def _values(
+    plan: PFCBPlan, release: int, slot: int, capacity: Ints, books: Books, sums: Floats
+) -> Floats:
+    """Return what is covered, (2 m,): units in deviations of a draw, before w and y are mixed.
+
+    The exact running sum, in capacities, is noted in its slot of ``sums``.
+    """
+    constants = plan.constants
+    known = books.own if constants.reports == RUNNING else books.fresh
+    units = np.divide(known, capacity, out=np.zeros_like(known), where=capacity > 0)
+    sums[slot] = np.linalg.solve(constants.mixing, units).reshape(-1)
+    if plan.continual is None:
+        values: Floats = sums[slot] / plan.deviation(release)
+        return values
+    return encode(plan.continual, sums, release) / constants.scale
 
 
 class Exchange:
-    """What a buyer goes by when it hears the others.
+    """Part of a buyer that hears the others.
 
     Parameters
     ----------
@@ -48,13 +118,7 @@ class Exchange:
         self._scales = np.concatenate([capacities * each for each in deviations], axis=1)
 
     def heard(self, state: BuyerState, message: Report) -> BuyerState:
-        """The state with a report in its inbox.
-
-        Raises
-        ------
-        RemoteProtocolError
-            If it is not due now, or cannot be.
-        """
+        """Return the state with a report in its inbox; refuse one that is not due, or cannot be."""
         self._check_turn(state, message)
         sums = unpack(message.sums, 2 * self._capacities.shape[1])
         self._check_plausible(message, sums)
@@ -62,7 +126,7 @@ class Exchange:
         return msgspec.structs.replace(state, inbox={**state.inbox, message.release: told})
 
     def _check_turn(self, state: BuyerState, message: Report) -> None:
-        """Reports of the exchange that is going on are taken, and of the one after it.
+        """Refuse reports but of the exchange that is going on, and of the one after it.
 
         Of the latter, since whoever has all reports of an exchange, or waits no longer for them,
         may be an exchange ahead.
@@ -84,7 +148,7 @@ class Exchange:
             raise DuplicateError(f"{self._name}: {message.sender} reported {release} already")
 
     def _check_plausible(self, message: Report, sums: Floats) -> None:
-        """Units lie between 0 and what the terms allow, but for noise; in clear they are whole."""
+        """Check that the terms allow these units, but for noise; in clear they are whole."""
         constants, place = self._plan.constants, self._place[message.sender]
         purchases = self._plan.batches(message.release) * self._most
         half, deviation = self._half[place], noise_deviation(constants, message.release)
@@ -100,13 +164,13 @@ class Exchange:
             )
 
     def caught_up(self, state: BuyerState) -> BuyerState:
-        """Exchanges that are over are taken; the one going on too, if all have been heard."""
+        """Take exchanges that are over; the one going on too, if all have been heard."""
         going_on = state.stage == "exchanging"
         all_heard = len(state.inbox.get(state.releases, {})) == len(self.buyers)
         return self.taken(state, state.releases - (going_on and not all_heard))
 
     def taken(self, state: BuyerState, through: int) -> BuyerState:
-        """The state in which what was told is in the books, up to an exchange.
+        """Return the state in which what was reported is in the books, up to an exchange.
 
         A batch that nobody has told adds nothing: each report is judged and weighed by itself, and
         the books are as sure as what is in them. Of running sums the last one that came stands in
@@ -119,7 +183,7 @@ class Exchange:
         books, judged, newest = copied(state.books), state.judged.copy(), dict(state.newest)
         for release in range(state.taken + 1, through + 1):
             inbox = state.inbox.get(release, {})
-            told = {buyer: Told(release, sums) for buyer, sums in inbox.items()}
+            told = {buyer: LastReport(release, sums) for buyer, sums in inbox.items()}
             if constants.reports == RUNNING:
                 told = newest = {**newest, **told}
             begin_exchange(constants, books)
@@ -131,11 +195,8 @@ class Exchange:
                         self._capacities[place], told[buyer].sums, mine, books, judged,
                     )  # fmt: skip
         return msgspec.structs.replace(
-            state,
-            stage="ready" if through == state.releases else state.stage,
-            taken=through,
-            books=books,
-            judged=judged,
+            state, stage="ready" if through == state.releases else state.stage, taken=through,
+            books=books, judged=judged,
             inbox={release: heard for release, heard in state.inbox.items() if release > through},
             newest=newest,
-        )
+        )  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import msgspec
 import numpy as np
@@ -10,9 +10,8 @@ import numpy as np
 from fedbandits._typing import Floats, Ints
 from fedbandits.errors import LateRewardError
 from fedbandits.federation.state import PartyState
-from fedbandits.systems.pfcb.kernels.books import Books, empty_books, note_purchase, one_book
+from fedbandits.systems.pfcb.kernels.state import Books, empty_books, note_purchase, one_book
 from fedbandits.systems.pfcb.plan import PFCBPlan
-from fedbandits.systems.pfcb.release import ReleaseState
 
 
 class LateOutcomeError(LateRewardError):
@@ -43,11 +42,24 @@ class Kept(NamedTuple):
     good: Ints  # (m,)
 
 
-class Told(NamedTuple):
-    """What a buyer has reported last, and in which exchange."""
+class LastReport(NamedTuple):
+    """Last report of a buyer, and its exchange."""
 
     release: int
     sums: Floats  # (2, m)
+
+
+class ReleaseState(NamedTuple):
+    """State of releases, which a buyer must save before a report leaves."""
+
+    draws: Floats  # (slots, 2 m): noise in use, or covered values
+    sums: Floats  # (slots, 2 m): earlier running sums, in capacities, before w and y are mixed
+
+    @classmethod
+    def empty(cls, plan: PFCBPlan) -> Self:
+        """Return the state before the first report."""
+        shape = (plan.slots, 2 * plan.constants.producers)
+        return cls(np.zeros(shape), np.zeros(shape))
 
 
 class BuyerState(PartyState, frozen=True, kw_only=True):
@@ -99,11 +111,11 @@ class BuyerState(PartyState, frozen=True, kw_only=True):
     judged: Ints
     released: ReleaseState
     inbox: dict[int, dict[str, Floats]] = msgspec.field(default_factory=dict)
-    newest: dict[str, Told] = msgspec.field(default_factory=dict)
+    newest: dict[str, LastReport] = msgspec.field(default_factory=dict)
 
 
 def initial_state(plan: PFCBPlan) -> BuyerState:
-    """The state before the first round."""
+    """Return the state before the first round."""
     producers = plan.constants.producers
     return BuyerState(
         ordered=np.zeros(producers),
@@ -114,19 +126,11 @@ def initial_state(plan: PFCBPlan) -> BuyerState:
 
 
 def allot(state: BuyerState, releases: int, most: int) -> tuple[int, int]:
-    """Which report the next decision is due in, and how many have the same, that one included.
+    """Choose the report that the next decision is due in; count those that have the same.
 
-    It is the next one that has room. That follows from how many decisions were made and when: what
-    comes of them cannot push one out of its report.
-
-    Parameters
-    ----------
-    state
-        Where the buyer stands.
-    releases
-        How many reports there are in all: nothing is reported after them, so there is room.
-    most
-        How many purchases may be due in a report.
+    It is the next one of ``releases`` that has room for one of ``most`` purchases; after the last
+    one nothing is reported, so there is room. That follows from how many decisions were made and
+    when: what comes of them cannot push one out of its report.
     """
     due, allotted = state.due, state.allotted
     if due <= state.releases:
@@ -137,12 +141,12 @@ def allot(state: BuyerState, releases: int, most: int) -> tuple[int, int]:
 
 
 def copied(books: Books) -> Books:
-    """Books that can be written to."""
+    """Copy books, to write to them."""
     return Books(books.combined.copy(), books.own.copy(), books.fresh.copy())
 
 
 class Closed(NamedTuple):
-    """What becomes of purchases when a report has been made."""
+    """Purchases that are left when a report has been made."""
 
     open: dict[int, Bought]
     closed: int
@@ -150,18 +154,9 @@ class Closed(NamedTuple):
 
 
 def close_batch(state: BuyerState, plan: PFCBPlan, books: Books) -> Closed:
-    """Those that were kept for the next report are noted in its books.
+    """Note in ``books`` the purchases that were kept for the next report; ``state`` is before it.
 
     Where outcomes are immediate, no outcome is taken any longer of what was due until now.
-
-    Parameters
-    ----------
-    state
-        Before the report.
-    plan
-        What all buyers go by.
-    books
-        After the report; written to.
     """
     made = state.releases + 1
     for each in state.kept:

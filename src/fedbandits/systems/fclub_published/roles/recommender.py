@@ -1,4 +1,4 @@
-"""How a local server of FCLUB decides for its users, learns, and uploads what is due."""
+"""A local server of FCLUB between phases: it recommends, learns, and uploads what is due."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from fedbandits.federation.messages import Message, pack
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import Step
 from fedbandits.learners.kernels.ridge import add_rank_one
-from fedbandits.systems.fclub_published.covered_trees import CoveredTree
 from fedbandits.systems.fclub_published.kernels.exchange import (
     AFTER_UPLOAD,
     begin_buffer,
@@ -22,26 +21,19 @@ from fedbandits.systems.fclub_published.kernels.exchange import (
     take_noise,
 )
 from fedbandits.systems.fclub_published.kernels.models import add, learn, pick, refresh
-from fedbandits.systems.fclub_published.kernels.regroup import (
-    check_edges,
-    check_sets,
-)
+from fedbandits.systems.fclub_published.kernels.regroup import check_edges, check_sets
 from fedbandits.systems.fclub_published.kernels.state import ALWAYS, EDGES, NEVER, SETS, Local
-from fedbandits.systems.fclub_published.merging import (
-    NotARecordsSumError,
-)
-from fedbandits.systems.fclub_published.messages import (
-    Observation,
-    Upload,
-)
+from fedbandits.systems.fclub_published.messages import Observation, Upload
+from fedbandits.systems.fclub_published.phases import NotARecordsSumError
 from fedbandits.systems.fclub_published.plan import PublishedFCLUBPlan
 from fedbandits.systems.fclub_published.roles.noise import (
     Covered,
+    CoveredTree,
     TreeNoise,
     covers,
     draw_for_one,
     shift_of,
-    simulated,
+    simulated_draw,
 )
 from fedbandits.systems.fclub_published.state import empty_local, new_scratch, put_row, row_of
 from fedbandits.systems.servers.roles import OpenDecision, Server, ServerState
@@ -85,8 +77,8 @@ class LocalState(ServerState, frozen=True, kw_only=True):
     trees: dict[int, CoveredTree] = msgspec.field(default_factory=dict)
 
 
-class Learner(Server[LocalState, PublishedFCLUBPlan]):
-    """What a local server does between phases.
+class Recommender(Server[LocalState, PublishedFCLUBPlan]):
+    """Part of a local server that works between phases.
 
     Parameters
     ----------
@@ -113,13 +105,7 @@ class Learner(Server[LocalState, PublishedFCLUBPlan]):
         self._has_noise = False
 
     def _choose(self, place: int, situation: Arrival) -> Step:
-        """Choose an item by the model of the user's cluster, brought up to date.
-
-        Raises
-        ------
-        NotARecordsSumError
-            If noise left nothing that can be recommended by.
-        """
+        """Choose an item by the model of the user's cluster, brought up to date."""
         self._draw_ahead()
         constants, local = self._plan.constants, self._state.local
         row = int(local.model_of[place])
@@ -165,7 +151,7 @@ class Learner(Server[LocalState, PublishedFCLUBPlan]):
         return Step(after, write=write)
 
     def _shared(self, after: LocalState, found: OpenDecision, reward: float) -> Sequence[Message]:
-        """What leaves after a record, without noise."""
+        """Return what leaves after a record, without noise."""
         constants, cluster = self._plan.constants, int(after.local.cluster_of[found.place])
         if after.apart or constants.sharing == NEVER:
             return ()
@@ -183,7 +169,7 @@ class Learner(Server[LocalState, PublishedFCLUBPlan]):
         return ()
 
     def _learn_under_noise(self, after: LocalState, found: OpenDecision, reward: float) -> Step:
-        """The same with noise, of which what leaves next is settled before anything changes."""
+        """Learn under noise: the noise of what leaves next is settled before anything changes."""
         constants, local = self._plan.constants, after.local
         cluster = int(local.cluster_of[found.place])
         due = after.stage == "ready" and not after.apart
@@ -211,7 +197,7 @@ class Learner(Server[LocalState, PublishedFCLUBPlan]):
         return Step(after, write=write)
 
     def _will_be_due(self, local: Local, cluster: int, context: Floats) -> bool:
-        """Whether :func:`.upload_due` says so once a record is in; see :func:`.models.update`."""
+        """Tell whether an upload is due once a record is in: :func:`.upload_due` in advance."""
         constants, trees = self._plan.constants, local.trees
         if trees.uploads[cluster] >= constants.most_uploads:
             return False
@@ -221,7 +207,7 @@ class Learner(Server[LocalState, PublishedFCLUBPlan]):
         return bool(after - local.base_log_det[cluster] >= constants.log_upload)
 
     def _upload(self, after: LocalState, cluster: int, drawn: Floats | None = None) -> Message:
-        """What is buffered leaves; the next noise has been settled. Writes to arrays."""
+        """Let out what is buffered; the next noise has been settled. Writes to arrays."""
         constants, local = self._plan.constants, after.local
         sums = pack(local.buffer[cluster])
         note_upload(constants, local, cluster)
@@ -238,11 +224,11 @@ class Learner(Server[LocalState, PublishedFCLUBPlan]):
         )  # fmt: skip
 
     def _named(self, cluster: int) -> int:
-        """A cluster's name among all servers."""
+        """Return a cluster's name among all servers."""
         return int(self.users[cluster])
 
     def _drawn(self, cluster: int, round_: int, kind: int) -> Floats:
-        return simulated(self._plan, self._noise, self._named(cluster), round_, kind)
+        return simulated_draw(self._plan, self._noise, self._named(cluster), round_, kind)
 
     def _noise_of(self, after: LocalState) -> TreeNoise:
         self._has_noise = False
