@@ -591,7 +591,8 @@ PRIVATE = {
     "numba.core.codegen": (
         "CPUCodeLibrary._finalize_dynamic_globals", "CPUCodeLibrary._finalize_final_module",
         "CPUCodeLibrary._get_module_for_linking", "CPUCodeLibrary._optimize_final_module",
-        "CPUCodeLibrary._verify_declare_only_symbols", "CPUCodegen._module_pass_manager",
+        "CPUCodeLibrary._optimize_functions", "CPUCodeLibrary._verify_declare_only_symbols",
+        "CPUCodegen._module_pass_manager",
     ),
     "numba.core.compiler": (
         "CompileResult._find_referenced_environments", "CompileResult._rebuild",

@@ -13,16 +13,9 @@ import fedbandits
 
 ROOT = pathlib.Path(fedbandits.__file__).parent
 #: Folders and files of the package whose docstrings are looked at.
-LOOKED_AT = (
-    "settings", "cli", "client",
-    "systems/agents", "systems/feducb", "systems/feducb_p2p", "systems/fedlinucb_async",
-    "systems/servers",
-    *(f"systems/{path.name}" for path in sorted((ROOT / "systems").glob("*.py"))),
-    "environments", "learners", "_compile", "testing", "random.py",
-    "systems/fclub", "systems/fclub_published", "systems/pfcb", "systems/python_learners",
-    "__init__.py", "__main__.py", "_checked.py", "_lazy.py", "_schema.py",
-    "_suggest.py", "_typing.py", "_version.py", "draws.py", "errors.py", "ledger.py", "parties.py",
-    "plot.py", "presets.py",
+LOOKED_AT = tuple(
+    path.name for path in sorted(ROOT.iterdir())
+    if (path.is_dir() or path.suffix == ".py") and path.name != "__pycache__"
 )  # fmt: skip
 #: Verbs that docstrings of functions may begin with.
 VERBS = """
@@ -37,7 +30,7 @@ Open Order Pack Pick Place Plan Play Pool Pop Predict Price Print Publish Pull P
 Receive Record Recover Reduce Refine Refuse Register Release Remove Replace Replay Report Restore
 Return Revoke Rewrite Rotate Round Run Save Say Score Seal Send Serve Set Settle Share Shorten Show
 Sign Sort Spell Split Stack Start Stop Store Summarise Sweep Switch Sync Take Tell Translate Trust
-Try Turn Unpack Upload Use Verify Wait Walk Warn Weigh Widen Work Write
+Try Turn Unpack Upload Use Verify Wait Walk Warn Weigh Widen Work Write Yield
 """
 #: Words with which no sentence of a docstring's first line begins.
 FRAGMENTS = """

@@ -1,7 +1,7 @@
 """Kernels keep none of the arrays that they make: what is held does not grow with rounds played.
 
-Kernels that borrow count nobody who holds an array. An array that one of them was lent by mistake
-would stay for good, or go too early; in a run of 10⁹ agent-steps either is the end.
+Allocation-free kernels count nobody who holds an array. An array that one of them was lent by
+mistake would stay for good, or go too early; in a run of 10⁹ agent-steps either is the end.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from numba.core.registry import cpu_target
 from numba.core.runtime import _nrt_python, rtsys
 
 from fedbandits import system
-from fedbandits._compile import compiled
+from fedbandits._compile import allocation_free, compiled
 from fedbandits.environments import Bernoulli, Clustered, Linear, Procurement
 from fedbandits.testing.replicates import simulate
 
@@ -72,3 +72,19 @@ def test_rounds_leave_no_array_behind(held, preset):
     before = held()
     run.advance(rounds)
     assert held() == before
+
+
+def test_who_counts_no_arrays_is_given_none():
+    """Nobody would ever give them back."""
+
+    @allocation_free
+    def first_of_the_rest(values):
+        return rest(values)[0]
+
+    with pytest.raises(TypeError, match=r"cannot call .*rest.* let it be inlined"):
+        first_of_the_rest(np.zeros(3))
+
+
+@compiled
+def rest(values):
+    return values[1:]

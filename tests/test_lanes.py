@@ -13,8 +13,8 @@ from numpy import float32, uint64
 
 from fedbandits._compile import (
     LANES,
+    allocation_free,
     among,
-    borrowing,
     compiled,
     counting,
     fma,
@@ -137,12 +137,12 @@ def test_every_lane_counts_in_what_is_asked_of_all():
         assert not has(turned, float32(0.5))
 
 
-@borrowing
+@allocation_free
 def same(matrix):
     return matrix
 
 
-@borrowing
+@allocation_free
 def row_and_size(matrix):
     return matrix[0], matrix.size
 
@@ -157,7 +157,7 @@ def entry_of_row(matrix):
     return row_and_size(matrix)[0][0]
 
 
-@borrowing
+@allocation_free
 def double(values):
     for k in range(values.size):
         values[k] *= 2.0
@@ -169,20 +169,20 @@ def doubled_twice(values):
     double(values)
 
 
-def test_a_kernel_that_borrows_changes_what_it_is_given():
+def test_an_allocation_free_kernel_changes_what_it_is_given():
     values = np.arange(5.0)
     doubled_twice(values)
     assert (values == 4.0 * np.arange(5.0)).all()
 
 
 @pytest.mark.parametrize("kernel", [entry_of_same, entry_of_row])
-def test_a_kernel_that_borrows_must_not_return_an_array_to_one_that_counts(kernel):
-    with pytest.raises(Exception, match="a kernel that borrows cannot return"):
+def test_an_allocation_free_kernel_must_not_return_an_array_to_one_that_counts(kernel):
+    with pytest.raises(Exception, match="an allocation-free kernel cannot return"):
         kernel(np.ones((2, 2)))
 
 
-def test_a_kernel_that_borrows_must_not_make_an_array():
-    @borrowing
+def test_an_allocation_free_kernel_must_not_make_an_array():
+    @allocation_free
     def made(size):
         return np.zeros(size)[0]
 

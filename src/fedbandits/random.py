@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy import uint64
 
-from fedbandits._compile import LANES, borrowing, compiled, counting, inlined, lanes, store
+from fedbandits._compile import LANES, allocation_free, compiled, counting, inlined, lanes, store
 from fedbandits._typing import Floats, Ints, Words32
 
 
@@ -113,7 +113,7 @@ def replicate_key(seed: int, replicate: int) -> Key:
     return Key(int(words[0]), int(words[1]))
 
 
-@borrowing
+@allocation_free
 def fill_words(words: Words32, key: Key, party: int, round_: int, purpose: int) -> None:
     """Fill ``words`` (4, blocks) uint32: column b holds block b; several blocks side by side."""
     k0, k1 = uint64(key[0]), uint64(key[1])
@@ -192,14 +192,14 @@ def normal(key: Key, party: int, round_: int, purpose: int, index: int) -> float
     return sine if index & 1 else cosine
 
 
-@borrowing
+@allocation_free
 def fill_uniform(out: Floats, key: Key, party: int, round_: int, purpose: int) -> None:
     """Fill a 1-D float64 array: entry i is :func:`uniform` with index i."""
     for index in range(out.size):
         out[index] = uniform(key, party, round_, purpose, index)
 
 
-@borrowing
+@allocation_free
 def fill_normal(out: Floats, key: Key, party: int, round_: int, purpose: int) -> None:
     """Fill a 1-D float64 array: entry i is :func:`normal` with index i."""
     for index in range(0, out.size, 2):
@@ -211,7 +211,7 @@ def fill_normal(out: Floats, key: Key, party: int, round_: int, purpose: int) ->
             out[index + 1] = sine
 
 
-@borrowing
+@allocation_free
 def fill_permutation(out: Ints, key: Key, party: int, round_: int, purpose: int) -> None:
     """Fill a 1-D int64 array with a uniformly random permutation of 0 … size-1 (Fisher-Yates)."""
     for i in range(out.size):

@@ -35,10 +35,10 @@ PLAYED = {
 }
 #: What turns sums and noise into a release.
 RELEASING = {
-    "fedbandits.privacy.continual.add_release_noise",
-    "fedbandits.privacy.continual.draw_slot",
-    "fedbandits.privacy.continual.release_deviation",
-    "fedbandits.privacy.running_sum._accurate_sum",
+    "fedbandits.privacy.kernels.accurate_sum",
+    "fedbandits.privacy.kernels.add_release_noise",
+    "fedbandits.privacy.kernels.draw_slot",
+    "fedbandits.privacy.kernels.release_deviation",
     "fedbandits.systems.pfcb.kernels.reports.write_report",
 }
 

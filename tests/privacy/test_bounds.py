@@ -54,11 +54,10 @@ def test_every_decision_set_that_is_held_is_legal(values, bound):
     assert ((contexts.astype(np.float64) ** 2).sum(axis=0) <= bound * bound).all()
 
 
-def spoilt(run, holder, what: float) -> None:
+def spoilt(opened, what: float) -> None:
     """From now on the world shows contexts without a number, or of infinite length."""
-    reflection = np.full_like(holder.world.reflection, 0.5)
-    reflection[0] = what
-    holder.world = holder.world._replace(reflection=reflection)
+    opened.arrays.reflection[:] = 0.5
+    opened.arrays.reflection[0] = what
 
 
 @pytest.mark.parametrize("what", [NAN, INF])
@@ -70,8 +69,8 @@ def test_loops_and_parties_clip_to_the_same_bits(what):
             run.advance(stop)
         np.testing.assert_array_equal(loop.regret, parties.regret)
         np.testing.assert_array_equal(loop.reward, parties.reward)
-        spoilt(loop, loop, what)
-        spoilt(parties, parties.run.stage, what)
+        spoilt(loop._worlds[0], what)
+        spoilt(parties.run.stage.world, what)
     assert np.isfinite(loop.state.statistic).all()
     packed = loop.state.statistic[:, 0]
     assert (packed[:, [0, 3, 5]].sum(axis=1) <= 40.0).all()
@@ -84,8 +83,8 @@ WORLD = Linear(agents=3, dim=3, arms=4)
 def test_without_clipping_they_are_refused(what):
     config = FedUCB(schedule=Every(5), privatizer=NoNoise())
     loop, parties = (make(config, WORLD, 40, 3, 0) for make in (simulate, federate))
-    spoilt(loop, loop, what)
-    spoilt(parties, parties.run.stage, what)
+    spoilt(loop._worlds[0], what)
+    spoilt(parties.run.stage.world, what)
     with pytest.raises(BoundExceededError, match=r"finite number; mend the data or set out_of"):
         loop.advance(40)
     with pytest.raises(LocalProtocolError, match="finite numbers"):

@@ -21,8 +21,8 @@ __all__ = [
     "LANES",
     "PACKAGE",
     "Entry",
+    "allocation_free",
     "among",
-    "borrowing",
     "call_float",
     "call_int",
     "compilations",
@@ -62,7 +62,7 @@ def kernel_of(function: Callable[..., Any]) -> Any:
     return function if isinstance(function, Kernel) else compiled(function)
 
 
-def borrowing(function: _Function) -> _Function:
+def allocation_free(function: _Function) -> _Function:
     """Compile as :func:`compiled` does, for kernels that make no array and return none.
 
     They keep no count of who holds the arrays that they are given: whoever calls them does. To

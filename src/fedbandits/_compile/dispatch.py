@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -26,23 +27,59 @@ def dispatcher(function: Callable[..., Any], options: dict[str, Any]) -> Any:
         made._cache = KernelCache(function, functools.partial(announce, name))
         TwoWays(made)
         made.get_call_template = functools.partial(_whatever_the_constants, made.get_call_template)
-        if not options["_nrt"]:
-            made.get_call_template = functools.partial(_without_arrays, made.get_call_template)
+        check = _returned_to_whom_does_not_count if options["_nrt"] else _without_arrays
+        made.get_call_template = functools.partial(check, made.get_call_template)
+        made.compile = functools.partial(_noting, made.compile, not options["_nrt"])
     return made
 
 
+#: Kernels that this thread compiles, the innermost last: whether each is allocation-free.
+_compiled_now = threading.local()
+
+
+def _noting(compile_kernel: Callable[..., Any], bare: bool, signature: Any) -> Any:
+    """Compile a kernel, and note meanwhile whether it is allocation-free."""
+    stack = _compiled_now.__dict__.setdefault("stack", [])
+    stack.append(bare)
+    try:
+        return compile_kernel(signature)
+    finally:
+        stack.pop()
+
+
+def _has_arrays(signature: Any) -> bool:
+    """Return whether what is returned has arrays in it, which somebody must count."""
+    returned = signature.return_type
+    parts = getattr(returned, "types", (returned,))  # of a tuple
+    plain = types.Number | types.NoneType | types.Boolean
+    return not all(isinstance(one, plain) for one in parts)
+
+
+def _returned_to_whom_does_not_count(choose: Callable[..., Any], arguments: Any, named: Any) -> Any:
+    """Check Numba's choice for a call of a kernel that counts its arrays: who does not gets none.
+
+    The caller would never give them back, so their memory would never be freed.
+    """
+    found = choose(arguments, named)
+    bare = _compiled_now.__dict__.get("stack", [])[-1:] == [True]
+    if bare and any(map(_has_arrays, found[0].cases)):
+        raise TypeError(
+            f"an allocation-free kernel cannot call {found[0]}, which returns arrays; "
+            "let it be inlined"
+        )
+    return found
+
+
 def _without_arrays(choose: Callable[..., Any], arguments: Any, named: Any) -> Any:
-    """Check Numba's choice for a call of a kernel that borrows: it returns numbers or nothing.
+    """Check Numba's choice for a call of an allocation-free kernel: it returns numbers or nothing.
 
     An array that it returned would be given back by a caller that counts, though nobody counted it:
     its memory would be freed while it is in use.
     """
     found = choose(arguments, named)
-    for signature in found[0].cases:
+    for signature in filter(_has_arrays, found[0].cases):
         returned = signature.return_type
-        parts = getattr(returned, "types", (returned,))  # of a tuple
-        if not all(isinstance(one, types.Number | types.NoneType | types.Boolean) for one in parts):
-            raise TypeError(f"a kernel that borrows cannot return {returned}: {found[0]}")
+        raise TypeError(f"an allocation-free kernel cannot return {returned}: {found[0]}")
     return found
 
 

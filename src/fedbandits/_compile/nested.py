@@ -94,6 +94,10 @@ def optimised_once(library: Any) -> None:
         passes, builder = library.codegen._module_pass_manager(opt=1)
         passes.run(library._final_module, builder)
 
+    def lay_out(module: Any) -> None:  # and no passes over single functions before
+        module.data_layout = library.codegen._data_layout
+
+    library._optimize_functions = lay_out
     library._optimize_final_module = optimise
 
 

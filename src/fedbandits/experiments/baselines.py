@@ -39,7 +39,7 @@ class Claimed(NamedTuple):
 
     @property
     def is_private(self) -> bool:
-        """Whether something is sent, and a finite ε is claimed for it."""
+        """True if something is sent, and a finite ε is claimed for it."""
         return 0.0 < self.epsilon < math.inf
 
 

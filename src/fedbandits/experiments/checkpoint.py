@@ -63,7 +63,7 @@ class CheckpointFolder:
 
     @property
     def empty(self) -> bool:
-        """Whether there is nothing to resume."""
+        """True if there is nothing to resume."""
         return not any(self.path.glob("*.checkpoint"))
 
     def begin(self, resume: bool) -> None:

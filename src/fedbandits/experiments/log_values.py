@@ -50,7 +50,7 @@ class Row(NamedTuple):
 
     @property
     def few(self) -> bool:
-        """Whether so few events match that the interval cannot be trusted."""
+        """True if so few events match that the interval cannot be trusted."""
         return not self.effective >= FEW
 
 

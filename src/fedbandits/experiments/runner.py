@@ -134,7 +134,7 @@ class _Runner:
 
     @property
     def has_checkpoints(self) -> bool:
-        """Whether there is anything to resume, also of a sweep over other values."""
+        """True if there is anything to resume, also of a sweep over other values."""
         files = "*/*.checkpoint" if self.work.sweep.axes else "*.checkpoint"
         return self.home is not None and any(self.home.glob(files))
 

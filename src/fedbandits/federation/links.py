@@ -62,7 +62,7 @@ class Receipt(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def must_be_sent_again(self) -> bool:
-        """Whether the message came too early to be held, so the sender must send it again."""
+        """True if the message came too early to be held, so the sender must send it again."""
         return isinstance(self.why, TooEarlyError) and self.outcome == "refused"
 
 
@@ -93,7 +93,7 @@ class Link(msgspec.Struct, array_like=True):
 
     @property
     def is_behind(self) -> bool:
-        """Whether messages are missing, or wait for their time."""
+        """True if messages are missing, or wait for their time."""
         return bool(self.held) or self.ahead > self.received
 
 

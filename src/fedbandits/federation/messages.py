@@ -129,7 +129,7 @@ _LOOKED_AT = (*_PLAIN, msgspec.Struct)
 
 @functools.cache
 def _declared(kind: type[Message]) -> tuple[tuple[str, tuple[type, ...], type | None], ...]:
-    """Fields whose types can be looked at: name, allowed types, and that of what is in a list."""
+    """List fields whose types can be looked at: name, allowed types, type of what is in a list."""
     found: list[tuple[str, tuple[type, ...], type | None]] = []
     for field in msgspec.structs.fields(kind):
         declared = get_args(field.type)[0] if get_origin(field.type) is Annotated else field.type
@@ -148,7 +148,7 @@ _NUMBERS = np.dtype("<f8")
 
 
 def pack(values: Floats) -> bytes:
-    """Float64 numbers as little-endian bytes."""
+    """Pack float64 numbers as little-endian bytes."""
     return np.ascontiguousarray(values, _NUMBERS).tobytes()
 
 

@@ -54,7 +54,7 @@ class Topology(NamedTuple):
         return int(self.distance.max())
 
     def neighbours(self, agent: int) -> list[int]:
-        """Whom an agent can talk to, in order."""
+        """Return the neighbours of an agent, in order."""
         return [int(i) for i in self.targets[self.offsets[agent] : self.offsets[agent + 1]]]
 
 

@@ -72,7 +72,7 @@ class Estimate(NamedTuple):
 
     @property
     def few(self) -> bool:
-        """Whether so few events match that the interval cannot be trusted."""
+        """True if so few events match that the interval cannot be trusted."""
         return not self.effective >= FEW
 
     def __str__(self) -> str:

@@ -47,7 +47,7 @@ class Attack(NamedTuple):
 def choose(
     zero: Transcripts, one: Transcripts, may_be_gaussian: bool, delta: float
 ) -> tuple[list[Attack], Learned, frozenset[int]]:
-    """Attacks, chosen on training runs of both worlds, what was learned for them, and patterns.
+    """Choose attacks on training runs of both worlds; with what was learned, and patterns.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ def choose(
 
 
 def _learn(zero: Floats, one: Floats) -> Floats:
-    """Fisher's direction between two samples of transcripts; none where there is none to learn.
+    """Compute Fisher's direction between two samples of transcripts; none if it is empty.
 
     Numbers that hardly vary get a large weight: that is where noise is missing.
     """
@@ -103,7 +103,7 @@ def _learn(zero: Floats, one: Floats) -> Floats:
 
 
 def with_learned(transcripts: Transcripts, learned: Learned) -> Floats:
-    """(runs, m + at most 2): scores, and what learned directions make of contents and others."""
+    """Return scores, and what learned directions make of them, (runs, m + at most 2)."""
     made = transcripts.values @ learned.values, transcripts.others @ learned.others
     return np.concatenate([transcripts.scores, *made], axis=1)
 
@@ -132,7 +132,7 @@ def _best_threshold(sides: tuple[Floats, Floats], is_gaussian: bool, delta: floa
 
 
 def _suspects(zero: Ints, one: Ints) -> frozenset[int]:
-    """Patterns that training runs show more often in world 1; none if there is one pattern only."""
+    """Find patterns that training runs show more often in world 1; none if there is one only."""
     patterns = np.unique(np.concatenate([zero, one]))
     if len(patterns) == 1:
         return frozenset()

@@ -43,7 +43,7 @@ class Game(Protocol):
 
     @property
     def neighbours(self) -> Literal["fixed log", "interactive"]:
-        """Whether other records are fixed, or may react to the record that is changed."""
+        """True if other records are fixed, or may react to the record that is changed."""
 
     @property
     def sees(self) -> Sees:
@@ -55,7 +55,7 @@ class Game(Protocol):
 
     @property
     def gaussian(self) -> bool:
-        """Whether scores and values are Gaussian in every run, as the price of contents assumes.
+        """True if scores and values are Gaussian in every run, as the price of contents assumes.
 
         The sharper bound is then used, if all runs have the same messages.
         """
@@ -167,7 +167,7 @@ def audit(
 
 
 def _measured_mu(game: Game, moments: Floats) -> float:
-    """Distance of the likelihood ratio's means in deviations.
+    """Return the distance of the likelihood ratio's means, in deviations.
 
     The deviation is that of the counted runs, of which ``moments`` has the first two moments. Means
     are compared on runs with the same noise in both worlds, where it cancels.
@@ -187,7 +187,7 @@ class _Meter(NamedTuple):
     tick: Tick
 
     def chunks(self, world: int, first: int, count: int) -> Iterator[Transcripts]:
-        """Runs of one world; those of the two worlds have different numbers.
+        """Yield runs of one world; those of the two worlds have different numbers.
 
         Runs of whole parties are played a few at a time: they take long, and are independent.
         """
@@ -205,7 +205,7 @@ class _Meter(NamedTuple):
 def _trained(
     meter: _Meter, training: int, delta: float
 ) -> tuple[list[Attack], Learned, frozenset[int]]:
-    """Attacks, chosen on runs of their own, what was learned for them, and patterns seen."""
+    """Choose attacks on runs of their own; with what was learned for them, and patterns seen."""
     zero, one = (_joined(list(meter.chunks(world, 0, training))) for world in (0, 1))
     return choose(zero, one, meter.game.gaussian, delta)
 

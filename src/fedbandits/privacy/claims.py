@@ -200,12 +200,12 @@ class PrivacyClaim(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def protects_persons(self) -> bool:
-        """Whether ε is for all records of a person at once, not for one record."""
+        """True if ε is for all records of a person at once, not for one record."""
         return self.relation == "replace-person"
 
     @property
     def is_private(self) -> bool:
-        """Whether any finite ε is supported."""
+        """True if any finite ε is supported."""
         return math.isfinite(self.epsilon)
 
     @property
@@ -282,7 +282,7 @@ def _charged(events: tuple[Event, ...]) -> list[str]:
 
 
 def _by_party(epsilons: tuple[float, ...]) -> list[str]:
-    """Parties by their ε, the least protected first."""
+    """Sort parties by their ε, the least protected first."""
     lines = []
     for epsilon in sorted(set(epsilons), reverse=True):
         parties = ", ".join(str(i) for i, own in enumerate(epsilons) if own == epsilon)

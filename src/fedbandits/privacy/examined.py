@@ -8,7 +8,7 @@ from fedbandits.privacy.error_rates import rate_bound
 
 
 class Guess(msgspec.Struct, frozen=True, kw_only=True):
-    """How often somebody was right about something that it was not told.
+    """Counts of how often somebody was right about what it was not told.
 
     Parameters
     ----------

@@ -11,7 +11,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from fedbandits._compile import borrowing, compiled, fma
+from fedbandits._compile import allocation_free, compiled, fma
 from fedbandits._typing import Floats, Floats32, Ints
 
 #: What is wrong with a record.
@@ -33,7 +33,7 @@ _ROUNDING_ROOM = 1.0 + 2.0**-20
 _SQUARE_ROOM = (1.0 + CAST_ROOM) ** 2
 
 
-@borrowing
+@allocation_free
 def all_finite(features: Floats32) -> bool:
     """Tell whether all numbers of a (d, arms) array are finite."""
     for i in range(features.shape[0]):
@@ -43,7 +43,7 @@ def all_finite(features: Floats32) -> bool:
     return True
 
 
-@borrowing
+@allocation_free
 def record_fault(
     context: Floats, reward: float, context_bound: float, lowest: float, highest: float, clip: bool
 ) -> tuple[int, float]:
@@ -98,7 +98,7 @@ def record_fault(
     return NO_FAULT, reward
 
 
-@borrowing
+@allocation_free
 def _make_finite(context: Floats, bound: float) -> float:
     """Make a vector one of finite length, in place, and return the square of its length.
 

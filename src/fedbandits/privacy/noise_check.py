@@ -1,4 +1,4 @@
-"""Whether every number that parties release has its planned noise.
+"""True if every number that parties release has its planned noise.
 
 Attacks look where a record is. Here all numbers of all parties are looked at, one by one: what is
 released less what it stands for, in planned deviations, squared and added up over some runs, is
@@ -91,7 +91,7 @@ class NoiseFinding(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def right(self) -> bool:
-        """Whether every number that was checked has its planned noise."""
+        """True if every number that was checked has its planned noise."""
         return not (self.missing or self.excessive or self.unreleased)
 
     @property
@@ -102,7 +102,7 @@ class NoiseFinding(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def bare(self) -> bool:
-        """Whether numbers are without their planned noise, or leave in some runs alone."""
+        """True if numbers are without their planned noise, or leave in some runs alone."""
         return bool(self.missing or self.unreleased)
 
 

@@ -1,4 +1,4 @@
-"""How far one record moves what is released, measured with the same noise in both worlds.
+"""The move of what is released by one record, measured with the same noise in both worlds.
 
 Two neighbouring worlds are played with the same simulated noise. So the noise cancels in the
 difference of what is released, and what remains is what the record moved. Compared with the planned
@@ -54,7 +54,7 @@ class PairedRuns(NamedTuple):
 
 
 class SensitivityFinding(msgspec.Struct, frozen=True, kw_only=True):
-    """How far one record moved what was released, at most.
+    """The largest move of what was released by one record.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ class SensitivityFinding(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def right(self) -> bool:
-        """Whether no record moved releases further than is charged for."""
+        """True if no record moved releases further than is charged for."""
         return self.epsilon <= self.charged * (1.0 + _ROUNDING)
 
 

@@ -74,7 +74,7 @@ class Exchange:
 
     @property
     def waits(self) -> bool:
-        """Whether something was said that has not been answered."""
+        """True if something was said that has not been answered."""
         return not self.greeted or self.wants or self.asks or bool(self.unacknowledged)
 
     def is_due(self, now: float) -> bool:

@@ -1,4 +1,4 @@
-"""How a party that was away gets the newest list of members: it asks, and any peer answers.
+"""The newest list of members, for a party that was away: it asks, and any peer answers.
 
 The broker stores nothing, so a list that the authority has published reached only those who were
 there. Who connects says which version it knows; who knows a newer one publishes it, after a random

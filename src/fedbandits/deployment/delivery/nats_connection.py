@@ -71,7 +71,7 @@ class Connection:
 
     @property
     def alive(self) -> bool:
-        """Whether something can be sent."""
+        """True if something can be sent."""
         return self._client.is_connected and not self._lost.is_set()
 
     async def open(self, context: ssl.SSLContext, takes: Mapping[str, Take]) -> None:

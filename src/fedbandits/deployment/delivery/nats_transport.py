@@ -64,7 +64,7 @@ class NatsTransport:
 
     @property
     def connected(self) -> bool:
-        """Whether frames can be sent now."""
+        """True if frames can be sent now."""
         return self._connection is not None and self._connection.alive
 
     @property

@@ -20,7 +20,7 @@ class Transport(Protocol):
 
     @property
     def connected(self) -> bool:
-        """Whether frames can be sent now."""
+        """True if frames can be sent now."""
 
     async def open(self, receive: Receive, on_connected: Callable[[], None]) -> None:
         """Begin. It returns at once, and connects as soon as that is possible.
@@ -101,7 +101,7 @@ class MemoryTransport:
 
     @property
     def connected(self) -> bool:
-        """Whether frames can be sent now."""
+        """True if frames can be sent now."""
         return self._hub.members.get(self._member) is self
 
     async def open(self, receive: Receive, on_connected: Callable[[], None]) -> None:

@@ -95,7 +95,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     @property
     def lingers(self) -> bool:
-        """Whether it is closed but for what is still coming."""
+        """True if it is closed but for what is still coming."""
         return self._lingers
 
     def _drop(self, size: int) -> None:

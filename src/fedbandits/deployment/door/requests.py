@@ -73,7 +73,7 @@ class Request:
 
     @property
     def unread(self) -> bool:
-        """Whether more is on its way than is worth waiting for."""
+        """True if more is on its way than is worth waiting for."""
         return not self._read and (self._streamed or self.length > self._most)
 
     async def decoded(self, decoder: msgspec.json.Decoder[Any]) -> Any:

@@ -31,11 +31,11 @@ class Served(Protocol):
 
     @property
     def application(self) -> Application[Any] | None:
-        """How applications ask it; None for parties that do not decide."""
+        """The way in which applications ask it; None for parties that do not decide."""
 
     @property
     def ready(self) -> bool:
-        """Whether it is connected and its store works."""
+        """True if it is connected and its store works."""
 
     async def decide(self, asked: Asked) -> Decided:
         """Decide.

@@ -49,7 +49,7 @@ class DoorSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
     @property
     def loopback(self) -> bool:
-        """Whether only programs on this machine can reach the door."""
+        """True if only programs on this machine can reach the door."""
         try:
             return ipaddress.ip_address(self.host).is_loopback
         except ValueError:

@@ -29,7 +29,7 @@ _AGAIN = 0.2
 
 
 def _uptime() -> float:
-    """Seconds of the machine's other clock, which nobody sets: asleep, too, where it can tell."""
+    """Read the machine's other clock, in seconds: nobody sets it, and it runs on in sleep."""
     clock: int | None = getattr(time, "CLOCK_BOOTTIME", None)
     return time.monotonic() if clock is None else time.clock_gettime(clock)
 

@@ -195,7 +195,7 @@ class Node:
 
     @property
     def ready(self) -> bool:
-        """Whether it can decide, its store works, and it can reach others."""
+        """True if it can decide, its store works, and it can reach others."""
         ready = self._begun.is_set() and self.failed is None and not self.host.problem
         return ready and self.delivery.transport.connected
 

@@ -1,4 +1,4 @@
-"""How a party gets its identity: it makes keys, and the authority admits them."""
+"""The identity of a party: it makes keys, and the authority admits them."""
 
 from __future__ import annotations
 

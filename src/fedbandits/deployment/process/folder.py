@@ -128,7 +128,7 @@ class PartyFolder(NamedTuple):
 
     @property
     def protects(self) -> bool:
-        """Whether its noise protects data; simulated noise, which comes from a seed, does not."""
+        """True if its noise protects data; simulated noise, which comes from a seed, does not."""
         return self.federation.noise == "secure"
 
 

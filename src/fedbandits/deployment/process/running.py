@@ -94,7 +94,7 @@ class CustomerNode(PartyNode):
 
     @property
     def ready(self) -> bool:
-        """Whether it can order, its store works, and it can reach others."""
+        """True if it can order, its store works, and it can reach others."""
         if self._begun.is_set():
             return super().ready
         problem = self.failed is not None or self.host.problem or self.wants

@@ -9,7 +9,7 @@ import numpy as np
 from numpy import float32
 from numpy.typing import NDArray
 
-from fedbandits._compile import borrowing, compiled, fma
+from fedbandits._compile import allocation_free, compiled, fma
 from fedbandits._typing import Floats, Floats32, Ints, Words32
 from fedbandits.environments.kernels.drift import NO_SHARES, Shares, mixed, share_of_other
 from fedbandits.environments.kernels.linear import coordinate
@@ -39,7 +39,7 @@ class ClusteredWorld(NamedTuple):
     shares: Shares = NO_SHARES
 
 
-@borrowing
+@allocation_free
 def draw_arrival(world: ClusteredWorld, key: Key, round_: int) -> int:
     """Draw who comes in a round, the same user in every system."""
     ticket = uniform(key, 0, round_, _ARRIVAL, 0)
@@ -70,7 +70,7 @@ def items_workspace(world: ClusteredWorld) -> ItemsWorkspace:
     return ItemsWorkspace(words, halves, np.zeros(items, dtype=np.float32))
 
 
-@borrowing
+@allocation_free
 def fill_items(
     world: ClusteredWorld, workspace: ItemsWorkspace, key: Key, round_: int, items: Floats32
 ) -> None:
@@ -92,7 +92,7 @@ def fill_items(
             items[row, k] *= scale[k]
 
 
-@borrowing
+@allocation_free
 def fill_expected(
     world: ClusteredWorld, user: int, round_: int, items: Floats32, expected: Floats
 ) -> int:
@@ -114,7 +114,7 @@ def fill_expected(
     return best
 
 
-@borrowing
+@allocation_free
 def draw_item_reward(expected: float, key: Key, round_: int) -> float:
     """Draw 1 with probability ``expected``, else 0; one uniform a round, whatever was shown."""
     return 1.0 if bernoulli(expected, key, 0, round_, _REWARD, 0) else 0.0

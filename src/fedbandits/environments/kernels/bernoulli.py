@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fedbandits._compile import borrowing, compiled
+from fedbandits._compile import allocation_free, compiled
 from fedbandits._typing import Floats
 from fedbandits.environments.kernels.drift import NO_SHARES, Shares, mixed, share_of_other
 from fedbandits.random import Key, Purpose, bernoulli
@@ -23,7 +23,7 @@ class BernoulliWorld(NamedTuple):
     shares: Shares = NO_SHARES
 
 
-@borrowing
+@allocation_free
 def pull_arm(world: BernoulliWorld, key: Key, arm: int, round_: int) -> float:
     """Pull an arm, and return its reward in one round: the same for every system."""
     mean = world.means[arm]

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy import float32
 
-from fedbandits._compile import borrowing, compiled
+from fedbandits._compile import allocation_free, compiled
 from fedbandits._typing import Floats, Floats32, Ints
 from fedbandits.environments.kernels.worlds import Handle, draw_reward, fill_decision_set
 from fedbandits.random import Key
@@ -73,7 +73,7 @@ def mixed(before: float, after: float, share: float) -> float:
     return (1.0 - share) * before + share * after
 
 
-@borrowing
+@allocation_free
 def fill_other(
     other: OtherRewards, features: Floats32, expected: Floats32, changed: Floats32
 ) -> None:
@@ -101,7 +101,7 @@ def workspace(world: Drifted) -> Floats32:
     return np.zeros_like(world.before.expected)
 
 
-@borrowing
+@allocation_free
 def fill_drifted(
     world: Drifted, workspace: Floats32, key: Key, agent: int, round_: int, features: Floats32,
     expected: Floats32,
@@ -120,7 +120,7 @@ def fill_drifted(
     return best
 
 
-@borrowing
+@allocation_free
 def reward_drifted(
     world: Drifted, key: Key, agent: int, round_: int, expected: Floats32, arm: int
 ) -> float:

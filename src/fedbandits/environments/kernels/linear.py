@@ -9,7 +9,7 @@ import numpy as np
 from numpy import float32
 from numpy.typing import NDArray
 
-from fedbandits._compile import LANES, borrowing, fma, inlined, lanes, load, spread, store
+from fedbandits._compile import LANES, allocation_free, fma, inlined, lanes, load, spread, store
 from fedbandits._typing import Floats, Floats32, Words32
 from fedbandits.random import Key, Purpose, fill_words
 
@@ -68,7 +68,7 @@ def workspace(world: LinearWorld) -> Workspace:
     return Workspace(words, halves, pieces[cells : cells + 2], means, drawn)
 
 
-@borrowing
+@allocation_free
 def fill_linear(
     world: LinearWorld, workspace: Workspace, key: Key, agent: int, round_: int,
     features: Floats32, expected: Floats32,

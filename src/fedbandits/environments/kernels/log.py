@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fedbandits._compile import borrowing
+from fedbandits._compile import allocation_free
 from fedbandits._typing import Bools, Floats, Floats32, Ints
 from fedbandits.environments.kernels.worlds import NOBODY
 from fedbandits.random import Key, Purpose, uniform
@@ -40,7 +40,7 @@ class LoggedWorld(NamedTuple):
     noted: Noted  # what changes in a run
 
 
-@borrowing
+@allocation_free
 def draw_shown(probabilities: Floats, starts: Ints, key: Key, shown: Bools) -> None:
     """Draw which events rejection sampling accepts, by place."""
     for agent in range(starts.size - 1):
@@ -49,7 +49,7 @@ def draw_shown(probabilities: Floats, starts: Ints, key: Key, shown: Bools) -> N
             shown[place] = uniform(key, agent, round_, _REWARD, 0) < probabilities[place]
 
 
-@borrowing
+@allocation_free
 def fill_log(
     world: LoggedWorld, workspace: tuple[()], key: Key, agent: int, round_: int,
     features: Floats32, expected: Floats32,
@@ -72,7 +72,7 @@ def fill_log(
     return int(best)
 
 
-@borrowing
+@allocation_free
 def person_of_event(world: LoggedWorld, key: Key, agent: int, round_: int) -> int:
     """Return the number of the person of an event; nobody comes once the party's log is over."""
     place = world.starts[agent] + round_ - 1
@@ -81,7 +81,7 @@ def person_of_event(world: LoggedWorld, key: Key, agent: int, round_: int) -> in
     return int(world.persons[world.order[place]])
 
 
-@borrowing
+@allocation_free
 def note_chosen(world: LoggedWorld, agent: int, round_: int, arm: int) -> None:
     """Keep the chosen arm: estimates are made from it."""
     place = world.starts[agent] + round_ - 1
@@ -89,7 +89,7 @@ def note_chosen(world: LoggedWorld, agent: int, round_: int, arm: int) -> None:
         world.noted.chosen[place] = arm
 
 
-@borrowing
+@allocation_free
 def logged_reward(
     world: LoggedWorld, key: Key, agent: int, round_: int, expected: Floats32, arm: int
 ) -> float:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fedbandits._compile import borrowing
+from fedbandits._compile import allocation_free
 from fedbandits._typing import Floats32, Ints
 from fedbandits.random import Key, Purpose, integer
 
@@ -33,14 +33,14 @@ def workspace(world: RatingsWorld) -> Ints:
     return np.zeros(world.arms, dtype=np.int64)
 
 
-@borrowing
+@allocation_free
 def user_of(world: RatingsWorld, key: Key, agent: int, round_: int) -> int:
     """Return the number of the user that comes to an agent in a round."""
     first, past = world.shares[agent], world.shares[agent + 1]
     return int(world.order[first + integer(past - first, key, agent, round_, _CONTEXT, 0)])
 
 
-@borrowing
+@allocation_free
 def fill_ratings(
     world: RatingsWorld, workspace: Ints, key: Key, agent: int, round_: int,
     features: Floats32, expected: Floats32,

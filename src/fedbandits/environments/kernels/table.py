@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fedbandits._compile import borrowing
+from fedbandits._compile import allocation_free
 from fedbandits._typing import Floats32, Ints
 from fedbandits.random import Key, Purpose, integer
 
@@ -36,14 +36,14 @@ class ClassificationWorld(NamedTuple):
     persons: Ints  # (rows,): whose row each is
 
 
-@borrowing
+@allocation_free
 def drawn_row_of(world: TableWorld | ClassificationWorld, key: Key, agent: int, round_: int) -> int:
     """Draw the number of the row that an agent sees in a round."""
     first, past = world.starts[agent], world.starts[agent + 1]
     return int(world.shards[first + integer(past - first, key, agent, round_, _CONTEXT, 0)])
 
 
-@borrowing
+@allocation_free
 def row_of(world: TableWorld, key: Key, agent: int, round_: int) -> int:
     """Return the number of the row that a party sees in a round."""
     if world.drawn:
@@ -53,7 +53,7 @@ def row_of(world: TableWorld, key: Key, agent: int, round_: int) -> int:
     return int(world.shards[first + (round_ - 1) % (past - first)])
 
 
-@borrowing
+@allocation_free
 def fill_table(
     world: TableWorld, workspace: tuple[()], key: Key, agent: int, round_: int,
     features: Floats32, expected: Floats32,
@@ -67,13 +67,13 @@ def fill_table(
     return int(world.best[row])
 
 
-@borrowing
+@allocation_free
 def person_of_row(world: TableWorld, key: Key, agent: int, round_: int) -> int:
     """Return the number of the person whose row a party sees in a round."""
     return int(world.persons[row_of(world, key, agent, round_)])
 
 
-@borrowing
+@allocation_free
 def fill_classification(
     world: ClassificationWorld, workspace: tuple[()], key: Key, agent: int, round_: int,
     features: Floats32, expected: Floats32,
@@ -88,7 +88,7 @@ def fill_classification(
     return int(best)
 
 
-@borrowing
+@allocation_free
 def person_of_drawn_row(world: ClassificationWorld, key: Key, agent: int, round_: int) -> int:
     """Return the number of the person whose row an agent sees in a round."""
     return int(world.persons[drawn_row_of(world, key, agent, round_)])

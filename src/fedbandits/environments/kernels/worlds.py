@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fedbandits._compile import borrowing, call_float, call_int, inlined
+from fedbandits._compile import allocation_free, call_float, call_int, inlined
 from fedbandits._typing import Floats32, Ints
 from fedbandits.random import Key, Purpose, bernoulli
 
@@ -73,7 +73,7 @@ def first_turn(joins: Ints, agent: int, round_: int, step: int) -> int:
     return int(round_ + (missed + step - 1) // step * step)
 
 
-@borrowing
+@allocation_free
 def bernoulli_reward(
     world: Any, key: Key, agent: int, round_: int, expected: Floats32, arm: int
 ) -> float:
@@ -81,7 +81,7 @@ def bernoulli_reward(
     return 1.0 if bernoulli(expected[arm], key, agent, round_, _REWARD, 0) else 0.0
 
 
-@borrowing
+@allocation_free
 def expected_reward(
     world: Any, key: Key, agent: int, round_: int, expected: Floats32, arm: int
 ) -> float:
@@ -89,13 +89,13 @@ def expected_reward(
     return np.float64(expected[arm])
 
 
-@borrowing
+@allocation_free
 def nobody(world: Any, key: Key, agent: int, round_: int) -> int:
     """Return :data:`NOBODY`, in worlds without persons."""
     return NOBODY
 
 
-@borrowing
+@allocation_free
 def note_nothing(world: Any, agent: int, round_: int, arm: int) -> None:
     """Leave a choice unnoted, in worlds of which nothing changes in a run."""
     return

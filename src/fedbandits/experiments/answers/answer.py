@@ -29,7 +29,7 @@ from fedbandits.settings.toml_files import parse_toml
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether learning together privately pays in a run, in words and numbers.
+    """True if learning together privately pays in a run, in words and numbers.
 
     Parameters
     ----------

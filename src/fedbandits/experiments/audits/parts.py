@@ -103,7 +103,7 @@ class Clock:
 
     @property
     def parts(self) -> int:
-        """How many parts there are."""
+        """Number of parts."""
         return len(self._kinds)
 
     def begin(self) -> None:
@@ -139,7 +139,7 @@ class Clock:
         return rest + sum(self._guess(kind, took) for kind in self._kinds[len(took) :])
 
     def _guess(self, kind: PartKind, took: list[float]) -> float:
-        """Guess how long a part takes: as long as others of its kind, or else as any."""
+        """Estimate how long a part takes: as long as others of its kind, or else as any."""
         alike = [
             seconds for other, seconds in zip(self._kinds, took, strict=False) if other == kind
         ]

@@ -83,7 +83,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def tested(self) -> bool:
-        """Whether anything was put to the test."""
+        """True if anything was put to the test."""
         return self.outcome not in _UNTESTED
 
     @property
@@ -173,7 +173,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
         return " and ".join(parts)
 
     def _examined_line(self, examined: Examined) -> str:
-        """Guesses that contradict the claim, or else all guesses that succeeded."""
+        """Return the guesses that contradict the claim, or else all guesses that succeeded."""
         shown = examined.broken(self.confidence)
         if shown:
             return f"more shows than the claim says: {'; '.join(shown)}"
@@ -198,12 +198,12 @@ class Audit(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def broken(self) -> bool:
-        """Whether any claim is broken."""
+        """True if any claim is broken."""
         return any(verdict.outcome == "broken" for verdict in self.verdicts)
 
     @property
     def untested(self) -> bool:
-        """Whether any system claims an ε above 0 and brings no attack to test it."""
+        """True if any system claims an ε above 0 and brings no attack to test it."""
         return any(verdict.outcome == "not attacked" for verdict in self.verdicts)
 
     @property
@@ -283,7 +283,7 @@ def _claimed(claim: PrivacyClaim) -> tuple[str, float]:
 
 
 def _bearing(claim: PrivacyClaim, findings: Iterable[AnyFinding]) -> Iterator[AnyFinding]:
-    """Findings that bear on the claim. A claim for a fixed log says nothing about reactions."""
+    """Return the findings that bear on the claim: one for a fixed log says nothing of reactions."""
     for finding in findings:
         contents_only = claim.paper_claims is None and not claim.is_private
         if contents_only and isinstance(finding, Finding) and finding.sees != "contents":
@@ -295,7 +295,7 @@ def _bearing(claim: PrivacyClaim, findings: Iterable[AnyFinding]) -> Iterator[An
 
 
 def _noise_factor(mu: float, epsilon: float, delta: float) -> float:
-    """Deviation of noise that costs μ, over the deviation that (ε, δ) needs."""
+    """Return the deviation of noise that costs μ, over the deviation that (ε, δ) needs."""
     if not (0.0 < mu < math.inf and 0.0 < epsilon < math.inf and delta > 0.0):
         return math.nan
     return gaussian.mu_of(epsilon, delta) / mu

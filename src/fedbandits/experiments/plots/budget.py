@@ -43,12 +43,12 @@ class Spent(NamedTuple):
 
     @property
     def is_infinite(self) -> bool:
-        """Whether no finite ε holds."""
+        """True if no finite ε holds."""
         return bool(np.isposinf(self.accounted).any())
 
     @property
     def has_finite_contents(self) -> bool:
-        """Whether contents alone have a price."""
+        """True if contents alone have a price."""
         return bool(np.isfinite(self.contents).all() and (self.contents > 0.0).any())
 
 
@@ -111,7 +111,7 @@ def _spent(result: xr.Dataset) -> Iterator[Spent]:
 
 
 def _set_heights(axes: Axes, spent: Sequence[Spent], leaves_room: bool) -> float:
-    """Scale the axis; finite values stay below the place of infinity. Returns its upper end."""
+    """Set the scale of the axis, and return its upper end: finite values stay below infinity."""
     numbers = [values for each in spent for values in (each.accounted, each.contents)]
     largest = max((float(v[np.isfinite(v)].max(initial=0.0)) for v in numbers), default=0.0)
     ticks = [float(tick) for tick in MaxNLocator(5).tick_values(0.0, largest)] if largest else [0.0]

@@ -6,25 +6,25 @@ their errors, which take seconds to compile. These loops take hundredths, and ru
 
 from __future__ import annotations
 
-from fedbandits._compile import borrowing
+from fedbandits._compile import allocation_free
 from fedbandits._typing import Floats, Ints
 
 
-@borrowing
+@allocation_free
 def fill(values: Floats, value: float) -> None:
     """Set all entries of a vector."""
     for i in range(values.size):
         values[i] = value
 
 
-@borrowing
+@allocation_free
 def add_to(total: Floats, values: Floats) -> None:
     """Add a vector to another one of its length."""
     for i in range(total.size):
         total[i] += values[i]
 
 
-@borrowing
+@allocation_free
 def is_zero(values: Floats) -> bool:
     """Tell whether all entries of a vector are zero."""
     zero = True
@@ -33,7 +33,7 @@ def is_zero(values: Floats) -> bool:
     return zero
 
 
-@borrowing
+@allocation_free
 def flatten(rows: Floats, out: Floats) -> None:
     """Write the rows of a matrix, one after the other, into a vector."""
     place = 0
@@ -43,7 +43,7 @@ def flatten(rows: Floats, out: Floats) -> None:
             place += 1
 
 
-@borrowing
+@allocation_free
 def copy_square(squares: Floats, m: int, out: Floats) -> None:
     """Copy the ``m``-th matrix of (models, d, d) into the same place of ``out``."""
     for i in range(squares.shape[1]):
@@ -51,7 +51,7 @@ def copy_square(squares: Floats, m: int, out: Floats) -> None:
             out[m, i, j] = squares[m, i, j]
 
 
-@borrowing
+@allocation_free
 def put_square(square: Floats, squares: Floats, m: int) -> None:
     """Make the ``m``-th matrix of (models, d, d) a copy of another one."""
     for i in range(square.shape[0]):
@@ -59,7 +59,7 @@ def put_square(square: Floats, squares: Floats, m: int) -> None:
             squares[m, i, j] = square[i, j]
 
 
-@borrowing
+@allocation_free
 def fill_diagonal(squares: Floats, m: int, value: float) -> None:
     """Make the ``m``-th matrix of (models, d, d) ``value`` times the identity."""
     for i in range(squares.shape[1]):
@@ -67,7 +67,7 @@ def fill_diagonal(squares: Floats, m: int, value: float) -> None:
             squares[m, i, j] = value if i == j else 0.0
 
 
-@borrowing
+@allocation_free
 def any_fault(faults: Ints) -> bool:
     """Tell whether any row of (parties, 2) begins with anything but zero."""
     found = False

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fedbandits._compile import LANES, borrowing, compiled, fma, inlined, lanes, load, store
+from fedbandits._compile import LANES, allocation_free, compiled, fma, inlined, lanes, load, store
 from fedbandits._typing import Floats
 from fedbandits.learners.kernels.evidence import Evidence
 from fedbandits.learners.kernels.ridge import invert_in_place
@@ -39,7 +39,7 @@ def nothing_said(spreads: int, dimension: int) -> CentreSums:
     )
 
 
-@borrowing
+@allocation_free
 def add_statistic(
     evidence: Evidence, j: int, weight: float, spreads: Floats, said: CentreSums
 ) -> None:
@@ -58,7 +58,7 @@ def add_statistic(
             _add_times(share * z, said.row, said.score, s)
 
 
-@borrowing
+@allocation_free
 def _set_outer(direction: Floats, said: CentreSums) -> None:
     """Set the products of a direction's coordinates, and the direction."""
     place = 0

@@ -17,7 +17,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fedbandits._compile import LANES, borrowing, compiled, fma, inlined, lanes, load, spread, store
+from fedbandits._compile import (
+    LANES,
+    allocation_free,
+    compiled,
+    fma,
+    inlined,
+    lanes,
+    load,
+    spread,
+    store,
+)
 from fedbandits._typing import Floats
 from fedbandits.learners.kernels.centre_statistics import padded
 from fedbandits.learners.kernels.evidence import Evidence
@@ -50,7 +60,7 @@ def new_user(dimension: int, lanes: int) -> User:
     )  # fmt: skip
 
 
-@borrowing
+@allocation_free
 def look_at(evidence: Evidence, j: int, spreads: Floats, user: User) -> None:
     """Turn to the ``j``-th user, and to what it says of a centre by all hypotheses.
 
@@ -68,7 +78,7 @@ def look_at(evidence: Evidence, j: int, spreads: Floats, user: User) -> None:
             user.pull[a, h] = z / widened
 
 
-@borrowing
+@allocation_free
 def _apply(basis: Floats, rows: Floats, out: Floats) -> None:
     """Compute Q times a matrix whose rows are whole lanes."""
     d, whole = rows.shape
@@ -80,7 +90,7 @@ def _apply(basis: Floats, rows: Floats, out: Floats) -> None:
             store(out, (a, at), total, LANES)
 
 
-@borrowing
+@allocation_free
 def turn(user: User, uncertain: Floats, centre: Floats, turned: Floats, middle: Floats) -> None:
     """Turn centres and their covariances into the user's basis: Q c and M = Q P⁻¹ Qᵀ.
 
@@ -97,7 +107,7 @@ def turn(user: User, uncertain: Floats, centre: Floats, turned: Floats, middle: 
     _apply(user.basis, centre, middle)
 
 
-@borrowing
+@allocation_free
 def change_of_fit(user: User, turned: Floats, middle: Floats, sign: float, change: Floats) -> None:
     """Compute what a cluster's fit gains if the user comes, or if it goes.
 
@@ -180,7 +190,7 @@ def take_in(user: User, h: int, turned: Floats, middle: Floats) -> None:
         middle[a, h] = found
 
 
-@borrowing
+@allocation_free
 def move_to_user(user: User, spreads: Floats, turned: Floats, middle: Floats) -> None:
     """Move from centres to the user's own θ, in its basis: means, and covariances, in place.
 
@@ -205,7 +215,7 @@ def move_to_user(user: User, spreads: Floats, turned: Floats, middle: Floats) ->
             store(turned, (a, a, at), load(turned, (a, a, at)) + own * less, LANES)
 
 
-@borrowing
+@allocation_free
 def turn_back(user: User, middle: Floats, turned: Floats, mean: Floats, covariance: Floats) -> None:
     """Turn from the user's basis to that of contexts: (d,) and (d, d) float64."""
     d, basis, half = middle.size, user.basis, user.half

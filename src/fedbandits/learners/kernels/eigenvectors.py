@@ -13,7 +13,7 @@ import math
 
 import numpy as np
 
-from fedbandits._compile import LANES, borrowing, compiled, fma, lanes, load, store
+from fedbandits._compile import LANES, allocation_free, compiled, fma, lanes, load, store
 from fedbandits._typing import Floats
 
 #: Squares off the diagonal, relative to all squares, below which a matrix counts as diagonal.
@@ -57,7 +57,7 @@ def eigenvectors(matrices: Floats, basis: Floats, values: Floats) -> None:
                     basis[first + h, i, k] = vectors[i, k, h]
 
 
-@borrowing
+@allocation_free
 def _make_diagonal(turned: Floats, vectors: Floats, active: Floats, share: Floats) -> None:
     """Sweep until all are diagonal; of ``turned`` (d, d, lanes) the upper triangle is used."""
     d = len(turned)
@@ -81,7 +81,7 @@ def _make_diagonal(turned: Floats, vectors: Floats, active: Floats, share: Float
                 _turn(turned, vectors, active, p, q)
 
 
-@borrowing
+@allocation_free
 def _turn(turned: Floats, vectors: Floats, active: Floats, p: int, q: int) -> None:
     """Rotate the plane of coordinates p < q so that the entry (p, q) becomes 0."""
     d, entry = len(turned), load(turned, (p, q, 0))

@@ -21,7 +21,7 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from fedbandits._compile import LANES, borrowing, compiled, lanes, load, store
+from fedbandits._compile import LANES, allocation_free, compiled, lanes, load, store
 from fedbandits._typing import Floats
 from fedbandits.learners.kernels.eigenvectors import eigenvectors
 from fedbandits.learners.kernels.ridge import packed_dimension, unpack
@@ -51,7 +51,7 @@ def stack(kind: type[Table], parts: Sequence[Table]) -> Table:
     return kind(*(np.concatenate(fields) for fields in zip(*parts, strict=True)))
 
 
-@borrowing
+@allocation_free
 def rotate(basis: Floats, vector: Floats, out: Floats) -> None:
     """Write Q v."""
     for a in range(vector.size):
@@ -129,7 +129,7 @@ def reward_variance(spectrum: Spectrum, counts: Floats, squares: Floats, bound: 
     return float(np.clip((squares.sum() - explained.sum()) / degrees, 0.01 * bound, bound))
 
 
-@borrowing
+@allocation_free
 def log_evidence(precision: Floats, score: Floats, centre: Floats, variance: float) -> float:
     """Compute how likely a statistic is if θ ~ N(c, s I), up to what does not depend on c and s.
 
@@ -188,7 +188,7 @@ def look_from(evidence: Evidence, centre: Floats, table: Across) -> None:
             table.centre[a, j] = turned[j * d + a]
 
 
-@borrowing
+@allocation_free
 def log_evidence_of_all(table: Across, variance: float) -> None:
     """Compute how likely each statistic is if θ ~ N(c, s I), into ``likely``.
 

@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fedbandits._compile import borrowing, compiled, fma, inlined
+from fedbandits._compile import allocation_free, compiled, fma, inlined
 from fedbandits._typing import Bools, Floats, Floats32
 from fedbandits.learners.kernels.assign import fill_diagonal, put_square
 from fedbandits.learners.kernels.joint_release import (
@@ -83,7 +83,7 @@ def copy_joint(joint: Joint) -> Joint:
     return Joint(**copied)
 
 
-@compiled
+@inlined
 def one_joint(joint: Joint, agent: int) -> Joint:
     """Return what one agent knows, as arrays that share memory with those of all."""
     return Joint(
@@ -161,7 +161,7 @@ def observe_joint(
     refresh_joint(terms, joint, m)
 
 
-@borrowing
+@allocation_free
 def _shrink(
     squares: Floats, m: int, context: Floats, gain: Floats, moved: Floats, added: float
 ) -> None:
@@ -212,7 +212,7 @@ def load_joint(terms: JointTerms, joint: Joint, sums: Floats, noise: Noise) -> N
         refresh_joint(terms, joint, m)
 
 
-@borrowing
+@allocation_free
 def best_where_cut(
     cuts: Bools, theta: Floats32, width: Floats32, features: Floats32, first: int, arm: int,
     scores: Floats32,

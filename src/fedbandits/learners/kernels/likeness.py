@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fedbandits._compile import LANES, borrowing, compiled, fma, load, summed
+from fedbandits._compile import LANES, allocation_free, compiled, fma, load, summed
 from fedbandits._typing import Floats, Ints
 from fedbandits.learners.kernels.centre_statistics import (
     add_statistic,
@@ -231,7 +231,7 @@ def _average(
     turn_back(user, middle, whole, mean, covariance)
 
 
-@borrowing
+@allocation_free
 def _add_cluster(
     weight: Floats, mean: Floats, covariance: Floats, middle: Floats, whole: Floats
 ) -> None:

@@ -15,8 +15,8 @@ from numpy import float32
 
 from fedbandits._compile import (
     LANES,
+    allocation_free,
     among,
-    borrowing,
     fma,
     inlined,
     lanes,
@@ -28,7 +28,7 @@ from fedbandits._compile import (
 from fedbandits._typing import Bools, Floats, Floats32
 
 
-@borrowing
+@allocation_free
 def set_width(inverses: Floats, model: int, radius: float, widths: Floats32) -> None:
     """Write W = radius² V⁻¹ of one model: upper triangle, off-diagonal entries doubled.
 
@@ -55,7 +55,7 @@ def new_score_buffers(dimension: int) -> ScoreBuffers:
     return ScoreBuffers(np.zeros((dimension, LANES), np.float32), np.zeros(LANES, np.float32))
 
 
-@borrowing
+@allocation_free
 def score_arms(
     features: Floats32, theta: Floats32, width: Floats32, scores: Floats32, buffers: ScoreBuffers
 ) -> None:
@@ -79,7 +79,7 @@ def score_arms(
         _score_disjoint(features, theta, width, scores)
 
 
-@borrowing
+@allocation_free
 def score_arms_squared(
     features: Floats32, theta: Floats32, width: Floats32, scores: Floats32, buffers: ScoreBuffers
 ) -> None:
@@ -107,7 +107,7 @@ def _score_shared(
             scores[k] = buffers.scores[k]
 
 
-@borrowing
+@allocation_free
 def _score_lanes(
     features: Floats32, theta: Floats32, width: Floats32, root: bool, scores: Floats32
 ) -> None:
@@ -144,13 +144,13 @@ def _score_lanes(
         store(scores, k, estimate + added, LANES)
 
 
-@borrowing
+@allocation_free
 def _score_disjoint(features: Floats32, theta: Floats32, width: Floats32, scores: Floats32) -> None:
     for m in range(theta.shape[0]):
         scores[m] = score_arm(features, 0, theta, width, m)
 
 
-@borrowing
+@allocation_free
 def score_arm(
     features: Floats32, column: int, theta: Floats32, width: Floats32, model: int
 ) -> float:
@@ -167,7 +167,7 @@ def score_arm(
     return float(estimate + math.sqrt(max(quadratic, float32(0))))
 
 
-@borrowing
+@allocation_free
 def best_of_smaller(
     features: Floats32, theta: Floats32, width: Floats32, counts: Bools, first: int, arm: int,
     scores: Floats32,
@@ -217,7 +217,7 @@ def best_of_smaller(
     return best
 
 
-@borrowing
+@allocation_free
 def best_arm(scores: Floats32, first: int) -> int:
     """Find the arm with the highest score; of equals, the first from ``first`` on, cyclic.
 
@@ -243,7 +243,7 @@ def _maximum(scores: Floats32) -> Any:
     return top
 
 
-@borrowing
+@allocation_free
 def _where(scores: Floats32, value: Any, start: int, end: int) -> int:
     """Find the first of the arms ``start`` … ``end`` - 1 with this score; -1 if none has it."""
     while start + LANES <= end and not among(value, load(scores, start)):

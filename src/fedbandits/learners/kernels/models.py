@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fedbandits._compile import borrowing
+from fedbandits._compile import allocation_free
 from fedbandits._typing import Floats, Floats32
 from fedbandits.learners.kernels.linucb import (
     ScoreBuffers,
@@ -47,7 +47,7 @@ def new_scoring(dimension: int, arms: int) -> Scoring:
     )
 
 
-@borrowing
+@allocation_free
 def choose_arm(
     models: Models, row: int, radius: float, squared: bool, arms: Floats32, scoring: Scoring
 ) -> int:
@@ -82,7 +82,7 @@ def choose_arm(
     return best_arm(scores, 0)
 
 
-@borrowing
+@allocation_free
 def update(models: Models, row: int, context: Floats, reward: float, gain: Floats) -> None:
     """Add one record to the model in a row. ``gain`` (d,) is a buffer that is overwritten."""
     residual = reward

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fedbandits._compile import borrowing, compiled, fma
+from fedbandits._compile import allocation_free, compiled, fma
 from fedbandits._typing import Floats
 
 
@@ -28,7 +28,7 @@ def packed_dimension(size: int) -> int:
     return int((math.sqrt(8.0 * size + 9.0) - 3.0) / 2.0 + 0.5)
 
 
-@borrowing
+@allocation_free
 def add_record(
     statistic: Floats, model: int, context: Floats, reward: float, rounding: float
 ) -> None:
@@ -75,7 +75,7 @@ class Record(NamedTuple):
     model: int = 0
 
 
-@borrowing
+@allocation_free
 def unpack(statistic: Floats, gram: Floats, moment: Floats) -> None:
     """Write a packed statistic as a symmetric (d, d) Gram matrix and a (d,) moment Σ x y."""
     dimension = moment.size
@@ -89,7 +89,7 @@ def unpack(statistic: Floats, gram: Floats, moment: Floats) -> None:
         moment[i] = statistic[position + i]
 
 
-@borrowing
+@allocation_free
 def apply_symmetric(matrices: Floats, model: int, vector: Floats, out: Floats) -> None:
     """Write ``matrices[model] @ vector`` into ``out`` for symmetric matrices, row by row.
 
@@ -105,7 +105,7 @@ def apply_symmetric(matrices: Floats, model: int, vector: Floats, out: Floats) -
             out[i] = fma(weight, matrices[model, j, i], out[i])
 
 
-@borrowing
+@allocation_free
 def add_rank_one(inverses: Floats, model: int, context: Floats, gain: Floats) -> float:
     """Turn one V⁻¹ into (V + x xᵀ)⁻¹ in place (Sherman & Morrison 1950).
 
@@ -139,7 +139,7 @@ def add_rank_one(inverses: Floats, model: int, context: Floats, gain: Floats) ->
     return math.log1p(quadratic)
 
 
-@borrowing
+@allocation_free
 def factorise(statistic: Floats, shift: float, factor: Floats) -> float:
     """Compute D Lᵀ of shift·I + G, G packed, into the upper triangle of ``factor``.
 
@@ -190,7 +190,7 @@ def are_records(sums: Floats, shift: float, dimension: int) -> bool:
     return positive
 
 
-@borrowing
+@allocation_free
 def invert_statistic(
     statistic: Floats, shift: float, work: Floats, inverse: Floats, theta: Floats
 ) -> float:
@@ -230,7 +230,7 @@ def invert_statistic(
     return log_det
 
 
-@borrowing
+@allocation_free
 def invert_in_place(matrix: Floats, row: Floats) -> float:
     """Turn a symmetric matrix into its inverse, exactly symmetric; undefined if there is none.
 
@@ -251,7 +251,7 @@ def invert_in_place(matrix: Floats, row: Floats) -> float:
     return log_det
 
 
-@borrowing
+@allocation_free
 def _sweep(matrix: Floats, k: int, row: Floats) -> None:
     """Sweep a symmetric matrix on its k-th pivot; on all of them: minus its inverse.
 
@@ -270,7 +270,7 @@ def _sweep(matrix: Floats, k: int, row: Floats) -> None:
     matrix[k, k] = -scale
 
 
-@borrowing
+@allocation_free
 def invert_spectrum(values: Floats, vectors: Floats, inverse: Floats) -> None:
     """Write Q diag(1/values) Qᵀ into ``inverse``, exactly symmetric."""
     dimension = values.size
@@ -283,7 +283,7 @@ def invert_spectrum(values: Floats, vectors: Floats, inverse: Floats) -> None:
             inverse[j, i] = total
 
 
-@borrowing
+@allocation_free
 def log_determinant(values: Floats, shift: float) -> float:
     """Compute Σ ln(values + shift): ln det(V + shift·I) from the eigenvalues of V."""
     total = 0.0

@@ -1,4 +1,4 @@
-"""How a ledger charges: it reads the account, adds a row, and updates the account."""
+"""Charges of a ledger: it reads the account, adds a row, and updates the account."""
 
 from __future__ import annotations
 

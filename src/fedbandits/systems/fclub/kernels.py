@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from fedbandits._compile import borrowing, compiled
+from fedbandits._compile import allocation_free, compiled
 from fedbandits._typing import Floats, Floats32, Ints
 from fedbandits.environments.kernels.arrivals import (
     ClusteredWorld,
@@ -80,7 +80,7 @@ class Scratch(NamedTuple):
     gain: Floats  # (d,)
 
 
-@borrowing
+@allocation_free
 def share(
     constants: Constants, shared: Floats, user: int, context: Floats, centred: float, counts: bool
 ) -> None:
@@ -92,7 +92,7 @@ def share(
         add_record(shared, user, context, centred, constants.rounding)
 
 
-@borrowing
+@allocation_free
 def learn(
     constants: Constants, models: Models, sums: Floats, shared: Floats, user: int, context: Floats,
     reward: float, counts: bool, gain: Floats,

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fedbandits._compile import borrowing, compiled
+from fedbandits._compile import allocation_free, compiled
 from fedbandits._typing import Floats, Ints
 from fedbandits.environments.kernels.worlds import Handle
 from fedbandits.learners.kernels.assign import add_to, any_fault, copy_square, fill, put_square
@@ -56,7 +56,7 @@ class State(NamedTuple):
     visits: Ints  # (0,): persons are not protected
 
 
-@borrowing
+@allocation_free
 def take_over(constants: Constants, total: Floats, pool: Pool, view: Views) -> int:
     """Act from now on by what the server has added up.
 
@@ -100,7 +100,7 @@ def take_over(constants: Constants, total: Floats, pool: Pool, view: Views) -> i
     return fault
 
 
-@borrowing
+@allocation_free
 def _invert_sum(
     statistic: Floats, ridge: float, gram: Floats, inverse: Floats, moment: Floats
 ) -> float:
@@ -176,7 +176,7 @@ def count_for_trigger(constants: Constants, sums: Floats, view: Views) -> None:
             view.trigger_inverse[m] = inverse
 
 
-@borrowing
+@allocation_free
 def exchange_due(threshold: float, terms: Floats, grown_log_det: Floats) -> bool:
     """Tell whether det(Σ + Σ_local) > (1 + α) det Σ (He et al. 2022, Algorithm 1, line 8).
 
@@ -202,7 +202,7 @@ def begin(constants: Constants, state: State, pool: Pool) -> None:
         put_square(pool.terms, state.terms, agent)
 
 
-@borrowing
+@allocation_free
 def _exchange(
     constants: Constants, state: State, pool: Pool, view: Views, agent: int, round_: int
 ) -> None:

@@ -1,4 +1,4 @@
-"""How applications pull a data owner's arm, and what each party of SAMBA brings.
+"""Requests of applications that pull a data owner's arm, and what each party of SAMBA brings.
 
 The run's name is the Controller's, drawn once and kept with its secret: one federation is one run,
 and another run is another federation, with new folders.
@@ -20,7 +20,7 @@ from fedbandits.systems.samba.plan import RUN_BYTES, SambaPlan
 
 
 class PullAsked(Asked, frozen=True):
-    """Whether the arm is to be pulled: it is, whenever the owner can be asked."""
+    """True if the arm is to be pulled: it is, whenever the owner can be asked."""
 
 
 class PullTold(Told, frozen=True):

@@ -185,22 +185,22 @@ class Samba(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     @property
     def is_silent(self) -> bool:
-        """Whether scores are compared so that no server learns anything about them."""
+        """True if scores are compared so that no server learns anything about them."""
         return self.comparison == "silent"
 
     @property
     def explores(self) -> bool:
-        """Whether some steps pull a random arm, independent of the scores."""
+        """True if some steps pull a random arm, independent of the scores."""
         return isinstance(self.algorithm, EpsilonGreedy | DecreasingEpsilonGreedy)
 
     @property
     def controller_draws(self) -> bool:
-        """Whether the Controller draws the scores of exploring steps, and so knows their arm."""
+        """True if the Controller draws the scores of exploring steps, and so knows their arm."""
         return self.exploration_shortcut in ("published", "published-each")
 
     @property
     def encrypts_sums(self) -> bool:
-        """Whether owners encrypt their sums for the customer, who has a Paillier key."""
+        """True if owners encrypt their sums for the customer, who has a Paillier key."""
         return self.execution == "secure" and self.total == "paillier"
 
     @property

@@ -167,7 +167,7 @@ class Replicate(CompiledReplicate[SambaPlan]):
 
     @property
     def _communicates(self) -> bool:
-        """Whether anything has been sent yet: parties set up once every arm was pulled."""
+        """True if anything has been sent yet: parties set up once every arm was pulled."""
         return self.plan.config.execution != "plain" and self.done >= self.plan.arms
 
     @property

@@ -41,7 +41,7 @@ class Agreement(NamedTuple):
 
     @property
     def can_explore(self) -> bool:
-        """Whether some step plays a random arm whatever the scores."""
+        """True if some step plays a random arm whatever the scores."""
         return bool(explores(self.rule, self.arms + 1, self.arms, 0.0))
 
     def next_turn(self, step: int, iteration: int) -> Turn:
@@ -55,7 +55,7 @@ class Agreement(NamedTuple):
 
 
 class Comparing(NamedTuple):
-    """How servers compare scores and add up sums: it decides which words are made of a key."""
+    """Ways in which servers compare scores and add up sums: they decide which words are made."""
 
     comparison: str
     arity: int
@@ -139,7 +139,7 @@ class SambaPlan(Plan, frozen=True, kw_only=True):
 
     @property
     def drawn_scores(self) -> int:
-        """How many scores the Controller draws in a step that explores (section 5.4)."""
+        """Number of scores that the Controller draws in a step that explores (section 5.4)."""
         if not self.config.controller_draws:
             return 0
         return self.arms if self.config.exploration_shortcut == "published-each" else 1

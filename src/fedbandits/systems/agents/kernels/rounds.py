@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fedbandits._compile import borrowing, inlined
+from fedbandits._compile import allocation_free, inlined
 from fedbandits._typing import Bools, Floats, Floats32, Ints
 from fedbandits.environments.kernels.worlds import (
     Handle,
@@ -129,7 +129,7 @@ def choose_jointly(
     return arm
 
 
-@borrowing
+@allocation_free
 def play_rounds(
     world: Handle, constants: Constants, log_term: float, terms: Floats, view: Views,
     joints: Joint | None, cell: int, statistic: Floats, visits: Ints, uncounted: Floats,
@@ -221,7 +221,7 @@ def play_rounds(
     tally.reward[agent] += earned
 
 
-@borrowing
+@allocation_free
 def counts_visit(visits: Ints, person: int, most: int) -> bool:
     """Note a visit to an agent, and return whether its record counts for releases.
 
@@ -240,14 +240,14 @@ def counts_visit(visits: Ints, person: int, most: int) -> bool:
     return True
 
 
-@borrowing
+@allocation_free
 def note_fault(faults: Ints, agent: int, fault: int, round_: int) -> None:
     """Note what stops an agent, and in which round, if anything does."""
     if fault != NO_FAULT:
         faults[agent, 0], faults[agent, 1] = fault, round_
 
 
-@borrowing
+@allocation_free
 def simulate_release(
     constants: Constants, statistic: Floats, draws: Floats, k: int, key: Key, agent: int, name: int,
     noisy: Floats,

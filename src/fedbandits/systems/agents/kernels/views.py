@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fedbandits._compile import borrowing, compiled, inlined
+from fedbandits._compile import allocation_free, compiled, inlined
 from fedbandits._typing import Floats, Floats32
 from fedbandits.learners.kernels.assign import copy_square, is_zero
 from fedbandits.learners.kernels.confidence import radius
@@ -102,7 +102,7 @@ def load_view(constants: Constants, log_term: float, pool: Pool, view: Views) ->
         refresh_view(view, m, scaled_radius(constants, beta, pool.terms[m, 2]))
 
 
-@borrowing
+@allocation_free
 def scaled_radius(constants: Constants, radius: float, bias: float) -> float:
     """Return the radius as agents act on it.
 
@@ -115,7 +115,7 @@ def scaled_radius(constants: Constants, radius: float, bias: float) -> float:
     return scale * radius
 
 
-@borrowing
+@allocation_free
 def view_radius(
     terms: Floats, log_det: Floats, m: int, reward_noise: float, log_term: float
 ) -> float:
@@ -123,7 +123,7 @@ def view_radius(
     return radius(terms[m, 0], reward_noise, log_term, log_det[m], terms[m, 2])
 
 
-@borrowing
+@allocation_free
 def refresh_view(view: Views, m: int, scaled_radius: float) -> None:
     """Rewrite the float32 estimate and width of one model, which arms are scored with."""
     for i in range(view.theta.shape[1]):
@@ -131,7 +131,7 @@ def refresh_view(view: Views, m: int, scaled_radius: float) -> None:
     set_width(view.inverse, m, scaled_radius, view.width)
 
 
-@borrowing
+@allocation_free
 def observe_raw(
     view: Views, m: int, context: Floats, reward: float, triggered: bool, gain: Floats
 ) -> None:
@@ -146,13 +146,13 @@ def observe_raw(
         observe_growth(view, m, context, gain)
 
 
-@borrowing
+@allocation_free
 def observe_growth(view: Views, m: int, context: Floats, gain: Floats) -> None:
     """Let an own record count for the trigger alone."""
     view.trigger_log_det[m] += add_rank_one(view.trigger_inverse, m, context, gain)
 
 
-@borrowing
+@allocation_free
 def take_up(
     learning: Learning, log_term: float, terms: Floats, view: Views, statistic: Floats,
     uncounted: Floats, counts: bool, m: int, context: Floats, reward: float, gain: Floats,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fedbandits._compile import borrowing, compiled, inlined
+from fedbandits._compile import allocation_free, compiled, inlined
 from fedbandits.environments.kernels.arrivals import (
     ClusteredWorld,
     ItemsWorkspace,
@@ -54,7 +54,7 @@ def run_until(
     _play(world, items_workspace(world), constants, state, scratch, key, stop)
 
 
-@borrowing
+@allocation_free
 def _play(
     world: ClusteredWorld, workspace: ItemsWorkspace, constants: Constants, state: State,
     scratch: Scratch, key: Key, stop: int,

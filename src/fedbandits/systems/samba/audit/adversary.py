@@ -66,7 +66,7 @@ _OCTAVES = 2.0 ** np.arange(-100, 100)
 
 
 class Exposure(enum.IntEnum):
-    """How well a participant sees a datum, from worst to best."""
+    """Degrees of how well a participant sees a datum, from worst to best."""
 
     NOT_SEEN = 0
     ENCRYPTED = 1
@@ -276,7 +276,7 @@ class PublishedAdversary(Adversary):
 
     @functools.cached_property
     def _sees_through_places(self) -> bool:
-        """Whether a standing order, or some key, tells who is where in every list."""
+        """True if a standing order, or some key, tells who is where in every list."""
         agreed, lists = self._agreed, self._truth.lists
         guesses: list[Any] = [lambda step, iteration: np.arange(agreed.arms)]
         guesses += [Places(key, agreed.arms, agreed.iterations).draw for key in self._keys]

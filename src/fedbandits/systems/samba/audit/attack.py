@@ -160,7 +160,7 @@ def success_rate(run: PartiesReplicate) -> float:
 
 
 class Recovered(NamedTuple):
-    """How often Comp knows what it should not."""
+    """Rates at which Comp knows what it should not."""
 
     statistics: int  # comparisons before which it knows {(sᵢ, nᵢ)} exactly
     rewards: int  # comparisons before which it knows the cumulative reward exactly
@@ -197,7 +197,7 @@ def matched_probabilities(seen: Observation) -> Floats:
 
 
 class Hits(NamedTuple):
-    """How many guesses were right, of how many, and the share that chance gives."""
+    """Counts of right guesses, of all guesses, and the share that chance gives."""
 
     right: int
     of: int
@@ -205,7 +205,7 @@ class Hits(NamedTuple):
 
     @property
     def beats_chance(self) -> bool:
-        """Whether chance alone would do so less than once in a million."""
+        """True if chance alone would do so less than once in a million."""
         return 1.0 - rate_bound(self.of - self.right, self.of, 1e-6) > self.chance
 
 
@@ -221,7 +221,7 @@ def exploring_steps(run: PartiesReplicate) -> list[int]:
 
 
 def guess_by_place(run: PartiesReplicate, steps: Sequence[int]) -> Hits:
-    """Guess, knowing the order, the place that the first half of the steps chose most.
+    """Predict, knowing the order, the place that the first half of the steps chose most.
 
     The first half of the steps is learned from, the others are guessed.
     """
@@ -234,7 +234,7 @@ def guess_by_place(run: PartiesReplicate, steps: Sequence[int]) -> Hits:
 
 
 def guess_by_drawn_score(run: PartiesReplicate, steps: Sequence[int]) -> Hits:
-    """Guess, knowing the order and the scores that the Controller drew, the largest's owner.
+    """Predict, knowing the order and the scores that the Controller drew, the largest's owner.
 
     Where no scores were drawn, the guess is owner 0.
     """

@@ -168,7 +168,7 @@ def published_channels(masked: Floats, chosen: Ints) -> Channels:
 
 
 class Likeness(NamedTuple):
-    """How well two worlds were told apart."""
+    """Measures of how well two worlds were told apart."""
 
     accuracy: float  # of the classifier, on runs that it has not learned from
     of: int  # such runs
@@ -178,7 +178,7 @@ class Likeness(NamedTuple):
 
     @property
     def at_chance(self) -> bool:
-        """Whether both ways find nothing: accuracy within 99% about one half, p above 1%."""
+        """True if both ways find nothing: accuracy within 99% about one half, p above 1%."""
         within = abs(self.accuracy - 0.5) <= _Z99 * 0.5 / math.sqrt(self.of)
         return within and self.p_value > 0.01
 

@@ -76,7 +76,7 @@ class SilentAdversary(Adversary):
 
     @property
     def _reads_all_scores(self) -> bool:
-        """Whether it knows every owner's statistics."""
+        """True if it knows every owner's statistics."""
         owners = range(len(self._owners))
         return all(self._statistics_of(owner) is Exposure.CLEAR for owner in owners)
 

@@ -139,7 +139,7 @@ class BaseController(RunParty[AnyController]):
 
     @property
     def _lacks_one(self) -> bool:
-        """Whether all owners but one have sent what is collected."""
+        """True if all owners but one have sent what is collected."""
         return len(self._state.collected) + 1 == len(self._owners)
 
     def _check_sum(self, sender: str) -> None:

@@ -105,7 +105,7 @@ class Tournaments:
 
     @property
     def result_is_next(self) -> bool:
-        """Whether the next opening says which of two is the larger."""
+        """True if the next opening says which of two is the larger."""
         return self._item % OPENINGS == RESULT
 
     @property
