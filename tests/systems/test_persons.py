@@ -14,6 +14,7 @@ from fedbandits.privacy import gaussian
 from fedbandits.privacy.person import person_cost
 from fedbandits.settings.experiment import system
 from fedbandits.systems import find_preset
+from fedbandits.systems.agents.kernels.rounds import counts_visit
 from fedbandits.testing.replicates import plan_of, simulate, system_of
 
 WINE = Classification(agents=4, dataset="wine", components=2)
@@ -147,3 +148,17 @@ def test_an_audit_has_games_for_persons(preset):
     games = find_preset(preset).games(made, WINE)
     assert sum("of a person" in game.looks_at for game in games) >= 2
     assert math.isfinite(claim(made).mu)
+
+
+@pytest.mark.parametrize("most", [1, 3])
+def test_exactly_so_many_visits_of_a_person_count(most):
+    visits = np.zeros(2, np.int64)
+    counted = [counts_visit(visits, person, most) for person in (0, 1, -1, 0, 2, 0, 0, 1, 0)]
+    expected = {
+        0: [True] * most + [False] * (5 - most),
+        1: ([True] * most)[:2] + [False] * (2 - most),
+    }
+    people = (0, 1, -1, 0, 2, 0, 0, 1, 0)
+    for person, right in expected.items():
+        assert [c for c, who in zip(counted, people, strict=True) if who == person] == right
+    assert not any(c for c, who in zip(counted, people, strict=True) if who in (-1, 2))

@@ -66,7 +66,8 @@ class _Lowering(typed_passes.NativeLowering):  # type: ignore[misc]
         without_machine_code(state.library)
         entry = NotForPython()
         state.targetctx.insert_user_function(entry, state["cr"].fndesc, [state.library])
-        state.reload_init.extend(state.library._reload_init)
+        # Before 0.62 Numba keeps of libraries nothing that must be initialised anew.
+        state.reload_init.extend(getattr(state.library, "_reload_init", ()))
         state["cr"] = state["cr"]._replace(cfunc=entry)
         return True
 
@@ -91,8 +92,9 @@ def optimised_once(library: Any) -> None:
     """
 
     def optimise() -> None:
-        passes, builder = library.codegen._module_pass_manager(opt=1)
-        passes.run(library._final_module, builder)
+        made = library.codegen._module_pass_manager(opt=1)
+        passes, *builder = made if isinstance(made, tuple) else (made,)  # alone before 0.62
+        passes.run(library._final_module, *builder)
 
     def lay_out(module: Any) -> None:  # and no passes over single functions before
         module.data_layout = library.codegen._data_layout

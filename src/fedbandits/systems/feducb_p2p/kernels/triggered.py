@@ -71,19 +71,28 @@ def _answer_once(
 
 
 @inlined
+def _must_play_in_step(constants: Constants, peers: Peers, state: State, start: int) -> bool:
+    """Tell whether the next round must be played in step, whatever the triggers are.
+
+    A call of the last γ rounds may still be answered, a release may be on its way, and visits are
+    counted in the order of rounds, which belong to different estimators.
+    """
+    asked = state.clock.asked[0]
+    answers_due = asked > 0 and start < asked + peers.gamma
+    order_counts = constants.records_per_person > 0 and peers.estimators > 1
+    return bool(answers_due or order_counts or start < state.awaited.max())
+
+
+@inlined
 def _quiet_until(
     constants: Constants, peers: Peers, state: State, scratch: Scratch, stop: int
 ) -> int:
     """Return a round up to which nobody calls and nothing arrives; the present one if none.
 
-    The trigger's growth is bounded as in :func:`.sync.growth_bound`.
+    How many turns of every estimator are quiet is found by doubling.
     """
-    start, clock = state.clock.round_[0], state.clock
-    if constants.records_per_person > 0 and peers.estimators > 1:
-        return int(start)  # visits are counted in the order of rounds, whose estimator it is
-    if (clock.asked[0] > 0 and start < clock.asked[0] + peers.gamma) or (
-        start < state.awaited.max()
-    ):
+    start = state.clock.round_[0]
+    if _must_play_in_step(constants, peers, state, start):
         return int(start)
     for cell in range(state.heard.size):
         if state.looked[cell] < state.awaited[cell]:
@@ -91,18 +100,21 @@ def _quiet_until(
     turns = 1
     while start + turns * peers.estimators < stop and _nobody_calls(constants, state, 2 * turns):
         turns *= 2
-    return int(start if turns == 1 else min(start + turns * peers.estimators, stop))
+    if turns == 1:
+        return int(start)
+    return int(min(start + turns * peers.estimators, stop))
 
 
 @compiled
 def _nobody_calls(constants: Constants, state: State, turns: int) -> bool:
-    """Tell whether no estimator can call for a sync in its next ``turns`` uses."""
+    """Tell whether no estimator can call for a sync in its next ``turns`` uses.
+
+    The trigger's growth is bounded as in :func:`.sync.growth_bound`.
+    """
     for cell in range(state.heard.size):
         waited = state.waited[cell] + turns + 1  # one to spare for rounding
-        if (
-            not growth_bound(constants, one_pool(state.pools, cell), waited)
-            < constants.threshold / waited
-        ):
+        bound = growth_bound(constants, one_pool(state.pools, cell), waited)
+        if not bound < constants.threshold / waited:  # a bound that is no number calls
             return False
     return True
 
