@@ -28,9 +28,8 @@ CASES = textwrap.dedent(
 
     listener = Listener()
     event.register("numba:compile", listener)
-    from fedbandits import system
+    import fedbandits as fb
     from fedbandits.environments import Classification, Linear
-    from fedbandits.testing.replicates import simulate
 
     linear = Linear(agents=3, dim=4, arms=5)
     visits = Classification(dataset="breast_cancer", agents=3, components=4)
@@ -44,17 +43,20 @@ CASES = textwrap.dedent(
         "late joiners: feducb": (late, "feducb", own),
         "persons: feducb": (visits, "feducb", own | {"unit": "person"}),
         "linear: peer to peer": (
-            linear, "feducb-p2p", own | {"graph": "ring", "gamma": 2}
+            linear, "feducb-p2p", own | {"graph": "ring", "gamma": 1}
         ),
         "breast cancer: peer to peer": (
-            visits, "feducb-p2p", own | {"graph": "ring", "gamma": 2}
+            visits, "feducb-p2p", own | {"graph": "ring", "gamma": 1}
         ),
     }
     total = 0.0
     for name, (world, preset, settings) in cases.items():
         world.prepare()
         began, units = time.process_time(), listener.units
-        simulate(system(preset, **settings).config, world, 20, 0, 0).advance(20)
+        played = fb.Experiment(
+            rounds=20, environment=world, systems=[fb.system(preset, **settings)]
+        )
+        fb.run(played, jobs=1)
         spent = time.process_time() - began
         total += spent
         print(f"{name:28} {spent:6.1f} s {listener.units - units:4d} units", flush=True)
