@@ -107,7 +107,7 @@ def optimised_once(library: Any) -> None:
 
 
 def without_machine_code(library: Any) -> None:
-    """See to it that a library is optimised for whom it is linked into, and no more."""
+    """Make of a library no more than what it is linked into needs."""
 
     def finish() -> None:
         library._finalize_dynamic_globals()
