@@ -507,6 +507,8 @@ except ValueError as error:
     kept = 'nest.outer.compile("float64(float64[::1], float64)")\n' + inner
     assert played(kept) == ["6.0", "True"]
     assert played(inner + "\n" + outer) == ["6.0", "True", "6.0", "True"]
+    # The other way round, the caller's copy comes first: it was made for compiled code alone.
+    assert played(outer + "\n" + inner) == ["6.0", "6.0", "True"]
     both = inner + "\n" + refused.replace("outer", "inner")
     assert played(both) == ["6.0", "True", "a_scale_below_zero"]
 
@@ -601,6 +603,7 @@ PRIVATE = {
     "numba.core.compiler_lock": ("global_compiler_lock",),
     "numba.core.compiler_machinery": ("PassManager", "register_pass"),
     "numba.core.datamodel": ("default_manager",),
+    "numba.core.environment": ("_rebuild_env",),
     "numba.core.serialize": ("dumps",),
     "numba.core.sigutils": ("normalize_signature",),
     "numba.core.targetconfig": ("ConfigStack",),

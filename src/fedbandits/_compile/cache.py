@@ -18,7 +18,7 @@ from typing import Any
 
 import numba
 import numpy as np
-from numba.core import caching, compiler, serialize
+from numba.core import caching, compiler, environment, serialize
 
 from fedbandits._compile.folder import private, root
 from fedbandits._compile.nested import is_for_python, rebuilt, reduced
@@ -30,6 +30,7 @@ types: Any = numba.types
 _NullCache: Any = caching.NullCache
 _CompileResult: Any = compiler.CompileResult
 _serialize: Any = serialize
+_environment: Any = environment
 #: Numba's settings; they are attributes made at run time, which its type stubs do not list.
 numba_config: Any = numba.config
 #: Settings of Numba's that change nothing in what it compiles.
@@ -134,11 +135,31 @@ class KernelCache(_NullCache):  # type: ignore[misc]
         return os.path.join(folder, f"{self._function.__name__}-{what.hexdigest()[:24]}.nbc")
 
 
+class _Unpickler(pickle.Unpickler):
+    """Reads what nobody else can have written, and completes environments."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        """Find what a name stands for; an environment is made again by this package."""
+        found = super().find_class(module, name)
+        return _environment_of if found is _environment._rebuild_env else found
+
+
+def _environment_of(module: str, constants: list[Any], name: str) -> Any:
+    """Make the environment of a kernel again, or return the one that is there with all constants.
+
+    A process has one environment a kernel. What only compiled code calls lacks the constants at the
+    end, with which results are handed to Python. Without them such a call would end the process.
+    """
+    found = _environment._rebuild_env(module, constants, name)
+    found.consts.extend(constants[len(found.consts) :])
+    return found
+
+
 def _read(file: str, target: Any) -> Any:
     """Return what a file holds; None if there is none, or if it ends too early."""
     try:
         with open(file, "rb") as opened:
-            kept = pickle.loads(opened.read())  # noqa: S301 - nobody else can write there
+            kept = _Unpickler(opened).load()
     except (FileNotFoundError, EOFError, pickle.UnpicklingError):
         return None
     if kept[0] == "nested":
