@@ -7,6 +7,8 @@ out as compiled code lays out arrays and named tuples. Only the function itself 
 from __future__ import annotations
 
 import ctypes
+import hashlib
+import uuid
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -101,17 +103,18 @@ class CFunction:
         kernels: Sequence[Any],
     ) -> None:  # fmt: skip
         function = make(_reader(kind))
+        names = [f"{each.__module__}.{each.__qualname__}" for each in kernels]
+        typed = name_of_type(kind)
+        kept = repr((names, typed)) if typed and all(map(is_of_package, kernels)) else None
+        # Numba names machine code and its constants by this, and counts within one process only.
+        unique = hashlib.sha256(kept.encode()).hexdigest() if kept else uuid.uuid4().hex
+        function.__qualname__ += f".of_{unique[:32]}"
         returned = types.int64 if result is int else types.float64
         self._made = _CFunc(
             function, ([types.int64] * integers, returned), {},
             {"error_model": "numpy", "_nrt": False}, KernelCompiler,
         )  # fmt: skip
-        names = [f"{each.__module__}.{each.__qualname__}" for each in kernels]
-        typed = name_of_type(kind)
-        kept = typed is not None and all(map(is_of_package, kernels))
-        cache = KernelCache(
-            function, partial(announce, names[0]), repr((names, typed)) if kept else None
-        )
+        cache = KernelCache(function, partial(announce, names[0]), kept)
         self._made._cache = cache
         self._made.compile()
         make_known(cache.latest)
