@@ -29,18 +29,9 @@ if TYPE_CHECKING:
 class Draws:
     """The draws of one name, one after the other: the same name gives the same draws.
 
-    It protects nobody: whoever knows the seed knows all of them.
-
-    Parameters
-    ----------
-    key : Key
-        Names the seed and the replicate, see :func:`.random.replicate_key`.
-    party : int
-        The party that draws.
-    round_ : int
-        The round, or the number of the decision.
-    purpose : Purpose
-        The purpose of the draws.
+    It protects nobody: whoever knows the seed knows all of them. The name has four parts: the key
+    of seed and replicate (:func:`.random.replicate_key`), the party that draws, the round or the
+    number of the decision, and the purpose.
     """
 
     __slots__ = ("_name", "_next")

@@ -61,12 +61,7 @@ def philox4x32(
 ) -> tuple[np.uint64, np.uint64, np.uint64, np.uint64]:
     """Compute one block of Philox4x32-10: four 32-bit words, each held in a uint64.
 
-    Parameters
-    ----------
-    c0, c1, c2, c3 : uint64
-        Counter words, each below 2**32.
-    k0, k1 : uint64
-        Key words, each below 2**32.
+    Counter words c and key words k are below 2**32.
     """
     k0, k1 = uint64(k0), uint64(k1)
     return _rounds(uint64(c0), uint64(c1), uint64(c2), uint64(c3), k0, k1)
@@ -98,12 +93,7 @@ def _derive_key(seed: np.uint64, replicate: np.uint64) -> tuple[Any, Any, Any, A
 def replicate_key(seed: int, replicate: int) -> Key:
     """Derive the key under which one replicate makes all its draws.
 
-    Parameters
-    ----------
-    seed : int
-        0 ≤ seed < 2**64.
-    replicate : int
-        0 ≤ replicate < 2**32.
+    0 ≤ seed < 2**64, and 0 ≤ replicate < 2**32.
     """
     if not 0 <= seed < 1 << 64:
         raise ValueError(f"seed must be in [0, 2**64), got {seed}")

@@ -80,12 +80,8 @@ def inlined(function: _Function) -> _Function:
 def implements(stub: Callable[..., Any], first: type) -> Callable[[_Function], _Function]:
     """Register a compiled implementation of ``stub`` for one type of its first argument.
 
-    Parameters
-    ----------
-    stub
-        A plain function; compiled code that calls it gets the implementation that fits.
-    first
-        A named tuple type. Other arguments may be of any type.
+    The stub is a plain function; compiled code that calls it gets the implementation that fits.
+    ``first`` is a named tuple type. Other arguments may be of any type.
     """
 
     def add(implementation: _Function) -> _Function:

@@ -64,16 +64,10 @@ def _circumstances(target: Any) -> str:
 
 
 class KernelCache(_NullCache):  # type: ignore[misc]
-    """The cache of one kernel, for all its signatures.
+    """The cache of one kernel, a plain Python function, for all its signatures.
 
-    Parameters
-    ----------
-    function
-        The plain Python function that is compiled.
-    missed
-        Called when a signature is not found, just before it is compiled.
-    name
-        What tells the kernel from others of the same place in the same file; None if nothing can.
+    ``missed`` is called when a signature is not found, just before it is compiled. ``name`` tells
+    the kernel from others of the same place in the same file; None if nothing can.
     """
 
     def __init__(

@@ -24,12 +24,9 @@ def root(chosen: str) -> str:
 def private(path: str) -> str | None:
     """Make a folder that only this user can write to, mode 0700, and return its real path.
 
-    Returns
-    -------
-    str or None
-        None, with a :class:`~fedbandits.errors.CacheWarning` the first time, if the path is not
-        absolute, the folder belongs to somebody else or can be written by others, a folder above
-        it lets somebody else replace it, or it cannot be made.
+    None, with a :class:`~fedbandits.errors.CacheWarning` the first time, if the path is not
+    absolute, the folder belongs to somebody else or can be written by others, a folder above it
+    lets somebody else replace it, or it cannot be made.
     """
     refusal = _refusal(path)
     if refusal is None:

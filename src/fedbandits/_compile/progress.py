@@ -10,16 +10,11 @@ _listeners: list[Callable[[str], None]] = []
 
 @contextmanager
 def compilations(listener: Callable[[str], None]) -> Iterator[None]:
-    """Call ``listener`` with the name of every kernel that is compiled meanwhile.
+    """Call ``listener`` with the name of every kernel that is compiled meanwhile, and its module's.
 
     It is called just before a kernel is compiled for new types, not where it is found in the cache,
     in the thread that compiles; a kernel's name comes before those of the kernels that it calls.
     Other threads wait for Numba meanwhile, so it must be quick and must not call a kernel.
-
-    Parameters
-    ----------
-    listener
-        Takes a kernel's name with its module's.
     """
     _listeners.append(listener)
     try:

@@ -84,12 +84,9 @@ class PacketCipher(Protocol):
         """Encrypt each payload for its position."""
 
     def open(self, positions: Sequence[bytes], sealed: Sequence[bytes]) -> list[bytes]:
-        """Decrypt each packet.
+        """Decrypt each packet, or raise TamperedPacketError.
 
-        Raises
-        ------
-        TamperedPacketError
-            If one of them was not sealed under this key and for this position.
+        One of them was not sealed under this key and for this position.
         """
 
 
@@ -206,14 +203,8 @@ class Channel:
     It keeps nothing. Which turn was the last one is for its caller to keep, with all else that is
     saved: a party that is restored seals no turn again, and opens none again.
 
-    Parameters
-    ----------
-    cipher
-        Shared by all who use the direction.
-    direction
-        A byte; the two directions between the same parties differ.
-    size
-        Bytes of every payload.
+    The ``cipher`` is shared by all who use the direction. ``direction`` is a byte; the two
+    directions between the same parties differ. Every payload has ``size`` bytes.
     """
 
     def __init__(self, cipher: PacketCipher, direction: int, size: int) -> None:
@@ -231,10 +222,7 @@ class Channel:
     ) -> list[bytes]:
         """Seal one payload a slot; ``last`` is the last turn sealed, :data:`NEVER` before any.
 
-        Raises
-        ------
-        SealedBeforeError
-            If the turn is not after the last one sealed.
+        Raises SealedBeforeError if the turn is not after that.
         """
         if (step, iteration) <= last:
             raise SealedBeforeError(f"step {step}, iteration {iteration} was sealed before")
@@ -245,9 +233,7 @@ class Channel:
     ) -> list[bytes]:
         """Open one packet a slot; ``last`` is the last turn opened, :data:`NEVER` before any.
 
-        Raises
-        ------
-        ReplayedPacketError, PacketLengthError, TamperedPacketError
+        Raises ReplayedPacketError, PacketLengthError or TamperedPacketError.
         """
         if (step, iteration) <= last:
             raise ReplayedPacketError(f"step {step}, iteration {iteration} was opened before")

@@ -119,18 +119,9 @@ def moved_on(values: Floats) -> Floats:
 
 
 def drifting(environment: Any, key: Key, world: Any, other: OtherRewards) -> Any:
-    """Return the world of a replicate, with the drift that its environment sets.
+    """Return the ``world`` of a replicate, with the drift that its contextual environment sets.
 
-    Parameters
-    ----------
-    environment
-        A contextual environment; its ``drift`` may be None.
-    key
-        Key of the random draws of this replicate.
-    world
-        The world without drift.
-    other
-        How expected rewards follow in the second world.
+    ``other`` says how expected rewards follow in the second world.
     """
     if environment.drift is None:
         return world

@@ -28,19 +28,10 @@ class Part(NamedTuple):
 
 
 class Needs(NamedTuple):
-    """Needs of one replicate. They are empty if nothing is known.
-
-    Parameters
-    ----------
-    parts
-        Arrays that it keeps.
-    operations
-        Multiplications with an addition, or as much other work, in all rounds. The number is right
-        within a factor of about 10.
-    """
+    """Needs of one replicate. They are empty if nothing is known."""
 
     parts: tuple[Part, ...] = ()
-    operations: float = 0.0
+    operations: float = 0.0  # multiply-adds, or like work, in all rounds; within a factor of 10
 
     @property
     def bytes(self) -> float:

@@ -196,15 +196,7 @@ class Procurement(Environment, frozen=True, kw_only=True, tag="procurement"):
 
 
 class ProcurementStage(Stage):
-    """One replicate: a decision is units by producer, an outcome the good ones.
-
-    Parameters
-    ----------
-    environment
-        The environment whose world it is.
-    key
-        It names the random draws.
-    """
+    """One replicate: a decision is units by producer, an outcome the good ones."""
 
     def __init__(self, environment: Procurement, key: Key) -> None:
         world = environment.world(key)

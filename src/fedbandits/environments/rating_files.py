@@ -65,12 +65,8 @@ def read_ratings(path: str) -> Ratings:
     and CSV with a header that names user, item and rating.
 
     A rating lies between -100 and 100, a weight (LastFM, a CSV with a column ``weight``) between 0
-    and a billion; MovieLens, Jester and Yelp have scales of their own.
-
-    Raises
-    ------
-    DataError
-        If the file is missing, empty or malformed: the line is named, and what was expected.
+    and a billion; MovieLens, Jester and Yelp have scales of their own. Raises DataError if the file
+    is missing, empty or malformed: the line is named, and what was expected.
     """
     file = pathlib.Path(path)
     source = _WHERE.get(file.name, "the data set's own site")

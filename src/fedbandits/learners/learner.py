@@ -229,12 +229,9 @@ _CALLED = {
 
 
 def refuse_unfinished(learner: type[Learner]) -> None:
-    """Refuse a class that cannot play: a method is missing, or cannot be called as it will be.
+    """Refuse, by LearnerError, a class that cannot play.
 
-    Raises
-    ------
-    LearnerError
-        Naming what is missing or too much.
+    A method is missing, or cannot be called as it will be.
     """
     name = learner.__name__
     if learner.decide is Learner.decide:
@@ -268,10 +265,7 @@ def _is_foreign(cls: type) -> bool:
 def settings_of(learner: type[Learner]) -> Mapping[str, Any]:
     """Return the types of a learner's settings by name: annotated attributes with defaults.
 
-    Raises
-    ------
-    LearnerError
-        If one has no default, or an annotation means nothing.
+    Raises LearnerError if one has no default, or an annotation means nothing.
     """
     found = _settings.get(learner)
     if found is None:

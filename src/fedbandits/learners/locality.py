@@ -25,12 +25,7 @@ def check_arm_score_locality(rule: Any) -> None:
 
     Every arm's scores over a made-up history are computed twice: by a copy of the rule that
     serves all arms in turn, and by one that serves this arm alone. A rule that carries something
-    from arm to arm gives itself away.
-
-    Raises
-    ------
-    NotLocalError
-        If the two differ.
+    from arm to arm gives itself away: NotLocalError is raised if the two differ.
     """
     together = copy.deepcopy(rule)
     served = np.array([_play(together, [arm]) for arm in range(_ARMS)])

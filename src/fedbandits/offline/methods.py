@@ -46,13 +46,7 @@ class Logged(NamedTuple):
 def logged(
     actions: ArrayLike, rewards: ArrayLike, propensities: ArrayLike | float, chosen: ArrayLike
 ) -> Logged:
-    """Check a log; see :func:`ips` for the parameters.
-
-    Raises
-    ------
-    DataError
-        Naming the array, and the first event that is wrong.
-    """
+    """Check a log; see :func:`ips`. DataError names the array, and the first wrong event."""
     found = Logged(
         _whole("actions", actions),
         np.asarray(rewards, np.float64),

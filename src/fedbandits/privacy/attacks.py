@@ -49,14 +49,8 @@ def choose(
 ) -> tuple[list[Attack], Learned, frozenset[int]]:
     """Choose attacks on training runs of both worlds; with what was learned, and patterns.
 
-    Parameters
-    ----------
-    zero, one
-        Training runs of world 0, and of world 1.
-    may_be_gaussian
-        Whether scores and values are Gaussian in every run with the same messages.
-    delta : float
-        The δ at which ε is bounded.
+    ``may_be_gaussian``: scores and values are Gaussian in every run with the same messages.
+    ``delta`` is the δ at which ε is bounded.
     """
     learned = Learned(_learn(zero.values, one.values), _learn(zero.others, one.others))
     usual = frozenset(np.concatenate([zero.patterns, one.patterns]).tolist())

@@ -151,18 +151,10 @@ def result(opened: np.uint64, bits: np.uint64, borrow: np.uint64, first: bool) -
 
 @compiled
 def open_next(number: int, dealt: Correlation, side: Side, first: bool) -> None:
-    """Write a server's shares of one opening into ``side.sent``.
+    """Write a server's shares of one opening, ``number`` 0 … 6, into ``side.sent``.
 
-    Parameters
-    ----------
-    number : int
-        Which opening, 0 … 6. Before the first, ``side.sent`` has shares of x - y.
-    dealt : Correlation
-        What the server was dealt for these comparisons.
-    side : Side
-        What it holds of them.
-    first : bool
-        Whether it is the first server: one of both adds what is public.
+    Before the first, ``side.sent`` has shares of x - y. ``dealt`` is for these comparisons. One of
+    both servers, the ``first``, adds what is public.
     """
     for k in range(side.sent.size):
         if number == 0:
@@ -179,13 +171,8 @@ def open_next(number: int, dealt: Correlation, side: Side, first: bool) -> None:
 def take_opening(number: int, others: Words64, dealt: Correlation, side: Side, first: bool) -> None:
     """Go on from the other server's shares of the opening that ``side.sent`` has own shares of.
 
-    Parameters
-    ----------
-    number, dealt, side, first
-        See :func:`open_next`. After the last opening ``side.opened`` has the results: 1 where the
-        first number is the smaller one.
-    others : (comparisons,) uint64
-        The other server's shares.
+    ``others`` are (comparisons,); the other parameters are those of :func:`open_next`. After the
+    last opening ``side.opened`` has the results: 1 where the first number is the smaller one.
     """
     for k in range(others.size):
         if number == 0:
@@ -209,10 +196,7 @@ def write_opening(
 ) -> int:
     """Write the bytes of an opening from ``at`` on, see :func:`.shares.pack_opening`.
 
-    Returns
-    -------
-    int
-        Where the next bytes go.
+    Returns where the next bytes go.
     """
     width, filled, bits = OPENING_BITS[number], 0, np.uint64(0)
     # Whole words first; where they begin is no multiple of eight bytes.

@@ -36,23 +36,12 @@ def group_begin(group: int, groups: int, contenders: int) -> int:
 
 @compiled
 def winners(places: Ints, contenders: int, groups: int, smaller: Words64) -> int:
-    """Write the places of those who go on over ``places``.
+    """Write the places of those who go on over ``places``, and return how many do.
 
-    Parameters
-    ----------
-    places : (contenders or more,) int64
-        Places of contenders; the winners' come first afterwards.
-    contenders : int
-        How many there are.
-    groups : int
-        How many groups they are split into, see :func:`.shares.groups_of`.
-    smaller : (comparisons,) uint64
-        The stage's results in the order of :func:`.shares.pairs`: 1 where the first one lost.
-
-    Returns
-    -------
-    int
-        How many go on; -1 if somewhere nobody has won all comparisons, which no numbers can cause.
+    The ``contenders`` come first in ``places``. They are split into ``groups``, see
+    :func:`.shares.groups_of`. ``smaller`` (comparisons,) are the stage's results in the order of
+    :func:`.shares.pairs`: 1 where the first one lost. Returns -1 if somewhere nobody has won all
+    comparisons, which no numbers can cause.
     """
     read = 0
     for group in range(groups):
@@ -170,18 +159,12 @@ def compare_both(
 ) -> None:  # fmt: skip
     """Play both sides at once, as :func:`open_next` and :func:`take_opening` do.
 
-    Parameters
-    ----------
-    mine, theirs : Correlation
-        What the first and the second server were dealt.
-    seal_second, seal_first : (SEAL_WORDS, comparisons) uint64
-        Key stream of what the first server sends the second, and of what comes back; zeros where
-        nothing is sealed.
-    at, n : int
-        Which of the dealt comparisons is used up first, and how many are.
-    both : Both
-        ``sent`` of either side has its shares of x - y. Afterwards ``opened`` has the results, 1
-        where x < y, and ``to_second`` and ``to_first`` what was sent.
+    ``mine`` and ``theirs`` were dealt to the first and the second server; ``n`` of these
+    comparisons are used up, from ``at`` on. ``seal_second`` and ``seal_first`` (SEAL_WORDS,
+    comparisons) are the key stream of what the first server sends the second, and of what comes
+    back; zeros where nothing is sealed. ``sent`` of either side has its shares of x - y.
+    Afterwards ``both.opened`` has the results, 1 where x < y, and ``to_second`` and ``to_first``
+    what was sent.
     """
     # Every loop writes one array only, so that it vectorises.
     mine, theirs = _some(mine, at, n), _some(theirs, at, n)

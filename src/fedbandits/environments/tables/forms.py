@@ -82,14 +82,9 @@ class Rewarded(NamedTuple):
 
 
 def scaled_rewards(raw: RawTable, column: str, key: str, public: Public) -> Any:
-    """Read a column of rewards, scaled from the stated range to [0, 1].
+    """Read a column of rewards that ``key`` names, scaled from the stated range to [0, 1].
 
-    ``key`` is the setting that names the column.
-
-    Raises
-    ------
-    DataError
-        Naming the line of the first reward outside the range.
+    Raises DataError with the line of the first reward outside the range.
     """
     low, high = public.reward_range
     values = numbers(raw, column, key)
@@ -123,11 +118,8 @@ class LoggedActions(NamedTuple):
 def logged_actions(table: Table, raw: RawTable, public: Public) -> LoggedActions:
     """Read the log that a table's columns hold.
 
-    Raises
-    ------
-    DataError
-        Naming the line, for an action that is not listed, a reward outside its range, or a
-        propensity that cannot be one.
+    Raises DataError with the line, for an action that is not listed, a reward outside its range, or
+    a propensity that cannot be one.
     """
     actions = codes_of(raw, table.action or "", "classes", public.classes)
     rewards = scaled_rewards(raw, table.reward or "", "reward", public)

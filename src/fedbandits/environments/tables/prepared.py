@@ -45,21 +45,11 @@ _DROPPED = (
 
 
 class Used(NamedTuple):
-    """A column that is used.
-
-    Parameters
-    ----------
-    name
-        Of the column.
-    key
-        The setting that names it.
-    listed
-        Texts that are values even where they look like a gap, such as ``NA``.
-    """
+    """A column that is used, and the setting that names it."""
 
     name: str
     key: str
-    listed: frozenset[str] = frozenset()
+    listed: frozenset[str] = frozenset()  # values even where they look like a gap, as ``NA``
 
 
 def used_columns(table: Table) -> list[Used]:
@@ -79,10 +69,7 @@ def used_columns(table: Table) -> list[Used]:
 def without_gaps(table: Table, raw: RawTable) -> tuple[RawTable, tuple[str, ...]]:
     """Keep the rows that can be used; say what the user should know of the others.
 
-    Raises
-    ------
-    DataError
-        Naming the line and the column of the first missing value, where it is refused.
+    Raises DataError with the line and the column of the first missing value, where it is refused.
     """
     gaps = {
         used: missing(raw.cells(used.name, used.key), used.listed) for used in used_columns(table)
@@ -117,30 +104,14 @@ def _refuse_gaps(table: Table, raw: RawTable, gaps: dict[Used, Bools]) -> None:
 
 
 class Prepared(NamedTuple):
-    """A table, ready to be played.
+    """A table, ready to be played."""
 
-    Parameters
-    ----------
-    contexts
-        (rows, d), in the unit ball.
-    form
-        What rows say of the arms.
-    sites
-        The parties, and who owns which row.
-    persons
-        Whose each row is, and how often persons come.
-    public
-        What a privacy claim must treat as public, a sentence each.
-    cautions
-        What the user should know, each with the key that it is about.
-    """
-
-    contexts: Floats32
-    form: Form
-    sites: Sites
-    persons: Persons
-    public: tuple[str, ...]
-    cautions: tuple[str, ...]
+    contexts: Floats32  # (rows, d), in the unit ball
+    form: Form  # what rows say of the arms
+    sites: Sites  # the parties, and who owns which row
+    persons: Persons  # whose each row is, and how often persons come
+    public: tuple[str, ...]  # what a privacy claim must treat as public, a sentence each
+    cautions: tuple[str, ...]  # what the user should know, each with the key that it is about
 
     def world(self, key: Key, visits: str) -> Any:
         """Make the world of a replicate whose ``visits`` are drawn, come once, or come in order."""
@@ -170,10 +141,7 @@ class _Request:
 def prepare_table(table: Table) -> Prepared:
     """Make a table ready; it is read again only after its file or its settings change.
 
-    Raises
-    ------
-    DataError
-        Naming the line or the key, if the table cannot be used.
+    Raises DataError with the line or the key, if the table cannot be used.
     """
     return _prepared(_Request(table))
 
@@ -214,10 +182,7 @@ def _sites(table: Table, rows: int) -> Sites:
 def form_of(table: Table, raw: RawTable, public: Public) -> Form:
     """Return the form of a table whose rows have no gaps.
 
-    Raises
-    ------
-    DataError
-        Naming the line, for a class that is not listed or a reward outside its range.
+    Raises DataError with the line, for a class that is not listed or a reward outside its range.
     """
     if table.form == "target":
         labels = codes_of(raw, table.target or "", "classes", public.classes)

@@ -13,22 +13,12 @@ from fedbandits.random import Key, Purpose, permutation
 
 
 class Sites(NamedTuple):
-    """The parties of a table, and the rows of each.
+    """The parties of a table, and the rows of each."""
 
-    Parameters
-    ----------
-    names
-        Names of the parties; empty where rows are dealt at random.
-    of_rows
-        (rows,): the number of the party that owns each row; empty where rows are dealt.
-    rows, parties
-        How many rows there are, and how many parties.
-    """
-
-    names: tuple[str, ...]
-    of_rows: Ints
-    rows: int
-    parties: int
+    names: tuple[str, ...]  # of the parties; empty where rows are dealt at random
+    of_rows: Ints  # (rows,): the party that owns each row; empty where rows are dealt
+    rows: int  # how many there are
+    parties: int  # how many there are
 
     @property
     def starts(self) -> Ints:
@@ -68,37 +58,17 @@ class Sites(NamedTuple):
 
 
 class Persons(NamedTuple):
-    """Persons whose rows these are, and how often they come.
+    """Persons whose rows these are, and how often they come."""
 
-    Parameters
-    ----------
-    persons
-        Number of persons.
-    most_rows
-        Rows of the person who has most.
-    most_share
-        The largest expected number of visits of one person in a round, if rows are drawn.
-    of_rows
-        (rows,): the number of the person of each row.
-    most_parties
-        Largest number of parties that have rows of one person.
-    """
-
-    persons: int
-    most_rows: int
-    most_share: float
-    of_rows: Ints
-    most_parties: int
+    persons: int  # how many there are
+    most_rows: int  # of the person who has most
+    most_share: float  # the largest expected visits of one person in a round, if rows are drawn
+    of_rows: Ints  # (rows,): the person of each row
+    most_parties: int  # the largest number of parties that have rows of one person
 
 
 def sites_of(raw: RawTable, column: str) -> Sites:
-    """Find the parties that a column names, in the order of their names.
-
-    Raises
-    ------
-    DataError
-        If there is only one.
-    """
+    """Find the parties that a column names, in the order of their names; refuse a single one."""
     found = texts(raw, column, "site")
     names, codes = np.unique(found.astype(str), return_inverse=True)
     if len(names) < 2:

@@ -282,21 +282,9 @@ def _averaged(
 def averaged(own: Evidence, member: Floats, others: Others, variance: float) -> Estimates:
     """Compute what is known of users alone and together, each weighted by its evidence.
 
-    Parameters
-    ----------
-    own
-        What is known of one's own n users.
-    member : (n, k) float64
-        Probabilities that they belong to the clusters. The clusters that are weighed have each user
-        where it is likeliest.
-    others
-        Others who may be in these clusters.
-    variance : float
-        v: the variance of every coordinate of θ before anything is known.
-
-    Returns
-    -------
-    Estimates
+    ``own`` is of one's own n users, who belong to the clusters with probabilities ``member``
+    (n, k). The clusters that are weighed have each user where it is likeliest. ``others`` may be
+    in these clusters too. ``variance`` is v, of every coordinate of θ before anything is known.
     """
     n = len(member)
     log_alpha = math.lgamma(n) / max(n - 1, 1)

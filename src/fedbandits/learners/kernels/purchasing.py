@@ -102,18 +102,8 @@ def buy_greedily(
     Cutting rounds S2 down and S3 up, so that the constraint still holds. It is the optimum of the
     knapsack's linear relaxation, less part of one unit.
 
-    Parameters
-    ----------
-    revenue, surplus : (m,) float64
-        Revenue r and surplus d of a unit of each producer.
-    capacity : (m,) int64
-        The most units k that can be bought from each producer.
-    reserve : float
-        The reserve b ≥ 0, in units of surplus.
-    order, ratio : (m,) int64, float64
-        Buffers that are overwritten.
-    purchase : (m,) int64
-        Receives l, the units to buy from each producer.
+    All arrays are (m,), an entry a producer: r and d of a unit, and k. ``reserve`` is b ≥ 0, in
+    units of surplus. ``order`` and ``ratio`` are buffers; ``purchase`` receives l.
     """
     buy_before_steps(revenue, surplus, capacity, purchase)
     count, most = sort_steps(revenue, surplus, capacity, order, ratio)
