@@ -22,7 +22,7 @@ import pytest
 
 from fedbandits import _compile
 from fedbandits._compile import (
-    Entry,
+    LazyCFunction,
     compiled,
     fma,
     folder,
@@ -563,7 +563,7 @@ def entry(kernel):
 def test_a_c_function_reads_what_was_laid_out(whole):
     """Numbers of every width, arrays of every shape and order, tuples in tuples."""
     grid = np.arange(12, dtype=np.float32).reshape(3, 4)
-    entry_of = Entry(entry(weighed), (weighed,), int, 3)
+    entry_of = LazyCFunction(entry(weighed), (weighed,), int, 3)
     for given in (grid, np.asfortranarray(grid), grid[::-1, ::2]):
         told = Told(np.arange(10.0), given, 2.0, 1, whole, Pair(3, 40))
         memory = laid_out(told)
@@ -578,7 +578,7 @@ def test_a_c_function_changes_the_arrays_themselves():
         return told.numbers[place]
 
     told = Told(np.zeros(3), np.zeros((1, 1), np.float32), 1.0, 0, True, Pair(0, 0))
-    call = Entry(entry(counts_up), (counts_up,), int, 3).of(told).call
+    call = LazyCFunction(entry(counts_up), (counts_up,), int, 3).of(told).call
     memory = laid_out(told)
     assert [call(ctypes.addressof(memory), 2, 0) for _ in range(3)] == [1, 2, 3]
     assert told.numbers.tolist() == [0.0, 0.0, 3.0]

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
-from fedbandits._compile.lazy import Entry, Kernel, Primitive, laid_out, register
+from fedbandits._compile.lazy import Kernel, LazyCFunction, Primitive, laid_out, register
 from fedbandits._compile.progress import compilations
 from fedbandits._compile.registered import LANES, Implementation
 from fedbandits._compile.sources import PACKAGE, results_digest
@@ -20,7 +20,7 @@ from fedbandits._compile.sources import PACKAGE, results_digest
 __all__ = [
     "LANES",
     "PACKAGE",
-    "Entry",
+    "LazyCFunction",
     "allocation_free",
     "among",
     "call_float",

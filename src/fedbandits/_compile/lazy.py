@@ -119,7 +119,7 @@ class Primitive:
         return Primitive, (self.name,)
 
 
-class Entry:
+class LazyCFunction:
     """A C function for values of any type: it is compiled for a type when one is first given.
 
     See :class:`.c_functions.CFunction`; ``kernels`` tell it from others that are made alike.

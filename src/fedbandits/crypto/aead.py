@@ -176,25 +176,28 @@ class ClearCipher:
 
     overhead = 0
 
+    def __init__(self, key: bytes = b"") -> None:
+        del key
+
     def seal(self, positions: Sequence[bytes], payloads: Sequence[bytes]) -> list[bytes]:
         return list(payloads)
 
     open = seal
 
 
+_CIPHERS: dict[CipherName, type[GcmCipher] | type[StreamCipher] | type[ClearCipher]] = {
+    "aes-gcm": GcmCipher, "stream": StreamCipher, "none": ClearCipher
+}  # fmt: skip
+
+
 def make_cipher(name: CipherName, key: bytes) -> PacketCipher:
     """Make a cipher by its name in a configuration."""
-    if name == "aes-gcm":
-        return GcmCipher(key)
-    return StreamCipher(key) if name == "stream" else ClearCipher()
+    return _CIPHERS[name](key)
 
 
 def overhead_of(name: CipherName) -> int:
     """Return the bytes that a cipher adds to a packet."""
-    overheads: dict[CipherName, int] = {
-        "aes-gcm": GcmCipher.overhead, "stream": StreamCipher.overhead, "none": ClearCipher.overhead
-    }  # fmt: skip
-    return overheads[name]
+    return _CIPHERS[name].overhead
 
 
 class Channel:
@@ -213,12 +216,7 @@ class Channel:
         self._size = size
 
     def seal(
-        self,
-        step: int,
-        iteration: int,
-        slots: Sequence[int],
-        payloads: Sequence[bytes],
-        last: Turn,
+        self, step: int, iteration: int, slots: Sequence[int], payloads: Sequence[bytes], last: Turn
     ) -> list[bytes]:
         """Seal one payload a slot; ``last`` is the last turn sealed, :data:`NEVER` before any.
 

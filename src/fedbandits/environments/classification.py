@@ -16,9 +16,9 @@ from fedbandits._typing import Floats, Floats32, Ints
 from fedbandits.environments.base import ContextualEnvironment, Words
 from fedbandits.environments.drift import drifting
 from fedbandits.environments.facts import ContextualFacts
-from fedbandits.environments.kernels import drift, table
-from fedbandits.environments.kernels.table import ClassificationWorld
-from fedbandits.environments.needs import F64, Needs, Part
+from fedbandits.environments.kernels import drift, recorded
+from fedbandits.environments.kernels.recorded import ClassificationWorld
+from fedbandits.environments.needs import F64, Memory, Needs
 from fedbandits.environments.open_world import WorldKernels
 from fedbandits.errors import DataError
 from fedbandits.random import Key, Purpose, permutation
@@ -69,7 +69,7 @@ class Classification(ContextualEnvironment, frozen=True, kw_only=True, tag="clas
     )
 
     KERNELS: ClassVar[WorldKernels] = WorldKernels(
-        table.fill_classification, person=table.person_of_drawn_row
+        recorded.fill_classification, person=recorded.person_of_drawn_row
     )
 
     dataset: str = "breast_cancer"
@@ -118,7 +118,7 @@ class Classification(ContextualEnvironment, frozen=True, kw_only=True, tag="clas
 
     def needs(self, rounds: int) -> Needs:
         copies = self.agents if self.shards == "shared" else 1
-        dealt = Part("rows by agent", copies * len(self._data()[1]) * F64, "environment.agents")
+        dealt = Memory("rows by agent", copies * len(self._data()[1]) * F64, "environment.agents")
         return Needs((dealt,), float(rounds * self.agents * self.dimension))
 
     def world(self, key: Key) -> Any:

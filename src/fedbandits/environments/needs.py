@@ -9,28 +9,18 @@ from __future__ import annotations
 from typing import NamedTuple
 
 
-class Part(NamedTuple):
-    """Arrays of one kind.
+class Memory(NamedTuple):
+    """Arrays of one kind, of so many ``bytes``; ``what`` and ``keys`` are words for an error."""
 
-    Parameters
-    ----------
-    what
-        What they hold, in words for an error.
-    bytes
-        Their size in bytes.
-    keys
-        Which keys of a configuration to lower, in words for an error.
-    """
-
-    what: str
+    what: str  # what the arrays hold
     bytes: float
-    keys: str
+    keys: str  # which keys of a configuration to lower
 
 
 class Needs(NamedTuple):
     """Needs of one replicate. They are empty if nothing is known."""
 
-    parts: tuple[Part, ...] = ()
+    parts: tuple[Memory, ...] = ()
     operations: float = 0.0  # multiply-adds, or like work, in all rounds; within a factor of 10
 
     @property

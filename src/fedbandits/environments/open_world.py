@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from fedbandits._compile import Entry, kernel_of, laid_out
+from fedbandits._compile import LazyCFunction, kernel_of, laid_out
 from fedbandits._typing import Floats32
 from fedbandits.environments.kernels import drift, worlds
 from fedbandits.environments.kernels.worlds import Handle, PackedWorld
@@ -162,15 +162,15 @@ def first_round_of(world: Any, agent: int) -> int:
 
 
 @functools.cache
-def _filling(fill: Callable[..., Any], person: Callable[..., Any]) -> Entry:
+def _filling(fill: Callable[..., Any], person: Callable[..., Any]) -> LazyCFunction:
     kernels = kernel_of(fill), kernel_of(person)
-    return Entry(worlds.filling(*kernels), kernels, int, 3)
+    return LazyCFunction(worlds.filling(*kernels), kernels, int, 3)
 
 
 @functools.cache
-def _paying(reward: Callable[..., Any], note: Callable[..., Any]) -> Entry:
+def _paying(reward: Callable[..., Any], note: Callable[..., Any]) -> LazyCFunction:
     kernels = kernel_of(reward), kernel_of(note)
-    return Entry(worlds.paying(*kernels), kernels, float, 4)
+    return LazyCFunction(worlds.paying(*kernels), kernels, float, 4)
 
 
 _DRIFT = WorldKernels(drift.fill_drifted, drift.reward_drifted, workspace=drift.workspace)

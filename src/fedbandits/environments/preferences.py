@@ -10,9 +10,8 @@ import warnings
 import numpy as np
 
 from fedbandits._typing import Floats, Ints
-from fedbandits.environments.factors import leading_factors
 from fedbandits.environments.kernels.arrivals import HALF
-from fedbandits.environments.rating_files import read_ratings
+from fedbandits.environments.rating_files import leading_factors, read_ratings
 from fedbandits.errors import ConfigError, DataError
 from fedbandits.random import Key, Purpose, normals
 

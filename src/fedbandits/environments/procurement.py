@@ -21,7 +21,7 @@ from fedbandits.environments.kernels.procurement import (
     purchase_regret,
     truth_of,
 )
-from fedbandits.environments.needs import F64, Needs, Part
+from fedbandits.environments.needs import F64, Memory, Needs
 from fedbandits.environments.producer_files import Producers, read_producers
 from fedbandits.environments.stage import Stage
 from fedbandits.errors import DataError
@@ -136,7 +136,9 @@ class Procurement(Environment, frozen=True, kw_only=True, tag="procurement"):
     def needs(self, rounds: int) -> Needs:
         pairs = self.parties * self.producer_count
         keys = "environment.agents or environment.producers"
-        return Needs((Part("costs and capacities", 2 * pairs * F64, keys),), 10.0 * rounds * pairs)
+        return Needs(
+            (Memory("costs and capacities", 2 * pairs * F64, keys),), 10.0 * rounds * pairs
+        )
 
     def world(self, key: Key) -> ProcurementWorld:
         replicate = key

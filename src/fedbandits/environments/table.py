@@ -14,12 +14,10 @@ from fedbandits.environments.base import ContextualEnvironment, Words, plural
 from fedbandits.environments.classification import Classification
 from fedbandits.environments.drift import drifting
 from fedbandits.environments.facts import ContextualFacts
-from fedbandits.environments.kernels import drift, log
-from fedbandits.environments.kernels import table as rows
-from fedbandits.environments.kernels.log import LoggedWorld
-from fedbandits.environments.kernels.table import ClassificationWorld, TableWorld
+from fedbandits.environments.kernels import drift, recorded
+from fedbandits.environments.kernels.recorded import ClassificationWorld, LoggedWorld, TableWorld
 from fedbandits.environments.kernels.worlds import expected_reward
-from fedbandits.environments.needs import F64, Needs, Part
+from fedbandits.environments.needs import F64, Memory, Needs
 from fedbandits.environments.open_world import WorldKernels
 from fedbandits.errors import ConfigError, DataError
 from fedbandits.random import Key
@@ -242,7 +240,7 @@ class Table(ContextualEnvironment, frozen=True, kw_only=True, tag="table"):
     def needs(self, rounds: int) -> Needs:
         rows = self._data().sites.rows
         return Needs(
-            (Part("rows by party", rows * (F64 + _NOTED), "environment.path"),),
+            (Memory("rows by party", rows * (F64 + _NOTED), "environment.path"),),
             float(rounds * self.parties * self.dimension),
         )
 
@@ -269,9 +267,9 @@ class Table(ContextualEnvironment, frozen=True, kw_only=True, tag="table"):
 #: What compiled code asks of a table, by what its rows say of the arms.
 _KERNELS: dict[type, WorldKernels] = {
     ClassificationWorld: Classification.KERNELS,
-    TableWorld: WorldKernels(rows.fill_table, expected_reward, rows.person_of_row),
+    TableWorld: WorldKernels(recorded.fill_table, expected_reward, recorded.person_of_row),
     LoggedWorld: WorldKernels(
-        log.fill_log, log.logged_reward, log.person_of_event, log.note_chosen
+        recorded.fill_log, recorded.logged_reward, recorded.person_of_event, recorded.note_chosen
     ),
 }
 

@@ -153,10 +153,7 @@ class Learner:
     def receive(self, total: Floats) -> None:
         """Use what all agents have shared, including this one.
 
-        Parameters
-        ----------
-        total : (size,) float64
-            The sum of the newest :meth:`release` of all agents.
+        ``total``, (size,) float64, is the sum of the newest :meth:`release` of all agents.
         """
         raise NotImplementedError(f"{type(self).__name__} shares nothing")
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from fedbandits._typing import Floats, Ints
 from fedbandits.learners.kernels.evidence import Evidence
-from fedbandits.learners.kernels.likeness import Others
+from fedbandits.learners.kernels.likeness import OtherUsers
 from fedbandits.learners.kernels.mixture import Mixture, memberships, refine
 
 #: The spread before anything is known.
@@ -186,7 +186,7 @@ def fit_mixture(evidence: Evidence, start: Mixture, strictness: float, most: int
     return fitted
 
 
-def attach(others: Evidence, fitted: Fitted, trust: float) -> Others:
+def attach(others: Evidence, fitted: Fitted, trust: float) -> OtherUsers:
     """Let m others join clusters of one's own users where they fit; ``fitted`` is left as it is.
 
     Others who fit nowhere join a background cluster of strangers, as wide as all clusters together.
@@ -203,7 +203,7 @@ def attach(others: Evidence, fitted: Fitted, trust: float) -> Others:
         memberships(others, _with_strangers(fitted.mixture, share), theirs)
         share = (theirs.sum(axis=0) + 0.5) / (len(theirs) + 0.5 * (k + 1))
     log_odds = math.log(trust) - 0.5 * d if trust > 0.0 else -math.inf
-    return Others(others, np.ascontiguousarray(theirs[:, :k]), log_odds)
+    return OtherUsers(others, np.ascontiguousarray(theirs[:, :k]), log_odds)
 
 
 def _with_strangers(mixture: Mixture, share: Floats) -> Mixture:

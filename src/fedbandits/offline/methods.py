@@ -71,17 +71,9 @@ def accepted(propensities: ArrayLike, smallest: float | None = None, seed: int =
     """Draw which events replay may show, so that each action is shown equally often.
 
     An event is accepted with probability ``smallest / propensity``. If all propensities are equal,
-    every event is.
-
-    Parameters
-    ----------
-    propensities : (events,)
-        Propensities of the logged actions.
-    smallest
-        Smallest probability with which the logging policy takes any action. By default the smallest
-        of ``propensities``.
-    seed
-        It determines the draws.
+    every event is. ``propensities`` (events,) are those of the logged actions. ``smallest`` is the
+    smallest probability with which the logging policy takes any action, by default the smallest of
+    them. ``seed`` determines the draws.
 
     Raises
     ------

@@ -24,7 +24,7 @@ import msgspec
 import numpy as np
 
 from fedbandits._typing import Floats
-from fedbandits.privacy.attacks import Attack, Learned, Transcripts, choose, guess, with_learned
+from fedbandits.privacy.attacks import Attack, Directions, Transcripts, choose, guess, with_learned
 from fedbandits.privacy.error_rates import direct_bound, gaussian_bound, rate_bound
 from fedbandits.privacy.sizes import Tick, unheard
 
@@ -204,7 +204,7 @@ class _Meter(NamedTuple):
 
 def _trained(
     meter: _Meter, training: int, delta: float
-) -> tuple[list[Attack], Learned, frozenset[int]]:
+) -> tuple[list[Attack], Directions, frozenset[int]]:
     """Choose attacks on runs of their own; with what was learned for them, and patterns seen."""
     zero, one = (_joined(list(meter.chunks(world, 0, training))) for world in (0, 1))
     return choose(zero, one, meter.game.gaussian, delta)

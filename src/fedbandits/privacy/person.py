@@ -59,10 +59,7 @@ class PersonCost(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def person_cost(
-    visits: float,
-    mu: float,
-    delta: float,
-    counted: Counted = "on average",
+    visits: float, mu: float, delta: float, counted: Counted = "on average"
 ) -> PersonCost:
     """Return what ``visits`` records of one person cost, if one record costs ``mu``.
 
@@ -70,10 +67,5 @@ def person_cost(
     of a visit counts as one more. ε is stated at ``delta``.
     """
     count = max(1, math.ceil(visits))
-    return PersonCost(
-        visits=count,
-        mu=count * mu,
-        epsilon=gaussian.epsilon_of(count * mu, delta),
-        delta=delta,
-        counted=counted,
-    )
+    epsilon = gaussian.epsilon_of(count * mu, delta)
+    return PersonCost(visits=count, mu=count * mu, epsilon=epsilon, delta=delta, counted=counted)

@@ -13,9 +13,9 @@ from fedbandits.crypto.kernels.comparison import (
     OPENINGS,
     Correlation,
     Side,
-    first_level,
-    joined,
-    masked,
+    begin_side,
+    join_side,
+    mask_side,
     new_side,
     result,
 )
@@ -108,41 +108,6 @@ def _exchange(
         opened[k] = to_second[k] ^ to_first[k] ^ (((pad[k] ^ other_pad[k]) >> start) & every)
 
 
-@inlined
-def _begin_side(opened: Words64, dealt: Correlation, side: Side, first: bool, n: int) -> None:
-    """Make one server's first level, for all comparisons."""
-    for k in range(n):
-        side.borrow[k] = first_level(opened[k], dealt.bits[k], dealt.products[k], first)[0]
-    for k in range(n):
-        side.passes[k] = first_level(opened[k], dealt.bits[k], dealt.products[k], first)[1]
-
-
-@inlined
-def _mask_side(number: int, dealt: Correlation, side: Side, n: int) -> None:
-    """Make one server's shares of what a level opens, for all comparisons."""
-    for k in range(n):
-        side.sent[k] = masked(
-            number, side.borrow[k], side.passes[k], dealt.masks[k], dealt.passed[k]
-        )
-
-
-@inlined
-def _join_side(
-    number: int, opened: Words64, dealt: Correlation, side: Side, first: bool, n: int
-) -> None:
-    """Take one server one level up, for all comparisons."""
-    for k in range(n):
-        side.borrow[k] = joined(
-            number, opened[k], side.borrow[k], side.passes[k], dealt.masks[k], dealt.passed[k],
-            dealt.joined[k], first,
-        )[0]  # fmt: skip
-    for k in range(n):
-        side.passes[k] = joined(
-            number, opened[k], side.borrow[k], side.passes[k], dealt.masks[k], dealt.passed[k],
-            dealt.joined[k], first,
-        )[1]  # fmt: skip
-
-
 @compiled
 def _some(dealt: Correlation, at: int, n: int) -> Correlation:
     end = at + n
@@ -175,14 +140,14 @@ def compare_both(
         others.sent[k] += theirs.share[k]
     _exchange(0, seal_second, seal_first, at, n, both)
     own.opened[:n] = both.opened[:n]
-    _begin_side(both.opened, mine, own, True, n)
-    _begin_side(both.opened, theirs, others, False, n)
+    begin_side(both.opened, mine, own, True, n)
+    begin_side(both.opened, theirs, others, False, n)
     for number in range(1, OPENINGS - 1):
-        _mask_side(number, mine, own, n)
-        _mask_side(number, theirs, others, n)
+        mask_side(number, mine, own, n)
+        mask_side(number, theirs, others, n)
         _exchange(number, seal_second, seal_first, at, n, both)
-        _join_side(number, both.opened, mine, own, True, n)
-        _join_side(number, both.opened, theirs, others, False, n)
+        join_side(number, both.opened, mine, own, True, n)
+        join_side(number, both.opened, theirs, others, False, n)
     for k in range(n):
         own.sent[k] = result(own.opened[k], mine.bits[k], own.borrow[k], True)
     for k in range(n):

@@ -16,11 +16,11 @@ from fedbandits.environments.tables.forms import (
     DealtRows,
     Form,
     Rewarded,
-    logged_actions,
     scaled_rewards,
 )
+from fedbandits.environments.tables.logged import logged_actions
 from fedbandits.environments.tables.scaling import Public, public_of
-from fedbandits.environments.tables.sites import Persons, Sites, persons_of, sites_of
+from fedbandits.environments.tables.sites import PersonRows, Sites, persons_of, sites_of
 from fedbandits.environments.tables.sources import Stamp, read_table, stamp
 from fedbandits.errors import DataError
 from fedbandits.random import Key
@@ -109,7 +109,7 @@ class Prepared(NamedTuple):
     contexts: Floats32  # (rows, d), in the unit ball
     form: Form  # what rows say of the arms
     sites: Sites  # the parties, and who owns which row
-    persons: Persons  # whose each row is, and how often persons come
+    persons: PersonRows  # whose each row is, and how often persons come
     public: tuple[str, ...]  # what a privacy claim must treat as public, a sentence each
     cautions: tuple[str, ...]  # what the user should know, each with the key that it is about
 

@@ -57,7 +57,7 @@ class Sites(NamedTuple):
         return order
 
 
-class Persons(NamedTuple):
+class PersonRows(NamedTuple):
     """Persons whose rows these are, and how often they come."""
 
     persons: int  # how many there are
@@ -81,14 +81,14 @@ def sites_of(raw: RawTable, column: str) -> Sites:
     return Sites(tuple(map(str, names)), of_rows, len(of_rows), len(names))
 
 
-def persons_of(raw: RawTable, column: str | None, sites: Sites) -> Persons:
+def persons_of(raw: RawTable, column: str | None, sites: Sites) -> PersonRows:
     """Find whose each row is; without a ``column`` each is another person's."""
     if sites.names:
         shares = 1.0 / np.diff(sites.starts)[sites.of_rows]
     else:
         shares = np.full(sites.rows, sites.most_share)
     if column is None:
-        return Persons(sites.rows, 1, float(shares.max()), np.arange(sites.rows), 1)
+        return PersonRows(sites.rows, 1, float(shares.max()), np.arange(sites.rows), 1)
     _, codes = np.unique(texts(raw, column, "person").astype(str), return_inverse=True)
     rows = np.bincount(codes)
     most_share = float(np.bincount(codes, shares).max())
@@ -96,4 +96,4 @@ def persons_of(raw: RawTable, column: str | None, sites: Sites) -> Persons:
     if sites.names:
         pairs = np.unique(np.stack([codes, sites.of_rows]), axis=1)
         most_parties = int(np.bincount(pairs[0]).max())
-    return Persons(len(rows), int(rows.max()), most_share, codes.astype(np.int64), most_parties)
+    return PersonRows(len(rows), int(rows.max()), most_share, codes.astype(np.int64), most_parties)

@@ -115,8 +115,6 @@ def _parquet(path: str) -> RawTable:
             f"{path}: is a Parquet file; install what reads it: pip install 'fedbandits[data]', or "
             "save the table as CSV"
         ) from None
-    from fedbandits.environments.tables.sources import table_in_memory
-
     try:
         frame = parquet.read_table(path).to_pandas()
         return table_in_memory(frame)._replace(name=path)

@@ -34,7 +34,7 @@ class JointTerms(NamedTuple):
     second_bound: bool  # whether the bound of the sum of all releases may count too
 
 
-class Noise(NamedTuple):
+class ReleasedNoise(NamedTuple):
     """Noise of the sum of what others released."""
 
     deviation: float  # τ, the deviation of a moment's noise; 0 in clear
@@ -66,7 +66,7 @@ def trace(matrix: Floats) -> float:
 
 
 @compiled
-def others_radius(terms: JointTerms, values: Floats, noise: Noise) -> float:
+def others_radius(terms: JointTerms, values: Floats, noise: ReleasedNoise) -> float:
     """Compute r': G' + λ'I ⪯ Ṽ + (b + λ')I, λ' = max(b, λ)."""
     ridge, growth = max(noise.norm_bound, terms.martingale_ridge), 0.0
     for i in range(values.size):
@@ -75,14 +75,14 @@ def others_radius(terms: JointTerms, values: Floats, noise: Noise) -> float:
 
 
 @compiled
-def balance(reward: float, noise: Noise) -> float:
+def balance(reward: float, noise: ReleasedNoise) -> float:
     """Compute κ = (w/r')²: where s is κ, rewards and privacy noise weigh alike in the bound."""
     return (noise.bias_bound / reward) ** 2
 
 
 @compiled
 def _weights(
-    terms: JointTerms, values: Floats, kappa: float, noise: Noise, weight: float
+    terms: JointTerms, values: Floats, kappa: float, noise: ReleasedNoise, weight: float
 ) -> Floats:
     """Compute D in the eigenvectors; directions that can be noise alone, below its norm, get 0."""
     edge = 2.0 * math.sqrt(values.size) * terms.gram_noise * noise.deviation
@@ -106,8 +106,8 @@ class Weighed(NamedTuple):
 
 @inlined
 def weigh(
-    terms: JointTerms, gram: Floats, growth: float, released: ReleasedSpectrum, noise: Noise,
-    kappa: float, reward: float, weight: float,
+    terms: JointTerms, gram: Floats, growth: float, released: ReleasedSpectrum,
+    noise: ReleasedNoise, kappa: float, reward: float, weight: float,
 ) -> Weighed:  # fmt: skip
     """Weigh others' releases with one weight ω: what the estimate and its bound become.
 

@@ -21,7 +21,7 @@ from fedbandits._typing import Floats
 from fedbandits.privacy.accounting import Event
 from fedbandits.privacy.claims import PrivacyClaim
 from fedbandits.privacy.ledger import accounts, checks, opening
-from fedbandits.privacy.ledger.accounts import Times
+from fedbandits.privacy.ledger.accounts import LedgerClock
 from fedbandits.privacy.ledger.charges import Till
 from fedbandits.privacy.ledger.database import (
     Synchronous,
@@ -32,7 +32,7 @@ from fedbandits.privacy.ledger.database import (
 )
 from fedbandits.privacy.ledger.files import LedgerFile, check, watched
 from fedbandits.privacy.ledger.statement import Statement, state
-from fedbandits.privacy.ledger.tables import ACCOUNTS, Draws, encode_draw, require_names
+from fedbandits.privacy.ledger.tables import ACCOUNTS, DrawTable, encode_draw, require_names
 
 
 class Ledger(contextlib.AbstractContextManager["Ledger"]):
@@ -54,9 +54,9 @@ class Ledger(contextlib.AbstractContextManager["Ledger"]):
     ) -> None:
         self.engine = engine
         self.federation = federation
-        self._times = Times(clock, clock_tolerance)
+        self._times = LedgerClock(clock, clock_tolerance)
         self._till = Till(engine.dialect, self._times)
-        self._draws = Draws(engine.dialect)
+        self._draws = DrawTable(engine.dialect)
         self._owned = owned  # closed with the ledger
         self._file = LedgerFile.of(engine.url)
 
