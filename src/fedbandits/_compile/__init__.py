@@ -4,7 +4,7 @@
 ``cache`` files compiled kernels under the digest that ``sources`` makes of the text of all kernels,
 in a ``folder`` that nobody else can write to. ``nested`` makes no machine code of what only kernels
 call. ``c_functions`` makes functions that are called by their addresses, ``vectors`` puts numbers
-side by side, and ``progress`` tells what is being compiled.
+side by side, and ``shared`` is what both sides know.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 from fedbandits._compile.lazy import Kernel, LazyCFunction, Primitive, laid_out, register
-from fedbandits._compile.progress import compilations
-from fedbandits._compile.registered import LANES, Implementation
+from fedbandits._compile.shared import LANES, Implementation, compilations
 from fedbandits._compile.sources import PACKAGE, results_digest
 
 __all__ = [

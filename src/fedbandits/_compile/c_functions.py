@@ -18,7 +18,7 @@ from numba.extending import intrinsic
 
 from fedbandits._compile.cache import KernelCache, name_of_type
 from fedbandits._compile.nested import KernelCompiler, make_known
-from fedbandits._compile.progress import announce
+from fedbandits._compile.shared import announce
 from fedbandits._compile.sources import is_of_package
 
 # Which of their functions and classes have types differs between versions.

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from types import MethodType
 from typing import Any
 
-from fedbandits._compile.registered import IMPLEMENTATIONS, Implementation
+from fedbandits._compile.shared import IMPLEMENTATIONS, Implementation
 
 _LOADING = threading.RLock()
 _loaded: Any = None

@@ -159,7 +159,8 @@ def _prepared(
     rows = _standardise(dataset, table)
     if components is not None:
         rows = _principal_components(dataset, rows, components)
-    rows = _into_unit_ball(rows, clip_quantile)
+    norms = np.linalg.norm(rows, axis=1)
+    rows = rows / np.maximum(norms, max(np.quantile(norms, clip_quantile), 1e-12))[:, None]
     if intercept > 0.0:
         constant = np.full((len(rows), 1), np.sqrt(intercept))
         rows = np.hstack([rows * np.sqrt(1.0 - intercept), constant])
@@ -196,8 +197,7 @@ def _refuse_shapes(dataset: str, table: Floats, target: NDArray[Any]) -> None:
     if table.ndim != 2 or target.shape != (len(table),) or table.size == 0:
         raise DataError(
             f"data set {dataset!r}: expected a table and one class for each row, found "
-            f"{table.shape} and "
-            f"{target.shape}"
+            f"{table.shape} and {target.shape}"
         )
 
 
@@ -239,9 +239,3 @@ def _principal_components(dataset: str, rows: Floats, components: int) -> Floats
         )
     projected: Floats = PCA(n_components=components, svd_solver="full").fit_transform(rows)
     return projected
-
-
-def _into_unit_ball(rows: Floats, quantile: float) -> Floats:
-    norms = np.linalg.norm(rows, axis=1)
-    scaled: Floats = rows / np.maximum(norms, max(np.quantile(norms, quantile), 1e-12))[:, None]
-    return scaled

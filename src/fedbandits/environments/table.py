@@ -207,24 +207,19 @@ class Table(ContextualEnvironment, frozen=True, kw_only=True, tag="table"):
         self._data()
 
     def refuse_rounds(self, rounds: int) -> None:
-        if self.form == "log":
-            self._refuse_events(rounds)
-            return
-        fewest = self._data().sites.fewest_rows
-        if self.visits != "drawn" and rounds > fewest:
+        sites = self._data().sites
+        # A log is refused where it is over for all parties; for some it may be over before others.
+        if self.form == "log" and rounds > sites.most_rows:
             raise DataError(
-                f"rounds: {rounds} rounds, but the smallest {self.words.party} has {fewest} rows, "
-                f'and visits = "{self.visits}" shows each row once; set rounds = {fewest} or '
-                'fewer, or visits = "drawn"'
+                f"rounds: {rounds} rounds, but no {self.words.party} has more than "
+                f"{sites.most_rows} events in the log, and each is met once; set rounds = "
+                f"{sites.most_rows} or fewer"
             )
-
-    def _refuse_events(self, rounds: int) -> None:
-        """Refuse a log that is over for all parties; for some it may be over before others."""
-        most = self._data().sites.most_rows
-        if rounds > most:
+        if self.form != "log" and self.visits != "drawn" and rounds > sites.fewest_rows:
             raise DataError(
-                f"rounds: {rounds} rounds, but no {self.words.party} has more than {most} events "
-                f"in the log, and each is met once; set rounds = {most} or fewer"
+                f"rounds: {rounds} rounds, but the smallest {self.words.party} has "
+                f'{sites.fewest_rows} rows, and visits = "{self.visits}" shows each row once; set '
+                f'rounds = {sites.fewest_rows} or fewer, or visits = "drawn"'
             )
 
     def cautions(self) -> Iterable[str]:

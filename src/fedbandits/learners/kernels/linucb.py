@@ -68,7 +68,8 @@ def score_arms(
     if theta.shape[0] == 1:
         _score_shared(features, theta, width, True, scores, buffers)
     else:
-        _score_disjoint(features, theta, width, scores)
+        for m in range(theta.shape[0]):
+            scores[m] = score_arm(features, 0, theta, width, m)
 
 
 @allocation_free
@@ -134,12 +135,6 @@ def _score_lanes(
             squared = fma(spread(width, (0, last, last)) * x, x, squared)
         added = math.sqrt(max(squared, float32(0))) if root else squared
         store(scores, k, estimate + added, LANES)
-
-
-@allocation_free
-def _score_disjoint(features: Floats32, theta: Floats32, width: Floats32, scores: Floats32) -> None:
-    for m in range(theta.shape[0]):
-        scores[m] = score_arm(features, 0, theta, width, m)
 
 
 @allocation_free

@@ -86,7 +86,8 @@ def open_account(
         found = find(connection, party)
         if found is None:
             require_kept(party, claim, mu)
-            fixed = (party, *terms, times.at_opening(connection))
+            opened = times.now(*connection.execute(sa.select(NEWEST, EXCUSED)).one())
+            fixed = (party, *terms, opened)
             row = (*fixed, 0, "0", fixed[-1], genesis(federation, fixed))
             connection.execute(sa.insert(ACCOUNTS).values(row))
             return
@@ -148,10 +149,6 @@ class LedgerClock:
                 "Ledger.excuse_clock"
             )
         return max(told, newest)
-
-    def at_opening(self, connection: Connection) -> float:
-        """Return the time to record for a new account; as :meth:`now`."""
-        return self.now(*connection.execute(sa.select(NEWEST, EXCUSED)).one())
 
     def _told(self) -> float:
         try:
