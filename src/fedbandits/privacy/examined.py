@@ -10,8 +10,8 @@ from fedbandits.privacy.error_rates import rate_bound
 class Guess(msgspec.Struct, frozen=True, kw_only=True):
     """Counts of how often somebody was right about what it was not told."""
 
-    who: str  # guessed, in words
-    what: str  # was guessed, in words
+    who: str  # who guessed, in words
+    what: str  # what was guessed, in words
     right: int  # how many guesses were right
     of: int  # how many guesses there were
     chance: float  # share of right guesses that needs no attack
