@@ -23,9 +23,9 @@ import pytest
 from fedbandits import _compile
 from fedbandits._compile import (
     LazyCFunction,
+    cache,
     compiled,
     fma,
-    folder,
     implements,
     inlined,
     laid_out,
@@ -275,15 +275,15 @@ def test_a_relative_folder_is_refused(small, tmp_path):
 
 def test_a_folder_of_somebody_else_is_refused(tmp_path, monkeypatch):
     path = tmp_path / "cache"
-    assert folder.private(str(path)) == str(path.resolve())
+    assert cache.private_folder(str(path)) == str(path.resolve())
     assert path.stat().st_mode & 0o777 == 0o700
-    folder.private.cache_clear()
+    cache.private_folder.cache_clear()
     owner = path.stat().st_uid
-    monkeypatch.setattr(folder.os, "getuid", lambda: owner + 1)
+    monkeypatch.setattr(cache.os, "getuid", lambda: owner + 1)
     with pytest.warns(CacheWarning, match="belongs to another user"):
-        assert folder.private(str(path)) is None
+        assert cache.private_folder(str(path)) is None
     monkeypatch.undo()
-    folder.private.cache_clear()
+    cache.private_folder.cache_clear()
 
 
 LAZY = """

@@ -88,7 +88,7 @@ class KernelCache(_NullCache):  # type: ignore[misc]
     @property
     def cache_path(self) -> str | None:
         """The folder of all kernels."""
-        return _private(_root(numba_config.CACHE_DIR))
+        return private_folder(_root(numba_config.CACHE_DIR))
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return what was kept for a signature, or None."""
@@ -125,7 +125,7 @@ class KernelCache(_NullCache):  # type: ignore[misc]
         if self._name is None or None in (*names, digest) or not is_of_package(self._function):
             return None
         top = self.cache_path
-        folder = None if top is None else _private(os.path.join(top, str(digest)))
+        folder = None if top is None else private_folder(os.path.join(top, str(digest)))
         if folder is None:
             return None
         place = (self._function.__module__, self._function.__qualname__, self._name)
@@ -168,7 +168,7 @@ def _root(chosen: str) -> str:
 
 
 @functools.cache
-def _private(path: str) -> str | None:
+def private_folder(path: str) -> str | None:
     """Make a folder that only this user can write to, mode 0700, and return its real path.
 
     None, with a :class:`~fedbandits.errors.CacheWarning` the first time, if the path is not
