@@ -22,10 +22,10 @@ import pytest
 
 from fedbandits import _compile
 from fedbandits._compile import (
-    Entry,
+    LazyCFunction,
+    cache,
     compiled,
     fma,
-    folder,
     implements,
     inlined,
     laid_out,
@@ -275,15 +275,15 @@ def test_a_relative_folder_is_refused(small, tmp_path):
 
 def test_a_folder_of_somebody_else_is_refused(tmp_path, monkeypatch):
     path = tmp_path / "cache"
-    assert folder.private(str(path)) == str(path.resolve())
+    assert cache.private_folder(str(path)) == str(path.resolve())
     assert path.stat().st_mode & 0o777 == 0o700
-    folder.private.cache_clear()
+    cache.private_folder.cache_clear()
     owner = path.stat().st_uid
-    monkeypatch.setattr(folder.os, "getuid", lambda: owner + 1)
+    monkeypatch.setattr(cache.os, "getuid", lambda: owner + 1)
     with pytest.warns(CacheWarning, match="belongs to another user"):
-        assert folder.private(str(path)) is None
+        assert cache.private_folder(str(path)) is None
     monkeypatch.undo()
-    folder.private.cache_clear()
+    cache.private_folder.cache_clear()
 
 
 LAZY = """
@@ -565,7 +565,7 @@ def entry(kernel):
 def test_a_c_function_reads_what_was_laid_out(whole):
     """Numbers of every width, arrays of every shape and order, tuples in tuples."""
     grid = np.arange(12, dtype=np.float32).reshape(3, 4)
-    entry_of = Entry(entry(weighed), (weighed,), int, 3)
+    entry_of = LazyCFunction(entry(weighed), (weighed,), int, 3)
     for given in (grid, np.asfortranarray(grid), grid[::-1, ::2]):
         told = Told(np.arange(10.0), given, 2.0, 1, whole, Pair(3, 40))
         memory = laid_out(told)
@@ -580,7 +580,7 @@ def test_a_c_function_changes_the_arrays_themselves():
         return told.numbers[place]
 
     told = Told(np.zeros(3), np.zeros((1, 1), np.float32), 1.0, 0, True, Pair(0, 0))
-    call = Entry(entry(counts_up), (counts_up,), int, 3).of(told).call
+    call = LazyCFunction(entry(counts_up), (counts_up,), int, 3).of(told).call
     memory = laid_out(told)
     assert [call(ctypes.addressof(memory), 2, 0) for _ in range(3)] == [1, 2, 3]
     assert told.numbers.tolist() == [0.0, 0.0, 3.0]

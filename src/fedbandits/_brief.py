@@ -27,14 +27,7 @@ def brief(value: Any) -> str:
 def call_of(name: str, arguments: Mapping[str, Any], *first: Any) -> str:
     """Write a call that makes something: ``Linear(agents=5)``.
 
-    Parameters
-    ----------
-    name
-        What is called.
-    arguments
-        Its arguments by name.
-    *first
-        Its arguments without names, which come first.
+    Arguments without names come ``first``.
     """
     named = [f"{key}={brief(value)}" for key, value in arguments.items()]
     return f"{name}({', '.join([*map(repr, first), *named])})"

@@ -25,25 +25,12 @@ def table(
     kind: str = "",
     caption: str = "",
 ) -> str:
-    """Write a table.
+    """Write rows of cells as a table of HTML.
 
-    Parameters
-    ----------
-    rows
-        The cells of each row. Without ``head`` the first cell of a row is the row's title.
-    head
-        The titles of the columns.
-    cell
-        What a cell becomes: safe text by default. With ``str`` the cells are HTML already.
-    kind
-        The table's class, for its style.
-    caption
-        What the table shows, for whoever sees it and whoever hears it.
-
-    Returns
-    -------
-    str
-        HTML.
+    ``head`` has the titles of the columns; without it the first cell of a row is the row's title.
+    ``cell`` says what a cell becomes: safe text by default; with ``str`` cells are HTML already.
+    ``kind`` is the table's class, for its style. ``caption`` says what the table shows, for whoever
+    sees it and whoever hears it.
     """
     titles = "".join(f'<th scope="col">{text(title)}</th>' for title in head or ())
     above = f"<thead><tr>{titles}</tr></thead>" if head is not None else ""

@@ -28,22 +28,11 @@ def _type_info(target: Any) -> Any:
 
 
 def convert(raw: Mapping[str, Any], target: Any, place: str) -> Any:
-    """Check ``raw`` against a struct type and build it.
+    """Check a table, as TOML gives it, against a struct type or a tagged union of such; build it.
 
-    Parameters
-    ----------
-    raw
-        A table as TOML gives it. Parts may be written short: ``"growing(1.5)"`` for
-        ``{kind = "growing", factor = 1.5}``, and a path for a part that is called ``file``.
-    target
-        A msgspec struct type, or a tagged union of such.
-    place
-        Path of the table in the configuration, empty for its root.
-
-    Raises
-    ------
-    ConfigError
-        Naming the key's path, what was given and what is allowed.
+    Parts may be written short: ``"growing(1.5)"`` for ``{kind = "growing", factor = 1.5}``, and a
+    path for a part that is called ``file``. ``place`` is the table's path in the configuration,
+    empty for its root. Raises ConfigError with the key's path, what was given and what is allowed.
     """
     try:
         refuse_odd_numbers(raw, place)

@@ -6,7 +6,7 @@ in plain Python is handed a :class:`Draws`, which knows them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -29,18 +29,9 @@ if TYPE_CHECKING:
 class Draws:
     """The draws of one name, one after the other: the same name gives the same draws.
 
-    It protects nobody: whoever knows the seed knows all of them.
-
-    Parameters
-    ----------
-    key : Key
-        Names the seed and the replicate, see :func:`.random.replicate_key`.
-    party : int
-        The party that draws.
-    round_ : int
-        The round, or the number of the decision.
-    purpose : Purpose
-        The purpose of the draws.
+    It protects nobody: whoever knows the seed knows all of them. The name has four parts: the key
+    of seed and replicate (:func:`.random.replicate_key`), the party that draws, the round or the
+    number of the decision, and the purpose.
     """
 
     __slots__ = ("_name", "_next")
@@ -113,9 +104,9 @@ def _is_whole(value: object) -> bool:
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
-def _checked_size(size: object) -> int:
+def _checked_size(size: Any) -> int:
     """Return the size of an array of draws; refuse a shape such as (2, 3)."""
-    if not isinstance(size, int | np.integer) or isinstance(size, bool) or size < 0:
+    if not _is_whole(size) or size < 0:
         raise ValueError(
             f"size: given {size!r}, allowed: a whole number ≥ 0; reshape what is drawn"
         )

@@ -61,12 +61,7 @@ def philox4x32(
 ) -> tuple[np.uint64, np.uint64, np.uint64, np.uint64]:
     """Compute one block of Philox4x32-10: four 32-bit words, each held in a uint64.
 
-    Parameters
-    ----------
-    c0, c1, c2, c3 : uint64
-        Counter words, each below 2**32.
-    k0, k1 : uint64
-        Key words, each below 2**32.
+    Counter words c and key words k are below 2**32.
     """
     k0, k1 = uint64(k0), uint64(k1)
     return _rounds(uint64(c0), uint64(c1), uint64(c2), uint64(c3), k0, k1)
@@ -98,12 +93,7 @@ def _derive_key(seed: np.uint64, replicate: np.uint64) -> tuple[Any, Any, Any, A
 def replicate_key(seed: int, replicate: int) -> Key:
     """Derive the key under which one replicate makes all its draws.
 
-    Parameters
-    ----------
-    seed : int
-        0 ≤ seed < 2**64.
-    replicate : int
-        0 ≤ replicate < 2**32.
+    0 ≤ seed < 2**64, and 0 ≤ replicate < 2**32.
     """
     if not 0 <= seed < 1 << 64:
         raise ValueError(f"seed must be in [0, 2**64), got {seed}")
@@ -193,22 +183,28 @@ def normal(key: Key, party: int, round_: int, purpose: int, index: int) -> float
 
 
 @allocation_free
-def fill_uniform(out: Floats, key: Key, party: int, round_: int, purpose: int) -> None:
-    """Fill a 1-D float64 array: entry i is :func:`uniform` with index i."""
+def uniforms_from(out: Floats, first: int, key: Key, party: int, round_: int, purpose: int) -> None:
+    """Fill a 1-D float64 array: entry i is :func:`uniform` with index ``first`` + i."""
     for index in range(out.size):
-        out[index] = uniform(key, party, round_, purpose, index)
+        out[index] = uniform(key, party, round_, purpose, first + index)
+
+
+@allocation_free
+def normals_from(out: Floats, first: int, key: Key, party: int, round_: int, purpose: int) -> None:
+    """Fill a 1-D float64 array: entry i is :func:`normal` with index ``first`` + i, even."""
+    for index in range(0, out.size, 2):
+        u = uniform(key, party, round_, purpose, first + index)
+        v = uniform(key, party, round_, purpose, first + index + 1)
+        cosine, sine = _box_muller(u, v)
+        out[index] = cosine
+        if index + 1 < out.size:
+            out[index + 1] = sine
 
 
 @allocation_free
 def fill_normal(out: Floats, key: Key, party: int, round_: int, purpose: int) -> None:
     """Fill a 1-D float64 array: entry i is :func:`normal` with index i."""
-    for index in range(0, out.size, 2):
-        u = uniform(key, party, round_, purpose, index)
-        v = uniform(key, party, round_, purpose, index + 1)
-        cosine, sine = _box_muller(u, v)
-        out[index] = cosine
-        if index + 1 < out.size:
-            out[index + 1] = sine
+    normals_from(out, 0, key, party, round_, purpose)
 
 
 @allocation_free
@@ -224,7 +220,7 @@ def fill_permutation(out: Ints, key: Key, party: int, round_: int, purpose: int)
 def uniforms(size: int, key: Key, party: int, round_: int, purpose: Purpose) -> Floats:
     """Draw an array of :func:`uniform`; the counterpart of numpy's ``Generator.random``."""
     out = np.empty(size)
-    fill_uniform(out, key, party, round_, int(purpose))
+    uniforms_from(out, 0, key, party, round_, int(purpose))
     return out
 
 
@@ -273,17 +269,3 @@ def binomial(
         successes += int(rest > 1 and w1 < limit)
         successes += int(rest > 2 and w2 < limit)
     return successes
-
-
-@compiled
-def uniforms_from(out: Floats, first: int, key: Key, party: int, round_: int, purpose: int) -> None:
-    """Fill ``out`` with uniform numbers of one name, the draws from number ``first`` on."""
-    for index in range(out.size):
-        out[index] = uniform(key, party, round_, purpose, first + index)
-
-
-@compiled
-def normals_from(out: Floats, first: int, key: Key, party: int, round_: int, purpose: int) -> None:
-    """Fill ``out`` with standard normals of one name, the draws from number ``first`` on."""
-    for index in range(out.size):
-        out[index] = normal(key, party, round_, purpose, first + index)

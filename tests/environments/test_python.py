@@ -211,7 +211,7 @@ def test_contexts_of_norm_one_keep_their_bound_in_single_precision():
             return contexts / np.linalg.norm(contexts, axis=1, keepdims=True), expected
 
     for round_ in range(1, 200):
-        features = show(Sphere(agents=1), KEY, 0, round_).features.astype(np.float64)
+        features = show(Sphere(agents=1), KEY, 0, round_)[0].astype(np.float64)
         assert np.linalg.norm(features, axis=0).max() <= 1.0
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 import fedbandits as fb
-from fedbandits._compile.progress import announce
+from fedbandits._compile.shared import announce
 from fedbandits.errors import StoppedError
 from fedbandits.experiments import event_sources, events, runner
 from fedbandits.experiments.progress import TerminalProgress

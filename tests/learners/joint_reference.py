@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fedbandits.learners.kernels.joint import JointTerms, Noise
+from fedbandits.learners.kernels.joint import JointTerms, ReleasedNoise
 
 #: ω, of which the one that costs least is taken.
 WEIGHTS = (0.0, 0.5, 1.0, 2.0)
@@ -27,7 +27,7 @@ class Case(NamedTuple):
     rewards: np.ndarray
     released: np.ndarray  # Ṽ
     moment: np.ndarray  # ũ
-    noise: Noise
+    noise: ReleasedNoise
 
     @property
     def sums(self):
@@ -147,7 +147,7 @@ class JointView:
         nothing = np.zeros((0, dimension)), np.zeros(0)
         released = np.zeros((dimension, dimension)), np.zeros(dimension)
         self.terms, self.cuts = terms, False
-        self.case = Case(*nothing, *released, Noise(0.0, 0.0, 0.0))
+        self.case = Case(*nothing, *released, ReleasedNoise(0.0, 0.0, 0.0))
         self.weights, self.loaded = np.zeros((dimension, dimension)), 0
 
     def observe(self, context: np.ndarray, reward: float) -> None:
@@ -156,7 +156,7 @@ class JointView:
             contexts=contexts, rewards=np.append(self.case.rewards, reward)
         )
 
-    def load(self, gram: np.ndarray, moment: np.ndarray, noise: Noise) -> None:
+    def load(self, gram: np.ndarray, moment: np.ndarray, noise: ReleasedNoise) -> None:
         self.case = self.case._replace(released=gram, moment=moment, noise=noise)
         self.loaded = len(self.case.contexts)
         tried = [

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from fedbandits.environments import Classification, Linear
 from fedbandits.learners.kernels import joint as learner
-from fedbandits.learners.kernels.joint import Joint, JointTerms, Noise, one_joint
+from fedbandits.learners.kernels.joint import Joint, JointTerms, ReleasedNoise, one_joint
 from fedbandits.learners.kernels.linucb import (
     best_arm,
     best_of_smaller,
@@ -37,11 +37,11 @@ TERMS = JointTerms(
     parameter_bound=1.0, scale=1.0, gram_noise=0.8, norm_factor=4.0, bias_factor=6.0,
     second_bound=True,
 )  # fmt: skip
-NOBODY = Noise(0.0, 0.0, 0.0)
+NOBODY = ReleasedNoise(0.0, 0.0, 0.0)
 
 
 def noise_of(deviation, terms=TERMS):
-    return Noise(deviation, terms.norm_factor * deviation, terms.bias_factor * deviation)
+    return ReleasedNoise(deviation, terms.norm_factor * deviation, terms.bias_factor * deviation)
 
 
 def fresh(terms, dimension, models=1) -> Joint:

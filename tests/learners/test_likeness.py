@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from fedbandits.learners.kernels.evidence import Evidence, decompose, read_evidence
-from fedbandits.learners.kernels.likeness import CORRELATIONS, Others, averaged
+from fedbandits.learners.kernels.likeness import CORRELATIONS, OtherUsers, averaged
 from fedbandits.learners.kernels.mixture import Mixture
 from fedbandits.learners.mixture import Fitted, attach, fit_mixture, one_cluster
 from tests.learners.test_evidence import VARIANCE, of_records, records
@@ -32,7 +32,7 @@ def users(rng, labels, count, spread=0.0):
 
 def nobody(clusters):
     evidence = Evidence(np.zeros((0, D, D)), np.zeros((0, D)), np.zeros((0, D)))
-    return Others(evidence, np.zeros((0, clusters)), -math.inf)
+    return OtherUsers(evidence, np.zeros((0, clusters)), -math.inf)
 
 
 def together(data, correlation):
@@ -105,7 +105,7 @@ def test_others_who_surely_belong_are_users_of_the_cluster():
     _, data, _ = users(rng, np.zeros(6, int), 400)
     own, theirs = say(data[:3]), say(data[3:])
     one = np.ones((3, 1))
-    with_them = averaged(own, one, Others(theirs, one, 50.0), PRIOR)
+    with_them = averaged(own, one, OtherUsers(theirs, one, 50.0), PRIOR)
     pooled = averaged(say(data), np.ones((6, 1)), nobody(1), PRIOR)
     np.testing.assert_allclose(with_them.mean, pooled.mean[:3], atol=2e-3)
     without = averaged(own, one, nobody(1), PRIOR)
@@ -118,7 +118,7 @@ def test_a_user_who_is_alone_on_its_server_learns_from_others():
     for _ in range(8):
         thetas, _, own = users(rng, np.zeros(1, int), 40)
         _, _, others = users(rng, np.zeros(10, int), 200)
-        found = averaged(own, np.ones((1, 1)), Others(others, np.ones((10, 1)), 0.0), PRIOR)
+        found = averaged(own, np.ones((1, 1)), OtherUsers(others, np.ones((10, 1)), 0.0), PRIOR)
         alone = averaged(own, np.ones((1, 1)), nobody(1), PRIOR)
         gains.append(((found.mean - thetas) ** 2).sum() / ((alone.mean - thetas) ** 2).sum())
         assert found.alone[0] < 1.0

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fedbandits.environments import Environment
-from fedbandits.learners.kernels.joint import Noise
+from fedbandits.learners.kernels.joint import ReleasedNoise
 from fedbandits.privacy import gaussian
 from fedbandits.privacy.continual import toeplitz_coefficients
 from fedbandits.privacy.factorisation import encoder
@@ -240,7 +240,7 @@ class Reference:
         own = self.plan.release.deviation(k) / (self.plan.release.scale or 1.0) * self.scale(agent)
         deviation = math.sqrt(max(self.pooled_deviation(k) ** 2 - own**2, 0.0))
         factors = constants.joint.norm_factor, constants.joint.bias_factor
-        noise = Noise(deviation, *(factor * deviation for factor in factors))
+        noise = ReleasedNoise(deviation, *(factor * deviation for factor in factors))
         for model, joint in enumerate(self.joints[agent]):
             joint.load(others[model, :-1, :-1], others[model, :-1, -1], noise)
             V, _, beta = self.view(agent, model)

@@ -2,9 +2,9 @@
 
 ``lazy`` keeps Numba out of a process until a kernel is called; ``dispatch`` is what happens then.
 ``cache`` files compiled kernels under the digest that ``sources`` makes of the text of all kernels,
-in a ``folder`` that nobody else can write to. ``nested`` makes no machine code of what only kernels
+in a folder that nobody else can write to. ``nested`` makes no machine code of what only kernels
 call. ``c_functions`` makes functions that are called by their addresses, ``vectors`` puts numbers
-side by side, and ``progress`` tells what is being compiled.
+side by side, and ``shared`` is what both sides know.
 """
 
 from __future__ import annotations
@@ -12,15 +12,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
-from fedbandits._compile.lazy import Entry, Kernel, Primitive, laid_out, register
-from fedbandits._compile.progress import compilations
-from fedbandits._compile.registered import LANES, Implementation
+from fedbandits._compile.lazy import Kernel, LazyCFunction, Primitive, laid_out, register
+from fedbandits._compile.shared import LANES, Implementation, compilations
 from fedbandits._compile.sources import PACKAGE, results_digest
 
 __all__ = [
     "LANES",
     "PACKAGE",
-    "Entry",
+    "LazyCFunction",
     "allocation_free",
     "among",
     "call_float",
@@ -80,12 +79,8 @@ def inlined(function: _Function) -> _Function:
 def implements(stub: Callable[..., Any], first: type) -> Callable[[_Function], _Function]:
     """Register a compiled implementation of ``stub`` for one type of its first argument.
 
-    Parameters
-    ----------
-    stub
-        A plain function; compiled code that calls it gets the implementation that fits.
-    first
-        A named tuple type. Other arguments may be of any type.
+    The stub is a plain function; compiled code that calls it gets the implementation that fits.
+    ``first`` is a named tuple type. Other arguments may be of any type.
     """
 
     def add(implementation: _Function) -> _Function:

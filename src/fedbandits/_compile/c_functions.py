@@ -20,7 +20,7 @@ from numba.extending import intrinsic
 
 from fedbandits._compile.cache import KernelCache, name_of_type
 from fedbandits._compile.nested import KernelCompiler, make_known
-from fedbandits._compile.progress import announce
+from fedbandits._compile.shared import announce
 from fedbandits._compile.sources import is_of_package
 
 # Which of their functions and classes have types differs between versions.
@@ -83,19 +83,10 @@ def _reader(kind: Any) -> Any:
 class CFunction:
     """A C function of one kernel, for values of one type.
 
-    Parameters
-    ----------
-    make
-        ``make(read)`` is the Python function to be compiled. It takes an address and integers, and
-        ``read(address)`` is the value.
-    kind
-        Numba's type of that value.
-    result
-        ``int`` or ``float``.
-    integers
-        How many integers it takes, the address among them.
-    kernels
-        The kernels that it calls. It is kept only if all are of this package.
+    ``make(read)`` is the Python function to be compiled. It takes an address and other integers, so
+    many in all as ``integers``, and returns a ``result``: an ``int`` or a ``float``.
+    ``read(address)`` is the value, of Numba's type ``kind``. It calls ``kernels``, and is kept only
+    if all of them are of this package.
     """
 
     def __init__(

@@ -4,15 +4,20 @@ Numba's own cache is keyed on the file that holds a function, not on the files o
 edit a helper, a constant or a struct, and callers go on running the old machine code. Kernels of
 this package import nothing but kernels. So one digest of their text covers all that any of them
 can reach. A compilation of somebody else's kernel, or for somebody else's types, is not kept.
+
+Cached code runs without another check. So it lies in a folder that nobody else can write to.
 """
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 import pickle
+import stat
 import sys
 import uuid
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -20,11 +25,12 @@ import numba
 import numpy as np
 from numba.core import caching, compiler, environment, serialize
 
-from fedbandits._compile.folder import private, root
 from fedbandits._compile.nested import is_for_python, rebuilt, reduced
 from fedbandits._compile.sources import PACKAGE, is_of_package, kernels_digest
+from fedbandits.errors import CacheWarning
 
 _FORMAT = 3
+_WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 # Which of their classes and functions have types differs between versions.
 types: Any = numba.types
 _NullCache: Any = caching.NullCache
@@ -65,16 +71,10 @@ def _circumstances(target: Any) -> str:
 
 
 class KernelCache(_NullCache):  # type: ignore[misc]
-    """The cache of one kernel, for all its signatures.
+    """The cache of one kernel, a plain Python function, for all its signatures.
 
-    Parameters
-    ----------
-    function
-        The plain Python function that is compiled.
-    missed
-        Called when a signature is not found, just before it is compiled.
-    name
-        What tells the kernel from others of the same place in the same file; None if nothing can.
+    ``missed`` is called when a signature is not found, just before it is compiled. ``name`` tells
+    the kernel from others of the same place in the same file; None if nothing can.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class KernelCache(_NullCache):  # type: ignore[misc]
     @property
     def cache_path(self) -> str | None:
         """The folder of all kernels."""
-        return private(root(numba_config.CACHE_DIR))
+        return private_folder(_root(numba_config.CACHE_DIR))
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return what was kept for a signature, or None."""
@@ -126,7 +126,7 @@ class KernelCache(_NullCache):  # type: ignore[misc]
         if self._name is None or None in (*names, digest) or not is_of_package(self._function):
             return None
         top = self.cache_path
-        folder = None if top is None else private(os.path.join(top, str(digest)))
+        folder = None if top is None else private_folder(os.path.join(top, str(digest)))
         if folder is None:
             return None
         place = (self._function.__module__, self._function.__qualname__, self._name)
@@ -178,3 +178,64 @@ def _write(file: str, kept: Any) -> None:
     except OSError:  # a full disk: what is not kept is compiled anew
         if os.path.exists(draft):
             os.unlink(draft)
+
+
+def _root(chosen: str) -> str:
+    """Find where compiled kernels are kept: a folder of choice, or the user's cache."""
+    if chosen:
+        return chosen
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    return os.path.join(base, "fedbandits", "numba")
+
+
+@functools.cache
+def private_folder(path: str) -> str | None:
+    """Make a folder that only this user can write to, mode 0700, and return its real path.
+
+    None, with a :class:`~fedbandits.errors.CacheWarning` the first time, if the path is not
+    absolute, the folder belongs to somebody else or can be written by others, a folder above it
+    lets somebody else replace it, or it cannot be made.
+    """
+    refusal = _refusal(path)
+    if refusal is None:
+        return os.path.realpath(path)
+    warnings.warn(
+        f"compiled kernels are not kept, so every run compiles them anew: {refusal}. "
+        "NUMBA_CACHE_DIR names another folder.",
+        CacheWarning,
+        stacklevel=2,
+    )
+    return None
+
+
+def _refusal(path: str) -> str | None:
+    """Say why a folder is not fit; None if it is. What is missing of it is made."""
+    if not os.path.isabs(path):
+        return f"the cache folder {path!r} is not an absolute path"
+    parts = os.path.realpath(path).split(os.sep)
+    try:
+        for length in range(1, len(parts) + 1):
+            here = os.sep.join(parts[:length]) or os.sep
+            last = length == len(parts)
+            os.makedirs(here, mode=0o700, exist_ok=True)
+            refusal = _insecure(here, os.lstat(here), last)
+            if refusal is not None:
+                return refusal
+        if not os.access(path, os.W_OK | os.X_OK):
+            return f"{path} cannot be written to"
+    except OSError as error:
+        return f"{path} cannot be made ({error.strerror or error})"
+    return None
+
+
+def _insecure(path: str, status: os.stat_result, last: bool) -> str | None:
+    if not hasattr(os, "getuid"):
+        return None  # no owners and modes here; folders of a user are private by default
+    owners = {os.getuid()} if last else {os.getuid(), 0}
+    if status.st_uid not in owners:
+        return f"{path} belongs to another user"
+    # In a sticky folder, such as /tmp, others cannot replace what is not theirs.
+    if status.st_mode & _WRITABLE_BY_OTHERS and (last or not status.st_mode & stat.S_ISVTX):
+        mode = stat.S_IMODE(status.st_mode)
+        return f"{path} can be written by others (mode {mode:04o}; chmod go-w mends it)"
+    return None

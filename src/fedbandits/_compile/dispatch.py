@@ -15,8 +15,7 @@ from numba.extending import overload
 from fedbandits._compile import c_functions, vectors
 from fedbandits._compile.cache import KernelCache
 from fedbandits._compile.nested import KernelCompiler, TwoWays
-from fedbandits._compile.progress import announce
-from fedbandits._compile.registered import Implementation
+from fedbandits._compile.shared import Implementation, announce
 
 
 def dispatcher(function: Callable[..., Any], options: dict[str, Any]) -> Any:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from types import MethodType
 from typing import Any
 
-from fedbandits._compile.registered import IMPLEMENTATIONS, Implementation
+from fedbandits._compile.shared import IMPLEMENTATIONS, Implementation
 
 _LOADING = threading.RLock()
 _loaded: Any = None
@@ -45,13 +45,7 @@ class Kernel:
     """A function that is compiled when it is first called, or called by one that is compiled.
 
     What it does not have itself, such as ``signatures`` and ``stats``, its Numba dispatcher has.
-
-    Parameters
-    ----------
-    function
-        The plain Python function, afterwards ``py_func``.
-    options
-        Options for Numba's ``njit``.
+    The plain function is ``py_func``; ``options`` are for Numba's ``njit``.
     """
 
     # A slot of that name makes a call go straight to the dispatcher, once it is there.
@@ -107,13 +101,7 @@ class Kernel:
 
 
 class Primitive:
-    """A thing that only compiled code can call, by its name; plain Python cannot.
-
-    Parameters
-    ----------
-    name
-        Its name in ``_compile.vectors``.
-    """
+    """A thing that only compiled code can call, by its name in ``vectors`` or ``c_functions``."""
 
     __slots__ = ("name",)
 
@@ -131,19 +119,10 @@ class Primitive:
         return Primitive, (self.name,)
 
 
-class Entry:
+class LazyCFunction:
     """A C function for values of any type: it is compiled for a type when one is first given.
 
-    Parameters
-    ----------
-    make
-        ``make(read)`` is the Python function to be compiled; see :class:`.c_functions.CFunction`.
-    kernels
-        The kernels that it calls; they tell it from others that are made alike.
-    result
-        ``int`` or ``float``.
-    integers
-        How many integers it takes, the address among them.
+    See :class:`.c_functions.CFunction`; ``kernels`` tell it from others that are made alike.
     """
 
     def __init__(
@@ -168,12 +147,7 @@ class Entry:
 def laid_out(value: Any) -> Any:
     """Lay out a number, an array, or a tuple of such in memory, as compiled code has it there.
 
-    Arrays are not copied: keep them alive.
-
-    Returns
-    -------
-    ctypes object
-        Its address is that of the value. Keep it alive too.
+    Arrays are not copied. Keep them alive, and what is returned: its address is that of the value.
     """
     side = numba_side().c_functions
     return side.laid_out(value, side.numba.typeof(value))

@@ -161,13 +161,7 @@ def make_known(compiled: Any) -> None:
 
 
 class TwoWays:
-    """Two ways in which a dispatcher compiles: for compiled code, or for Python.
-
-    Parameters
-    ----------
-    dispatcher
-        Numba's, of one kernel.
-    """
+    """Two ways in which Numba's dispatcher of a kernel compiles: for compiled code or Python."""
 
     def __init__(self, dispatcher: Any) -> None:
         self._dispatcher = dispatcher

@@ -19,7 +19,7 @@ from numba.core import cgutils, imputils
 from numba.core.typing import templates
 from numba.extending import intrinsic, models, register_model
 
-from fedbandits._compile.registered import LANES
+from fedbandits._compile.shared import LANES
 
 # Which of their functions and classes have types differs between versions.
 types: Any = numba.types

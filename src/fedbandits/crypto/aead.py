@@ -84,12 +84,9 @@ class PacketCipher(Protocol):
         """Encrypt each payload for its position."""
 
     def open(self, positions: Sequence[bytes], sealed: Sequence[bytes]) -> list[bytes]:
-        """Decrypt each packet.
+        """Decrypt each packet, or raise TamperedPacketError.
 
-        Raises
-        ------
-        TamperedPacketError
-            If one of them was not sealed under this key and for this position.
+        One of them was not sealed under this key and for this position.
         """
 
 
@@ -179,25 +176,28 @@ class ClearCipher:
 
     overhead = 0
 
+    def __init__(self, key: bytes = b"") -> None:
+        del key
+
     def seal(self, positions: Sequence[bytes], payloads: Sequence[bytes]) -> list[bytes]:
         return list(payloads)
 
     open = seal
 
 
+_CIPHERS: dict[CipherName, type[GcmCipher] | type[StreamCipher] | type[ClearCipher]] = {
+    "aes-gcm": GcmCipher, "stream": StreamCipher, "none": ClearCipher
+}  # fmt: skip
+
+
 def make_cipher(name: CipherName, key: bytes) -> PacketCipher:
     """Make a cipher by its name in a configuration."""
-    if name == "aes-gcm":
-        return GcmCipher(key)
-    return StreamCipher(key) if name == "stream" else ClearCipher()
+    return _CIPHERS[name](key)
 
 
 def overhead_of(name: CipherName) -> int:
     """Return the bytes that a cipher adds to a packet."""
-    overheads: dict[CipherName, int] = {
-        "aes-gcm": GcmCipher.overhead, "stream": StreamCipher.overhead, "none": ClearCipher.overhead
-    }  # fmt: skip
-    return overheads[name]
+    return _CIPHERS[name].overhead
 
 
 class Channel:
@@ -206,14 +206,8 @@ class Channel:
     It keeps nothing. Which turn was the last one is for its caller to keep, with all else that is
     saved: a party that is restored seals no turn again, and opens none again.
 
-    Parameters
-    ----------
-    cipher
-        Shared by all who use the direction.
-    direction
-        A byte; the two directions between the same parties differ.
-    size
-        Bytes of every payload.
+    The ``cipher`` is shared by all who use the direction. ``direction`` is a byte; the two
+    directions between the same parties differ. Every payload has ``size`` bytes.
     """
 
     def __init__(self, cipher: PacketCipher, direction: int, size: int) -> None:
@@ -222,19 +216,11 @@ class Channel:
         self._size = size
 
     def seal(
-        self,
-        step: int,
-        iteration: int,
-        slots: Sequence[int],
-        payloads: Sequence[bytes],
-        last: Turn,
+        self, step: int, iteration: int, slots: Sequence[int], payloads: Sequence[bytes], last: Turn
     ) -> list[bytes]:
         """Seal one payload a slot; ``last`` is the last turn sealed, :data:`NEVER` before any.
 
-        Raises
-        ------
-        SealedBeforeError
-            If the turn is not after the last one sealed.
+        Raises SealedBeforeError if the turn is not after that.
         """
         if (step, iteration) <= last:
             raise SealedBeforeError(f"step {step}, iteration {iteration} was sealed before")
@@ -245,9 +231,7 @@ class Channel:
     ) -> list[bytes]:
         """Open one packet a slot; ``last`` is the last turn opened, :data:`NEVER` before any.
 
-        Raises
-        ------
-        ReplayedPacketError, PacketLengthError, TamperedPacketError
+        Raises ReplayedPacketError, PacketLengthError or TamperedPacketError.
         """
         if (step, iteration) <= last:
             raise ReplayedPacketError(f"step {step}, iteration {iteration} was opened before")

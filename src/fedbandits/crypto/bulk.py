@@ -21,14 +21,8 @@ class PacketRow:
     """AES-256-GCM for a row of packets, each sealed and opened by itself.
 
     They are the packets of :class:`.GcmCipher` under their keys. Only what lies around the cipher
-    is done for all at once: nonces are drawn, and bytes are cut, in one call.
-
-    Parameters
-    ----------
-    keys
-        Of every packet. Packets of one key must be sealed for positions of their own.
-    sizes
-        Bytes of what every packet holds.
+    is done for all at once: nonces are drawn, and bytes are cut, in one call. A packet holds as
+    many bytes as its size. Packets of one key must be sealed for positions of their own.
     """
 
     def __init__(self, keys: Sequence[bytes], sizes: Sequence[int]) -> None:
@@ -41,15 +35,7 @@ class PacketRow:
         self._packets = _cuts(chain.from_iterable((NONCE_BYTES, n + TAG_BYTES) for n in sizes))
 
     def seal(self, positions: Iterable[bytes], data: bytes) -> list[bytes]:
-        """Seal all packets of the row.
-
-        Parameters
-        ----------
-        positions
-            12 bytes a packet, see :mod:`.aead`.
-        data
-            What packets hold, one after the other.
-        """
+        """Seal ``data``, what packets hold, one after the other; a position of 12 bytes each."""
         nonces = self._nonces.unpack(secrets.token_bytes(self._nonces.size))
         payloads = self._payloads.unpack(data)
         return list(map(add, nonces, map(call, self._encrypts, nonces, payloads, positions)))
@@ -57,12 +43,8 @@ class PacketRow:
     def open(self, positions: Iterable[bytes], sealed: Sequence[bytes]) -> bytes:
         """Open all packets of the row; returns their contents, one after the other.
 
-        Raises
-        ------
-        PacketLengthError
-            If all together are longer or shorter than they must be.
-        TamperedPacketError
-            If one of them was not sealed under the key of its place and for its position.
+        Raises PacketLengthError if all together have a wrong length, and TamperedPacketError if one
+        was not sealed under the key of its place and for its position.
         """
         data = b"".join(sealed)
         if len(data) != self._packets.size:

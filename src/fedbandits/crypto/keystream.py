@@ -34,15 +34,7 @@ def derive_key(secret: bytes, label: str) -> bytes:
 
 
 class KeyStream:
-    """A fixed number of 64-bit words for every position, counted from 0.
-
-    Parameters
-    ----------
-    key
-        The secret key, 32 bytes.
-    width
-        Number of words at each position.
-    """
+    """``width`` 64-bit words for every position, from 0, under a secret ``key`` of 32 bytes."""
 
     def __init__(self, key: bytes, width: int) -> None:
         if width < 1:
@@ -73,14 +65,9 @@ class KeyStream:
         return out
 
     def fill(self, first: int, out: Words64) -> None:
-        """Write the words of positions from ``first`` on into memory that is there already.
+        """Write the words of positions from ``first`` on over ``out``, (count, width) contiguous.
 
-        Parameters
-        ----------
-        first
-            Where to begin. To go on where the last call ended is fastest.
-        out : (count, width) uint64
-            Contiguous; overwritten.
+        To go on where the last call ended is fastest.
         """
         if first != self._next:
             skip = first * self._width * 8

@@ -39,16 +39,9 @@ class CiphertextError(RemoteProtocolError):
 class PublicKey:
     """Encrypts, and adds what is encrypted.
 
-    Parameters
-    ----------
-    n : int
-        The modulus. One that comes from a peer should be checked: ``key.bits in KEY_BITS``.
-
-    Raises
-    ------
-    ValueError
-        If n is small, even, prime, a power, or has a small factor: anybody could then decrypt. That
-        it is the product of two large primes is not proved by that; only its owner knows.
+    A modulus n that comes from a peer should be checked: ``key.bits in KEY_BITS``. ValueError is
+    raised if it is small, even, prime, a power, or has a small factor: anybody could then decrypt.
+    That it is the product of two large primes is not proved by that; only its owner knows.
     """
 
     n: int
@@ -74,15 +67,7 @@ class PublicKey:
     def encrypt(self, message: int) -> bytes:
         """Return a fresh ciphertext of a message, big-endian and :attr:`ciphertext_size` long.
 
-        Parameters
-        ----------
-        message : int
-            The plaintext, in [0, n).
-
-        Raises
-        ------
-        ValueError
-            If the message is not in [0, n). The error does not show it.
+        Raises ValueError if the message is not in [0, n). The error does not show it.
         """
         message = operator.index(message)
         if not 0 <= message < self.n:
@@ -90,22 +75,13 @@ class PublicKey:
         return self._pack(_encrypt(self.n, message, _random_unit(self.n)))
 
     def add(self, *ciphertexts: bytes) -> bytes:
-        """Return a ciphertext of the sum of the messages, modulo n.
+        """Return a ciphertext of the sum of the messages, modulo n, of one or more ciphertexts.
 
         Its randomness is the product of theirs, hence uniform as soon as one of them is: it tells
         the key's owner the sum and nothing else about the summands.
 
-        Parameters
-        ----------
-        *ciphertexts : bytes
-            One or more.
-
-        Raises
-        ------
-        CiphertextError
-            If one of them is malformed.
-        ValueError
-            If there are none: a constant would be no encryption of 0.
+        Raises CiphertextError if one is malformed, and ValueError if there are none: a constant
+        would be no encryption of 0.
         """
         if not ciphertexts:
             raise ValueError("a sum needs at least one ciphertext")
@@ -137,16 +113,9 @@ class PublicKey:
 class PrivateKey:
     """Decrypts. Neither its text nor its errors show anything secret.
 
-    Parameters
-    ----------
-    p, q : int
-        Two different odd primes with gcd(pq, (p - 1)(q - 1)) = 1, which primes of equal length
-        always satisfy. Short ones are for tests; :func:`generate` makes real ones.
-
-    Raises
-    ------
-    ValueError
-        If they are not such primes.
+    p and q are two different odd primes with gcd(pq, (p - 1)(q - 1)) = 1, which primes of equal
+    length always satisfy; ValueError is raised if they are not. Short ones are for tests;
+    :func:`generate` makes real ones.
     """
 
     p: int
@@ -170,13 +139,7 @@ class PrivateKey:
         return PublicKey(self.p * self.q)
 
     def decrypt(self, ciphertext: bytes) -> int:
-        """Return the message inside a ciphertext, in [0, n).
-
-        Raises
-        ------
-        CiphertextError
-            If the ciphertext is malformed.
-        """
+        """Return the message inside a ciphertext, in [0, n); CiphertextError if it is malformed."""
         number = self.public_key._unpack(ciphertext)
         one, two = self._halves
         low, high = one.decrypt(number), two.decrypt(number)
@@ -226,16 +189,8 @@ def generate(bits: int = 3072) -> PrivateKey:
     The primes are those of an RSA key from the ``cryptography`` package: of equal length, far
     apart, from a cryptographically secure generator. (GMP's and gmpy2's generators are not.)
 
-    Parameters
-    ----------
-    bits : int
-        Length of n, one of :data:`KEY_BITS`. 2048 is the paper's; 3072 is good for 128 bits of
-        security (NIST SP 800-57).
-
-    Raises
-    ------
-    ValueError
-        If the length is another.
+    n has so many ``bits``, one of :data:`KEY_BITS`, or ValueError is raised. 2048 is the paper's;
+    3072 is good for 128 bits of security (NIST SP 800-57).
     """
     if bits not in KEY_BITS:
         raise ValueError(f"bits must be one of {', '.join(map(str, KEY_BITS))}, got {bits!r}")

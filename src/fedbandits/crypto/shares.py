@@ -84,11 +84,7 @@ def opening_bytes(number: int, comparisons: int) -> int:
 def pack_opening(number: int, words: Words64) -> bytes:
     """Pack one server's shares of an opening: of every word the lowest bits, the others being 0.
 
-    Parameters
-    ----------
-    number : int
-        Which opening, 0 … 6: it says how many bits there are.
-    words : (comparisons,) uint64
+    ``number`` is 0 … 6, and says how many bits there are. ``words`` are (comparisons,).
     """
     return np.packbits(_bits(words)[:, : OPENING_BITS[number]], bitorder="little").tobytes()
 
@@ -96,10 +92,7 @@ def pack_opening(number: int, words: Words64) -> bytes:
 def unpack_opening(number: int, packed: bytes, comparisons: int) -> Words64:
     """Read the words of an opening, (comparisons,) uint64.
 
-    Raises
-    ------
-    ValueError
-        If there are not as many bytes as that opening has, or bits after its end are not 0.
+    Raises ValueError at another number of bytes than it has, or if bits after its end are not 0.
     """
     if len(packed) != opening_bytes(number, comparisons):
         raise ValueError(f"{len(packed)} bytes, expected {opening_bytes(number, comparisons)}")

@@ -154,13 +154,7 @@ class Environment(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True
         return ()
 
     def world(self, key: Key) -> Any:
-        """Make the world of one replicate: a named tuple of arrays.
-
-        Parameters
-        ----------
-        key
-            Key of the random draws of this replicate.
-        """
+        """Make the world of one replicate: a named tuple of arrays, drawn as ``key`` says."""
         raise NotImplementedError
 
     def needs(self, rounds: int) -> Needs:
@@ -239,16 +233,10 @@ class ContextualEnvironment(Environment, frozen=True, kw_only=True):
         return self.KERNELS
 
     def open(self, key: Key, world: Any = None, asks_persons: bool = False) -> OpenWorld:
-        """Open a world, for one compiled loop or for parties.
+        """Open the world of the replicate that ``key`` names, for one compiled loop or for parties.
 
-        Parameters
-        ----------
-        key
-            Key of the random draws of the replicate.
-        world
-            What :meth:`world` returned for the key; by default it is called.
-        asks_persons
-            Whether compiled loops need to know who comes.
+        ``world`` is what :meth:`world` returned for the key; by default it is called.
+        ``asks_persons`` says whether compiled loops need to know who comes.
         """
         del asks_persons  # compiled worlds always say it
         world = self.world(key) if world is None else world

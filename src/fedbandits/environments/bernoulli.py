@@ -136,13 +136,6 @@ class ArmStage(Stage):
     """One replicate: a situation is empty, a decision is to pull, an outcome is the reward.
 
     Who pulls when is settled by the parties: nobody acts by itself.
-
-    Parameters
-    ----------
-    environment
-        The environment whose world it is.
-    key
-        It names the random draws.
     """
 
     def __init__(self, environment: Bernoulli, key: Key) -> None:

@@ -16,9 +16,9 @@ from fedbandits._typing import Floats, Floats32, Ints
 from fedbandits.environments.base import ContextualEnvironment, Words
 from fedbandits.environments.drift import drifting
 from fedbandits.environments.facts import ContextualFacts
-from fedbandits.environments.kernels import drift, table
-from fedbandits.environments.kernels.table import ClassificationWorld
-from fedbandits.environments.needs import F64, Needs, Part
+from fedbandits.environments.kernels import drift, recorded
+from fedbandits.environments.kernels.recorded import ClassificationWorld
+from fedbandits.environments.needs import F64, Memory, Needs
 from fedbandits.environments.open_world import WorldKernels
 from fedbandits.errors import DataError
 from fedbandits.random import Key, Purpose, permutation
@@ -69,7 +69,7 @@ class Classification(ContextualEnvironment, frozen=True, kw_only=True, tag="clas
     )
 
     KERNELS: ClassVar[WorldKernels] = WorldKernels(
-        table.fill_classification, person=table.person_of_drawn_row
+        recorded.fill_classification, person=recorded.person_of_drawn_row
     )
 
     dataset: str = "breast_cancer"
@@ -118,7 +118,7 @@ class Classification(ContextualEnvironment, frozen=True, kw_only=True, tag="clas
 
     def needs(self, rounds: int) -> Needs:
         copies = self.agents if self.shards == "shared" else 1
-        dealt = Part("rows by agent", copies * len(self._data()[1]) * F64, "environment.agents")
+        dealt = Memory("rows by agent", copies * len(self._data()[1]) * F64, "environment.agents")
         return Needs((dealt,), float(rounds * self.agents * self.dimension))
 
     def world(self, key: Key) -> Any:
@@ -159,7 +159,8 @@ def _prepared(
     rows = _standardise(dataset, table)
     if components is not None:
         rows = _principal_components(dataset, rows, components)
-    rows = _into_unit_ball(rows, clip_quantile)
+    norms = np.linalg.norm(rows, axis=1)
+    rows = rows / np.maximum(norms, max(np.quantile(norms, clip_quantile), 1e-12))[:, None]
     if intercept > 0.0:
         constant = np.full((len(rows), 1), np.sqrt(intercept))
         rows = np.hstack([rows * np.sqrt(1.0 - intercept), constant])
@@ -196,8 +197,7 @@ def _refuse_shapes(dataset: str, table: Floats, target: NDArray[Any]) -> None:
     if table.ndim != 2 or target.shape != (len(table),) or table.size == 0:
         raise DataError(
             f"data set {dataset!r}: expected a table and one class for each row, found "
-            f"{table.shape} and "
-            f"{target.shape}"
+            f"{table.shape} and {target.shape}"
         )
 
 
@@ -239,9 +239,3 @@ def _principal_components(dataset: str, rows: Floats, components: int) -> Floats
         )
     projected: Floats = PCA(n_components=components, svd_solver="full").fit_transform(rows)
     return projected
-
-
-def _into_unit_ball(rows: Floats, quantile: float) -> Floats:
-    norms = np.linalg.norm(rows, axis=1)
-    scaled: Floats = rows / np.maximum(norms, max(np.quantile(norms, quantile), 1e-12))[:, None]
-    return scaled

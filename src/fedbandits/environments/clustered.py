@@ -19,7 +19,7 @@ from fedbandits.environments.kernels.arrivals import (
     draw_items,
     fill_expected,
 )
-from fedbandits.environments.needs import F32, F64, Needs, Part
+from fedbandits.environments.needs import F32, F64, Memory, Needs
 from fedbandits.environments.preferences import (
     block_of,
     cluster_labels,
@@ -175,7 +175,9 @@ class Clustered(Environment, frozen=True, kw_only=True, tag="clustered"):
     def needs(self, rounds: int) -> Needs:
         d, n = self.dimension, self.parties
         keys = "environment.dim, environment.users or environment.items"
-        kept = Part("preferences, and a round's items", d * (n * F64 + self.items * F32 / 2), keys)
+        kept = Memory(
+            "preferences, and a round's items", d * (n * F64 + self.items * F32 / 2), keys
+        )
         drawn = 0.0 if self._given() is not None else float(d) * self._clusters**2
         return Needs((kept,), 3.0 * rounds * d * self.items + drawn)
 

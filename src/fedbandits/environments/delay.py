@@ -28,12 +28,8 @@ class _Delay(Checked, frozen=True, tag_field="kind", forbid_unknown_fields=True)
     def rounds_of(self, key: Key, player: int, round_: int) -> int | None:
         """Return the rounds until the reward of a decision is observed; None if it never is.
 
-        Parameters
-        ----------
-        key
-            Key of the random draws of the replicate.
-        player, round_
-            Number of the player that decides, and the round in which it does.
+        ``key`` names the random draws of the replicate. The decision is that of ``player``, by its
+        number, in ``round_``.
         """
         lost: float = self.lost  # type: ignore[attr-defined]  # a field of each subclass, the last
         if lost > 0.0 and uniform(key, player, round_, _PURPOSE, _LOST) < lost:

@@ -53,13 +53,7 @@ class Change(Checked, frozen=True, tag_field="kind", tag="change", forbid_unknow
         return self.at if isinstance(self.at, tuple) else (self.at,)
 
     def shares(self, key: Key) -> Shares:
-        """Return the share of the second world, which is 0 or 1.
-
-        Parameters
-        ----------
-        key
-            Not used, because nothing is drawn.
-        """
+        """Return the share of the second world, which is 0 or 1; ``key`` names no draw here."""
         del key
         return Shares(np.array(self.rounds, np.int64), np.zeros(1), 1)
 
@@ -82,13 +76,7 @@ class Walk(Checked, frozen=True, tag_field="kind", tag="walk", forbid_unknown_fi
     every: Annotated[int, Meta(ge=1, le=1_000_000_000)] = 10
 
     def shares(self, key: Key) -> Shares:
-        """Draw the share of the second world in one replicate.
-
-        Parameters
-        ----------
-        key
-            Key of the random draws of the replicate.
-        """
+        """Draw the share of the second world in the replicate that ``key`` names."""
         free = np.zeros(STEPS)
         np.cumsum(self.step * normals(STEPS - 1, key, _WALK, 0, Purpose.DRIFT), out=free[1:])
         # A free walk, folded into [0, 1], is a walk that is reflected at both ends.
@@ -119,18 +107,9 @@ def moved_on(values: Floats) -> Floats:
 
 
 def drifting(environment: Any, key: Key, world: Any, other: OtherRewards) -> Any:
-    """Return the world of a replicate, with the drift that its environment sets.
+    """Return the ``world`` of a replicate, with the drift that its contextual environment sets.
 
-    Parameters
-    ----------
-    environment
-        A contextual environment; its ``drift`` may be None.
-    key
-        Key of the random draws of this replicate.
-    world
-        The world without drift.
-    other
-        How expected rewards follow in the second world.
+    ``other`` says how expected rewards follow in the second world.
     """
     if environment.drift is None:
         return world

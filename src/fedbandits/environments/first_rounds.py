@@ -21,10 +21,7 @@ FirstRound = RoundNumber | tuple[RoundNumber, ...]
 def first_rounds_of(given: FirstRound, parties: int) -> tuple[int, ...]:
     """Return the first round of each of so many parties; empty if all begin in the first one.
 
-    Raises
-    ------
-    ConfigError
-        If a list has another length.
+    Raises ConfigError if a list has another length.
     """
     if isinstance(given, int):
         return () if given == 1 else (given,) * parties
@@ -37,13 +34,7 @@ def first_rounds_of(given: FirstRound, parties: int) -> tuple[int, ...]:
 
 
 def refuse_late(environment: Environment, rounds: int) -> None:
-    """Refuse first rounds that are after the last one.
-
-    Raises
-    ------
-    ConfigError
-        If there is one. The message begins with the key.
-    """
+    """Refuse, by ConfigError, first rounds that are after the last one."""
     for agent, first in enumerate(environment.first_rounds):
         if first > rounds:
             raise ConfigError(

@@ -13,7 +13,7 @@ from fedbandits.environments.base import Arms, ContextualEnvironment, Dimension
 from fedbandits.environments.drift import direction_of_drift, drifting
 from fedbandits.environments.kernels import drift, linear
 from fedbandits.environments.kernels.linear import LinearWorld
-from fedbandits.environments.needs import F32, Needs, Part
+from fedbandits.environments.needs import F32, Memory, Needs
 from fedbandits.environments.open_world import WorldKernels
 from fedbandits.errors import ConfigError
 from fedbandits.random import Key, Purpose, normals
@@ -113,7 +113,7 @@ class Linear(ContextualEnvironment, frozen=True, kw_only=True, tag="linear"):
 
     def needs(self, rounds: int) -> Needs:
         cells = self.dim * self.arms
-        drawn = Part("a round's contexts", cells * F32 / 2, "environment.dim or environment.arms")
+        drawn = Memory("a round's contexts", cells * F32 / 2, "environment.dim or environment.arms")
         return Needs((drawn,), 3.0 * rounds * self.agents * cells)
 
     def world(self, key: Key) -> Any:

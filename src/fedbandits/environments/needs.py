@@ -9,38 +9,19 @@ from __future__ import annotations
 from typing import NamedTuple
 
 
-class Part(NamedTuple):
-    """Arrays of one kind.
+class Memory(NamedTuple):
+    """Arrays of one kind, of so many ``bytes``; ``what`` and ``keys`` are words for an error."""
 
-    Parameters
-    ----------
-    what
-        What they hold, in words for an error.
-    bytes
-        Their size in bytes.
-    keys
-        Which keys of a configuration to lower, in words for an error.
-    """
-
-    what: str
+    what: str  # what the arrays hold
     bytes: float
-    keys: str
+    keys: str  # which keys of a configuration to lower
 
 
 class Needs(NamedTuple):
-    """Needs of one replicate. They are empty if nothing is known.
+    """Needs of one replicate. They are empty if nothing is known."""
 
-    Parameters
-    ----------
-    parts
-        Arrays that it keeps.
-    operations
-        Multiplications with an addition, or as much other work, in all rounds. The number is right
-        within a factor of about 10.
-    """
-
-    parts: tuple[Part, ...] = ()
-    operations: float = 0.0
+    parts: tuple[Memory, ...] = ()
+    operations: float = 0.0  # multiply-adds, or like work, in all rounds; within a factor of 10
 
     @property
     def bytes(self) -> float:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from fedbandits._compile import Entry, kernel_of, laid_out
+from fedbandits._compile import LazyCFunction, kernel_of, laid_out
 from fedbandits._typing import Floats32
 from fedbandits.environments.kernels import drift, worlds
 from fedbandits.environments.kernels.worlds import Handle, PackedWorld
@@ -34,25 +34,19 @@ class WorldKernels(NamedTuple):
     The random draws of all of them are named by ``key``, ``agent`` and ``round_``. They must draw
     the same in whatever order they are asked.
 
-    Parameters
-    ----------
-    fill
-        ``fill(world, workspace, key, agent, round_, features, expected)`` writes a decision set and
-        returns the best arm. ``features``, (dimension, columns) float32, receives the contexts: one
-        column for each arm, or one that all arms share. ``expected``, (arms,) float32, receives the
-        expected reward of each arm.
-    reward
-        ``reward(world, key, agent, round_, expected, arm)`` draws the reward of an arm with the
-        expected reward ``expected[arm]``. NaN is a reward that is never observed. By default 1 with
-        the expected reward as its probability, else 0.
-    person
-        ``person(world, key, agent, round_)`` says who comes: a number from 0, below the ``persons``
-        of the facts. By default nobody who could be told from others.
-    note
-        ``note(world, agent, round_, arm)`` takes note of the chosen arm before the reward is drawn.
-        Worlds that play back a log keep choices. By default nothing happens.
-    workspace
-        ``workspace(world)``, in plain Python, makes scratch arrays for ``fill``. By default none.
+    ``fill(world, workspace, key, agent, round_, features, expected)`` writes a decision set and
+    returns the best arm. ``features``, (dimension, columns) float32, receives the contexts: one
+    column for each arm, or one that all arms share. ``expected``, (arms,) float32, receives the
+    expected reward of each arm. ``workspace(world)``, in plain Python, makes its scratch arrays.
+
+    ``reward(world, key, agent, round_, expected, arm)`` draws the reward of an arm. NaN is a reward
+    that is never observed. By default it is 1 with probability ``expected[arm]``, else 0.
+
+    ``person(world, key, agent, round_)`` says who comes: a number from 0, below the ``persons`` of
+    the facts. By default nobody who could be told from others.
+
+    ``note(world, agent, round_, arm)`` takes note of the chosen arm before the reward is drawn.
+    Worlds that play back a log keep choices. By default nothing happens.
     """
 
     fill: Callable[..., Any]
@@ -65,19 +59,9 @@ class WorldKernels(NamedTuple):
 class OpenWorld:
     """One replicate of a contextual environment, with what loops and parties need to play in it.
 
-    Parameters
-    ----------
-    facts
-        Facts of the environment.
-    arrays
-        What the environment's ``world`` returned.
-    first_rounds
-        The first round of each agent; empty if all begin in the first one.
-
-    Attributes
-    ----------
-    handle : Handle
-        For compiled loops. It is good for as long as the open world is kept.
+    ``handle`` is for compiled loops, and good for as long as the open world is kept. ``arrays`` is
+    what the environment's ``world`` returned. ``first_rounds`` is empty if all agents begin in the
+    first round.
     """
 
     handle: Handle
@@ -112,32 +96,17 @@ class OpenWorld:
         return int(self._joins[agent])
 
     def acting(self, round_: int) -> list[int]:
-        """Return the numbers of the agents that act in a round, in ascending order.
-
-        Parameters
-        ----------
-        round_
-            Number of the round, from 1.
-        """
+        """Return the numbers of the agents that act in a round, in ascending order."""
         return np.flatnonzero(self._joins <= round_).tolist()
 
     def fill(self, agent: int, round_: int) -> int:
-        """Write the decision set of an agent in a round, and return its best arm.
-
-        Parameters
-        ----------
-        agent, round_
-            Number of the agent, from 0, and of the round, from 1.
-        """
+        """Write the decision set of an agent, from 0, in a round, from 1; return its best arm."""
         raise NotImplementedError
 
     def reward(self, arm: int, agent: int, round_: int) -> float:
         """Choose an arm of the last decision set, and return its reward: NaN if not observed.
 
-        Parameters
-        ----------
-        arm, agent, round_
-            Number of the arm, and the agent and the round of that decision set.
+        ``agent`` and ``round_`` are those of that decision set.
         """
         raise NotImplementedError
 
@@ -148,14 +117,7 @@ class OpenWorld:
 class CompiledWorld(OpenWorld):
     """An open world whose functions are compiled.
 
-    Parameters
-    ----------
-    facts, arrays, first_rounds
-        See :class:`OpenWorld`. Arrays of a drifting world are a ``DriftingWorld``.
-    kernels
-        What compiled code asks of worlds of this type; under drift, of the world without.
-    key
-        Key of the random draws of the replicate.
+    Arrays of a drifting world are a ``DriftingWorld``; ``kernels`` are of the world without drift.
     """
 
     def __init__(
@@ -200,15 +162,15 @@ def first_round_of(world: Any, agent: int) -> int:
 
 
 @functools.cache
-def _filling(fill: Callable[..., Any], person: Callable[..., Any]) -> Entry:
+def _filling(fill: Callable[..., Any], person: Callable[..., Any]) -> LazyCFunction:
     kernels = kernel_of(fill), kernel_of(person)
-    return Entry(worlds.filling(*kernels), kernels, int, 3)
+    return LazyCFunction(worlds.filling(*kernels), kernels, int, 3)
 
 
 @functools.cache
-def _paying(reward: Callable[..., Any], note: Callable[..., Any]) -> Entry:
+def _paying(reward: Callable[..., Any], note: Callable[..., Any]) -> LazyCFunction:
     kernels = kernel_of(reward), kernel_of(note)
-    return Entry(worlds.paying(*kernels), kernels, float, 4)
+    return LazyCFunction(worlds.paying(*kernels), kernels, float, 4)
 
 
 _DRIFT = WorldKernels(drift.fill_drifted, drift.reward_drifted, workspace=drift.workspace)

@@ -10,9 +10,8 @@ import warnings
 import numpy as np
 
 from fedbandits._typing import Floats, Ints
-from fedbandits.environments.factors import leading_factors
 from fedbandits.environments.kernels.arrivals import HALF
-from fedbandits.environments.rating_files import read_ratings
+from fedbandits.environments.rating_files import leading_factors, read_ratings
 from fedbandits.errors import ConfigError, DataError
 from fedbandits.random import Key, Purpose, normals
 
@@ -27,10 +26,7 @@ _LONGEST = 1.0 + 1e-9
 def read_preferences(path: str) -> Floats:
     """Read a file of preference vectors, (users, d) float64, which must not be written to.
 
-    Raises
-    ------
-    DataError
-        If the file is missing, or does not hold finite vectors of length at most 1.
+    Raises DataError if it is missing, or does not hold finite vectors of length at most 1.
     """
     try:
         # Mapped, not read: a header that promises more than the file holds costs no memory.
@@ -76,12 +72,7 @@ def drawn_preferences(key: Key, users: int, clusters: int, dim: int, gap: float)
     """Draw preference vectors of clusters that lie side by side, as equal in size as can be.
 
     A cluster's vector is a uniform direction of length 1/√2 and a constant 1/√2; directions that
-    come too close to an earlier one are drawn anew.
-
-    Raises
-    ------
-    ConfigError
-        If no vectors at that distance were found.
+    come too close to an earlier one are drawn anew. Raises ConfigError if none was found.
     """
     centres = np.full((clusters, dim), HALF)
     for cluster in range(clusters):
@@ -115,10 +106,7 @@ def cluster_labels(vectors: Floats) -> Ints:
 def preferences_of_next(vectors: Floats, labels: Ints) -> Floats:
     """Return for each user the vector of the next cluster, (users, d); the first follows the last.
 
-    Raises
-    ------
-    ConfigError
-        If there is one cluster only.
+    Raises ConfigError if there is one cluster only.
     """
     if labels.max() == 0:
         raise ConfigError("environment.drift: there is only one cluster; use at least two clusters")
@@ -134,11 +122,7 @@ def rated_preferences(path: str, users: int, items: int, clusters: int, dim: int
     The users that rated most and the items that were rated most form a matrix of ones and zeros;
     its truncated SVD gives every user d - 1 coordinates, k-means sorts them into clusters, and a
     cluster's centre, all scaled to a length of at most 1/√2, is the vector of its users.
-
-    Raises
-    ------
-    DataError
-        If the file is missing, malformed, or too small.
+    Raises DataError if the file is missing, malformed, or too small.
     """
     from scipy.sparse import csr_matrix
     from sklearn.cluster import KMeans

@@ -21,7 +21,7 @@ from fedbandits.environments.kernels.procurement import (
     purchase_regret,
     truth_of,
 )
-from fedbandits.environments.needs import F64, Needs, Part
+from fedbandits.environments.needs import F64, Memory, Needs
 from fedbandits.environments.producer_files import Producers, read_producers
 from fedbandits.environments.stage import Stage
 from fedbandits.errors import DataError
@@ -136,7 +136,9 @@ class Procurement(Environment, frozen=True, kw_only=True, tag="procurement"):
     def needs(self, rounds: int) -> Needs:
         pairs = self.parties * self.producer_count
         keys = "environment.agents or environment.producers"
-        return Needs((Part("costs and capacities", 2 * pairs * F64, keys),), 10.0 * rounds * pairs)
+        return Needs(
+            (Memory("costs and capacities", 2 * pairs * F64, keys),), 10.0 * rounds * pairs
+        )
 
     def world(self, key: Key) -> ProcurementWorld:
         replicate = key
@@ -196,15 +198,7 @@ class Procurement(Environment, frozen=True, kw_only=True, tag="procurement"):
 
 
 class ProcurementStage(Stage):
-    """One replicate: a decision is units by producer, an outcome the good ones.
-
-    Parameters
-    ----------
-    environment
-        The environment whose world it is.
-    key
-        It names the random draws.
-    """
+    """One replicate: a decision is units by producer, an outcome the good ones."""
 
     def __init__(self, environment: Procurement, key: Key) -> None:
         world = environment.world(key)

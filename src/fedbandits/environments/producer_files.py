@@ -46,12 +46,8 @@ def read_producers(path: str) -> Producers:
     """Read a CSV with a header that names agent, producer, quality, cost and capacity.
 
     One row for every agent and producer, in any order. A producer's quality is the same for all.
-    A file is read once, and again when it has changed.
-
-    Raises
-    ------
-    DataError
-        If the file is missing, malformed or incomplete: the line or the pair is named.
+    A file is read once, and again when it has changed. Raises DataError if it is missing, malformed
+    or incomplete: the line or the pair is named.
     """
     try:
         file = pathlib.Path(path).resolve()

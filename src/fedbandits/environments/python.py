@@ -59,10 +59,7 @@ class PythonEnvironment(ContextualEnvironment, frozen=True, kw_only=True):
     def begin(self, draws: Draws) -> Any:
         """Draw what stays the same in one replicate; other methods get it as ``world``.
 
-        Parameters
-        ----------
-        draws : Draws
-            The source of all that is random in it.
+        All that is random in it comes from ``draws``.
         """
         del draws
 

@@ -9,7 +9,7 @@ import ctypes
 import functools
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,18 +26,6 @@ if TYPE_CHECKING:
 _ROUNDING = 1e-6
 
 
-class Shown(NamedTuple):
-    """A decision set whose shape and bounds have been checked against the facts."""
-
-    features: Floats32  # (d, arms), or (d, 1) with a model an arm
-    expected: Floats32  # (arms,)
-
-    @property
-    def best(self) -> int:
-        """Number of the arm with the largest expected reward."""
-        return int(np.argmax(self.expected))
-
-
 @functools.lru_cache(maxsize=4096)
 def begun(environment: PythonEnvironment, key: Key) -> Any:
     """Begin the world of ``environment`` in the replicate that ``key`` names.
@@ -47,15 +35,14 @@ def begun(environment: PythonEnvironment, key: Key) -> Any:
     return environment.begin(Draws(key, 0, 0, Purpose.WORLD))
 
 
-def show(environment: PythonEnvironment, key: Key, agent: int, round_: int) -> Shown:
+def show(
+    environment: PythonEnvironment, key: Key, agent: int, round_: int
+) -> tuple[Floats32, Floats32]:
     """Ask ``environment`` for the decision set of an agent in a round, and check it.
 
-    Raises
-    ------
-    DataError
-        If it has another shape than the facts say, or contains NaN.
-    BoundExceededError
-        If it is outside the bounds in the facts. The privacy guarantee depends on these bounds.
+    Returns contexts, (d, columns), and expected rewards, (arms,). Raises DataError if they have
+    another shape than the facts say, or contain NaN, and BoundExceededError if they are outside the
+    bounds in the facts. The privacy guarantee depends on these bounds.
     """
     facts, name = environment.facts, type(environment).__name__
     draws = Draws(key, agent, round_, Purpose.CONTEXT)
@@ -92,73 +79,15 @@ def show(environment: PythonEnvironment, key: Key, agent: int, round_: int) -> S
         )
     if longest > facts.context_norm:
         features = features * np.float32(facts.context_norm * (1.0 - _ROUNDING) / longest)
-    return Shown(features, rewards)
-
-
-def pay(
-    environment: PythonEnvironment, key: Key, expected: float, agent: int, round_: int
-) -> float:
-    """Ask ``environment`` for the reward of an arm, and check it; NaN if it is not observed.
-
-    ``expected`` is the expected reward of the arm.
-
-    Raises
-    ------
-    DataError
-        If it is no number.
-    BoundExceededError
-        If it is outside the range in the facts. The privacy guarantee depends on this range.
-    """
-    draws = Draws(key, agent, round_, Purpose.REWARD)
-    name = type(environment).__name__
-    returned: object = environment.draw_reward(begun(environment, key), expected, draws)
-    if returned is None:
-        return math.nan
-    if not isinstance(returned, int | float | np.number):
-        raise DataError(f"{name}.draw_reward: returned {returned!r}, allowed: a number, or None")
-    reward = float(returned)
-    low, high = environment.facts.reward_range
-    if not low <= reward <= high:
-        raise BoundExceededError(
-            f"{name}.draw_reward: round {round_} has a reward outside "
-            f"[{low:g}, {high:g}], the range in its facts"
-        )
-    return reward
-
-
-def person_in(environment: PythonEnvironment, key: Key, agent: int, round_: int) -> int:
-    """Ask ``environment`` who comes to an agent in a round.
-
-    Raises
-    ------
-    DataError
-        If it does not say, or the number is not that of a person.
-    """
-    draws = Draws(key, agent, round_, Purpose.CONTEXT)
-    found = environment.person(begun(environment, key), agent, round_, draws)
-    persons = environment.facts.persons or 0
-    if not isinstance(found, int | np.integer) or not 0 <= found < persons:
-        raise DataError(
-            f"{type(environment).__name__}.person: round {round_} has no number of a person; "
-            f"allowed: 0 to {persons - 1}, one below facts.persons"
-        )
-    return int(found)
+    return features, rewards
 
 
 class WorldInPython(OpenWorld):
     """An open world in plain Python, which compiled loops call back.
 
     What it raises is kept: compiled code cannot raise it. It then fails at every call, so a loop
-    ends, and :meth:`check` raises it.
-
-    Parameters
-    ----------
-    environment
-        The environment.
-    key
-        Key of the random draws of the replicate.
-    asks_persons
-        Whether compiled loops need to know who comes.
+    ends, and :meth:`check` raises it. ``asks_persons`` says whether compiled loops need to know who
+    comes.
     """
 
     def __init__(self, environment: PythonEnvironment, key: Key, asks_persons: bool) -> None:
@@ -172,20 +101,43 @@ class WorldInPython(OpenWorld):
         self.handle = self._handle(0, *(_address(function) for function in self._kept))
 
     def fill(self, agent: int, round_: int) -> int:
-        shown = show(self._environment, self._key, agent, round_)
-        self._features[:], self._expected[:] = shown.features, shown.expected
+        self._features[:], self._expected[:] = show(self._environment, self._key, agent, round_)
         self._last = (agent, round_)
         if self._asks_persons:
             self._who[0] = self.person
-        return shown.best
+        return int(np.argmax(self._expected))
 
     @property
     def person(self) -> int:
-        return person_in(self._environment, self._key, *self._last)
+        (agent, round_), environment = self._last, self._environment
+        draws = Draws(self._key, agent, round_, Purpose.CONTEXT)
+        found = environment.person(begun(environment, self._key), agent, round_, draws)
+        persons = environment.facts.persons or 0
+        if not isinstance(found, int | np.integer) or not 0 <= found < persons:
+            raise DataError(
+                f"{type(environment).__name__}.person: round {round_} has no number of a person; "
+                f"allowed: 0 to {persons - 1}, one below facts.persons"
+            )
+        return int(found)
 
     def reward(self, arm: int, agent: int, round_: int) -> float:
-        expected = float(self._expected[arm])
-        return pay(self._environment, self._key, expected, agent, round_)
+        environment, expected = self._environment, float(self._expected[arm])
+        draws, name = Draws(self._key, agent, round_, Purpose.REWARD), type(environment).__name__
+        returned: object = environment.draw_reward(begun(environment, self._key), expected, draws)
+        if returned is None:
+            return math.nan
+        if not isinstance(returned, int | float | np.number):
+            raise DataError(
+                f"{name}.draw_reward: returned {returned!r}, allowed: a number, or None"
+            )
+        reward = float(returned)
+        low, high = environment.facts.reward_range
+        if not low <= reward <= high:  # the privacy guarantee depends on this range
+            raise BoundExceededError(
+                f"{name}.draw_reward: round {round_} has a reward outside "
+                f"[{low:g}, {high:g}], the range in its facts"
+            )
+        return reward
 
     def check(self) -> None:
         if self._error is not None:

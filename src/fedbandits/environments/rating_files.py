@@ -1,4 +1,4 @@
-"""Ratings as published data sets store them: users, items, values."""
+"""Ratings as published data sets store them (users, items, values), and their factors."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import math
 import pathlib
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -65,12 +65,8 @@ def read_ratings(path: str) -> Ratings:
     and CSV with a header that names user, item and rating.
 
     A rating lies between -100 and 100, a weight (LastFM, a CSV with a column ``weight``) between 0
-    and a billion; MovieLens, Jester and Yelp have scales of their own.
-
-    Raises
-    ------
-    DataError
-        If the file is missing, empty or malformed: the line is named, and what was expected.
+    and a billion; MovieLens, Jester and Yelp have scales of their own. Raises DataError if the file
+    is missing, empty or malformed: the line is named, and what was expected.
     """
     file = pathlib.Path(path)
     source = _WHERE.get(file.name, "the data set's own site")
@@ -229,3 +225,32 @@ def _numbered(triples: list[Triple]) -> Ratings:
     numbers = np.array(table, dtype=np.int64)
     values = np.array([value for _, _, value in triples], dtype=np.float64)
     return Ratings(numbers[:, 0].copy(), numbers[:, 1].copy(), values)
+
+
+class Factors(NamedTuple):
+    """A truncated singular value decomposition, M ≈ left @ right.T."""
+
+    left: Floats  # (rows, count): U Σ
+    right: Floats  # (columns, count): V
+    singular_values: Floats  # (count,)
+
+
+def leading_factors(path: str, matrix: Any, count: int) -> Factors:
+    """Compute the ``count`` leading factors of a sparse matrix, by ARPACK from a fixed start.
+
+    ``matrix`` is a (rows, columns) scipy.sparse.csr_matrix, and ``count`` is less than both. Raises
+    DataError, which names the ``path``, if it is zero, or such that the iteration fails.
+    """
+    from scipy.sparse.linalg import ArpackError
+    from sklearn.decomposition import TruncatedSVD
+
+    svd = TruncatedSVD(n_components=count, algorithm="arpack", random_state=0)
+    try:
+        # It also tells what share of the variance is explained, which needs some variance.
+        with np.errstate(divide="ignore", invalid="ignore"):
+            left = svd.fit_transform(matrix)
+    except ArpackError:
+        raise DataError(
+            f"{path}: has no {count} factors; are nearly all values 0? Use a smaller dim"
+        ) from None
+    return Factors(left, svd.components_.T, svd.singular_values_)

@@ -12,14 +12,13 @@ from msgspec import Meta
 from fedbandits._typing import Floats, Ints
 from fedbandits.environments.base import Arms, ContextualEnvironment, Dimension, Words
 from fedbandits.environments.drift import drifting
-from fedbandits.environments.factors import leading_factors
 from fedbandits.environments.facts import ContextualFacts
-from fedbandits.environments.kernels import drift, ratings
-from fedbandits.environments.kernels.ratings import RatingsWorld
+from fedbandits.environments.kernels import drift, recorded
+from fedbandits.environments.kernels.recorded import RatingsWorld
 from fedbandits.environments.kernels.worlds import expected_reward
 from fedbandits.environments.needs import Needs
 from fedbandits.environments.open_world import WorldKernels
-from fedbandits.environments.rating_files import read_ratings
+from fedbandits.environments.rating_files import leading_factors, read_ratings
 from fedbandits.errors import DataError
 from fedbandits.random import Key, Purpose, permutation
 
@@ -62,7 +61,10 @@ class RatingData(ContextualEnvironment, frozen=True, kw_only=True, tag="ratings"
     SECOND_WORLD: ClassVar[str] = "tastes are turned round: a reward r becomes 1 - r"
 
     KERNELS: ClassVar[WorldKernels] = WorldKernels(
-        ratings.fill_ratings, expected_reward, ratings.user_of, workspace=ratings.workspace
+        recorded.fill_ratings,
+        expected_reward,
+        recorded.user_of,
+        workspace=recorded.ratings_workspace,
     )
 
     path: str

@@ -48,11 +48,7 @@ def register_environment(environment: type[Environment]) -> None:
     """Make an environment known for as long as this process runs.
 
     An earlier one of the same class name and module is replaced: a notebook's cell runs twice.
-
-    Raises
-    ------
-    ConfigError
-        If its kind is taken, or is no name.
+    Raises ConfigError if its kind is taken, or is no name.
     """
     _refuse_stranger(environment)
     kind = kind_of(environment)
@@ -101,12 +97,9 @@ def modules_of_registered() -> set[str]:
 
 
 def refuse_registered(kind: str) -> None:
-    """Refuse an environment that this process alone knows, for runs on other machines.
+    """Refuse, by ConfigError, an environment that this process alone knows, for runs elsewhere.
 
-    Raises
-    ------
-    ConfigError
-        If it was registered by a call, not by a module that the configuration names.
+    One that a module registers which the configuration names is known there too.
     """
     if kind in _registered and not _registered[kind].__module__.startswith(MODULE_PREFIX):
         raise ConfigError(

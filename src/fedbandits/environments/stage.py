@@ -16,18 +16,9 @@ from fedbandits.random import Key
 
 
 class Stage:
-    """One replicate of a world; it books regret and reward.
+    """One replicate of a world; it books regret and reward of so many ``parties``.
 
     What a situation, a decision and an outcome are belongs to the kind of environment.
-
-    Parameters
-    ----------
-    world
-        Arrays of the replicate's world.
-    key
-        It names the random draws.
-    parties
-        How many parties' regret and reward are told apart.
     """
 
     #: When outcomes are observed; None for at once. Whoever makes the stage sets it.
@@ -58,21 +49,9 @@ class Stage:
         raise NotImplementedError
 
     def book(self, player: int, regret: float, reward: float) -> float | None:
-        """Add to what a player has lost and earned.
+        """Add to what a player has lost in expectation and earned; return the reward.
 
-        Parameters
-        ----------
-        player
-            Number of the player.
-        regret
-            What the decision has lost in expectation; NaN if that is not known.
-        reward
-            What it has earned; NaN if that is never observed.
-
-        Returns
-        -------
-        float or None
-            The reward; None if it is not observed.
+        NaN is a regret that is not known, or a reward that is never observed: then return None.
         """
         if not math.isnan(reward):
             self.reward[player] += reward
@@ -95,33 +74,17 @@ class Visit(NamedTuple):
 
     A privacy guarantee for persons counts their records, so it must be known whose each record is.
     Who comes, and when, is public there: it never depends on what was shown, chosen or earned.
-
-    Parameters
-    ----------
-    person
-        Names the person. The name is the same in all visits of that person to one party.
-    situation
-        What the decision is made on.
     """
 
-    person: str
-    situation: Any
+    person: str  # a name, the same in all visits of that person to one party
+    situation: Any  # what the decision is made on
 
 
 class ContextualStage(Stage):
     """One replicate of a contextual environment, in which parties act.
 
-    A situation is a decision set, (d, columns) float32, or a :class:`Visit` with one. A
-    decision is an arm. An outcome is a reward.
-
-    Parameters
-    ----------
-    open_world
-        Opens the world; see :meth:`.base.ContextualEnvironment.open`.
-    key
-        Key of the random draws of this replicate.
-    parties
-        How many agents there are.
+    A situation is a decision set, (d, columns) float32, or a :class:`Visit` with one. A decision is
+    an arm, an outcome a reward. ``open_world`` is :meth:`.base.ContextualEnvironment.open`.
     """
 
     world: OpenWorld

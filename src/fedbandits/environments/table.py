@@ -14,12 +14,10 @@ from fedbandits.environments.base import ContextualEnvironment, Words, plural
 from fedbandits.environments.classification import Classification
 from fedbandits.environments.drift import drifting
 from fedbandits.environments.facts import ContextualFacts
-from fedbandits.environments.kernels import drift, log
-from fedbandits.environments.kernels import table as rows
-from fedbandits.environments.kernels.log import LoggedWorld
-from fedbandits.environments.kernels.table import ClassificationWorld, TableWorld
+from fedbandits.environments.kernels import drift, recorded
+from fedbandits.environments.kernels.recorded import ClassificationWorld, LoggedWorld, TableWorld
 from fedbandits.environments.kernels.worlds import expected_reward
-from fedbandits.environments.needs import F64, Needs, Part
+from fedbandits.environments.needs import F64, Memory, Needs
 from fedbandits.environments.open_world import WorldKernels
 from fedbandits.errors import ConfigError, DataError
 from fedbandits.random import Key
@@ -209,24 +207,19 @@ class Table(ContextualEnvironment, frozen=True, kw_only=True, tag="table"):
         self._data()
 
     def refuse_rounds(self, rounds: int) -> None:
-        if self.form == "log":
-            self._refuse_events(rounds)
-            return
-        fewest = self._data().sites.fewest_rows
-        if self.visits != "drawn" and rounds > fewest:
+        sites = self._data().sites
+        # A log is refused where it is over for all parties; for some it may be over before others.
+        if self.form == "log" and rounds > sites.most_rows:
             raise DataError(
-                f"rounds: {rounds} rounds, but the smallest {self.words.party} has {fewest} rows, "
-                f'and visits = "{self.visits}" shows each row once; set rounds = {fewest} or '
-                'fewer, or visits = "drawn"'
+                f"rounds: {rounds} rounds, but no {self.words.party} has more than "
+                f"{sites.most_rows} events in the log, and each is met once; set rounds = "
+                f"{sites.most_rows} or fewer"
             )
-
-    def _refuse_events(self, rounds: int) -> None:
-        """Refuse a log that is over for all parties; for some it may be over before others."""
-        most = self._data().sites.most_rows
-        if rounds > most:
+        if self.form != "log" and self.visits != "drawn" and rounds > sites.fewest_rows:
             raise DataError(
-                f"rounds: {rounds} rounds, but no {self.words.party} has more than {most} events "
-                f"in the log, and each is met once; set rounds = {most} or fewer"
+                f"rounds: {rounds} rounds, but the smallest {self.words.party} has "
+                f'{sites.fewest_rows} rows, and visits = "{self.visits}" shows each row once; set '
+                f'rounds = {sites.fewest_rows} or fewer, or visits = "drawn"'
             )
 
     def cautions(self) -> Iterable[str]:
@@ -242,7 +235,7 @@ class Table(ContextualEnvironment, frozen=True, kw_only=True, tag="table"):
     def needs(self, rounds: int) -> Needs:
         rows = self._data().sites.rows
         return Needs(
-            (Part("rows by party", rows * (F64 + _NOTED), "environment.path"),),
+            (Memory("rows by party", rows * (F64 + _NOTED), "environment.path"),),
             float(rounds * self.parties * self.dimension),
         )
 
@@ -269,9 +262,9 @@ class Table(ContextualEnvironment, frozen=True, kw_only=True, tag="table"):
 #: What compiled code asks of a table, by what its rows say of the arms.
 _KERNELS: dict[type, WorldKernels] = {
     ClassificationWorld: Classification.KERNELS,
-    TableWorld: WorldKernels(rows.fill_table, expected_reward, rows.person_of_row),
+    TableWorld: WorldKernels(recorded.fill_table, expected_reward, recorded.person_of_row),
     LoggedWorld: WorldKernels(
-        log.fill_log, log.logged_reward, log.person_of_event, log.note_chosen
+        recorded.fill_log, recorded.logged_reward, recorded.person_of_event, recorded.note_chosen
     ),
 }
 

@@ -11,12 +11,7 @@ from fedbandits.errors import DataError
 def read_text(path: str, missing: str = "no such file") -> str:
     """Read a whole file, UTF-8 with or without a byte order mark.
 
-    Where there is no such file, the error says ``missing``.
-
-    Raises
-    ------
-    DataError
-        If it is missing, or no text.
+    Raises DataError if it is no text; where there is no such file, it says ``missing``.
     """
     try:
         return pathlib.Path(path).read_text(encoding="utf-8-sig")
@@ -27,13 +22,7 @@ def read_text(path: str, missing: str = "no such file") -> str:
 
 
 def csv_cells(line: str) -> list[str]:
-    """Read the cells of one line of CSV, stripped.
-
-    Raises
-    ------
-    ValueError
-        If it is none.
-    """
+    """Read the cells of one line of CSV, stripped; raises ValueError if it is none."""
     try:
         return [cell.strip() for cell in next(csv.reader([line]), [])]
     except csv.Error as error:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import msgspec
 
 from fedbandits.environments.first_rounds import decisions_of
-from fedbandits.environments.needs import F64, Needs, Part
+from fedbandits.environments.needs import F64, Memory, Needs
 from fedbandits.errors import LongRunWarning, ResourceError
 from fedbandits.experiments.workload import Workload
 from fedbandits.settings.experiment import Experiment
@@ -43,7 +43,7 @@ _UNITS = (("year", 31_557_600.0), ("day", 86_400.0), ("hour", 3_600.0), ("minute
 class Estimate(NamedTuple):
     """The needs of one experiment."""
 
-    results: Part  # what all replicates leave
+    results: Memory  # what all replicates leave
     #: For each system, what one replicate and its world keep while they are played.
     replicates: tuple[Needs, ...]
     side_by_side: int  # how many replicates are played at once
@@ -77,7 +77,7 @@ def estimate(experiment: Experiment, plans: Sequence[Plan], jobs: int | None = N
     rate = RATE * min(jobs or processors, processors)
     kept = min(experiment.checkpoints, experiment.rounds) * experiment.environment.parties
     return Estimate(
-        results=Part("results", float(_COPIES * _TRACED * F64 * tasks * kept), _RESULTS),
+        results=Memory("results", float(_COPIES * _TRACED * F64 * tasks * kept), _RESULTS),
         replicates=tuple(replicates),
         side_by_side=side_by_side,
         seconds=tuple(need.operations * experiment.replicates / rate for need in replicates),
@@ -96,7 +96,7 @@ def estimate_workload(work: Workload, jobs: int | None = None) -> tuple[Experime
     each = [estimate(unit.experiment, unit.plans, jobs) for unit in work.units]
     found = Estimate(
         # Traces are kept until the dataset is made; each estimate counts both.
-        results=Part(
+        results=Memory(
             "results",
             _dataset_bytes(work) + sum(one.results.bytes for one in each) / _COPIES,
             f"the number of swept values, {_RESULTS}" if work.sweep.axes else _RESULTS,

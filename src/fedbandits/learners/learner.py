@@ -153,10 +153,7 @@ class Learner:
     def receive(self, total: Floats) -> None:
         """Use what all agents have shared, including this one.
 
-        Parameters
-        ----------
-        total : (size,) float64
-            The sum of the newest :meth:`release` of all agents.
+        ``total``, (size,) float64, is the sum of the newest :meth:`release` of all agents.
         """
         raise NotImplementedError(f"{type(self).__name__} shares nothing")
 
@@ -229,12 +226,9 @@ _CALLED = {
 
 
 def refuse_unfinished(learner: type[Learner]) -> None:
-    """Refuse a class that cannot play: a method is missing, or cannot be called as it will be.
+    """Refuse, by LearnerError, a class that cannot play.
 
-    Raises
-    ------
-    LearnerError
-        Naming what is missing or too much.
+    A method is missing, or cannot be called as it will be.
     """
     name = learner.__name__
     if learner.decide is Learner.decide:
@@ -268,10 +262,7 @@ def _is_foreign(cls: type) -> bool:
 def settings_of(learner: type[Learner]) -> Mapping[str, Any]:
     """Return the types of a learner's settings by name: annotated attributes with defaults.
 
-    Raises
-    ------
-    LearnerError
-        If one has no default, or an annotation means nothing.
+    Raises LearnerError if one has no default, or an annotation means nothing.
     """
     found = _settings.get(learner)
     if found is None:

@@ -25,17 +25,12 @@ def check_arm_score_locality(rule: Any) -> None:
 
     Every arm's scores over a made-up history are computed twice: by a copy of the rule that
     serves all arms in turn, and by one that serves this arm alone. A rule that carries something
-    from arm to arm gives itself away.
-
-    Raises
-    ------
-    NotLocalError
-        If the two differ.
+    from arm to arm gives itself away: NotLocalError is raised if the two differ.
     """
     together = copy.deepcopy(rule)
-    served = np.array([_play(together, [arm]) for arm in range(_ARMS)])
+    served = np.array([_play(together, arm) for arm in range(_ARMS)])
     jointly = _play_jointly(copy.deepcopy(rule))
-    alone = np.array([_play(copy.deepcopy(rule), [arm]) for arm in range(_ARMS)])
+    alone = np.array([_play(copy.deepcopy(rule), arm) for arm in range(_ARMS)])
     if not (np.array_equal(alone, served) and np.array_equal(alone, jointly)):
         raise NotLocalError(
             f"{type(rule).__name__}: an arm's score depends on other arms; SAMBA needs scores that "
@@ -45,16 +40,14 @@ def check_arm_score_locality(rule: Any) -> None:
 
 def _play_jointly(rule: Any) -> Floats:
     memory = np.full((_ARMS, 1), 1.0 / _ARMS)
-    scores = np.empty((_ARMS, _STEPS))
-    for step in range(_STEPS):
-        for arm in range(_ARMS):
-            scores[arm, step] = _score(rule, arm, step, memory[arm])
-    return scores
+    arms = range(_ARMS)
+    steps = [[_score(rule, arm, step, memory[arm]) for arm in arms] for step in range(_STEPS)]
+    return np.array(steps).T
 
 
-def _play(rule: Any, arms: list[int]) -> Floats:
+def _play(rule: Any, arm: int) -> Floats:
     memory = np.full(1, 1.0 / _ARMS)
-    return np.array([_score(rule, arm, step, memory) for arm in arms for step in range(_STEPS)])
+    return np.array([_score(rule, arm, step, memory) for step in range(_STEPS)])
 
 
 def _score(rule: Any, arm: int, step: int, memory: Floats) -> float:

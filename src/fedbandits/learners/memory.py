@@ -17,24 +17,14 @@ _ENCODER, _PLAIN = msgspec.msgpack.Encoder(), (bool, int, float, str, bytes, typ
 def pack_memory(memory: dict[str, Any], owner: str) -> bytes:
     """Pack everything that a learner keeps, by the names of its attributes.
 
-    It may keep numbers, texts, arrays of numbers, and lists, tuples and tables of these.
-
-    Raises
-    ------
-    LearnerError
-        Naming the attribute of ``owner`` that holds something else.
+    It may keep numbers, texts, arrays of numbers, and lists, tuples and tables of these. Raises
+    LearnerError with the attribute of ``owner`` that holds something else.
     """
     return _ENCODER.encode({name: _packed(v, f"{owner}.{name}") for name, v in memory.items()})
 
 
 def unpack_memory(data: bytes) -> dict[str, Any]:
-    """Unpack what :func:`pack_memory` packed; arrays are new ones.
-
-    Raises
-    ------
-    SnapshotError
-        If the bytes are of something else.
-    """
+    """Unpack what :func:`pack_memory` packed into new arrays; SnapshotError if it is no such."""
     try:
         found = msgspec.msgpack.decode(data, type=dict[str, Any], ext_hook=_unpacked)
     except (msgspec.DecodeError, ValueError, TypeError) as error:

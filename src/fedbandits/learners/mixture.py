@@ -18,7 +18,7 @@ import numpy as np
 
 from fedbandits._typing import Floats, Ints
 from fedbandits.learners.kernels.evidence import Evidence
-from fedbandits.learners.kernels.likeness import Others
+from fedbandits.learners.kernels.likeness import OtherUsers
 from fedbandits.learners.kernels.mixture import Mixture, memberships, refine
 
 #: The spread before anything is known.
@@ -174,22 +174,10 @@ def _widest(evidence: Evidence, single: Mixture) -> Floats:
 
 
 def fit_mixture(evidence: Evidence, start: Mixture, strictness: float, most: int) -> Fitted:
-    """Find clusters of users.
+    """Find clusters of users from what is known of each, ``most`` at most.
 
-    Parameters
-    ----------
-    evidence
-        What is known of each user.
-    start
-        Where to begin: the clusters of an earlier fit, or :func:`one_cluster`.
-    strictness : float
-        1: one more cluster must gain what the Bayesian information criterion asks; less is bolder.
-    most : int
-        No more clusters than this.
-
-    Returns
-    -------
-    Fitted
+    Begin with the clusters of an earlier fit, or with :func:`one_cluster`. At ``strictness`` 1 one
+    more cluster must gain what the Bayesian information criterion asks; less is bolder.
     """
     fitted = _fitted(evidence, start)
     if most > 1:
@@ -198,23 +186,13 @@ def fit_mixture(evidence: Evidence, start: Mixture, strictness: float, most: int
     return fitted
 
 
-def attach(others: Evidence, fitted: Fitted, trust: float) -> Others:
-    """Let others join clusters of one's own users where they fit.
+def attach(others: Evidence, fitted: Fitted, trust: float) -> OtherUsers:
+    """Let m others join clusters of one's own users where they fit; ``fitted`` is left as it is.
 
     Others who fit nowhere join a background cluster of strangers, as wide as all clusters together.
     Those who join are chosen by their fit, so they seem to confirm a cluster in any case. A centre
-    that moves by as much as its precision allows gains d/2 in log-likelihood. So the prior odds are
-    made smaller by that.
-
-    Parameters
-    ----------
-    others
-        What is known of m others.
-    fitted
-        Clusters of one's own users alone; left as it is.
-    trust : float
-        Prior odds that those who fit belong there, as a multiple of exp(-d/2). 0: others are
-        ignored.
+    that moves by as much as its precision allows gains d/2 in log-likelihood. So the prior odds
+    that those who fit belong there are ``trust`` · exp(-d/2). With a trust of 0 others are ignored.
     """
     k, d = fitted.mixture.centre.shape
     if trust == 0.0:
@@ -225,7 +203,7 @@ def attach(others: Evidence, fitted: Fitted, trust: float) -> Others:
         memberships(others, _with_strangers(fitted.mixture, share), theirs)
         share = (theirs.sum(axis=0) + 0.5) / (len(theirs) + 0.5 * (k + 1))
     log_odds = math.log(trust) - 0.5 * d if trust > 0.0 else -math.inf
-    return Others(others, np.ascontiguousarray(theirs[:, :k]), log_odds)
+    return OtherUsers(others, np.ascontiguousarray(theirs[:, :k]), log_odds)
 
 
 def _with_strangers(mixture: Mixture, share: Floats) -> Mixture:

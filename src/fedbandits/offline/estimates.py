@@ -85,20 +85,11 @@ class Estimate(NamedTuple):
 def sums_of(
     u: Floats, v: Floats, w: Floats, sites: Ints, count: int, there: Bools | None = None
 ) -> Floats:
-    """Return the sums of one method, by site, (sites, parts).
+    """Return the sums of one method, by site, (sites, parts), of ``count`` sites.
 
-    Parameters
-    ----------
-    u, v : (events,)
-        What each event adds to the numerator and to the denominator of the estimate.
-    w : (events,)
-        Its weight; 0 where the policy did not choose the logged action.
-    sites : (events,) int
-        Number of the site that each event belongs to.
-    count
-        How many sites there are.
-    there
-        Where an event counts; everywhere if it is not given.
+    Each event, (events,), adds ``u`` and ``v`` to the numerator and the denominator of the estimate
+    of its site. ``w`` is its weight; 0 where the policy did not choose the logged action. ``there``
+    says where an event counts; everywhere if it is not given.
     """
     if there is not None:
         u, v, w, sites = u[there], v[there], w[there], sites[there]
@@ -107,13 +98,7 @@ def sums_of(
 
 
 class Intervals(NamedTuple):
-    """Estimates of many sums at once; each array has the shape of the sums without the last axis.
-
-    Parameters
-    ----------
-    value, low, high, effective
-        As in :class:`Estimate`.
-    """
+    """Estimates of many sums, as in :class:`Estimate`; of the sums' shape but the last axis."""
 
     value: Floats
     low: Floats
@@ -122,16 +107,11 @@ class Intervals(NamedTuple):
 
 
 def intervals(sums: Floats) -> Intervals:
-    """Make estimates of sums, with 95% intervals by Student's t.
+    """Make estimates of sums, (…, parts), for any method, with 95% intervals by Student's t.
 
     The variance is that of a ratio: Σ(u - θv)² / V². For a mean, whose v are 1, it is the usual
     one. If the policy learns on the way, what differs from its value of the moment still has mean 0
     and is uncorrelated. So the same sum estimates the variance, or a larger one.
-
-    Parameters
-    ----------
-    sums : (..., parts)
-        Sums over all events, for any method.
     """
     sums = np.asarray(sums, np.float64)
     matched, v, vv = sums[..., _MATCHED], sums[..., _V], sums[..., _VV]

@@ -46,13 +46,7 @@ class Logged(NamedTuple):
 def logged(
     actions: ArrayLike, rewards: ArrayLike, propensities: ArrayLike | float, chosen: ArrayLike
 ) -> Logged:
-    """Check a log; see :func:`ips` for the parameters.
-
-    Raises
-    ------
-    DataError
-        Naming the array, and the first event that is wrong.
-    """
+    """Check a log; see :func:`ips`. DataError names the array, and the first wrong event."""
     found = Logged(
         _whole("actions", actions),
         np.asarray(rewards, np.float64),
@@ -77,17 +71,9 @@ def accepted(propensities: ArrayLike, smallest: float | None = None, seed: int =
     """Draw which events replay may show, so that each action is shown equally often.
 
     An event is accepted with probability ``smallest / propensity``. If all propensities are equal,
-    every event is.
-
-    Parameters
-    ----------
-    propensities : (events,)
-        Propensities of the logged actions.
-    smallest
-        Smallest probability with which the logging policy takes any action. By default the smallest
-        of ``propensities``.
-    seed
-        It determines the draws.
+    every event is. ``propensities`` (events,) are those of the logged actions. ``smallest`` is the
+    smallest probability with which the logging policy takes any action, by default the smallest of
+    them. ``seed`` determines the draws.
 
     Raises
     ------

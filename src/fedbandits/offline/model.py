@@ -25,16 +25,9 @@ def blocks(count: int) -> Iterator[slice]:
 
 
 class RewardModel:
-    """The mean reward of each action, as a linear function of the context.
+    """The mean reward of each action, as a linear function of the context and a constant.
 
-    Parameters
-    ----------
-    arms
-        Number of actions.
-    dimension
-        Length of a context; a constant is added to it.
-    ridge
-        What is added to the diagonal of a Gram matrix: larger values keep predictions nearer to 0.
+    ``ridge`` is added to the diagonal of a Gram matrix: larger values keep predictions nearer to 0.
     """
 
     def __init__(self, arms: int, dimension: int, ridge: float = 1.0) -> None:
@@ -67,22 +60,9 @@ def predictions(
     arms: int,
     ridge: float = 1.0,
 ) -> tuple[Floats, Floats]:
-    """Predict rewards of the logged and of the chosen actions, by models of earlier events.
+    """Predict rewards of logged ``actions`` and of ``chosen`` ones, by models of earlier events.
 
-    Parameters
-    ----------
-    contexts : (events, d)
-    actions, chosen : (events,) int
-        The logged actions, and those of the policy.
-    rewards : (events,)
-    arms
-        Number of actions.
-    ridge
-        See :class:`RewardModel`.
-
-    Returns
-    -------
-    logged, of_chosen : (events,)
+    ``contexts`` are (events, d), the rest (events,), as is what is returned for either.
     """
     model = RewardModel(arms, contexts.shape[1], ridge)
     logged, of_chosen = np.zeros(len(actions)), np.zeros(len(actions))

@@ -39,6 +39,5 @@ else:
             "Limit": f"{__name__}.claims:Limit",
             "PrivacyClaim": f"{__name__}.claims:PrivacyClaim",
             "SecureNoise": f"{__name__}.secure_noise:SecureNoise",
-        }
-        | {name: f"{__name__}.{name}" for name in __all__ if name.islower()},
+        },
     )

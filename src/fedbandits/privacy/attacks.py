@@ -26,7 +26,7 @@ class Transcripts(NamedTuple):
     others: Floats  # (runs, c): statistics that are Gaussian in no case, such as counts
 
 
-class Learned(NamedTuple):
+class Directions(NamedTuple):
     """Directions in which training runs of the two worlds lie apart, (f, 1) or (f, 0) each."""
 
     values: Floats
@@ -46,19 +46,13 @@ class Attack(NamedTuple):
 
 def choose(
     zero: Transcripts, one: Transcripts, may_be_gaussian: bool, delta: float
-) -> tuple[list[Attack], Learned, frozenset[int]]:
+) -> tuple[list[Attack], Directions, frozenset[int]]:
     """Choose attacks on training runs of both worlds; with what was learned, and patterns.
 
-    Parameters
-    ----------
-    zero, one
-        Training runs of world 0, and of world 1.
-    may_be_gaussian
-        Whether scores and values are Gaussian in every run with the same messages.
-    delta : float
-        The δ at which ε is bounded.
+    ``may_be_gaussian``: scores and values are Gaussian in every run with the same messages.
+    ``delta`` is the δ at which ε is bounded.
     """
-    learned = Learned(_learn(zero.values, one.values), _learn(zero.others, one.others))
+    learned = Directions(_learn(zero.values, one.values), _learn(zero.others, one.others))
     usual = frozenset(np.concatenate([zero.patterns, one.patterns]).tolist())
     suspects = _suspects(zero.patterns, one.patterns)
     attacks = []
@@ -102,7 +96,7 @@ def _learn(zero: Floats, one: Floats) -> Floats:
     return np.asarray(direction, dtype=np.float64)[:, None]
 
 
-def with_learned(transcripts: Transcripts, learned: Learned) -> Floats:
+def with_learned(transcripts: Transcripts, learned: Directions) -> Floats:
     """Return scores, and what learned directions make of them, (runs, m + at most 2)."""
     made = transcripts.values @ learned.values, transcripts.others @ learned.others
     return np.concatenate([transcripts.scores, *made], axis=1)

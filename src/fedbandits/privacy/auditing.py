@@ -24,7 +24,7 @@ import msgspec
 import numpy as np
 
 from fedbandits._typing import Floats
-from fedbandits.privacy.attacks import Attack, Learned, Transcripts, choose, guess, with_learned
+from fedbandits.privacy.attacks import Transcripts, choose, guess, with_learned
 from fedbandits.privacy.error_rates import direct_bound, gaussian_bound, rate_bound
 from fedbandits.privacy.sizes import Tick, unheard
 
@@ -130,7 +130,8 @@ def audit(
     """
     training = training or max(min(200, runs), min(runs // 10, 5000))
     meter = _Meter(game, 2 * (training + runs), tick)
-    attacks, learned, usual = _trained(meter, training, delta)
+    zero, one = (_joined(list(meter.chunks(world, 0, training))) for world in (0, 1))
+    attacks, learned, usual = choose(zero, one, game.gaussian, delta)
     errors, moments = np.zeros((len(attacks), 2), dtype=np.int64), np.zeros(2)
     unusual = False  # messages that training did not show: what is Gaussian without them is not now
     for world in (0, 1):
@@ -200,14 +201,6 @@ class _Meter(NamedTuple):
                 yield self.game.play(world, 2 * start + world * size + begun, played)
                 done += played
                 self.tick(done / self.total)
-
-
-def _trained(
-    meter: _Meter, training: int, delta: float
-) -> tuple[list[Attack], Learned, frozenset[int]]:
-    """Choose attacks on runs of their own; with what was learned for them, and patterns seen."""
-    zero, one = (_joined(list(meter.chunks(world, 0, training))) for world in (0, 1))
-    return choose(zero, one, meter.game.gaussian, delta)
 
 
 def _joined(parts: list[Transcripts]) -> Transcripts:

@@ -25,13 +25,7 @@ _MESSAGES = {
 
 
 def as_reward(value: object, place: str) -> float:
-    """Return a reward as a number; an error never tells what was given.
-
-    Raises
-    ------
-    BoundExceededError
-        If it is no number.
-    """
+    """Return a reward as a number; a BoundExceededError never tells what was given."""
     try:
         return float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError):
@@ -39,12 +33,6 @@ def as_reward(value: object, place: str) -> float:
 
 
 def require_within(fault: int, where: str) -> None:
-    """Raise the error that a fault stands for.
-
-    Raises
-    ------
-    BoundExceededError
-        If it is not ``NO_FAULT``; the message has no value of the record in it.
-    """
+    """Raise the BoundExceededError of a fault, if it is one; no value of the record is in it."""
     if fault != NO_FAULT:
         raise BoundExceededError(f"{where}: {_MESSAGES[fault]}")

@@ -125,10 +125,7 @@ class ContinualPlan(msgspec.Struct, frozen=True, omit_defaults=True):
     def mu(self, record_norm: float, releases: int | None = None) -> float:
         """Return μ of the first ``releases`` releases (by default all), for replace-one neighbours.
 
-        Parameters
-        ----------
-        record_norm : float
-            See :func:`fedbandits.privacy.gaussian.record_sensitivity`.
+        ``record_norm`` is what :func:`fedbandits.privacy.gaussian.record_sensitivity` returns.
         """
         sensitivity = self.sensitivity(releases)
         if sensitivity == 0.0:

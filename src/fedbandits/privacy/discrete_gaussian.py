@@ -52,25 +52,9 @@ class _Candidates(NamedTuple):
 def discrete_gaussians(deviation: int, count: int, tolerance: float = TOLERANCE) -> list[int]:
     """Draw whole numbers z, each with probability proportional to exp(-z²/2σ²), independent.
 
-    Parameters
-    ----------
-    deviation : int
-        The parameter σ, from 1 to 2⁵⁰.
-    count : int
-        How many.
-    tolerance : float
-        Below which distance float64 does not decide. A larger one gives the same samples from the
-        same bits, later.
-
-    Returns
-    -------
-    list of int
-        Their variance is σ², but for a relative error of order exp(-2π²σ²).
-
-    Raises
-    ------
-    ValueError
-        If the deviation is out of range.
+    Their variance is σ², but for a relative error of order exp(-2π²σ²). Below a distance of
+    ``tolerance`` float64 does not decide: a larger one gives the same samples from the same bits,
+    later. Raises ValueError if σ, the ``deviation``, is not from 1 to 2⁵⁰.
     """
     if not 1 <= deviation <= LARGEST_DEVIATION:
         raise ValueError(f"deviation must be at least 1 and at most 2^50, got {deviation}")
@@ -127,10 +111,7 @@ def _blocks(u: Uniform) -> int:
 class Uniform:
     """A real number that is uniform in [0, 1), whose bits are drawn when they are asked for.
 
-    Parameters
-    ----------
-    word : int
-        Its first 64 bits.
+    ``word`` holds its first 64 bits.
     """
 
     def __init__(self, word: int) -> None:

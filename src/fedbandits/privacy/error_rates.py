@@ -17,13 +17,7 @@ def rate_bound(errors: int, runs: int, failure: float) -> float:
 
 
 def direct_bound(positives: tuple[float, float], delta: float) -> float:
-    """Return ε from bounds on both error rates, whatever the mechanism.
-
-    Parameters
-    ----------
-    positives : (float, float)
-        Upper bounds of FPR and FNR.
-    """
+    """Return ε from upper bounds of FPR and FNR, whatever the mechanism."""
     false_positive, false_negative = positives
     best = 0.0
     for one, other in ((false_positive, false_negative), (false_negative, false_positive)):
@@ -46,24 +40,8 @@ def most_power(false_alarms: float, epsilon: float, delta: float) -> float:
 
     A test decides from what was released which of two neighbouring data sets it came from. With α
     for its false alarms, its power is at most min(e^ε α + δ, 1 - e^(-ε) (1 - α - δ)) (Kairouz, Oh
-    & Viswanath 2015).
+    & Viswanath 2015). It is α if ε = δ = 0: the release then tells nothing. ε may be infinite.
 
-    Parameters
-    ----------
-    false_alarms : float
-        The probability α of a false alarm, in [0, 1].
-    epsilon : float
-        The guarantee's ε ≥ 0. It may be infinite.
-    delta : float
-        The guarantee's δ, in [0, 1].
-
-    Returns
-    -------
-    float
-        A probability. It is ``false_alarms`` if ε = δ = 0: the release then tells nothing.
-
-    Examples
-    --------
     >>> round(most_power(0.05, epsilon=1.0, delta=1e-5), 3)
     0.136
     """
@@ -81,15 +59,6 @@ def gaussian_power(false_alarms: float, mu: float) -> float:
     It is Φ(Φ⁻¹(α) + μ), where α is ``false_alarms`` (Dong, Roth & Su 2022). With the same ε and δ
     it is less than :func:`most_power` allows, because more is known about the release.
 
-    Parameters
-    ----------
-    false_alarms : float
-        The probability α of a false alarm, in [0, 1].
-    mu : float
-        The release's μ ≥ 0.
-
-    Examples
-    --------
     >>> round(gaussian_power(0.05, mu=0.268), 3)
     0.084
     """

@@ -8,26 +8,14 @@ from fedbandits.privacy.error_rates import rate_bound
 
 
 class Guess(msgspec.Struct, frozen=True, kw_only=True):
-    """Counts of how often somebody was right about what it was not told.
+    """Counts of how often somebody was right about what it was not told."""
 
-    Parameters
-    ----------
-    who, what
-        Who guessed, and what, in words.
-    right, of
-        How many guesses were right, of how many.
-    chance
-        Share of right guesses that needs no attack.
-    stated
-        Whether the claim says that this is not protected.
-    """
-
-    who: str
-    what: str
-    right: int
-    of: int
-    chance: float
-    stated: bool
+    who: str  # who guessed, in words
+    what: str  # what was guessed, in words
+    right: int  # how many guesses were right
+    of: int  # how many guesses there were
+    chance: float  # share of right guesses that needs no attack
+    stated: bool  # whether the claim says that this is not protected
 
     def beats_chance(self, confidence: float) -> bool:
         """Tell whether right guesses are more than chance makes (Clopper & Pearson 1934)."""
@@ -46,24 +34,12 @@ class Guess(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Examined(msgspec.Struct, frozen=True, kw_only=True):
-    """Result of an examination of a run's participants.
-
-    Parameters
-    ----------
-    guesses
-        What they guessed.
-    participants
-        Columns of the table: who looked.
-    table
-        Rows of the table: a datum, and how each participant sees it.
-    excess
-        Cells that show more than the claim says, in words.
-    """
+    """Result of an examination of a run's participants."""
 
     guesses: tuple[Guess, ...]
-    participants: tuple[str, ...]
-    table: tuple[tuple[str, ...], ...]
-    excess: tuple[str, ...]
+    participants: tuple[str, ...]  # columns of the table: who looked
+    table: tuple[tuple[str, ...], ...]  # rows: a datum, and how each participant sees it
+    excess: tuple[str, ...]  # cells that show more than the claim says, in words
 
     def broken(self, confidence: float) -> tuple[str, ...]:
         """Return what shows more than the claim says; all is right with this confidence."""

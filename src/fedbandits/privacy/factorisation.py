@@ -41,12 +41,7 @@ _SETTLED = 1e-4
 def encoder(releases: int, decay: float) -> Floats:
     """Return C, (n, n) lower triangular, with columns of norm 1 up to 2⁻³⁸; not to be changed.
 
-    Parameters
-    ----------
-    releases : int
-        The number n of releases.
-    decay : float
-        Weight of a release relative to that of the one before it.
+    There are n ``releases``; each weighs ``decay`` times as much as the one before it.
     """
     ones = np.tril(np.ones((releases, releases)))
     gram = _least(decay ** (0.5 * np.arange(releases)[:, None]) * ones)

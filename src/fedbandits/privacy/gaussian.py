@@ -19,19 +19,9 @@ ROUNDING_MARGIN = 2.0**-16
 
 
 def delta_of(epsilon: float, mu: float) -> float:
-    """Return the smallest δ at which every μ-GDP mechanism is (ε, δ)-DP.
+    """Return the smallest δ at which every μ-GDP mechanism is (ε, δ)-DP, in [0, 1].
 
-    Parameters
-    ----------
-    epsilon : float
-        The ε ≥ 0 of the guarantee.
-    mu : float
-        The μ ≥ 0 of the mechanism. It may be infinite.
-
-    Returns
-    -------
-    float
-        δ in [0, 1].
+    ``epsilon`` is ε ≥ 0, and ``mu`` is μ ≥ 0, which may be infinite.
     """
     if mu == 0.0:
         return 0.0
@@ -45,12 +35,7 @@ def delta_of(epsilon: float, mu: float) -> float:
 def mu_of(epsilon: float, delta: float) -> float:
     """Return the largest μ such that μ-GDP implies (ε, δ)-DP, rounded down.
 
-    Parameters
-    ----------
-    epsilon : float
-        The budget's ε > 0.
-    delta : float
-        The budget's δ, 0 < δ < 1.
+    ``epsilon`` is ε > 0, and ``delta`` is δ with 0 < δ < 1; a ValueError refuses others.
     """
     _require(epsilon > 0.0 and math.isfinite(epsilon), f"epsilon must be positive, got {epsilon}")
     _require(0.0 < delta < 1.0, f"delta must lie strictly between 0 and 1, got {delta}")

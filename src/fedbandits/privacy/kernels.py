@@ -52,28 +52,12 @@ def record_fault(
     A context may be longer by :data:`CAST_ROOM`, which casting it to float32 may have added.
 
     Clipping makes a legal record of any: an entry or a reward that is not a number counts as 0, a
-    context without finite length keeps its infinite entries alone, cut to length L.
+    context without finite length keeps its infinite entries alone, cut to length L. A context that
+    is too long is scaled back into the ball of radius L, and the reward with it. Infinite rewards
+    are cut off like all that are too large.
 
-    Parameters
-    ----------
-    context : (d,) float64
-        Scaled back into the ball of radius L, and the reward with it, if it is longer and
-        ``clip`` is set.
-    reward : float
-        Infinite ones are cut off like all that are too large.
-    context_bound : float
-        The bound L on ‖x‖.
-    lowest, highest : float
-        -B and B, or the range that a system has for rewards.
-    clip : bool
-        Scale back what is out of bounds instead of refusing it.
-
-    Returns
-    -------
-    fault : int
-        ``NO_FAULT``, or what is wrong.
-    reward : float
-        The reward to use.
+    ``context_bound`` is L; ``lowest`` and ``highest`` are -B and B, or a system's range of rewards.
+    Returns ``NO_FAULT``, or what is wrong, and the reward to use.
     """
     square = 0.0
     for i in range(context.size):
@@ -167,24 +151,10 @@ def any_implausible(
 ) -> bool:
     """Tell whether a number is larger than records, and noise that is never so large, allow.
 
-    Parameters
-    ----------
-    values : (size,) float64
-        Numbers that somebody has released.
-    each : (size,) float64
-        The most that one unit of records can add to each.
-    records : float
-        How many units of records can be in them.
-    scales : (size,) float64
-        Deviations of the noise in each number, in ``deviation``.
-    deviation : float
-        Gaussian noise is larger than what is allowed for it with probability :data:`IMPROBABLE` a
-        number.
-
-    Returns
-    -------
-    bool
-        Also if a number is none.
+    ``values`` (size,) were released by somebody. One unit of records adds at most ``each`` (size,),
+    and at most ``records`` units can be in them. Their noise has deviations ``scales`` (size,)
+    times ``deviation``. Gaussian noise is larger than what is allowed for it with probability
+    :data:`IMPROBABLE` a number. A value that is no number is implausible too.
     """
     for i in range(values.size):
         most = _ROUNDING_ROOM * records * each[i] + _IMPROBABLE_DEVIATIONS * deviation * scales[i]
@@ -252,24 +222,12 @@ def add_release_noise(
     k: int,
     total: Floats,
 ) -> None:
-    """Add the noise of release k to ``total``, in place.
+    """Add the noise of release k, from 1, to ``total``, the exact running sum (size,), in place.
 
-    Parameters
-    ----------
-    mechanism : int
-        A code of :data:`CODES`.
-    scale : float
-        The deviation s of one draw, where the pattern is 1.
-    coefficients : float64
-        Those of the plan, see :meth:`ContinualPlan.coefficients`.
-    pattern : (size,) float64
-        Deviation of each entry relative to s; see :func:`noise_pattern`.
-    draws : (slots, size) float64
-        Standard normals kept so far, that of step k included.
-    k : int
-        Number of this release, from 1.
-    total : (size,) float64
-        The exact running sum; receives the noise.
+    ``mechanism`` is a code of :data:`CODES`, and ``coefficients`` are those of the plan, see
+    :meth:`ContinualPlan.coefficients`. ``scale`` is the deviation s of one draw, where the pattern
+    is 1. ``pattern`` (size,) has the deviations relative to s, see :func:`noise_pattern`. ``draws``
+    (slots, size) are the standard normals kept so far, that of step k included.
     """
     for slot in range(draws.shape[0]):
         weight = scale * draw_weight(mechanism, coefficients, k, slot)

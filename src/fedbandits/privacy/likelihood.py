@@ -88,37 +88,21 @@ def covariance_of(plan: ContinualPlan) -> Floats:
 
 
 class Attacker(NamedTuple):
-    """Someone who knows all other records, what the replaced one may be, and the stated noise.
+    """Someone who knows all other records, what the replaced one may be, and the stated noise."""
 
-    Parameters
-    ----------
-    zero, change : (size,) float64
-        What the record of world 0 adds to its batch, and what that of world 1 adds more.
-    weights : (size,) float64
-        Σ⁻¹ of one draw's noise times ``change``.
-    deviation : (size,) float64
-        Deviations of one draw's noise.
-    over_time : (n, n) float64
-        Inverse covariance of n releases' noise, in that of one draw.
-    """
-
-    zero: Floats
-    change: Floats
-    weights: Floats
-    deviation: Floats
-    over_time: Floats
+    zero: Floats  # (size,): what the record of world 0 adds to its batch
+    change: Floats  # (size,): what that of world 1 adds more
+    weights: Floats  # (size,): Σ⁻¹ of one draw's noise times ``change``
+    deviation: Floats  # (size,): deviations of one draw's noise
+    over_time: Floats  # (n, n): inverse covariance of n releases' noise, in that of one draw
 
     def scores(self, values: Floats, entered: Floats, scale: Floats) -> Floats:
         """Return the log likelihood ratio of every run, (runs, 1): Gaussian, around zero.
 
-        Parameters
-        ----------
-        values : (runs, n, size) float64
-            What was released, less what all other records add.
-        entered : (runs, n) float64
-            How many replaced records, all alike, a release has in it: 1 or 0 of a single one.
-        scale : (runs,) float64
-            Deviation of the run's noise relative to what the attacker takes it for.
+        ``values`` (runs, n, size) are what was released, less what all other records add.
+        ``entered`` (runs, n) counts the replaced records, all alike, in a release: 1 or 0 of a
+        single one. ``scale`` (runs,) is the deviation of the run's noise relative to what the
+        attacker takes it for.
         """
         over_time = entered @ self.over_time / scale[:, None] ** 2
         # Half way between what the two records are worth.
@@ -158,18 +142,11 @@ def attacker(
 def attacker_of(
     plan: ContinualPlan, pair: tuple[Floats, Floats], releases: Ints, pattern: Floats
 ) -> Attacker:
-    """Return who looks at some releases of any vectors.
+    """Return who looks at some ``releases``, by number, of any vectors.
 
-    Parameters
-    ----------
-    plan : ContinualPlan
-        The mechanism, which must have noise.
-    pair : two (size,) float64
-        What the record of either world adds to its batch.
-    releases : ints
-        The numbers of those that are looked at.
-    pattern : (size,) float64
-        Stated deviations of the noise in a release's numbers, relative to its scale.
+    The ``plan`` must have noise. ``pair`` is what the record of either world adds to its batch,
+    (size,) each. ``pattern`` (size,) has the stated deviations of the noise in a release's numbers,
+    relative to its scale.
     """
     zero, one = pair
     deviation = plan.scale * pattern

@@ -36,58 +36,29 @@ _NAMED = 3
 class NoisyNumbers(NamedTuple):
     """Numbers that parties release, and the noise that is planned for each.
 
-    Parameters
-    ----------
-    looks_at
-        Which numbers they are, in words.
-    size
-        How many.
-    planned
-        How many there are in all; more than ``size`` where some of all releases are looked at.
-    noise
-        ``(first, count)`` to (count, numbers): the noise of runs first … first + count - 1, in
-        planned deviations. Different runs are independent. What was not released is NaN.
-    name
-        What the number at a place is, in words.
+    ``noise(first, count)`` returns that of runs first … first + count - 1, (count, numbers), in
+    planned deviations. Different runs are independent. What was not released is NaN.
     """
 
-    looks_at: str
-    size: int
-    planned: int
+    looks_at: str  # which numbers they are, in words
+    size: int  # how many
+    planned: int  # how many in all; more than ``size`` where some of all releases are looked at
     noise: Callable[[int, int], Floats]
-    name: Callable[[int], str]
+    name: Callable[[int], str]  # what the number at a place is, in words
 
 
 class NoiseFinding(msgspec.Struct, frozen=True, kw_only=True):
-    """Result of a check of noise.
+    """Result of a check of noise."""
 
-    Parameters
-    ----------
-    looks_at
-        Which numbers were checked, in words.
-    numbers, planned
-        How many were checked, and how many there are.
-    runs
-        How many draws of each.
-    missing, excessive
-        How many have less noise than planned, and how many have more.
-    unreleased
-        How many were not released in every run. What decides about that is not noise.
-    named
-        Some of them, with the deviation that was measured as a multiple of what is planned.
-    alarm
-        Probability with which a sound mechanism fails.
-    """
-
-    looks_at: str
-    numbers: int
-    planned: int
-    runs: int
-    missing: int
-    excessive: int
-    unreleased: int = 0
-    named: tuple[str, ...]
-    alarm: float
+    looks_at: str  # which numbers were checked, in words
+    numbers: int  # how many were checked
+    planned: int  # how many there are
+    runs: int  # how many draws of each
+    missing: int  # how many have less noise than planned
+    excessive: int  # how many have more
+    unreleased: int = 0  # not released in every run; what decides about that is not noise
+    named: tuple[str, ...]  # some of them, and the measured deviation as a multiple of the planned
+    alarm: float  # probability with which a sound mechanism fails
 
     @property
     def right(self) -> bool:
@@ -136,16 +107,8 @@ def check_noise(
 ) -> NoiseFinding:
     """Draw the noise of all numbers so often that a factor of √2 in a deviation shows.
 
-    Parameters
-    ----------
-    numbers
-        The numbers, and how their noise is drawn.
-    alarm : float
-        Probability with which the check of a sound mechanism fails, whatever the scale.
-    scale : float
-        How many times as many draws there are. With fewer, only larger differences show.
-    tick
-        Is told how much is done.
+    ``alarm`` is the probability with which the check of a sound mechanism fails, whatever the
+    scale. There are ``scale`` times as many draws: with fewer, only larger differences show.
     """
     runs = scaled(runs_needed(numbers.size, alarm), scale, _LEAST)
     squares, unreleased = np.zeros(numbers.size), np.zeros(numbers.size, np.int64)

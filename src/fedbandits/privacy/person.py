@@ -21,23 +21,9 @@ _SOME: dict[Counted, str] = {
 class PersonCost(msgspec.Struct, frozen=True, kw_only=True):
     """The price of a person, who has several records.
 
-    Parameters
-    ----------
-    visits
-        Number of records of that person.
-    mu
-        The μ of Gaussian differential privacy that they cost together.
-    epsilon, delta
-        The ε that they cost together, and its δ.
-    counted
-        ``on average``: persons have so many records on average, and some have more. ``at most``:
-        nobody is expected to have more. ``to all parties``: as many count at all parties together,
-        each of which protects persons by itself.
-
-    Raises
-    ------
-    ClaimError
-        If ``visits`` is less than 1.
+    ``counted`` says what kind of number ``visits`` is. ``on average``: some persons have more.
+    ``at most``: nobody is expected to have more. ``to all parties``: as many count at all parties
+    together, each of which protects persons by itself. Less than 1 visit raises ClaimError.
 
     Examples
     --------
@@ -45,9 +31,9 @@ class PersonCost(msgspec.Struct, frozen=True, kw_only=True):
     ε = 1.132 at δ = 1e-05 for a person with 3 visits (the mean: some have more)
     """
 
-    visits: int
-    mu: float
-    epsilon: float
+    visits: int  # how many records that person has
+    mu: float  # Gaussian differential privacy of all of them together
+    epsilon: float  # what they cost together at ``delta``
     delta: float
     counted: Counted = "on average"
 
@@ -73,31 +59,13 @@ class PersonCost(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def person_cost(
-    visits: float,
-    mu: float,
-    delta: float,
-    counted: Counted = "on average",
+    visits: float, mu: float, delta: float, counted: Counted = "on average"
 ) -> PersonCost:
     """Return what ``visits`` records of one person cost, if one record costs ``mu``.
 
-    Neighbours that differ in k records are k steps apart, so k records cost k times μ.
-
-    Parameters
-    ----------
-    visits
-        Number of records; a fraction counts as one more.
-    mu
-        What one record costs, in Gaussian differential privacy.
-    delta
-        The δ at which ε is stated.
-    counted
-        What kind of number ``visits`` is.
+    Neighbours that differ in k records are k steps apart, so k records cost k times μ. A fraction
+    of a visit counts as one more. ε is stated at ``delta``.
     """
     count = max(1, math.ceil(visits))
-    return PersonCost(
-        visits=count,
-        mu=count * mu,
-        epsilon=gaussian.epsilon_of(count * mu, delta),
-        delta=delta,
-        counted=counted,
-    )
+    epsilon = gaussian.epsilon_of(count * mu, delta)
+    return PersonCost(visits=count, mu=count * mu, epsilon=epsilon, delta=delta, counted=counted)

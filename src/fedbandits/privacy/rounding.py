@@ -44,17 +44,8 @@ def rounding_constant(records: int, largest: float) -> float:
     Between 2⁵² and 2⁵³ steps a float64 is a whole number of steps; c is 1.5 · 2⁵² of them. The
     product and c are to be added in one operation (``fma``), which rounds once.
 
-    Parameters
-    ----------
-    records : int
-        The number N of records that one sum can hold at most.
-    largest : float
-        Bound on |p|.
-
-    Returns
-    -------
-    float
-        1.5 · 2⁵² q, where q is the power of two with N (largest + q/2) ≤ 2⁵³ q.
+    A sum holds at most N ``records``, and |p| is at most ``largest``. The constant is 1.5 · 2⁵² q,
+    where q is the power of two with N (largest + q/2) ≤ 2⁵³ q.
     """
     if records < 1 or not (largest > 0.0 and math.isfinite(largest)):
         raise ValueError(f"a grid for {records} records of size {largest} cannot be")
@@ -73,17 +64,8 @@ def most_vectors(size: int, releases: int, mu: float) -> int:
     """Return the largest number of records that are any vectors of a bounded norm b.
 
     Two records of ``size`` numbers move by q √size together, as a share of Δ = 2 b: N u √size. The
-    grid of covered values moves a record of n releases by 2⁻⁴⁰ √(n size) deviations, of the μ
-    deviations that it is worth. The rest is as above.
-
-    Parameters
-    ----------
-    size : int
-        Numbers in a record.
-    releases : int
-        The number n of releases.
-    mu : float
-        What all releases cost together.
+    grid of covered values moves a record of n ``releases`` by 2⁻⁴⁰ √(n size) deviations, of the μ
+    deviations that it is worth: what all releases cost together. The rest is as above.
     """
     most = max(releases, 1)
     each = (math.sqrt(size) + 6.0 * math.sqrt(most)) * 2.0**-53
@@ -94,12 +76,7 @@ def most_vectors(size: int, releases: int, mu: float) -> int:
 def most_records(dimension: int, releases: int, coarseness: float = 1.0) -> int:
     """Return the largest number of records in a sum for which rounding stays within its margin.
 
-    Parameters
-    ----------
-    dimension, releases : int
-        d and n.
-    coarseness : float
-        What :func:`coarseness` says.
+    ``dimension`` is d, ``releases`` is n, and ``coarseness`` what :func:`coarseness` says.
     """
     each = math.sqrt(2.0) * (dimension + 1) * coarseness + 6.0 * math.sqrt(max(releases, 1))
     return int((ROUNDING_MARGIN - _FIXED) / (each * 2.0**-53))
@@ -108,28 +85,14 @@ def most_records(dimension: int, releases: int, coarseness: float = 1.0) -> int:
 def coarseness(largest: float, record_norm: float, gram_noise: float) -> float:
     """Return how far rounded products move a sum, as a multiple of what is said above, ≥ 1.
 
-    Parameters
-    ----------
-    largest : float
-        The bound b on a product.
-    record_norm : float
-        A record's reach Δ.
-    gram_noise : float
-        ρ, the deviation of the noise of Σ x xᵀ relative to that of Σ x y.
+    ``largest`` is the bound b on a product, ``record_norm`` a record's reach Δ, and ``gram_noise``
+    ρ, the deviation of the noise of Σ x xᵀ relative to that of Σ x y.
     """
     return max(1.0, largest / (min(gram_noise, 1.0) * record_norm))
 
 
 def require_room(records: int, dimension: int, releases: int, coarseness: float = 1.0) -> None:
-    """Refuse a plan whose sums can hold more records than rounding has room for.
-
-    The parameters are the number of records, and those of :func:`most_records`.
-
-    Raises
-    ------
-    ConfigError
-        If there are more than :func:`most_records`.
-    """
+    """Refuse, by ConfigError, a plan whose sums can hold more records than :func:`most_records`."""
     most = most_records(dimension, releases, coarseness)
     if records > most:
         raise ConfigError(
@@ -140,13 +103,7 @@ def require_room(records: int, dimension: int, releases: int, coarseness: float 
 
 
 def require_room_for_vectors(records: int, size: int, releases: int, mu: float) -> None:
-    """Refuse a plan whose sums can hold more vectors than rounding has room for.
-
-    Raises
-    ------
-    ConfigError
-        If there are more than :func:`most_vectors`.
-    """
+    """Refuse, by ConfigError, a plan whose sums can hold more than :func:`most_vectors`."""
     most = most_vectors(size, releases, mu)
     if records > most:
         raise ConfigError(

@@ -57,12 +57,8 @@ def init(plan: ContinualPlan, size: int) -> ContinualState:
 def resume(plan: ContinualPlan, draws: Sequence[Floats], sums: Sequence[Floats]) -> ContinualState:
     """Return the state of ``plan`` after some releases, from their noise and their exact sums.
 
-    Parameters
-    ----------
-    draws : sequence of (size,) float64
-        The stored draws of a ledger, in order of steps.
-    sums : sequence of (size,) float64
-        The running sums at these releases, from the party's own records.
+    ``draws`` are those that a ledger has stored, in order of steps, (size,) each. ``sums`` are the
+    running sums at these releases, (size,) each, from the party's own records.
     """
     if len(draws) != len(sums) or not len(draws) <= plan.releases:
         raise ValueError(f"{len(draws)} draws, {len(sums)} sums, {plan.releases} releases planned")
@@ -160,12 +156,8 @@ def draw_ahead(noise: object, count: int) -> None:
     The time of a draw reveals something about the drawn numbers. So a party calls this when it is
     made, and after each release. The next release then draws nothing.
 
-    Parameters
-    ----------
-    noise
-        The source of noise. If it cannot draw in advance, as simulated noise, nothing happens.
-    count : int
-        Largest number of values in the next release.
+    ``count`` is the largest number of values in the next release. If ``noise`` cannot draw in
+    advance, as simulated noise, nothing happens.
     """
     if hasattr(noise, "draw_ahead"):
         noise.draw_ahead(count)
@@ -222,12 +214,8 @@ def encode(plan: ContinualPlan, sums: Floats, k: int) -> Floats:
 
     Toeplitz: E = C, the square root of A, so that C q = C⁻¹ (A q) is a sum over running sums with
     the coefficients of C⁻¹, a₀ = 1, a_j = a_{j-1} (1 - 3/(2j)). Optimal: C q = B⁻¹ (A q). Tree: the
-    sum of the block that ends at k.
-
-    Parameters
-    ----------
-    sums : (slots, size) float64
-        Running sums in their slots, including that of step k.
+    sum of the block that ends at k. ``sums`` (slots, size) are running sums in their slots,
+    including that of step k.
     """
     if plan.mechanism == "tree":
         before = k & (k - 1)

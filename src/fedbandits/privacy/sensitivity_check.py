@@ -31,51 +31,31 @@ _ROUNDING = 1e-4
 class PairedRuns(NamedTuple):
     """Runs of two neighbouring worlds whose noise is the same.
 
-    Parameters
-    ----------
-    neighbours
-        Whether all other records stay as they are, or may react.
-    looks_at
-        What is played, in words.
-    covariance : (n, n) float64
-        Of the noise in releases 1 … n of one number, in that of one draw.
-    claim
-        What is claimed of just these parties.
-    play
-        ``(world, run)`` to the releases of the party whose record is replaced: by their numbers,
-        from 1, in deviations of one draw's noise, (size,) each, independent of each other.
+    ``play(world, run)`` returns the releases of the party whose record is replaced: by their
+    numbers, from 1, in deviations of one draw's noise, (size,) each, independent of each other.
     """
 
-    neighbours: Literal["fixed log", "interactive"]
-    looks_at: str
-    covariance: Floats
-    claim: PrivacyClaim
+    neighbours: Literal["fixed log", "interactive"]  # whether all other records stay, or may react
+    looks_at: str  # what is played, in words
+    covariance: Floats  # (n, n): of the noise in releases 1 … n of one number, in that of one draw
+    claim: PrivacyClaim  # what is claimed of just these parties
     play: Callable[[int, int], Mapping[int, Floats]]
 
 
 class SensitivityFinding(msgspec.Struct, frozen=True, kw_only=True):
     """The largest move of what was released by one record.
 
-    Parameters
-    ----------
-    neighbours, looks_at
-        See :class:`PairedRuns`.
-    mu
-        The distance that it moved all releases together, in deviations of their planned noise.
-    epsilon
-        What that costs at the claim's δ. With the planned noise the true ε is at least as large.
-    charged
-        The ε of contents that accounting states for the parties that played.
-    runs
-        How many pairs of runs were played.
+    ``mu`` is the distance that it moved all releases together, in deviations of their planned
+    noise, and ``epsilon`` what that costs at the claim's δ. With the planned noise the true ε is at
+    least as large.
     """
 
     neighbours: str
     looks_at: str
     mu: float
     epsilon: float
-    charged: float
-    runs: int
+    charged: float  # ε of contents that accounting states for the parties that played
+    runs: int  # how many pairs of runs were played
 
     @property
     def right(self) -> bool:
@@ -88,14 +68,7 @@ def check_sensitivity(
 ) -> SensitivityFinding:
     """Play pairs of runs, and measure how far the replaced record moved what is released.
 
-    Parameters
-    ----------
-    paired
-        What is played.
-    scale : float
-        How many times as many pairs are played as usual.
-    tick
-        Is told how much is done.
+    ``scale`` times as many pairs are played as usual.
     """
     runs, largest = scaled(_PAIRS, scale, _LEAST), 0.0
     for run in range(runs):

@@ -9,17 +9,7 @@ Tick = Callable[[float], None]
 
 
 def scaled(usual: int, scale: float, least: int) -> int:
-    """Return a number of runs, in proportion.
-
-    Parameters
-    ----------
-    usual
-        How many there are at scale 1.
-    scale
-        How many times as many are wanted.
-    least
-        There are no fewer than these, unless ``usual`` is less.
-    """
+    """Return ``scale`` times the ``usual`` number of runs: no fewer than ``least`` or the usual."""
     return max(min(usual, least), round(usual * scale))
 
 

@@ -149,29 +149,55 @@ def result(opened: np.uint64, bits: np.uint64, borrow: np.uint64, first: bool) -
     return bit ^ (opened >> _SIGN) if first else bit
 
 
+@inlined
+def begin_side(opened: Words64, dealt: Correlation, side: Side, first: bool, n: int) -> None:
+    """Make one server's first level, for all comparisons."""
+    for k in range(n):
+        side.borrow[k] = first_level(opened[k], dealt.bits[k], dealt.products[k], first)[0]
+    for k in range(n):
+        side.passes[k] = first_level(opened[k], dealt.bits[k], dealt.products[k], first)[1]
+
+
+@inlined
+def mask_side(number: int, dealt: Correlation, side: Side, n: int) -> None:
+    """Make one server's shares of what a level opens, for all comparisons."""
+    for k in range(n):
+        side.sent[k] = masked(
+            number, side.borrow[k], side.passes[k], dealt.masks[k], dealt.passed[k]
+        )
+
+
+@inlined
+def join_side(
+    number: int, opened: Words64, dealt: Correlation, side: Side, first: bool, n: int
+) -> None:
+    """Take one server one level up, for all comparisons."""
+    for k in range(n):
+        side.borrow[k] = joined(
+            number, opened[k], side.borrow[k], side.passes[k], dealt.masks[k], dealt.passed[k],
+            dealt.joined[k], first,
+        )[0]  # fmt: skip
+    for k in range(n):
+        side.passes[k] = joined(
+            number, opened[k], side.borrow[k], side.passes[k], dealt.masks[k], dealt.passed[k],
+            dealt.joined[k], first,
+        )[1]  # fmt: skip
+
+
 @compiled
 def open_next(number: int, dealt: Correlation, side: Side, first: bool) -> None:
-    """Write a server's shares of one opening into ``side.sent``.
+    """Write a server's shares of one opening, ``number`` 0 … 6, into ``side.sent``.
 
-    Parameters
-    ----------
-    number : int
-        Which opening, 0 … 6. Before the first, ``side.sent`` has shares of x - y.
-    dealt : Correlation
-        What the server was dealt for these comparisons.
-    side : Side
-        What it holds of them.
-    first : bool
-        Whether it is the first server: one of both adds what is public.
+    Before the first, ``side.sent`` has shares of x - y. ``dealt`` is for these comparisons. One of
+    both servers, the ``first``, adds what is public.
     """
-    for k in range(side.sent.size):
-        if number == 0:
+    if number == 0:
+        for k in range(side.sent.size):
             side.sent[k] += dealt.share[k]
-        elif number < OPENINGS - 1:
-            side.sent[k] = masked(
-                number, side.borrow[k], side.passes[k], dealt.masks[k], dealt.passed[k]
-            )
-        else:
+    elif number < OPENINGS - 1:
+        mask_side(number, dealt, side, side.sent.size)
+    else:
+        for k in range(side.sent.size):
             side.sent[k] = result(side.opened[k], dealt.bits[k], side.borrow[k], first)
 
 
@@ -179,28 +205,19 @@ def open_next(number: int, dealt: Correlation, side: Side, first: bool) -> None:
 def take_opening(number: int, others: Words64, dealt: Correlation, side: Side, first: bool) -> None:
     """Go on from the other server's shares of the opening that ``side.sent`` has own shares of.
 
-    Parameters
-    ----------
-    number, dealt, side, first
-        See :func:`open_next`. After the last opening ``side.opened`` has the results: 1 where the
-        first number is the smaller one.
-    others : (comparisons,) uint64
-        The other server's shares.
+    ``others`` are (comparisons,); the other parameters are those of :func:`open_next`. After the
+    last opening ``side.opened`` has the results: 1 where the first number is the smaller one.
     """
-    for k in range(others.size):
-        if number == 0:
-            opened = side.sent[k] + others[k]
-            side.opened[k] = opened
-            side.borrow[k], side.passes[k] = first_level(
-                opened, dealt.bits[k], dealt.products[k], first
-            )
-        elif number < OPENINGS - 1:
-            side.borrow[k], side.passes[k] = joined(
-                number, side.sent[k] ^ others[k], side.borrow[k], side.passes[k], dealt.masks[k],
-                dealt.passed[k], dealt.joined[k], first,
-            )  # fmt: skip
-        else:
-            side.opened[k] = side.sent[k] ^ others[k]
+    if number == 0:
+        for k in range(others.size):
+            side.opened[k] = side.sent[k] + others[k]
+        begin_side(side.opened, dealt, side, first, others.size)
+        return
+    opened = side.sent ^ others
+    if number < OPENINGS - 1:
+        join_side(number, opened, dealt, side, first, others.size)
+    else:
+        side.opened[:] = opened
 
 
 @compiled
@@ -209,10 +226,7 @@ def write_opening(
 ) -> int:
     """Write the bytes of an opening from ``at`` on, see :func:`.shares.pack_opening`.
 
-    Returns
-    -------
-    int
-        Where the next bytes go.
+    Returns where the next bytes go.
     """
     width, filled, bits = OPENING_BITS[number], 0, np.uint64(0)
     # Whole words first; where they begin is no multiple of eight bytes.

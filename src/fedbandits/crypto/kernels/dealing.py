@@ -161,16 +161,9 @@ def _new_correlation(comparisons: int) -> Correlation:
 
 @compiled
 def expand_first(words: Words64, dealt: ForFirst, out: First) -> None:
-    """Expand what the first server has, from its seed's words and what was dealt.
+    """Expand what the first server has, into ``out``, from its seed's words and what was dealt.
 
-    Parameters
-    ----------
-    words : (first_width,) uint64
-        Of this selection alone.
-    dealt : ForFirst
-        From the dealer; copied.
-    out : First
-        Receives everything.
+    ``words`` (first_width,) are of this selection alone; ``dealt`` is copied.
     """
     n = out.mask.size
     permute(words[:n], out.places)
@@ -216,16 +209,8 @@ def deal(
 ) -> None:
     """Make what ties both servers' words together, for one selection.
 
-    Parameters
-    ----------
-    first : (first_width,) uint64
-        Words of the first server's seed.
-    second : (second_width,) uint64
-        Words of the second server's seed.
-    places : (entries,) int64
-        Buffer that is overwritten.
-    for_first, for_second
-        Receive what is to be sent.
+    ``first`` (first_width,) and ``second`` (second_width,) are words of either server's seed.
+    ``places`` (entries,) is a buffer. ``for_first`` and ``for_second`` receive what is to be sent.
     """
     n = places.size
     permute(first[:n], places)

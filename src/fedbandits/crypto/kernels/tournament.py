@@ -13,9 +13,9 @@ from fedbandits.crypto.kernels.comparison import (
     OPENINGS,
     Correlation,
     Side,
-    first_level,
-    joined,
-    masked,
+    begin_side,
+    join_side,
+    mask_side,
     new_side,
     result,
 )
@@ -36,23 +36,12 @@ def group_begin(group: int, groups: int, contenders: int) -> int:
 
 @compiled
 def winners(places: Ints, contenders: int, groups: int, smaller: Words64) -> int:
-    """Write the places of those who go on over ``places``.
+    """Write the places of those who go on over ``places``, and return how many do.
 
-    Parameters
-    ----------
-    places : (contenders or more,) int64
-        Places of contenders; the winners' come first afterwards.
-    contenders : int
-        How many there are.
-    groups : int
-        How many groups they are split into, see :func:`.shares.groups_of`.
-    smaller : (comparisons,) uint64
-        The stage's results in the order of :func:`.shares.pairs`: 1 where the first one lost.
-
-    Returns
-    -------
-    int
-        How many go on; -1 if somewhere nobody has won all comparisons, which no numbers can cause.
+    The ``contenders`` come first in ``places``. They are split into ``groups``, see
+    :func:`.shares.groups_of`. ``smaller`` (comparisons,) are the stage's results in the order of
+    :func:`.shares.pairs`: 1 where the first one lost. Returns -1 if somewhere nobody has won all
+    comparisons, which no numbers can cause.
     """
     read = 0
     for group in range(groups):
@@ -119,41 +108,6 @@ def _exchange(
         opened[k] = to_second[k] ^ to_first[k] ^ (((pad[k] ^ other_pad[k]) >> start) & every)
 
 
-@inlined
-def _begin_side(opened: Words64, dealt: Correlation, side: Side, first: bool, n: int) -> None:
-    """Make one server's first level, for all comparisons."""
-    for k in range(n):
-        side.borrow[k] = first_level(opened[k], dealt.bits[k], dealt.products[k], first)[0]
-    for k in range(n):
-        side.passes[k] = first_level(opened[k], dealt.bits[k], dealt.products[k], first)[1]
-
-
-@inlined
-def _mask_side(number: int, dealt: Correlation, side: Side, n: int) -> None:
-    """Make one server's shares of what a level opens, for all comparisons."""
-    for k in range(n):
-        side.sent[k] = masked(
-            number, side.borrow[k], side.passes[k], dealt.masks[k], dealt.passed[k]
-        )
-
-
-@inlined
-def _join_side(
-    number: int, opened: Words64, dealt: Correlation, side: Side, first: bool, n: int
-) -> None:
-    """Take one server one level up, for all comparisons."""
-    for k in range(n):
-        side.borrow[k] = joined(
-            number, opened[k], side.borrow[k], side.passes[k], dealt.masks[k], dealt.passed[k],
-            dealt.joined[k], first,
-        )[0]  # fmt: skip
-    for k in range(n):
-        side.passes[k] = joined(
-            number, opened[k], side.borrow[k], side.passes[k], dealt.masks[k], dealt.passed[k],
-            dealt.joined[k], first,
-        )[1]  # fmt: skip
-
-
 @compiled
 def _some(dealt: Correlation, at: int, n: int) -> Correlation:
     end = at + n
@@ -170,18 +124,12 @@ def compare_both(
 ) -> None:  # fmt: skip
     """Play both sides at once, as :func:`open_next` and :func:`take_opening` do.
 
-    Parameters
-    ----------
-    mine, theirs : Correlation
-        What the first and the second server were dealt.
-    seal_second, seal_first : (SEAL_WORDS, comparisons) uint64
-        Key stream of what the first server sends the second, and of what comes back; zeros where
-        nothing is sealed.
-    at, n : int
-        Which of the dealt comparisons is used up first, and how many are.
-    both : Both
-        ``sent`` of either side has its shares of x - y. Afterwards ``opened`` has the results, 1
-        where x < y, and ``to_second`` and ``to_first`` what was sent.
+    ``mine`` and ``theirs`` were dealt to the first and the second server; ``n`` of these
+    comparisons are used up, from ``at`` on. ``seal_second`` and ``seal_first`` (SEAL_WORDS,
+    comparisons) are the key stream of what the first server sends the second, and of what comes
+    back; zeros where nothing is sealed. ``sent`` of either side has its shares of x - y.
+    Afterwards ``both.opened`` has the results, 1 where x < y, and ``to_second`` and ``to_first``
+    what was sent.
     """
     # Every loop writes one array only, so that it vectorises.
     mine, theirs = _some(mine, at, n), _some(theirs, at, n)
@@ -192,14 +140,14 @@ def compare_both(
         others.sent[k] += theirs.share[k]
     _exchange(0, seal_second, seal_first, at, n, both)
     own.opened[:n] = both.opened[:n]
-    _begin_side(both.opened, mine, own, True, n)
-    _begin_side(both.opened, theirs, others, False, n)
+    begin_side(both.opened, mine, own, True, n)
+    begin_side(both.opened, theirs, others, False, n)
     for number in range(1, OPENINGS - 1):
-        _mask_side(number, mine, own, n)
-        _mask_side(number, theirs, others, n)
+        mask_side(number, mine, own, n)
+        mask_side(number, theirs, others, n)
         _exchange(number, seal_second, seal_first, at, n, both)
-        _join_side(number, both.opened, mine, own, True, n)
-        _join_side(number, both.opened, theirs, others, False, n)
+        join_side(number, both.opened, mine, own, True, n)
+        join_side(number, both.opened, theirs, others, False, n)
     for k in range(n):
         own.sent[k] = result(own.opened[k], mine.bits[k], own.borrow[k], True)
     for k in range(n):

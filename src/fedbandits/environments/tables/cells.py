@@ -36,27 +36,13 @@ def tidy(text: str) -> str:
 
 
 class RawTable(NamedTuple):
-    """A table before anything is made of its columns.
+    """A table before anything is made of its columns."""
 
-    Parameters
-    ----------
-    name
-        What errors call it: its path, or ``the table``.
-    columns
-        Cells by the name of the column: (rows,) float64 or texts.
-    lines
-        (rows,): where each row stands.
-    unit
-        What is counted there: ``line`` of a file, or ``row``.
-    separator
-        What separates cells in its file; empty where nothing does.
-    """
-
-    name: str
-    columns: dict[str, Cells]
-    lines: Ints
-    unit: str
-    separator: str = ""
+    name: str  # what errors call it: its path, or ``the table``
+    columns: dict[str, Cells]  # (rows,) float64 or texts, by the name of the column
+    lines: Ints  # (rows,): where each row stands
+    unit: str  # what is counted there: ``line`` of a file, or ``row``
+    separator: str = ""  # what separates cells in its file; empty where nothing does
 
     @property
     def decimal_commas(self) -> bool:
@@ -64,13 +50,7 @@ class RawTable(NamedTuple):
         return self.separator in (";", "\t")
 
     def cells(self, column: str, key: str) -> Cells:
-        """Return the cells of a column that the setting ``key`` names.
-
-        Raises
-        ------
-        DataError
-            If there is no such column.
-        """
+        """Return the cells of a column that the setting ``key`` names; DataError if none is so."""
         found = self.columns.get(tidy(column))
         if found is None:
             known = list(self.columns)
@@ -102,18 +82,10 @@ class RawTable(NamedTuple):
 
 
 class Found(NamedTuple):
-    """The kind of values that a column holds.
-
-    Parameters
-    ----------
-    kind
-        ``number``, ``text``, ``date``, ``mixed`` (numbers among texts), or ``empty``.
-    row
-        Of a mixed column: the first row whose cell is of the rarer kind.
-    """
+    """The kind of values that a column holds; ``mixed`` is numbers among texts."""
 
     kind: Literal["number", "text", "date", "mixed", "empty"]
-    row: int = 0
+    row: int = 0  # of a mixed column: the first row whose cell is of the rarer kind
 
 
 def read_number(text: str, decimal_commas: bool) -> float | None:
@@ -130,12 +102,8 @@ def read_number(text: str, decimal_commas: bool) -> float | None:
 def numbers(raw: RawTable, column: str, key: str) -> Floats:
     """Read the cells of a column as numbers, NaN where one is missing.
 
-    ``key`` is the setting that names the column, for errors.
-
-    Raises
-    ------
-    DataError
-        Naming the line of the first cell that holds no number, or another decimal sign.
+    ``key`` is the setting that names the column, for errors. Raises DataError with the line of the
+    first cell that holds no number, or another decimal sign.
     """
     cells = raw.cells(column, key)
     if cells.dtype != object:

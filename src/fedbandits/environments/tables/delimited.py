@@ -28,12 +28,8 @@ _Record = tuple[int, list[str]]
 def read_delimited(path: str, data: bytes, encoding: str) -> RawTable:
     """Read a table from a file of separated values, whose first line names the columns.
 
-    ``data`` is the content of the file in ``encoding``; errors call it ``path``.
-
-    Raises
-    ------
-    DataError
-        Naming the line, if it is no such file.
+    ``data`` is the content of the file in ``encoding``; errors call it ``path``. Raises DataError
+    with the line, if it is no such file.
     """
     text = _decoded(path, data, encoding)
     separator, skipped = _announced(text) or (_separator(text), 0)

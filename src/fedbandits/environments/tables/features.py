@@ -17,15 +17,7 @@ OTHER = "*"
 
 
 class Numeric(NamedTuple):
-    """A column of numbers, whose range becomes [-1, 1]; what lies outside is put to its end.
-
-    Parameters
-    ----------
-    name
-        Of the column.
-    low, high
-        Its range.
-    """
+    """A column of numbers, whose range becomes [-1, 1]; what lies outside is put to its end."""
 
     name: str
     low: float
@@ -50,18 +42,10 @@ class Numeric(NamedTuple):
 
 
 class Categorical(NamedTuple):
-    """A column of texts: one coordinate for each category, 1 for that of the row.
-
-    Parameters
-    ----------
-    name
-        Of the column.
-    levels
-        Its categories; ``*`` stands for all that are not listed.
-    """
+    """A column of texts: one coordinate for each category, 1 for that of the row."""
 
     name: str
-    levels: tuple[str, ...]
+    levels: tuple[str, ...]  # its categories; ``*`` stands for all that are not listed
 
     @property
     def width(self) -> int:
@@ -89,19 +73,9 @@ def codes_of(
 ) -> Cells:
     """Return the number of each row's text in a list, -1 where it is missing.
 
-    Parameters
-    ----------
-    raw, column, key
-        The table, a column, and the setting that lists its texts.
-    listed
-        The texts; ``*`` stands for all others.
-    there
-        (rows,): where there is a text; everywhere if it is not given.
-
-    Raises
-    ------
-    DataError
-        Naming the line of the first text that is not listed.
+    The setting ``key`` has ``listed`` the texts; ``*`` stands for all others. ``there`` (rows,)
+    says where there is a text; everywhere if it is not given. Raises DataError with the line of the
+    first text that is not listed.
     """
     found = texts(raw, column, key)
     number = {text: code for code, text in enumerate(listed)}

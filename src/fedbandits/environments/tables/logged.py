@@ -9,66 +9,104 @@ preferred. In all other rounds nothing is observed, and nothing learned.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from fedbandits._typing import Floats, Floats32, Ints
-from fedbandits.environments.kernels.log import LoggedWorld, Noted, draw_shown
+from fedbandits._typing import Bools, Floats, Ints
+from fedbandits.environments.kernels.recorded import LoggedWorld, Noted, draw_shown
+from fedbandits.environments.tables.cells import RawTable, numbers
+from fedbandits.environments.tables.features import codes_of
+from fedbandits.environments.tables.forms import DealtRows, scaled_rewards
+from fedbandits.errors import DataError
 from fedbandits.offline.estimates import METHODS, PARTS, sums_of
 from fedbandits.offline.methods import Logged, dr_terms, ips_terms, replay_terms, snips_terms
-from fedbandits.random import Key
+
+if TYPE_CHECKING:
+    from fedbandits.environments.table import Table
+    from fedbandits.environments.tables.scaling import Public
 
 #: In place of a choice that was not made yet.
 NOT_MET = 65_535
+#: How far K times a stated propensity may be from 1, as with 0.33 for three actions.
+_NEARLY = 0.02
+#: Propensities of a file have few digits.
+_ROOM = 1e-6
 
 
-class Log(NamedTuple):
-    """The events of a log, in the order of its rows.
+class LoggedActions(NamedTuple):
+    """The form of a log; each arm is an action that was logged, or could have been."""
 
-    Parameters
-    ----------
-    rows : (events, dim) float32
-        Contexts, in the unit ball.
-    actions : (events,) int64
-        The logged actions, from 0.
-    rewards, propensities : (events,) float64
-        Their rewards, and the probabilities with which they were taken.
-    smallest
-        Smallest probability with which the logging policy takes any action, a public fact.
-    arms
-        Number of actions.
+    arms: tuple[str, ...]
+    actions: Ints  # (rows,)
+    rewards: Floats  # (rows,) in [0, 1]
+    propensities: Floats  # (rows,)
+    smallest: float  # the smallest probability with which any action is taken, a public fact
+
+    def world(self, dealt: DealtRows) -> LoggedWorld:
+        """Make a replicate in which parties meet the events, each party its own in order."""
+        order, starts = dealt.shards, dealt.starts
+        shown = np.zeros(len(order), np.bool_)
+        draw_shown(self.smallest / self.propensities[order], starts, dealt.key, shown)
+        chosen = np.full(len(order), NOT_MET, np.uint16)
+        return LoggedWorld(
+            dealt.rows, self.actions, self.rewards, self.propensities, order, starts, shown,
+            len(self.arms), dealt.persons, Noted(chosen),
+        )  # fmt: skip
+
+
+def logged_actions(table: Table, raw: RawTable, public: Public) -> LoggedActions:
+    """Read the log that a table's columns hold.
+
+    Raises DataError with the line, for an action that is not listed, a reward outside its range, or
+    a propensity that cannot be one.
     """
+    actions = codes_of(raw, table.action or "", "classes", public.classes)
+    rewards = scaled_rewards(raw, table.reward or "", "reward", public)
+    arms = public.classes
+    if isinstance(table.propensity, str):
+        propensities, smallest = _propensities_of_column(table, raw, table.propensity)
+    else:
+        smallest = _equal_propensity(table.propensity or 0.0, len(arms))
+        propensities = np.full(len(actions), smallest)
+    return LoggedActions(arms, actions, rewards, propensities, smallest)
 
-    rows: Floats32
-    actions: Ints
-    rewards: Floats
-    propensities: Floats
-    smallest: float
-    arms: int
+
+def _propensities_of_column(table: Table, raw: RawTable, column: str) -> tuple[Floats, float]:
+    """Read the propensities of a column, and the smallest one that there can be."""
+    values = numbers(raw, column, "propensity")
+    smallest = table.smallest_propensity
+    remedy = "correct the row, or leave it out"
+    _refuse_propensities(raw, column, values <= 0.0, "is not above 0", remedy)
+    _refuse_propensities(
+        raw, column, values > 1.0 + _ROOM, "is above 1", "write a fraction, not a percentage"
+    )
+    if smallest is None:  # with consent: scaling = "data"
+        return np.minimum(values, 1.0), float(values.min())
+    says, remedy = f"is below smallest_propensity = {smallest:g}", "lower it, or correct the row"
+    _refuse_propensities(raw, column, values < smallest * (1.0 - _ROOM), says, remedy)
+    return np.clip(values, smallest, 1.0), smallest
 
 
-def logged_world(log: Log, key: Key, order: Ints, starts: Ints, persons: Ints) -> LoggedWorld:
-    """Make a replicate in which parties meet the events of a log.
+def _refuse_propensities(raw: RawTable, column: str, wrong: Bools, says: str, remedy: str) -> None:
+    """Refuse a column if a row is wrong, naming the first one."""
+    if wrong.any():
+        row = int(np.flatnonzero(wrong)[0])
+        raise DataError(
+            f"{raw.place(row, column)}: the propensity {says} ({int(wrong.sum())} such rows); "
+            f"{remedy}"
+        )
 
-    Parameters
-    ----------
-    log, key
-        The events, and the key of the random draws of this replicate.
-    order : (events,) int64
-        Numbers of the events, grouped by party; each party meets its own in this order.
-    starts : (parties + 1,) int64
-        Where those of each party start in ``order``.
-    persons : (events,) int64
-        Number of the person of each event.
-    """
-    shown = np.zeros(len(order), np.bool_)
-    draw_shown(log.smallest / log.propensities[order], starts, key, shown)
-    chosen = np.full(len(order), NOT_MET, np.uint16)
-    return LoggedWorld(
-        log.rows, log.actions, log.rewards, log.propensities, order, starts, shown, log.arms,
-        persons, Noted(chosen),
-    )  # fmt: skip
+
+def _equal_propensity(given: float, arms: int) -> float:
+    """Return the one propensity of all actions, which were equally likely."""
+    if abs(given * arms - 1.0) > _NEARLY:
+        raise DataError(
+            f"environment.propensity: given {given:g}, but each of {arms} actions that are equally "
+            f"likely has {1.0 / arms:g}; name the column that has the propensities, or correct "
+            "classes"
+        )
+    return 1.0 / arms
 
 
 def log_sums(world: LoggedWorld, rounds: int) -> Floats:

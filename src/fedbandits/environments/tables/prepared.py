@@ -8,22 +8,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 import numpy as np
 
-from fedbandits._typing import Bools, Floats32
-from fedbandits.environments.tables.cells import RawTable, listed_text, missing, tidy
+from fedbandits._typing import Bools, Floats32, Ints
+from fedbandits.environments.tables.cells import RawTable, listed_text, missing, texts, tidy
 from fedbandits.environments.tables.features import codes_of, contexts_of
 from fedbandits.environments.tables.forms import (
     Classes,
     DealtRows,
     Form,
     Rewarded,
-    logged_actions,
     scaled_rewards,
 )
+from fedbandits.environments.tables.logged import logged_actions
 from fedbandits.environments.tables.scaling import Public, public_of
-from fedbandits.environments.tables.sites import Persons, Sites, persons_of, sites_of
 from fedbandits.environments.tables.sources import Stamp, read_table, stamp
 from fedbandits.errors import DataError
-from fedbandits.random import Key
+from fedbandits.random import Key, Purpose, permutation
 
 if TYPE_CHECKING:
     from fedbandits.environments.table import Table
@@ -45,21 +44,11 @@ _DROPPED = (
 
 
 class Used(NamedTuple):
-    """A column that is used.
-
-    Parameters
-    ----------
-    name
-        Of the column.
-    key
-        The setting that names it.
-    listed
-        Texts that are values even where they look like a gap, such as ``NA``.
-    """
+    """A column that is used, and the setting that names it."""
 
     name: str
     key: str
-    listed: frozenset[str] = frozenset()
+    listed: frozenset[str] = frozenset()  # values even where they look like a gap, as ``NA``
 
 
 def used_columns(table: Table) -> list[Used]:
@@ -79,10 +68,7 @@ def used_columns(table: Table) -> list[Used]:
 def without_gaps(table: Table, raw: RawTable) -> tuple[RawTable, tuple[str, ...]]:
     """Keep the rows that can be used; say what the user should know of the others.
 
-    Raises
-    ------
-    DataError
-        Naming the line and the column of the first missing value, where it is refused.
+    Raises DataError with the line and the column of the first missing value, where it is refused.
     """
     gaps = {
         used: missing(raw.cells(used.name, used.key), used.listed) for used in used_columns(table)
@@ -116,31 +102,102 @@ def _refuse_gaps(table: Table, raw: RawTable, gaps: dict[Used, Bools]) -> None:
     )
 
 
+class Sites(NamedTuple):
+    """The parties of a table, and the rows of each."""
+
+    names: tuple[str, ...]  # of the parties; empty where rows are dealt at random
+    of_rows: Ints  # (rows,): the party that owns each row; empty where rows are dealt
+    rows: int  # how many there are
+    parties: int  # how many there are
+
+    @property
+    def starts(self) -> Ints:
+        """(parties + 1,): where the rows of each party start, once they are grouped."""
+        if not self.names:
+            return np.linspace(0, self.rows, self.parties + 1).round().astype(np.int64)
+        counts = np.bincount(self.of_rows, minlength=self.parties)
+        return np.append(0, np.cumsum(counts)).astype(np.int64)
+
+    @property
+    def fewest_rows(self) -> int:
+        """Rows of the party that has fewest."""
+        return int(np.diff(self.starts).min())
+
+    @property
+    def most_rows(self) -> int:
+        """Rows of the party that has most."""
+        return int(np.diff(self.starts).max())
+
+    @property
+    def most_share(self) -> float:
+        """Share that one row can have of all visits of its party."""
+        return 1.0 / self.fewest_rows
+
+    def dealt(self, key: Key, shuffled: bool) -> Ints:
+        """Deal the rows: their numbers by party, at random, or in the order of the table."""
+        if self.names:
+            order = np.arange(self.rows)
+            if shuffled:
+                order = permutation(self.rows, key, 0, 0, Purpose.WORLD)
+            return order[np.argsort(self.of_rows[order], kind="stable")]
+        order = permutation(self.rows, key, 0, 0, Purpose.WORLD)
+        if not shuffled:
+            for first, past in zip(self.starts[:-1], self.starts[1:], strict=True):
+                order[first:past].sort()
+        return order
+
+
+class PersonRows(NamedTuple):
+    """Persons whose rows these are, and how often they come."""
+
+    persons: int  # how many there are
+    most_rows: int  # of the person who has most
+    most_share: float  # the largest expected visits of one person in a round, if rows are drawn
+    of_rows: Ints  # (rows,): the person of each row
+    most_parties: int  # the largest number of parties that have rows of one person
+
+
+def sites_of(raw: RawTable, column: str) -> Sites:
+    """Find the parties that a column names, in the order of their names; refuse a single one."""
+    found = texts(raw, column, "site")
+    names, codes = np.unique(found.astype(str), return_inverse=True)
+    if len(names) < 2:
+        raise DataError(
+            f"environment.site: column {column!r} of {raw.name} has only one value, and a "
+            "federation needs at least two parties; to learn alone, leave out site and set "
+            "agents = 1"
+        )
+    of_rows = codes.astype(np.int64)
+    return Sites(tuple(map(str, names)), of_rows, len(of_rows), len(names))
+
+
+def persons_of(raw: RawTable, column: str | None, sites: Sites) -> PersonRows:
+    """Find whose each row is; without a ``column`` each is another person's."""
+    if sites.names:
+        shares = 1.0 / np.diff(sites.starts)[sites.of_rows]
+    else:
+        shares = np.full(sites.rows, sites.most_share)
+    if column is None:
+        return PersonRows(sites.rows, 1, float(shares.max()), np.arange(sites.rows), 1)
+    _, codes = np.unique(texts(raw, column, "person").astype(str), return_inverse=True)
+    rows = np.bincount(codes)
+    most_share = float(np.bincount(codes, shares).max())
+    most_parties = min(sites.parties, int(rows.max()))  # rows that are dealt may all be apart
+    if sites.names:
+        pairs = np.unique(np.stack([codes, sites.of_rows]), axis=1)
+        most_parties = int(np.bincount(pairs[0]).max())
+    return PersonRows(len(rows), int(rows.max()), most_share, codes.astype(np.int64), most_parties)
+
+
 class Prepared(NamedTuple):
-    """A table, ready to be played.
+    """A table, ready to be played."""
 
-    Parameters
-    ----------
-    contexts
-        (rows, d), in the unit ball.
-    form
-        What rows say of the arms.
-    sites
-        The parties, and who owns which row.
-    persons
-        Whose each row is, and how often persons come.
-    public
-        What a privacy claim must treat as public, a sentence each.
-    cautions
-        What the user should know, each with the key that it is about.
-    """
-
-    contexts: Floats32
-    form: Form
-    sites: Sites
-    persons: Persons
-    public: tuple[str, ...]
-    cautions: tuple[str, ...]
+    contexts: Floats32  # (rows, d), in the unit ball
+    form: Form  # what rows say of the arms
+    sites: Sites  # the parties, and who owns which row
+    persons: PersonRows  # whose each row is, and how often persons come
+    public: tuple[str, ...]  # what a privacy claim must treat as public, a sentence each
+    cautions: tuple[str, ...]  # what the user should know, each with the key that it is about
 
     def world(self, key: Key, visits: str) -> Any:
         """Make the world of a replicate whose ``visits`` are drawn, come once, or come in order."""
@@ -170,10 +227,7 @@ class _Request:
 def prepare_table(table: Table) -> Prepared:
     """Make a table ready; it is read again only after its file or its settings change.
 
-    Raises
-    ------
-    DataError
-        Naming the line or the key, if the table cannot be used.
+    Raises DataError with the line or the key, if the table cannot be used.
     """
     return _prepared(_Request(table))
 
@@ -214,10 +268,7 @@ def _sites(table: Table, rows: int) -> Sites:
 def form_of(table: Table, raw: RawTable, public: Public) -> Form:
     """Return the form of a table whose rows have no gaps.
 
-    Raises
-    ------
-    DataError
-        Naming the line, for a class that is not listed or a reward outside its range.
+    Raises DataError with the line, for a class that is not listed or a reward outside its range.
     """
     if table.form == "target":
         labels = codes_of(raw, table.target or "", "classes", public.classes)

@@ -32,36 +32,19 @@ _STATED = (
 
 
 class Public(NamedTuple):
-    """Facts of a table's columns that every party may know.
+    """Facts of a table's columns that every party may know."""
 
-    Parameters
-    ----------
-    features
-        The features that are used.
-    classes
-        The classes of the target; empty without one.
-    reward_range
-        The smallest and the largest reward in the columns of rewards.
-    sentences
-        What a privacy claim must treat as public, a sentence each.
-    cautions
-        What was done that the user should know.
-    """
-
-    features: tuple[Feature, ...]
-    classes: tuple[str, ...]
-    reward_range: tuple[float, float]
-    sentences: tuple[str, ...]
-    cautions: tuple[str, ...]
+    features: tuple[Feature, ...]  # those that are used
+    classes: tuple[str, ...]  # of the target; empty without one
+    reward_range: tuple[float, float]  # the smallest and the largest in the columns of rewards
+    sentences: tuple[str, ...]  # what a privacy claim must treat as public
+    cautions: tuple[str, ...]  # what was done that the user should know
 
 
 def public_of(table: Table, raw: RawTable) -> Public:
     """Find what is public of the columns, as the settings say.
 
-    Raises
-    ------
-    DataError
-        If something must be stated and is not: the message shows the lines to write.
+    Raises DataError if something must be stated and is not: the message shows the lines to write.
     """
     stated = _stated_features(table)
     unstated = [name for name in map(tidy, table.features) if name not in stated]

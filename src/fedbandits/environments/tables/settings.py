@@ -20,13 +20,7 @@ _COLUMNS = ("site", "person", "target", "action", "reward", "propensity")
 
 
 def refuse_settings(table: Table) -> None:
-    """Refuse what does not fit together.
-
-    Raises
-    ------
-    ValueError
-        Beginning with the key.
-    """
+    """Refuse what does not fit together, by a ValueError that begins with the key."""
     _refuse_source(table)
     _refuse_form(table)
     _refuse_parties(table)

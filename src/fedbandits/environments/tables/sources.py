@@ -63,12 +63,8 @@ def file_digest_of(path: str) -> str:
 def read_table(path: str, encoding: str, digest: str) -> RawTable:
     """Read the table of a file; without a ``path``, the one of that digest that was given here.
 
-    ``digest`` is what the data was when it was recorded; empty for any.
-
-    Raises
-    ------
-    DataError
-        If it is missing, is no table, or is another one than recorded.
+    ``digest`` is what the data was when it was recorded; empty for any. Raises DataError if it is
+    missing, is no table, or is another one than recorded.
     """
     if not path:
         return _held(digest)
@@ -119,8 +115,6 @@ def _parquet(path: str) -> RawTable:
             f"{path}: is a Parquet file; install what reads it: pip install 'fedbandits[data]', or "
             "save the table as CSV"
         ) from None
-    from fedbandits.environments.tables.sources import table_in_memory
-
     try:
         frame = parquet.read_table(path).to_pandas()
         return table_in_memory(frame)._replace(name=path)
@@ -131,12 +125,8 @@ def _parquet(path: str) -> RawTable:
 def table_in_memory(data: Any, columns: Sequence[str] | None = None) -> RawTable:
     """Read a table from a data frame, a dictionary of columns, or an array.
 
-    ``columns`` names the columns of a 2-D array.
-
-    Raises
-    ------
-    DataError
-        If it is none, has no rows, or its columns have different lengths or the same name.
+    ``columns`` names the columns of a 2-D array. Raises DataError if it is none, has no rows, or
+    its columns have different lengths or the same name.
     """
     names, cells = _columns(data, columns)
     names = [tidy(str(name)) for name in names]

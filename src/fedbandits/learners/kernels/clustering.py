@@ -56,14 +56,8 @@ def delete_edges_of(
 ) -> int:
     """Delete a user's edges to those who are different; return how many. Users never seen stay.
 
-    Parameters
-    ----------
-    estimates, counts : (users, d) and (users,) float64
-        Estimates, and the number of observations behind each.
-    alpha : float
-        The factor α₁ of equation 3.
-    edges : (users, users) uint8
-        Changed in place, symmetrically.
+    ``estimates`` are (users, d), from ``counts`` (users,) observations each; ``alpha`` is α₁ of
+    equation 3. ``edges`` (users, users) is changed in place, symmetrically.
     """
     if counts[user] == 0.0:
         return 0
@@ -93,15 +87,9 @@ def connect_same(
 ) -> None:
     """Connect clusters that are the same and do not live at the same place.
 
-    Parameters
-    ----------
-    estimates, counts : (clusters, d) and (clusters,) float64
-    apart : (clusters,) int64
-        Number of the place where each cluster lives.
-    alpha : float
-        The factor α₂ of equation 4.
-    edges : (clusters, clusters) uint8
-        Receives 1 for every pair that passes the test, else 0.
+    ``estimates`` are (clusters, d), from ``counts`` (clusters,) observations each; ``apart``
+    (clusters,) numbers the places where clusters live; ``alpha`` is α₂ of equation 4. ``edges``
+    (clusters, clusters) receives 1 for every pair that passes the test, else 0.
     """
     edges[:, :] = 0
     for one in range(counts.size):

@@ -28,23 +28,13 @@ def adaptive_terms(
 ) -> tuple[float, float, float]:  # fmt: skip
     """Compute the numbers of the adaptive radius once λ is chosen.
 
-    Parameters
-    ----------
-    values : (d,) float64
-        Eigenvalues of the released G + N, before the shift.
-    shift : float
-        The shift λ, such that every values + λ is positive.
-    base : float
-        λ₁, fixed in advance: V + cI ⪰ G + λ₁I is what the martingale bound needs.
-    norm_bound, bias_bound : float
-        N ⪰ -norm_bound · I, and a bound on ‖Nθ* - h‖.
-    parameter_bound : float
-        The bound S on ‖θ*‖.
+    ``values`` (d,) are the eigenvalues of the released G + N, before the ``shift`` λ; every
+    values + λ must be positive. ``base`` is λ₁, fixed in advance: V + cI ⪰ G + λ₁I is what the
+    martingale bound needs. N ⪰ -norm_bound · I; ``bias_bound`` bounds ‖Nθ* - h‖, and
+    ``parameter_bound`` S bounds ‖θ*‖.
 
-    Returns
-    -------
-    inflation, correction, bias : float
-        √(1 + c/λ_min(V)), c = max(λ₁ + norm_bound - λ, 0), and (Sλ + ‖Nθ* - h‖)/√λ_min(V).
+    Returns inflation √(1 + c/λ_min(V)), correction c = max(λ₁ + norm_bound - λ, 0), and bias
+    (Sλ + ‖Nθ* - h‖)/√λ_min(V).
     """
     smallest = values[0] + shift
     correction = max(base + norm_bound - shift, 0.0)

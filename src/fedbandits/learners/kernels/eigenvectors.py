@@ -28,14 +28,8 @@ _TINY = 1e-300
 def eigenvectors(matrices: Floats, basis: Floats, values: Floats) -> None:
     """Compute eigenvectors and eigenvalues of symmetric matrices, in no order.
 
-    Parameters
-    ----------
-    matrices : (n, d, d) float64
-        Their lower triangles are looked at.
-    basis : (n, d, d) float64
-        Receives an eigenvector a row.
-    values : (n, d) float64
-        Receives the eigenvalues.
+    Of ``matrices`` (n, d, d) the lower triangles are looked at. ``basis`` (n, d, d) receives an
+    eigenvector a row, and ``values`` (n, d) the eigenvalues.
     """
     n, d = values.shape
     turned, vectors = np.zeros((d, d, LANES)), np.zeros((d, d, LANES))

@@ -80,16 +80,9 @@ def read_evidence(
 ) -> Evidence:
     """Read what n statistics say of their θ.
 
-    Parameters
-    ----------
-    spectrum
-        The n statistics, in their eigenvectors.
-    reward_variance : float
-        Variance σ² > 0 of a reward about its mean, or a bound on it.
-    noise_variance : float
-        Variance τ² of an off-diagonal entry of N; 0 in clear.
-    residual_variance : float
-        Variance of an entry of n - Nθ; 0 in clear.
+    ``reward_variance`` is σ² > 0 of a reward about its mean, or a bound on it. ``noise_variance``
+    is τ², of an off-diagonal entry of N, and ``residual_variance`` that of an entry of n - Nθ; both
+    are 0 in clear.
     """
     values, d = spectrum.values, spectrum.values.shape[1]
     told = values > 2.0 * math.sqrt(d * noise_variance)  # the norm of N
@@ -112,14 +105,8 @@ def reward_variance(spectrum: Spectrum, counts: Floats, squares: Floats, bound: 
     Taking a bound for the variance would take part of what users differ by for noise, and let them
     learn from one another too much.
 
-    Parameters
-    ----------
-    spectrum
-        The n statistics in clear, in their eigenvectors.
-    counts, squares : (n,) float64
-        Number of records behind each statistic, and the Σ y² of those records.
-    bound : float
-        A bound on the variance, which is never larger.
+    The n statistics are in clear; ``counts`` (n,) records are behind each, whose Σ y² are
+    ``squares`` (n,). The result is never above ``bound``.
     """
     seen = spectrum.values > 1e-9 * counts[:, None]
     explained = spectrum.moment[seen] ** 2 / spectrum.values[seen]

@@ -113,23 +113,12 @@ ITERATIONS: dict[type, tuple[int, ...]] = {
 
 
 def compute_score(rule: Any, iteration: int, step: int, arm: Arm, memory: Floats) -> float:
-    """Score one arm. Implemented once a rule.
+    """Score one arm by a named tuple. Implemented once a rule.
 
-    Parameters
-    ----------
-    rule : named tuple
-    iteration : int
-        Number of the iteration within its step, from 1.
-    step : int
-        Number t of the pull that is about to be made, from 1.
-    arm : Arm
-    memory : (1,) float64
-        A number of the arm's own that the rule keeps; 1 / K before the first step.
-
-    Returns
-    -------
-    float
-        Finite; at least 0 where the iteration compares in proportion.
+    ``iteration`` counts from 1 within its step; ``step`` is t, the number of the pull that is about
+    to be made, from 1. ``memory`` (1,) is a number of the arm's own that the rule keeps, 1 / K
+    before the first step. The score is finite, and at least 0 where the iteration compares in
+    proportion.
     """
     raise NotImplementedError(f"no score is defined for {type(rule).__name__}")
 

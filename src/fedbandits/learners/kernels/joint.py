@@ -31,7 +31,7 @@ from fedbandits.learners.kernels.assign import fill_diagonal, put_square
 from fedbandits.learners.kernels.joint_release import (
     WEIGHTS,
     JointTerms,
-    Noise,
+    ReleasedNoise,
     ReleasedSpectrum,
     balance,
     others_radius,
@@ -180,7 +180,7 @@ def _shrink(
 
 
 @inlined
-def load_joint(terms: JointTerms, joint: Joint, sums: Floats, noise: Noise) -> None:
+def load_joint(terms: JointTerms, joint: Joint, sums: Floats, noise: ReleasedNoise) -> None:
     """Take up new sums of what others released; all but own records is made anew.
 
     The weight ω is the one with the smallest c·(width) + (deviation of the estimate), both for a

@@ -19,53 +19,27 @@ WEIGHTS = np.array([0.0, 0.5, 1.0, 2.0])
 
 
 class JointTerms(NamedTuple):
-    """Constants of the bound.
+    """Constants of the bound."""
 
-    Parameters
-    ----------
-    ridge, martingale_ridge : float
-        ρ and λ.
-    own_log_term, others_log_term : float
-        2 ln(1/α) of the martingales of own rewards, and of those of others.
-    reward_noise, parameter_bound : float
-        σ and S.
-    scale : float
-        ``exploration_scale``.
-    gram_noise : float
-        Deviation of the noise of Gram matrices, relative to that of moments.
-    norm_factor, bias_factor : float
-        b and w of others' releases, as multiples of the deviation of a moment's noise.
-    second_bound : bool
-        Whether the bound of the sum of all releases may count too.
-    """
-
-    ridge: float
-    martingale_ridge: float
-    own_log_term: float
-    others_log_term: float
-    reward_noise: float
-    parameter_bound: float
-    scale: float
-    gram_noise: float
-    norm_factor: float
-    bias_factor: float
-    second_bound: bool
+    ridge: float  # ρ
+    martingale_ridge: float  # λ
+    own_log_term: float  # 2 ln(1/α) of the martingale of own rewards
+    others_log_term: float  # 2 ln(1/α) of that of others' rewards
+    reward_noise: float  # σ
+    parameter_bound: float  # S
+    scale: float  # ``exploration_scale``
+    gram_noise: float  # deviation of the noise of Gram matrices, relative to that of moments
+    norm_factor: float  # b of others' releases, as a multiple of the deviation of a moment's noise
+    bias_factor: float  # w of them, as such a multiple
+    second_bound: bool  # whether the bound of the sum of all releases may count too
 
 
-class Noise(NamedTuple):
-    """Noise of the sum of what others released.
+class ReleasedNoise(NamedTuple):
+    """Noise of the sum of what others released."""
 
-    Parameters
-    ----------
-    deviation : float
-        τ, the deviation of a moment's noise; 0 in clear.
-    norm_bound, bias_bound : float
-        b with N ⪰ -bI, and w ≥ ‖h - Nθ*‖.
-    """
-
-    deviation: float
-    norm_bound: float
-    bias_bound: float
+    deviation: float  # τ, the deviation of a moment's noise; 0 in clear
+    norm_bound: float  # b with N ⪰ -bI
+    bias_bound: float  # w ≥ ‖h - Nθ*‖
 
 
 class ReleasedSpectrum(NamedTuple):
@@ -92,7 +66,7 @@ def trace(matrix: Floats) -> float:
 
 
 @compiled
-def others_radius(terms: JointTerms, values: Floats, noise: Noise) -> float:
+def others_radius(terms: JointTerms, values: Floats, noise: ReleasedNoise) -> float:
     """Compute r': G' + λ'I ⪯ Ṽ + (b + λ')I, λ' = max(b, λ)."""
     ridge, growth = max(noise.norm_bound, terms.martingale_ridge), 0.0
     for i in range(values.size):
@@ -101,14 +75,14 @@ def others_radius(terms: JointTerms, values: Floats, noise: Noise) -> float:
 
 
 @compiled
-def balance(reward: float, noise: Noise) -> float:
+def balance(reward: float, noise: ReleasedNoise) -> float:
     """Compute κ = (w/r')²: where s is κ, rewards and privacy noise weigh alike in the bound."""
     return (noise.bias_bound / reward) ** 2
 
 
 @compiled
 def _weights(
-    terms: JointTerms, values: Floats, kappa: float, noise: Noise, weight: float
+    terms: JointTerms, values: Floats, kappa: float, noise: ReleasedNoise, weight: float
 ) -> Floats:
     """Compute D in the eigenvectors; directions that can be noise alone, below its norm, get 0."""
     edge = 2.0 * math.sqrt(values.size) * terms.gram_noise * noise.deviation
@@ -132,8 +106,8 @@ class Weighed(NamedTuple):
 
 @inlined
 def weigh(
-    terms: JointTerms, gram: Floats, growth: float, released: ReleasedSpectrum, noise: Noise,
-    kappa: float, reward: float, weight: float,
+    terms: JointTerms, gram: Floats, growth: float, released: ReleasedSpectrum,
+    noise: ReleasedNoise, kappa: float, reward: float, weight: float,
 ) -> Weighed:  # fmt: skip
     """Weigh others' releases with one weight ω: what the estimate and its bound become.
 

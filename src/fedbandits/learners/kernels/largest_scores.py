@@ -115,27 +115,11 @@ def first_memory(rule: Any, arms: int) -> float:
 def largest_score(
     rule: Any, iteration: int, step: int, arm: Arm, memory: Floats, exploring: bool
 ) -> float:
-    """Score one arm, such that the largest score of an iteration wins.
+    """Score one arm, such that the largest score of an iteration wins; it is finite.
 
-    Parameters
-    ----------
-    rule : named tuple
-        One of :mod:`.index_rules`.
-    iteration : int
-        Number of the iteration within its step, from 1; there are as many as in ``ITERATIONS``.
-    step : int
-        Number t of the pull that is about to be made, from 1.
-    arm : Arm
-        Its own records, and the key of its own draws.
-    memory : (1,) float64
-        What the arm keeps, from :func:`first_memory` on.
-    exploring : bool
-        Whether the step explores, see :func:`.index_rules.explores`.
-
-    Returns
-    -------
-    float
-        Finite.
+    The parameters are those of :func:`.index_rules.compute_score`. ``arm`` has the key of its own
+    draws, and ``memory`` is what it keeps, from :func:`first_memory` on. ``exploring`` says whether
+    the step explores, see :func:`.index_rules.explores`.
     """
     if exploring:
         return own_uniform(arm.key, iteration, step)

@@ -68,7 +68,7 @@ class Estimates(NamedTuple):
     alone: Floats  # (n,): the weight of what the user's own records say alone
 
 
-class Others(NamedTuple):
+class OtherUsers(NamedTuple):
     """Statistics of others who may be in the clusters of one's own users."""
 
     evidence: Evidence  # of m others
@@ -117,7 +117,7 @@ def _apart(own: Evidence, spreads: Floats, alone: Floats) -> Floats:
 
 @compiled
 def _pools(
-    own: Evidence, labels: Ints, others: Others, variance: float, spreads: Floats, apart: Floats
+    own: Evidence, labels: Ints, others: OtherUsers, variance: float, spreads: Floats, apart: Floats
 ) -> _Pools:
     """Compute all clusters under all hypotheses."""
     (n, d), clusters = own.score.shape, others.member.shape[1]
@@ -249,7 +249,12 @@ def _add_cluster(
 
 @compiled
 def _averaged(
-    own: Evidence, labels: Ints, member: Floats, others: Others, variance: float, log_alpha: float
+    own: Evidence,
+    labels: Ints,
+    member: Floats,
+    others: OtherUsers,
+    variance: float,
+    log_alpha: float,
 ) -> Estimates:
     """Compute :func:`averaged`."""
     (n, d), clusters = own.score.shape, member.shape[1]
@@ -279,24 +284,12 @@ def _averaged(
     return estimates
 
 
-def averaged(own: Evidence, member: Floats, others: Others, variance: float) -> Estimates:
+def averaged(own: Evidence, member: Floats, others: OtherUsers, variance: float) -> Estimates:
     """Compute what is known of users alone and together, each weighted by its evidence.
 
-    Parameters
-    ----------
-    own
-        What is known of one's own n users.
-    member : (n, k) float64
-        Probabilities that they belong to the clusters. The clusters that are weighed have each user
-        where it is likeliest.
-    others
-        Others who may be in these clusters.
-    variance : float
-        v: the variance of every coordinate of θ before anything is known.
-
-    Returns
-    -------
-    Estimates
+    ``own`` is of one's own n users, who belong to the clusters with probabilities ``member``
+    (n, k). The clusters that are weighed have each user where it is likeliest. ``others`` may be
+    in these clusters too. ``variance`` is v, of every coordinate of θ before anything is known.
     """
     n = len(member)
     log_alpha = math.lgamma(n) / max(n - 1, 1)

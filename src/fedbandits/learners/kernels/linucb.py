@@ -59,24 +59,17 @@ def new_score_buffers(dimension: int) -> ScoreBuffers:
 def score_arms(
     features: Floats32, theta: Floats32, width: Floats32, scores: Floats32, buffers: ScoreBuffers
 ) -> None:
-    """Compute the scores of all arms.
+    """Compute the scores of all arms, into ``scores`` (arms,).
 
-    Parameters
-    ----------
-    features : (d, columns) float32
-        A column an arm; or one column that all ``models`` arms share.
-    theta : (models, d) float32
-    width : (models, d, d) float32
-        The matrices W of :func:`set_width`.
-    scores : (arms,) float32
-        Receives the score of every arm.
-    buffers : ScoreBuffers
-        Buffers that are overwritten.
+    ``features`` are (d, columns): a column an arm, or one column that all ``models`` arms share.
+    ``theta`` are (models, d), and ``width`` (models, d, d) the matrices W of :func:`set_width`.
+    ``buffers`` are overwritten.
     """
     if theta.shape[0] == 1:
         _score_shared(features, theta, width, True, scores, buffers)
     else:
-        _score_disjoint(features, theta, width, scores)
+        for m in range(theta.shape[0]):
+            scores[m] = score_arm(features, 0, theta, width, m)
 
 
 @allocation_free
@@ -145,12 +138,6 @@ def _score_lanes(
 
 
 @allocation_free
-def _score_disjoint(features: Floats32, theta: Floats32, width: Floats32, scores: Floats32) -> None:
-    for m in range(theta.shape[0]):
-        scores[m] = score_arm(features, 0, theta, width, m)
-
-
-@allocation_free
 def score_arm(
     features: Floats32, column: int, theta: Floats32, width: Floats32, model: int
 ) -> float:
@@ -175,25 +162,11 @@ def best_of_smaller(
     """Find the arm whose smaller one of two scores is highest, where one score of each is known.
 
     An arm whose known score is below what another arm is sure of cannot win. Its other score is
-    not computed.
+    not computed. It would be made of ``features``, ``theta`` and ``width``, see :func:`score_arms`;
+    ``counts`` (models,) says whether it counts, for all arms or for each.
 
-    Parameters
-    ----------
-    features, theta, width
-        What the other scores are made from, see :func:`score_arms`.
-    counts : (models,) bool
-        Whether the other score counts, for all arms or for each.
-    first : int
-        The arm that wins among equals, or the one met first after it, cyclic.
-    arm : int
-        The arm of the highest known score.
-    scores : (arms,) float32
-        The known scores; those that are computed make them smaller.
-
-    Returns
-    -------
-    int
-        The arm.
+    ``scores`` (arms,) are the known ones, of which ``arm`` has the highest; others that are
+    computed make them smaller. Of equals the first from ``first`` on wins, cyclic.
     """
     shared = theta.shape[0] == 1
     arms, best, reached = scores.size, -1, -math.inf

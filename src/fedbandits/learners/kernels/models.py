@@ -51,25 +51,10 @@ def new_scoring(dimension: int, arms: int) -> Scoring:
 def choose_arm(
     models: Models, row: int, radius: float, squared: bool, arms: Floats32, scoring: Scoring
 ) -> int:
-    """Choose the arm with the highest upper bound by one model; the first one of equals.
+    """Choose the arm with the highest upper bound by the model in a ``row``; the first of equals.
 
-    Parameters
-    ----------
-    models : Models
-    row : int
-        Row of the model that scores the arms.
-    radius : float
-        β of the bound ⟨x, θ⟩ + √(xᵀ β² V⁻¹ x).
-    squared : bool
-        Leave out the root.
-    arms : (d, K) float32
-    scoring : Scoring
-        Buffers that are overwritten.
-
-    Returns
-    -------
-    int
-        -1 if no bound is a number.
+    The bound is ⟨x, θ⟩ + √(xᵀ β² V⁻¹ x), where β is the ``radius``; ``squared`` leaves out the
+    root. ``arms`` are (d, K). Returns -1 if no bound is a number.
     """
     theta, width, scores, buffers = scoring
     for i in range(arms.shape[0]):

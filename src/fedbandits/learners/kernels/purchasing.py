@@ -49,12 +49,6 @@ def meets_constraint(surplus: Floats, purchase: Ints) -> bool:
 
 
 @compiled
-def has_steps(revenue: float, surplus: float) -> bool:
-    """Tell whether a producer is in S2 or S3, so that steps of it are open to choice."""
-    return (surplus < 0.0 and revenue > 0.0) or (surplus > 0.0 and revenue < 0.0)
-
-
-@compiled
 def sort_steps(
     revenue: Floats, surplus: Floats, capacity: Ints, order: Ints, ratio: Floats
 ) -> tuple[int, float]:
@@ -67,7 +61,8 @@ def sort_steps(
     for i in range(revenue.size):
         if surplus[i] > 0.0:
             most += surplus[i] * capacity[i]
-        if has_steps(revenue[i], surplus[i]):
+        in_s2, in_s3 = surplus[i] < 0.0 < revenue[i], revenue[i] < 0.0 < surplus[i]
+        if in_s2 or in_s3:
             value = -revenue[i] / surplus[i]
             place = count
             while place > 0 and ratio[place - 1] < value:
@@ -102,18 +97,8 @@ def buy_greedily(
     Cutting rounds S2 down and S3 up, so that the constraint still holds. It is the optimum of the
     knapsack's linear relaxation, less part of one unit.
 
-    Parameters
-    ----------
-    revenue, surplus : (m,) float64
-        Revenue r and surplus d of a unit of each producer.
-    capacity : (m,) int64
-        The most units k that can be bought from each producer.
-    reserve : float
-        The reserve b ≥ 0, in units of surplus.
-    order, ratio : (m,) int64, float64
-        Buffers that are overwritten.
-    purchase : (m,) int64
-        Receives l, the units to buy from each producer.
+    All arrays are (m,), an entry a producer: r and d of a unit, and k. ``reserve`` is b ≥ 0, in
+    units of surplus. ``order`` and ``ratio`` are buffers; ``purchase`` receives l.
     """
     buy_before_steps(revenue, surplus, capacity, purchase)
     count, most = sort_steps(revenue, surplus, capacity, order, ratio)

@@ -32,20 +32,11 @@ def packed_dimension(size: int) -> int:
 def add_record(
     statistic: Floats, model: int, context: Floats, reward: float, rounding: float
 ) -> None:
-    """Add one record to a model's packed statistic, in place.
+    """Add one record to a model's packed statistic, (models, d (d + 3) / 2), in place.
 
-    Every product is rounded to a grid first, so that sums are exact.
-
-    Parameters
-    ----------
-    statistic : (models, d (d + 3) / 2) float64
-    model : int
-        Row of the model that the record tells of.
-    context : (d,) float64
-    reward : float
-    rounding : float
-        Constant of the grid, see :func:`fedbandits.privacy.rounding.rounding_constant`; 0 rounds to
-        nothing coarser than float64.
+    Every product is rounded to a grid first, so that sums are exact. ``rounding`` is the grid's
+    constant, see :func:`fedbandits.privacy.rounding.rounding_constant`; 0 rounds to nothing coarser
+    than float64.
     """
     position = 0
     for i in range(context.size):
@@ -58,21 +49,11 @@ def add_record(
 
 
 class Record(NamedTuple):
-    """One interaction.
+    """One interaction."""
 
-    Parameters
-    ----------
-    context : (d,) float64
-        The context vector x.
-    reward : float
-        The reward y.
-    model : int
-        The parameter vector that it tells of, where arms have one each.
-    """
-
-    context: Floats
-    reward: float
-    model: int = 0
+    context: Floats  # (d,): x
+    reward: float  # y
+    model: int = 0  # the parameter vector that it tells of, where arms have one each
 
 
 @allocation_free
@@ -109,20 +90,9 @@ def apply_symmetric(matrices: Floats, model: int, vector: Floats, out: Floats) -
 def add_rank_one(inverses: Floats, model: int, context: Floats, gain: Floats) -> float:
     """Turn one V⁻¹ into (V + x xᵀ)⁻¹ in place (Sherman & Morrison 1950).
 
-    Parameters
-    ----------
-    inverses : (models, d, d) float64
-    model : int
-        Number of the model, from 0.
-    context : (d,) float64
-        The context x.
-    gain : (d,) float64
-        Receives (V + x xᵀ)⁻¹ x, by which an estimate moves per unit of residual.
-
-    Returns
-    -------
-    float
-        ln det(V + x xᵀ) - ln det V.
+    ``inverses`` are (models, d, d), and ``context`` (d,) is x. ``gain`` (d,) receives
+    (V + x xᵀ)⁻¹ x, by which an estimate moves per unit of residual.
+    Returns ln det(V + x xᵀ) - ln det V.
     """
     dimension = context.size
     apply_symmetric(inverses, model, context, gain)
@@ -141,22 +111,11 @@ def add_rank_one(inverses: Floats, model: int, context: Floats, gain: Floats) ->
 
 @allocation_free
 def factorise(statistic: Floats, shift: float, factor: Floats) -> float:
-    """Compute D Lᵀ of shift·I + G, G packed, into the upper triangle of ``factor``.
+    """Compute D Lᵀ of shift·I + G into the upper triangle of ``factor``, (d, d).
 
     Rows are subtracted from rows below them, so the inner loop has no sum that runs along it.
-
-    Parameters
-    ----------
-    statistic : (≥ d (d + 1) / 2,) float64
-        The packed G; what may follow is not looked at.
-    shift : float
-    factor : (d, d) float64
-        Receives the factor.
-
-    Returns
-    -------
-    float
-        ln det(shift·I + G), or NaN if the matrix is not positive definite.
+    ``statistic`` begins with the packed G; what may follow is not looked at.
+    Returns ln det(shift·I + G), or NaN if the matrix is not positive definite.
     """
     dimension, log_det, place = factor.shape[0], 0.0, 0
     for i in range(dimension):
@@ -194,23 +153,11 @@ def are_records(sums: Floats, shift: float, dimension: int) -> bool:
 def invert_statistic(
     statistic: Floats, shift: float, work: Floats, inverse: Floats, theta: Floats
 ) -> float:
-    """Compute (shift·I + G)⁻¹ and the ridge estimate, from a packed statistic.
+    """Compute (λI + G)⁻¹ and the ridge estimate, from a packed statistic and a ``shift`` λ.
 
-    Parameters
-    ----------
-    statistic : (≥ d (d + 3) / 2,) float64
-        The packed G, then Σ x y; what may follow is not looked at.
-    shift : float
-        The shift λ.
-    work : (≥ 1, d) float64
-        Buffer that is overwritten.
-    inverse, theta : (d, d) and (d,) float64
-        Receive the result; undefined if there is none.
-
-    Returns
-    -------
-    float
-        ln det(shift·I + G), or NaN if the matrix is not positive definite.
+    ``statistic`` begins with the packed G, then Σ x y; what may follow is not looked at. ``work``
+    (≥ 1, d) is overwritten. ``inverse`` (d, d) and ``theta`` (d,) receive the result; they are
+    undefined if there is none. Returns ln det(λI + G), or NaN if that is not positive definite.
     """
     dimension, first = theta.size, 0
     for i in range(dimension):

@@ -51,18 +51,9 @@ def in_proportion(scores: Floats, waits: Floats) -> int:
     If place j's score is v and its wait is exponential, the largest v / wait is place j's with
     probability v / Σv: probability matching without a sum.
 
-    Parameters
-    ----------
-    scores : (places,) float64
-        Masked scores ≥ 0.
-    waits : (places,) float64
-        Standard exponential variables, above 0.
-
-    Returns
-    -------
-    int
-        The winner; -1 if a score is negative or not a finite number. Of equals the one with the
-        shortest wait: where all scores are zero, any place, uniformly.
+    ``scores`` are masked and ≥ 0, ``waits`` standard exponential variables above 0, (places,) each.
+    Returns -1 if a score is negative or not a finite number. Of equals the one with the shortest
+    wait wins: where all scores are zero, any place, uniformly.
     """
     best, top = -1, -1.0
     for place in range(scores.size):

@@ -57,17 +57,12 @@ def require(connection: Connection, party: str) -> Any:
 def whole_budget(claim: PrivacyClaim, place: int | None = None) -> float:
     """Return the budget ε of an account that can pay for a whole claim, at the claim's δ.
 
-    It is slightly larger than the ε of the claim. The account converts ε to μ, and with exactly the
-    ε of the claim, rounding might refuse the last release. If δ is so large that it alone pays for
-    everything, the result is still above 0, because a budget cannot be 0.
+    It is slightly larger than the ε of the ``claim``. The account converts ε to μ, and with exactly
+    the ε of the claim, rounding might refuse the last release. If δ is so large that it alone pays
+    for everything, the result is still above 0, because a budget cannot be 0.
 
-    Parameters
-    ----------
-    claim
-        The privacy claim.
-    place
-        Number of the party that pays, if each party has its own budget. By default the largest
-        budget is taken.
+    ``place`` is the number of the party that pays, if each party has its own budget. By default the
+    largest budget is taken.
     """
     epsilon = claim.epsilon_contents
     if place is not None and claim.epsilon_each:
@@ -78,7 +73,7 @@ def whole_budget(claim: PrivacyClaim, place: int | None = None) -> float:
 def open_account(
     connection: Connection,
     federation: str,
-    times: Times,
+    times: LedgerClock,
     party: str,
     claim: PrivacyClaim,
     budget: tuple[float, float],
@@ -91,7 +86,10 @@ def open_account(
         found = find(connection, party)
         if found is None:
             require_kept(party, claim, mu)
-            _insert(connection, federation, times, (party, *terms))
+            opened = times.now(*connection.execute(sa.select(NEWEST, EXCUSED)).one())
+            fixed = (party, *terms, opened)
+            row = (*fixed, 0, "0", fixed[-1], genesis(federation, fixed))
+            connection.execute(sa.insert(ACCOUNTS).values(row))
             return
         same = claim.promises_as(decode_claim(found.claim, party))
         if not same or (found.epsilon, found.delta) != (epsilon, delta):
@@ -107,17 +105,6 @@ def _budget(party: str, epsilon: float, delta: float) -> tuple[float, float, flo
         return float(epsilon), float(delta), mu
     except (ValueError, TypeError, OverflowError) as error:
         raise ClaimError(f"party {party!r}: {error}") from error
-
-
-def _insert(
-    connection: Connection,
-    federation: str,
-    times: Times,
-    terms: tuple[str, str, float, float, float],
-) -> None:
-    fixed = (*terms, times.at_opening(connection))
-    row = (*fixed, 0, "0", fixed[-1], genesis(federation, fixed))
-    connection.execute(sa.insert(ACCOUNTS).values(row))
 
 
 def unknown(party: str) -> UnknownPartyError:
@@ -137,7 +124,7 @@ def require_kept(party: str, claim: PrivacyClaim, mu: float) -> None:
         )
 
 
-class Times:
+class LedgerClock:
     """The times to record, by a clock that may run backwards by a tolerance, in seconds."""
 
     def __init__(self, clock: Callable[[], float], tolerance: float) -> None:
@@ -162,10 +149,6 @@ class Times:
                 "Ledger.excuse_clock"
             )
         return max(told, newest)
-
-    def at_opening(self, connection: Connection) -> float:
-        """Return the time to record for a new account; as :meth:`now`."""
-        return self.now(*connection.execute(sa.select(NEWEST, EXCUSED)).one())
 
     def _told(self) -> float:
         try:

@@ -10,7 +10,6 @@ import contextlib
 import os
 import time
 from collections.abc import Callable
-from types import TracebackType
 from typing import Self
 
 import numpy as np
@@ -21,7 +20,7 @@ from fedbandits._typing import Floats
 from fedbandits.privacy.accounting import Event
 from fedbandits.privacy.claims import PrivacyClaim
 from fedbandits.privacy.ledger import accounts, checks, opening
-from fedbandits.privacy.ledger.accounts import Times
+from fedbandits.privacy.ledger.accounts import LedgerClock
 from fedbandits.privacy.ledger.charges import Till
 from fedbandits.privacy.ledger.database import (
     Synchronous,
@@ -32,7 +31,7 @@ from fedbandits.privacy.ledger.database import (
 )
 from fedbandits.privacy.ledger.files import LedgerFile, check, watched
 from fedbandits.privacy.ledger.statement import Statement, state
-from fedbandits.privacy.ledger.tables import ACCOUNTS, Draws, encode_draw, require_names
+from fedbandits.privacy.ledger.tables import ACCOUNTS, DrawTable, encode_draw, require_names
 
 
 class Ledger(contextlib.AbstractContextManager["Ledger"]):
@@ -54,9 +53,9 @@ class Ledger(contextlib.AbstractContextManager["Ledger"]):
     ) -> None:
         self.engine = engine
         self.federation = federation
-        self._times = Times(clock, clock_tolerance)
+        self._times = LedgerClock(clock, clock_tolerance)
         self._till = Till(engine.dialect, self._times)
-        self._draws = Draws(engine.dialect)
+        self._draws = DrawTable(engine.dialect)
         self._owned = owned  # closed with the ledger
         self._file = LedgerFile.of(engine.url)
 
@@ -147,12 +146,7 @@ class Ledger(contextlib.AbstractContextManager["Ledger"]):
         if self._owned:
             self.engine.dispose()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self.close()
 
     def __repr__(self) -> str:

@@ -10,7 +10,7 @@ from sqlalchemy.engine import Connection
 
 from fedbandits.errors import BudgetExceededError, LedgerBusyError, NoiseReuseError
 from fedbandits.privacy.accounting import Event
-from fedbandits.privacy.ledger.accounts import EXCUSED, NEWEST, Times, unknown
+from fedbandits.privacy.ledger.accounts import EXCUSED, NEWEST, LedgerClock, unknown
 from fedbandits.privacy.ledger.checks import ROUNDING, Tail, require_next, require_step
 from fedbandits.privacy.ledger.database import Compiled, named_errors
 from fedbandits.privacy.ledger.tables import (
@@ -27,7 +27,7 @@ from fedbandits.privacy.ledger.tables import (
 )
 
 
-class Entry(NamedTuple):
+class PricedCharge(NamedTuple):
     """A charge to be written: its row, Σ μ² with it, and the hash that it continues."""
 
     charge: Charge
@@ -38,7 +38,7 @@ class Entry(NamedTuple):
 class Till:
     """Prices charges and writes them down."""
 
-    def __init__(self, dialect: sa.Dialect, times: Times) -> None:
+    def __init__(self, dialect: sa.Dialect, times: LedgerClock) -> None:
         self._times = times
         self._look = Compiled(_looking(), dialect)
         self._advance = Compiled(_advancing(), dialect)
@@ -46,7 +46,7 @@ class Till:
 
     def priced(
         self, connection: Connection, party: str, stream: str, step: int, event: Event
-    ) -> Entry:
+    ) -> PricedCharge:
         """Price a charge, and refuse what may not be charged. Nothing is written."""
         require_names(party=party, stream=stream)
         require_step(f"party {party!r}, {stream!r}", step)
@@ -66,9 +66,9 @@ class Till:
         spent = _affordable(f"{place}, step {step}", digits(text, party), before, mu, budget)
         time, added = self._times.now(newest, excused), mu**2 - before**2
         charge = Charge(party, number + 1, stream, step, written, mu, added, time, None)
-        return Entry(charge, spent, head)
+        return PricedCharge(charge, spent, head)
 
-    def write(self, connection: Connection, entry: Entry, digest: str | None = None) -> None:
+    def write(self, connection: Connection, entry: PricedCharge, digest: str | None = None) -> None:
         """Write a charge, and the digest of the draw that goes with it.
 
         Raises LedgerBusyError if somebody else charged this party after it was priced.

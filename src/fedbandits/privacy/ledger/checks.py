@@ -27,7 +27,7 @@ from fedbandits.privacy.ledger.tables import (
     NOISE,
     SCHEMA,
     Charge,
-    Draws,
+    DrawTable,
     decode_claim,
     decode_event,
     digits,
@@ -242,7 +242,7 @@ def _verify_account(connection: Connection, federation: str, account: Any) -> No
     place = f"party {account.party!r}"
     decode_claim(account.claim, account.party)
     head, spent, time = genesis(federation, tuple(account[:6])), 0, account.opened
-    draws, tails = Draws(connection.dialect), dict[str, Tail]()
+    draws, tails = DrawTable(connection.dialect), dict[str, Tail]()
     rows = connection.execute(
         sa.select(CHARGES).where(CHARGES.c.party == account.party).order_by(CHARGES.c.number)
     )

@@ -14,7 +14,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Engine
@@ -32,6 +32,9 @@ from fedbandits.privacy.ledger.database import (
 from fedbandits.privacy.ledger.files import SEEN_LOG, LedgerFile, identity, path_of
 from fedbandits.privacy.ledger.tables import META, write_meta
 
+if TYPE_CHECKING:
+    from fedbandits.privacy.ledger.book import Ledger
+
 #: Row of ``ledger_meta`` that says in which file the ledger lies.
 _FILE = "file"
 #: Name of the row, and its values.
@@ -42,16 +45,6 @@ _MARKED = "fedbandits_ledger_marked"
 _EXISTS = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'ledger_meta'"
 _READ = "SELECT value FROM ledger_meta WHERE name = 'log'"
 _WRITE = "INSERT OR REPLACE INTO ledger_meta (name, value) VALUES ('log', ?)"
-
-
-class Opened(Protocol):
-    """A ledger whose tables may not be there yet; see :class:`.book.Ledger`."""
-
-    federation: str
-
-    def begin(self) -> contextlib.AbstractContextManager[Connection]: ...
-
-    def read(self) -> contextlib.AbstractContextManager[Connection]: ...
 
 
 def require_file(where: str | os.PathLike[str] | Engine) -> None:
@@ -69,7 +62,7 @@ def equip(engine: Engine, file: LedgerFile | None) -> None:
         sa.event.listen(engine, "begin", begin_sqlite)
 
 
-def prepare(ledger: Opened, file: LedgerFile | None, must_exist: bool, moved: bool) -> None:
+def prepare(ledger: Ledger, file: LedgerFile | None, must_exist: bool, moved: bool) -> None:
     """Find the tables or make them, check them, and bind them to their file.
 
     Raises LedgerError, see :meth:`.book.Ledger.open`.
@@ -86,7 +79,7 @@ def prepare(ledger: Opened, file: LedgerFile | None, must_exist: bool, moved: bo
         _bind(ledger, file, moved)
 
 
-def look_over(ledger: Opened, file: LedgerFile | None) -> None:
+def look_over(ledger: Ledger, file: LedgerFile | None) -> None:
     """Check version, federation, log, pages and totals; nothing is written."""
     with named_errors(), ledger.read() as connection:
         if file is not None and checks.is_ledger(connection):
@@ -94,7 +87,7 @@ def look_over(ledger: Opened, file: LedgerFile | None) -> None:
         checks.check_opened(connection, ledger.federation)
 
 
-def _bind(ledger: Opened, file: LedgerFile, moved: bool) -> None:
+def _bind(ledger: Ledger, file: LedgerFile, moved: bool) -> None:
     """Refuse a copy: what the other one releases is not in it."""
     with named_errors(), ledger.read() as connection:
         written = connection.execute(sa.select(META.c.value).where(META.c.name == _FILE)).scalar()

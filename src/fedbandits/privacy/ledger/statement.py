@@ -119,10 +119,7 @@ class Total(msgspec.Struct, frozen=True, kw_only=True):
 def add_up(statements: Sequence[Statement]) -> Total:
     """Add up the cost of accounts for records that are in all of them.
 
-    Parameters
-    ----------
-    statements
-        The accounts, from one ledger or from several.
+    ``statements`` may be from one ledger or from several.
     """
     delta = min(each.delta for each in statements)
     spent = gaussian.compose(each.spent_mu for each in statements)

@@ -247,7 +247,7 @@ def _plain(value: Any) -> Any:
     raise UnknownEventError(f"{type(value).__name__} cannot be written down")
 
 
-class Draws:
+class DrawTable:
     """The table of draws, which is secret: it is neither logged nor shown."""
 
     def __init__(self, dialect: sa.Dialect) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fedbandits.environments.needs import F32, F64, Needs, Part
+from fedbandits.environments.needs import F32, F64, Memory, Needs
 from fedbandits.systems.agents.kernels.constants import TRIGGERED
 from fedbandits.systems.agents.plan import AgentsPlan
 
@@ -37,14 +37,14 @@ def agent_needs(
     trigger = F64 if constants.schedule == TRIGGERED else 0
     joint = 5 * F64 + F32 if constants.joint_view else 0  # matrices of learners.joint.Joint
     parts = (
-        Part("records of agents, added up", sums * packed, _SIZE),
-        Part("noise that is kept for later releases", draws * packed, f"{_SIZE}, or sync less"),
-        Part("releases that are in use", released * packed, f"{_SIZE}, or gamma"),
-        Part("what agents act on", views * square * (F64 + F32 + trigger), _SIZE),
-        Part("joint estimates of agents", agents * square * joint, _SIZE),
-        Part("what agents know", pools * square * (2 * F64 + trigger), _SIZE),
-        Part("visits of persons", persons * F64, "environment.agents, or set unit"),
-        Part("a decision set", (d * columns + 4 * facts.arms) * F32, "environment.arms"),
+        Memory("records of agents, added up", sums * packed, _SIZE),
+        Memory("noise that is kept for later releases", draws * packed, f"{_SIZE}, or sync less"),
+        Memory("releases that are in use", released * packed, f"{_SIZE}, or gamma"),
+        Memory("what agents act on", views * square * (F64 + F32 + trigger), _SIZE),
+        Memory("joint estimates of agents", agents * square * joint, _SIZE),
+        Memory("what agents know", pools * square * (2 * F64 + trigger), _SIZE),
+        Memory("visits of persons", persons * F64, "environment.agents, or set unit"),
+        Memory("a decision set", (d * columns + 4 * facts.arms) * F32, "environment.arms"),
     )
     learn = 6.0 * square if constants.raw_view else d * d
     bounds = 2.0 if constants.joint_view else 1.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from fedbandits._typing import Floats, Ints
-from fedbandits.environments.needs import F64, Needs, Part
+from fedbandits.environments.needs import F64, Memory, Needs
 from fedbandits.learners.kernels.mixture import Mixture
 from fedbandits.learners.kernels.models import Models, new_scoring
 from fedbandits.learners.mixture import one_cluster
@@ -99,13 +99,13 @@ def needs(plan: FCLUBPlan) -> Needs:
     users, model = "environment.users or environment.dim", d * d + d + 2
     mixtures = servers * min(plan.most_clusters, n)
     parts = (
-        Part("records of users, added up", n * (p + 2) * F64 * counted, users),
-        Part("models of users", n * model * F64, users),
-        Part("clusters of servers", mixtures * model * F64, "environment.servers"),
-        Part(
+        Memory("records of users, added up", n * (p + 2) * F64 * counted, users),
+        Memory("models of users", n * model * F64, users),
+        Memory("clusters of servers", mixtures * model * F64, "environment.servers"),
+        Memory(
             "noise that is kept for later releases", n * slots * p * F64, f"{users}, or sync less"
         ),
-        Part("sums of clusters", mixtures * rows * p * F64, f"{users}, or sync less"),
+        Memory("sums of clusters", mixtures * rows * p * F64, f"{users}, or sync less"),
     )
     phases = len(constants.phase_ends)
     choose = 0.5 * d * d * constants.items + 6.0 * d * d

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from fedbandits._typing import Ints
-from fedbandits.environments.needs import F64, Needs, Part
+from fedbandits.environments.needs import F64, Memory, Needs
 from fedbandits.learners.kernels.models import Models, new_scoring
 from fedbandits.systems.fclub_published.kernels.state import (
     ALONE,
@@ -168,10 +168,10 @@ def needs(plan: PublishedFCLUBPlan) -> Needs:
     noise = n * (slots + 2) * (size - 1) if constants.private else 0
     users = "environment.users or environment.dim"
     parts = (
-        Part("records of users and clusters, added up", (1 + delayed) * n * size * F64, users),
-        Part("models of users and clusters", models * n * (d * d + d + 2) * F64, users),
-        Part("who is linked to whom", float(graph), "environment.users"),
-        Part("noise that is kept for later releases", noise * F64, users),
+        Memory("records of users and clusters, added up", (1 + delayed) * n * size * F64, users),
+        Memory("models of users and clusters", models * n * (d * d + d + 2) * F64, users),
+        Memory("who is linked to whom", float(graph), "environment.users"),
+        Memory("noise that is kept for later releases", noise * F64, users),
     )
     choose = 0.5 * d * d * constants.items + 6.0 * d * d + (n if graph else 0)
     phases = min(len(constants.phase_ends), plan.rounds) * (10.0 * n * d**3 + graph * d)

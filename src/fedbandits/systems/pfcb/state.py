@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fedbandits.environments.needs import F64, Needs, Part
+from fedbandits.environments.needs import F64, Memory, Needs
 from fedbandits.systems.pfcb.kernels.state import Clock, State, Tally, empty_books
 from fedbandits.systems.pfcb.plan import PFCBPlan
 
@@ -35,8 +35,8 @@ def needs(plan: PFCBPlan) -> Needs:
     pairs = plan.constants.agents * plan.constants.producers
     keys = "environment.agents or environment.producers"
     parts = (
-        Part("books and reports of buyers", 8 * pairs * F64, keys),
-        Part("noise that is kept for later reports", 2 * plan.slots * pairs * F64, keys),
+        Memory("books and reports of buyers", 8 * pairs * F64, keys),
+        Memory("noise that is kept for later reports", 2 * plan.slots * pairs * F64, keys),
     )
     exchanges = min(plan.constants.releases, plan.rounds)
     judged = 10.0 * plan.constants.agents  # everybody judges everybody's report

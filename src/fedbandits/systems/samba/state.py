@@ -9,7 +9,7 @@ import numpy as np
 
 from fedbandits._typing import Floats, Ints
 from fedbandits.crypto.shares import comparisons
-from fedbandits.environments.needs import F64, Needs, Part
+from fedbandits.environments.needs import F64, Memory, Needs
 from fedbandits.systems.samba.kernels.published import Owners
 from fedbandits.systems.samba.plan import SambaPlan
 
@@ -53,7 +53,7 @@ _COMPARISON_WORK = 300.0
 
 def needs(plan: SambaPlan) -> Needs:
     """Return what :func:`initial_state` takes, and the rounds after it."""
-    owners = Part("what owners know", plan.arms * 6 * F64, "environment.arms")
+    owners = Memory("what owners know", plan.arms * 6 * F64, "environment.arms")
     work = plan.arms * _WORK[plan.config.packet_cipher]
     if plan.config.is_silent and plan.config.execution != "plain":
         work += plan.iterations * _COMPARISON_WORK * comparisons(plan.arms, plan.config.arity)

@@ -16,7 +16,7 @@ from fedbandits._typing import Floats, Floats32
 from fedbandits.learners.kernels.assign import copy_square, is_zero
 from fedbandits.learners.kernels.confidence import radius
 from fedbandits.learners.kernels.joint import Joint, load_joint
-from fedbandits.learners.kernels.joint_release import Noise
+from fedbandits.learners.kernels.joint_release import ReleasedNoise
 from fedbandits.learners.kernels.linucb import set_width
 from fedbandits.learners.kernels.ridge import (
     add_rank_one,
@@ -260,7 +260,7 @@ def load_others(
     """
     deviation = math.sqrt(max(variance, 0.0))
     norm, bias = deviation * constants.joint.norm_factor, deviation * constants.joint.bias_factor
-    load_joint(constants.joint, joint, sums, Noise(deviation, norm, bias))
+    load_joint(constants.joint, joint, sums, ReleasedNoise(deviation, norm, bias))
     for m in range(constants.models):
         pooled, own = _typical_width(view.width, m), _typical_width(joint.width, m)
         limit = max(min(own, _WIDEST * constants.parameter_bound), _MUCH_NARROWER * own)
