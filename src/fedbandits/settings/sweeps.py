@@ -32,17 +32,10 @@ _TAKEN = ("system", "replicate", "party", "round")
 
 
 class Axis(msgspec.Struct, frozen=True):
-    """One swept key.
+    """One swept key and its values, in order.
 
-    Parameters
-    ----------
-    path
-        Path of the key: ``systems.*.epsilon``.
-    name
-        Its name in results: the last step of the path, or the whole path where that step is not
-        unique.
-    values
-        Its values, in order.
+    Its ``path`` is such as ``systems.*.epsilon``. Its ``name`` in results is the last step of the
+    path, or the whole path where that step is not unique.
     """
 
     path: str
@@ -58,14 +51,8 @@ class Axis(msgspec.Struct, frozen=True):
 class Point(msgspec.Struct, frozen=True):
     """One experiment of a sweep.
 
-    Parameters
-    ----------
-    index
-        Number of its value on each axis.
-    values
-        Its values, by the names of the axes.
-    experiment
-        The experiment.
+    ``index`` has the number of its value on each axis, and ``values`` its values by the axes'
+    names.
     """
 
     index: tuple[int, ...]
@@ -74,16 +61,10 @@ class Point(msgspec.Struct, frozen=True):
 
 
 class Sweep(msgspec.Struct, frozen=True):
-    """An experiment, and the keys of it that take several values.
+    """An experiment, and the keys of it that take several values; :func:`sweep_of` makes it.
 
-    :func:`sweep_of` makes it.
-
-    Parameters
-    ----------
-    experiment
-        The experiment, with its own values of the swept keys.
-    axes
-        The swept keys. All combinations of their values are run.
+    The ``experiment`` has its own values of the swept keys. All combinations of the values of the
+    ``axes`` are run.
     """
 
     experiment: Experiment
@@ -97,10 +78,7 @@ class Sweep(msgspec.Struct, frozen=True):
     def points(self) -> tuple[Point, ...]:
         """Make all experiments; the values of the last axis change first.
 
-        Raises
-        ------
-        ConfigError
-            If a value is impossible, naming the key and the values of the point.
+        Raises ConfigError, with the key and the values of the point, if a value is impossible.
         """
         return tuple(self._point(index) for index in itertools.product(*map(range, self.shape)))
 
@@ -152,10 +130,7 @@ def value_text(value: Any) -> str:
 def sweep_of(experiment: Experiment, keys: Mapping[str, Any]) -> Sweep:
     """Make a sweep of an experiment over ``keys``: paths, each with the list of its values.
 
-    Raises
-    ------
-    ConfigError
-        If a key cannot be swept, or a value is given twice.
+    Raises ConfigError if a key cannot be swept, or a value is given twice.
     """
     if not keys:
         raise ConfigError("sweep: no key is given; write key.path=value,value,…")

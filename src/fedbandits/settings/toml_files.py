@@ -16,13 +16,10 @@ NAME = r"^\w[\w .+=,-]{0,99}\Z"
 
 
 def parse_toml(text: str) -> dict[str, Any]:
-    """Read a TOML document as a table.
+    """Read a TOML document as a table; raises tomllib.TOMLDecodeError if it is none.
 
-    Raises
-    ------
-    tomllib.TOMLDecodeError
-        If it is no TOML. Python's reader raises two other errors: for brackets that are nested too
-        deeply, and for numbers with thousands of digits.
+    Python's reader raises two other errors: for brackets that are nested too deeply, and for
+    numbers with thousands of digits.
     """
     try:
         return tomllib.loads(text)
@@ -35,13 +32,7 @@ def parse_toml(text: str) -> dict[str, Any]:
 
 
 def read_toml(file: pathlib.Path) -> dict[str, Any]:
-    """Read a TOML file as a table.
-
-    Raises
-    ------
-    ConfigError
-        If it is not there, cannot be read, or is no TOML.
-    """
+    """Read a TOML file; raises ConfigError if it is not there, cannot be read, or is no TOML."""
     try:
         return parse_toml(file.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:

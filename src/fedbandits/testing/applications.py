@@ -44,12 +44,7 @@ ROUNDS = 40
 class Setting:
     """A preset in a small world, with the facts that members of a federation would state.
 
-    Parameters
-    ----------
-    preset
-        Its name.
-    **parts
-        Settings that differ from the preset's.
+    ``parts`` are settings that differ from the preset's.
     """
 
     def __init__(self, preset: str, **parts: Any) -> None:

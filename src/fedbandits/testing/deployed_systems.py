@@ -27,12 +27,7 @@ from fedbandits.testing.deployed import DeployedFederation, federation_from
 class WorldDriver:
     """Drives a federation's members through a world, as a simulation drives its parties.
 
-    Parameters
-    ----------
-    deployed
-        The members; all run.
-    environment, seed
-        The world, and what names its draws.
+    All of them run. ``environment`` and ``seed`` are the world, and what names its draws.
     """
 
     def __init__(self, deployed: DeployedFederation, environment: Environment, seed: int) -> None:

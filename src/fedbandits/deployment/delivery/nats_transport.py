@@ -33,17 +33,9 @@ _SOON = 14
 class NatsTransport:
     """Carries frames of one member through the broker.
 
-    Parameters
-    ----------
-    identity
-        Who the member is.
-    servers
-        Addresses of the broker's servers, ``tls://host:port``. Another one raises TransportError.
-    on_members
-        Given every list of members that is published, on the event loop, unchecked. By default it
-        is offered to the identity's ``members``. An IdentityError is logged.
-    times
-        How long things take.
+    The ``servers`` are addresses ``tls://host:port``; another one raises TransportError. Every list
+    of members that is published is given to ``on_members``, on the event loop, unchecked; an
+    IdentityError of it is logged. By default it is offered to the identity's ``members``.
     """
 
     def __init__(

@@ -30,16 +30,8 @@ _LOG = logging.getLogger("fedbandits.deployment")
 class Node:
     """Runs one member. Made, then :meth:`start`, then asked, then :meth:`stop`.
 
-    Parameters
-    ----------
-    seat
-        Which party of which federation it is, and what it brings.
-    store
-        Its store; closed by :meth:`stop`.
-    transport, greets, seals
-        Carry and seal frames, see :class:`.delivery.Delivery`.
-    on_fatal
-        Told why this party must stop.
+    It closes the ``store`` in the end. See :class:`.delivery.Delivery` for ``transport``,
+    ``greets`` and ``seals``. ``on_fatal`` is told why this party must stop.
     """
 
     def __init__(

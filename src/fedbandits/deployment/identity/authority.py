@@ -158,27 +158,14 @@ def admit(
 ) -> Admitted:
     """Admit a party, for the first time or with new keys; then its earlier ones are worth nothing.
 
-    Parameters
-    ----------
-    authority, request
-        The authority's folder, and the party's ``request.json``.
-    days
-        How long its certificate is valid.
-    replace
-        Whether the keys may take the place of others that were admitted. A request shows no more
-        than that somebody has its keys: compare its fingerprint with what the member says.
+    A request shows no more than that somebody has its keys. So with ``replace``, where the keys may
+    take the place of others that were admitted, compare its fingerprint with what the member says.
+    The certificate is valid for so many ``days``. ``admission-NAME.json`` goes back to the party;
+    ``members.json`` is to be published.
 
-    Returns
-    -------
-    Admitted
-        ``admission-NAME.json`` goes back to the party; ``members.json`` is to be published.
-
-    Raises
-    ------
-    IdentityError
-        If it is no member by the terms, has other terms, or its keys are damaged, another's, or
-        were revoked or replaced; or if they are new ones, without ``replace``. Nothing has changed
-        then.
+    Raises IdentityError, and nothing has changed then, if it is no member by the terms, has other
+    terms, or its keys are damaged, another's, or were revoked or replaced; or if they are new ones,
+    without ``replace``.
     """
     with only_one(pathlib.Path(authority)):
         office, place = load_authority(authority), pathlib.Path(request)

@@ -138,20 +138,11 @@ def issue(
     usage: x509.ObjectIdentifier,
     days: float,
 ) -> x509.Certificate:
-    """Issue a certificate that an authority signs.
+    """Issue a certificate about the key ``public``, which an authority signs with its own ``key``.
 
-    Parameters
-    ----------
-    authority, key
-        The authority's certificate and key.
-    public
-        The key that it is about.
-    names
-        Host names or addresses of its owner. The first one is its subject.
-    usage
-        :data:`CLIENT` or :data:`SERVER`.
-    days
-        How long it is valid, at most as long as the authority's own.
+    ``names`` are host names or addresses of its owner; the first one is its subject. Its ``usage``
+    is :data:`CLIENT` or :data:`SERVER`. It is valid for so many ``days``, at most as long as the
+    authority's own.
     """
     start = now() - _EARLIER
     end = min(now() + datetime.timedelta(days=days), authority.not_valid_after_utc)

@@ -54,21 +54,10 @@ def init_federation(
 ) -> MadeFederation:
     """Make a new folder with an authority and a broker's configuration.
 
-    Parameters
-    ----------
-    config, out
-        The federation's file, and the folder.
-    local
-        Whether to make, and admit, all parties as well: this machine then holds all keys.
-    first_port
-        Where the doors of these are; 0 for any free ports.
-
-    Raises
-    ------
-    ConfigError
-        If the file is wrong.
-    IdentityError
-        If the folder is there already, or cannot be written.
+    ``local`` makes, and admits, all parties as well: this machine then holds all keys. Their doors
+    are at ``first_port`` and those after it; 0 stands for any free ports. Raises ConfigError if the
+    federation's file is wrong, and IdentityError if the folder is there already, or cannot be
+    written.
     """
     source = pathlib.Path(config)
     federation = load_federation(source)

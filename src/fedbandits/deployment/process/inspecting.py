@@ -129,16 +129,9 @@ def _reading(party: PartyFolder) -> Iterator[Connection]:
 def export_model(party: PartyFolder, out: Path) -> Model:
     """Write a party's model, as of its newest saved state, to a new file.
 
-    A state is saved at each release, and when the party stops.
-
-    Raises
-    ------
-    LocalProtocolError
-        If the party has no model.
-    OutputExistsError
-        If there is something at ``out``.
-    StoreError
-        If there is no saved state yet.
+    A state is saved at each release, and when the party stops. Raises LocalProtocolError if the
+    party has no model, OutputExistsError if there is something at ``out``, and StoreError if there
+    is no saved state yet.
     """
     federation = party.federation
     system, (role, place) = federation.system, federation.seat_of(party.member)
@@ -162,12 +155,8 @@ def back_up(party: PartyFolder, out: Path) -> pathlib.Path:
     A copy is as secret as the store. A party that goes on from a copy, while others have seen more
     of it since, is stopped by them: what it released since is not in its ledger.
 
-    Raises
-    ------
-    DeploymentError
-        If there is something at ``out``, or the store is a server's database.
-    StoreError
-        If the store cannot be read, or the copy not written.
+    Raises DeploymentError if there is something at ``out``, or the store is a server's database,
+    and StoreError if the store cannot be read, or the copy not written.
     """
     source, place = path_of(url_of(party.store)), pathlib.Path(out)
     if source is None:

@@ -127,14 +127,8 @@ Say = Callable[[str], None]
 def order(folder: Path, say: Say) -> int:
     """Order a run, and wait for its total; ``say`` is told how it goes on.
 
-    Raises
-    ------
-    ConfigError
-        If the folder is no customer's.
-    DeploymentError
-        If the run has ended without a total.
-    FedbanditsError
-        If the customer cannot run.
+    Raises ConfigError if the folder is no customer's, DeploymentError if the run has ended without
+    a total, and FedbanditsError if the customer cannot run.
     """
     party = load_party(folder)
     door = LocalDoor(party)

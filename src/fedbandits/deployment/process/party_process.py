@@ -111,21 +111,11 @@ def run_party(
     """Run a party until it is told to end, by SIGTERM or SIGINT.
 
     Then it takes no more requests, finishes what waits, saves its state and returns. A second
-    signal ends the process at once: nothing that was answered is lost.
+    signal ends the process at once: nothing that was answered is lost. An ``attached`` one ends,
+    too, when standard input does: when whoever started it is gone.
 
-    Parameters
-    ----------
-    folder, moved
-        See :class:`.running.RunningParty`.
-    log
-        Changes the folder's settings of the log.
-    attached
-        Whether to end, too, when standard input does: when whoever started it is gone.
-
-    Raises
-    ------
-    FedbanditsError
-        Why it cannot run, or cannot go on.
+    ``log`` changes the folder's settings of the log. See :class:`.running.RunningParty` for
+    ``moved``. Raises FedbanditsError if it cannot run, or cannot go on.
     """
     party = load_party(folder)
     log_to_stderr(party.member, log(party.settings.log))

@@ -113,19 +113,10 @@ def _total(batch: Any) -> int | None:
 class RunningParty:
     """A party that runs. Made, then :meth:`start`, then :meth:`stop`.
 
-    Parameters
-    ----------
-    folder
-        Its folder.
-    transport
-        Carries frames to others; NATS, as the federation's file says, by default.
-    moved
-        Whether its store may be a copy of which the original will never be used again.
-
-    Raises
-    ------
-    IdentityError
-        If it was not admitted, its certificate has expired, or it was revoked.
+    The ``transport`` carries frames to others; by default it is NATS, as the federation's file
+    says. A store that was ``moved`` may be a copy of which the original will never be used again.
+    Raises IdentityError if the party was not admitted, its certificate has expired, or it was
+    revoked.
     """
 
     def __init__(

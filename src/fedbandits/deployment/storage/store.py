@@ -121,21 +121,11 @@ class Store(contextlib.AbstractContextManager["Store"]):
     ) -> Self:
         """Open a party's store, or create it.
 
-        Parameters
-        ----------
-        where
-            A file, or the URL of a database that is this party's alone.
-        federation, member, terms
-            Name of the federation and of the member, and digest of the terms.
-        synchronous, busy_timeout, moved
-            See :meth:`.book.Ledger.open`, which raises errors of its own.
-
-        Raises
-        ------
-        StoreBusyError
-            If another process uses it.
-        StoreVersionError, StoreMismatchError
-            If it has another format, or is another party's, or of other terms.
+        It is a file, or the URL of a database that is this party's alone. ``terms`` is their
+        digest. See :meth:`.book.Ledger.open` for ``synchronous``, ``busy_timeout`` and ``moved``;
+        it raises errors of its own. Raises StoreBusyError if another process uses the store. Raises
+        StoreVersionError or StoreMismatchError if it has another format, or is another party's, or
+        of other terms.
         """
         with contextlib.ExitStack() as on_failure:
             lock = on_failure.enter_context(StoreLock(where))

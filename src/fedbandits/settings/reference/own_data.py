@@ -63,29 +63,15 @@ def own_data_template(
     presets: Sequence[str] = (),
     encoding: str = "utf-8",
 ) -> str:
-    """Write a configuration for a file of data, as TOML text.
+    """Write a configuration for a CSV or Parquet file of ``data``, as TOML text.
 
-    Parameters
-    ----------
-    data
-        Path of the CSV or Parquet file. It is read here, and nothing of it leaves this machine.
-    path
-        Path of the configuration; it names the experiment too.
-    site, target, person
-        The columns that name the party, the right class and the person of each row. Columns that
-        are not given are guessed by their names.
-    presets
-        The systems to compare; by default learning alone, pooling in clear, ``feducb``
-        and ``feducb-hybrid``.
-    encoding
-        Encoding of a CSV file.
+    The file is read here, and nothing of it leaves this machine. ``path``, where the configuration
+    will be, names the experiment too. ``site``, ``target`` and ``person`` are the columns that name
+    the party, the right class and the person of each row; others are guessed by their names. The
+    systems are by default learning alone, pooling in clear, ``feducb`` and ``feducb-hybrid``.
 
-    Raises
-    ------
-    DataError
-        If the file is no table.
-    ConfigError
-        If a column is not there, or there is no target.
+    Raises DataError if the file is no table, and ConfigError if a column is not there, or there is
+    no target.
     """
     raw = read_table(data, encoding, "")
     columns = {name: look(raw, name) for name in raw.columns}

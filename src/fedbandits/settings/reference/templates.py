@@ -36,12 +36,8 @@ _ORDER = ("name", "rounds", "replicates", "seed", "checkpoints", "module")
 def template(sources: Sequence[str], path: str | pathlib.Path = "experiment.toml") -> str:
     """Write a configuration for presets of one environment, or copy one bundled example.
 
-    The name of the file at ``path`` names the experiment too.
-
-    Raises
-    ------
-    ConfigError
-        For an unknown name, an example among others, or presets that share no environment.
+    The name of the file at ``path`` names the experiment too. Raises ConfigError for an unknown
+    name, an example among others, or presets that share no environment.
     """
     presets = list(dict.fromkeys(sources))
     for source in presets:
