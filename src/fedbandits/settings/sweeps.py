@@ -24,7 +24,7 @@ from fedbandits.settings.sweep_keys import (
     take_sweep,
     values_of,
 )
-from fedbandits.settings.toml_files import named_entries, read_experiment
+from fedbandits.settings.toml_files import named_entries, read_experiment, unknown_entry
 from fedbandits.systems import find_system
 
 #: Names that a dimension of a swept key cannot have.
@@ -190,11 +190,7 @@ def _holders(
     entries, fields = table["systems"], [_fields(s.system) for s in experiment.systems]
     chosen = named_entries(entries, steps[1])
     if not chosen:
-        labels = [entry["label"] for entry in entries]
-        raise ConfigError(
-            f"sweep.{path}: there is no system {steps[1]!r}; {did_you_mean(steps[1], labels)}"
-            f"allowed: {', '.join([*labels, *map(str, range(len(entries))), '*'])}"
-        )
+        raise ConfigError(f"sweep.{path}: there is no system {unknown_entry(entries, steps[1])}")
     if steps[1] == "*":
         having = [
             entry
@@ -213,9 +209,14 @@ def _fields(system: str) -> tuple[str, ...]:
 
 def _leads(entry: Any, steps: Sequence[str]) -> bool:
     """Tell whether the tables on the way to a key are there."""
-    for step in steps[:-1]:
-        entry = entry.get(step) if isinstance(entry, dict) else None
-    return isinstance(entry, dict) and (len(steps) == 1 or steps[-1] in entry)
+    inner = _table_at(entry, steps[:-1])
+    return inner is not None and (len(steps) == 1 or steps[-1] in inner)
+
+
+def _table_at(holder: Any, steps: Sequence[str]) -> dict[str, Any] | None:
+    for step in steps:
+        holder = holder.get(step) if isinstance(holder, dict) else None
+    return holder if isinstance(holder, dict) else None
 
 
 def _inner(
@@ -225,8 +226,7 @@ def _inner(
     if steps[0] not in known:
         close = did_you_mean(steps[0], known)
         raise ConfigError(f"sweep.{path}: no such key; {close}allowed: {', '.join(known)}")
-    for step in steps[:-1]:
-        holder = holder.get(step) if isinstance(holder, dict) else None
-    if not isinstance(holder, dict):
+    inner = _table_at(holder, steps[:-1])
+    if inner is None:
         raise ConfigError(f"sweep.{path}: no such key: {'.'.join(steps[:-1])} is not a table here")
-    return holder, steps[-1]
+    return inner, steps[-1]

@@ -145,7 +145,7 @@ class Delivery:
             now, wants = time.monotonic(), bool(self._receiver.wants)
             for exchange in self.exchanges.values():
                 exchange.wants = wants
-                if exchange.is_due(now):
+                if exchange.waits and now >= exchange.next_try:
                     self._say_again(exchange, now)
             due = [e.next_try for e in self.exchanges.values() if e.waits]
             self._sleeps_until = min(due, default=math.inf)

@@ -7,7 +7,6 @@ it can admit anybody, and reads nothing even so.
 
 from __future__ import annotations
 
-import os
 import pathlib
 import ssl
 from typing import NamedTuple
@@ -28,7 +27,7 @@ from fedbandits.deployment.identity.certificates import (
     pem,
     public_key_of,
 )
-from fedbandits.deployment.identity.identity import tls_context
+from fedbandits.deployment.identity.identity import Path, tls_context
 from fedbandits.deployment.identity.members import Member, Members, decode, read_members
 from fedbandits.deployment.identity.private_files import (
     new_folder,
@@ -41,7 +40,6 @@ from fedbandits.errors import IdentityError
 from fedbandits.federation.terms import cut
 from fedbandits.settings.federation import Federation, load_federation
 
-Path = str | os.PathLike[str]
 #: How long a member's certificate is valid, days.
 MEMBER_DAYS = 730.0
 #: The name in the authority's own certificate for the broker. No member's user is called so.

@@ -15,10 +15,11 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from fedbandits.deployment.hosting.events import Kind, Received
-from fedbandits.deployment.process.folder import PartyFolder, Path
+from fedbandits.deployment.identity.identity import Path
+from fedbandits.deployment.process.folder import PartyFolder
 from fedbandits.deployment.process.supplies import RehearsalSupplies
-from fedbandits.deployment.storage.store import Header
-from fedbandits.deployment.storage.tables import HEADERS, JOURNAL, META, OUTBOX, SCHEMA, SNAPSHOT
+from fedbandits.deployment.storage.store import Header, Store
+from fedbandits.deployment.storage.tables import JOURNAL, META, SCHEMA, SNAPSHOT
 from fedbandits.errors import (
     DeploymentError,
     LocalProtocolError,
@@ -65,23 +66,17 @@ def inspect(party: PartyFolder) -> StoredMessages:
     has another format.
     """
     with _reading(party) as connection, named_errors():
-        headers = [Header(*row[1:]) for row in connection.execute(_ordered(HEADERS, "id"))]
+        headers = Store.headers(connection)
         contents = [
-            StoredMessage("sent", row.peer, _message(party, row.body))
-            for row in connection.execute(
-                sa.select(OUTBOX).order_by(OUTBOX.c.peer, OUTBOX.c.number)
-            )
+            StoredMessage("sent", sent.peer, _message(party, sent.body))
+            for sent in Store.outbox(connection)
         ]
-        received = _ordered(JOURNAL, "event").where(JOURNAL.c.kind == int(Kind.RECEIVE))
-        for row in connection.execute(received):
+        received = sa.select(JOURNAL).where(JOURNAL.c.kind == int(Kind.RECEIVE))
+        for row in connection.execute(received.order_by(JOURNAL.c.event)):
             found = msgspec.msgpack.decode(row.body, type=Received)
             peer = party.federation.member_of.get(found.sender, "?")
             contents.append(StoredMessage("seen", peer, _message(party, found.data)))
     return StoredMessages(headers, contents)
-
-
-def _ordered(table: sa.Table, column: str) -> Any:
-    return sa.select(table).order_by(table.c[column])
 
 
 def _message(party: PartyFolder, data: bytes) -> Message | None:

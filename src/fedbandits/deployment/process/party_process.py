@@ -23,7 +23,8 @@ import msgspec
 
 from fedbandits.deployment.delivery.nats_connection import worth_telling
 from fedbandits.deployment.door import new_loop
-from fedbandits.deployment.process.folder import LogSettings, Path, load_party
+from fedbandits.deployment.identity.identity import Path
+from fedbandits.deployment.process.folder import LogSettings, load_party
 from fedbandits.deployment.process.running import RunningParty
 from fedbandits.deployment.process.warming import warm
 
@@ -150,13 +151,15 @@ async def first_of(*events: asyncio.Event) -> None:
 
 
 @contextlib.contextmanager
-def told_to_end(told: asyncio.Event) -> Iterator[None]:
-    """Set an event at a signal to end; at the second one, end at once."""
+def told_to_end(
+    told: asyncio.Event, at_once: Callable[[int], None] = lambda number: os._exit(128 + number)
+) -> Iterator[None]:
+    """Set an event at a signal to end; at every further one call ``at_once`` with its number."""
     loop = asyncio.get_running_loop()
 
     def end(number: int) -> None:
         if told.is_set():
-            os._exit(128 + number)
+            at_once(number)
         told.set()
 
     for number in (signal.SIGTERM, signal.SIGINT):

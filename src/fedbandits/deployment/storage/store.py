@@ -91,12 +91,8 @@ class Store(contextlib.AbstractContextManager["Store"]):
     def __init__(self, ledger: Ledger, lock: StoreLock) -> None:
         self.ledger, self._lock = ledger, lock
         dialect = ledger.engine.dialect
-
-        def inserting(table: sa.Table) -> Compiled:
-            return Compiled(sa.insert(table), dialect, [c.name for c in table.columns])
-
         self._inserts = {
-            table.name: inserting(table)
+            table.name: Compiled(sa.insert(table), dialect, [c.name for c in table.columns])
             for table in (JOURNAL, OUTBOX, HEADERS, ASKED, EXPIRED, SECRETS, SNAPSHOT, META)
         }
         forgotten = ASKED.c.number == sa.bindparam("which", type_=sa.BigInteger)
@@ -203,7 +199,8 @@ class Store(contextlib.AbstractContextManager["Store"]):
         # A kept journal may begin before the state.
         return Saved(event, body, [entry for entry in journal if entry.event > event])
 
-    def outbox(self, connection: Connection) -> list[Sent]:
+    @staticmethod
+    def outbox(connection: Connection) -> list[Sent]:
         """Return all messages that are not acknowledged, in order."""
         with named_errors():
             ordered = sa.select(OUTBOX).order_by(OUTBOX.c.peer, OUTBOX.c.number)
@@ -231,7 +228,8 @@ class Store(contextlib.AbstractContextManager["Store"]):
             self._next_header += 1
         self._insert(connection, HEADERS, rows)
 
-    def headers(self, connection: Connection) -> list[Header]:
+    @staticmethod
+    def headers(connection: Connection) -> list[Header]:
         """Return the headers that are kept, in order."""
         with named_errors():
             rows = connection.execute(sa.select(HEADERS).order_by(HEADERS.c.id))

@@ -42,7 +42,11 @@ def template(sources: Sequence[str], path: str | pathlib.Path = "experiment.toml
     presets = list(dict.fromkeys(sources))
     for source in presets:
         if source in examples() and (len(presets) == 1 or find_preset(source) is None):
-            return _copied(source, presets)
+            if len(presets) > 1:
+                raise ConfigError(
+                    f"init: {source!r} is an example; it is copied alone, or not at all"
+                )
+            return examples()[source].text
     variants = [_variant(preset) for preset in presets]
     kind, world = _shared_world(variants)
     name = pathlib.Path(path).stem
@@ -55,12 +59,6 @@ def template(sources: Sequence[str], path: str | pathlib.Path = "experiment.toml
     for variant in variants:
         lines += ["", *_system_lines(variant, seen.setdefault(variant.system, variant))]
     return "\n".join(lines) + "\n"
-
-
-def _copied(example: str, sources: Sequence[str]) -> str:
-    if len(sources) > 1:
-        raise ConfigError(f"init: {example!r} is an example; it is copied alone, or not at all")
-    return examples()[example].text
 
 
 def _variant(preset: str) -> Variant:
