@@ -20,7 +20,9 @@ import numpy as np
 
 from fedbandits.systems import preset_names
 from fedbandits.testing.applications import Setting
-from fedbandits.testing.misbehaving import Ended, disturbed
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
+from tests.deployment.misbehaving import Ended, disturbed
 
 logging.getLogger("fedbandits").setLevel(logging.CRITICAL)  # every refusal is logged
 

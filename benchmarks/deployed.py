@@ -20,9 +20,11 @@ from typing import Any
 from fedbandits.settings.federation import Federation
 from fedbandits.systems import preset_names
 from fedbandits.testing.applications import ROUNDS, Setting
-from fedbandits.testing.brokered import Brokered, InOrder
 from fedbandits.testing.deployed import DeployedFederation, table_from
 from fedbandits.testing.deployed_systems import does_as_simulated
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
+from tests.deployment.brokered import Brokered, InOrder
 
 logging.getLogger("asyncio").setLevel(logging.ERROR)  # the client's ends of connections
 

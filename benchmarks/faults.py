@@ -20,6 +20,7 @@ import argparse
 import asyncio
 import pathlib
 import resource
+import sys
 import tempfile
 import time
 from typing import Any, NamedTuple
@@ -27,9 +28,11 @@ from typing import Any, NamedTuple
 from fedbandits.environments.base import Environment
 from fedbandits.federation import snapshots
 from fedbandits.testing.applications import Setting
-from fedbandits.testing.brokered import Brokered
 from fedbandits.testing.deployed import table_from
-from fedbandits.testing.killed import Killed, killing, settled, states
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
+from tests.deployment.brokered import Brokered
+from tests.deployment.killed import Killed, killing, settled, states
 
 SYSTEMS = ("feducb", "fclub", "pfcb", "samba-ucb", "samba-silent-ucb")
 #: Seconds that a party stands still, and that its disk is full.

@@ -21,7 +21,9 @@ from collections import Counter
 
 from fedbandits.systems import preset_names
 from fedbandits.testing.applications import Setting
-from fedbandits.testing.fuzzed import Fuzzed
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
+from tests.deployment.fuzzed import Fuzzed
 
 MUTANTS = 300_000
 logging.getLogger("fedbandits").setLevel(logging.CRITICAL)  # every refusal is logged

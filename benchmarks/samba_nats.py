@@ -36,8 +36,10 @@ from fedbandits.deployment.delivery.transport import Receive, Transport
 from fedbandits.deployment.hosting.node import Node
 from fedbandits.environments import Bernoulli
 from fedbandits.random import replicate_key
-from fedbandits.testing.brokered import Brokered
 from fedbandits.testing.deployed import DeployedFederation, simulated
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
+from tests.deployment.brokered import Brokered
 
 ASKED, SEED = 0.4, 1
 logging.getLogger("asyncio").setLevel(logging.ERROR)  # the client's ends of connections

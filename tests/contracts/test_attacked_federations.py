@@ -14,8 +14,8 @@ import pytest
 from fedbandits.settings.experiment import system
 from fedbandits.systems import find_preset, preset_names
 from fedbandits.systems.base import PartiesReplicate
-from fedbandits.testing.misbehaving import COUNTED, impossible_fields
 from fedbandits.testing.worlds import small_world
+from tests.deployment.misbehaving import COUNTED, impossible_fields
 
 ROUNDS = 40
 WITH_PARTIES = [

@@ -10,10 +10,10 @@ import pytest
 
 from fedbandits.environments.linear import Linear
 from fedbandits.testing.applications import ROUNDS
-from fedbandits.testing.brokered import Brokered, free_port
 from fedbandits.testing.deployed import DeployedFederation, OpenSeals, simulated
-from fedbandits.testing.deployed_systems import WorldDriver, drive_by_themselves
-from fedbandits.testing.misbehaving import Members
+from fedbandits.testing.deployed_systems import WorldDriver
+from tests.deployment.brokered import Brokered, drive_by_themselves, free_port
+from tests.deployment.misbehaving import Members
 from tests.deployment.needles import contents_of, found, numbers_in, written
 from tests.deployment.test_killed import TABLE
 

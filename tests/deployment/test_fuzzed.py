@@ -8,7 +8,7 @@ from collections import Counter
 
 import pytest
 
-from fedbandits.testing.fuzzed import Fuzzed
+from tests.deployment.fuzzed import Fuzzed
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ import pytest
 from fedbandits.environments.linear import Linear
 from fedbandits.federation import snapshots
 from fedbandits.systems.base import PartiesReplicate
-from fedbandits.testing.brokered import Brokered
-from fedbandits.testing.killed import Killed, killing, settled, states
+from tests.deployment.brokered import Brokered
+from tests.deployment.killed import Killed, killing, settled, states
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks members")
 

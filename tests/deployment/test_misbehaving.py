@@ -11,7 +11,7 @@ import asyncio
 import numpy as np
 import pytest
 
-from fedbandits.testing.misbehaving import disturbed
+from tests.deployment.misbehaving import disturbed
 
 #: One of each kind of parties; ``benchmarks/attacks.py`` plays all presets.
 FEW = ["feducb", "fclub", "pfcb", "samba-ucb", "samba-silent-ucb"]

@@ -10,9 +10,9 @@ from fedbandits.environments.linear import Linear
 from fedbandits.federation import snapshots
 from fedbandits.systems.base import PartiesReplicate
 from fedbandits.testing.applications import Setting
-from fedbandits.testing.brokered import Brokered, InOrder
 from fedbandits.testing.deployed import DeployedFederation, simulated, table_from
-from fedbandits.testing.deployed_systems import does_as_simulated, drive_by_themselves
+from fedbandits.testing.deployed_systems import does_as_simulated
+from tests.deployment.brokered import Brokered, InOrder, drive_by_themselves
 
 WORLD, ROUNDS, SEED = Linear(agents=5, dim=4, arms=5), 25, 7
 FIVE = {

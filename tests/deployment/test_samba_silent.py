@@ -12,7 +12,6 @@ from fedbandits.environments import Bernoulli
 from fedbandits.errors import StaleStoreError
 from fedbandits.systems.samba.silent import dealt as blocks
 from fedbandits.testing.applications import ROUNDS, Setting
-from fedbandits.testing.brokered import Brokered
 from fedbandits.testing.deployed import (
     DeployedFederation,
     federation_from,
@@ -20,8 +19,9 @@ from fedbandits.testing.deployed import (
     until,
 )
 from fedbandits.testing.deployed_systems import WorldDriver
-from fedbandits.testing.killed import Killed, killing, settled, states
-from fedbandits.testing.misbehaving import AttackedDriver
+from tests.deployment.brokered import Brokered
+from tests.deployment.killed import Killed, killing, settled, states
+from tests.deployment.misbehaving import AttackedDriver
 
 OWNERS = [f"owner-{i}" for i in range(4)]
 

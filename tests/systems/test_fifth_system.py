@@ -27,9 +27,9 @@ from fedbandits.privacy import running_sum
 from fedbandits.systems import find_preset, registry
 from fedbandits.testing import applications, environments, systems
 from fedbandits.testing.deployed_systems import does_as_simulated
-from fedbandits.testing.fuzzed import Fuzzed
-from fedbandits.testing.misbehaving import disturbed
 from fedbandits.testing.replicates import federate
+from tests.deployment.fuzzed import Fuzzed
+from tests.deployment.misbehaving import disturbed
 
 FOLDER = pathlib.Path(__file__).parents[2] / "examples" / "extending"
 FILE = FOLDER / "private_greedy.toml"

@@ -50,12 +50,8 @@ def offers() -> list[tuple[str, str, str]]:
 def _load_offered(name: str) -> Any:
     """Load the system or environment that is offered by that name; return None if nothing is.
 
-    The code of its package is run. A learner comes as the system that plays it.
-
-    Raises
-    ------
-    ConfigError
-        If the package cannot be imported.
+    The code of its package is run; raises ConfigError if it fails. A learner comes as the system
+    that plays it.
     """
     points = [point for group in _GROUPS.values() for point in entry_points(group=group, name=name)]
     if not points:

@@ -56,8 +56,7 @@ def _place(page: Page, place: Place) -> None:
             ("belongs to", owners if key.path != "systems.preset" else "every system"),
         ]
     )
-    if key.parts:
-        page.facts([(part.written, part.meaning) for part in key.parts], 4)
+    page.parts(key.parts, 4)
 
 
 def _words(asked: str) -> list[tuple[str, str, str]]:

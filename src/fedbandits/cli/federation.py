@@ -113,25 +113,25 @@ def revoke(
 @app.command("publish", epilog="Example: fedbandits federation publish clinics")
 def publish(folder: Folder) -> None:
     """Tell all connected parties who is a member now; up does so by itself."""
+    _tell_members(folder)
+    typer.echo("published")
+
+
+def _tell_members(folder: pathlib.Path) -> None:
     import asyncio
 
     from fedbandits.deployment.delivery.nats_transport import publish_members
     from fedbandits.deployment.process.federation_folder import authority_in
 
     asyncio.run(publish_members(authority_in(folder)))
-    typer.echo("published")
 
 
 def _publish(folder: pathlib.Path) -> None:
     """Tell a broker that runs; who is connected takes the list at once."""
-    import asyncio
-
-    from fedbandits.deployment.delivery.nats_transport import publish_members
-    from fedbandits.deployment.process.federation_folder import authority_in
     from fedbandits.errors import TransportError
 
     try:
-        asyncio.run(publish_members(authority_in(folder)))
+        _tell_members(folder)
         typer.echo("All parties that are connected were told.")
     except TransportError as error:
         typer.echo(f"Nobody was told yet: {error}", err=True)

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import pathlib
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from fedbandits.cli.options import sources
+
+
+def _column(option: str, what: str) -> Any:
+    """Make an option that names a column of the user's data."""
+    return typer.Option(option, metavar="COLUMN", help=f"The column of --data {what}.")
 
 
 def init(
@@ -32,22 +37,9 @@ def init(
             help="Your own data: a CSV or Parquet file, for which the configuration is written.",
         ),
     ] = None,
-    site: Annotated[
-        str | None,
-        typer.Option(
-            "--site", metavar="COLUMN", help="The column of --data that names the party of a row."
-        ),
-    ] = None,
-    target: Annotated[
-        str | None,
-        typer.Option("--target", metavar="COLUMN", help="The column of --data to be predicted."),
-    ] = None,
-    person: Annotated[
-        str | None,
-        typer.Option(
-            "--person", metavar="COLUMN", help="The column of --data that names the person."
-        ),
-    ] = None,
+    site: Annotated[str | None, _column("--site", "that names the party of a row")] = None,
+    target: Annotated[str | None, _column("--target", "to be predicted")] = None,
+    person: Annotated[str | None, _column("--person", "that names the person")] = None,
     encoding: Annotated[
         str, typer.Option("--encoding", help="Encoding of --data, such as latin-1 or cp1252.")
     ] = "utf-8",

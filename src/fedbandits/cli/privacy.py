@@ -5,11 +5,11 @@ from __future__ import annotations
 import datetime
 import pathlib
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 from rich.markup import escape
-from rich.table import Table
+from rich.table import Column, Table
 
 from fedbandits.cli.console import output
 from fedbandits.cli.options import Assignments, configurations
@@ -81,15 +81,18 @@ def privacy(
 
 def _claim_table(label: str, claim: PrivacyClaim) -> Table:
     """Make a table of a claim with its conditions and limits."""
-    table = Table(
-        title=f"{escape(label)}: {claim.headline}", title_justify="left", show_header=False
-    )
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column()
+    table = _pairs(f"{escape(label)}: {claim.headline}", show_header=False)
     for title, lines in claim.rows():
         for line in lines:
             table.add_row(title, escape(line))
     return table
+
+
+def _pairs(title: str, **look: Any) -> Table:
+    """Begin a table of names, each with a text beside it."""
+    return Table(
+        Column(style="bold", no_wrap=True), Column(), title=title, title_justify="left", **look
+    )
 
 
 class _Account(NamedTuple):
@@ -143,9 +146,7 @@ def _refuse_twice(before: Sequence[_Account], found: Sequence[_Account]) -> None
 
 def _statement_table(statement: Statement) -> Table:
     """Make a table of what a party has spent, what is left, and on what."""
-    table = Table(title=f"{escape(statement.party)}: budget", title_justify="left", box=None)
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column()
+    table = _pairs(f"{escape(statement.party)}: budget", box=None)
     delta = f"at δ = {statement.delta:g}"
     rows = [
         ("what it protects", statement.claim.unit),
@@ -175,9 +176,7 @@ def _totals_table(accounts: Sequence[_Account]) -> Table:
     """
     from fedbandits.privacy.ledger import add_up
 
-    table = Table(title="Together", title_justify="left", box=None)
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column()
+    table = _pairs("Together", box=None)
     names = dict.fromkeys(account.statement.party for account in accounts)
     for name in names:
         own = [account for account in accounts if account.statement.party == name]

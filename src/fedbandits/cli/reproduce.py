@@ -71,9 +71,7 @@ def reproduce(
         context = Context(folder, full, data or [], jobs, resume, on_event=progress)
         outcome = figure.make(context)
     write_outcome(context, figure, outcome)
-    table = Table(title=f"{figure.title} ({figure.source})")
-    for column in outcome.rows[0]:
-        table.add_column(column)
+    table = Table(*outcome.rows[0], title=f"{figure.title} ({figure.source})")
     for row in outcome.rows:
         table.add_row(
             *(

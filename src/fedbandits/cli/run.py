@@ -5,6 +5,7 @@ from __future__ import annotations
 import pathlib
 from typing import TYPE_CHECKING, Annotated, Any
 
+import msgspec
 import typer
 
 from fedbandits.cli.options import Assignments, ConfigFile, OutputFolder, SweptKeys
@@ -87,7 +88,9 @@ def run(
     if not isinstance(loaded, Experiment):
         if advise:
             raise ConfigError("--advise: is for one experiment, not for a sweep; leave one out")
-        _run_sweep(loaded if no_alone else _add_alone_to(loaded), out, options)
+        if not no_alone:
+            loaded = msgspec.structs.replace(loaded, experiment=_add_alone(loaded.experiment))
+        _run_sweep(loaded, out, options)
         return
     # Only now: a wrong key must not wait for what a run needs.
     from fedbandits.cli import console
@@ -156,13 +159,6 @@ def _add_alone(experiment: Experiment) -> Experiment:
             err=True,
         )
     return found
-
-
-def _add_alone_to(sweep: Sweep) -> Sweep:
-    """Add a system whose parties learn alone at every point of a sweep."""
-    import msgspec
-
-    return msgspec.structs.replace(sweep, experiment=_add_alone(sweep.experiment))
 
 
 def _print_advice(

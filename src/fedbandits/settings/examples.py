@@ -48,10 +48,7 @@ def examples() -> dict[str, Example]:
 def experiment_file(given: str | pathlib.Path) -> pathlib.Path:
     """Return the file of a path, else the file of the bundled example of that name.
 
-    Raises
-    ------
-    ConfigError
-        If it is a bare name, without a point or a slash, and there is neither.
+    Raises ConfigError if it is a bare name, without a point or a slash, and there is neither.
     """
     path = pathlib.Path(given)
     name = str(given)

@@ -20,7 +20,7 @@ from fedbandits.errors import ConfigError, DataError
 from fedbandits.federation.roles import Role, Roles
 from fedbandits.federation.terms import NoiseOrigin, Terms
 from fedbandits.settings.experiment import Variant, variant
-from fedbandits.settings.toml_files import parse_toml
+from fedbandits.settings.toml_files import parse_toml, read_toml
 from fedbandits.settings.written import seconds
 from fedbandits.systems import Plan, System, find_system
 from fedbandits.systems.terms import terms_of
@@ -317,11 +317,8 @@ def read_federation(text: str) -> Federation:
 def load_federation(path: str | pathlib.Path) -> Federation:
     """Read a federation from the file at ``path``."""
     file = pathlib.Path(path)
+    table = read_toml(file)
     try:
-        return read_federation(file.read_text(encoding="utf-8-sig"))
-    except FileNotFoundError:
-        raise ConfigError(f"{file}: no such file") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{str(file)!r}: cannot be read: {type(error).__name__}") from None
+        return federation_of(table)
     except (ConfigError, DataError) as error:
         raise type(error)(f"{file}: {error}") from None

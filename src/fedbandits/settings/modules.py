@@ -32,12 +32,8 @@ _LARGEST = 4 << 20
 class Module(msgspec.Struct, frozen=True):
     """Code beside a configuration, as it was when it was read.
 
-    Parameters
-    ----------
-    name
-        Name of the file, or of the package's folder.
-    files
-        Texts by their paths: ``coins.py``, or ``crowd/__init__.py`` and others.
+    ``name`` is that of the file, or of the package's folder. ``files`` are texts by their paths:
+    ``coins.py``, or ``crowd/__init__.py`` and others.
     """
 
     name: str
@@ -131,12 +127,8 @@ _FINDER = _TextFinder()
 def take_modules(raw: dict[str, Any], folder: pathlib.Path) -> tuple[Module, ...]:
     """Import what a configuration names, and take these keys out of its table, in place.
 
-    Paths are relative to ``folder``, where the configuration's file lies.
-
-    Raises
-    ------
-    ConfigError
-        If a module is missing, is another one than recorded, fails, or its name is taken.
+    Paths are relative to ``folder``, where the configuration's file lies. Raises ConfigError if a
+    module is missing, is another one than recorded, fails, or its name is taken.
     """
     given = drop_module_keys(raw)
     try:
@@ -213,10 +205,7 @@ def _refuse_other(module: Module, recorded: Mapping[str, str]) -> None:
 def load_module(module: Module, path: pathlib.Path) -> None:
     """Import a module from ``path``, unless this very text is imported already.
 
-    Raises
-    ------
-    ConfigError
-        Naming its line, if it fails.
+    Raises ConfigError, with its line, if it fails.
     """
     name = _imported_as(module)
     if _digest_there(module) == module.digest and _has_registered(name):

@@ -11,7 +11,7 @@ import msgspec
 
 from fedbandits._schema import shown
 from fedbandits.errors import ConfigError
-from fedbandits.settings.toml_files import parse_toml
+from fedbandits.settings.toml_files import parse_toml, steps_in
 
 #: Most points of one sweep.
 MOST_POINTS = 10_000
@@ -94,7 +94,7 @@ def parse_option(option: str) -> tuple[str, list[Any]]:
 
 def steps_of(path: str) -> tuple[str, ...]:
     """Split a key's path into steps; refuse a key that cannot be swept, with the reason."""
-    steps = tuple(step for step in re.split(r"[.\[\]]+", path.strip()) if step)
+    steps = tuple(steps_in(path))
     whole = ".".join(steps)
     reason = _REFUSED.get(whole) or _REFUSED.get(steps[0] if steps else "")
     if steps[:1] == ("systems",) and len(steps) == 3:

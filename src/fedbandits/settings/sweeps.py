@@ -24,7 +24,7 @@ from fedbandits.settings.sweep_keys import (
     take_sweep,
     values_of,
 )
-from fedbandits.settings.toml_files import named_entries, read_experiment
+from fedbandits.settings.toml_files import named_entries, read_experiment, unknown_entry
 from fedbandits.systems import find_system
 
 #: Names that a dimension of a swept key cannot have.
@@ -32,17 +32,10 @@ _TAKEN = ("system", "replicate", "party", "round")
 
 
 class Axis(msgspec.Struct, frozen=True):
-    """One swept key.
+    """One swept key and its values, in order.
 
-    Parameters
-    ----------
-    path
-        Path of the key: ``systems.*.epsilon``.
-    name
-        Its name in results: the last step of the path, or the whole path where that step is not
-        unique.
-    values
-        Its values, in order.
+    Its ``path`` is such as ``systems.*.epsilon``. Its ``name`` in results is the last step of the
+    path, or the whole path where that step is not unique.
     """
 
     path: str
@@ -58,14 +51,8 @@ class Axis(msgspec.Struct, frozen=True):
 class Point(msgspec.Struct, frozen=True):
     """One experiment of a sweep.
 
-    Parameters
-    ----------
-    index
-        Number of its value on each axis.
-    values
-        Its values, by the names of the axes.
-    experiment
-        The experiment.
+    ``index`` has the number of its value on each axis, and ``values`` its values by the axes'
+    names.
     """
 
     index: tuple[int, ...]
@@ -74,16 +61,10 @@ class Point(msgspec.Struct, frozen=True):
 
 
 class Sweep(msgspec.Struct, frozen=True):
-    """An experiment, and the keys of it that take several values.
+    """An experiment, and the keys of it that take several values; :func:`sweep_of` makes it.
 
-    :func:`sweep_of` makes it.
-
-    Parameters
-    ----------
-    experiment
-        The experiment, with its own values of the swept keys.
-    axes
-        The swept keys. All combinations of their values are run.
+    The ``experiment`` has its own values of the swept keys. All combinations of the values of the
+    ``axes`` are run.
     """
 
     experiment: Experiment
@@ -97,10 +78,7 @@ class Sweep(msgspec.Struct, frozen=True):
     def points(self) -> tuple[Point, ...]:
         """Make all experiments; the values of the last axis change first.
 
-        Raises
-        ------
-        ConfigError
-            If a value is impossible, naming the key and the values of the point.
+        Raises ConfigError, with the key and the values of the point, if a value is impossible.
         """
         return tuple(self._point(index) for index in itertools.product(*map(range, self.shape)))
 
@@ -152,10 +130,7 @@ def value_text(value: Any) -> str:
 def sweep_of(experiment: Experiment, keys: Mapping[str, Any]) -> Sweep:
     """Make a sweep of an experiment over ``keys``: paths, each with the list of its values.
 
-    Raises
-    ------
-    ConfigError
-        If a key cannot be swept, or a value is given twice.
+    Raises ConfigError if a key cannot be swept, or a value is given twice.
     """
     if not keys:
         raise ConfigError("sweep: no key is given; write key.path=value,value,…")
@@ -215,11 +190,7 @@ def _holders(
     entries, fields = table["systems"], [_fields(s.system) for s in experiment.systems]
     chosen = named_entries(entries, steps[1])
     if not chosen:
-        labels = [entry["label"] for entry in entries]
-        raise ConfigError(
-            f"sweep.{path}: there is no system {steps[1]!r}; {did_you_mean(steps[1], labels)}"
-            f"allowed: {', '.join([*labels, *map(str, range(len(entries))), '*'])}"
-        )
+        raise ConfigError(f"sweep.{path}: there is no system {unknown_entry(entries, steps[1])}")
     if steps[1] == "*":
         having = [
             entry
@@ -238,9 +209,14 @@ def _fields(system: str) -> tuple[str, ...]:
 
 def _leads(entry: Any, steps: Sequence[str]) -> bool:
     """Tell whether the tables on the way to a key are there."""
-    for step in steps[:-1]:
-        entry = entry.get(step) if isinstance(entry, dict) else None
-    return isinstance(entry, dict) and (len(steps) == 1 or steps[-1] in entry)
+    inner = _table_at(entry, steps[:-1])
+    return inner is not None and (len(steps) == 1 or steps[-1] in inner)
+
+
+def _table_at(holder: Any, steps: Sequence[str]) -> dict[str, Any] | None:
+    for step in steps:
+        holder = holder.get(step) if isinstance(holder, dict) else None
+    return holder if isinstance(holder, dict) else None
 
 
 def _inner(
@@ -250,8 +226,7 @@ def _inner(
     if steps[0] not in known:
         close = did_you_mean(steps[0], known)
         raise ConfigError(f"sweep.{path}: no such key; {close}allowed: {', '.join(known)}")
-    for step in steps[:-1]:
-        holder = holder.get(step) if isinstance(holder, dict) else None
-    if not isinstance(holder, dict):
+    inner = _table_at(holder, steps[:-1])
+    if inner is None:
         raise ConfigError(f"sweep.{path}: no such key: {'.'.join(steps[:-1])} is not a table here")
-    return holder, steps[-1]
+    return inner, steps[-1]

@@ -16,13 +16,10 @@ NAME = r"^\w[\w .+=,-]{0,99}\Z"
 
 
 def parse_toml(text: str) -> dict[str, Any]:
-    """Read a TOML document as a table.
+    """Read a TOML document as a table; raises tomllib.TOMLDecodeError if it is none.
 
-    Raises
-    ------
-    tomllib.TOMLDecodeError
-        If it is no TOML. Python's reader raises two other errors: for brackets that are nested too
-        deeply, and for numbers with thousands of digits.
+    Python's reader raises two other errors: for brackets that are nested too deeply, and for
+    numbers with thousands of digits.
     """
     try:
         return tomllib.loads(text)
@@ -35,13 +32,7 @@ def parse_toml(text: str) -> dict[str, Any]:
 
 
 def read_toml(file: pathlib.Path) -> dict[str, Any]:
-    """Read a TOML file as a table.
-
-    Raises
-    ------
-    ConfigError
-        If it is not there, cannot be read, or is no TOML.
-    """
+    """Read a TOML file; raises ConfigError if it is not there, cannot be read, or is no TOML."""
     try:
         return parse_toml(file.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
@@ -65,13 +56,18 @@ def read_experiment(file: pathlib.Path, overrides: Iterable[str]) -> dict[str, A
     return raw
 
 
+def steps_in(path: str) -> list[str]:
+    """Split a key's path, which may have its numbers in brackets, into steps."""
+    return [step for step in re.split(r"[.\[\]]+", path.strip()) if step]
+
+
 def assign(raw: dict[str, Any], assignment: str) -> None:
     """Carry out ``key.path=value`` in a table, in place; refuse a path that leads nowhere.
 
     Values are in TOML notation.
     """
     path, equals, text = assignment.partition("=")
-    steps = [step for step in re.split(r"[.\[\]]+", path.strip()) if step]
+    steps = steps_in(path)
     if not equals or not steps or "\n" in assignment:
         raise ConfigError(f"--set {assignment}: write key.path=value")
     try:
@@ -105,11 +101,7 @@ def _entries(entries: list[Any], step: str, assignment: str) -> list[Any]:
     """Find the systems that one step of a path names; refuse a name that no system has."""
     if found := named_entries(entries, step):
         return found
-    labels = [str(e.get("label", e.get("preset"))) for e in entries if isinstance(e, dict)]
-    known = ", ".join([*labels, *map(str, range(len(entries))), "*"])
-    raise ConfigError(
-        f"--set {assignment}: there is no {step!r}; {did_you_mean(step, labels)}allowed: {known}"
-    )
+    raise ConfigError(f"--set {assignment}: there is no {unknown_entry(entries, step)}")
 
 
 def named_entries(entries: list[Any], step: str) -> list[Any]:
@@ -120,3 +112,10 @@ def named_entries(entries: list[Any], step: str) -> list[Any]:
         return entries[int(step) : int(step) + 1]
     named = [e for e in entries if isinstance(e, dict)]
     return [e for e in named if step in (e.get("label"), e.get("preset"))][:1]
+
+
+def unknown_entry(entries: list[Any], step: str) -> str:
+    """Name a step that leads to no system, and the steps that would."""
+    labels = [str(e.get("label", e.get("preset"))) for e in entries if isinstance(e, dict)]
+    known = ", ".join([*labels, *map(str, range(len(entries))), "*"])
+    return f"{step!r}; {did_you_mean(step, labels)}allowed: {known}"

@@ -42,10 +42,7 @@ def without_none(table: Any) -> Any:
 def seconds(given: float | str, place: str) -> float:
     """Return a length of time in seconds: ``"90 s"``, ``"1.5 h"``, ``"7 days"``, or a number.
 
-    Raises
-    ------
-    ConfigError
-        Naming the place, if it is no time between a millisecond and a hundred years.
+    Raises ConfigError, with the place, if it is no time between a millisecond and a hundred years.
     """
     found = math.nan
     if isinstance(given, str):

@@ -44,12 +44,7 @@ ROUNDS = 40
 class Setting:
     """A preset in a small world, with the facts that members of a federation would state.
 
-    Parameters
-    ----------
-    preset
-        Its name.
-    **parts
-        Settings that differ from the preset's.
+    ``parts`` are settings that differ from the preset's.
     """
 
     def __init__(self, preset: str, **parts: Any) -> None:
@@ -79,7 +74,8 @@ class Setting:
 
         ``supplies`` are the noise and keys of the parties; by default they are simulated.
         """
-        terms, stage = terms_of(self.system, self.plan, "simulated"), self._stage()
+        terms = terms_of(self.system, self.plan, "simulated")
+        stage = self.world.stage(replicate_key(1, 0))
         brought = supplies or self.system.simulated_supplies(self.plan, stage.world, 1, 0)
         assert self.roles is not None
 
@@ -88,9 +84,6 @@ class Setting:
             return embody(party) if isinstance(party, ActingParty) else party
 
         return PartiesRun(self.roles, brought, terms, stage, ROUNDS, embody=stand)
-
-    def _stage(self) -> Any:
-        return self.world.stage(replicate_key(1, 0))
 
     def own(self) -> dict[tuple[str, int], dict[str, Any]]:
         """Return the content of ``[own]`` in the settings of parties, by role and place."""
@@ -179,8 +172,7 @@ def asks_alike_in_arrays_and_in_json(preset: str) -> None:
         assert setting.system.application(setting.plan) is None
         return
     application = setting.application
-    world = setting.world.stage(replicate_key(1, 0)).world
-    supplies = setting.system.simulated_supplies(setting.plan, world, 1, 0)
+    supplies = setting.system.simulated_supplies(setting.plan, setting.stated, 1, 0)
     direct = setting.begin(DirectParty, supplies)
     asked = setting.begin(lambda party: AskedParty(party, application), supplies)
     for stop in range(1, ROUNDS + 1):

@@ -51,30 +51,16 @@ class Order(Protocol):
 
 
 class DeployedFederation:
-    """All members of a federation in this process.
+    """All members of a federation in this process, with their stores in a folder.
 
-    Parameters
-    ----------
-    federation
-        Whose members run.
-    folder
-        Where their stores are.
-    transports
-        Makes a member's transport; in memory by default.
-    seals
-        Makes a member's greeting seals and its others; nothing is sealed by default.
-    supplies
-        What members bring, by role and place; what their stores have by default.
-    own
-        What every member alone knows.
-    stores
-        Where stores are that are not in the folder, by member.
-    moved
-        Whether stores may be copies.
-    held
-        Whether messages wait until they are settled, one after the other, as in a simulation.
-    order
-        Carries frames instead of what is in memory, and makes them wait.
+    ``transports`` makes a member's transport; in memory by default. ``seals`` makes its greeting
+    seals and its others; nothing is sealed by default. ``supplies`` are what members bring, by role
+    and place; what their stores have by default. ``own`` is what every member alone knows.
+
+    ``stores`` are where stores are that are not in the folder, by member; they may be copies if
+    they were ``moved``. With ``held``, messages wait until they are settled, one after the other,
+    as in a simulation. The ``order`` carries frames instead of what is in memory, and makes them
+    wait.
     """
 
     def __init__(

@@ -27,12 +27,7 @@ from fedbandits.testing.deployed import DeployedFederation, federation_from
 class WorldDriver:
     """Drives a federation's members through a world, as a simulation drives its parties.
 
-    Parameters
-    ----------
-    deployed
-        The members; all run.
-    environment, seed
-        The world, and what names its draws.
+    All of them run. ``environment`` and ``seed`` are the world, and what names its draws.
     """
 
     def __init__(self, deployed: DeployedFederation, environment: Environment, seed: int) -> None:
@@ -130,25 +125,6 @@ class WorldDriver:
         for node, number in waiting:
             await node.deadline(number)
         return bool(waiting)
-
-
-async def drive_by_themselves(
-    deployed: DeployedFederation, environment: Environment, seed: int, rounds: int
-) -> list[tuple[int, int, Any]]:
-    """Let every player go through so many rounds at its own pace, where rounds end by themselves.
-
-    Returns (round, place, action) of every decision.
-    """
-    acting = deployed.federation.roles.acting.parties
-    drivers = [WorldDriver(deployed, environment, seed) for _ in acting]
-
-    async def alone(place: int, driver: WorldDriver) -> None:
-        for round_ in range(1, rounds + 1):
-            if place in driver.stage.acting(round_):
-                await driver.act(place, round_)
-
-    await asyncio.gather(*(alone(place, driver) for place, driver in enumerate(drivers)))
-    return [action for driver in drivers for action in driver.actions]
 
 
 def asked(application: Application[Any], situation: Any) -> Any:

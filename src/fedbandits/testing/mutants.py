@@ -141,16 +141,9 @@ class Mutants:
 class AttackedParty:
     """Stands for a party; before each message that it receives, a twin is given mutants of it.
 
-    Parameters
-    ----------
-    make
-        Makes the party anew, as a restarted process would.
-    codec, mutants
-        Decodes and changes messages.
-    counts
-        How many mutants of each message, by the role that receives it.
-    found
-        Counts what became of mutants, ``Role: outcome or error``; added to.
+    ``make`` makes the party anew, as a restarted process would. ``counts`` are how many mutants of
+    each message, by the role that receives it. What became of them is added to ``found``, as
+    ``Role: outcome or error``.
     """
 
     def __init__(

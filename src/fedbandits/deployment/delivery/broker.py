@@ -22,8 +22,9 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
-from fedbandits.deployment.identity.authority import PUBLISHER, Path, load_authority
+from fedbandits.deployment.identity.authority import PUBLISHER, load_authority
 from fedbandits.deployment.identity.certificates import SERVER, key_pem, new_key, pem
+from fedbandits.deployment.identity.identity import Path
 from fedbandits.deployment.identity.members import Members
 from fedbandits.deployment.identity.private_files import make_folder, read_file, write_private
 from fedbandits.errors import IdentityError, MissingExtraError, TransportError
@@ -129,23 +130,10 @@ def make_broker(
 ) -> pathlib.Path:
     """Make a broker's folder: its key, its certificate, its configuration.
 
-    ``nats-server -c nats.conf``, run there, is a broker.
-
-    Parameters
-    ----------
-    authority, folder
-        The authority's folder, and the broker's.
-    hosts
-        The names and addresses under which members reach it.
-    host, port, monitor_port
-        See :func:`broker_config`.
-    days
-        How long its certificate is valid.
-
-    Raises
-    ------
-    IdentityError
-        If the authority's folder is damaged, or nothing can be written.
+    ``nats-server -c nats.conf``, run there, is a broker. Members reach it under the names and
+    addresses in ``hosts``. Its certificate is valid for so many ``days``. See :func:`broker_config`
+    for the others. Raises IdentityError if the authority's folder is damaged, or nothing can be
+    written.
     """
     office, place, key = load_authority(authority), pathlib.Path(folder), new_key()
     certificate = office.issue(key.public_key(), tuple(hosts), SERVER, days)

@@ -42,18 +42,9 @@ _LEAST_PAUSE = 0.005
 class Delivery:
     """Exchanges messages with all peers of one member.
 
-    Parameters
-    ----------
-    member, peers, terms
-        Names of members, and what all agree on.
-    transport
-        Carries frames.
-    greets, seals
-        Seal greetings, which those with other terms can open, and everything else.
-    receiver
-        The party that is given what was delivered.
-    chatty
-        Whether messages answer one another all the time.
+    ``greets`` seals greetings, which those with other terms can open, and ``seals`` everything
+    else. The ``receiver`` is given what was delivered. It is ``chatty`` where messages answer one
+    another all the time.
     """
 
     def __init__(
@@ -154,7 +145,7 @@ class Delivery:
             now, wants = time.monotonic(), bool(self._receiver.wants)
             for exchange in self.exchanges.values():
                 exchange.wants = wants
-                if exchange.is_due(now):
+                if exchange.waits and now >= exchange.next_try:
                     self._say_again(exchange, now)
             due = [e.next_try for e in self.exchanges.values() if e.waits]
             self._sleeps_until = min(due, default=math.inf)

@@ -77,10 +77,6 @@ class Exchange:
         """True if something was said that has not been answered."""
         return not self.greeted or self.wants or self.asks or bool(self.unacknowledged)
 
-    def is_due(self, now: float) -> bool:
-        """Tell whether it is time to say it again."""
-        return self.waits and now >= self.next_try
-
     def hurry(self) -> None:
         """Say it again at once."""
         self._pause, self.next_try = FIRST_PAUSE, 0.0

@@ -21,8 +21,8 @@ from fedbandits.deployment.delivery.broker import frames_subject, members_subjec
 from fedbandits.deployment.delivery.member_lists import MemberLists
 from fedbandits.deployment.delivery.nats_connection import Connection, Take, Times, explained
 from fedbandits.deployment.delivery.transport import Receive
-from fedbandits.deployment.identity.authority import Path, authority_context, load_authority
-from fedbandits.deployment.identity.identity import Identity
+from fedbandits.deployment.identity.authority import authority_context, load_authority
+from fedbandits.deployment.identity.identity import Identity, Path
 from fedbandits.errors import IdentityError, TransportError
 
 _LOG = logging.getLogger("fedbandits.deployment")
@@ -33,17 +33,9 @@ _SOON = 14
 class NatsTransport:
     """Carries frames of one member through the broker.
 
-    Parameters
-    ----------
-    identity
-        Who the member is.
-    servers
-        Addresses of the broker's servers, ``tls://host:port``. Another one raises TransportError.
-    on_members
-        Given every list of members that is published, on the event loop, unchecked. By default it
-        is offered to the identity's ``members``. An IdentityError is logged.
-    times
-        How long things take.
+    The ``servers`` are addresses ``tls://host:port``; another one raises TransportError. Every list
+    of members that is published is given to ``on_members``, on the event loop, unchecked; an
+    IdentityError of it is logged. By default it is offered to the identity's ``members``.
     """
 
     def __init__(

@@ -25,17 +25,10 @@ class Transport(Protocol):
     async def open(self, receive: Receive, on_connected: Callable[[], None]) -> None:
         """Begin. It returns at once, and connects as soon as that is possible.
 
-        Parameters
-        ----------
-        receive
-            Given every frame, on the event loop that this was called on.
-        on_connected
-            Called on that loop whenever a connection begins, the first one included.
-
-        Raises
-        ------
-        TransportError, IdentityError
-            If it can never connect: its own settings or keys are wrong.
+        Every frame is given to ``receive``, on the event loop that this was called on.
+        ``on_connected`` is called there whenever a connection begins, the first one included.
+        Raises TransportError or IdentityError if it can never connect: its own settings or keys are
+        wrong.
         """
 
     async def send(self, receiver: str, frame: bytes) -> bool:

@@ -154,30 +154,14 @@ _TOLD = (no.UNKNOWN_DECISION, no.DUPLICATE, no.LATE)
 
 
 class Route(NamedTuple):
-    """One method of one path.
+    """One method of one path, in which ``{}`` holds the name of a value.
 
-    Parameters
-    ----------
-    method, path
-        What it answers; ``{}`` in a path holds the name of a value.
-    handler
-        Answers it.
-    summary
-        What it does, in a sentence.
-    status
-        Of an answer, if nothing is refused.
-    scope
-        What a token must allow, None where no token is needed.
-    refusals
-        What it refuses, beside what all routes do.
-    body, answer
-        Types of what is sent and answered; None for nothing, ``dict`` for an object.
-    kind
-        The media type of the answer.
-    empty
-        What an answer 204 means, where that is another answer than the one above.
-    query
-        Schemas of the query's values.
+    The ``status`` is that of an answer, if nothing is refused. The ``scope`` is what a token must
+    allow, None where no token is needed. ``refusals`` are what it refuses beside what all routes
+    do. ``body`` and ``answer`` are types of what is sent and answered; None for nothing, ``dict``
+    for an object. ``kind`` is the media type of the answer. ``empty`` says what an answer 204
+    means, where that is another answer than the one above. ``query`` has schemas of the query's
+    values.
     """
 
     method: str

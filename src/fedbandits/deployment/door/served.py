@@ -40,18 +40,14 @@ class Served(Protocol):
     async def decide(self, asked: Asked) -> Decided:
         """Decide.
 
-        Raises
-        ------
-        LocalProtocolError, BoundExceededError, StoreError, NotReadyError
+        Raises LocalProtocolError, BoundExceededError, StoreError or NotReadyError.
         """
 
     async def reward(self, number: int, told: Told) -> None:
         """Tell what came of a decision.
 
-        Raises
-        ------
-        UnknownDecisionError, DuplicateRewardError, LateRewardError, BoundExceededError,
-        LocalProtocolError, StoreError, NotReadyError
+        Raises what :meth:`decide` does, and UnknownDecisionError, DuplicateRewardError or
+        LateRewardError.
         """
 
     async def next_pull(self, timeout: float) -> int | None:

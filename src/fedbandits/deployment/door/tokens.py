@@ -58,23 +58,10 @@ def make_token(
 ) -> str:
     """Make a token, and keep its digest. The token is nowhere else: it cannot be shown again.
 
-    Parameters
-    ----------
-    folder
-        The party's.
-    name
-        Whose it will be. It is not a secret, and one name has one token.
-    scopes
-        What it allows; see :data:`SCOPES`.
-    member
-        The party's name, which the token shows; by default the folder's.
-
-    Raises
-    ------
-    DeploymentError
-        If there is a token of that name, or the name or scopes are none.
-    IdentityError
-        If the file of tokens is damaged.
+    The ``name`` says whose it will be; it is not a secret, and one name has one token. The token
+    shows the ``member``, by default the folder's name. Raises DeploymentError if there is a token
+    of that name, or the name or scopes are none, and IdentityError if the file of tokens is
+    damaged.
     """
     folder = pathlib.Path(folder)
     unknown = set(scopes) - set(SCOPES)

@@ -15,16 +15,9 @@ _SECRET_BYTES = 32
 
 
 class Handover:
-    """Secrets that a party hands over, and those that it waits for.
+    """Secrets that a party hands over, and those that it waits for; the host keeps them.
 
-    Parameters
-    ----------
-    seat
-        Which party it is.
-    host
-        Keeps the secrets.
-    on_complete
-        Awaited when the last secret that was waited for is kept.
+    ``on_complete`` is awaited when the last secret that was waited for is kept.
     """
 
     def __init__(

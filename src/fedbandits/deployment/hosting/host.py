@@ -55,18 +55,10 @@ _WAKE = _Job(lambda _: None, lambda *_: None)
 
 
 class Host:
-    """Runs one party on one store. Made, opened, begun, asked, and stopped.
+    """Runs one party on one store. Made, opened, begun, asked, and stopped, which closes the store.
 
-    Parameters
-    ----------
-    seat
-        Which party of which federation it is, and what it brings.
-    store
-        Its store; closed by :meth:`stop`.
-    on_sent
-        Given messages that were committed, on the event loop.
-    on_received
-        Given a peer and the number of its message that comes next, once that is committed.
+    ``on_sent`` is given messages that were committed, on the event loop. ``on_received`` is given a
+    peer and the number of its message that comes next, once that is committed.
     """
 
     def __init__(

@@ -30,16 +30,8 @@ _LOG = logging.getLogger("fedbandits.deployment")
 class Node:
     """Runs one member. Made, then :meth:`start`, then asked, then :meth:`stop`.
 
-    Parameters
-    ----------
-    seat
-        Which party of which federation it is, and what it brings.
-    store
-        Its store; closed by :meth:`stop`.
-    transport, greets, seals
-        Carry and seal frames, see :class:`.delivery.Delivery`.
-    on_fatal
-        Told why this party must stop.
+    It closes the ``store`` in the end. See :class:`.delivery.Delivery` for ``transport``,
+    ``greets`` and ``seals``. ``on_fatal`` is told why this party must stop.
     """
 
     def __init__(
@@ -53,11 +45,11 @@ class Node:
     ) -> None:
         self.seat, self.member, self.federation = seat, seat.member, seat.federation
         self.application = seat.application
-        self.host = Host(seat, store, self._sent, self._received)
         self.delivery = Delivery(
             seat.member, seat.federation.peers_of(seat.member), seat.terms, transport, greets,
             seals, self, seat.is_chatty,
         )  # fmt: skip
+        self.host = Host(seat, store, self._sent, self.delivery.received)
         self.clock = Clock(self, self.host, self.delivery)
         self._on_fatal = on_fatal
         #: Set by the next commit, if anybody waits for one.
@@ -248,9 +240,6 @@ class Node:
     def _sent(self, messages: list[Sent]) -> None:
         for peer, number, body in messages:
             self.delivery.post(peer, number, body)
-
-    def _received(self, peer: str, number: int) -> None:
-        self.delivery.received(peer, number)
 
     def counts(self, peer: str) -> tuple[int, int]:
         return self.host.counts.get(peer, (0, 0))

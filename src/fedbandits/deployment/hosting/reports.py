@@ -18,26 +18,14 @@ from fedbandits.privacy.ledger import Statement
 class View(msgspec.Struct, frozen=True, kw_only=True):
     """A party from outside, as of its last commit.
 
-    Parameters
-    ----------
-    stage
-        Where it stands in its table of transitions; empty before it begins.
-    awaited, next_end, round_to_act
-        See :class:`.party.Party`.
-    decisions, open
-        How many decisions were made, and how many wait for their reward.
-    events
-        How many events it has taken since it exists.
-    messages
-        How many messages came to what.
-    sent
-        How many messages have left.
-    given_up
-        How many messages of peers never came.
-    refusals
-        Why messages were refused: names of errors, and how often.
-    last_refusal
-        The newest one, in a line.
+    The ``stage`` is where it stands in its table of transitions; it is empty before the party
+    begins. See :class:`.party.Party` for ``awaited``, ``next_end`` and ``round_to_act``. ``open``
+    is how many decisions wait for their reward, and ``events`` how many it has taken since it
+    exists.
+
+    ``messages`` counts messages by what they came to, and ``sent`` those that have left.
+    ``given_up`` messages of peers never came. ``refusals`` are names of errors, and how often;
+    ``last_refusal`` is the newest one, in a line.
     """
 
     stage: str = ""

@@ -28,24 +28,10 @@ Supply = Callable[[Resources], Any]
 class HostedSeat(NamedTuple):
     """The seat of one member: all that a host is told.
 
-    Parameters
-    ----------
-    federation, terms
-        What all parties agree on.
-    member
-        The organisation's name.
-    role, place
-        Which party it is.
-    application
-        Between plain values and what the party takes; None where nobody asks it.
-    own
-        What the party alone knows.
-    supply
-        What it brings; by default what its system says for parties between machines.
-    keep_journal
-        Whether events stay in the journal when a state covers them.
-    earlier
-        μ of what earlier federations have released of the same records, where its account begins.
+    The ``application`` is None where nobody asks the party. ``own`` is what it alone knows, and
+    ``supply`` makes what it brings. With ``keep_journal`` events stay in the journal when a state
+    covers them. ``earlier`` is μ of what earlier federations have released of the same records,
+    where its account begins.
     """
 
     federation: Federation
@@ -80,11 +66,6 @@ class HostedSeat(NamedTuple):
             system.application(plan) if role.acts else None,
             own or {}, supply or from_system, keep_journal,
         )  # fmt: skip
-
-    @property
-    def party(self) -> str:
-        """The party's name in the protocol."""
-        return self.role.parties[self.place]
 
     @property
     def ends_rounds_itself(self) -> bool:

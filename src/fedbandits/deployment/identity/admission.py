@@ -35,18 +35,9 @@ _SIGNATURE = ec.ECDSA(hashes.SHA256())
 class Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A party's request to be admitted.
 
-    Parameters
-    ----------
-    name, federation
-        Names of the member and of the federation.
-    terms, content
-        Digest of the terms that the party has, and the terms.
-    sealing
-        Its public sealing key, 32 bytes.
-    signing_request
-        Its request for a certificate, signed with its key for TLS.
-    signature
-        Signature of all this, with the same key.
+    ``terms`` and ``content`` are the digest of the terms that the party has, and the terms.
+    ``sealing`` is its public sealing key, 32 bytes. ``signing_request`` asks for a certificate.
+    Both that and all of this are signed with its key for TLS.
     """
 
     name: str
@@ -127,16 +118,9 @@ def make_request(
 class Admission(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The authority's answer to a request.
 
-    Parameters
-    ----------
-    name, certificate
-        The member's name, and its certificate as text.
-    issuer
-        The certificate of the authority that has issued it, and the broker's, as text.
-    members
-        The list of members that it is in.
-    authority, signature
-        The authority's public key, 32 bytes, and its signature.
+    ``certificate`` is the member's, and ``issuer`` has those of the authority that has issued it
+    and the broker's, all as text. The ``members`` are the list that it is in. ``authority`` is the
+    authority's public key, 32 bytes.
     """
 
     name: str

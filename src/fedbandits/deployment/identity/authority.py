@@ -7,7 +7,6 @@ it can admit anybody, and reads nothing even so.
 
 from __future__ import annotations
 
-import os
 import pathlib
 import ssl
 from typing import NamedTuple
@@ -28,7 +27,7 @@ from fedbandits.deployment.identity.certificates import (
     pem,
     public_key_of,
 )
-from fedbandits.deployment.identity.identity import tls_context
+from fedbandits.deployment.identity.identity import Path, tls_context
 from fedbandits.deployment.identity.members import Member, Members, decode, read_members
 from fedbandits.deployment.identity.private_files import (
     new_folder,
@@ -41,7 +40,6 @@ from fedbandits.errors import IdentityError
 from fedbandits.federation.terms import cut
 from fedbandits.settings.federation import Federation, load_federation
 
-Path = str | os.PathLike[str]
 #: How long a member's certificate is valid, days.
 MEMBER_DAYS = 730.0
 #: The name in the authority's own certificate for the broker. No member's user is called so.
@@ -158,27 +156,14 @@ def admit(
 ) -> Admitted:
     """Admit a party, for the first time or with new keys; then its earlier ones are worth nothing.
 
-    Parameters
-    ----------
-    authority, request
-        The authority's folder, and the party's ``request.json``.
-    days
-        How long its certificate is valid.
-    replace
-        Whether the keys may take the place of others that were admitted. A request shows no more
-        than that somebody has its keys: compare its fingerprint with what the member says.
+    A request shows no more than that somebody has its keys. So with ``replace``, where the keys may
+    take the place of others that were admitted, compare its fingerprint with what the member says.
+    The certificate is valid for so many ``days``. ``admission-NAME.json`` goes back to the party;
+    ``members.json`` is to be published.
 
-    Returns
-    -------
-    Admitted
-        ``admission-NAME.json`` goes back to the party; ``members.json`` is to be published.
-
-    Raises
-    ------
-    IdentityError
-        If it is no member by the terms, has other terms, or its keys are damaged, another's, or
-        were revoked or replaced; or if they are new ones, without ``replace``. Nothing has changed
-        then.
+    Raises IdentityError, and nothing has changed then, if it is no member by the terms, has other
+    terms, or its keys are damaged, another's, or were revoked or replaced; or if they are new ones,
+    without ``replace``.
     """
     with only_one(pathlib.Path(authority)):
         office, place = load_authority(authority), pathlib.Path(request)

@@ -117,17 +117,9 @@ def load_signing_request(data: bytes, place: object) -> ec.EllipticCurvePublicKe
 
 def new_authority(federation: str, key: ec.EllipticCurvePrivateKey) -> x509.Certificate:
     """Make the certificate of an authority that signs itself, and no further authorities."""
-    subject = _called(f"authority of {federation}")
-    start = now() - _EARLIER
-    uses = x509.KeyUsage(False, False, False, False, False, True, True, False, False)
-    return (
-        _builder(subject, subject, key.public_key(), key.public_key())
-        .not_valid_before(start)
-        .not_valid_after(start + datetime.timedelta(days=365 * _YEARS_OF_AUTHORITY))
-        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .add_extension(uses, critical=True)
-        .sign(key, hashes.SHA256())
-    )
+    subject, public = _called(f"authority of {federation}"), key.public_key()
+    end = now() - _EARLIER + datetime.timedelta(days=365 * _YEARS_OF_AUTHORITY)
+    return _builder(subject, subject, public, public, end, True).sign(key, hashes.SHA256())
 
 
 def issue(
@@ -138,31 +130,16 @@ def issue(
     usage: x509.ObjectIdentifier,
     days: float,
 ) -> x509.Certificate:
-    """Issue a certificate that an authority signs.
+    """Issue a certificate about the key ``public``, which an authority signs with its own ``key``.
 
-    Parameters
-    ----------
-    authority, key
-        The authority's certificate and key.
-    public
-        The key that it is about.
-    names
-        Host names or addresses of its owner. The first one is its subject.
-    usage
-        :data:`CLIENT` or :data:`SERVER`.
-    days
-        How long it is valid, at most as long as the authority's own.
+    ``names`` are host names or addresses of its owner; the first one is its subject. Its ``usage``
+    is :data:`CLIENT` or :data:`SERVER`. It is valid for so many ``days``, at most as long as the
+    authority's own.
     """
-    start = now() - _EARLIER
     end = min(now() + datetime.timedelta(days=days), authority.not_valid_after_utc)
     signer = public_key_of(authority, "the authority's certificate")
-    uses = x509.KeyUsage(True, False, False, False, False, False, False, False, False)
     return (
-        _builder(_called(names[0]), authority.subject, public, signer)
-        .not_valid_before(start)
-        .not_valid_after(end)
-        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-        .add_extension(uses, critical=True)
+        _builder(_called(names[0]), authority.subject, public, signer, end, False)
         .add_extension(x509.ExtendedKeyUsage([usage]), critical=False)
         .add_extension(x509.SubjectAlternativeName(list(map(_host, names))), critical=False)
         .sign(key, hashes.SHA256())
@@ -174,14 +151,22 @@ def _builder(
     issuer: x509.Name,
     public: ec.EllipticCurvePublicKey,
     signer: ec.EllipticCurvePublicKey,
+    end: datetime.datetime,
+    ca: bool,
 ) -> x509.CertificateBuilder:
-    """Begin a certificate with what every one has."""
+    """Begin a certificate with what every one has; an authority's may sign others."""
+    uses = x509.KeyUsage(not ca, False, False, False, False, ca, ca, False, False)
+    constraints = x509.BasicConstraints(ca=ca, path_length=0 if ca else None)
     return (
         x509.CertificateBuilder()
         .subject_name(subject)
         .issuer_name(issuer)
         .public_key(public)
         .serial_number(x509.random_serial_number())
+        .not_valid_before(now() - _EARLIER)
+        .not_valid_after(end)
+        .add_extension(constraints, critical=True)
+        .add_extension(uses, critical=True)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(public), critical=False)
         .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(signer), critical=False)
     )

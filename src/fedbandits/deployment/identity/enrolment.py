@@ -92,24 +92,12 @@ def _new_keys(folder: pathlib.Path, name: str, federation: Federation) -> Reques
 def install_admission(party: Path, admission: Path, authority: str = "") -> Members:
     """Put an admission to use. The first one decides which authority the party trusts.
 
-    Parameters
-    ----------
-    party, admission
-        The party's folder, and the file that came from the authority.
-    authority
-        The authority's fingerprint, as it was told by other means; see
-        :func:`~fedbandits.deployment.identity.members.spoken_fingerprint`.
+    ``authority`` is the authority's fingerprint, as it was told by other means; see
+    :func:`~fedbandits.deployment.identity.members.spoken_fingerprint`. Returns the list of members
+    that the party knows now.
 
-    Returns
-    -------
-    Members
-        The list of members that the party knows now.
-
-    Raises
-    ------
-    IdentityError
-        If it is another party's, of another authority, federation or terms, for other keys, or
-        outdated. Nothing has changed then.
+    Raises IdentityError, and nothing has changed then, if it is another party's, of another
+    authority, federation or terms, for other keys, or outdated.
     """
     folder, place = pathlib.Path(party), pathlib.Path(admission)
     with only_one(folder):

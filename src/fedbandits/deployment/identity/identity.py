@@ -45,16 +45,8 @@ SEALING, TLS, CERTIFICATE, ISSUER = "sealing.key", "tls.key", "tls.pem", "issuer
 class Identity:
     """The identity of a party, as :func:`load_identity` has found it in its folder.
 
-    Parameters
-    ----------
-    name, federation, terms
-        Names of the member and the federation, and the digest of its terms.
-    sealing, certificate
-        Its private sealing key, and its certificate.
-    keys
-        The folder of the keys that were admitted.
-    members
-        The list of members.
+    ``terms`` is the digest of the federation's terms. ``sealing`` is the party's private sealing
+    key, and ``keys`` the folder of the keys that were admitted.
     """
 
     def __init__(

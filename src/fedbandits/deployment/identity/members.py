@@ -21,16 +21,9 @@ _PACKED = msgspec.msgpack.Encoder(order="sorted")
 class Member(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One member, as the authority knows it.
 
-    Parameters
-    ----------
-    sealing
-        Its public sealing key, 32 bytes.
-    certificate
-        SHA-256 of its certificate, hexadecimal digits.
-    admitted
-        The version of the list with which it was admitted, for the last time.
-    revoked
-        Whether nobody shall exchange frames with it any more.
+    ``sealing`` is its public sealing key, 32 bytes, and ``certificate`` the SHA-256 of its
+    certificate, in hexadecimal digits. It was ``admitted``, for the last time, with that version of
+    the list. With one that is ``revoked`` nobody shall exchange frames any more.
     """
 
     sealing: bytes

@@ -96,16 +96,9 @@ class _Peer:
 
 
 class Sealer:
-    """Seals frames for a member's peers, and opens theirs.
+    """Seals frames for the peers of the member ``name``, and opens theirs.
 
-    Parameters
-    ----------
-    name
-        The member's name.
-    private
-        Its sealing key.
-    context
-        What all keys are bound to; see :func:`sealing_context`.
+    ``private`` is its sealing key. All keys are bound to ``context``; see :func:`sealing_context`.
     """
 
     def __init__(self, name: str, private: X25519PrivateKey, context: bytes) -> None:

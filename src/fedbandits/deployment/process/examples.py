@@ -69,22 +69,11 @@ servers = ["tls://127.0.0.1:4222"]
 
 
 def example(preset: str, every: str | None = None, port: int = 4222) -> str:
-    """Write the text of a small federation's file.
+    """Write the text of a small federation's file, for a preset that has parties.
 
-    Parameters
-    ----------
-    preset
-        A preset that has parties.
-    every
-        How long a round is; by default an hour. Where messages set the pace it is a beat, at which
-        all who have acted answer, and has to be short.
-    port
-        Where its broker listens, on this machine.
-
-    Raises
-    ------
-    ConfigError
-        If there is no such preset, or nobody exchanges anything in it.
+    A round takes ``every``, by default an hour. Where messages set the pace it is a beat, at which
+    all who have acted answer, and has to be short. Its broker listens at ``port`` of this machine.
+    Raises ConfigError if there is no such preset, or nobody exchanges anything in it.
     """
     variant = variant_of(preset)
     system = find_system(variant.system)

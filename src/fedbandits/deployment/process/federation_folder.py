@@ -23,12 +23,11 @@ from fedbandits.deployment.identity.authority import (
     revoke,
 )
 from fedbandits.deployment.identity.enrolment import create_party, install_admission
-from fedbandits.deployment.identity.identity import load_identity
-from fedbandits.deployment.identity.members import Members, spoken_fingerprint
+from fedbandits.deployment.identity.identity import Path, load_identity
+from fedbandits.deployment.identity.members import spoken_fingerprint
 from fedbandits.deployment.identity.private_files import new_folder
 from fedbandits.deployment.process.folder import (
     PartyFolder,
-    Path,
     is_party,
     load_party,
     write_settings,
@@ -54,21 +53,10 @@ def init_federation(
 ) -> MadeFederation:
     """Make a new folder with an authority and a broker's configuration.
 
-    Parameters
-    ----------
-    config, out
-        The federation's file, and the folder.
-    local
-        Whether to make, and admit, all parties as well: this machine then holds all keys.
-    first_port
-        Where the doors of these are; 0 for any free ports.
-
-    Raises
-    ------
-    ConfigError
-        If the file is wrong.
-    IdentityError
-        If the folder is there already, or cannot be written.
+    ``local`` makes, and admits, all parties as well: this machine then holds all keys. Their doors
+    are at ``first_port`` and those after it; 0 stands for any free ports. Raises ConfigError if the
+    federation's file is wrong, and IdentityError if the folder is there already, or cannot be
+    written.
     """
     source = pathlib.Path(config)
     federation = load_federation(source)
@@ -87,15 +75,12 @@ def init_federation(
             write_settings(folder / name, federation, name, first_port and first_port + place)
             install_admission(folder / name, admit(office, request).admission)
         for name in names:  # those who were admitted first know the others, too
-            _tell(folder / name, load_authority(office).members)
+            members = load_authority(office).members.encode()
+            load_identity(folder / name).members.offer(members)
         hosts = tuple(dict.fromkeys((*LOCAL_HOSTS, *_hosts(federation))))
         make_broker(office, folder / BROKER, hosts, _listens(federation))
         fingerprint = spoken_fingerprint(load_authority(office).public)
     return MadeFederation(federation, fingerprint, names)
-
-
-def _tell(party: pathlib.Path, members: Members) -> None:
-    load_identity(party).members.offer(members.encode())
 
 
 def _hosts(federation: Federation) -> list[str]:

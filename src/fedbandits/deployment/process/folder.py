@@ -12,7 +12,6 @@
 
 from __future__ import annotations
 
-import os
 import pathlib
 import tomllib
 from typing import Annotated, Any, Literal, NamedTuple
@@ -23,14 +22,13 @@ from msgspec import Meta
 from fedbandits._schema import convert
 from fedbandits.deployment.door.settings import DoorSettings
 from fedbandits.deployment.identity.admission import Request, read_request
-from fedbandits.deployment.identity.identity import FEDERATION, REQUEST
+from fedbandits.deployment.identity.identity import FEDERATION, REQUEST, Path
 from fedbandits.deployment.identity.private_files import write_private
 from fedbandits.deployment.process.examples import own_example
 from fedbandits.errors import ConfigError, IdentityError
 from fedbandits.settings.federation import Federation, load_federation
 from fedbandits.settings.toml_files import parse_toml
 
-Path = str | os.PathLike[str]
 #: Names in the folder.
 SETTINGS, RUNNING = "party.toml", "running.json"
 
@@ -46,7 +44,7 @@ class LogSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     Parameters
     ----------
     format
-        ``json``: one JSON object on each line. ``text``: plain text.
+        ``json``: one JSON object on each line. ``plain``: plain text.
     level
         Lowest level that is logged. ``info`` writes one line for each request.
     """
@@ -84,7 +82,7 @@ class PartySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         Settings of the door, through which applications reach the party.
     log
         Settings of the log.
-        simulated
+    simulated
         Source of simulated noise, if the terms say that noise is simulated.
     earlier
         Stores of earlier federations that released statistics of the same records. They are files,
@@ -107,7 +105,7 @@ class PartyFolder(NamedTuple):
     ----------
     path
         Path of the folder.
-        member
+    member
         Name of the member whose folder it is.
     federation
         What all members agree on.

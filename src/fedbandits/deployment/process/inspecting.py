@@ -15,10 +15,11 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from fedbandits.deployment.hosting.events import Kind, Received
-from fedbandits.deployment.process.folder import PartyFolder, Path
+from fedbandits.deployment.identity.identity import Path
+from fedbandits.deployment.process.folder import PartyFolder
 from fedbandits.deployment.process.supplies import RehearsalSupplies
-from fedbandits.deployment.storage.store import Header
-from fedbandits.deployment.storage.tables import HEADERS, JOURNAL, META, OUTBOX, SCHEMA, SNAPSHOT
+from fedbandits.deployment.storage.store import Header, Store
+from fedbandits.deployment.storage.tables import JOURNAL, META, SCHEMA, SNAPSHOT
 from fedbandits.errors import (
     DeploymentError,
     LocalProtocolError,
@@ -65,23 +66,17 @@ def inspect(party: PartyFolder) -> StoredMessages:
     has another format.
     """
     with _reading(party) as connection, named_errors():
-        headers = [Header(*row[1:]) for row in connection.execute(_ordered(HEADERS, "id"))]
+        headers = Store.headers(connection)
         contents = [
-            StoredMessage("sent", row.peer, _message(party, row.body))
-            for row in connection.execute(
-                sa.select(OUTBOX).order_by(OUTBOX.c.peer, OUTBOX.c.number)
-            )
+            StoredMessage("sent", sent.peer, _message(party, sent.body))
+            for sent in Store.outbox(connection)
         ]
-        received = _ordered(JOURNAL, "event").where(JOURNAL.c.kind == int(Kind.RECEIVE))
-        for row in connection.execute(received):
+        received = sa.select(JOURNAL).where(JOURNAL.c.kind == int(Kind.RECEIVE))
+        for row in connection.execute(received.order_by(JOURNAL.c.event)):
             found = msgspec.msgpack.decode(row.body, type=Received)
             peer = party.federation.member_of.get(found.sender, "?")
             contents.append(StoredMessage("seen", peer, _message(party, found.data)))
     return StoredMessages(headers, contents)
-
-
-def _ordered(table: sa.Table, column: str) -> Any:
-    return sa.select(table).order_by(table.c[column])
 
 
 def _message(party: PartyFolder, data: bytes) -> Message | None:
@@ -129,16 +124,9 @@ def _reading(party: PartyFolder) -> Iterator[Connection]:
 def export_model(party: PartyFolder, out: Path) -> Model:
     """Write a party's model, as of its newest saved state, to a new file.
 
-    A state is saved at each release, and when the party stops.
-
-    Raises
-    ------
-    LocalProtocolError
-        If the party has no model.
-    OutputExistsError
-        If there is something at ``out``.
-    StoreError
-        If there is no saved state yet.
+    A state is saved at each release, and when the party stops. Raises LocalProtocolError if the
+    party has no model, OutputExistsError if there is something at ``out``, and StoreError if there
+    is no saved state yet.
     """
     federation = party.federation
     system, (role, place) = federation.system, federation.seat_of(party.member)
@@ -162,12 +150,8 @@ def back_up(party: PartyFolder, out: Path) -> pathlib.Path:
     A copy is as secret as the store. A party that goes on from a copy, while others have seen more
     of it since, is stopped by them: what it released since is not in its ledger.
 
-    Raises
-    ------
-    DeploymentError
-        If there is something at ``out``, or the store is a server's database.
-    StoreError
-        If the store cannot be read, or the copy not written.
+    Raises DeploymentError if there is something at ``out``, or the store is a server's database,
+    and StoreError if the store cannot be read, or the copy not written.
     """
     source, place = path_of(url_of(party.store)), pathlib.Path(out)
     if source is None:

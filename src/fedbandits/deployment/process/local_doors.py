@@ -12,7 +12,8 @@ import httpx
 import msgspec
 
 from fedbandits.deployment.door import new_loop
-from fedbandits.deployment.process.folder import LogSettings, PartyFolder, Path, load_party
+from fedbandits.deployment.identity.identity import Path
+from fedbandits.deployment.process.folder import LogSettings, PartyFolder, load_party
 from fedbandits.deployment.process.party_process import log_to_stderr
 from fedbandits.deployment.process.running import (
     CUSTOMER,
@@ -55,7 +56,7 @@ class LocalDoor:
         if running is None:
             return None
         try:
-            return running if self._get(running, "/readyz").is_success else None
+            return running if self._ask(running, "/readyz").is_success else None
         except httpx.TransportError:
             return None
 
@@ -67,8 +68,8 @@ class LocalDoor:
         if running is None:
             return PartyReport(party=member, role=role, running=False)
         try:
-            status = self._get(running, "/v1/status")
-            privacy = self._get(running, "/v1/privacy")
+            status = self._ask(running, "/v1/status")
+            privacy = self._ask(running, "/v1/privacy")
         except httpx.TransportError:  # it was killed
             return PartyReport(party=member, role=role, running=False)
         problem = "" if status.is_success else f"its door answers {status.status_code}"
@@ -91,7 +92,7 @@ class LocalDoor:
         if running is None:
             raise DeploymentError(f"{self.folder.member}: does not run")
         try:
-            answer = self._request("POST", running, "/v1/orders")
+            answer = self._ask(running, "/v1/orders", "POST")
         except httpx.TransportError as error:
             raise DeploymentError(
                 f"{self.folder.member}: its door does not answer ({type(error).__name__})"
@@ -101,10 +102,7 @@ class LocalDoor:
             raise DeploymentError(f"{told.get('title')}: {told.get('detail')}")
         return told
 
-    def _get(self, running: Running, path: str) -> httpx.Response:
-        return self._request("GET", running, path)
-
-    def _request(self, method: str, running: Running, path: str) -> httpx.Response:
+    def _ask(self, running: Running, path: str, method: str = "GET") -> httpx.Response:
         headers = {"authorization": f"Bearer {running.token}"}
         with httpx.Client(verify=self._verify(), timeout=_TIMEOUT, trust_env=False) as client:
             return client.request(method, running.url + path, headers=headers)
@@ -127,14 +125,8 @@ Say = Callable[[str], None]
 def order(folder: Path, say: Say) -> int:
     """Order a run, and wait for its total; ``say`` is told how it goes on.
 
-    Raises
-    ------
-    ConfigError
-        If the folder is no customer's.
-    DeploymentError
-        If the run has ended without a total.
-    FedbanditsError
-        If the customer cannot run.
+    Raises ConfigError if the folder is no customer's, DeploymentError if the run has ended without
+    a total, and FedbanditsError if the customer cannot run.
     """
     party = load_party(folder)
     door = LocalDoor(party)

@@ -23,7 +23,8 @@ import msgspec
 
 from fedbandits.deployment.delivery.nats_connection import worth_telling
 from fedbandits.deployment.door import new_loop
-from fedbandits.deployment.process.folder import LogSettings, Path, load_party
+from fedbandits.deployment.identity.identity import Path
+from fedbandits.deployment.process.folder import LogSettings, load_party
 from fedbandits.deployment.process.running import RunningParty
 from fedbandits.deployment.process.warming import warm
 
@@ -111,21 +112,11 @@ def run_party(
     """Run a party until it is told to end, by SIGTERM or SIGINT.
 
     Then it takes no more requests, finishes what waits, saves its state and returns. A second
-    signal ends the process at once: nothing that was answered is lost.
+    signal ends the process at once: nothing that was answered is lost. An ``attached`` one ends,
+    too, when standard input does: when whoever started it is gone.
 
-    Parameters
-    ----------
-    folder, moved
-        See :class:`.running.RunningParty`.
-    log
-        Changes the folder's settings of the log.
-    attached
-        Whether to end, too, when standard input does: when whoever started it is gone.
-
-    Raises
-    ------
-    FedbanditsError
-        Why it cannot run, or cannot go on.
+    ``log`` changes the folder's settings of the log. See :class:`.running.RunningParty` for
+    ``moved``. Raises FedbanditsError if it cannot run, or cannot go on.
     """
     party = load_party(folder)
     log_to_stderr(party.member, log(party.settings.log))
@@ -160,13 +151,15 @@ async def first_of(*events: asyncio.Event) -> None:
 
 
 @contextlib.contextmanager
-def told_to_end(told: asyncio.Event) -> Iterator[None]:
-    """Set an event at a signal to end; at the second one, end at once."""
+def told_to_end(
+    told: asyncio.Event, at_once: Callable[[int], None] = lambda number: os._exit(128 + number)
+) -> Iterator[None]:
+    """Set an event at a signal to end; at every further one call ``at_once`` with its number."""
     loop = asyncio.get_running_loop()
 
     def end(number: int) -> None:
         if told.is_set():
-            os._exit(128 + number)
+            at_once(number)
         told.set()
 
     for number in (signal.SIGTERM, signal.SIGINT):

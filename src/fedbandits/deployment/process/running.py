@@ -113,19 +113,10 @@ def _total(batch: Any) -> int | None:
 class RunningParty:
     """A party that runs. Made, then :meth:`start`, then :meth:`stop`.
 
-    Parameters
-    ----------
-    folder
-        Its folder.
-    transport
-        Carries frames to others; NATS, as the federation's file says, by default.
-    moved
-        Whether its store may be a copy of which the original will never be used again.
-
-    Raises
-    ------
-    IdentityError
-        If it was not admitted, its certificate has expired, or it was revoked.
+    The ``transport`` carries frames to others; by default it is NATS, as the federation's file
+    says. A store that was ``moved`` may be a copy of which the original will never be used again.
+    Raises IdentityError if the party was not admitted, its certificate has expired, or it was
+    revoked.
     """
 
     def __init__(
@@ -156,7 +147,8 @@ class RunningParty:
             self.node = node = self._make()
             closing.push_async_callback(node.stop)
             await node.start()
-            token = self._new_token()
+            _forget_token(self.folder.path)  # a new one each time
+            token = make_token(self.folder.path, _OPERATOR, member=self.folder.member)
             closing.callback(_forget_token, self.folder.path)
             self.door = Door(node, self.folder.path, self.folder.settings.door)
             closing.push_async_callback(self.door.stop)
@@ -207,11 +199,6 @@ class RunningParty:
     def _fail(self, why: FedbanditsError) -> None:
         self.failure = why
         self.ended.set()
-
-    def _new_token(self) -> str:
-        """Make the token that opens the door for whoever can read the folder."""
-        _forget_token(self.folder.path)
-        return make_token(self.folder.path, _OPERATOR, member=self.folder.member)
 
     def _announce(self, token: str) -> None:
         """Write down where the door is, and what opens it."""

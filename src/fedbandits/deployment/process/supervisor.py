@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import pathlib
-import signal
 import socket
 import sys
 import time
@@ -142,27 +141,22 @@ class Supervisor:
         Returns 0, or the exit code of a party that could not run and was given up. Raises
         TransportError if the broker does not start.
         """
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, self._end)
-        try:
-            await self._start_broker()
-            ready = asyncio.create_task(self._say_when_ready())
-            await self._look_after()
-            ready.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await ready
-        finally:
-            await self._stop()
-            for number in (signal.SIGTERM, signal.SIGINT):
-                loop.remove_signal_handler(number)
+        with told_to_end(self._ends, self._kill):
+            try:
+                await self._start_broker()
+                ready = asyncio.create_task(self._say_when_ready())
+                await self._look_after()
+                ready.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await ready
+            finally:
+                await self._stop()
         return next((child.code for child in self.children if child.code), 0)
 
-    def _end(self) -> None:
-        if self._ends.is_set():
-            for child in self.children:
-                child.kill()
-        self._ends.set()
+    def _kill(self, number: int) -> None:
+        del number
+        for child in self.children:
+            child.kill()
 
     async def _look_after(self) -> None:
         while not self._ends.is_set():

@@ -55,14 +55,14 @@ class RehearsalSupplies:
 
     def __call__(self, role: str, place: int) -> Any:
         federation = self._federation
-        own = [self._own_of(member) for member in federation.members[role]]
+        own = [
+            {**own_example(federation, member), **self._own.get(member, {})}
+            for member in federation.members[role]
+        ]
         if federation.noise == "simulated":
             costs = {i: each["costs"] for i, each in enumerate(own) if "costs" in each}
             return _from_seed(federation, costs, 0)(role, place)
         return federation.system.supply(federation.plan, role, place, _Unstored(own[place]))
-
-    def _own_of(self, member: str) -> Mapping[str, Any]:
-        return {**own_example(self._federation, member), **self._own.get(member, {})}
 
 
 class _Unstored:

@@ -91,12 +91,8 @@ class Store(contextlib.AbstractContextManager["Store"]):
     def __init__(self, ledger: Ledger, lock: StoreLock) -> None:
         self.ledger, self._lock = ledger, lock
         dialect = ledger.engine.dialect
-
-        def inserting(table: sa.Table) -> Compiled:
-            return Compiled(sa.insert(table), dialect, [c.name for c in table.columns])
-
         self._inserts = {
-            table.name: inserting(table)
+            table.name: Compiled(sa.insert(table), dialect, [c.name for c in table.columns])
             for table in (JOURNAL, OUTBOX, HEADERS, ASKED, EXPIRED, SECRETS, SNAPSHOT, META)
         }
         forgotten = ASKED.c.number == sa.bindparam("which", type_=sa.BigInteger)
@@ -121,21 +117,11 @@ class Store(contextlib.AbstractContextManager["Store"]):
     ) -> Self:
         """Open a party's store, or create it.
 
-        Parameters
-        ----------
-        where
-            A file, or the URL of a database that is this party's alone.
-        federation, member, terms
-            Name of the federation and of the member, and digest of the terms.
-        synchronous, busy_timeout, moved
-            See :meth:`.book.Ledger.open`, which raises errors of its own.
-
-        Raises
-        ------
-        StoreBusyError
-            If another process uses it.
-        StoreVersionError, StoreMismatchError
-            If it has another format, or is another party's, or of other terms.
+        It is a file, or the URL of a database that is this party's alone. ``terms`` is their
+        digest. See :meth:`.book.Ledger.open` for ``synchronous``, ``busy_timeout`` and ``moved``;
+        it raises errors of its own. Raises StoreBusyError if another process uses the store. Raises
+        StoreVersionError or StoreMismatchError if it has another format, or is another party's, or
+        of other terms.
         """
         with contextlib.ExitStack() as on_failure:
             lock = on_failure.enter_context(StoreLock(where))
@@ -213,7 +199,8 @@ class Store(contextlib.AbstractContextManager["Store"]):
         # A kept journal may begin before the state.
         return Saved(event, body, [entry for entry in journal if entry.event > event])
 
-    def outbox(self, connection: Connection) -> list[Sent]:
+    @staticmethod
+    def outbox(connection: Connection) -> list[Sent]:
         """Return all messages that are not acknowledged, in order."""
         with named_errors():
             ordered = sa.select(OUTBOX).order_by(OUTBOX.c.peer, OUTBOX.c.number)
@@ -241,7 +228,8 @@ class Store(contextlib.AbstractContextManager["Store"]):
             self._next_header += 1
         self._insert(connection, HEADERS, rows)
 
-    def headers(self, connection: Connection) -> list[Header]:
+    @staticmethod
+    def headers(connection: Connection) -> list[Header]:
         """Return the headers that are kept, in order."""
         with named_errors():
             rows = connection.execute(sa.select(HEADERS).order_by(HEADERS.c.id))

@@ -62,16 +62,9 @@ def keys_of(
 ) -> tuple[Key, ...]:
     """Return the keys of a struct, in order; those that every environment has come last.
 
-    Parameters
-    ----------
-    kind
-        The struct.
-    config
-        An instance whose values are shown as defaults, as the configuration of a preset.
-    prefix
-        Beginning of all paths, its last point included.
-    documented
-        The class whose docstring has the meanings, if it is another.
+    Defaults are the values of ``config``, such as the configuration of a preset, where it is given.
+    All paths begin with ``prefix``, its last point included. Meanings are read from the docstring
+    of the class ``documented``, if it is another.
     """
     meanings, keys = meanings_of(documented or kind), []
     described = inspect.type_info(kind)

@@ -12,15 +12,16 @@ import numpy as np
 from fedbandits._suggest import did_you_mean
 from fedbandits.environments.tables.cells import (
     RawTable,
+    found_in,
     missing,
     numbers,
+    perhaps_thousands,
     texts,
     tidy,
 )
 from fedbandits.environments.tables.delimited import SEPARATORS
 from fedbandits.environments.tables.sources import read_table
 from fedbandits.errors import ConfigError
-from fedbandits.settings.reference.columns import MOST, Column, look
 from fedbandits.settings.reference.keys import in_toml
 from fedbandits.settings.reference.templates import comment, in_shell
 from fedbandits.settings.toml_files import NAME
@@ -42,7 +43,56 @@ _PERSONS = re.compile(
     r"([_ -]?(id|nr|no|number|nummer)\.?)?\Z|(pid|mrn)\Z",
     re.IGNORECASE,
 )
+#: More different texts than these are names, not categories or classes.
+_MOST_TEXTS = 50
+#: Up to so many different texts that begin with digits are taken as categories, such as doses.
+_MOST_DOSES = 10
+_IDENTIFIERS = re.compile(
+    r"(\A|.*[_ .-]|.*[a-z](?=[A-Z]))"
+    r"(?i:id|nr|no|number|key|schlüssel|uuid|index|row|zeile)\.?\Z|.*(?i:nummer)\Z"
+)
+#: Numbers with something beside the digits, such as 37 %, 5.000 €, 1.234,50 or < 3.
+_ALMOST_NUMBERS = re.compile(r"[<>~≤≥±]?\s*[-+−]?\s*\d[\d.,'’\s]*\s*[^\W\d_]{0,4}[%‰€$£°]?\Z")
 _REPLICATES, _FEWEST_ROUNDS, _MOST_ROUNDS = 8, 50, 1000
+
+
+class Column(NamedTuple):
+    """A column and its content."""
+
+    name: str
+    #: ``number``, ``text``, ``date``, ``mixed`` or ``empty``; also ``almost`` for texts that are
+    #: nearly numbers, and ``dots`` for numbers like 1.234.
+    kind: str
+    different: int  #: Number of different values.
+    gaps: int  #: Number of missing values.
+    odd: str = ""  #: Place of a cell of the rarer kind in a mixed column, such as ``line 12``.
+
+    @property
+    def told(self) -> str:
+        """Content of the column, in words."""
+        words = {"number": "numbers", "text": "texts", "date": "dates", "empty": "empty"}
+        words |= {"almost": "texts", "dots": "numbers"}
+        kind = words.get(self.kind, "numbers and texts")
+        gaps = f", {self.gaps} missing" if self.gaps and self.kind != "empty" else ""
+        return kind if self.kind == "empty" else f"{kind}, {self.different} different{gaps}"
+
+    def unfit(self, rows: int) -> str:
+        """Say why it cannot be a feature; empty if it can."""
+        if self.kind == "date":
+            return "make a number of dates first, such as days since a date"
+        if self.kind == "mixed":
+            return f"has numbers and texts; look at {self.odd}"
+        if self.kind == "almost":
+            return "looks like numbers; take out signs, units, and dots or blanks between thousands"
+        if self.kind == "dots":
+            return "dots may stand between thousands, as other columns have decimal commas"
+        if self.kind == "empty" or self.different < 2:
+            return "never varies"
+        if self.kind == "text" and self.different > _MOST_TEXTS:
+            return "too many different texts for categories"
+        if _IDENTIFIERS.match(self.name) and 2 * self.different > rows:
+            return "looks like the number of a row"
+        return ""
 
 
 class Roles(NamedTuple):
@@ -63,32 +113,18 @@ def own_data_template(
     presets: Sequence[str] = (),
     encoding: str = "utf-8",
 ) -> str:
-    """Write a configuration for a file of data, as TOML text.
+    """Write a configuration for a CSV or Parquet file of ``data``, as TOML text.
 
-    Parameters
-    ----------
-    data
-        Path of the CSV or Parquet file. It is read here, and nothing of it leaves this machine.
-    path
-        Path of the configuration; it names the experiment too.
-    site, target, person
-        The columns that name the party, the right class and the person of each row. Columns that
-        are not given are guessed by their names.
-    presets
-        The systems to compare; by default learning alone, pooling in clear, ``feducb``
-        and ``feducb-hybrid``.
-    encoding
-        Encoding of a CSV file.
+    The file is read here, and nothing of it leaves this machine. ``path``, where the configuration
+    will be, names the experiment too. ``site``, ``target`` and ``person`` are the columns that name
+    the party, the right class and the person of each row; others are guessed by their names. The
+    systems are by default learning alone, pooling in clear, ``feducb`` and ``feducb-hybrid``.
 
-    Raises
-    ------
-    DataError
-        If the file is no table.
-    ConfigError
-        If a column is not there, or there is no target.
+    Raises DataError if the file is no table, and ConfigError if a column is not there, or there is
+    no target.
     """
     raw = read_table(data, encoding, "")
-    columns = {name: look(raw, name) for name in raw.columns}
+    columns = {name: _look(raw, name) for name in raw.columns}
     if len(columns) < 2:
         raise ConfigError(
             f"init --data: the first line of {data} names fewer than two columns. It must name all "
@@ -103,10 +139,11 @@ def own_data_template(
         raise ConfigError(
             f"init --data: {data} has no column that can be a feature{f'. {out}' if out else ''}"
         )
+    how = f", cells separated by {SEPARATORS[raw.separator]}" if raw.separator else ""
     lines = comment(
         [f"Run it:                 fedbandits run {in_shell(path)}",
          f"See what it promises:   fedbandits privacy {in_shell(path)}",
-         "", f"{data}: {_summary(raw)}. Its columns:"]
+         "", f"{data}: {rows:,} rows{how}. Its columns:"]
     )  # fmt: skip
     width = max(map(len, columns))
     for name, column in columns.items():
@@ -123,6 +160,17 @@ def own_data_template(
         lines += ["", "[[systems]]", f"preset = {in_toml(preset)}"]
         lines += [f"label = {in_toml(_LABELS[preset])}"] if preset in _LABELS else []
     return "\n".join(lines) + "\n"
+
+
+def _look(raw: RawTable, name: str) -> Column:
+    """Examine a column of a table."""
+    found, gaps = found_in(raw, name, "features"), missing(raw.columns[name])
+    values, kind = set(texts(raw, name, "features")[~gaps]), str(found.kind)
+    if kind == "text" and len(values) > _MOST_DOSES and all(map(_ALMOST_NUMBERS.match, values)):
+        kind = "almost"
+    if kind == "number" and perhaps_thousands(raw, name) is not None:
+        kind = "dots"
+    return Column(name, kind, len(values), int(gaps.sum()), f"{raw.unit} {raw.lines[found.row]}")
 
 
 def _roles(columns: dict[str, Column], data: str, **given: str | None) -> Roles:
@@ -146,24 +194,19 @@ def _roles(columns: dict[str, Column], data: str, **given: str | None) -> Roles:
         able = [n for n, c in columns.items() if _can_be("target", c) and n not in chosen.values()]
         raise ConfigError(
             f"init --data: which column of {data} holds the class to name? Give it with --target; "
-            f"with 2 to {MOST} different values: {', '.join(able) or 'none'}"
+            f"with 2 to {_MOST_TEXTS} different values: {', '.join(able) or 'none'}"
         )
     target = columns[chosen["target"]]
     if not _can_be("target", target):
         raise ConfigError(
             f"init --target: {target.name!r} holds {target.told}; allowed: a column with 2 to "
-            f"{MOST} different values"
+            f"{_MOST_TEXTS} different values"
         )
     return Roles(chosen.get("site", ""), target.name, chosen.get("person", ""), tuple(guessed))
 
 
 def _can_be(role: str, column: Column) -> bool:
-    return role == "person" or 2 <= column.different <= (MOST if role == "target" else 1000)
-
-
-def _summary(raw: RawTable) -> str:
-    how = f", cells separated by {SEPARATORS[raw.separator]}" if raw.separator else ""
-    return f"{len(raw.lines):,} rows{how}"
+    return role == "person" or 2 <= column.different <= (_MOST_TEXTS if role == "target" else 1000)
 
 
 def _use(name: str, roles: Roles) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -13,6 +12,7 @@ from fedbandits.settings.experiment import Experiment, ExperimentKeys, Variant
 from fedbandits.settings.modules import ModuleKeys
 from fedbandits.settings.reference.keys import Key, Part, keys_of, nested
 from fedbandits.settings.sweep_keys import SweepKeys
+from fedbandits.settings.toml_files import steps_in
 from fedbandits.systems.base import System
 from fedbandits.systems.registry import BUILT_IN, find_system
 
@@ -100,8 +100,7 @@ def find_places(asked: str, among: Iterable[Place]) -> list[Place]:
     ``factor``, ``schedule.factor``, ``systems.0.schedule.factor`` and ``systems.growing.factor``
     all find ``systems.schedule.growing.factor``.
     """
-    steps = [step for step in re.split(r"[.\[\]]+", asked) if step]
-    among = list(among)
+    steps, among = steps_in(asked), list(among)
     if steps[:1] == ["systems"] and len(steps) > 2:
         return _matching(steps, among) or _matching(["systems", *steps[2:]], among)
     return _matching(steps, among)

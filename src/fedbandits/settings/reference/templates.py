@@ -36,17 +36,17 @@ _ORDER = ("name", "rounds", "replicates", "seed", "checkpoints", "module")
 def template(sources: Sequence[str], path: str | pathlib.Path = "experiment.toml") -> str:
     """Write a configuration for presets of one environment, or copy one bundled example.
 
-    The name of the file at ``path`` names the experiment too.
-
-    Raises
-    ------
-    ConfigError
-        For an unknown name, an example among others, or presets that share no environment.
+    The name of the file at ``path`` names the experiment too. Raises ConfigError for an unknown
+    name, an example among others, or presets that share no environment.
     """
     presets = list(dict.fromkeys(sources))
     for source in presets:
         if source in examples() and (len(presets) == 1 or find_preset(source) is None):
-            return _copied(source, presets)
+            if len(presets) > 1:
+                raise ConfigError(
+                    f"init: {source!r} is an example; it is copied alone, or not at all"
+                )
+            return examples()[source].text
     variants = [_variant(preset) for preset in presets]
     kind, world = _shared_world(variants)
     name = pathlib.Path(path).stem
@@ -59,12 +59,6 @@ def template(sources: Sequence[str], path: str | pathlib.Path = "experiment.toml
     for variant in variants:
         lines += ["", *_system_lines(variant, seen.setdefault(variant.system, variant))]
     return "\n".join(lines) + "\n"
-
-
-def _copied(example: str, sources: Sequence[str]) -> str:
-    if len(sources) > 1:
-        raise ConfigError(f"init: {example!r} is an example; it is copied alone, or not at all")
-    return examples()[example].text
 
 
 def _variant(preset: str) -> Variant:

@@ -16,8 +16,8 @@ from fedbandits.deployment.hosting.host import Host
 from fedbandits.deployment.hosting.node import Node
 from fedbandits.deployment.storage.store import Store
 from fedbandits.testing.applications import ROUNDS
-from fedbandits.testing.misbehaving import Members
 from fedbandits.testing.mutants import Draws, Mutants, require_finite, require_untouched
+from tests.deployment.misbehaving import Members
 
 _WORDS = (0, 1, 2, 63, 64, 2**31, 2**53, 2**63 - 1, 2**64 - 1)
 

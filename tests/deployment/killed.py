@@ -30,7 +30,7 @@ from fedbandits.environments.base import Environment
 from fedbandits.errors import DeploymentError
 from fedbandits.random import Key, replicate_key, uniform
 from fedbandits.testing.applications import asked_of, told_of
-from fedbandits.testing.brokered import Brokered
+from tests.deployment.brokered import Brokered
 
 _SEED, _AGAIN, _PATIENCE = 0, 0.02, 120.0
 #: Forked from a process that has imported everything: a member is back in no time.

@@ -13,9 +13,9 @@ from fedbandits.deployment.hosting.node import Node
 from fedbandits.deployment.storage.store import Sent
 from fedbandits.federation.messages import Message, pack
 from fedbandits.testing.applications import ROUNDS, Setting
-from fedbandits.testing.brokered import Brokered
 from fedbandits.testing.deployed import DeployedFederation, table_from
 from fedbandits.testing.deployed_systems import WorldDriver
+from tests.deployment.brokered import Brokered
 
 _SEED = 1
 _HUGE = 2**62

@@ -5,6 +5,7 @@ Keys, certificates and the broker's configuration are those that ``federation in
 
 from __future__ import annotations
 
+import asyncio
 import pathlib
 import socket
 import time
@@ -21,7 +22,10 @@ from fedbandits.deployment.delivery.nats_transport import NatsTransport
 from fedbandits.deployment.delivery.transport import Receive, Transport
 from fedbandits.deployment.identity.identity import Identity, load_identity
 from fedbandits.deployment.process.federation_folder import BROKER, init_federation
+from fedbandits.environments.base import Environment
 from fedbandits.settings.federation import Federation, load_federation
+from fedbandits.testing.deployed import DeployedFederation
+from fedbandits.testing.deployed_systems import WorldDriver
 
 #: Nobody waits for long where all are on one machine.
 QUICK = Times(connect=5.0, first_pause=0.02, longest_pause=0.2, ping=10.0, answer=0.1)
@@ -147,3 +151,22 @@ class _OrderedTransport:
 
     async def close(self) -> None:
         await self._inner.close()
+
+
+async def drive_by_themselves(
+    deployed: DeployedFederation, environment: Environment, seed: int, rounds: int
+) -> list[tuple[int, int, Any]]:
+    """Let every player go through so many rounds at its own pace, where rounds end by themselves.
+
+    Returns (round, place, action) of every decision.
+    """
+    acting = deployed.federation.roles.acting.parties
+    drivers = [WorldDriver(deployed, environment, seed) for _ in acting]
+
+    async def alone(place: int, driver: WorldDriver) -> None:
+        for round_ in range(1, rounds + 1):
+            if place in driver.stage.acting(round_):
+                await driver.act(place, round_)
+
+    await asyncio.gather(*(alone(place, driver) for place, driver in enumerate(drivers)))
+    return [action for driver in drivers for action in driver.actions]
