@@ -52,16 +52,10 @@ class Client:
         self._http = httpx.Client(base_url=url, headers=headers(token), transport=transport)
 
     def decide(
-        self,
-        *,
-        actions: Rows | None = None,
-        context: Numbers | None = None,
-        available: Sequence[int] | None = None,
-        user: int | None = None,
-        items: Rows | None = None,
-        person: str | None = None,
-        **more: Any,
-    ) -> Decision:
+        self, *, actions: Rows | None = None, context: Numbers | None = None,
+        available: Sequence[int] | None = None, user: int | None = None,
+        items: Rows | None = None, person: str | None = None, **more: Any,
+    ) -> Decision:  # fmt: skip
         """Ask for a decision.
 
         The system determines which of the parameters are needed.
@@ -163,16 +157,10 @@ class AsyncClient:
         self._http = httpx.AsyncClient(base_url=url, headers=headers(token), transport=transport)
 
     async def decide(
-        self,
-        *,
-        actions: Rows | None = None,
-        context: Numbers | None = None,
-        available: Sequence[int] | None = None,
-        user: int | None = None,
-        items: Rows | None = None,
-        person: str | None = None,
-        **more: Any,
-    ) -> Decision:
+        self, *, actions: Rows | None = None, context: Numbers | None = None,
+        available: Sequence[int] | None = None, user: int | None = None,
+        items: Rows | None = None, person: str | None = None, **more: Any,
+    ) -> Decision:  # fmt: skip
         """Ask for a decision.
 
         Parameters
