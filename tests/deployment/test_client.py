@@ -14,8 +14,8 @@ import pytest
 import fedbandits as fb
 from fedbandits import client as room
 from fedbandits import errors
-from fedbandits.client import AsyncClient, Client, Decision
-from fedbandits.client.calls import ERRORS, Calls
+from fedbandits.client import AsyncClient, Client, Decision, calls
+from fedbandits.client.calls import ERRORS
 from fedbandits.deployment.door import Door, DoorSettings, make_token
 from fedbandits.deployment.door.served import Ids
 from fedbandits.settings.federation import read_federation
@@ -90,7 +90,7 @@ def test_a_decision_can_be_asked_for_in_every_systems_words(kind):
 
 
 def test_fields_of_a_system_of_ones_own():
-    call = Calls.decide(context=None, weather="rain")
+    call = calls.decide(context=None, weather="rain")
     assert call.body == {"weather": "rain"}
 
 

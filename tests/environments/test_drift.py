@@ -26,7 +26,7 @@ from fedbandits.environments.kernels.procurement import keep_up, truth_of
 from fedbandits.errors import ConfigError
 from fedbandits.random import replicate_key
 from fedbandits.settings.experiment import Experiment
-from fedbandits.systems.simulations import bounds_in
+from fedbandits.systems.simulated import bounds_in
 from fedbandits.testing import environments as suite
 from fedbandits.testing.replicates import federate, plan_of, simulate, system_of
 from tests.worlds import decision_set

@@ -16,7 +16,7 @@ from fedbandits.experiments.summary import summarise
 from fedbandits.random import replicate_key
 from fedbandits.settings.experiment import Experiment
 from fedbandits.systems import find_system, registry
-from fedbandits.systems.simulations import bounds_in, plan_in
+from fedbandits.systems.simulated import bounds_in, plan_in
 from fedbandits.testing import environments as suite
 from fedbandits.testing.replicates import federate, plan_of, simulate
 

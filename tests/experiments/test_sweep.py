@@ -29,7 +29,7 @@ from fedbandits.experiments.summary import SUMMARY_COLUMNS
 from fedbandits.experiments.workload import units_of
 from fedbandits.settings.sweeps import sweep_of
 from fedbandits.systems import find_system, preset_names
-from fedbandits.systems.effective import effective
+from fedbandits.systems.variants import effective
 
 KEYS = {"systems.*.epsilon": [0.5, 5.0], "environment.agents": [2, 3], "rounds": [40, 60]}
 GRID = {"systems.*.epsilon": [0.5, 5.0], "environment.agents": [2, 3]}

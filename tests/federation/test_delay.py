@@ -21,7 +21,6 @@ from fedbandits.environments import (
 )
 from fedbandits.errors import ConfigError
 from fedbandits.federation.messages import unpack
-from fedbandits.federation.run import LateOutcome, LateOutcomes
 from fedbandits.learners.kernels.ridge import add_record
 from fedbandits.learners.kernels.ridge import unpack as unpack_sums
 from fedbandits.random import replicate_key
@@ -145,19 +144,27 @@ def test_what_is_shown_and_booked_does_not_depend_on_delays():
 def test_lost_rewards_leave_nothing_behind_in_the_run():
     run, events = witnessed(FixedDelay(3, lost=1.0))
     assert all(event[0] == "decided" for each in events for event in each)
-    assert len(run.run.late) == 0
+    assert not run.late
     run, _ = witnessed(FixedDelay(3))
-    assert len(run.run.late) == 3 * PLAYERS  # of the last three rounds
+    assert {round_: len(due) for round_, due in run.late.items()} == {
+        ROUNDS + wait: PLAYERS for wait in (1, 2, 3)
+    }
 
 
 def test_what_is_due_is_handed_out_once_in_the_order_of_decisions():
-    late_ones = LateOutcomes()
-    for number in range(3):
-        late_ones.add(2, 5, LateOutcome(number, None, None))
-    assert late_ones.due(6) == []
-    assert [one.place for one in late_ones.due(7)] == [0, 1, 2]
-    assert late_ones.due(7) == []
-    assert len(late_ones) == 0
+    run, told = federate(fb.system("witness").config, late(LINEAR, FixedDelay(2)), 9, 4, 0), []
+    for place, player in enumerate(run.players):
+        observe = player.observe
+
+        def noted(decision, outcome, place=place, observe=observe):
+            told.append((run.done + 1, place, decision.number))
+            return observe(decision, outcome)
+
+        player.observe = noted
+    run.advance(9)
+    assert told == [
+        (number + 2, place, number) for number in range(1, 8) for place in range(PLAYERS)
+    ]
 
 
 @pytest.mark.parametrize("preset", LATE_PRESETS)

@@ -46,9 +46,9 @@ from fedbandits.systems.games import (
 from fedbandits.systems.party_games import SmallWorld
 from fedbandits.systems.pfcb import SYSTEM as PFCB
 from fedbandits.systems.pfcb import audit as pfcb_audit
+from fedbandits.systems.pfcb import roles as pfcb_roles
 from fedbandits.systems.pfcb.audit import releases as pfcb_releases
 from fedbandits.systems.pfcb.kernels import rounds as pfcb_kernels
-from fedbandits.systems.pfcb.roles import buyer as pfcb_roles
 from fedbandits.systems.pfcb.roles import reports as pfcb_reports
 from fedbandits.testing.replicates import federate, plan_of, system_of
 from tests.privacy.ledgers import ledger_at

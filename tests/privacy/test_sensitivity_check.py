@@ -20,8 +20,8 @@ from fedbandits.systems import find_preset
 from fedbandits.systems.agents import linear_agent
 from fedbandits.systems.agents.kernels.views import take_up
 from fedbandits.systems.party_games import paired_games
-from fedbandits.systems.pfcb.kernels.state import note_purchase
-from fedbandits.systems.pfcb.roles import buyer as pfcb_roles
+from fedbandits.systems.pfcb import roles as pfcb_roles
+from fedbandits.systems.pfcb.kernels import note_purchase
 
 DELTA = 1e-5
 

@@ -20,10 +20,10 @@ from fedbandits.settings.experiment import system
 from fedbandits.systems.pfcb import SYSTEM
 from fedbandits.systems.pfcb.audit import late_game, small_world
 from fedbandits.systems.pfcb.audit.releases import moved_game
-from fedbandits.systems.pfcb.kernels.state import Books
+from fedbandits.systems.pfcb.kernels import Books
 from fedbandits.systems.pfcb.noise import further_in_batches, further_in_running_sums
 from fedbandits.systems.pfcb.roles.reports import release_report
-from fedbandits.systems.pfcb.roles.state import ReleaseState
+from fedbandits.systems.pfcb.state import ReleaseState
 from fedbandits.systems.terms import terms_of
 from fedbandits.testing.replicates import federate
 

@@ -11,6 +11,7 @@ from fedbandits.environments import Procurement
 from fedbandits.random import Purpose, normals, replicate_key
 from fedbandits.settings.experiment import system
 from fedbandits.systems.pfcb import PRESETS
+from fedbandits.systems.pfcb.kernels import Books
 from fedbandits.systems.pfcb.kernels.reports import (
     decorrelated_units,
     error_variance,
@@ -19,7 +20,6 @@ from fedbandits.systems.pfcb.kernels.reports import (
     worth,
     write_report,
 )
-from fedbandits.systems.pfcb.kernels.state import Books
 from fedbandits.systems.pfcb.plan import make_plan
 from fedbandits.systems.pfcb.state import initial_state
 from fedbandits.testing.replicates import simulate

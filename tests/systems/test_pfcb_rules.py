@@ -7,9 +7,9 @@ import pytest
 
 from fedbandits.environments import Procurement
 from fedbandits.settings.experiment import system
+from fedbandits.systems.pfcb.kernels import Books
 from fedbandits.systems.pfcb.kernels.purchases import estimate, new_scratch
 from fedbandits.systems.pfcb.kernels.reports import take_report
-from fedbandits.systems.pfcb.kernels.state import Books
 from fedbandits.systems.pfcb.plan import make_plan
 
 

@@ -142,42 +142,33 @@ class Call(NamedTuple):
     wait: float = 0.0
 
 
-class Calls:
-    """Requests of both clients."""
-
-    @staticmethod
-    def decide(**asked: Any) -> Call:
-        body = {name: value for name, value in asked.items() if value is not None}
-        return Call("POST", "/v1/decisions", body, Decision)
-
-    @staticmethod
-    def reward(decision: Decision | str, reward: Any, more: Mapping[str, Any]) -> Call:
-        told = more if reward is None else {"reward": reward, **more}
-        return Call("POST", "/v1/rewards", {"decision_id": _id(decision), **told})
-
-    @staticmethod
-    def next_pull(wait: float) -> Call:
-        return Call("GET", f"/v1/pulls/next?wait={wait:g}", None, dict[str, str], wait)
-
-    @staticmethod
-    def pull(pull: str, reward: int) -> Call:
-        return Call("POST", f"/v1/pulls/{quote(pull, safe='')}", {"reward": reward})
-
-    @staticmethod
-    def order() -> Call:
-        return Call("POST", "/v1/orders", None, dict[str, Any])
-
-    @staticmethod
-    def privacy() -> Call:
-        return Call("GET", "/v1/privacy", None, dict[str, Any])
-
-    @staticmethod
-    def status() -> Call:
-        return Call("GET", "/v1/status", None, dict[str, Any])
+#: Calls that need nothing said.
+ORDER = Call("POST", "/v1/orders", None, dict[str, Any])
+PRIVACY = Call("GET", "/v1/privacy", None, dict[str, Any])
+STATUS = Call("GET", "/v1/status", None, dict[str, Any])
 
 
-def _id(decision: Decision | str) -> str:
-    return decision if isinstance(decision, str) else decision.id
+def decide(**asked: Any) -> Call:
+    """Make the call that asks for a decision."""
+    body = {name: value for name, value in asked.items() if value is not None}
+    return Call("POST", "/v1/decisions", body, Decision)
+
+
+def reward(decision: Decision | str, reward: Any, more: Mapping[str, Any]) -> Call:
+    """Make the call that reports the outcome of a decision."""
+    told = more if reward is None else {"reward": reward, **more}
+    decision_id = decision if isinstance(decision, str) else decision.id
+    return Call("POST", "/v1/rewards", {"decision_id": decision_id, **told})
+
+
+def next_pull(wait: float) -> Call:
+    """Make the call that waits for a pull."""
+    return Call("GET", f"/v1/pulls/next?wait={wait:g}", None, dict[str, str], wait)
+
+
+def pull(pull: str, reward: int) -> Call:
+    """Make the call that reports the reward of a pull."""
+    return Call("POST", f"/v1/pulls/{quote(pull, safe='')}", {"reward": reward})
 
 
 def _plain(value: Any) -> Any:

@@ -7,20 +7,8 @@ from typing import Any, Self
 
 import httpx
 
-from fedbandits.client.calls import (
-    RETRIES,
-    TIMEOUT,
-    Call,
-    Calls,
-    Decision,
-    Numbers,
-    Rows,
-    checks,
-    headers,
-    read,
-    sent,
-    unreachable,
-)
+from fedbandits.client import calls
+from fedbandits.client.calls import RETRIES, TIMEOUT, Call, Decision, Numbers, Rows
 
 
 class Client:
@@ -48,20 +36,14 @@ class Client:
 
     def __init__(self, url: str, token: str, timeout: float = TIMEOUT, verify: Any = True) -> None:
         self._timeout = timeout
-        transport = httpx.HTTPTransport(verify=checks(url, verify), retries=RETRIES)
-        self._http = httpx.Client(base_url=url, headers=headers(token), transport=transport)
+        transport = httpx.HTTPTransport(verify=calls.checks(url, verify), retries=RETRIES)
+        self._http = httpx.Client(base_url=url, headers=calls.headers(token), transport=transport)
 
     def decide(
-        self,
-        *,
-        actions: Rows | None = None,
-        context: Numbers | None = None,
-        available: Sequence[int] | None = None,
-        user: int | None = None,
-        items: Rows | None = None,
-        person: str | None = None,
-        **more: Any,
-    ) -> Decision:
+        self, *, actions: Rows | None = None, context: Numbers | None = None,
+        available: Sequence[int] | None = None, user: int | None = None,
+        items: Rows | None = None, person: str | None = None, **more: Any,
+    ) -> Decision:  # fmt: skip
         """Ask for a decision.
 
         The system determines which of the parameters are needed.
@@ -85,7 +67,7 @@ class Client:
         **more
             Further arguments of a system of your own, by name.
         """
-        call = Calls.decide(
+        call = calls.decide(
             actions=actions, context=context, available=available, user=user, items=items,
             person=person, **more,
         )  # fmt: skip
@@ -104,30 +86,30 @@ class Client:
         **more
             Other outcomes, by name. Which names exist depends on the system.
         """
-        self._call(Calls.reward(decision, reward, more))
+        self._call(calls.reward(decision, reward, more))
 
     def next_pull(self, wait: float = 30.0) -> str | None:
         """Return the due pull; None if none becomes due within ``wait`` seconds, at most 60."""
-        found = self._call(Calls.next_pull(wait))
+        found = self._call(calls.next_pull(wait))
         return None if found is None else found["pull_id"]
 
     def pull(self, pull: str, reward: int) -> None:
         """Report the reward of ``pull``: 0 or 1."""
-        self._call(Calls.pull(pull, reward))
+        self._call(calls.pull(pull, reward))
 
     def order(self) -> dict[str, Any]:
         """Order the run that the terms describe; return the party's status."""
-        status: dict[str, Any] = self._call(Calls.order())
+        status: dict[str, Any] = self._call(calls.ORDER)
         return status
 
     def privacy(self) -> dict[str, Any]:
         """Return the privacy claim, the privacy budget that is spent, and what is left of it."""
-        told: dict[str, Any] = self._call(Calls.privacy())
+        told: dict[str, Any] = self._call(calls.PRIVACY)
         return told
 
     def status(self) -> dict[str, Any]:
         """Return the party's status: how far it is and what it waits for."""
-        told: dict[str, Any] = self._call(Calls.status())
+        told: dict[str, Any] = self._call(calls.STATUS)
         return told
 
     def close(self) -> None:
@@ -142,10 +124,10 @@ class Client:
 
     def _call(self, call: Call) -> Any:
         try:
-            response = self._http.request(call.method, call.path, **sent(call, self._timeout))
+            response = self._http.request(call.method, call.path, **calls.sent(call, self._timeout))
         except httpx.TransportError as error:
-            raise unreachable(error) from error
-        return read(call, response)
+            raise calls.unreachable(error) from error
+        return calls.read(call, response)
 
 
 class AsyncClient:
@@ -159,20 +141,15 @@ class AsyncClient:
 
     def __init__(self, url: str, token: str, timeout: float = TIMEOUT, verify: Any = True) -> None:
         self._timeout = timeout
-        transport = httpx.AsyncHTTPTransport(verify=checks(url, verify), retries=RETRIES)
-        self._http = httpx.AsyncClient(base_url=url, headers=headers(token), transport=transport)
+        transport = httpx.AsyncHTTPTransport(verify=calls.checks(url, verify), retries=RETRIES)
+        named = calls.headers(token)
+        self._http = httpx.AsyncClient(base_url=url, headers=named, transport=transport)
 
     async def decide(
-        self,
-        *,
-        actions: Rows | None = None,
-        context: Numbers | None = None,
-        available: Sequence[int] | None = None,
-        user: int | None = None,
-        items: Rows | None = None,
-        person: str | None = None,
-        **more: Any,
-    ) -> Decision:
+        self, *, actions: Rows | None = None, context: Numbers | None = None,
+        available: Sequence[int] | None = None, user: int | None = None,
+        items: Rows | None = None, person: str | None = None, **more: Any,
+    ) -> Decision:  # fmt: skip
         """Ask for a decision.
 
         Parameters
@@ -180,7 +157,7 @@ class AsyncClient:
         actions, context, available, user, items, person, **more
             See :meth:`Client.decide`.
         """
-        call = Calls.decide(
+        call = calls.decide(
             actions=actions, context=context, available=available, user=user, items=items,
             person=person, **more,
         )  # fmt: skip
@@ -199,30 +176,30 @@ class AsyncClient:
         **more
             Other outcomes, by name. Which names exist depends on the system.
         """
-        await self._call(Calls.reward(decision, reward, more))
+        await self._call(calls.reward(decision, reward, more))
 
     async def next_pull(self, wait: float = 30.0) -> str | None:
         """Return the due pull; None if none becomes due within ``wait`` seconds, at most 60."""
-        found = await self._call(Calls.next_pull(wait))
+        found = await self._call(calls.next_pull(wait))
         return None if found is None else found["pull_id"]
 
     async def pull(self, pull: str, reward: int) -> None:
         """Report the reward of ``pull``: 0 or 1."""
-        await self._call(Calls.pull(pull, reward))
+        await self._call(calls.pull(pull, reward))
 
     async def order(self) -> dict[str, Any]:
         """Order the run that the terms describe; return the party's status."""
-        status: dict[str, Any] = await self._call(Calls.order())
+        status: dict[str, Any] = await self._call(calls.ORDER)
         return status
 
     async def privacy(self) -> dict[str, Any]:
         """Return the privacy claim, the privacy budget that is spent, and what is left of it."""
-        told: dict[str, Any] = await self._call(Calls.privacy())
+        told: dict[str, Any] = await self._call(calls.PRIVACY)
         return told
 
     async def status(self) -> dict[str, Any]:
         """Return the party's status: how far it is and what it waits for."""
-        told: dict[str, Any] = await self._call(Calls.status())
+        told: dict[str, Any] = await self._call(calls.STATUS)
         return told
 
     async def close(self) -> None:
@@ -237,8 +214,8 @@ class AsyncClient:
 
     async def _call(self, call: Call) -> Any:
         try:
-            arguments = sent(call, self._timeout)
+            arguments = calls.sent(call, self._timeout)
             response = await self._http.request(call.method, call.path, **arguments)
         except httpx.TransportError as error:
-            raise unreachable(error) from error
-        return read(call, response)
+            raise calls.unreachable(error) from error
+        return calls.read(call, response)

@@ -17,7 +17,7 @@ from fedbandits.experiments.signals import Leaving, Stream
 from fedbandits.experiments.trace import ReplicateTrace, Task
 from fedbandits.settings.experiment import Experiment
 from fedbandits.systems import Plan, Simulation, find_system
-from fedbandits.systems.simulations import simulation_in
+from fedbandits.systems.simulated import simulation_in
 
 #: Aimed-at seconds between two reports of progress, and between two looks at the stop signal.
 PULSE = 0.25

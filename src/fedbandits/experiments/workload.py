@@ -17,7 +17,7 @@ from fedbandits.experiments.trace import Task
 from fedbandits.settings.experiment import Experiment, Variant
 from fedbandits.settings.sweeps import Point, Sweep, in_words
 from fedbandits.systems import Plan, find_system
-from fedbandits.systems.effective import effective
+from fedbandits.systems.variants import effective
 
 #: Letters of a digest that tell units apart: 80 bits.
 _LETTERS = 20

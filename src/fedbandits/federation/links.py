@@ -67,29 +67,15 @@ class Receipt(msgspec.Struct, frozen=True, gc=False):
 
 
 class Link(msgspec.Struct, array_like=True):
-    """State of the exchange with one peer.
+    """State of the exchange with one peer."""
 
-    Parameters
-    ----------
-    received, sent
-        The number of the peer's message that comes next, and of the next message to the peer.
-    held
-        Messages that came early, encoded, by their numbers.
-    ahead
-        The farthest number that was too far ahead to be held.
-    told, differs
-        Whether the peer has other terms and has been told ours; and in what its terms differ.
-    given_up
-        How many messages of the peer never came.
-    """
-
-    received: int = 0
-    sent: int = 0
-    held: dict[int, bytes] = {}
-    ahead: int = 0
-    told: bool = False
-    differs: str = ""
-    given_up: int = 0
+    received: int = 0  # the number of the peer's message that comes next
+    sent: int = 0  # the number of the next message to the peer
+    held: dict[int, bytes] = {}  # messages that came early, encoded, by their numbers
+    ahead: int = 0  # the farthest number that was too far ahead to be held
+    told: bool = False  # whether the peer has other terms and has been told ours
+    differs: str = ""  # in what the peer's terms differ
+    given_up: int = 0  # how many messages of the peer never came
 
     @property
     def is_behind(self) -> bool:

@@ -49,16 +49,9 @@ class Transcript:
         self.wire_bytes = 0
 
     def record(self, at: int, message: Message, encoded: bytes, counts: bool = True) -> None:
-        """Record that a message has reached its receiver.
+        """Record that ``message``, ``encoded`` as bytes, has reached its receiver at time ``at``.
 
-        Parameters
-        ----------
-        at
-            Time of the delivery.
-        message, encoded
-            The message, and its bytes.
-        counts
-            Whether it is counted.
+        It is added to the numbers of messages and bytes if it ``counts``.
         """
         self.deliveries.append((at, message))
         if not counts:
@@ -73,14 +66,9 @@ class Transcript:
             if party in (None, message.receiver):
                 for field in message.__struct_fields__:
                     yield Sighting(
-                        message.receiver,
-                        at,
-                        type(message).__name__,
-                        message.sender,
-                        message.number,
-                        field,
-                        getattr(message, field),
-                    )
+                        message.receiver, at, type(message).__name__, message.sender,
+                        message.number, field, getattr(message, field),
+                    )  # fmt: skip
 
     def fields_seen(self, party: str) -> set[tuple[str, str]]:
         """List all pairs ``(message type, field)`` that ``party`` has seen."""
@@ -109,12 +97,9 @@ class MemoryNetwork:
     """
 
     def __init__(
-        self,
-        parties: Mapping[str, Party[Any]],
-        codec: Codec,
-        route: Route | None = None,
+        self, parties: Mapping[str, Party[Any]], codec: Codec, route: Route | None = None,
         lenient: bool = False,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.parties = dict(parties)
         self.transcript = Transcript()
         self.clock = 0
@@ -140,17 +125,7 @@ class MemoryNetwork:
                 )
 
     def send_bytes(self, sender: str, receiver: Any, data: bytes, ticks: int = 0) -> None:
-        """Send arbitrary bytes.
-
-        Parameters
-        ----------
-        sender, receiver
-            Names of the two parties.
-        data
-            The bytes.
-        ticks
-            Delay until they arrive.
-        """
+        """Send arbitrary ``data`` from ``sender`` to ``receiver``; it arrives after ``ticks``."""
         heapq.heappush(self._queue, (self.clock + ticks, self._count, sender, receiver, data))
         self._count += 1
 
@@ -162,10 +137,7 @@ class MemoryNetwork:
     def deliver(self) -> str | None:
         """Deliver the next message, and set the clock to the time of its arrival.
 
-        Returns
-        -------
-        str or None
-            Name of the receiver; None if no message is left.
+        Return the name of the receiver; None if no message is left.
         """
         if not self._queue:
             return None

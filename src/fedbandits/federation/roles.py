@@ -65,13 +65,9 @@ class Roles:
     """
 
     def __init__(
-        self,
-        roles: tuple[Role, ...],
-        table: MessageTable,
-        messages_set_pace: bool = False,
-        rounds_done: Callable[[list[Any]], int] | None = None,
-        outcomes_may_be_late: bool = False,
-    ) -> None:
+        self, roles: tuple[Role, ...], table: MessageTable, messages_set_pace: bool = False,
+        rounds_done: Callable[[list[Any]], int] | None = None, outcomes_may_be_late: bool = False,
+    ) -> None:  # fmt: skip
         self.roles, self.table = roles, table
         self.outcomes_may_be_late = outcomes_may_be_late
         self.messages_set_pace, self.rounds_done = messages_set_pace, rounds_done
@@ -96,27 +92,12 @@ class Roles:
         return next(role.name for role in self.roles if party in role.parties)
 
     def seat(self, role: Role, place: int, terms: Terms) -> Seat:
-        """Make the seat of one party: the public information that its constructor is given.
-
-        Parameters
-        ----------
-        role, place
-            Role of the party, and its number in that role.
-        terms
-            The terms on which all parties agree.
-        """
+        """Make the seat of party number ``place`` of ``role``, under ``terms``."""
         return Seat(role.parties[place], role.name, place, terms, self.table, self.codec)
 
     def make(self, role: Role, place: int, terms: Terms, supply: Any) -> Party[Any]:
-        """Make one party, in its initial state.
+        """Make party number ``place`` of ``role``, in its initial state, under ``terms``.
 
-        Parameters
-        ----------
-        role, place
-            Role of the party, and its number in that role.
-        terms
-            The terms on which all parties agree.
-        supply
-            What only this party has: its noise, its keys.
+        ``supply`` is what only this party has: its noise, its keys.
         """
         return role.make(self.seat(role, place, terms), supply)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from fedbandits._typing import Floats
 from fedbandits.environments.stage import Stage
@@ -22,70 +22,30 @@ from fedbandits.federation.roles import Role, Roles, Supplies
 from fedbandits.federation.terms import Terms
 
 
-class LateOutcome(NamedTuple):
-    """An outcome on its way to the player at ``place`` that made the ``decision``."""
-
-    place: int
-    decision: Decision
-    outcome: Any
-
-
-class LateOutcomes:
-    """Outcomes on their way, by the round in which each is observed.
-
-    There are never more of them than decisions within the longest delay.
-    """
-
-    def __init__(self) -> None:
-        self._by_round: defaultdict[int, list[LateOutcome]] = defaultdict(list)
-
-    def __len__(self) -> int:
-        return sum(map(len, self._by_round.values()))
-
-    def add(self, wait: int, round_: int, late: LateOutcome) -> None:
-        """Keep an outcome for ``wait`` rounds after ``round_``."""
-        self._by_round[round_ + wait].append(late)
-
-    def due(self, round_: int) -> list[LateOutcome]:
-        """Take out what is observed at the beginning of ``round_``, in order of decisions."""
-        return self._by_round.pop(round_, [])
-
-
 class PartiesRun:
     """One replicate that parties run by exchanging messages, instead of a compiled loop.
 
     Parameters
     ----------
-    roles
-        The roles of the federation, from which its parties are made.
-    supplies
-        What each party brings: its noise, its keys.
-    terms
-        The terms on which all parties agree.
+    roles, supplies, terms
+        The roles from which parties are made, what each party brings, and the terms of all.
     stage
         The world in which the parties act.
     rounds
         The horizon T, in rounds.
-    route
-        Delays and losses of messages. By default none.
-    lenient
-        Whether to continue when a party refuses a message; see :class:`.memory.MemoryNetwork`.
+    route, lenient
+        Delays and losses of messages, and whether to continue when a party refuses one; see
+        :class:`.memory.MemoryNetwork`.
     embody
-        A function that receives a party and returns the object that replaces it. By default parties
-        are not replaced.
+        A function that receives what makes a party and returns the object that plays it. By default
+        the party itself.
     """
 
     def __init__(
-        self,
-        roles: Roles,
-        supplies: Supplies,
-        terms: Terms,
-        stage: Stage,
-        rounds: int,
-        route: Route | None = None,
-        lenient: bool = False,
+        self, roles: Roles, supplies: Supplies, terms: Terms, stage: Stage, rounds: int,
+        route: Route | None = None, lenient: bool = False,
         embody: Callable[[Callable[[], Party[Any]]], Any] = lambda make: make(),
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.rounds, self.stage, self.terms, self._roles = rounds, stage, terms, roles
         self._by_role: dict[str, list[Any]] = {
             role.name: [
@@ -103,8 +63,9 @@ class PartiesRun:
         self.done = 0
         #: How many messages were on their way when all had been waited for.
         self._settled = 0
-        #: Decisions whose outcomes are on their way.
-        self.late = LateOutcomes()
+        #: Outcomes on their way, by the round in which they are observed, in order of decisions:
+        #: the player's place, the decision, and what came of it.
+        self.late: defaultdict[int, list[tuple[int, Decision, Any]]] = defaultdict(list)
         #: The last decision of each player.
         self.decisions: list[Any] = [None] * len(self.players)
         for party in self.parties:
@@ -137,8 +98,8 @@ class PartiesRun:
 
     def _run_round(self, round_: int) -> None:
         """Let parties act, and the network settle; then end the round for whom it matters."""
-        for late in self.late.due(round_):
-            self.network.send(self.players[late.place].observe(late.decision, late.outcome))
+        for place, decision, outcome in self.late.pop(round_, []):
+            self.network.send(self.players[place].observe(decision, outcome))
         for place in self.stage.acting(round_):
             self._act(place, round_)
         self.done = round_
@@ -147,14 +108,9 @@ class PartiesRun:
     def end_round(
         self, round_: int, hear: Callable[[Any, list[Message]], None] | None = None
     ) -> None:
-        """End a round in which all parties have acted.
+        """End round ``round_``, in which all parties have acted.
 
-        Parameters
-        ----------
-        round_ : int
-            The round that is over, from 1.
-        hear : callable, optional
-            Called with each party that must know of the end, and the messages that it will send.
+        ``hear`` is called with each party that must know of the end, and what it will send.
         """
         self.network.settle()
         for player in self.players:
@@ -215,18 +171,14 @@ class PartiesRun:
             return
         if self.stage.delay is not None:
             wait = self.stage.delay.rounds_of(self.stage.key, place, round_)
-            if wait is None:
-                self._lose(player, decision)
+            if wait is None:  # it never comes: closed where the party knows such decisions
+                if any(kind is LetGo for _, kind in player.TRANSITIONS):
+                    self.network.send(player.let_go(decision))
                 return
             if wait > 0:
-                self.late.add(wait, round_, LateOutcome(place, decision, outcome))
+                self.late[round_ + wait].append((place, decision, outcome))
                 return
         self.network.send(player.observe(decision, outcome))
-
-    def _lose(self, player: ActingParty[Any], decision: Decision) -> None:
-        """Close a decision whose outcome never comes, where the party knows such decisions."""
-        if any(kind is LetGo for _, kind in player.TRANSITIONS):
-            self.network.send(player.let_go(decision))
 
     @property
     def regret(self) -> Floats:

@@ -34,46 +34,23 @@ AnyState = TypeVar("AnyState", bound=PartyState)
 
 
 class Step(msgspec.Struct, frozen=True, gc=False):
-    """The consequences of an event. Nothing has changed yet.
+    """The consequences of an event. Nothing has changed yet."""
 
-    Parameters
-    ----------
-    state
-        The state after it.
-    outgoing
-        What is to be sent, not numbered yet.
-    answer
-        What the caller is told.
-    write
-        Writes to arrays of the state where a copy would cost too much, and returns what more is to
-        be sent. It is called once everything is known to be right, and must not fail.
-    opened
-        A decision that was made, by its number: it is written to the state's table ``open``.
-    closed
-        The number of a decision that is no longer open; 0 if there is none.
-    """
-
-    state: PartyState
-    outgoing: Sequence[Message] = ()
-    answer: Any = None
+    state: PartyState  # after it
+    outgoing: Sequence[Message] = ()  # what is to be sent, not numbered yet
+    answer: Any = None  # what the caller is told
+    #: Writes to arrays of the state where a copy would cost too much, and returns what more is to
+    #: be sent. It is called once everything is known to be right, and must not fail.
     write: Callable[[], Sequence[Message]] | None = None
+    #: A decision that was made, by its number: it is written to the state's table ``open``.
     opened: tuple[int, Any] | None = None
-    closed: int = 0
+    closed: int = 0  # the number of a decision that is no longer open; 0 if there is none
 
 
 class Handled(msgspec.Struct, frozen=True, gc=False):
-    """The consequences of a local event.
+    """The consequences of a local event."""
 
-    Parameters
-    ----------
-    answer
-        What the caller is told: a decision, or nothing.
-    outgoing
-        What is to be sent.
-    followed
-        What became of messages that had come early, and whose time has come now.
-    """
-
-    answer: Any
-    outgoing: list[Message]
+    answer: Any  # what the caller is told: a decision, or nothing
+    outgoing: list[Message]  # what is to be sent
+    #: What became of messages that had come early, and whose time has come now.
     followed: tuple[Receipt, ...] = ()

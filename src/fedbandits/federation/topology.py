@@ -189,7 +189,9 @@ def _read_edges(path: str, agents: int) -> tuple[tuple[int, int], ...]:
     the line is named, and what was expected.
     """
     pairs = _pairs(path, read_text(path))
-    names = _in_order(dict.fromkeys(name for pair in pairs for name in pair))
+    names = list(dict.fromkeys(name for pair in pairs for name in pair))
+    if all(map(is_whole, names)):
+        names.sort(key=int)
     if len(names) != agents:
         raise DataError(f"{path}: names {len(names)} agents, environment.agents is {agents}")
     number = {name: i for i, name in enumerate(names)}
@@ -226,9 +228,3 @@ def _pairs(path: str, text: str) -> list[tuple[str, str]]:
 def _canonical(word: str) -> str:
     """Spell a number in one way: 01 and 1 are one agent."""
     return str(int(word)) if is_whole(word) else word
-
-
-def _in_order(names: dict[str, None]) -> list[str]:
-    if all(map(is_whole, names)):
-        return sorted(names, key=int)
-    return list(names)

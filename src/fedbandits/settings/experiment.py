@@ -29,7 +29,7 @@ from fedbandits.settings.written import (
     without_none,
 )
 from fedbandits.systems import Plan, System, find_preset, find_system, preset_names
-from fedbandits.systems.simulations import bounds_in, plan_in
+from fedbandits.systems.simulated import bounds_in, plan_in
 
 if TYPE_CHECKING:  # a configuration is read without what prices it
     from fedbandits.privacy.claims import PrivacyClaim

@@ -184,35 +184,23 @@ class Resources(Protocol):
 
 
 class SharedSecret(msgspec.Struct, frozen=True):
-    """32 random bytes that one party makes and hands, sealed, to parties of a role.
+    """32 random bytes that one party makes and hands, sealed, to parties of a role."""
 
-    Parameters
-    ----------
-    name
-        Names it, and no other of the system: the maker has it as its ``resources.secret(name)``,
-        the others as their ``resources.shared(name)``.
-    maker, takers
-        The role whose first party makes it, and the role whose parties are given it. They may be
-        the same role: its first party makes it for the others.
-    each
-        Whether every taker is given a secret of its own, made of the maker's: see
-        :meth:`gift`. Takers then cannot read one another's messages.
-    """
-
+    #: Names it, and no other of the system: the maker has it as its ``resources.secret(name)``, the
+    #: others as their ``resources.shared(name)``.
     name: str
+    #: The role whose first party makes it, and the role whose parties are given it. They may be the
+    #: same role: its first party makes it for the others.
     maker: str
     takers: str
+    #: Whether every taker is given a secret of its own, made of the maker's: see :meth:`gift`.
+    #: Takers then cannot read one another's messages.
     each: bool = False
 
     def gift(self, secret: bytes, party: str) -> bytes:
-        """Return the bytes that a taker is handed.
+        """Return the bytes that a taker is handed of the maker's ``secret``.
 
-        Parameters
-        ----------
-        secret : bytes
-            What the maker has.
-        party : str
-            The taker's name in the protocol, such as ``owner-0``.
+        ``party`` is the taker's name in the protocol, such as ``owner-0``.
         """
         return derive_key(secret, f"{self.name} {party}") if self.each else secret
 

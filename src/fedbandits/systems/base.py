@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 import msgspec
 from numpy.typing import NDArray
 
+from fedbandits._brief import titled
+from fedbandits._html import table
 from fedbandits.environments.base import Environment
 from fedbandits.environments.facts import Facts
 from fedbandits.environments.needs import Needs
@@ -23,9 +25,8 @@ from fedbandits.federation.roles import Roles, Supplies
 from fedbandits.federation.run import PartiesRun
 from fedbandits.federation.terms import Schedule
 from fedbandits.random import replicate_key
-from fedbandits.systems.preset import Preset as Preset
-from fedbandits.systems.showing import ShownSystem
 from fedbandits.systems.terms import terms_of
+from fedbandits.systems.variants import Preset as Preset
 
 if TYPE_CHECKING:  # a configuration is read without what prices and attacks it
     from fedbandits.privacy.auditing import Game
@@ -124,7 +125,7 @@ class Simulation(Protocol):
 AnyPlan = TypeVar("AnyPlan", bound=Plan)
 
 
-class System(ShownSystem, Generic[AnyPlan]):
+class System(Generic[AnyPlan]):
     """Base class of systems; simulations, parties, audits and reports are made from it.
 
     A new system is a subclass. It has the attributes below, :meth:`plan`, :meth:`claim`, and at
@@ -265,28 +266,31 @@ class System(ShownSystem, Generic[AnyPlan]):
         """Tell whether the class ``environment`` has the facts that this system plans from."""
         return issubclass(environment.FACTS, self.facts_type)
 
+    def __repr__(self) -> str:
+        count = len(self.presets)
+        return f"<system {self.name!r}: {self.paper}; {count} preset{'s' if count != 1 else ''}>"
+
+    def _repr_html_(self) -> str:
+        rows = [(name, preset.description) for name, preset in self.presets.items()]
+        return titled(f"{self.name}: {self.paper}", table(rows, ("preset", "what it is")))
+
 
 class PartiesReplicate(PartiesRun):
     """A :class:`Simulation` that a system's parties play in one process.
 
     Parameters
     ----------
-    system
-        The system whose parties play.
-    plan, environment, seed, replicate
-        The plan, the environment, and the two numbers that determine all simulated draws.
-    route
-        Delays and losses of messages. By default none.
+    system, plan, environment, seed, replicate
+        See :meth:`System.simulate`.
     supplies
         What the parties bring: their noise and keys. Simulated by default. Given supplies count as
         secure.
-    lenient, embody
+    route, lenient, embody
         See :class:`.federation.run.PartiesRun`.
     """
 
     state = None
-    #: Of classes that the system's own code knows.
-    players: list[Any]
+    players: list[Any]  # of classes that the system's own code knows
     stage: Any
 
     def __init__(

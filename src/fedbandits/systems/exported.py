@@ -39,33 +39,17 @@ _MOST_BYTES = 1 << 31
 
 
 class Learned(NamedTuple):
-    """A party's knowledge in the end, a row a model.
+    """A party's knowledge in the end, a row a model."""
 
-    Parameters
-    ----------
-    names
-        What each row is about, such as ``arm 2``, ``user 7``, ``producer 0``.
-    estimate : (rows, d) float64
-        Estimates θ.
-    gram : (rows, d, d) float64
-        How sure they are: V, of which V⁻¹ is the covariance for rewards of variance 1.
-    counts : (rows,) float64
-        How much is behind each row, in ``counted``.
-    counted
-        What is counted: ``records``, ``releases`` or ``units``.
-    contains_own_records
-        Whether records are in it that no noise covers.
-    offset
-        What was taken off every reward before it was learned from.
-    """
-
-    names: tuple[str, ...]
-    estimate: Floats
+    names: tuple[str, ...]  # what each row is about, such as ``arm 2``, ``user 7``, ``producer 0``
+    estimate: Floats  # (rows, d): θ
+    #: (rows, d, d): how sure estimates are: V, of which V⁻¹ is the covariance for rewards of
+    #: variance 1.
     gram: Floats
-    counts: Floats
-    counted: str
-    contains_own_records: bool
-    offset: float = 0.0
+    counts: Floats  # (rows,): how much is behind each row, in ``counted``
+    counted: str  # what is counted: ``records``, ``releases`` or ``units``
+    contains_own_records: bool  # whether records are in it that no noise covers
+    offset: float = 0.0  # what was taken off every reward before it was learned from
 
 
 class Model(msgspec.Struct, frozen=True, kw_only=True):

@@ -44,25 +44,14 @@ class Look(NamedTuple):
 
 
 class ReplacedRecord(NamedTuple):
-    """A record that is replaced in the releases of a log, and who looks at them.
+    """A record that is replaced in the releases of a log, and who looks at them."""
 
-    Parameters
-    ----------
-    pair : two (size,) float64
-        What the record adds to its batch in either world.
-    attacker
-        Who knows all other records.
-    late
-        The record comes in a drawn batch, not in the first one: it misses some releases, so that
-        noise which two of them share shows.
-    at_once
-        How many records are replaced: 1, or k of a person.
-    """
-
-    pair: tuple[Floats, Floats]
-    attacker: Attacker
+    pair: tuple[Floats, Floats]  # (size,) each: what the record adds to its batch in either world
+    attacker: Attacker  # who knows all other records
+    #: The record comes in a drawn batch, not in the first one: it misses some releases, so that
+    #: noise which two of them share shows.
     late: bool = False
-    at_once: int = 1
+    at_once: int = 1  # how many records are replaced: 1, or k of a person
 
     def batches(self, drawn: Ints) -> Ints:
         """Return the batch of the first replaced record of every run, from 1, (runs,)."""
@@ -72,14 +61,8 @@ class ReplacedRecord(NamedTuple):
         """Return how many replaced records are in each release, (runs, n).
 
         Of a late person each batch from the first one on has one more. Else the first batch has
-        them all, which costs most.
-
-        Parameters
-        ----------
-        releases : (runs, n) or (n,) int64
-            Their numbers, from 1.
-        batches : (runs,) int64
-            See :meth:`batches`.
+        them all, which costs most. ``releases`` (runs, n) or (n,) count from 1; for ``batches``
+        (runs,) see :meth:`batches`.
         """
         since = releases - batches[:, None] + 1
         entered: Floats = (since > 0).astype(np.float64) * self.at_once
@@ -105,28 +88,16 @@ def look_of(
 
 
 class ContentsGame(NamedTuple):
-    """Release code on one log with one record replaced.
+    """Release code on one log with one record replaced."""
 
-    Parameters
-    ----------
-    looks_at
-        What the attacker sees, in words.
-    size
-        How many numbers that is a run.
-    look
-        It plays the releases on both logs: ``(world, first, count)`` to what is made of runs
-        ``first`` … ``first + count - 1``.
-    made
-        How many numbers are made for that; ``size`` if not given.
-    late
-        Whether the record comes when some releases have been made: half as many runs suffice to
-        see what those and later ones have in common. The price of a record shows in the others.
-    """
-
-    looks_at: str
-    size: int
+    looks_at: str  # what the attacker sees, in words
+    size: int  # how many numbers that is a run
+    #: It plays the releases on both logs: ``(world, first, count)`` to what is made of runs
+    #: ``first`` … ``first + count - 1``.
     look: Callable[[int, int, int], Look]
-    made: int = 0
+    made: int = 0  # how many numbers are made for that; ``size`` if not given
+    #: Whether the record comes when some releases have been made: half as many runs suffice to see
+    #: what those and later ones have in common. The price of a record shows in the others.
     late: bool = False
     neighbours: Neighbours = "fixed log"
     gaussian: bool = True

@@ -32,14 +32,7 @@ _FIRST_RUN = 2**20
 def some_releases(releases: int, numbers: int, plan: ContinualPlan | None = None) -> Ints:
     """Return the numbers, from 1, of the releases to look at: all, or drawn ones if too many.
 
-    Parameters
-    ----------
-    releases
-        How many there are.
-    numbers
-        How many numbers all parties release at once.
-    plan
-        How running sums are released, if they are.
+    ``numbers`` are released at once, by all parties; ``plan`` says how running sums are, if any.
     """
     last = releases
     if plan is not None and plan.mechanism in ("toeplitz", "optimal"):
@@ -59,24 +52,12 @@ Listener = Callable[[list[Message]], list[tuple[int, int, Floats]]]
 
 
 class StatedNoise(NamedTuple):
-    """Numbers that are released, and the noise that is stated of each.
+    """Numbers that are released, and the noise that is stated of each."""
 
-    Parameters
-    ----------
-    who
-        Who releases them, in words.
-    party
-        What one of these is called, such as ``agent``.
-    deviations : (parties, releases, size) float64
-        Stated deviations of all that is looked at.
-    number
-        Makes the name of a number from its place in a release.
-    """
-
-    who: str
-    party: str
-    deviations: Floats
-    number: Callable[[int], str] = plain_number
+    who: str  # who releases them, in words
+    party: str  # what one of these is called, such as ``agent``
+    deviations: Floats  # (parties, releases, size): stated, of all that is looked at
+    number: Callable[[int], str] = plain_number  # the name of a number, from its place in a release
 
     def simulated(
         self, steps: Ints, releases: int, draw: Callable[[int, int], Floats],
@@ -84,16 +65,8 @@ class StatedNoise(NamedTuple):
     ) -> NoisyNumbers:  # fmt: skip
         """Return the numbers with the noise that the code of the simulation draws.
 
-        Parameters
-        ----------
-        steps
-            Numbers, from 1, of the releases that are looked at, see :func:`some_releases`.
-        releases
-            How many are planned.
-        draw
-            From the first run and the number of runs to noise (runs, …), shaped as deviations are.
-        how
-            Which code draws, in words.
+        ``steps`` of the planned ``releases`` are looked at, see :func:`some_releases`. ``draw``
+        makes noise (runs, …), shaped as deviations are, from the first run and the number of runs.
         """
         parties, looked_at, size = self.deviations.shape
 
@@ -111,11 +84,7 @@ class StatedNoise(NamedTuple):
     ) -> NoisyNumbers:
         """Return the numbers as whole parties release them, with the noise of a deployment.
 
-        Parameters
-        ----------
-        listen
-            Makes of a run what is told the messages of every round after it: it returns the noise
-            in them, as (party, number of the release, (size,) noise).
+        ``listen`` makes of a run what is told the messages of every round after it.
         """
 
         def one(number: int) -> Floats:
@@ -152,13 +121,8 @@ class StatedNoise(NamedTuple):
 def sums_listener(exact: Callable[[Any, Any], Floats]) -> Callable[[PartiesReplicate], Listener]:
     """Return a listener to parties that release running sums as ``statistic``.
 
-    The noise is what is released less the exact sum. What a party passes on was released by another
-    one, and is left out.
-
-    Parameters
-    ----------
-    exact
-        From a party and its message to the exact sum that the party has by now, (size,).
+    The noise is what is released less the ``exact`` sum that a party has by now, (size,), made from
+    the party and its message. What a party passes on was released by another one: it is left out.
     """
 
     def listen(run: PartiesReplicate) -> Listener:

@@ -73,6 +73,10 @@ class PackageSystem(System[AnyPlan]):
         shared = {module.rpartition(".")[2]: module for module in self.SHARED_ROOMS}
         return shared.get(room, f"{type(self).__module__}.{room}")
 
+    def _found(self, room: str, function: str) -> Any:
+        """Return a function of a room; None if there is no such room, or no function in it."""
+        return getattr(self.room(room), function, None) if self.has_room(room) else None
+
     def plan(self, config: Any, facts: Any, rounds: int) -> AnyPlan:
         plan: AnyPlan = self.room("plan").make_plan(config, facts, rounds)
         return plan
@@ -84,40 +88,29 @@ class PackageSystem(System[AnyPlan]):
     def simulate(
         self, plan: AnyPlan, environment: Environment, seed: int, replicate: int, threads: int = 1
     ) -> Simulation:
-        if not self.has_room("loop"):
-            return super().simulate(plan, environment, seed, replicate, threads)
-        simulation: Simulation = self.room("loop").Replicate(
-            plan, environment, seed, replicate, threads
-        )
+        make = self._found("loop", "Replicate") or super().simulate
+        simulation: Simulation = make(plan, environment, seed, replicate, threads)
         return simulation
 
     def needs(self, plan: AnyPlan) -> Needs:
-        if not self.has_room("state"):
-            return super().needs(plan)
-        needs: Needs = self.room("state").needs(plan)
+        needs: Needs = (self._found("state", "needs") or super().needs)(plan)
         return needs
 
     def roles(self, plan: AnyPlan) -> Roles | None:
-        if not self.has_room("roles"):
-            return super().roles(plan)
-        roles: Roles = self.room("roles").roles(plan)
+        roles: Roles | None = (self._found("roles", "roles") or super().roles)(plan)
         return roles
 
     def application(self, plan: AnyPlan) -> Application[Any] | None:
-        if not self.has_room("application"):
-            return super().application(plan)
-        application: Application[Any] | None = self.room("application").application(plan)
+        make = self._found("application", "application") or super().application
+        application: Application[Any] | None = make(plan)
         return application
 
     def supply(self, plan: AnyPlan, role: str, place: int, resources: Resources) -> Any:
-        if not self.has_room("application"):
-            return super().supply(plan, role, place, resources)
-        return self.room("application").supply(plan, role, place, resources)
+        supply = self._found("application", "supply") or super().supply
+        return supply(plan, role, place, resources)
 
     def export(self, plan: AnyPlan, party: Party[Any]) -> Model:
-        room = self.room("application") if self.has_room("application") else None
-        learned = getattr(room, "export", None)
-        roles = self.roles(plan)
+        learned, roles = self._found("application", "export"), self.roles(plan)
         if learned is None or roles is None or party.name not in roles.acting.parties:
             return super().export(plan, party)
         from fedbandits.systems.exported import model_of
@@ -125,19 +118,16 @@ class PackageSystem(System[AnyPlan]):
         return model_of(self, plan, party, learned(plan, party))
 
     def games(self, plan: AnyPlan, environment: Environment) -> Sequence[Game]:
-        if not self.has_room("audit"):
-            return super().games(plan, environment)
-        games: Sequence[Game] = self.room("audit").games(self, plan)
+        found = self._found("audit", "games")
+        games: Sequence[Game] = () if found is None else found(self, plan)
         return games
 
     def noise_checks(self, plan: AnyPlan, environment: Environment) -> Sequence[NoisyNumbers]:
-        room = self.room("audit") if self.has_room("audit") else None
-        found = getattr(room, "noise_checks", None)
+        found = self._found("audit", "noise_checks")
         checks: Sequence[NoisyNumbers] = () if found is None else found(self, plan)
         return checks
 
     def bounds(self, plan: AnyPlan, environment: Environment) -> Sequence[Bound]:
-        if not self.has_room("theory"):
-            return super().bounds(plan, environment)
-        bounds: Sequence[Bound] = self.room("theory").bounds(plan, environment)
-        return bounds
+        bounds = self._found("theory", "bounds") or super().bounds
+        found: Sequence[Bound] = bounds(plan, environment)
+        return found

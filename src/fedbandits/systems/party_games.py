@@ -45,15 +45,10 @@ class SmallWorld(NamedTuple):
     environment: Environment
 
     def begin(self, run: int, secure: bool) -> PartiesReplicate:
-        """Make the parties of one run, with simulated noise or with that of a deployment.
+        """Make the parties of one run, whose number names what is simulated.
 
-        Parameters
-        ----------
-        run
-            Names what is simulated.
-        secure
-            Whether every party that brings noise brings :class:`.SecureNoise`. No seed repeats such
-            a run.
+        If ``secure``, every party that brings noise brings :class:`.SecureNoise`, as in a
+        deployment. No seed repeats such a run.
         """
         system, plan, environment = self
         if not secure:
@@ -69,18 +64,11 @@ class SmallWorld(NamedTuple):
 
 
 class Released(NamedTuple):
-    """A release of the audited party.
+    """A release of the audited party."""
 
-    Parameters
-    ----------
-    number
-        Which of its releases it is, from 1.
-    values : (size,) float64
-        What is released, in deviations of one draw's noise, so that the noise in different numbers
-        is independent.
-    """
-
-    number: int
+    number: int  # which of its releases it is, from 1
+    #: (size,): what is released, in deviations of one draw's noise, so that the noise in different
+    #: numbers is independent.
     values: Floats
 
 
@@ -128,14 +116,9 @@ class AuditedRun:
         return self._attacker is not None
 
     def note(self, values: Floats, entered: float) -> None:
-        """Note a release.
+        """Note a release, less what all other records add to it, ``values`` (size,).
 
-        Parameters
-        ----------
-        values : (size,) float64
-            What was released, less what all other records add to it.
-        entered
-            How many replaced records are in it.
+        ``entered`` is how many replaced records are in it.
         """
         self._noted.append((values, float(entered)))
 
@@ -154,37 +137,20 @@ class AuditedRun:
 
 
 class MessagesGame(NamedTuple):
-    """Whole parties in two worlds.
+    """Whole parties in two worlds."""
 
-    Parameters
-    ----------
-    neighbours
-        Whether all other records stay as they are, or may react.
-    looks_at
-        What the attacker sees, in words.
-    small
-        The parties, and where they play.
-    bounds
-        Numbers below them are drawn for every run: whose record is replaced, and which.
-    make
-        Makes a run of its parties, of its number, and of what was drawn.
-    gaussian
-        Whether contents are priced as Gaussian, and who looks at them knows all other records.
-    secure
-        Whether parties have the noise of a deployment.
-    covariance : (n, n) float64, optional
-        Covariance of the noise in the audited party's releases 1 … n of one number, in that of one
-        draw. With it :mod:`fedbandits.privacy.sensitivity_check` measures how far the record moves
-        them. None if noise differs from run to run, or if data decide which releases there are.
-    """
-
-    neighbours: Neighbours
-    looks_at: str
+    neighbours: Neighbours  # whether all other records stay as they are, or may react
+    looks_at: str  # what the attacker sees, in words
     small: SmallWorld
+    #: Numbers below them are drawn for every run: whose record is replaced, and which.
     bounds: tuple[int, ...]
-    make: Callable[..., AuditedRun]
+    make: Callable[..., AuditedRun]  # from a run's parties, its number, and what was drawn
+    #: Whether contents are priced as Gaussian, and who looks at them knows all other records.
     gaussian: bool = False
-    secure: bool = False
+    secure: bool = False  # whether parties have the noise of a deployment
+    #: (n, n): covariance of the noise in the audited party's releases 1 … n of one number, in that
+    #: of one draw. With it :mod:`fedbandits.privacy.sensitivity_check` measures how far the record
+    #: moves them. None if noise differs from run to run, or data decide which releases there are.
     covariance: Floats | None = None
     sees: Sees = "messages"
 

@@ -119,11 +119,6 @@ def text_of(cls: type) -> str:
     return found.hexdigest()
 
 
-def _refuse_stranger(system: object) -> None:
-    if not isinstance(system, System):
-        raise ConfigError(f"{system!r} is not a fedbandits.systems.System")
-
-
 def _refuse_taken(system: System[Any], others: Iterable[System[Any]]) -> None:
     for other in others:
         if other.name == system.name:
@@ -147,7 +142,6 @@ def _offered() -> tuple[System[Any], ...]:
     for point in [*entry_points(group=ENTRY_POINTS), *entry_points(group=LEARNER_POINTS)]:
         try:
             system = _as_system(point.load())
-            _refuse_stranger(system)
             _refuse_taken(system, found)
         except Exception as error:  # whatever another package does must not keep this one from use
             warnings.warn(
@@ -160,12 +154,14 @@ def _offered() -> tuple[System[Any], ...]:
     return tuple(found[len(BUILT_IN) :])
 
 
-def _as_system(found: Any) -> Any:
-    """Return a learner as its system, and everything else as it is."""
+def _as_system(found: Any) -> System[Any]:
+    """Return a system, or that of a learner; refuse everything else."""
     if isinstance(found, type) and issubclass(found, Learner):
         from fedbandits.systems.python_learners import LearnerSystem
 
         return LearnerSystem(found)
+    if not isinstance(found, System):
+        raise ConfigError(f"{found!r} is not a fedbandits.systems.System")
     return found
 
 

@@ -18,10 +18,7 @@ if TYPE_CHECKING:
 def terms_of(system: System[Any], plan: Plan, noise: NoiseOrigin) -> Terms:
     """Return the terms on which all parties of a variant agree.
 
-    Parameters
-    ----------
-    noise
-        Source of the noise and the secrets of all parties: ``simulated`` or ``secure``.
+    ``noise`` is the source of the noise and the secrets of all parties.
 
     Raises
     ------

@@ -31,7 +31,7 @@ from fedbandits.settings.worlds import environment_of
 from fedbandits.settings.written import without_none
 from fedbandits.systems import Simulation, System, systems
 from fedbandits.systems.base import PartiesReplicate
-from fedbandits.systems.simulations import simulation_in
+from fedbandits.systems.simulated import simulation_in
 
 #: Rounds of a game, and of what is only looked at.
 ROUNDS, LOOKS = 40, 60

@@ -9,7 +9,7 @@ from fedbandits.federation.memory import Route
 from fedbandits.federation.roles import Supplies
 from fedbandits.systems import System, systems
 from fedbandits.systems.base import PartiesReplicate
-from fedbandits.systems.simulations import simulation_in
+from fedbandits.systems.simulated import simulation_in
 
 
 def system_of(config: Any) -> System[Any]:

@@ -18,7 +18,7 @@ from fedbandits.systems.agents.kernels.rounds import new_scratch
 from fedbandits.systems.agents.kernels.sync import next_sync
 from fedbandits.systems.agents.kernels.views import view_radius
 from fedbandits.systems.agents.plan import AgentsPlan
-from fedbandits.systems.replicate import CompiledReplicate
+from fedbandits.systems.simulated import CompiledReplicate
 
 AnyPlan = TypeVar("AnyPlan", bound=AgentsPlan)
 

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from fedbandits._checked import Checked
-from fedbandits.systems.effective import BUDGET, UNIT, refuse_unit
+from fedbandits.systems.variants import BUDGET, UNIT, refuse_unit
 
 PositiveInt = Annotated[int, Meta(ge=1, le=4_000_000_000)]
 Positive = Annotated[float, Meta(gt=0.0)]

@@ -8,8 +8,8 @@ import msgspec
 from msgspec import Meta
 
 from fedbandits._checked import Checked
-from fedbandits.systems.effective import BUDGET, UNIT, refuse_unit
 from fedbandits.systems.servers.system import NotNegative, OpenUnit, Part, Positive
+from fedbandits.systems.variants import BUDGET, UNIT, refuse_unit
 
 
 class Growing(Part, frozen=True, tag="growing"):

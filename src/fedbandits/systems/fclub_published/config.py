@@ -8,8 +8,8 @@ import msgspec
 from msgspec import Meta
 
 from fedbandits._checked import Checked
-from fedbandits.systems.effective import BUDGET
 from fedbandits.systems.servers.system import NotNegative, OpenUnit, Part, Positive
+from fedbandits.systems.variants import BUDGET
 
 Ratio = Annotated[float, Meta(ge=1.0, le=1e9)]
 

@@ -19,9 +19,9 @@ from fedbandits.federation.acting import ActingParty
 from fedbandits.federation.events import Decision
 from fedbandits.systems.application import Application, Asked, Resources, Told, list_type
 from fedbandits.systems.exported import Learned
-from fedbandits.systems.pfcb.kernels.state import CLEAR
+from fedbandits.systems.pfcb.kernels import CLEAR
 from fedbandits.systems.pfcb.plan import PFCBPlan
-from fedbandits.systems.pfcb.roles.buyer import BuyerSupply
+from fedbandits.systems.pfcb.roles import BuyerSupply
 
 #: Far beyond any price, and far from what a float cannot hold.
 _MOST_COST = 1e300

@@ -6,11 +6,11 @@ import math
 from typing import Literal
 
 from fedbandits.privacy import gaussian
-from fedbandits.privacy.accounting import Event, total_mu
+from fedbandits.privacy.accounting import total_mu
 from fedbandits.privacy.claims import Limit, PrivacyClaim
 from fedbandits.privacy.statements import IN_CLEAR, ON_A_CLOCK, SECURE_NOISE
 from fedbandits.systems.pfcb.config import Never, Published
-from fedbandits.systems.pfcb.kernels.state import CLEAR
+from fedbandits.systems.pfcb.kernels import CLEAR
 from fedbandits.systems.pfcb.plan import PFCBPlan
 
 _PURCHASE = (
@@ -64,7 +64,9 @@ _LATER = Limit(
 
 def claim(plan: PFCBPlan) -> PrivacyClaim:
     """Return the claim of one buyer towards all others, for a whole run."""
-    config, events = plan.config, _events(plan)
+    config = plan.config
+    # What one purchase is charged for; lengths are in capacities.
+    events = (plan.event(),) if plan.constants.releases else ()
     mu = total_mu(events)
     epsilon = gaussian.epsilon_of(mu, config.delta)
     interactive = config.local_view == "released" or not events
@@ -101,11 +103,6 @@ def cautions(plan: PFCBPlan) -> tuple[str, ...]:
         "window: it holds no round of exchange, so that buyers learn alone; widen it, or set "
         'schedule = "never"',
     )
-
-
-def _events(plan: PFCBPlan) -> tuple[Event, ...]:
-    """Return what one purchase is charged for; lengths are in capacities."""
-    return (plan.event(),) if plan.constants.releases else ()
 
 
 def _conditions(plan: PFCBPlan) -> tuple[str, ...]:

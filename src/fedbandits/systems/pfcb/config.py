@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from fedbandits._checked import Checked
-from fedbandits.systems.effective import BUDGET
+from fedbandits.systems.variants import BUDGET
 
 Positive = Annotated[float, Meta(gt=0.0, le=1e9)]
 

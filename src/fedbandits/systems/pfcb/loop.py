@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 
 from fedbandits.environments.base import Environment
 from fedbandits.privacy.bounds import require_within
+from fedbandits.systems.pfcb.kernels import State
 from fedbandits.systems.pfcb.kernels.purchases import new_scratch
 from fedbandits.systems.pfcb.kernels.rounds import run_until
-from fedbandits.systems.pfcb.kernels.state import State
 from fedbandits.systems.pfcb.plan import PFCBPlan
 from fedbandits.systems.pfcb.state import initial_state
-from fedbandits.systems.replicate import CompiledReplicate
+from fedbandits.systems.simulated import CompiledReplicate
 
 
 class Replicate(CompiledReplicate[PFCBPlan]):

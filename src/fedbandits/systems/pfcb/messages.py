@@ -12,19 +12,11 @@ class LateReportError(RemoteProtocolError):
 
 
 class Report(Message, frozen=True, kw_only=True, tag="pfcb.report"):
-    """A buyer's z-th report to another: noisy units bought and found good, by producer.
+    """A buyer's z-th report to another: noisy units bought and found good, by producer."""
 
-    Parameters
-    ----------
-    release, round
-        z, which counts exchanges from 1, and the round at whose end they are, by the schedule.
-    sums
-        (2, m) packed numbers.
-    """
-
-    release: int
-    round: int
-    sums: bytes
+    release: int  # z, which counts exchanges from 1
+    round: int  # at its end the exchange is, by the schedule
+    sums: bytes  # (2, m) packed numbers
 
     @property
     def payload_size(self) -> int:

@@ -111,11 +111,6 @@ def further_in_running_sums(releases: int) -> float:
     or Gᵢᵢ, where the purchase is in one world alone. All depends on the lag j - i and on how many
     reports come after batch i, each of which adds to it. So the worst first batch is the first of
     all, and the worst lag is looked for. It is less than √2 times as far, as Gᵢⱼ > 0.
-
-    Parameters
-    ----------
-    releases
-        How many have been made.
     """
     return float(_further(1 << (releases - 1).bit_length())[releases - 1]) if releases else 1.0
 

@@ -24,7 +24,7 @@ from fedbandits.systems.pfcb.config import (
     WithinDeviations,
     WithinRadius,
 )
-from fedbandits.systems.pfcb.kernels.state import (
+from fedbandits.systems.pfcb.kernels import (
     ALWAYS,
     BATCHES,
     CLEAR,
@@ -53,22 +53,14 @@ _MOST_EXACT_CAPACITY = 1000
 
 
 class PFCBPlan(Plan, frozen=True, kw_only=True):
-    """Plan that the buyers of a variant go by.
-
-    Parameters
-    ----------
-    constants
-        The numbers that compiled code takes.
-    continual
-        How running sums are released; None where batches are reported, or nothing is noisy.
-    sensitivity
-        How far one purchase can move (w, y) of a batch, in capacities and in the noise's measure.
-    """
+    """Plan that the buyers of a variant go by."""
 
     config: PFCB
     facts: ProcurementFacts
     constants: Constants
+    #: How running sums are released; None where batches are reported, or nothing is noisy.
     continual: ContinualPlan | None
+    #: How far one purchase can move (w, y) of a batch, in capacities and in the noise's measure.
     sensitivity: float
 
     @property
@@ -200,6 +192,8 @@ def _constants(
     config: PFCB, facts: ProcurementFacts, rounds: int, exchanges: Timing, noise: Noise
 ) -> Constants:
     tolerance, acceptance = _acceptance(config)
+    judged = _judged(config)
+    optimistic = config.purchases == "optimistic"
     return Constants(
         agents=facts.parties,
         producers=facts.producers,
@@ -209,7 +203,7 @@ def _constants(
         exchange_times=np.array([*exchanges.times, _NEVER], np.int64),
         releases=exchanges.number,
         raw_view=config.local_view == "raw",
-        reports=_reports(config),
+        reports={NoNoise: CLEAR, Continual: RUNNING}.get(type(config.privatizer), BATCHES),
         published_budgets=isinstance(config.privatizer, Published),
         scale=noise.scale,
         budget=0.0
@@ -221,10 +215,10 @@ def _constants(
         covariance=noise.mixing @ noise.mixing.T,
         acceptance=acceptance,
         tolerance=tolerance,
-        judged_by_own=_judged(config).evidence == "own",
-        judging_factor=float(facts.parties if _judged(config).logarithm == "shared" else 1),
+        judged_by_own=judged.evidence == "own",
+        judging_factor=float(facts.parties if judged.logarithm == "shared" else 1),
         omega2=config.weighting.omega2 if isinstance(config.weighting, Constant) else 0.0,
-        caution=_caution(config),
+        caution=-1.0 if optimistic else float(ndtri(config.quality_confidence)),
         oracle=EXACT if config.oracle == "exact" else GREEDY,
         radius_factor=float(1 if config.radius == "own" else facts.parties),
         radius_divisor=float(facts.parties if config.radius == "printed" else 1),
@@ -232,12 +226,6 @@ def _constants(
         target=facts.quality_threshold + config.quality_margin,
         revenue=facts.revenue,
     )
-
-
-def _reports(config: PFCB) -> int:
-    if isinstance(config.privatizer, NoNoise):
-        return CLEAR
-    return RUNNING if isinstance(config.privatizer, Continual) else BATCHES
 
 
 def _acceptance(config: PFCB) -> tuple[float, int]:
@@ -259,7 +247,3 @@ def _log_horizon(config: PFCB, rounds: int) -> float:
     published = config.privatizer
     natural = isinstance(published, Published) and published.logarithm == "natural"
     return max(1.0, math.log(rounds) if natural else math.log2(rounds))
-
-
-def _caution(config: PFCB) -> float:
-    return float(ndtri(config.quality_confidence)) if config.purchases == "cautious" else -1.0

@@ -1,11 +1,17 @@
-"""All that changes in a P-FCB run, as arrays that compiled code and a file can hold."""
+"""All that changes in a P-FCB run: in a compiled loop, and in a buyer that is a party."""
 
 from __future__ import annotations
 
+from typing import NamedTuple, Self
+
+import msgspec
 import numpy as np
 
+from fedbandits._typing import Floats, Ints
 from fedbandits.environments.needs import F64, Memory, Needs
-from fedbandits.systems.pfcb.kernels.state import Clock, State, Tally, empty_books
+from fedbandits.errors import LateRewardError
+from fedbandits.federation.state import PartyState
+from fedbandits.systems.pfcb.kernels import Books, Clock, State, Tally, empty_books, note_purchase
 from fedbandits.systems.pfcb.plan import PFCBPlan
 
 
@@ -15,7 +21,7 @@ def initial_state(plan: PFCBPlan) -> State:
     return State(
         clock=Clock(np.zeros(1, np.int64), np.zeros(1, np.int64)),
         faults=np.zeros(n, np.int64),
-        books=empty_books(n, m),
+        books=empty_books(m, n),
         draws=np.zeros((n, plan.slots, 2 * m)),
         reports=np.zeros((n, 2, m)),
         tally=Tally(
@@ -42,3 +48,120 @@ def needs(plan: PFCBPlan) -> Needs:
     judged = 10.0 * plan.constants.agents  # everybody judges everybody's report
     report = 40.0 + plan.slots + judged
     return Needs(parts, pairs * (30.0 * plan.rounds + exchanges * report))
+
+
+# ---------------------------------------------------------------- a buyer
+
+
+class LateOutcomeError(LateRewardError):
+    """An outcome that comes after the report that it is due in, where that is too late."""
+
+
+class Bought(NamedTuple):
+    """A purchase whose outcome has not come."""
+
+    due: int  # the report that it is due in, at the earliest
+    units: Ints  # (m,): what was decided on; whoever tells the outcome need not repeat it
+
+
+class Kept(NamedTuple):
+    """An inspected purchase that is due in a later report than the next."""
+
+    number: int
+    due: int
+    units: Ints  # (m,)
+    good: Ints  # (m,)
+
+
+class LastReport(NamedTuple):
+    """Last report of a buyer, and its exchange."""
+
+    release: int
+    sums: Floats  # (2, m)
+
+
+class ReleaseState(NamedTuple):
+    """State of releases, which a buyer must save before a report leaves."""
+
+    draws: Floats  # (slots, 2 m): noise in use, or covered values
+    sums: Floats  # (slots, 2 m): earlier running sums, in capacities, before w and y are mixed
+
+    @classmethod
+    def empty(cls, plan: PFCBPlan) -> Self:
+        """Return the state before the first report."""
+        shape = (plan.slots, 2 * plan.constants.producers)
+        return cls(np.zeros(shape), np.zeros(shape))
+
+
+class BuyerState(PartyState, frozen=True, kw_only=True):
+    """All that changes in a buyer."""
+
+    #: ``exchanging`` from its own report to when it has taken what came of that exchange.
+    stage: str = "ready"
+    decisions: int = 0  # how many were made
+    #: Decisions whose outcomes have not come, by their numbers.
+    open: dict[int, Bought] = msgspec.field(default_factory=dict)
+    due: int = 0  # the report that the last decision is due in
+    allotted: int = 0  # how many decisions are due in the same
+    closed: int = 0  # no outcome of decisions up to this one is taken any longer
+    kept: tuple[Kept, ...] = ()  # purchases that wait: they are due in a later report than the next
+    releases: int = 0  # reports made: the exchange that is going on, or the last one
+    taken: int = 0  # the last exchange whose reports are in its books
+    ordered: Floats  # (m,): units decided on since the last report
+    books: Books
+    judged: Ints  # (2,): reports accepted and refused, a producer at a time
+    released: ReleaseState
+    #: Reports of exchanges that are not in its books yet, by exchange and buyer.
+    inbox: dict[int, dict[str, Floats]] = msgspec.field(default_factory=dict)
+    #: The last running sum of every buyer that has told one.
+    newest: dict[str, LastReport] = msgspec.field(default_factory=dict)
+
+
+def initial_buyer_state(plan: PFCBPlan) -> BuyerState:
+    """Return a buyer's state before the first round."""
+    producers = plan.constants.producers
+    return BuyerState(
+        ordered=np.zeros(producers),
+        books=empty_books(producers),
+        judged=np.zeros(2, np.int64),
+        released=ReleaseState.empty(plan),
+    )
+
+
+def allot(state: BuyerState, releases: int, most: int) -> tuple[int, int]:
+    """Choose the report that the next decision is due in; count those that have the same.
+
+    It is the next one of ``releases`` that has room for one of ``most`` purchases; after the last
+    one nothing is reported, so there is room. That follows from how many decisions were made and
+    when: what comes of them cannot push one out of its report.
+    """
+    due, allotted = state.due, state.allotted
+    if due <= state.releases:
+        due, allotted = state.releases + 1, 0
+    if allotted >= most and due <= releases:
+        due, allotted = due + 1, 0
+    return due, allotted + 1
+
+
+def copied(books: Books) -> Books:
+    """Copy books, to write to them."""
+    return Books(*(each.copy() for each in books))
+
+
+def close_batch(state: BuyerState, plan: PFCBPlan, books: Books) -> BuyerState:
+    """Return the state after the next report, with the purchases that are left.
+
+    Those that were kept for the report after it are noted in ``books``. Where outcomes are
+    immediate, no outcome is taken any longer of what was due until now.
+    """
+    made = state.releases + 1
+    for each in state.kept:
+        if each.due == made + 1:
+            note_purchase(plan.constants.raw_view, each.units, each.good, books)
+    kept = tuple(each for each in state.kept if each.due > made + 1)
+    if plan.late:
+        return msgspec.structs.replace(state, kept=kept)
+    left = {number: bought for number, bought in state.open.items() if bought.due > made}
+    waiting = [*left, *(each.number for each in state.kept if each.due > made)]
+    closed = min(waiting, default=state.decisions + 1) - 1
+    return msgspec.structs.replace(state, open=left, closed=closed, kept=kept)

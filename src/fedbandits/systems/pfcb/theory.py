@@ -15,8 +15,8 @@ from fedbandits.environments.procurement import Procurement
 from fedbandits.learners.kernels.exact_purchasing import buy
 from fedbandits.learners.kernels.purchasing import EXACT, GREEDY, TOLERANCE
 from fedbandits.random import replicate_key
-from fedbandits.systems.pfcb.config import PFCB, Always, Constant
-from fedbandits.systems.pfcb.kernels.state import CLEAR
+from fedbandits.systems.pfcb.config import Always, Constant
+from fedbandits.systems.pfcb.kernels import CLEAR
 from fedbandits.systems.pfcb.plan import PFCBPlan
 from fedbandits.systems.theory import Bound
 
@@ -184,11 +184,8 @@ def _departures_together(plan: PFCBPlan, world: ProcurementWorld) -> Iterator[st
         yield "costs or capacities differ between buyers: the theorem is of buyers that are alike"
     if not constants.every_round:
         yield f"reports are exchanged in {constants.releases:,} rounds, not after every one"
-    if not _takes_all(config):
+    takes_all = isinstance(config.acceptance, Always) and config.weighting == Constant(1.0)
+    if not takes_all:
         yield "reports are judged or weighed: the proof counts every unit that is told, once"
     if config.radius != "shared":
         yield "the radius is not √(3 ln(nt) / 2W) with W all units that were told, as it must be"
-
-
-def _takes_all(config: PFCB) -> bool:
-    return isinstance(config.acceptance, Always) and config.weighting == Constant(1.0)

@@ -12,7 +12,6 @@ from fedbandits.crypto import paillier
 from fedbandits.environments.base import Environment
 from fedbandits.errors import FedbanditsError
 from fedbandits.learners.kernels.largest_scores import first_memory
-from fedbandits.systems.replicate import CompiledReplicate
 from fedbandits.systems.samba.ciphers import channel_cipher, packet_bytes
 from fedbandits.systems.samba.kernels.published import pull
 from fedbandits.systems.samba.keys import SimulatedSecrets
@@ -36,6 +35,7 @@ from fedbandits.systems.samba.steps import (
 from fedbandits.systems.samba.streams import fill_owner_keys
 from fedbandits.systems.samba.theory import Counts
 from fedbandits.systems.samba.theory import messages as published_messages
+from fedbandits.systems.simulated import CompiledReplicate
 
 #: Bytes of a sum of rewards, or of a score that the Controller drew, in clear.
 _NUMBER_BYTES = 8

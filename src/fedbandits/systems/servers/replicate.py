@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TypeVar
 
 from fedbandits.privacy.bounds import require_within
-from fedbandits.systems.replicate import CompiledReplicate
 from fedbandits.systems.servers.plan import ServersPlan
+from fedbandits.systems.simulated import CompiledReplicate
 
 AnyPlan = TypeVar("AnyPlan", bound=ServersPlan)
 

@@ -4,8 +4,8 @@ The record is one purchase from one producer: all units that can be bought, all 
 world; in the other nothing was bought, or, where only outcomes are covered, none of them is good.
 Where outcomes may come late, it also moves from one batch to another.
 
-:mod:`.stated` is what an attacker knows of reports and their noise; :mod:`.releases` attacks
-reports as configured and looks at their noise, :mod:`.parties` attacks whole buyers.
+:mod:`.releases` attacks reports as configured and looks at their noise; whole buyers are attacked
+here.
 """
 
 from __future__ import annotations
@@ -29,20 +29,18 @@ from fedbandits.systems.games import Look, Neighbours, audit_key
 from fedbandits.systems.party_games import AuditedRun, MessagesGame, Released, SmallWorld
 from fedbandits.systems.pfcb.audit.releases import (
     UNITS,
-    contents_games,
-    moved_game,
-    secure_numbers,
-    simulated_numbers,
-)
-from fedbandits.systems.pfcb.audit.stated import (
     attacker,
+    contents_games,
     corners,
     covariance_over_time,
     draw_covariance,
     moved,
+    moved_game,
+    secure_numbers,
+    simulated_numbers,
 )
 from fedbandits.systems.pfcb.config import PFCB
-from fedbandits.systems.pfcb.kernels.state import CLEAR, RUNNING
+from fedbandits.systems.pfcb.kernels import CLEAR, RUNNING
 from fedbandits.systems.pfcb.plan import PFCBPlan
 from fedbandits.systems.pfcb.roles import Buyer
 

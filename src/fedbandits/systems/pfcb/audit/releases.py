@@ -1,6 +1,10 @@
-"""Reports as configured, for an audit: what they tell of a purchase, and their noise.
+"""Reports as configured, for an audit: who looks at them, what they tell, and their noise.
 
-One purchase is replaced, or moves: of a buyer and a producer that are drawn.
+One purchase is replaced, of a buyer and a producer that are drawn. Or it moves from one report to
+another, because its outcome comes late in one world. Then it is counted in one batch in world 0 and
+in another in world 1; both are corners of what a purchase can be. Which two batches: those whose
+reports show the most. Of running sums that is worked out here from what is stated of the mechanism,
+not from how it is priced. All numbers are in capacities.
 """
 
 from __future__ import annotations
@@ -13,7 +17,14 @@ import numpy as np
 from fedbandits._typing import Floats, Ints
 from fedbandits.federation.messages import Message
 from fedbandits.privacy.auditing import Game
-from fedbandits.privacy.likelihood import telling_releases
+from fedbandits.privacy.likelihood import (
+    NO_NOISE,
+    Attacker,
+    covariance_of,
+    decoder,
+    stated_deviations,
+    telling_releases,
+)
 from fedbandits.privacy.noise_check import NoisyNumbers
 from fedbandits.systems.base import PartiesReplicate
 from fedbandits.systems.games import (
@@ -26,16 +37,8 @@ from fedbandits.systems.games import (
 )
 from fedbandits.systems.noisy_releases import StatedNoise, some_releases
 from fedbandits.systems.party_games import SmallWorld
-from fedbandits.systems.pfcb.audit.stated import (
-    attacker,
-    corners,
-    farthest_batches,
-    moved,
-    planned_deviations,
-    record_pair,
-)
+from fedbandits.systems.pfcb.kernels import RUNNING, empty_books
 from fedbandits.systems.pfcb.kernels.rounds import draw_reports, play_reports
-from fedbandits.systems.pfcb.kernels.state import RUNNING, empty_books, one_book
 from fedbandits.systems.pfcb.plan import PFCBPlan
 
 #: The most units that anybody buys.
@@ -44,6 +47,114 @@ UNITS = 10
 _BOUGHT = 3.0
 #: Keys of draws that nothing else here has.
 _CHECKED = 2**21
+
+
+# ---------------------------------------------------------------- who looks at reports
+
+
+def record_pair(amounts: bool) -> tuple[Floats, Floats]:
+    """Return units bought and good of the replaced purchase, as shares of the capacity, by world.
+
+    ``amounts``: whether it is covered how much was bought, and not only how much of it was good.
+    """
+    return np.array([0.0, 0.0] if amounts else [1.0, 0.0]), np.array([1.0, 1.0])
+
+
+def planned_deviations(plan: PFCBPlan, steps: Ints) -> Floats:
+    """Return deviations of (w̃, ỹ) in some reports, (reports, 2)."""
+    return np.outer(_scales(plan, steps), np.sqrt(np.diag(plan.constants.covariance)))
+
+
+def _scales(plan: PFCBPlan, steps: Ints) -> Floats:
+    if plan.continual is not None:
+        return stated_deviations(plan.continual, steps)
+    return np.array([plan.deviation(int(step)) for step in steps])
+
+
+def draw_covariance(plan: PFCBPlan, release: int) -> Floats:
+    """Return the covariance of one draw of noise for (w̃, ỹ), (2, 2); of a batch, in its report."""
+    scale = plan.deviation(release) if plan.continual is None else plan.continual.scale
+    found: Floats = plan.constants.covariance * scale**2
+    return found
+
+
+def covariance_over_time(plan: PFCBPlan) -> Floats:
+    """Return the covariance of all reports of one number, in that of one draw, (n, n)."""
+    if plan.continual is None:
+        return np.eye(plan.constants.releases)
+    return covariance_of(plan.continual)
+
+
+def attacker(plan: PFCBPlan, amounts: bool, steps: Ints) -> Attacker:
+    """Return who looks at some reports about one producer, and knows all purchases but one."""
+    zero, one = record_pair(amounts)
+    change, covariance = one - zero, plan.constants.covariance
+    if plan.continual is not None:
+        mixing = decoder(plan.continual, steps)
+        least, over_time = plan.continual.scale, np.linalg.inv(mixing @ mixing.T)
+    else:
+        scales = _scales(plan, steps)
+        least = float(scales.min())
+        over_time = np.diag((least / scales) ** 2)
+    weights = np.asarray(np.linalg.solve(covariance * least**2, change), dtype=np.float64)
+    deviation = least * np.sqrt(np.diag(covariance))
+    return Attacker(zero, change, weights, deviation, np.asarray(over_time, dtype=np.float64))
+
+
+# ---------------------------------------------------------------- a purchase that moves
+
+
+class Moved(NamedTuple):
+    """Someone who looks at reports of one producer, and knows all but where a purchase counts."""
+
+    means: Floats  # (2, n, 2): what the purchase adds to each report in either world
+    precision: Floats  # (2 n, 2 n): inverse covariance of the reports' noise
+    deviation: Floats  # (n, 2): deviations of that noise
+
+    def look(self, values: Floats) -> Look:
+        """Return the likelihood ratio of reports (runs, n, 2), and numbers without noise."""
+        change = (self.means[1] - self.means[0]).reshape(-1)
+        middle = 0.5 * (self.means[1] + self.means[0]).reshape(-1)
+        rows = values.reshape(len(values), -1)
+        scores: Floats = (rows - middle) @ (self.precision @ change)
+        apart, near = self.means[1] != self.means[0], NO_NOISE * self.deviation
+        hits = [(np.abs(values - mean) < near) & apart for mean in self.means]
+        bare: Floats = hits[1].sum((1, 2)).astype(np.float64) - hits[0].sum((1, 2))
+        return Look(rows, scores[:, None], bare[:, None])
+
+
+def corners(plan: PFCBPlan) -> Floats:
+    """Return the purchase in either world, (2, 2): units bought and good.
+
+    The corners (1, 0) and (1, 1) are at an angle in the noise's measure: what running sums that
+    hold both have in common is least then. Where only one report has each, the longest will do.
+    """
+    running = plan.constants.reports == RUNNING
+    return np.array([[1.0, 0.0 if running else 1.0], [1.0, 1.0]])
+
+
+def moved(plan: PFCBPlan, steps: Ints, batches: tuple[int, int]) -> Moved:
+    """Return who looks at the reports ``steps``, of which some hold the batches of the worlds."""
+    running = plan.constants.reports == RUNNING
+    entered = [steps >= batch if running else steps == batch for batch in batches]
+    means = np.array([np.outer(e, v) for e, v in zip(entered, corners(plan), strict=True)])
+    if plan.continual is not None:
+        mixing = plan.continual.scale * decoder(plan.continual, steps)
+        over_time = mixing @ mixing.T
+    else:
+        over_time = np.diag(_scales(plan, steps) ** 2)
+    covariance = np.kron(over_time, plan.constants.covariance)
+    deviation = np.sqrt(np.diag(covariance)).reshape(-1, 2)
+    return Moved(means, np.asarray(np.linalg.inv(covariance)), deviation)
+
+
+def farthest_batches(plan: PFCBPlan, steps: Ints) -> tuple[int, int]:
+    """Return the first batch, and the one that is as far from it as any, of running sums."""
+    if plan.continual is None:
+        return 1, 2
+    encoder = np.linalg.solve(decoder(plan.continual, steps), np.tri(len(steps)))
+    together = encoder.T @ encoder
+    return 1, int(np.argmax(np.diag(together) - together[0])) + 1
 
 
 # ---------------------------------------------------------------- contents
@@ -121,7 +232,7 @@ def _reported(
     values, draws = np.zeros((*at.shape, 2)), np.zeros((plan.slots, 2 * producers))
     play_reports(
         plan.constants, at, entered, record * UNITS, targets, keys,
-        np.full(producers, UNITS, np.int64), one_book(empty_books(1, producers), 0), draws, values,
+        np.full(producers, UNITS, np.int64), empty_books(producers), draws, values,
     )  # fmt: skip
     return values / UNITS
 
@@ -184,7 +295,7 @@ def _number(producers: int, place: int) -> str:
 def _drawn(plan: PFCBPlan, steps: Ints, first: int, count: int) -> Floats:
     constants, producers = plan.constants, plan.constants.producers
     reports = np.zeros((count, constants.agents, len(steps), 2, producers))
-    books = one_book(empty_books(1, producers), 0)
+    books = empty_books(producers)
     draws, capacity = np.zeros((plan.slots, 2 * producers)), np.full(producers, UNITS, np.int64)
     for run in range(count):
         key = audit_key(_CHECKED + first + run)

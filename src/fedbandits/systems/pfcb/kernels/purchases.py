@@ -17,8 +17,8 @@ from fedbandits._compile import compiled
 from fedbandits._typing import Floats, Ints
 from fedbandits.learners.kernels.exact_purchasing import buy
 from fedbandits.learners.kernels.purchasing import TOLERANCE, is_empty, total
+from fedbandits.systems.pfcb.kernels import Books, Constants
 from fedbandits.systems.pfcb.kernels.reports import error_variance, worth
-from fedbandits.systems.pfcb.kernels.state import Books, Constants
 
 
 class Scratch(NamedTuple):
@@ -40,15 +40,6 @@ def new_scratch(producers: int) -> Scratch:
     return Scratch(
         **{name: np.zeros(producers, kinds.get(name, np.float64)) for name in Scratch._fields}
     )
-
-
-@compiled
-def radius_scale(constants: Constants, round_: int) -> float:
-    """Return √(3 ln x / 2), which over √W is the confidence radius; x is the round, or n times it.
-
-    As printed in Algorithm 1 it is √(3 ln x / 2n).
-    """
-    return math.sqrt(1.5 * math.log(constants.radius_factor * round_) / constants.radius_divisor)
 
 
 @compiled
@@ -77,7 +68,9 @@ def estimate(
     """
     combined = books.combined
     cautious = constants.caution >= 0.0
-    scale = constants.exploration_scale * radius_scale(constants, round_)
+    # Over √W that is the radius √(3 ln x / 2W), or √(3 ln x / 2nW) as printed in Algorithm 1.
+    inside = 1.5 * math.log(constants.radius_factor * round_) / constants.radius_divisor
+    scale = constants.exploration_scale * math.sqrt(inside)
     for i in range(cost.size):
         units = combined[0, i]
         if units > 0.0:
@@ -161,14 +154,9 @@ def decide(
 
 @compiled
 def is_safe(caution: float, surplus: float, variance: float) -> bool:
-    """Tell whether a purchase's surplus is at least z deviations.
+    """Tell whether a purchase's surplus Σ l d is at least z = ``caution`` ≥ 0 deviations.
 
-    Parameters
-    ----------
-    caution : float
-        z ≥ 0.
-    surplus, variance : float
-        Σ l d and Σ l² σ²; rounding may leave the latter just below 0.
+    Rounding may leave the variance Σ l² σ² just below 0.
     """
     return surplus + TOLERANCE >= caution * math.sqrt(max(0.0, variance))
 
@@ -181,18 +169,8 @@ def most_units(
     """Return by how many units of one producer a safe purchase can change, and is still safe.
 
     The surplus less z deviations is concave in that number. So what is safe is an interval, and
-    halving finds its end.
-
-    Parameters
-    ----------
-    caution, surplus, variance : float
-        See :func:`is_safe`; of the purchase as it is.
-    step, spread : float
-        The producer's d and σ.
-    bought : int
-        Its units in the purchase.
-    most : int
-        The largest change: more units if it is positive, fewer if it is negative.
+    halving finds its end. ``step`` and ``spread`` are the producer's d and σ; ``most`` is the
+    largest change, negative for fewer units than are ``bought``.
     """
     sign = 1 if most > 0 else -1
     safe, unsafe = 0, abs(most) + 1
@@ -227,13 +205,8 @@ def buy_what_is_sure(
 ) -> tuple[float, float]:  # fmt: skip
     """Buy whole the most producers of d ≥ 0, the largest d/σ first, that are safe together.
 
-    One of d = 0 that does not earn is not among them: it would pay for nothing. Parameters are
-    those of :func:`buy_safely`.
-
-    Returns
-    -------
-    surplus, variance
-        Those of the purchase, see :func:`is_safe`.
+    One of d = 0 that does not earn is not among them: it would pay for nothing. Return the
+    purchase's surplus and variance; see :func:`buy_safely` and :func:`is_safe`.
     """
     count = 0
     for i in range(capacity.size):

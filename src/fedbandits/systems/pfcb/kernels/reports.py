@@ -9,7 +9,7 @@ import numpy as np
 from fedbandits._compile import compiled
 from fedbandits._typing import Floats, Ints
 from fedbandits.privacy.kernels import TOEPLITZ, add_release_noise, release_deviation
-from fedbandits.systems.pfcb.kernels.state import (
+from fedbandits.systems.pfcb.kernels import (
     ALWAYS,
     BATCHES,
     CLEAR,
@@ -56,38 +56,22 @@ def next_noise(constants: Constants, releases: int) -> float:
 
 
 @compiled
-def _unmixed_noise(constants: Constants, release: int, draws: Floats, noise: Floats) -> None:
-    """Write a report's noise in capacities, before w and y are mixed, into ``noise`` (2 m,)."""
-    noise[:] = 0.0
-    if constants.reports == RUNNING:
-        ones = np.ones(noise.size)
-        add_release_noise(
-            TOEPLITZ, constants.scale, constants.coefficients, ones, draws, release, noise
-        )
-    elif constants.reports == BATCHES:
-        noise += _draw_deviation(constants, release) * draws[0]
-
-
-@compiled
 def write_report(
     constants: Constants, release: int, capacity: Ints, draws: Floats, books: Books, report: Floats
 ) -> None:
     """Write a buyer's report, into ``report`` (2, m); what it reports on is no longer fresh.
 
-    Parameters
-    ----------
-    release : int
-        The report's number, from 1.
-    capacity : (m,) int64
-        The most units that the buyer can buy.
-    draws : (slots, 2 m) float64
-        Standard normals; for running sums those of all reports so far.
-    books : Books
-        The buyer's; ``fresh`` is emptied.
+    ``draws`` (slots, 2 m) are standard normals; for running sums those of all reports so far.
     """
-    m = capacity.size
-    noise, mixing = np.empty(2 * m), constants.mixing
-    _unmixed_noise(constants, release, draws, noise)
+    m, mixing = capacity.size, constants.mixing
+    noise = np.zeros(2 * m)  # in capacities, before w and y are mixed
+    if constants.reports == RUNNING:
+        ones = np.ones(2 * m)
+        add_release_noise(
+            TOEPLITZ, constants.scale, constants.coefficients, ones, draws, release, noise
+        )
+    elif constants.reports == BATCHES:
+        noise += _draw_deviation(constants, release) * draws[0]
     known = books.own if constants.reports == RUNNING else books.fresh
     for row in range(2):
         for i in range(m):
@@ -100,21 +84,11 @@ def write_report(
 def believes(
     constants: Constants, round_: int, known: float, counted: float, distance: float, error: float
 ) -> bool:
-    """Tell whether a buyer takes a report on one producer.
+    """Tell whether a buyer takes a report on ``counted`` > 0 units of one producer.
 
-    The answer depends on the size of the distance, not on its sign: a test of ỹ/w̃ would take more
-    errors of one sign, as w̃ shares their noise.
-
-    Parameters
-    ----------
-    round_ : int
-        The round of the report.
-    known, counted : float
-        W > 0, the units that the report is judged by, and how many > 0 it is about.
-    distance : float
-        ỹ - q̂ w̃, in units.
-    error : float
-        The variance that :func:`.error_variance` returns.
+    It is judged by W = ``known`` > 0 units and the ``distance`` ỹ - q̂ w̃, in units; ``error`` is
+    what :func:`.error_variance` returns. The answer depends on the size of the distance, not on its
+    sign: a test of ỹ/w̃ would take more errors of one sign, as w̃ shares their noise.
     """
     if constants.acceptance == ALWAYS:
         return True
@@ -140,8 +114,6 @@ def take_report(
 
     Parameters
     ----------
-    release, round_ : int
-        The report's number, from 1, and its round.
     capacity : (m,) int64
         The most units that its sender can buy.
     report : (2, m) float64
@@ -186,21 +158,16 @@ def take_report(
 def begin_exchange(constants: Constants, books: Books) -> None:
     """Begin to take the reports of an exchange: running sums replace earlier ones."""
     if constants.reports == RUNNING:
-        for row in range(2):
-            for i in range(books.combined.shape[1]):
-                books.combined[row, i] = books.own[row, i] if constants.raw_view else 0.0
+        books.combined[:] = 0.0
+        if constants.raw_view:
+            books.combined[:] = books.own
 
 
 @compiled
 def error_variance(covariance: Floats, noise: float, quality: float) -> float:
     """Return the variance of y - q w by the noise of (w, y) alone.
 
-    Parameters
-    ----------
-    covariance : (2, 2) float64
-        The noise's covariance, for a scale of one unit.
-    noise, quality : float
-        The noise's scale, in units, and the quality q.
+    ``covariance`` (2, 2) is the noise's, for a scale of one unit; ``noise`` is its scale in units.
     """
     mixed = covariance[1, 1] - 2.0 * quality * covariance[0, 1]
     return float(noise * noise * (mixed + quality * quality * covariance[0, 0]))
@@ -210,17 +177,10 @@ def error_variance(covariance: Floats, noise: float, quality: float) -> float:
 def decorrelated_units(
     covariance: Floats, noise: float, quality: float, error: float, units: float, good: float
 ) -> float:
-    """Return reported units, less what the error in ỹ - q w̃ tells of their own noise.
+    """Return reported units w̃, less what the error in ỹ - q w̃ tells of their own noise.
 
     What is left is uncorrelated with that error, so a weight that is made of it does not favour
-    errors of one sign.
-
-    Parameters
-    ----------
-    covariance, noise, quality, error : (2, 2) float64, and float
-        What :func:`error_variance` was given, and the variance that it returned.
-    units, good : float
-        The reported w̃ and ỹ, in units.
+    errors of one sign. See :func:`error_variance`, which returned ``error``.
     """
     variance = error + 0.25 * max(units, 0.0)
     if variance == 0.0:

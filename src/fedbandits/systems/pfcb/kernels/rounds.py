@@ -18,15 +18,7 @@ from fedbandits.environments.kernels.procurement import (
 from fedbandits.learners.kernels.purchasing import is_empty
 from fedbandits.privacy.kernels import NO_FAULT, TOEPLITZ, draw_slot, purchase_fault
 from fedbandits.random import Key, Purpose, fill_normal
-from fedbandits.systems.pfcb.kernels.purchases import Scratch, decide
-from fedbandits.systems.pfcb.kernels.reports import (
-    begin_exchange,
-    next_exchange,
-    next_noise,
-    take_report,
-    write_report,
-)
-from fedbandits.systems.pfcb.kernels.state import (
+from fedbandits.systems.pfcb.kernels import (
     CLEAR,
     RUNNING,
     Books,
@@ -34,6 +26,14 @@ from fedbandits.systems.pfcb.kernels.state import (
     State,
     note_purchase,
     one_book,
+)
+from fedbandits.systems.pfcb.kernels.purchases import Scratch, decide
+from fedbandits.systems.pfcb.kernels.reports import (
+    begin_exchange,
+    next_exchange,
+    next_noise,
+    take_report,
+    write_report,
 )
 
 _NOISE = int(Purpose.PRIVACY_NOISE)
@@ -74,8 +74,7 @@ def _play(
             tally.late_regret[agent] += regret
             tally.violations[agent] += int(missed)
             tally.empty[agent] += int(is_empty(scratch.purchase))
-        for i in range(cost.size):
-            tally.units[agent] += scratch.purchase[i]
+        tally.units[agent] += scratch.purchase.sum()
         tally.reward[agent] += earned(world, agent, scratch.purchase, scratch.good)
 
 
@@ -142,12 +141,10 @@ def play_reports(
             draw_noise(constants, key, buyer, release, draws)
             books.own[:] = 0.0
             books.fresh[:] = 0.0
-            for row in range(2):
-                books.own[row, producer] = entered[run, place] * record[row]
-                books.fresh[row, producer] = entered[run, place] * record[row]
+            books.own[:, producer] = entered[run, place] * record
+            books.fresh[:, producer] = entered[run, place] * record
             write_report(constants, release, capacity, draws, books, report)
-            for row in range(2):
-                values[run, place, row] = report[row, producer]
+            values[run, place] = report[:, producer]
 
 
 @compiled

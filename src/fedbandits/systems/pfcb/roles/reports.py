@@ -14,41 +14,26 @@ from fedbandits._typing import Floats, Ints
 from fedbandits.federation.messages import DuplicateError, ImplausibleError, OutOfOrderError, unpack
 from fedbandits.privacy.kernels import TOEPLITZ, any_implausible, draw_slot
 from fedbandits.privacy.running_sum import NoiseSource, checked_noise, cover, encode
+from fedbandits.systems.pfcb.kernels import CLEAR, RUNNING, Books
 from fedbandits.systems.pfcb.kernels.reports import (
     begin_exchange,
     noise_deviation,
     take_report,
     write_report,
 )
-from fedbandits.systems.pfcb.kernels.state import CLEAR, RUNNING, Books
 from fedbandits.systems.pfcb.messages import LateReportError, Report
 from fedbandits.systems.pfcb.plan import PFCBPlan
-from fedbandits.systems.pfcb.roles.state import BuyerState, LastReport, ReleaseState, copied
+from fedbandits.systems.pfcb.state import BuyerState, LastReport, ReleaseState, copied
 
 
 def release_report(
     plan: PFCBPlan, release: int, capacity: Ints, books: Books, state: ReleaseState,
     noise: NoiseSource,
 ) -> tuple[ReleaseState, Floats]:  # fmt: skip
-    """Write a buyer's report; what it reports on is no longer fresh.
+    """Write a buyer's report (2, m), and return it after the state to save.
 
-    Parameters
-    ----------
-    release : int
-        The report's number, from 1.
-    capacity : (m,) int64
-        The most units that the buyer can buy.
-    books : Books
-        The buyer's; ``fresh`` is emptied.
-    state : ReleaseState
-        Where its releases stand; left as it is.
-    noise
-        The buyer's source; asked once, unless reports are in clear.
-
-    Returns
-    -------
-    state, report
-        The state to save, then the report (2, m).
+    What it reports on is no longer fresh in ``books``; ``state`` is left as it is. The source of
+    noise is asked once, unless reports are in clear.
 
     Raises
     ------
@@ -91,19 +76,7 @@ def _values(
 
 
 class Exchange:
-    """Part of a buyer that hears the others.
-
-    Parameters
-    ----------
-    plan
-        What all buyers go by.
-    name
-        The buyer.
-    buyers
-        All of them; reports are taken in this order.
-    capacities : (n, m) int64
-        The most units that each can buy.
-    """
+    """Part of a buyer that hears the others; it takes reports in the order of ``buyers``."""
 
     def __init__(
         self, plan: PFCBPlan, name: str, buyers: tuple[str, ...], capacities: Ints

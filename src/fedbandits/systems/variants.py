@@ -1,6 +1,9 @@
-"""Settings that change nothing: two configurations that differ in them alone are played alike."""
+"""Variants of a system: named ones, and settings that change nothing in some of them."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
@@ -8,6 +11,31 @@ import msgspec
 BUDGET = ("epsilon", "delta")
 #: Settings of what is protected, which say nothing then either.
 UNIT = ("unit", "records_per_person")
+
+
+class Preset(NamedTuple):
+    """A named variant: a description, and the settings that differ from the system's defaults.
+
+    Other systems are compared with one that ``stands_for`` parties ``alone``, and with one where
+    they share all records in clear (``pooled``). A comparison is fair if both sides have the same
+    settings, except those that say what is sent. These are named in ``sharing``.
+
+    Parameters
+    ----------
+    description
+        What it is, in a few words.
+    settings
+        Settings that differ from the defaults of the system's configuration.
+    stands_for
+        What other systems are compared with it for: ``"alone"``, ``"pooled"`` or nothing.
+    sharing
+        Settings that say what is sent, when, and how it is protected. Empty: those in ``settings``.
+    """
+
+    description: str
+    settings: Mapping[str, Any]
+    stands_for: Literal["", "alone", "pooled"] = ""
+    sharing: tuple[str, ...] = ()
 
 
 def refuse_unit(unit: str, records_per_person: int) -> None:
@@ -28,14 +56,9 @@ def refuse_unit(unit: str, records_per_person: int) -> None:
 def effective(config: msgspec.Struct) -> msgspec.Struct:
     """Return the configuration that is played, with all idle settings at their defaults.
 
+    Its property ``idle``, where it has one, names the settings that change nothing in it.
     Decisions, messages and measurements of a simulation are the same, bit for bit. Claims are made
     from the configuration as it was given.
-
-    Parameters
-    ----------
-    config
-        Configuration of a variant. Its property ``idle``, where it has one, names the settings that
-        change nothing in it.
     """
     idle = getattr(config, "idle", ())
     if not idle:
