@@ -13,7 +13,7 @@ import numpy as np
 
 import fedbandits as fb
 from fedbandits.environments import Procurement
-from fedbandits.reproduce.pfcb.runs import ACCOUNTED
+from fedbandits.reproduce.pfcb import ACCOUNTED
 from fedbandits.settings.experiment import system
 
 WINDOW = (200, 40_000)

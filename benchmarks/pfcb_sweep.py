@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import fedbandits as fb
 from fedbandits.environments import Procurement
-from fedbandits.reproduce.pfcb.runs import STATED
+from fedbandits.reproduce.pfcb import STATED
 from fedbandits.settings.experiment import system
 
 WINDOW = (200, 40_000)

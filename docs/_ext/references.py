@@ -20,7 +20,7 @@ from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 
-from fedbandits.experiments import run_events
+from fedbandits.experiments import events
 
 PACKAGE = "fedbandits"
 _MISSING = object()
@@ -33,7 +33,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("autodoc-process-docstring", keep_first_line, priority=400)
     app.connect("autodoc-process-docstring", keep_bars, priority=400)
     app.connect("autodoc-process-signature", shorten)
-    run_events.xr = xarray  # a name that only types need, and that events do not wait for
+    events.xr = xarray  # a name that only types need, and that events do not wait for
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 

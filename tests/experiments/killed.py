@@ -10,8 +10,7 @@ import warnings
 
 import fedbandits as fb
 from fedbandits.errors import ResumeWarning
-from fedbandits.experiments.events import Event
-from fedbandits.experiments.run_events import ReplicateAdvanced
+from fedbandits.experiments.events import Event, ReplicateAdvanced
 
 
 class Countdown:

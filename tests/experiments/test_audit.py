@@ -18,12 +18,12 @@ from fedbandits.experiments.audits.verdict import Audit, judge
 from fedbandits.experiments.events import (
     AuditFinished,
     AuditStarted,
+    Compiling,
     Part,
     PartAdvanced,
     PartFinished,
     PartStarted,
 )
-from fedbandits.experiments.run_events import Compiling
 from fedbandits.privacy import gaussian
 from fedbandits.privacy.accounting import Encrypted
 from fedbandits.privacy.auditing import Finding

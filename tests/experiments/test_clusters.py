@@ -20,7 +20,7 @@ from fedbandits.environments import registry as environment_registry
 from fedbandits.errors import BackendError
 from fedbandits.experiments import runner
 from fedbandits.experiments.backends import cluster
-from fedbandits.experiments.run_events import ReplicateAdvanced
+from fedbandits.experiments.events import ReplicateAdvanced
 from fedbandits.systems import registry
 from tests.experiments.test_resume import assert_same
 from tests.experiments.test_run import CtrlC

@@ -18,8 +18,7 @@ import fedbandits as fb
 from fedbandits._compile.shared import announce
 from fedbandits.errors import StoppedError
 from fedbandits.experiments import event_sources, events, runner
-from fedbandits.experiments.progress import TerminalProgress
-from fedbandits.experiments.run_events import (
+from fedbandits.experiments.events import (
     Compiling,
     ReplicateAdvanced,
     ReplicateFinished,
@@ -27,6 +26,7 @@ from fedbandits.experiments.run_events import (
     RunInterrupted,
     RunStarted,
 )
+from fedbandits.experiments.progress import TerminalProgress
 from fedbandits.experiments.signals import Stream
 from tests.experiments.test_resume import MEASURED, assert_same, experiment
 from tests.test_docs import ROOT, code_blocks
@@ -390,4 +390,4 @@ def test_the_code_of_the_documentation_runs(capsys):
 def test_the_documentation_names_every_event():
     text = (ROOT / "docs" / "events.md").read_text(encoding="utf-8")
     abstract = {"Ended", "EndedEarly", "Event", "PartEvent"}
-    assert [kind.__name__ for kind in KINDS if f"`{kind.__name__}`" not in text] == sorted(abstract)
+    assert {kind.__name__ for kind in KINDS if f"`{kind.__name__}`" not in text} == abstract

@@ -10,12 +10,12 @@ from fedbandits.errors import ConfigError
 from fedbandits.experiments import output
 from fedbandits.random import Key
 from fedbandits.reproduce import FIGURES, Context, write_outcome
+from fedbandits.reproduce import fclub as fclub_runs
+from fedbandits.reproduce.fclub import ALONE, AS_RUN, PUBLISHED, Scale, given_world
 from fedbandits.reproduce.fclub import costs as fclub_costs
 from fedbandits.reproduce.fclub import parameters as fclub_parameters
 from fedbandits.reproduce.fclub import pays as fclub_pays
 from fedbandits.reproduce.fclub import regret as fclub_regret
-from fedbandits.reproduce.fclub import runs as fclub_runs
-from fedbandits.reproduce.fclub.runs import ALONE, AS_RUN, PUBLISHED, Scale, given_world
 
 VARIED = {("fclub-dc", "U = D"): (1.01, 2.0), ("fclub", "trust"): (0.0, 1.0)}
 
@@ -23,8 +23,7 @@ VARIED = {("fclub-dc", "U = D"): (1.01, 2.0), ("fclub", "trust"): (0.0, 1.0)}
 @pytest.fixture(autouse=True)
 def tiny(monkeypatch):
     monkeypatch.setattr(fclub_runs.Scale, "of", lambda *_, **__: Scale(2, 160))
-    points = fclub_pays.Pays((0.5, 1.0), (120, 160), (20, 40))
-    monkeypatch.setattr(fclub_pays.Pays, "of", lambda _: points)
+    monkeypatch.setattr(fclub_pays, "QUICK", fclub_pays.Pays((0.5, 1.0), (120, 160), (20, 40)))
     monkeypatch.setattr(fclub_parameters, "VARIED", VARIED)
     monkeypatch.setattr(fclub_parameters, "SWEEPS", {"L": (2, 4), "m": (2, 4), "ε": (0.5, 1.0)})
     monkeypatch.setattr(fclub_parameters, "_DIRECTIONS", {"L": 1, "m": 1, "ε": -1})

@@ -8,11 +8,11 @@ import xarray as xr
 
 from fedbandits.experiments import output
 from fedbandits.reproduce import FIGURES, Context, write_outcome
+from fedbandits.reproduce import feducb as feducb_runs
 from fedbandits.reproduce.engine import Measured
+from fedbandits.reproduce.feducb import ALONE, CLEAR, PUBLISHED, SOUND, Played, Scale, world
 from fedbandits.reproduce.feducb import curves as feducb_curves
-from fedbandits.reproduce.feducb import runs as feducb_runs
 from fedbandits.reproduce.feducb import sweeps as feducb_sweeps
-from fedbandits.reproduce.feducb.runs import ALONE, CLEAR, PUBLISHED, SOUND, Played, Scale, world
 from fedbandits.settings.experiment import Experiment
 
 TINY = Scale(40, 2, 6)

@@ -7,10 +7,9 @@ import pytest
 
 from fedbandits.experiments import output
 from fedbandits.reproduce import FIGURES, Context, write_outcome
+from fedbandits.reproduce import pfcb as pfcb_runs
 from fedbandits.reproduce.pfcb import rounds as pfcb_rounds
-from fedbandits.reproduce.pfcb import runs as pfcb_runs
 from fedbandits.reproduce.pfcb import sweeps as pfcb_sweeps
-from fedbandits.reproduce.pfcb.sweeps import Sweep
 
 TINY = pfcb_runs.Scale(1, 1, 120)
 
@@ -18,8 +17,8 @@ TINY = pfcb_runs.Scale(1, 1, 120)
 @pytest.fixture
 def tiny(monkeypatch):
     monkeypatch.setattr(pfcb_runs.Scale, "of", lambda *_: TINY)
-    monkeypatch.setattr(Sweep, "of_buyers", lambda _: Sweep((2, 3), TINY))
-    monkeypatch.setattr(Sweep, "of_budgets", lambda _: Sweep((0.1, 0.2, 1.0, 1.1), TINY))
+    monkeypatch.setattr(pfcb_sweeps, "BUYERS", ((2, 3),))
+    monkeypatch.setattr(pfcb_sweeps, "BUDGETS", ((0.1, 0.2, 1.0, 1.1),))
     monkeypatch.setattr(output, "draw_plots", lambda *_: {})  # of every point, dear; not the figure
 
 
@@ -39,12 +38,12 @@ def test_every_figure_can_be_made(tmp_path, tiny, name):
 
 
 def test_figures_are_of_the_papers_ranges(tmp_path):
-    paper, quick = Context(tmp_path, full=True), Context(tmp_path)
-    assert list(Sweep.of_buyers(paper).points) == list(range(8, 43, 2))
-    assert Sweep.of_buyers(paper).scale == (5, 20, 100_000)
-    assert (Sweep.of_buyers(quick).points[0], Sweep.of_buyers(quick).points[-1]) == (8, 42)
-    for sweep in (Sweep.of_budgets(paper), Sweep.of_budgets(quick)):
-        assert {0.2, 1.0, 1.1} <= set(sweep.points)
+    quick, paper = pfcb_sweeps.BUYERS
+    assert list(paper) == list(range(8, 43, 2))
+    assert pfcb_runs.Scale.of(Context(tmp_path, full=True)) == (5, 20, 100_000)
+    assert (quick[0], quick[-1]) == (8, 42)
+    for budgets in pfcb_sweeps.BUDGETS:
+        assert {0.2, 1.0, 1.1} <= set(budgets)
 
 
 def ends(uniform, normal):

@@ -106,6 +106,14 @@ def test_a_band_that_reaches_zero_leaves_logarithmic_axes_below():
     assert fb.plot.regret(made()).get_yscale() == "linear"
 
 
+def test_regret_has_a_ratio_of_its_own_from_which_on_axes_are_logarithmic():
+    for highest, scale in ((39.0, "linear"), (50.0, "log")):
+        result = made(
+            final=FINAL | {"feducb": 1.0, "feducb-published": highest, "linucb-alone": 9.0}
+        )
+        assert fb.plot.regret(result).get_yscale() == scale
+
+
 def test_curves_that_coincide_share_a_line_and_are_named():
     axes = fb.plot.regret(made(final=dict.fromkeys(FINAL, 30.0) | {"linucb-alone": 60.0}))
     drawn = lines(axes)

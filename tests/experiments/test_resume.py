@@ -15,7 +15,7 @@ import fedbandits as fb
 from fedbandits import _compile
 from fedbandits.environments import Linear
 from fedbandits.errors import CheckpointError, ConfigError, ResumeWarning
-from fedbandits.experiments.run_events import ReplicateFinished, RunFinished, RunStarted
+from fedbandits.experiments.events import ReplicateFinished, RunFinished, RunStarted
 from fedbandits.experiments.signals import ended_by_ctrl_c
 from tests.experiments import killed
 from tests.experiments.test_run import CtrlC

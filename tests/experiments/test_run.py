@@ -18,12 +18,12 @@ from fedbandits.environments import Bernoulli, Classification, Linear
 from fedbandits.errors import DataError, OutputExistsError
 from fedbandits.experiments import output
 from fedbandits.experiments import result as result_module
+from fedbandits.experiments.events import ReplicateAdvanced
 from fedbandits.experiments.files import put_in_place
 from fedbandits.experiments.folder import read_result
 from fedbandits.experiments.labels import labels_of
 from fedbandits.experiments.progress import TerminalProgress
 from fedbandits.experiments.replicate import checkpoint_rounds
-from fedbandits.experiments.run_events import ReplicateAdvanced
 from fedbandits.experiments.summary import SUMMARY_COLUMNS, summarise
 from fedbandits.experiments.trace import ReplicateTrace
 

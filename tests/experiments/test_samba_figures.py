@@ -9,23 +9,23 @@ import pytest
 from fedbandits.crypto import paillier
 from fedbandits.experiments import output
 from fedbandits.reproduce import FIGURES, Context, write_outcome
+from fedbandits.reproduce import samba as samba_runs
 from fedbandits.reproduce.engine import verdict_of
-from fedbandits.reproduce.samba import laws as samba_laws
-from fedbandits.reproduce.samba import rewards as samba_rewards
-from fedbandits.reproduce.samba import runs as samba_runs
-from fedbandits.reproduce.samba import shares as samba_shares
-from fedbandits.reproduce.samba import sight as samba_sight
-from fedbandits.reproduce.samba import times as samba_times
-from fedbandits.reproduce.samba.runs import (
+from fedbandits.reproduce.samba import (
     ALGORITHMS,
     SILENT,
     SILENT_STREAM,
     STAND_IN,
     STREAM,
     WAYS,
+    Sizes,
     drawn_means,
 )
-from fedbandits.reproduce.samba.times import Points
+from fedbandits.reproduce.samba import laws as samba_laws
+from fedbandits.reproduce.samba import rewards as samba_rewards
+from fedbandits.reproduce.samba import shares as samba_shares
+from fedbandits.reproduce.samba import sight as samba_sight
+from fedbandits.reproduce.samba import times as samba_times
 from fedbandits.systems.samba.audit.adversary import Exposure
 from fedbandits.systems.samba.audit.table import FIGURE_7, PARTICIPANTS, REWARD
 from fedbandits.systems.samba.theory import Costs
@@ -34,12 +34,14 @@ from tests.systems.samba_worlds import customer_key
 
 @pytest.fixture(autouse=True)
 def tiny(monkeypatch):
-    monkeypatch.setattr(samba_times, "QUICK_8A", Points([20, 40], [3], 2))
-    monkeypatch.setattr(samba_times, "QUICK_8B", Points([30], [3, 4], 2))
-    monkeypatch.setattr(samba_shares, "QUICK", samba_shares.Scale(40, (3, 5), 2))
-    scale = samba_rewards.Scale(60, (3, 4), 3)
-    monkeypatch.setattr(samba_rewards.Scale, "of", lambda _: scale)
-    monkeypatch.setattr(samba_sight, "QUICK", samba_sight.Scale(60, (3,), 2, ("ucb", "egreedy")))
+    times = {"budget N": (Sizes([20, 40], [3], 2),), "arms K": (Sizes([30], [3, 4], 2),)}
+    monkeypatch.setattr(samba_times, "SIZES", times)
+    monkeypatch.setattr(samba_shares, "SIZES", (Sizes([40], [3, 5], 2),))
+    monkeypatch.setattr(samba_rewards, "BUDGET", 60)
+    monkeypatch.setattr(samba_rewards, "ARMS", (3, 4))
+    monkeypatch.setattr(samba_rewards, "REPLICATES", (3,))
+    monkeypatch.setattr(samba_sight, "SIZES", (Sizes([60], [3], 2),))
+    monkeypatch.setattr(samba_sight, "ALGORITHMS", ("ucb", "egreedy"))
     monkeypatch.setattr(samba_runs, "_AES_REPEATS", 20)
     key = customer_key()
     for module in (samba_runs, samba_sight):

@@ -17,6 +17,7 @@ from fedbandits.environments import Linear, Table
 from fedbandits.errors import ConfigError, OutputExistsError, ResumeWarning, StoppedError
 from fedbandits.experiments import output as sweep_output
 from fedbandits.experiments.events import (
+    Compiling,
     PointFinished,
     SweepAdvanced,
     SweepFinished,
@@ -24,7 +25,6 @@ from fedbandits.experiments.events import (
     SweepStarted,
 )
 from fedbandits.experiments.result import at_point
-from fedbandits.experiments.run_events import Compiling
 from fedbandits.experiments.summary import SUMMARY_COLUMNS
 from fedbandits.experiments.workload import units_of
 from fedbandits.settings.sweeps import sweep_of

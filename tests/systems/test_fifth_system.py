@@ -21,7 +21,7 @@ from fedbandits.cli.main import app
 from fedbandits.environments import registry as environment_registry
 from fedbandits.errors import ResumeWarning
 from fedbandits.experiments.audits.audit import audit
-from fedbandits.experiments.run_events import ReplicateFinished
+from fedbandits.experiments.events import ReplicateFinished
 from fedbandits.federation.messages import ImplausibleError, pack
 from fedbandits.privacy import running_sum
 from fedbandits.systems import find_preset, registry

@@ -11,20 +11,18 @@ import xarray as xr
 from fedbandits.experiments.events import (
     Event,
     PointFinished,
-    SweepAdvanced,
-    SweepFinished,
-    SweepInterrupted,
-    SweepStarted,
-)
-from fedbandits.experiments.result import Finished, dataset_of
-from fedbandits.experiments.run_events import (
     Replicate,
     ReplicateAdvanced,
     ReplicateFinished,
     RunFinished,
     RunInterrupted,
     RunStarted,
+    SweepAdvanced,
+    SweepFinished,
+    SweepInterrupted,
+    SweepStarted,
 )
+from fedbandits.experiments.result import Finished, dataset_of
 from fedbandits.experiments.signals import Listener
 from fedbandits.experiments.trace import Task
 from fedbandits.experiments.workload import Unit, Workload

@@ -31,27 +31,13 @@ then ``run`` raises the exception.
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from fedbandits.experiments.run_events import (
-    Compiling,
-    Ended,
-    EndedEarly,
-    Event,
-    PointFinished,
-    Replicate,
-    ReplicateAdvanced,
-    ReplicateFinished,
-    RunFinished,
-    RunInterrupted,
-    RunStarted,
-    SweepAdvanced,
-    SweepFinished,
-    SweepInterrupted,
-    SweepStarted,
-)
+if TYPE_CHECKING:  # whoever only reads events need not wait for it
+    import xarray as xr
 
 __all__ = [
     "AuditFinished", "AuditInterrupted", "AuditStarted", "Compiling", "Ended", "EndedEarly",
@@ -60,23 +46,200 @@ __all__ = [
     "RunStarted", "SweepAdvanced", "SweepFinished", "SweepInterrupted", "SweepStarted",
 ]  # fmt: skip
 
+
+class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag=str.lower):
+    """Base class of events.
+
+    What an event does not explain itself means the same in all of them:
+
+    * ``experiment``, ``systems``: name of the experiment, and labels of its systems, in order.
+    * ``system``, ``replicate``: label of the system, and number of the replicate, from 0.
+    * ``point``, ``values``: number of the point of a sweep, from 0, and its values, by the names of
+      the swept keys.
+    * ``done``, ``rounds``: number of rounds of a replicate that have been played, including those
+      before an interruption, and of all.
+    * ``finished``, ``total``: number of replicates of a run, or of points of a sweep, that are
+      finished, including those of an earlier run, and of all.
+    * ``out``: folder of the files; None if no files are written.
+    """
+
+    def to_table(self) -> dict[str, Any]:
+        """Return the event as plain values for JSON; ``"event"`` is the name of its type."""
+        table: dict[str, Any] = msgspec.to_builtins(self, enc_hook=lambda _: None)
+        return {key: value for key, value in table.items() if key != "results"}
+
+
+class Replicate(msgspec.Struct, frozen=True):
+    """One replicate of one system: ``system`` is its label; ``replicate`` counts from 0."""
+
+    system: str
+    replicate: int
+
+
+class Compiling(Event, frozen=True, kw_only=True, tag="compiling"):
+    """A kernel is being compiled.
+
+    The result is stored, so later runs need not compile it. ``kernel`` is its name, with its
+    module; ``count`` is the number of kernels in this run or audit so far, including this one.
+    """
+
+    kernel: str
+    count: int
+
+
+class Ended(Event, frozen=True, kw_only=True):
+    """Base class of the last event, if everything is finished, and all files are written."""
+
+    total: int
+    out: str | None
+
+
+class EndedEarly(Event, frozen=True, kw_only=True):
+    """Base class of the last event after Ctrl-C or a :class:`.Stop`.
+
+    If no replicate of a run is ``finished``, there is no result.
+    """
+
+    finished: int
+    total: int
+    out: str | None
+
+
+class RunStarted(Event, frozen=True, kw_only=True, tag="run_started"):
+    """A run begins.
+
+    Parameters
+    ----------
+    rounds
+        Rounds of every replicate.
+    replicates
+        Replicates of every system.
+    acting
+        Number of parties that act in a round. Rounds times this number is the number of steps.
+    finished
+        Replicates that an earlier run has finished. They are not played again.
+    """
+
+    experiment: str
+    systems: tuple[str, ...]
+    rounds: int
+    replicates: int
+    acting: int
+    finished: tuple[Replicate, ...] = ()
+
+    @property
+    def total(self) -> int:
+        """Number of replicates of all systems together."""
+        return len(self.systems) * self.replicates
+
+
+class ReplicateAdvanced(Event, frozen=True, kw_only=True, tag="replicate_advanced"):
+    """More rounds of a replicate have been played.
+
+    The event comes at every round that the result records, and about four times a second in
+    between. The first event of a replicate has its first round: 0, or the round of its checkpoint.
+    A cluster sends one event for each replicate, at its end.
+    """
+
+    system: str
+    replicate: int
+    done: int
+    rounds: int
+
+
+class ReplicateFinished(Event, frozen=True, kw_only=True, tag="replicate_finished"):
+    """A replicate is finished.
+
+    With ``out`` it has been saved, so an interruption cannot destroy it.
+
+    Parameters
+    ----------
+    results
+        A function that returns the results so far. They are a dataset like that of ``run``, with
+        all replicates that are finished at this event, and NaN for others. The dataset is made only
+        when the function is called. It may be called later, and from any thread. It is not part of
+        :meth:`~Event.to_table`.
+    """
+
+    system: str
+    replicate: int
+    finished: int
+    total: int
+    results: Callable[[], xr.Dataset]
+
+
+class RunFinished(Ended, frozen=True, kw_only=True, tag="run_finished"):
+    """Every replicate is finished."""
+
+
+class RunInterrupted(EndedEarly, frozen=True, kw_only=True, tag="run_interrupted"):
+    """The run ended early."""
+
+
+class SweepStarted(Event, frozen=True, kw_only=True, tag="sweep_started"):
+    """A sweep begins.
+
+    Parameters
+    ----------
+    points
+        The values of each point, by the names of the swept keys, in the order of the points.
+    replicates
+        Number of replicates that this sweep needs. Those that several points share count once.
+    asked
+        Number of replicates that the points have: points times systems times replicates.
+    finished
+        Number of replicates that an earlier run has finished. They are not played again.
+    """
+
+    experiment: str
+    systems: tuple[str, ...]
+    points: tuple[dict[str, Any], ...]
+    replicates: int
+    asked: int
+    finished: int = 0
+
+
+class SweepAdvanced(Event, frozen=True, kw_only=True, tag="sweep_advanced"):
+    """More rounds of a replicate have been played.
+
+    It comes as often as :class:`ReplicateAdvanced` does in a run. A replicate that several points
+    share counts for the first ``point``. Of the whole sweep a ``share``, from 0 to 1, is done:
+    rounds played, over all rounds.
+    """
+
+    point: int
+    values: dict[str, Any]
+    system: str
+    replicate: int
+    done: int
+    rounds: int
+    share: float
+
+
+class PointFinished(Event, frozen=True, kw_only=True, tag="point_finished"):
+    """All replicates of a point are finished."""
+
+    point: int
+    values: dict[str, Any]
+    finished: int
+    total: int
+
+
+class SweepFinished(Ended, frozen=True, kw_only=True, tag="sweep_finished"):
+    """Every point is finished."""
+
+
+class SweepInterrupted(EndedEarly, frozen=True, kw_only=True, tag="sweep_interrupted"):
+    """The sweep ended early."""
+
+
 #: What a part of an audit looks at: contents of releases, all messages of a party, the noise in
 #: released numbers, or what participants see where encryption protects.
 PartKind = Literal["contents", "messages", "sensitivity", "noise", "sight"]
 
 
 class Part(msgspec.Struct, frozen=True):
-    """One part of an audit.
-
-    Parameters
-    ----------
-    system
-        Label of the system that is audited.
-    kind
-        Kind of the part.
-    looks_at
-        A description of what the part examines.
-    """
+    """One part of an audit of a ``system``: its ``kind``, and in words what it ``looks_at``."""
 
     system: str
     kind: PartKind
@@ -88,10 +251,6 @@ class AuditStarted(Event, frozen=True, kw_only=True, tag="audit_started"):
 
     Parameters
     ----------
-    experiment
-        Name of the experiment.
-    systems
-        Labels of its systems, in order.
     runs
         Number of runs in each world that was asked for.
     parts
@@ -129,42 +288,23 @@ class PartEvent(Event, frozen=True, kw_only=True):
 
 
 class PartStarted(PartEvent, frozen=True, kw_only=True, tag="part_started"):
-    """A part of an audit begins.
-
-    The parameters are those of :class:`PartEvent`.
-    """
+    """A part of an audit begins."""
 
 
 class PartAdvanced(PartEvent, frozen=True, kw_only=True, tag="part_advanced"):
-    """A part of an audit has advanced.
-
-    Parameters
-    ----------
-    share
-        Share of this part that is finished, from 0 to 1.
-
-    Others: see :class:`PartEvent`.
-    """
+    """A part of an audit has advanced: a ``share`` of it, from 0 to 1, is finished."""
 
     share: float
 
 
 class PartFinished(PartEvent, frozen=True, kw_only=True, tag="part_finished"):
-    """A part of an audit is finished, and ``done`` counts it.
-
-    The parameters are those of :class:`PartEvent`.
-    """
+    """A part of an audit is finished, and ``done`` counts it."""
 
 
 class AuditFinished(Event, frozen=True, kw_only=True, tag="audit_finished"):
     """Every part of the audit is finished.
 
-    Parameters
-    ----------
-    summary
-        The verdicts in one line.
-    broken
-        Labels of systems whose claim is broken.
+    The ``summary`` has the verdicts in one line; ``broken`` labels systems whose claim is broken.
     """
 
     summary: str
@@ -176,10 +316,8 @@ class AuditInterrupted(Event, frozen=True, kw_only=True, tag="audit_interrupted"
 
     Parameters
     ----------
-    done
-        Number of parts that are finished.
-    total
-        Number of all parts.
+    done, total
+        Number of parts that are finished, and number of all parts.
     audited
         Labels of the systems that have a verdict. If it is empty, the audit has no result.
     """

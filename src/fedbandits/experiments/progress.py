@@ -24,15 +24,17 @@ from fedbandits.experiments.events import (
     AuditFinished,
     AuditInterrupted,
     AuditStarted,
+    Compiling,
     Ended,
     EndedEarly,
     Event,
     PartAdvanced,
     PartEvent,
+    ReplicateAdvanced,
+    RunStarted,
     SweepAdvanced,
     SweepStarted,
 )
-from fedbandits.experiments.run_events import Compiling, ReplicateAdvanced, RunStarted
 from fedbandits.settings.sweeps import in_words
 
 #: What a bar counts, while nothing is compiled.

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from fedbandits.errors import FedbanditsError
 from fedbandits.experiments.checkpoint import CheckpointFolder, Progressed
-from fedbandits.experiments.run_events import ReplicateAdvanced
+from fedbandits.experiments.events import ReplicateAdvanced
 from fedbandits.experiments.signals import Leaving, Stream
 from fedbandits.experiments.trace import ReplicateTrace, Task
 from fedbandits.settings.experiment import Experiment

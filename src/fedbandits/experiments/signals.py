@@ -16,8 +16,7 @@ from types import FrameType
 from typing import NamedTuple, TypeVar
 
 from fedbandits._compile import compilations
-from fedbandits.experiments.events import Event
-from fedbandits.experiments.run_events import Compiling
+from fedbandits.experiments.events import Compiling, Event
 
 
 class Stop:

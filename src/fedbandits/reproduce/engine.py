@@ -8,7 +8,8 @@ import io
 import json
 import math
 import pathlib
-from collections.abc import Callable, Mapping, Sequence
+import statistics
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import xarray as xr
@@ -25,6 +26,26 @@ from fedbandits.reproduce import Figure
 from fedbandits.settings.experiment import Experiment
 
 Key = TypeVar("Key")
+#: A row of a figure's table, by column.
+Row = dict[str, Any]
+
+
+def where(rows: Iterable[Row], **values: Any) -> list[Row]:
+    """Return the rows that have these values in these columns."""
+    return [row for row in rows if all(row[name] == value for name, value in values.items())]
+
+
+def grouped(rows: Iterable[Row], *columns: str) -> dict[tuple[Any, ...], list[Row]]:
+    """Group rows by their values in some columns, in order."""
+    found: dict[tuple[Any, ...], list[Row]] = {}
+    for row in rows:
+        found.setdefault(tuple(row[name] for name in columns), []).append(row)
+    return found
+
+
+def deviation(values: Sequence[float]) -> float:
+    """Return the standard deviation, which is 0 for a single number."""
+    return statistics.stdev(values) if len(values) > 1 else 0.0
 
 
 class Verdict(NamedTuple):
@@ -43,12 +64,9 @@ class Verdict(NamedTuple):
 
 
 def verdict_of(laws: Mapping[str, tuple[bool, str]]) -> Verdict:
-    """Agree where every law of the paper shows; say by name and in numbers which do not.
+    """Agree where every law of the paper shows; say in numbers which do not.
 
-    Parameters
-    ----------
-    laws
-        By name: whether the law holds here, and a sentence with its numbers.
+    A law has a name, whether it holds here, and a sentence with its numbers.
     """
     broken = "; ".join(text for holds, text in laws.values() if not holds)
     shown = "; ".join(text for holds, text in laws.values() if holds)
@@ -84,7 +102,7 @@ class Measured(NamedTuple):
 class Outcome(NamedTuple):
     """The findings of a reproduction."""
 
-    rows: list[dict[str, Any]]  # A table, all rows with the same keys
+    rows: Sequence[Row]  # A table, all rows with the same keys
     plot: Plot  # the figure as the paper draws it, then with our systems in it
     remarks: Sequence[str]  # what was played, and what is to be seen, a sentence or two each
     verdict: Verdict  # whether it agrees with the paper
@@ -219,12 +237,31 @@ def legend_beside(axes: Axes, **options: Any) -> None:
     axes.legend(**place | options)
 
 
-def draw_lines(
-    axes: Axes, lines: Mapping[str, tuple[Sequence[float], Sequence[float]]], first: int = 0
+def draw_rows(
+    axes: Axes, rows: Sequence[Row], x: str, y: str, error: str, index: int, **look: Any
 ) -> None:
-    """Draw points joined by lines, a style each, from the ``first``-th style on."""
+    """Draw columns of rows over one another, with bars, in the index-th style but for ``look``."""
+    across, up, bars = ([row[name] for row in rows] for name in (x, y, error))
+    axes.errorbar(across, up, bars, **(line_style(index) | look))
+
+
+def draw_lines(axes: Axes, lines: Mapping[str, tuple[Sequence[float], Sequence[float]]]) -> None:
+    """Draw points joined by lines, a style each."""
     for index, (label, (x, y)) in enumerate(lines.items()):
-        axes.plot(x, y, marker=".", label=label, **line_style(first + index))
+        axes.plot(x, y, marker=".", label=label, **line_style(index))
+
+
+def tick_values(axes: Axes, values: Sequence[float], labels: Sequence[str]) -> None:
+    """Make the lower axis logarithmic, with a tick at each value alone."""
+    axes.set_xscale("log")
+    axes.set_xticks(values, labels)
+    axes.minorticks_off()
+
+
+def count_in_thousands(axes: Axes, *names: str) -> None:
+    """Write numbers on the axes of these names (``x``, ``y``) as 1,000."""
+    for name in names:
+        getattr(axes, f"{name}axis").set_major_formatter("{x:,.0f}")
 
 
 def draw_curves(

@@ -1,6 +1,10 @@
 """Plots of a result: regret, reward, syncs and ε over rounds; theorems beside what was measured.
 
-Each function takes a result and returns matplotlib axes. What a plot must know is in the result.
+Each function takes the ``result`` of a run, and returns matplotlib axes, which
+``axes.figure.savefig(path)`` saves. What a plot must know is in the result. All of them take:
+
+* ``axes``: what to draw on. By default axes of a new figure.
+* ``size``, ``font_size``: width and height of a new figure, in inches; size of text, in points.
 """
 
 from __future__ import annotations

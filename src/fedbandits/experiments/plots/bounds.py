@@ -93,21 +93,8 @@ def theory(
 
     Dotted is the most that could be, whatever is played. A dashed line above it promises nothing.
 
-    Parameters
-    ----------
-    result
-        The result of a run.
-    axes
-        What to draw on. By default axes of a new figure.
-    quantity
-        What the theorems are about: ``regret``, ``syncs`` or ``messages``.
-    size, font_size
-        Width and height of a new figure, in inches; size of text, in points.
-
-    Returns
-    -------
-    Axes
-        What was drawn on.
+    The theorems are about a ``quantity``: ``regret``, ``syncs`` or ``messages``.
+    :mod:`fedbandits.experiments.plots` explains ``result``, ``axes``, ``size`` and ``font_size``.
 
     Raises
     ------
@@ -119,7 +106,7 @@ def theory(
     bounds = Experiment.from_table(tomllib.loads(result.attrs["config"]), modules=()).bounds()
     if not any(bound.quantity == quantity for each in bounds.values() for bound in each):
         raise DataError(f"quantity: given {quantity}, of which no theorem speaks here")
-    axes, look = own_axes(axes, Look(size, font_size)), Look(size, font_size)
+    axes, look = own_axes(axes, size, font_size)
     return draw_theory(axes, result, bounds, quantity, look)
 
 

@@ -63,23 +63,10 @@ def epsilon(
 
     Of those, a dashed line shows the ε of contents alone, if that is finite. It would hold if
     everybody might know when messages are sent. Encryption has no ε, and is named beside the plot.
-
-    Parameters
-    ----------
-    result
-        The result of a run.
-    axes
-        What to draw on. By default axes of a new figure.
-    size, font_size
-        Width and height of a new figure, in inches; size of text, in points.
-
-    Returns
-    -------
-    Axes
-        What was drawn on.
+    :mod:`fedbandits.experiments.plots` explains ``result``, ``axes``, ``size`` and ``font_size``.
     """
     labels = labels_of(result)
-    axes, look = own_axes(axes, Look(size, font_size)), Look(size, font_size)
+    axes, look = own_axes(axes, size, font_size)
     rounds, spent = result["round"].values, list(_spent(result))
     beyond = [each for each in spent if each.is_infinite]
     finite = [each for each in spent if not each.is_infinite]

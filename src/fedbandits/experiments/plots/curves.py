@@ -27,8 +27,9 @@ from fedbandits.experiments.plots.style import (
 
 Scale = Literal["linear", "log"]
 
-#: Beyond this ratio of final heights, the lowest curves of linear axes lie on the ground.
-_WIDEST = 40.0
+#: Beyond this ratio of final heights, the lowest curves of linear axes lie on the ground: those of
+#: regret, and those of syncs.
+_WIDEST, _WIDEST_SYNCS = 40.0, 60.0
 
 
 class SystemLine(NamedTuple):
@@ -55,21 +56,8 @@ def regret(
     Lines are means over replicates. Bands are by Student's t. With fewer than 3 replicates there is
     no band, and thin lines show the replicates. Lines that coincide share one dashed line.
 
-    Parameters
-    ----------
-    result
-        The result of a run.
-    axes
-        What to draw on. By default axes of a new figure.
-    scale
-        ``log`` for logarithmic axes. By default they are linear, unless systems differ too much.
-    size, font_size
-        Width and height of a new figure, in inches; size of text, in points.
-
-    Returns
-    -------
-    Axes
-        What was drawn on; ``axes.figure.savefig(path)`` saves it.
+    Axes are linear, unless systems differ too much; with ``log`` as ``scale`` they are logarithmic.
+    :mod:`fedbandits.experiments.plots` explains ``result``, ``axes``, ``size`` and ``font_size``.
 
     Raises
     ------
@@ -88,7 +76,7 @@ def regret(
     curves = curves_of(values)
     if not any(np.isfinite(curve.mean).any() for curve in curves):
         raise DataError("result.regret: it is not known here; draw fb.plot.reward instead")
-    axes, look = own_axes(axes, Look(size, font_size)), Look(size, font_size)
+    axes, look = own_axes(axes, size, font_size)
     chosen = scale or _scale_of([curve.mean for curve in curves])
     return _draw(axes, look, result, curves, f"{labels.loss} so far", chosen)
 
@@ -103,23 +91,10 @@ def reward(
     """Draw the mean reward of all decisions so far: a line for each system, with a 95% band.
 
     Of a log it is the doubly robust estimate, and bands are for the chance of the log.
-
-    Parameters
-    ----------
-    result
-        The result of a run.
-    axes
-        What to draw on. By default axes of a new figure.
-    size, font_size
-        Width and height of a new figure, in inches; size of text, in points.
-
-    Returns
-    -------
-    Axes
-        What was drawn on.
+    :mod:`fedbandits.experiments.plots` explains ``result``, ``axes``, ``size`` and ``font_size``.
     """
     labels = labels_of(result)
-    axes, look = own_axes(axes, Look(size, font_size)), Look(size, font_size)
+    axes, look = own_axes(axes, size, font_size)
     title = f"{labels.gain}, mean so far"
     if "estimator" in result.dims:
         title = f"{title} (estimated)"
@@ -228,10 +203,6 @@ def _spread_notes(curves: list[SystemLine]) -> list[str]:
     return [f"{shown} replicates: no band with fewer than {FEWEST}; thin: each replicate"]
 
 
-#: Beyond this ratio the smallest lie on the ground of a linear axis.
-_WIDEST = 60.0
-
-
 def syncs(
     result: xr.Dataset,
     axes: Axes | None = None,
@@ -241,38 +212,20 @@ def syncs(
 ) -> Axes:
     """Draw how often parties have exchanged what they learned: means over replicates.
 
-    Parameters
-    ----------
-    result
-        The result of a run.
-    axes
-        What to draw on. By default axes of a new figure.
-    size, font_size
-        Width and height of a new figure, in inches; size of text, in points.
-
-    Returns
-    -------
-    Axes
-        What was drawn on.
+    :mod:`fedbandits.experiments.plots` explains ``result``, ``axes``, ``size`` and ``font_size``.
     """
     labels_of(result)
-    axes, look = own_axes(axes, Look(size, font_size)), Look(size, font_size)
+    axes, look = own_axes(axes, size, font_size)
     means = np.asarray(result.syncs.mean("replicate").transpose("system", "round").values)
     names = [str(name) for name in result.system.values]
     groups = coinciding(list(means), 0.0, float(np.nanmax(means, initial=1.0)))
     styles, entries = looks(groups), list[Artist]()
     for number, (name, mean) in enumerate(zip(names, means, strict=True)):
-        (line,) = axes.plot(
-            result["round"].values,
-            mean,
-            label=name,
-            drawstyle="steps-post",
-            clip_on=False,
-            **styles[number],
-        )
+        style = styles[number] | {"drawstyle": "steps-post", "clip_on": False}
+        (line,) = axes.plot(result["round"].values, mean, label=name, **style)
         entries.append(line)
     positive = means[:, -1][means[:, -1] > 0.0]
-    if positive.size and positive.max() > _WIDEST * positive.min():
+    if positive.size and positive.max() > _WIDEST_SYNCS * positive.min():
         axes.set_yscale("symlog", linthresh=1.0)
     axes.set_ylim(bottom=0.0)
     axes.set_ylabel("syncs so far")

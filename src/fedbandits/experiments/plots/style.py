@@ -45,11 +45,10 @@ def line_style(index: int) -> dict[str, Any]:
     }
 
 
-def own_axes(axes: Axes | None, look: Look) -> Axes:
-    """Return the given axes, or those of a new figure of their own."""
-    if axes is not None:
-        return axes
-    return Figure(figsize=look.size, layout="constrained").add_subplot()
+def own_axes(axes: Axes | None, size: tuple[float, float], font_size: float) -> tuple[Axes, Look]:
+    """Return the given axes, or those of a new figure of their own, and their look."""
+    own = axes or Figure(figsize=size, layout="constrained").add_subplot()
+    return own, Look(size, font_size)
 
 
 def logarithmic_rounds(axes: Axes, rounds: Floats) -> None:

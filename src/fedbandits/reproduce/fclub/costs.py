@@ -6,7 +6,7 @@ import functools
 import math
 import statistics
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import xarray as xr
@@ -14,14 +14,23 @@ from matplotlib.figure import Figure as Plot
 
 from fedbandits.environments import Clustered
 from fedbandits.experiments.plots import draw_bounds, line_style
-from fedbandits.reproduce.engine import Context, Outcome, Verdict, legend_beside, panels
-from fedbandits.reproduce.fclub.runs import (
+from fedbandits.reproduce.engine import (
+    Context,
+    Outcome,
+    Row,
+    Verdict,
+    count_in_thousands,
+    deviation,
+    legend_beside,
+    panels,
+    where,
+)
+from fedbandits.reproduce.fclub import (
     ALONE,
     AS_RUN,
+    BUDGET,
     CLUSTERS,
-    DELTA,
     DIMENSION,
-    EPSILON,
     PUBLISHED,
     SERVERS,
     Scale,
@@ -33,34 +42,28 @@ from fedbandits.reproduce.fclub.runs import (
 from fedbandits.settings.experiment import Variant, system
 from fedbandits.systems import find_system
 
-_CHECKPOINTS = 240
 _THRESHOLD = 1.01
 _PLACEMENTS: tuple[Literal["together", "spread"], ...] = ("together", "spread")
 #: What Theorem 2 is about.
 _BOUNDED = (PUBLISHED, "fclub-dc")
 
 
-def _messengers() -> list[Variant]:
-    budget: dict[str, Any] = {"epsilon": EPSILON, "delta": DELTA}
-    sharing = f"delayed({_THRESHOLD}, {_THRESHOLD})"
-    return [
-        system(PUBLISHED, **budget, sharing=sharing),
-        system("fclub-dc", sharing=sharing),
-        system("fclub-sync"),
-        system("fclub", **budget),
-    ]
-
-
 def communication(context: Context) -> Outcome:
     """Hold messages of the published protocol and of the sound one against the bound."""
-    scale, systems = Scale.of(context), _messengers()
+    scale, sharing = Scale.of(context), f"delayed({_THRESHOLD}, {_THRESHOLD})"
+    systems = [
+        system(PUBLISHED, **BUDGET, sharing=sharing),
+        system("fclub-dc", sharing=sharing),
+        system("fclub-sync"),
+        system("fclub", **BUDGET),
+    ]
     rows, bounds = [], {}
     a_log = DIMENSION * CLUSTERS * SERVERS / math.log(_THRESHOLD)
     bounded = [entry for entry in systems if entry.label in _BOUNDED]
     worlds = {placement: drawn_world(placement) for placement in _PLACEMENTS}
     results = context.played(
         {
-            placement: (placement, experiment_of(world, systems, scale, _CHECKPOINTS))
+            placement: (placement, experiment_of(world, systems, scale, 240))
             for placement, world in worlds.items()
         }
     )
@@ -85,7 +88,7 @@ def communication(context: Context) -> Outcome:
     )
 
 
-def _verdict_on_messages(rows: list[dict[str, Any]], a_log: float) -> Verdict:
+def _verdict_on_messages(rows: Sequence[Row], a_log: float) -> Verdict:
     """Judge by the theorem: below the bound, and growing no faster than ln T."""
     mine = [row for row in rows if row["system"] in _BOUNDED]
     shares = [row["share of the bound"] for row in mine]
@@ -101,7 +104,7 @@ def _verdict_on_messages(rows: list[dict[str, Any]], a_log: float) -> Verdict:
     )
 
 
-def _traffic(result: xr.Dataset, placement: str, label: str, a_log: float) -> dict[str, Any]:
+def _traffic(result: xr.Dataset, placement: str, label: str, a_log: float) -> Row:
     mine, last = result.sel(system=label), int(result["round"][-1])
     end = mine.isel(round=-1)
     messages = float(end.messages.mean())
@@ -124,26 +127,21 @@ def _draw_messages(
     plot, axes = panels(len(results), 2, width=5.8, height=3.9)
     for row, (placement, result) in enumerate(results.items()):
         linear, bounded = axes[2 * row : 2 * row + 2]
-        for index, entry in enumerate(systems):
-            messages = result.messages.sel(system=entry.label).mean("replicate")
-            linear.plot(
-                result["round"], messages, label=entry.label, drawstyle="steps-post",
-                **line_style(index),
-            )  # fmt: skip
+        sent = {
+            entry.label: result.messages.sel(system=entry.label).mean("replicate")
+            for entry in systems
+        }
+        steps: dict[str, Any] = {"drawstyle": "steps-post"}
+        for index, (label, messages) in enumerate(sent.items()):
+            linear.plot(result["round"], messages, label=label, **steps, **line_style(index))
         linear.set(xlabel="round", ylabel="messages so far", title=f"users {placement}")
-        private = result.messages.sel(system=systems[0].label).mean("replicate")
-        clear = result.messages.sel(system=systems[1].label).mean("replicate")
-        linear.set_ylim(0, 1.6 * float(max(private.max(), clear.max())))
-        linear.xaxis.set_major_formatter("{x:,.0f}")
+        linear.set_ylim(0, 1.6 * float(max(sent[label].max() for label in _BOUNDED)))
         linear.tick_params(axis="x", labelsize=7)
-        linear.yaxis.set_major_formatter("{x:,.0f}")
+        count_in_thousands(linear, "x", "y")
         legend_beside(linear)
         draw_bounds(bounded, result, bounds[placement], "messages")
-        ours = result.messages.sel(system="fclub").mean("replicate")
-        bounded.plot(
-            result["round"], ours.where(ours > 0), label="fclub", drawstyle="steps-post",
-            **line_style(3),
-        )  # fmt: skip
+        ours = sent["fclub"].where(sent["fclub"] > 0)
+        bounded.plot(result["round"], ours, label="fclub", **steps, **line_style(3))
         bounded.set(xlabel="round", title=f"users {placement}, Theorem 2 dashed")
         legend_beside(bounded)
     return plot
@@ -204,25 +202,21 @@ def _cpu_seconds(preset: str, world: Clustered, rounds: int, replicate: int) -> 
     return time.thread_time() - began
 
 
-def _time(users: int, preset: str, micros: list[float]) -> dict[str, Any]:
-    deviation = statistics.stdev(micros) if len(micros) > 1 else 0.0
+def _time(users: int, preset: str, micros: Sequence[float]) -> Row:
     return {
         "users": users,
         "system": preset,
         "µs a round": round(statistics.fmean(micros), 2),
-        "deviation": round(deviation, 2),
+        "deviation": round(deviation(micros), 2),
     }
 
 
-def _verdict_on_time(rows: list[dict[str, Any]]) -> Verdict:
+def _verdict_on_time(rows: Sequence[Row]) -> Verdict:
     """Judge by the times of the authors' code; the paper's own are of other code."""
     gains = {}
     for users, (low, high) in AUTHORS.items():
-        mine = [
-            row["µs a round"]
-            for row in rows
-            if row["users"] == users and row["system"] in _THEIRS  # their code adds no noise
-        ]
+        theirs = [row for row in where(rows, users=users) if row["system"] in _THEIRS]
+        mine = [row["µs a round"] for row in theirs]  # their code adds no noise
         gains[users] = (low / min(mine), high / max(mine))
     said = "; ".join(
         f"{users:,} users: the fastest system {fast:,.0f} times, the slowest {slow:,.0f} times as "
@@ -234,10 +228,10 @@ def _verdict_on_time(rows: list[dict[str, Any]]) -> Verdict:
     return Verdict(agrees, f"beside the authors' code, {said}{why}.")
 
 
-def _draw_time(rows: list[dict[str, Any]]) -> Plot:
+def _draw_time(rows: Sequence[Row]) -> Plot:
     plot, axes = panels(1, len(AUTHORS), width=5.4, height=4.2)
     for each, users in zip(axes, AUTHORS, strict=True):
-        mine = [row for row in rows if row["users"] == users]
+        mine = where(rows, users=users)
         colours = [line_style(3 if row["system"] == "fclub" else 0)["color"] for row in mine]
         each.barh(
             [row["system"] for row in mine], [row["µs a round"] for row in mine],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -11,22 +11,29 @@ import xarray as xr
 from matplotlib.figure import Figure as Plot
 
 from fedbandits.environments import Clustered
-from fedbandits.experiments.plots import line_style
 from fedbandits.reproduce.engine import (
     Context,
     Outcome,
+    Row,
     Verdict,
+    count_in_thousands,
     draw_curves,
+    draw_rows,
+    grouped,
     legend_beside,
     panels,
     styles_of,
+    tick_values,
+    where,
 )
-from fedbandits.reproduce.fclub.runs import (
+from fedbandits.reproduce.fclub import (
     ALONE,
     AS_RUN,
+    BUDGET,
     DELTA,
     EPSILON,
     LOCAL,
+    POINTS,
     PUBLISHED,
     Scale,
     at_end,
@@ -59,8 +66,7 @@ def _world_at(part: str, value: float) -> Clustered:
 
 
 def _systems_at(part: str, value: float) -> list[Variant]:
-    epsilon = value if part == "ε" else EPSILON
-    budget: dict[str, Any] = {"epsilon": epsilon, "delta": DELTA}
+    budget = BUDGET | ({"epsilon": value} if part == "ε" else {})
     return [*(system(label, **budget) for label in (PUBLISHED, AS_RUN, "fclub")), system(ALONE)]
 
 
@@ -93,9 +99,7 @@ def sweeps(context: Context) -> Outcome:
     return Outcome(rows, _draw_sweeps(results, rows), remarks, _verdict_on_sweeps(rows))
 
 
-def _swept(
-    result: xr.Dataset, part: str, value: float, label: str, random: float
-) -> dict[str, Any]:
+def _swept(result: xr.Dataset, part: str, value: float, label: str, random: float) -> Row:
     regret = at_end(result, label)
     return {
         "parameter": part,
@@ -108,20 +112,16 @@ def _swept(
     }
 
 
-def _mine(rows: Sequence[dict[str, Any]], part: str, label: str) -> list[dict[str, Any]]:
-    return [row for row in rows if row["parameter"] == part and row["system"] == label]
-
-
-def _slope(rows: Sequence[dict[str, Any]], part: str, label: str) -> tuple[float, float]:
+def _slope(rows: Sequence[Row], part: str, label: str) -> tuple[float, float]:
     """Fit the power of the parameter that regret grows with, by least squares, and its error."""
-    mine = _mine(rows, part, label)
+    mine = where(rows, parameter=part, system=label)
     values, regret = (np.log([row[key] for row in mine]) for key in ("value", "regret"))
     weights = (values - values.mean()) / ((values - values.mean()) ** 2).sum()
     errors = np.array([row["standard error"] / row["regret"] for row in mine])
     return float(weights @ regret), float(np.sqrt(((weights * errors) ** 2).sum()))
 
 
-def _direction(rows: Sequence[dict[str, Any]], part: str, label: str) -> str:
+def _direction(rows: Sequence[Row], part: str, label: str) -> str:
     slope, error = _slope(rows, part, label)
     says = "grows with" if _DIRECTIONS[part] > 0 else "falls with"
     return (
@@ -130,12 +130,12 @@ def _direction(rows: Sequence[dict[str, Any]], part: str, label: str) -> str:
     )
 
 
-def _verdict_on_sweeps(rows: Sequence[dict[str, Any]]) -> Verdict:
+def _verdict_on_sweeps(rows: Sequence[Row]) -> Verdict:
     """Judge by Theorem 1's directions, by two standard errors, and by play at random."""
     slopes = {part: _slope(rows, part, PUBLISHED) for part in SWEEPS}
     wrong = [part for part, (slope, e) in slopes.items() if slope * _DIRECTIONS[part] <= 2.0 * e]
     powers = ", ".join(f"{part}^{slope:.2f}" for part, (slope, _) in slopes.items())
-    shares = [row["of random play"] for row in rows if row["system"] == PUBLISHED]
+    shares = [row["of random play"] for row in where(rows, system=PUBLISHED)]
     share = f"{min(shares):.0%} to {max(shares):.0%} of what play at random would cost"
     if not wrong:
         return Verdict(True, f"regret goes as Theorem 1 says over all: {powers}. It is {share}.")
@@ -146,7 +146,7 @@ def _verdict_on_sweeps(rows: Sequence[dict[str, Any]]) -> Verdict:
     )
 
 
-def _draw_sweeps(results: dict[tuple[str, float], xr.Dataset], rows: list[dict[str, Any]]) -> Plot:
+def _draw_sweeps(results: Mapping[tuple[str, float], xr.Dataset], rows: Sequence[Row]) -> Plot:
     """Draw the paper's panels at the top, by what its authors ran; below, the noise and ours."""
     plot, axes = panels(2, len(SWEEPS), width=4.4, height=3.7)
     for column, (part, values) in enumerate(SWEEPS.items()):
@@ -156,20 +156,14 @@ def _draw_sweeps(results: dict[tuple[str, float], xr.Dataset], rows: list[dict[s
         top.set(title=f"{AS_RUN} over {part}", xlabel="round", ylabel="cumulative regret")
         top.set_ylim(bottom=0)
         top.tick_params(axis="x", labelsize=7)
-        top.xaxis.set_major_formatter("{x:,.0f}")
+        count_in_thousands(top, "x")
         top.legend(frameon=False, fontsize=8, loc="best")
         for index, label in enumerate(_LABELS):
-            mine = _mine(rows, part, label)
-            bottom.errorbar(
-                [r["value"] for r in mine], [r["regret"] for r in mine],
-                [r["deviation"] for r in mine], marker="o", markersize=4, capsize=3, label=label,
-                **line_style(index),
-            )  # fmt: skip
+            mine = where(rows, parameter=part, system=label)
+            draw_rows(bottom, mine, "value", "regret", "deviation", index, label=label, **POINTS)
         bottom.set(xlabel=part, ylabel="regret at T", yscale="log")
         if part == "ε":
-            bottom.set_xscale("log")
-            bottom.set_xticks(values, [f"{v:g}" for v in values])
-            bottom.minorticks_off()
+            tick_values(bottom, values, [f"{v:g}" for v in values])
     legend_beside(axes[-1])
     return plot
 
@@ -200,7 +194,7 @@ def _varied(preset: str, part: str, value: float) -> Variant:
     if part == "U = D":
         settings = {"sharing": f"delayed({value}, {value})"}
     if preset == "fclub":
-        settings = {"epsilon": EPSILON, "delta": DELTA} | settings
+        settings = BUDGET | settings
     return system(preset, label=_label(preset, part, value), **settings)
 
 
@@ -235,13 +229,13 @@ def parameters(context: Context) -> Outcome:
     return Outcome(rows, _draw_parameters(rows, base), remarks, _verdict_on_parameters(rows))
 
 
-def _verdict_on_parameters(rows: Sequence[dict[str, Any]]) -> Verdict:
+def _verdict_on_parameters(rows: Sequence[Row]) -> Verdict:
     """Say how much some other value would be better than a default of ours."""
-    gains = {}
-    for name, part, mine in _grouped(rows):
-        default = next(row["regret"] for row in mine if row["default"])
-        gains[f"{name}, {part}"] = min(row["regret"] for row in mine) / default
-    tuned = {key: gain for key, gain in gains.items() if key.split(", ")[1] not in ("ε", "δ")}
+    tuned = {
+        f"{name}, {part}": min(row["regret"] for row in mine) / _default(mine)["regret"]
+        for (name, part), mine in grouped(rows, "system", "parameter").items()
+        if part not in ("ε", "δ")
+    }
     worst = min(tuned, key=lambda key: tuned[key])
     return Verdict(
         None,
@@ -250,9 +244,12 @@ def _verdict_on_parameters(rows: Sequence[dict[str, Any]]) -> Verdict:
     )
 
 
-def _point(
-    result: xr.Dataset, alone: float, preset: str, part: str, value: float
-) -> dict[str, Any]:
+def _default(rows: Sequence[Row]) -> Row:
+    """Return the row of the default value."""
+    return next(row for row in rows if row["default"])
+
+
+def _point(result: xr.Dataset, alone: float, preset: str, part: str, value: float) -> Row:
     label = _label(preset, part, value)
     regret = at_end(result, label)
     end = result.sel(system=label).isel(round=-1)
@@ -269,52 +266,35 @@ def _point(
     }
 
 
-def _grouped(rows: Sequence[dict[str, Any]]) -> list[tuple[str, str, list[dict[str, Any]]]]:
-    names = dict.fromkeys((row["system"], row["parameter"]) for row in rows)
-    return [
-        (name, part, [r for r in rows if (r["system"], r["parameter"]) == (name, part)])
-        for name, part in names
-    ]
-
-
-def _best(rows: Sequence[dict[str, Any]]) -> list[str]:
-    remarks = []
-    for name, part, mine in _grouped(rows):
-        best = min(mine, key=lambda row: row["regret"])
-        default = next(row for row in mine if row["default"])
-        remarks.append(
+def _best(rows: Sequence[Row]) -> Iterator[str]:
+    for (name, part), mine in grouped(rows, "system", "parameter").items():
+        best, default = min(mine, key=lambda row: row["regret"]), _default(mine)
+        yield (
             f"{name}, {part}: least regret {best['regret']:,} at {best['value']:g}, "
             f"{default['regret']:,} at the default {default['value']:g}, at most "
             f"{max(row['regret'] for row in mine):,}."
         )
-    return remarks
 
 
-def _draw_parameters(rows: Sequence[dict[str, Any]], base: dict[str, float]) -> Plot:
-    groups = _grouped(rows)
+def _draw_parameters(rows: Sequence[Row], base: Mapping[str, float]) -> Plot:
+    groups = grouped(rows, "system", "parameter")
     plot, axes = panels(2, 4, height=3.2)
     highest = max(*(row["regret"] + row["deviation"] for row in rows), *base.values())
     lowest = min(*(row["regret"] - row["deviation"] for row in rows), *base.values())
-    for each, (name, part, mine) in zip(axes, groups, strict=False):
-        base_of = 1.0 if part == "U = D" else 0.0  # thresholds are told apart by what exceeds 1
-        values = [row["value"] - base_of for row in mine]
-        look = line_style(0 if name == "fclub" else 1) | {"linewidth": 1.6}
-        each.errorbar(
-            values, [r["regret"] for r in mine], [r["deviation"] for r in mine],
-            marker="o", markersize=4, capsize=3, **look,
-        )  # fmt: skip
-        for index, (label, level) in enumerate(base.items()):
-            each.axhline(level, color="black", linestyle=("--", ":")[index], lw=1.0, label=label)
-        default = next(row for row in mine if row["default"])
-        each.plot(
-            default["value"] - base_of, default["regret"], "s", color="black", label="default"
-        )
+    for each, ((name, part), mine) in zip(axes, groups.items(), strict=False):
+        # Thresholds are told apart by what exceeds 1.
+        mine = [row | {"x": row["value"] - (1.0 if part == "U = D" else 0.0)} for row in mine]
+        index = 0 if name == "fclub" else 1
+        draw_rows(each, mine, "x", "regret", "deviation", index, linewidth=1.6, **POINTS)
+        for style, (label, level) in zip(("--", ":"), base.items(), strict=True):
+            each.axhline(level, color="black", linestyle=style, lw=1.0, label=label)
+        default = _default(mine)
+        each.plot(default["x"], default["regret"], "s", color="black", label="default")
         each.set(title=f"{name}: {part}", xlabel=part, yscale="log")
         each.set_ylim(0.9 * max(lowest, 1e-2), 1.1 * highest)
         if part in ("U = D", "ε", "δ"):
-            each.set_xscale("log")
-            each.set_xticks(values, [f"{row['value']:g}" for row in mine])
-            each.minorticks_off()
+            values = [row["x"] for row in mine]
+            tick_values(each, values, [f"{row['value']:g}" for row in mine])
     for first in axes[::4]:
         first.set_ylabel("regret at T")
     handles, labels = axes[0].get_legend_handles_labels()

@@ -4,18 +4,29 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import xarray as xr
 from matplotlib.figure import Figure as Plot
 
-from fedbandits.experiments.plots import line_style
-from fedbandits.reproduce.engine import Context, Measured, Outcome, Verdict, panels
-from fedbandits.reproduce.fclub.runs import (
+from fedbandits.reproduce.engine import (
+    Context,
+    Measured,
+    Outcome,
+    Row,
+    Verdict,
+    draw_rows,
+    grouped,
+    panels,
+    tick_values,
+    where,
+)
+from fedbandits.reproduce.fclub import (
     CLUSTERS,
     DELTA,
     EPSILON,
     LOCAL,
+    POINTS,
     SMALL_DELTA,
     Scale,
     drawn_world,
@@ -33,20 +44,13 @@ class Pays(NamedTuple):
     rounds: Sequence[int]  # horizons T, played with 40 users
     users: Sequence[int]  # numbers of users in 5 clusters, with as many rounds a user as 40 have
 
-    @classmethod
-    def of(cls, context: Context) -> Pays:
-        """Choose the points; there are more of them at the full scale."""
-        if context.full:
-            return cls(
-                (0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0),
-                (10_000, 20_000, 50_000, 131_071, 300_000, 1_000_000),
-                (20, 40, 80, 160, 320),
-            )
-        return cls(
-            (0.25, 0.5, 1.0, 2.0, 4.0, 8.0), (20_000, 50_000, 131_071, 300_000), (20, 40, 80, 160)
-        )
 
-
+QUICK = Pays((0.25, 0.5, 1.0, 2.0, 4.0, 8.0), (20_000, 50_000, 131_071, 300_000), (20, 40, 80, 160))
+FULL = Pays(
+    (0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0),
+    (10_000, 20_000, 50_000, 131_071, 300_000, 1_000_000),
+    (20, 40, 80, 160, 320),
+)
 _DELTAS = (SMALL_DELTA, DELTA)
 
 
@@ -57,7 +61,7 @@ def _private(epsilon: float, delta: float) -> Variant:
 
 def pays(context: Context) -> Outcome:
     """Hold regret with private releases against regret of every server by itself."""
-    points, scale = Pays.of(context), Scale.of(context)
+    points, scale = FULL if context.full else QUICK, Scale.of(context)
     sizes = [("epsilon", 40, scale.rounds, tuple(points.epsilons))]
     sizes += [("T", 40, rounds, (EPSILON,)) for rounds in points.rounds]
     sizes += [
@@ -79,13 +83,9 @@ def pays(context: Context) -> Outcome:
     return Outcome(rows, _draw_pays(rows), remarks, _verdict(rows))
 
 
-def _verdict(rows: Sequence[dict[str, Any]]) -> Verdict:
+def _verdict(rows: Sequence[Row]) -> Verdict:
     """Judge the paper's message, that private collaboration pays, at its own ε, δ and T."""
-    papers = next(
-        row
-        for row in rows
-        if row["over"] == "epsilon" and row["epsilon"] == EPSILON and row["delta"] == DELTA
-    )
+    (papers,) = where(rows, over="epsilon", epsilon=EPSILON, delta=DELTA)
     ratio, error = papers["ratio"], papers["standard error"]
     return Verdict(
         ratio + 2.0 * error < 1.0,
@@ -107,7 +107,7 @@ def _cell(
 
 def _ratios(
     result: xr.Dataset, over: str, users: int, rounds: int, epsilons: Sequence[float]
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[Row]:
     local = total_regret(result, LOCAL).isel(round=-1)
     for epsilon, delta in itertools.product(epsilons, _DELTAS):
         private = total_regret(result, _private(epsilon, delta).label).isel(round=-1)
@@ -126,52 +126,39 @@ def _ratios(
         }
 
 
-def _thresholds(rows: Sequence[dict[str, Any]]) -> list[str]:
+def _thresholds(rows: Sequence[Row]) -> Iterator[str]:
     """Find the value from which on all ratios are clearly below 1, by two standard errors."""
-    remarks = []
-    for over in dict.fromkeys(row["over"] for row in rows):
-        for delta in _DELTAS:
-            mine = [row for row in rows if row["over"] == over and row["delta"] == delta]
-            start = len(mine)
-            while start and mine[start - 1]["ratio"] + 2.0 * mine[start - 1]["standard error"] < 1:
-                start -= 1
-            worst = max(mine, key=lambda row: row["ratio"])
-            where = f"from {mine[start]['value']:,g} on" if start < len(mine) else "NOWHERE here"
-            remarks.append(
-                f"{over}, δ = {delta:g}: clearly pays (two standard errors) {where}; "
-                f"{mine[-1]['ratio']} at {mine[-1]['value']:,g}; at worst {worst['ratio']} at "
-                f"{worst['value']:,g}."
-            )
-    return remarks
+    for (over, of_one), delta in itertools.product(grouped(rows, "over").items(), _DELTAS):
+        mine = where(of_one, delta=delta)
+        start = len(mine)
+        while start and mine[start - 1]["ratio"] + 2.0 * mine[start - 1]["standard error"] < 1:
+            start -= 1
+        worst = max(mine, key=lambda row: row["ratio"])
+        pays = f"from {mine[start]['value']:,g} on" if start < len(mine) else "NOWHERE here"
+        yield (
+            f"{over[0]}, δ = {delta:g}: clearly pays (two standard errors) {pays}; "
+            f"{mine[-1]['ratio']} at {mine[-1]['value']:,g}; at worst {worst['ratio']} at "
+            f"{worst['value']:,g}."
+        )
 
 
-def _draw_pays(rows: Sequence[dict[str, Any]]) -> Plot:
-    overs = dict.fromkeys(row["over"] for row in rows)
+def _draw_pays(rows: Sequence[Row]) -> Plot:
+    overs = grouped(rows, "over")
     titles = {"epsilon": "privacy budget ε", "T": "rounds T", "users a cluster": "users a cluster"}
     plot, axes = panels(1, len(overs), height=3.9)
     bottom = min(0.8, *(row["ratio"] - 2 * row["standard error"] - 0.05 for row in rows))
     top = max(1.1, *(row["ratio"] + 2 * row["standard error"] + 0.05 for row in rows))
-    for each, over in zip(axes, overs, strict=True):
+    for each, ((over,), of_one) in zip(axes, overs.items(), strict=True):
         for index, delta in enumerate(_DELTAS):
-            mine = [row for row in rows if row["over"] == over and row["delta"] == delta]
-            each.errorbar(
-                [row["value"] for row in mine], [row["ratio"] for row in mine],
-                [row["standard error"] for row in mine],
-                marker="o", markersize=4, capsize=3, label=f"δ = {delta:g}",
-                **(line_style(index) | {"linewidth": 1.8}),
+            draw_rows(
+                each, where(of_one, delta=delta), "value", "ratio", "standard error", index,
+                label=f"δ = {delta:g}", linewidth=1.8, **POINTS,
             )  # fmt: skip
-        ticks = sorted({row["value"] for row in rows if row["over"] == over})
+        ticks = sorted({row["value"] for row in of_one})
         each.axhline(1.0, color="black", lw=1.0)
-        each.set(xlabel=titles[over], ylabel=f"regret of fclub / {LOCAL}", xscale="log")
+        each.set(xlabel=titles[over], ylabel=f"regret of fclub / {LOCAL}")
         each.set_ylim(bottom, top)
-        each.set_xticks(ticks, [_short(tick) for tick in ticks])
-        each.minorticks_off()
+        shown = [f"{tick / 1e3:,.0f}k" if tick >= 1e4 else f"{tick:g}" for tick in ticks]
+        tick_values(each, ticks, shown)
     axes[0].legend(frameon=False)
     return plot
-
-
-def _short(value: float) -> str:
-    """Shorten round numbers to thousands."""
-    if value >= 1e4:
-        return f"{value / 1e3:,.0f}k"
-    return f"{value:g}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import xarray as xr
@@ -15,16 +15,18 @@ from fedbandits.reproduce.engine import (
     Context,
     Measured,
     Outcome,
+    Row,
     Verdict,
+    count_in_thousands,
     draw_curves,
     legend_beside,
     panels,
     styles_of,
 )
-from fedbandits.reproduce.fclub.runs import (
+from fedbandits.reproduce.fclub import (
     ALONE,
     AS_RUN,
-    DELTA,
+    BUDGET,
     EPSILON,
     PUBLISHED,
     SMALL_DELTA,
@@ -36,7 +38,7 @@ from fedbandits.reproduce.fclub.runs import (
     given_world,
     total_regret,
 )
-from fedbandits.settings.experiment import Variant, system
+from fedbandits.settings.experiment import system
 
 _CHECKPOINTS = 240
 _MARKS = (5_000, 20_000, 50_000, 100_000, 500_000, 1_000_000)
@@ -57,8 +59,6 @@ AUTHORS = {
         "homo-dc": (393, 1064, 2141, 3817),
     },
 }
-#: What is held against each of them.
-_BESIDE = {"fclub-dc": (AS_RUN, "fclub-dc")}
 #: More regret than learning alone by this factor is not accepted.
 WORST = 1.05
 _MEASURES = (
@@ -78,69 +78,64 @@ _SMALL = f"fclub, δ = {SMALL_DELTA:g}"
 _OURS = (PUBLISHED, "fclub", _SMALL, AS_RUN, ALONE)
 
 
-def _systems() -> list[Variant]:
-    budget: dict[str, Any] = {"epsilon": EPSILON, "delta": DELTA}
-    return [
-        system("fclub", **budget),
-        system("fclub", label=_SMALL, epsilon=EPSILON, delta=SMALL_DELTA),
-        system(PUBLISHED, **budget),
-        system(AS_RUN, **budget),
-        *(system(preset) for preset in (*_BETTER, *_BASELINES)),
-    ]
-
-
 def figure_2a(context: Context) -> Outcome:
     """Make regret with synthetic users."""
     path = given_path(context)
     world = drawn_world() if path is None else given_world(path, whole=True)
-    outcome = _regret(context, world, Scale.of(context))
     where = (
         "Users are drawn anew in every replicate, in place of the paper's file; placed together, "
         "each server has one cluster, so no server's users have anything to learn from another's."
         if path is None
         else "The given users are the same in every replicate, on servers as they come."
     )
-    remarks = [where, *outcome.remarks, *_beside_authors(outcome.rows, "synthetic")]
-    return outcome._replace(remarks=remarks)
+    return _regret(context, world, Scale.of(context), where, "synthetic")
 
 
 def figure_2b(context: Context) -> Outcome:
     """Make regret with users of a file."""
     path, scale = given_path(context), Scale.of(context)
     if path is None:
-        outcome = _regret(context, drawn_world("spread"), scale)
         where = (
             "A stand-in, NOT the paper's MovieLens: users are drawn, in 5 clusters that lie on "
             "all servers. Give vectors (.npy) or ratings with --data."
         )
+        outcome = _regret(context, drawn_world("spread"), scale, where)
         outcome.plot.suptitle("stand-in: drawn users, not MovieLens", fontsize=10)
-        return outcome._replace(remarks=[where, *outcome.remarks])
+        return outcome
     if context.full:
         scale = scale._replace(rounds=2_000_000)
     world = given_world(path, whole=context.full)
-    outcome = _regret(context, world, scale)
     where = (
         f"{world.parties} users in {world.cluster_count} clusters on {world.servers} servers, as "
         "they come."
     )
-    beside = [] if context.full else _beside_authors(outcome.rows, "MovieLens")
-    return outcome._replace(remarks=[where, *outcome.remarks, *beside])
+    return _regret(context, world, scale, where, "" if context.full else "MovieLens")
 
 
-def _regret(context: Context, world: Clustered, scale: Scale) -> Outcome:
-    systems = _systems()
+def _regret(
+    context: Context, world: Clustered, scale: Scale, where: str, authors: str = ""
+) -> Outcome:
+    """Play all systems, beside the authors' numbers of a world, if they have any."""
+    systems = [
+        system("fclub", **BUDGET),
+        system("fclub", label=_SMALL, epsilon=EPSILON, delta=SMALL_DELTA),
+        system(PUBLISHED, **BUDGET),
+        system(AS_RUN, **BUDGET),
+        *(system(preset) for preset in (*_BETTER, *_BASELINES)),
+    ]
     result = context.run("regret", experiment_of(world, systems, scale, _CHECKPOINTS))
     alone = at_end(result, ALONE).mean
     rows = [_row(result, entry.label, alone) for entry in systems]
     published = [entry for entry in systems if entry.label == PUBLISHED]
     bounds = experiment_of(world, published, scale).bounds()
-    remarks = [*_worse_than_alone(rows), _NO_NOISE, _MEASURES]
+    beside = _beside_authors(rows, authors)
+    remarks = [where, *_worse_than_alone(rows), _NO_NOISE, _MEASURES, *beside]
     return Outcome(rows, _draw(result, bounds), remarks, _verdict(rows))
 
 
-def _row(result: xr.Dataset, label: str, alone: float) -> dict[str, Any]:
+def _row(result: xr.Dataset, label: str, alone: float) -> Row:
     regret, last = total_regret(result, label), int(result["round"][-1])
-    row: dict[str, Any] = {"system": label}
+    row: Row = {"system": label}
     for mark in [mark for mark in _MARKS if mark < last] + [last]:
         at_mark = Measured.of(regret.interp(round=mark))
         row[f"{mark:,}"] = round(at_mark.mean)
@@ -154,17 +149,15 @@ def _row(result: xr.Dataset, label: str, alone: float) -> dict[str, Any]:
     }
 
 
-def _worse_than_alone(rows: Sequence[dict[str, Any]]) -> list[str]:
+def _worse_than_alone(rows: Sequence[Row]) -> Iterator[str]:
     """Say whether private systems keep up with learning alone."""
     ratio = {row["system"]: row[_RATIO] for row in rows}
-    remarks = []
     for label in ("fclub", _SMALL, PUBLISHED):
         verdict = "at most" if ratio[label] <= WORST else "MORE THAN"
-        remarks.append(f"{label}: {ratio[label]} × {ALONE}, {verdict} {WORST} ×.")
-    return remarks
+        yield f"{label}: {ratio[label]} × {ALONE}, {verdict} {WORST} ×."
 
 
-def _verdict(rows: Sequence[dict[str, Any]]) -> Verdict:
+def _verdict(rows: Sequence[Row]) -> Verdict:
     """Judge by the text: CDP-FCLUB-DC is below all baselines, a little above FCLUB and FCLUB-DC."""
     ratio = {row["system"]: row[_RATIO] for row in rows}
     noisy, run = ratio[PUBLISHED], ratio[AS_RUN]
@@ -182,22 +175,20 @@ def _verdict(rows: Sequence[dict[str, Any]]) -> Verdict:
     )
 
 
-def _beside_authors(rows: Sequence[dict[str, Any]], world: str) -> list[str]:
+def _beside_authors(rows: Sequence[Row], world: str) -> Iterator[str]:
     """Compare numbers of the authors' code, where this run is long enough."""
     found = {row["system"]: row for row in rows}
-    remarks = []
-    for theirs, stated in AUTHORS[world].items():
-        for label in _BESIDE.get(theirs, (theirs,)):
+    for theirs, stated in AUTHORS.get(world, {}).items():
+        for label in (AS_RUN, theirs) if theirs == "fclub-dc" else (theirs,):
             pairs = [
                 f"{found[label][f'{mark:,}']:,.0f} ({number:,})"
                 for mark, number in zip(_MARKS, stated, strict=False)
                 if f"{mark:,}" in found[label]
             ]
-            remarks.append(
+            yield (
                 f"{label}, here (authors' {theirs}, one seed, their {world} file): "
                 + ", ".join(pairs)
             )
-    return remarks
 
 
 def _draw(result: xr.Dataset, bounds: dict[str, Any]) -> Plot:
@@ -224,6 +215,6 @@ def _draw_panel(
     draw_curves(axes, {label: total_regret(result, label) for label in labels}, looks)
     axes.set(xlabel="round", ylabel="cumulative regret of all users")
     axes.set_xlim(0, float(result["round"][-1]))
-    axes.xaxis.set_major_formatter("{x:,.0f}")
+    count_in_thousands(axes, "x")
     axes.tick_params(axis="x", labelsize=8)
     legend_beside(axes)

@@ -1,1 +1,149 @@
-"""Figures of Dubey & Pentland (2020): FedUCB's regret."""
+"""Figures of Dubey & Pentland (2020): FedUCB. Here are their world, its scale and its numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+import xarray as xr
+
+from fedbandits.environments import Linear
+from fedbandits.reproduce.engine import Context, Key, Measured, Row
+from fedbandits.settings.experiment import Experiment, Variant
+
+#: δ of all figures.
+DELTA = 0.1
+PUBLISHED, SOUND, CLEAR, ALONE = "feducb-published", "feducb", "feducb-nonprivate", "linucb-alone"
+
+
+class Scale(NamedTuple):
+    """The scale of the figures."""
+
+    #: T, and how often it is repeated.
+    rounds: int
+    replicates: int
+    arms: int  # actions in a decision set where d² allows as many: the paper has K ≤ d²
+
+    @classmethod
+    def of(cls, context: Context, rounds: int = 10_000, replicates: int = 4) -> Scale:
+        """Choose the paper's T and repetitions, or a quick scale."""
+        return cls(10_000_000, 100, 100) if context.full else cls(rounds, replicates, 20)
+
+    @property
+    def remark(self) -> str:
+        """The choices that the paper leaves open."""
+        return (
+            f"θ* is drawn in the unit ball, again and again until ‖θ*‖ ≥ 0.8 (0.7 + Δ for a larger "
+            f"gap), since no action has the mean that the paper asks for otherwise. K = "
+            f"{self.arms}, or d² where that is less: the paper says K ≤ d². δ = {DELTA:g}; "
+            f"{self.replicates} runs. The paper does not state its exploration scale (here the "
+            "theorem's, 1). The text at hand has no images, so shapes are compared."
+        )
+
+
+class Played(NamedTuple):
+    """One experiment, its world, and its results."""
+
+    experiment: Experiment
+    environment: Linear
+    result: xr.Dataset
+
+    def curve(self, label: str) -> xr.DataArray:
+        """Return the regret of an agent, (replicate, round)."""
+        mean: xr.DataArray = self.result.regret.sel(system=label).mean("party")
+        return mean
+
+    def final(self, label: str) -> Measured:
+        """Measure the regret of an agent after the last round."""
+        return Measured.of(self.curve(label).isel(round=-1))
+
+    def syncs(self, label: str) -> float:
+        """Return the number of syncs, the mean of all runs."""
+        return float(self.result.syncs.sel(system=label).isel(round=-1).mean())
+
+    def row(self, label: str) -> Row:
+        """Make columns of a system's regret at the end, and of its syncs."""
+        found = self.final(label)
+        return {
+            "system": label,
+            "regret an agent": round(found.mean, 1),
+            "standard error": round(found.error, 1),
+            "syncs": round(self.syncs(label), 1),
+        }
+
+    def theorem_remark(self, label: str) -> str:
+        """Say what Theorem 1 promises at the end, and whether that says anything."""
+        limit, most = float(self.theorem(label)[-1]), self.most
+        kind, times = "vacuous" if limit >= most else "not vacuous", _factor(limit / most)
+        return (
+            f"Theorem 1 ({label}, M = {self.agents}): {limit:,.0f} an agent, {times} times "
+            f"the most that there is ({most:,.0f}): {kind}."
+        )
+
+    def theorem(self, label: str) -> xr.DataArray:
+        """Return Theorem 1 as printed over rounds, divided by the agents."""
+        bounds = self.experiment.bounds()[label]
+        (bound,) = (each for each in bounds if each.theorem.endswith(", Theorem 1"))
+        rounds = self.result["round"]
+        limits = bound.at(rounds.values.astype(np.float64)) / self.agents
+        return xr.DataArray(limits, dims="round", coords={"round": rounds})
+
+    def shift(self, label: str) -> str:
+        """Compare the published shift with what is learned: why it plays at random for long."""
+        index = [entry.label for entry in self.experiment.systems].index(label)
+        plan = self.experiment.check()[index]
+        share = 2.0 * plan.bounds.rho_min  # type: ignore[attr-defined] # an AgentsPlan
+        times = _factor(share * self.environment.dim / plan.rounds)
+        return (
+            f"an agent's share of the shift, 2Λ = {share:,.0f}, is {times} times what it "
+            "has seen in a direction by the end, about T/d"
+        )
+
+    @property
+    def agents(self) -> int:
+        """The number of agents, M."""
+        return self.environment.agents
+
+    @property
+    def most(self) -> float:
+        """The most regret that an agent can have."""
+        return self.environment.largest_gap * self.experiment.rounds
+
+
+def _factor(value: float) -> str:
+    return f"{value:,.0f}" if value >= 10.0 else f"{value:.2g}"
+
+
+def falls(values: Sequence[Measured]) -> bool:
+    """Return whether each is below the one before, and the last clearly below the first."""
+    down = all(b.mean < a.mean for a, b in pairwise(values))
+    return down and values[-1].clearly_below(values[0])
+
+
+def world(scale: Scale, agents: int, dim: int = 10, gap: float = 0.1) -> Linear:
+    """Make the paper's world: θ* in the ball, K ≤ d²."""
+    arms = min(scale.arms, dim * dim)
+    return Linear(agents=agents, dim=dim, arms=arms, gap=gap, parameter="ball")
+
+
+def play(
+    context: Context, table: Mapping[Key, tuple[str, Linear, Sequence[Variant]]], scale: Scale
+) -> dict[Key, Played]:
+    """Run a table: for each key the name of a folder, a world, and the systems in it."""
+    experiments = {
+        key: Experiment(
+            name="regret",
+            rounds=scale.rounds,
+            environment=environment,
+            systems=tuple(systems),
+            replicates=scale.replicates,
+        )
+        for key, (_, environment, systems) in table.items()
+    }
+    results = context.played({key: (row[0], experiments[key]) for key, row in table.items()})
+    return {
+        key: Played(experiments[key], environment, results[key])
+        for key, (_, environment, _) in table.items()
+    }

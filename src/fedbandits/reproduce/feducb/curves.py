@@ -22,7 +22,7 @@ from fedbandits.reproduce.engine import (
     legend_beside,
     panels,
 )
-from fedbandits.reproduce.feducb.runs import (
+from fedbandits.reproduce.feducb import (
     ALONE,
     CLEAR,
     DELTA,
@@ -56,28 +56,22 @@ def sync_counts(rounds: int, agents: int) -> dict[str, int]:
 
 def _levels(rounds: int) -> dict[str, dict[str, Variant]]:
     """Return the systems by panel, then by the name of the line; those in clear are dashed."""
-    exact: dict[str, Variant] = {}
-    trigger: dict[str, Variant] = {}
-    ours: dict[str, Variant] = {}
+    groups: dict[str, dict[str, Variant]] = {"exact": {}, "trigger": {}, "ours": {}}
     for level, n in sync_counts(rounds, AGENTS).items():
         for tail, parts in (("", _PRIVATE), (", in clear", _IN_CLEAR)):
-            name, evenly = f"{level}{tail}", f"evenly({n})"
-            exact[name] = system(
-                PUBLISHED, label=f"published, {n:,} syncs{tail}", schedule=evenly, **parts
-            )
-            trigger[name] = system(
-                PUBLISHED,
-                label=f"published, trigger {level}{tail}",
-                schedule=f"determinant({level})",
-                **parts,
-            )
             tree = {"privatizer": "tree"} if n > _MANY and not tail else {}
-            ours[name] = system(
-                SOUND, label=f"sound, {n:,} syncs{tail}", schedule=evenly, **parts | tree
-            )
-    ours["growing(1.5)"] = system(SOUND, **_PRIVATE)
-    ours["growing(1.5), in clear"] = system(CLEAR)
-    return {"exact": exact, "trigger": trigger, "ours": ours}
+            exactly, evenly = f"{n:,} syncs{tail}", f"evenly({n})"
+            named, threshold = f"trigger {level}{tail}", f"determinant({level})"
+            for group, preset, label, schedule, own in (
+                ("exact", PUBLISHED, f"published, {exactly}", evenly, parts),
+                ("trigger", PUBLISHED, f"published, {named}", threshold, parts),
+                ("ours", SOUND, f"sound, {exactly}", evenly, parts | tree),
+            ):
+                made = system(preset, label=label, schedule=schedule, **own)
+                groups[group][f"{level}{tail}"] = made
+    groups["ours"]["growing(1.5)"] = system(SOUND, **_PRIVATE)
+    groups["ours"]["growing(1.5), in clear"] = system(CLEAR)
+    return groups
 
 
 def figure_1b(context: Context) -> Outcome:
@@ -92,9 +86,8 @@ def figure_1b(context: Context) -> Outcome:
             "communication": name,
             "system": entry.label,
             "syncs": round(played.syncs(entry.label), 1),
-            "regret an agent": round(played.final(entry.label).mean, 1),
-            "standard error": round(played.final(entry.label).error, 1),
         }
+        | played.row(entry.label)
         for group, entries in groups.items()
         for name, entry in entries.items()
     ]
@@ -181,14 +174,7 @@ def figure_1c(context: Context) -> Outcome:
         context, {d: (f"d-{d}", world(scale, AGENTS, d), systems) for d in DIMENSIONS}, scale
     )
     rows = [
-        {
-            "d": d,
-            "K": min(scale.arms, d * d),
-            "system": entry.label,
-            "regret an agent": round(played.final(entry.label).mean, 1),
-            "standard error": round(played.final(entry.label).error, 1),
-            "syncs": round(played.syncs(entry.label), 1),
-        }
+        {"d": d, "K": min(scale.arms, d * d), **played.row(entry.label)}
         for d, played in runs.items()
         for entry in systems
     ]

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Plot
 
 from fedbandits.experiments.plots import line_style
-from fedbandits.reproduce.engine import Context, Measured, Outcome, Verdict, legend_beside, panels
-from fedbandits.reproduce.feducb.runs import (
+from fedbandits.reproduce.engine import (
+    Context,
+    Measured,
+    Outcome,
+    Row,
+    Verdict,
+    legend_beside,
+    panels,
+)
+from fedbandits.reproduce.feducb import (
     ALONE,
     CLEAR,
     DELTA,
@@ -30,7 +38,6 @@ EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0)
 #: Figure 2: gaps; 0.3 would need ‖θ*‖ = 1.
 GAPS = (0.05, 0.1, 0.15, 0.2, 0.25)
 GAP_EPSILONS = (0.1, 1.0, 10.0)
-_ROUNDS_OF_GAPS, _REPLICATES_OF_GAPS = 60_000, 8
 
 
 def _label(preset: str, epsilon: float) -> str:
@@ -46,27 +53,20 @@ def _systems(epsilons: Sequence[float]) -> list[Variant]:
     return [*private, system(CLEAR), system(ALONE)]
 
 
-def _rows(name: str, runs: Mapping[float, Played]) -> list[dict[str, Any]]:
-    rows = []
+def _rows(name: str, runs: Mapping[float, Played]) -> Iterator[Row]:
     for point, played in runs.items():
-        plans = dict(zip(played.result.system.values, played.experiment.check(), strict=True))
-        for entry in played.experiment.systems:
-            found, bounds = played.final(entry.label), plans[entry.label].bounds
-            theorem = entry.preset != SOUND and entry.preset != ALONE
-            rows.append(
-                {
-                    name: point,
-                    "system": entry.label,
-                    "regret an agent": round(found.mean, 1),
-                    "standard error": round(found.error, 1),
-                    "syncs": round(played.syncs(entry.label), 1),
-                    "rho_min": round(bounds.rho_min) if bounds else "",
-                    "Theorem 1 an agent": (
-                        round(float(played.theorem(entry.label)[-1])) if theorem else ""
-                    ),
-                }
-            )
-    return rows
+        experiment = played.experiment
+        for entry, plan in zip(experiment.systems, experiment.check(), strict=True):
+            proved = entry.preset not in (SOUND, ALONE)
+            bounds = plan.bounds  # type: ignore[attr-defined] # an AgentsPlan
+            yield {
+                name: point,
+                **played.row(entry.label),
+                "rho_min": round(bounds.rho_min) if bounds else "",
+                "Theorem 1 an agent": (
+                    round(float(played.theorem(entry.label)[-1])) if proved else ""
+                ),
+            }
 
 
 def figure_1a(context: Context) -> Outcome:
@@ -75,7 +75,6 @@ def figure_1a(context: Context) -> Outcome:
     systems = _systems(EPSILONS)
     table: dict[float, Any] = {m: (f"M-{m}", world(scale, m), systems) for m in AGENTS}
     runs = play(context, table, scale)
-    plot = _draw_1a(runs)
     few, many = AGENTS[0], AGENTS[-1]
     alone, clear = (runs[many].final(label).mean for label in (ALONE, CLEAR))
     remarks = [
@@ -92,7 +91,7 @@ def figure_1a(context: Context) -> Outcome:
         f"At M = {many} an agent alone has {alone:,.0f}, together in clear {clear:,.0f}.",
         runs[many].theorem_remark(_label(PUBLISHED, 1.0)),
     ]
-    return Outcome(_rows("M", runs), plot, remarks, _verdict_1a(runs))
+    return Outcome(list(_rows("M", runs)), _draw_1a(runs), remarks, _verdict_1a(runs))
 
 
 def _verdict_1a(runs: Mapping[float, Played]) -> Verdict:
@@ -123,26 +122,20 @@ def _verdict_1a(runs: Mapping[float, Played]) -> Verdict:
 
 
 def _draw_1a(runs: Mapping[float, Played]) -> Plot:
-    plot, axes = panels(1, 3, width=4.9)
-    for each, preset in zip(axes, (PUBLISHED, SOUND), strict=False):
-        for index, (m, played) in enumerate(runs.items()):
-            found = [played.final(_label(preset, e)) for e in EPSILONS]
-            _points(each, EPSILONS, found, f"M = {m:g}", index)
-        each.set(title=preset)
-    _levels(axes[1], runs[max(runs)], f"M = {max(runs):g}")
-    for index, (m, played) in enumerate(runs.items()):
-        _beside_theorem(axes[2], EPSILONS, [(played, e) for e in EPSILONS], f"M = {m:g}", index)
-    axes[2].axhline(
-        runs[max(runs)].most, color="black", linestyle=":", label="the most that can be"
-    )
-    axes[2].set(title="Theorem 1, dashed")
-    _finish(axes, "privacy budget ε", log=True)
+    lines = {f"M = {m:g}": [(played, e) for e in EPSILONS] for m, played in runs.items()}
+    plot, axes = _drawn(EPSILONS, lines)
+    many = runs[max(runs)]
+    for label, style in ((ALONE, "-."), (CLEAR, ":")):
+        name, level = f"{label}, M = {max(runs):g}", many.final(label).mean
+        axes[1].axhline(level, color="black", linestyle=style, label=name)
+    axes[2].axhline(many.most, color="black", linestyle=":", label="the most that can be")
+    _finish(axes, "privacy budget ε", "log")
     return plot
 
 
 def figure_2(context: Context) -> Outcome:
     """Make regret over the gap of the best arm, a line for every budget."""
-    scale = Scale.of(context, _ROUNDS_OF_GAPS, _REPLICATES_OF_GAPS)
+    scale = Scale.of(context, rounds=60_000, replicates=8)
     systems = _systems(GAP_EPSILONS)
     runs = play(context, {g: (f"gap-{g:g}", world(scale, 10, gap=g), systems) for g in GAPS}, scale)
     remarks = [
@@ -154,7 +147,7 @@ def figure_2(context: Context) -> Outcome:
         "learned in time, regret grows with the gap.",
         runs[0.1].theorem_remark(_label(PUBLISHED, 1.0)),
     ]
-    return Outcome(_rows("gap", runs), _draw_2(runs), remarks, _verdict_2(runs))
+    return Outcome(list(_rows("gap", runs)), _draw_2(runs), remarks, _verdict_2(runs))
 
 
 def _ratio(runs: Mapping[float, Played], preset: str, gap: float) -> float:
@@ -193,56 +186,43 @@ def _verdict_2(runs: Mapping[float, Played]) -> Verdict:
 
 
 def _draw_2(runs: Mapping[float, Played]) -> Plot:
-    plot, axes = panels(1, 3, width=4.9)
-    gaps = list(runs)
-    for each, preset in zip(axes, (PUBLISHED, SOUND), strict=False):
-        for index, epsilon in enumerate(GAP_EPSILONS):
-            found = [runs[gap].final(_label(preset, epsilon)) for gap in gaps]
-            _points(each, gaps, found, f"ε = {epsilon:g}", index)
-        each.set(title=preset)
-    for index, label in enumerate((CLEAR, ALONE)):
-        _points(axes[1], gaps, [runs[gap].final(label) for gap in gaps], label, 6 + index)
-    for index, epsilon in enumerate(GAP_EPSILONS):
-        places = [(runs[gap], epsilon) for gap in gaps]
-        _beside_theorem(axes[2], gaps, places, f"ε = {epsilon:g}", index)
-    axes[2].plot(
-        gaps, [runs[g].most for g in gaps], ":", color="black", label="the most that can be"
-    )
-    axes[2].set(title="Theorem 1, dashed")
-    _finish(axes, "gap Δ", log=False)
+    gaps, played = list(runs), list(runs.values())
+    lines = {f"ε = {e:g}": [(run, e) for run in played] for e in GAP_EPSILONS}
+    plot, axes = _drawn(gaps, lines)
+    for index, label in enumerate((CLEAR, ALONE), 6):
+        _points(axes[1], gaps, [run.final(label) for run in played], label, index)
+    most = [run.most for run in played]
+    axes[2].plot(gaps, most, ":", color="black", label="the most that can be")
+    _finish(axes, "gap Δ", "linear")
     return plot
+
+
+def _drawn(
+    x: Sequence[float], lines: Mapping[str, Sequence[tuple[Played, float]]]
+) -> tuple[Plot, list[Axes]]:
+    """Draw regret of both variants, then Theorem 1, dashed, beside the published one.
+
+    A line has a run and an ε for every ``x``.
+    """
+    plot, axes = panels(1, 3, width=4.9)
+    for index, (name, places) in enumerate(lines.items()):
+        for each, preset in zip(axes, (PUBLISHED, SOUND, PUBLISHED), strict=True):
+            _points(each, x, [run.final(_label(preset, e)) for run, e in places], name, index)
+        limits = [float(run.theorem(_label(PUBLISHED, e))[-1]) for run, e in places]
+        axes[2].plot(x, limits, **line_style(index) | {"linestyle": "--", "linewidth": 1.4})
+    for each, title in zip(axes, (PUBLISHED, SOUND, "Theorem 1, dashed"), strict=True):
+        each.set_title(title)
+    return plot, axes
 
 
 def _points(
     axes: Axes, x: Sequence[float], found: Sequence[Measured], label: str, index: int
 ) -> None:
-    axes.errorbar(
-        x, [f.mean for f in found], [f.error for f in found], marker=".", label=label,
-        **line_style(index),
-    )  # fmt: skip
+    means, errors = [each.mean for each in found], [each.error for each in found]
+    axes.errorbar(x, means, errors, marker=".", label=label, **line_style(index))
 
 
-def _beside_theorem(
-    axes: Axes, x: Sequence[float], places: Sequence[tuple[Played, float]], label: str, index: int
-) -> None:
-    """Draw the published variant, solid, and Theorem 1, dashed in its colour."""
-    names = [_label(PUBLISHED, epsilon) for _, epsilon in places]
-    runs = [played for played, _ in places]
-    _points(axes, x, [r.final(n) for r, n in zip(runs, names, strict=True)], label, index)
-    limits = [float(r.theorem(n)[-1]) for r, n in zip(runs, names, strict=True)]
-    axes.plot(x, limits, **line_style(index) | {"linestyle": "--", "linewidth": 1.4})
-
-
-def _levels(axes: Axes, played: Played, where: str) -> None:
-    for label, style in ((ALONE, "-."), (CLEAR, ":")):
-        axes.axhline(
-            played.final(label).mean, color="black", linestyle=style, label=f"{label}, {where}"
-        )
-
-
-def _finish(axes: Sequence[Axes], x: str, log: bool) -> None:
+def _finish(axes: Sequence[Axes], x: str, scale: str) -> None:
     for each in axes:
-        each.set(xlabel=x, ylabel="regret an agent at T", yscale="log")
-        if log:
-            each.set_xscale("log")
+        each.set(xlabel=x, ylabel="regret an agent at T", yscale="log", xscale=scale)
         legend_beside(each)

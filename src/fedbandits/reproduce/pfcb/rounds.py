@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
 
 import xarray as xr
 from matplotlib.axes import Axes
@@ -12,17 +11,18 @@ from matplotlib.figure import Figure as Plot
 
 from fedbandits.environments import Procurement
 from fedbandits.experiments.plots import draw_bounds, line_style
-from fedbandits.experiments.plots.bounds import BoundCheck, compare
+from fedbandits.experiments.plots.bounds import compare
 from fedbandits.reproduce.engine import (
     Context,
     Outcome,
+    Row,
     Verdict,
     draw_curves,
     legend_beside,
-    panels,
     styles_of,
+    where,
 )
-from fedbandits.reproduce.pfcb.runs import (
+from fedbandits.reproduce.pfcb import (
     ACCOUNTED,
     ALONE,
     CASES,
@@ -30,10 +30,10 @@ from fedbandits.reproduce.pfcb.runs import (
     FLOOR,
     NO_IMAGES,
     STATED,
-    TITLES,
     UNSTATED,
     Scale,
     a_buyer,
+    cases_by_row,
     experiment_of,
     play,
     row,
@@ -52,7 +52,7 @@ def figure_2(context: Context) -> Outcome:
     """Make FRR over rounds without privacy, buyers alike and not."""
     scale = Scale.of(context, 2)
     systems = [system(name) for name in (ALONE, _ALGORITHM_1, FLOOR, _SOUND)]
-    rows: list[dict[str, Any]] = []
+    rows: list[Row] = []
     curves, first = {}, {}
     table = {
         (case, kind): (
@@ -68,29 +68,28 @@ def figure_2(context: Context) -> Outcome:
         curves[case, kind] = mean / mean.sel(system=ALONE)
         if kind == "homogeneous":
             first[case] = result.isel(instance=0)
-    bounds = {case: _bounds_2(case, systems, scale) for case in CASES}
-    found = [compare(first[case], bounds[case]) for case in CASES]
-    remarks = [NO_IMAGES, UNSTATED, *_theory_2(found)]
+    # Theorem 1 in the first instance with buyers alike: of Algorithm 1, and of n = 1.
+    bounds = {
+        case: experiment_of(table[case, "homogeneous"][1], 0, systems[:2], scale).bounds()
+        for case in CASES
+    }
+    remarks = [NO_IMAGES, UNSTATED, *_theory_2(first, bounds)]
     return Outcome(rows, _draw_2(curves, first, bounds), remarks, _verdict_2(rows))
 
 
-def _bounds_2(case: str, systems: Sequence[Variant], scale: Scale) -> dict[str, Sequence[Bound]]:
-    """Return Theorem 1 in the first instance with buyers alike: of Algorithm 1, and of n = 1."""
-    world = Procurement(case=case, deviation=_DEVIATION, homogeneous=True)
-    return experiment_of(world, 0, systems[:2], scale).bounds()
-
-
-def _theory_2(found: Sequence[Sequence[BoundCheck]]) -> list[str]:
+def _theory_2(
+    first: Mapping[str, xr.Dataset], bounds: Mapping[str, Mapping[str, Sequence[Bound]]]
+) -> list[str]:
     return [
         f"{case}, {each.label}: {each.bound.theorem.rpartition(', ')[2]} promises at least "
         f"{each.limit:.2g} of regret for all buyers, {each.measured:,.0f} is measured "
         f"({each.measured / each.limit:.1g} of it): {each.verdict}."
-        for case, of_one in zip(CASES, found, strict=True)
-        for each in of_one
+        for case in CASES
+        for each in compare(first[case], bounds[case])
     ]
 
 
-def _verdict_2(rows: Sequence[dict[str, Any]]) -> Verdict:
+def _verdict_2(rows: Sequence[Row]) -> Verdict:
     """Judge by the paper: both are below 1, and their trends quite similar."""
     ends = {case: _ends_2(rows, case, "FRR") for case in CASES}
     apart = [case for case, (alike, other) in ends.items() if abs(alike - other) > _SIMILAR]
@@ -113,13 +112,10 @@ def _verdict_2(rows: Sequence[dict[str, Any]]) -> Verdict:
     return Verdict(not apart and not above, f"{why}.")
 
 
-def _ends_2(rows: Sequence[dict[str, Any]], case: str, what: str) -> tuple[float, float]:
+def _ends_2(rows: Sequence[Row], case: str, what: str) -> tuple[float, float]:
     """Return a ratio of Algorithm 1's where buyers are alike, and where they are not."""
-    found = {
-        r["buyers"]: float(r[what])
-        for r in rows
-        if (r["case"], r["system"]) == (case, _ALGORITHM_1)
-    }
+    mine = where(rows, case=case, system=_ALGORITHM_1)
+    found = {row["buyers"]: float(row[what]) for row in mine}
     return found["homogeneous"], found["heterogeneous"]
 
 
@@ -129,32 +125,34 @@ def _draw_2(
     bounds: Mapping[str, Mapping[str, Sequence[Bound]]],
 ) -> Plot:
     """Draw the paper's two panels; below them ours; below those Theorem 1."""
-    plot, axes = panels(3, len(CASES), width=5.8)
-    printed, ours = (_ALGORITHM_1,), (_ALGORITHM_1, FLOOR, _SOUND)
-    for index, case in enumerate(CASES):
-        title = TITLES[case].format(_DEVIATION)
-        for place, labels, whose in ((0, printed, "as the paper"), (1, ours, "ours beside")):
-            each = axes[place * len(CASES) + index]
-            lines = [(label, kind) for label in labels for kind in _KINDS]
-            for number, (label, kind) in enumerate(lines):
-                curve = curves[case, kind].sel(system=label)
-                look = line_style(number // 2) | {"linestyle": ("-", "--")[number % 2]}
-                if place == 0:
-                    look = line_style(number)
-                name = kind if place == 0 else f"{label}, {kind}"
-                each.plot(curve["round"], curve, label=name, **look)
-            each.set(xlabel="round", ylabel="FRR", ylim=(0.0, None), title=f"{title}, {whose}")
-            each.ticklabel_format(axis="x", style="sci", scilimits=(0, 0))
-            if index == len(CASES) - 1:
-                legend_beside(each)
-        below = axes[2 * len(CASES) + index]
-        draw_bounds(below, first[case], bounds[case], "regret")
-        below.set(xlabel="round", title=f"{title}, Theorem 1, one instance")
-        if index == len(CASES) - 1:
-            legend_beside(below)
-        elif drawn := below.get_legend():
-            drawn.remove()
+    titles = ("as the paper", "ours beside", "Theorem 1, one instance")
+    plot, drawn = cases_by_row(titles, _DEVIATION, width=5.8)
+    for (place, case), axes in drawn.items():
+        if place == 2:
+            draw_bounds(axes, first[case], bounds[case], "regret")
+            axes.set_xlabel("round")
+        else:
+            _draw_ratios(axes, curves, case, as_printed=place == 0)
+        if case == CASES[-1]:
+            legend_beside(axes)
+        elif legend := axes.get_legend():
+            legend.remove()
     return plot
+
+
+def _draw_ratios(
+    axes: Axes, curves: Mapping[tuple[str, str], xr.DataArray], case: str, as_printed: bool
+) -> None:
+    labels = (_ALGORITHM_1,) if as_printed else (_ALGORITHM_1, FLOOR, _SOUND)
+    for index, label in enumerate(labels):
+        for number, (kind, dashes) in enumerate(zip(_KINDS, ("-", "--"), strict=True)):
+            name, look = f"{label}, {kind}", line_style(index) | {"linestyle": dashes}
+            if as_printed:  # one system alone, a colour for each kind of buyers
+                name, look = kind, line_style(number)
+            curve = curves[case, kind].sel(system=label)
+            axes.plot(curve["round"], curve, label=name, **look)
+    axes.set(xlabel="round", ylabel="FRR", ylim=(0.0, None))
+    axes.ticklabel_format(axis="x", style="sci", scilimits=(0, 0))
 
 
 _PUBLISHED_AT_1, _SOUND_AT_1 = "pfcb-published, ε = 1", "pfcb, ε = 1"
@@ -205,11 +203,11 @@ def _more(found: Mapping[str, float], label: str, clear: str) -> float:
     return 100.0 * (found[label] / found[clear] - 1.0)
 
 
-def _at_end(rows: Sequence[dict[str, Any]], case: str, what: str) -> dict[str, float]:
-    return {r["system"]: float(r[what]) for r in rows if r["case"] == case}
+def _at_end(rows: Sequence[Row], case: str, what: str) -> dict[str, float]:
+    return {row["system"]: float(row[what]) for row in where(rows, case=case)}
 
 
-def _verdict_3(rows: Sequence[dict[str, Any]]) -> Verdict:
+def _verdict_3(rows: Sequence[Row]) -> Verdict:
     """Judge the order, and each ratio to FCB's regret beside the paper's."""
     agrees, parts, ordered = True, [], True
     for case, stated in STATED.items():
@@ -238,9 +236,8 @@ def _verdict_3(rows: Sequence[dict[str, Any]]) -> Verdict:
     return Verdict(agrees and ordered, f"{why}.")
 
 
-def _percentages(rows: Sequence[dict[str, Any]]) -> list[str]:
+def _percentages(rows: Sequence[Row]) -> Iterator[str]:
     """Compare the paper's numbers with ours, against each reading of FCB and of learning alone."""
-    remarks = []
     for case, (published, alone) in STATED.items():
         found = _at_end(rows, case, "regret a buyer")
         against = [
@@ -248,17 +245,15 @@ def _percentages(rows: Sequence[dict[str, Any]]) -> list[str]:
             f"{_more(found, ALONE, clear):.0f}%"
             for clear in (CLEAR, _UNCHECKED, FLOOR)
         ]
-        remarks.append(
+        yield (
             f"{case}: the paper has P-FCB {published}% and learning alone {alone}% above FCB; "
             f"here, {'; '.join(against)}. Buyers alone that explore as the single-agent algorithm "
             f"would are {_more(found, _FOR_ONE, CLEAR):.0f}% above {CLEAR}. The sound variant: "
             f"{_more(found, _SOUND_AT_1, CLEAR):.0f}%."
         )
-    return remarks
 
 
-def _orders(rows: Sequence[dict[str, Any]]) -> list[str]:
-    remarks = []
+def _orders(rows: Sequence[Row]) -> Iterator[str]:
     for case in CASES:
         late = _at_end(rows, case, "after exploration")
         missed = _at_end(rows, case, "missed, worst buyer")[_SOUND_AT_1]
@@ -266,34 +261,26 @@ def _orders(rows: Sequence[dict[str, Any]]) -> list[str]:
             names = (ALONE, _PUBLISHED_AT_1, _SOUND_AT_1, clear)
             ordered = all(late[a] > late[b] for a, b in itertools.pairwise(names))
             share = (late[_SOUND_AT_1] - late[clear]) / (late[_PUBLISHED_AT_1] - late[clear])
-            remarks.append(
+            yield (
                 f"{case}: after the exploration alone > published > pfcb > {clear} "
                 f"{'holds' if ordered else 'DOES NOT HOLD'}; (pfcb - it) / (published - it) is "
                 f"{share:.2f}."
             )
-        remarks.append(
+        yield (
             f"{case}: pfcb's worst buyer misses the constraint in {100.0 * missed:.2g}% of rounds."
         )
-    return remarks
 
 
 def _draw_3(curves: Mapping[str, xr.DataArray]) -> Plot:
     """Draw the paper's two panels; below them ours."""
-    plot, axes = panels(2, len(CASES), width=5.6)
+    plot, drawn = cases_by_row(("as the paper", "ours beside"), 0.2, width=5.6)
     styles = styles_of(list(dict.fromkeys((*_PRINTED, *_OURS))))
-    for index, case in enumerate(CASES):
-        for place, labels, whose in ((0, _PRINTED, "as the paper"), (1, _OURS, "ours beside")):
-            each = axes[place * len(CASES) + index]
-            draw_curves(each, {name: curves[case].sel(system=name) for name in labels}, styles)
-            _as_printed(each, f"{TITLES[case].format(0.2)}, {whose}", curves[case])
-            if index == len(CASES) - 1:
-                legend_beside(each)
+    for (place, case), axes in drawn.items():
+        mine = {name: curves[case].sel(system=name) for name in (_PRINTED, _OURS)[place]}
+        draw_curves(axes, mine, styles)
+        axes.set(xlabel="rounds", ylabel="average regret per agent", ylim=(0.0, None))
+        axes.set_xlim(0.0, 1.1 * float(curves[case]["round"][-1]))
+        axes.ticklabel_format(axis="x", style="sci", scilimits=(0, 0))
+        if case == CASES[-1]:
+            legend_beside(axes)
     return plot
-
-
-def _as_printed(axes: Axes, title: str, curve: xr.DataArray) -> None:
-    """Make both axes linear, from 0, the rounds to a tenth beyond the last one."""
-    last = float(curve["round"][-1])
-    axes.set(xlabel="rounds", ylabel="average regret per agent", title=title)
-    axes.set(xlim=(0.0, 1.1 * last), ylim=(0.0, None))
-    axes.ticklabel_format(axis="x", style="sci", scilimits=(0, 0))

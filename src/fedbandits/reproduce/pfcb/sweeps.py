@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+import itertools
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from matplotlib.figure import Figure as Plot
 
 from fedbandits.environments import Procurement
-from fedbandits.reproduce.engine import Context, Outcome, Verdict, draw_lines, legend_beside, panels
-from fedbandits.reproduce.pfcb.runs import (
+from fedbandits.reproduce.engine import (
+    Context,
+    Outcome,
+    Row,
+    Verdict,
+    draw_lines,
+    legend_beside,
+    where,
+)
+from fedbandits.reproduce.pfcb import (
     ALONE,
     CASES,
     NO_IMAGES,
     STATED,
-    TITLES,
     UNSTATED,
     Scale,
+    cases_by_row,
     play,
     row,
 )
@@ -25,6 +33,12 @@ from fedbandits.settings.experiment import system
 
 _PUBLISHED, _SOUND = "pfcb-published", "pfcb"
 _NAMES = (_PUBLISHED, _SOUND)
+#: Budgets ε and numbers of buyers n, quick and full.
+BUDGETS: tuple[Sequence[float], Sequence[float]] = (
+    (0.1, 0.2, 0.5, 1.0, 1.1, 2.0),
+    (*(round(0.1 * k, 1) for k in range(1, 12)), 1.5, 2.0),
+)
+BUYERS: tuple[Sequence[int], Sequence[int]] = ((8, 16, 24, 32, 42), range(8, 43, 2))
 #: The budgets that the paper's axis shows.
 _SHOWN = (0.2, 1.1)
 #: The highest labels on its axis of FRR, by case: an axis ends where its curve does.
@@ -34,42 +48,18 @@ _NEAR = 0.1
 #: A sweep is approximately a line if a line explains this share of it.
 _LINEAR = 0.8
 
-Rows = Sequence[dict[str, Any]]
-
-
-class Sweep(NamedTuple):
-    """The points of a sweep, and the scale of each."""
-
-    points: Sequence[float]
-    scale: Scale
-
-    @classmethod
-    def of_budgets(cls, context: Context) -> Sweep:
-        """Choose the budgets ε."""
-        points: Sequence[float] = (0.1, 0.2, 0.5, 1.0, 1.1, 2.0)
-        if context.full:
-            points = [*(round(0.1 * k, 1) for k in range(1, 12)), 1.5, 2.0]
-        return cls(points, Scale.of(context))
-
-    @classmethod
-    def of_buyers(cls, context: Context) -> Sweep:
-        """Choose the numbers of buyers n."""
-        points = range(8, 43, 2) if context.full else (8, 16, 24, 32, 42)
-        return cls(points, Scale.of(context, 2))
-
 
 def figure_4(context: Context) -> Outcome:
     """Make FRR over the privacy budget."""
-    budgets, scale = Sweep.of_budgets(context)
     private = {
         (preset, epsilon): system(preset, label=f"{preset}, ε = {epsilon:g}", epsilon=epsilon)
         for preset in _NAMES
-        for epsilon in budgets
+        for epsilon in BUDGETS[context.full]
     }
     systems = [system(ALONE), *private.values()]
     rows = []
     table = {case: (case, Procurement(case=case)) for case in CASES}
-    for case, result in play(context, table, systems, scale).items():
+    for case, result in play(context, table, systems, Scale.of(context)).items():
         rows += [
             row(result, entry.label, case=case, epsilon=epsilon) | {"system": preset}
             for (preset, epsilon), entry in private.items()
@@ -86,8 +76,10 @@ def _stated_ratio(case: str) -> float:
     return (100.0 + published) / (100.0 + alone)
 
 
-def _series(rows: Rows, case: str, name: str, over: str, value: str) -> tuple[Any, Any]:
-    mine = [r for r in rows if (r["case"], r["system"]) == (case, name)]
+def _series(
+    rows: Sequence[Row], case: str, name: str, over: str, value: str
+) -> tuple[list[float], list[float]]:
+    mine = where(rows, case=case, system=name)
     return [float(r[over]) for r in mine], [float(r[value]) for r in mine]
 
 
@@ -97,19 +89,16 @@ def _falling(over: Sequence[float], values: Sequence[float]) -> bool:
     return bool(values[-1] < values[0] and slope < 0.0)
 
 
-def _falls(rows: Rows, over: str, value: str) -> list[str]:
-    remarks = []
-    for case in CASES:
-        for name in _NAMES:
-            x, y = _series(rows, case, name, over, value)
-            remarks.append(
-                f"{case}, {name}: {value} {'falls' if _falling(x, y) else 'DOES NOT FALL'} with "
-                f"{over}, from {y[0]:,} at {x[0]:g} to {y[-1]:,} at {x[-1]:g}."
-            )
-    return remarks
+def _falls(rows: Sequence[Row], over: str, value: str) -> Iterator[str]:
+    for case, name in itertools.product(CASES, _NAMES):
+        x, y = _series(rows, case, name, over, value)
+        yield (
+            f"{case}, {name}: {value} {'falls' if _falling(x, y) else 'DOES NOT FALL'} with "
+            f"{over}, from {y[0]:,} at {x[0]:g} to {y[-1]:,} at {x[-1]:g}."
+        )
 
 
-def _verdict_4(rows: Rows) -> Verdict:
+def _verdict_4(rows: Sequence[Row]) -> Verdict:
     """Judge whether FRR falls with ε, from the end of the paper's axis to Figure 3's at ε = 1."""
     agrees, parts, low = True, [], []
     for case in CASES:
@@ -134,15 +123,14 @@ def _verdict_4(rows: Rows) -> Verdict:
 
 def figure_5(context: Context) -> Outcome:
     """Make regret over the number of buyers."""
-    buyers, scale = Sweep.of_buyers(context)
     systems = [system(name) for name in _NAMES]
     rows = []
     table = {
-        (case, n): (f"{case}-n{n}", Procurement(case=case, agents=int(n)))
+        (case, n): (f"{case}-n{n}", Procurement(case=case, agents=n))
         for case in CASES
-        for n in buyers
+        for n in BUYERS[context.full]
     }
-    for (case, n), result in play(context, table, systems, scale).items():
+    for (case, n), result in play(context, table, systems, Scale.of(context, 2)).items():
         rows += [row(result, entry.label, case=case, agents=n) for entry in systems]
     remarks = [
         NO_IMAGES,
@@ -150,14 +138,12 @@ def figure_5(context: Context) -> Outcome:
         *_falls(rows, "agents", "regret a buyer"),
         "Part of the fall is the exploration's length, 3 ln(yT) / (2nζ²), which shrinks as 1/n.",
     ]
-    printed = [r for r in rows if r["system"] == _PUBLISHED]
-    plot = _draw(
-        (printed, rows), "agents", "regret a buyer", "# of agents (n)", "average regret per agent"
-    )
+    axes = ("agents", "regret a buyer", "# of agents (n)", "average regret per agent")
+    plot = _draw((rows, rows), *axes)
     return Outcome(rows, plot, remarks, _verdict_5(rows))
 
 
-def _verdict_5(rows: Rows) -> Verdict:
+def _verdict_5(rows: Sequence[Row]) -> Verdict:
     """Judge by the paper: an approximately linear decrease."""
     agrees, parts, explored = True, [], []
     for case in CASES:
@@ -180,15 +166,15 @@ def _verdict_5(rows: Rows) -> Verdict:
     return Verdict(agrees, f"{why}.")
 
 
-def _draw(shown: tuple[Rows, Rows], over: str, value: str, x: str, y: str) -> Plot:
+def _draw(
+    shown: tuple[Sequence[Row], Sequence[Row]], over: str, value: str, x: str, y: str
+) -> Plot:
     """Draw the paper's two panels, P-FCB alone; below them ours. All axes are linear."""
-    plot, axes = panels(2, len(CASES), width=5.2)
-    for index, case in enumerate(CASES):
-        for place, (rows, names) in enumerate(zip(shown, ((_PUBLISHED,), _NAMES), strict=True)):
-            each = axes[place * len(CASES) + index]
-            draw_lines(each, {name: _series(rows, case, name, over, value) for name in names})
-            whose = ("as the paper", "ours beside")[place]
-            each.set(xlabel=x, ylabel=y, title=f"{TITLES[case].format(0.2)}, {whose}")
-            if index == len(CASES) - 1:
-                legend_beside(each)
+    plot, drawn = cases_by_row(("as the paper", "ours beside"), 0.2, width=5.2)
+    for (place, case), axes in drawn.items():
+        names = (_NAMES, (_PUBLISHED,))[place == 0]
+        draw_lines(axes, {name: _series(shown[place], case, name, over, value) for name in names})
+        axes.set(xlabel=x, ylabel=y)
+    for place in (0, 1):
+        legend_beside(drawn[place, CASES[-1]])
     return plot

@@ -1,1 +1,158 @@
-"""Figures 7 and 8 of Ciucanu et al. (2022): who sees what, time, reward and shares of work."""
+"""Figures of Ciucanu et al. (2022): SAMBA. Here are the algorithms, arms and runs that they share.
+
+They show who sees what, times, rewards and shares of work.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import pathlib
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from fedbandits.crypto import paillier
+from fedbandits.environments import Bernoulli
+from fedbandits.random import Key, Purpose, uniforms
+from fedbandits.reproduce.engine import Context
+from fedbandits.settings.experiment import system
+from fedbandits.systems.samba.config import Samba
+from fedbandits.systems.samba.loop import Replicate
+from fedbandits.systems.samba.plan import make_plan
+from fedbandits.systems.samba.steps import Timer
+from fedbandits.systems.samba.theory import Costs
+
+ALGORITHMS = ("egreedy", "egreedy-decreasing", "softmax", "pursuit", "ucb", "thompson")
+#: How a system is named in tables: its algorithm, and how it is played.
+WAYS = {"samba": "secure", "distributed": "distributed in clear", "plain": "plain"}
+STREAM = "secure, stream cipher"
+#: The variant in which no server learns anything, with packets and with streams.
+SILENT, SILENT_STREAM = "silent", "silent, stream cipher"
+STAND_IN = "stand-in (drawn means)"
+_MEANS = 100
+
+
+class Sizes(NamedTuple):
+    """The sizes of a figure's runs."""
+
+    budgets: Sequence[int]  # N
+    arms: Sequence[int]  # K
+    repeats: int
+
+
+class Source(NamedTuple):
+    """A source of arm means."""
+
+    name: str  # what it is called in tables and above axes
+    path: str | None = None  # A file; None for the stand-in
+
+    def world(self, arms: int) -> Bernoulli:
+        """Make a world of the K largest means; ratings are counted as the published means were."""
+        if self.path is None:
+            return Bernoulli(means=drawn_means(), arms=arms)
+        if pathlib.Path(self.path).suffix == ".txt":
+            return Bernoulli(means=self.path, arms=arms)
+        # Jester's ratings go from -10 to 10; MovieLens's published means count 4 and 5 stars.
+        threshold = 0.0 if "jester" in self.name.lower() else 3.0
+        return Bernoulli(ratings=self.path, threshold=threshold, share_of="users", arms=arms)
+
+
+def sources(context: Context) -> list[Source]:
+    """Return the files that were given, or the stand-in."""
+    if not context.data:
+        return [Source(STAND_IN)]
+    return [Source(pathlib.Path(path).stem, path) for path in context.data]
+
+
+def drawn_means() -> tuple[float, ...]:
+    """Draw the stand-in: means that fall about as MovieLens's do, the same every time."""
+    units = uniforms(_MEANS, Key(2022, 8), 0, 0, Purpose.WORLD)
+    return tuple((1.0 - np.power(1.0 - units, 1.0 / 6.0)).tolist())
+
+
+def what_was_played(found: Sequence[Source]) -> str:
+    """Say where the means came from."""
+    if found[0].path is None:
+        return (
+            f"No data was given: {_MEANS} means drawn once from Beta(1, 6) STAND IN for MovieLens "
+            "and Jester. Give the published means with --data."
+        )
+    return f"Means of the arms: {', '.join(source.name for source in found)}."
+
+
+#: Of the customer's key, as in the paper.
+BITS = 2048
+_AES_REPEATS, _PAILLIER_REPEATS = 20_000, 5
+#: Rounds of a run that is played only to be compiled.
+_SHORT = 20
+
+
+@functools.cache
+def customer_key() -> paillier.PrivateKey:
+    """Make one key for all runs; making it is no part of the protocol, here or in the paper."""
+    return paillier.generate(BITS)
+
+
+@functools.cache
+def _compile(config: Samba) -> None:
+    """Play a short run of its own, so that no time of a measured one goes into compilation."""
+    world = Bernoulli(means=(0.2, 0.4, 0.6), arms=3)
+    run = Replicate(make_plan(config, world.facts, _SHORT), world, 0, 0)
+    run.customer_key = customer_key()
+    run.advance(_SHORT)
+
+
+def replicate(
+    config: Samba, world: Bernoulli, budget: int, number: int = 0, clock: Timer = time.perf_counter
+) -> Replicate:
+    """Make a run before its first round, compiled and with a key."""
+    _compile(config)
+    run = Replicate(make_plan(config, world.facts, budget), world, 0, number, clock=clock)
+    run.customer_key = customer_key()
+    return run
+
+
+def cpu_seconds(
+    preset: str, world: Bernoulli, budget: int, parts: Mapping[str, str], number: int
+) -> float:
+    """Measure the processor time of a whole run; other work disturbs it less than the clock."""
+    run = replicate(system(preset, paillier_bits=BITS, **parts).config, world, budget, number)
+    return round(_of(lambda: run.advance(budget)), 6)
+
+
+def bare_costs() -> Costs:
+    """Measure what one operation takes with nothing around it: means over scores and bits."""
+    gcm, nonce, position = AESGCM(os.urandom(32)), os.urandom(12), bytes(16)
+    payloads = (bytes(8), bytes(1))
+    sealed = [gcm.encrypt(nonce, payload, position) for payload in payloads]
+    half = range(_AES_REPEATS // 2)
+
+    def encrypt() -> None:
+        for payload in payloads:
+            for _ in half:
+                gcm.encrypt(nonce, payload, position)
+
+    def decrypt() -> None:
+        for packet in sealed:
+            for _ in half:
+                gcm.decrypt(nonce, packet, position)
+
+    private = customer_key()
+    public, some = private.public_key, range(_PAILLIER_REPEATS)
+    ciphertexts = [public.encrypt(i) for i in some]
+    return Costs(
+        _of(encrypt) / _AES_REPEATS,
+        _of(decrypt) / _AES_REPEATS,
+        _of(lambda: [public.encrypt(i) for i in some]) / _PAILLIER_REPEATS,
+        _of(lambda: [private.decrypt(c) for c in ciphertexts]) / _PAILLIER_REPEATS,
+    )
+
+
+def _of(action: Callable[[], object]) -> float:
+    began = time.thread_time()
+    action()
+    return time.thread_time() - began

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from fedbandits.reproduce.samba.runs import ALGORITHMS, WAYS
+from fedbandits._typing import Floats
+from fedbandits.reproduce.engine import Row, where
+from fedbandits.reproduce.samba import ALGORITHMS, WAYS
 from fedbandits.systems.samba.theory import Costs
 
 #: A line must explain as much of the variance; runs on a busy machine stray.
@@ -28,18 +30,8 @@ class Law(NamedTuple):
     text: str
 
 
-def work_out(rows: Sequence[dict[str, Any]], over: str, costs: Costs) -> dict[str, Law]:
-    """Work out each law of section 6.2 over all data.
-
-    Parameters
-    ----------
-    rows
-        The table.
-    over
-        The column that varies.
-    costs
-        What bare operations take.
-    """
+def work_out(rows: Sequence[Row], over: str, costs: Costs) -> dict[str, Law]:
+    """Work out each law over all data, from rows over a column and the costs of bare operations."""
     return {
         "linear": _linear(rows, over),
         "double": _double(rows, over, costs),
@@ -48,10 +40,10 @@ def work_out(rows: Sequence[dict[str, Any]], over: str, costs: Costs) -> dict[st
     }
 
 
-def _linear(rows: Sequence[dict[str, Any]], over: str) -> Law:
+def _linear(rows: Sequence[Row], over: str) -> Law:
     shares = {}
     for algorithm in ALGORITHMS:
-        x, y = _line(rows, f"{algorithm}, {WAYS['samba']}", over)
+        x, y = _line(rows, algorithm, over)
         slope, offset = np.polyfit(x, y, 1)
         spread = float(np.var(y))  # 0 where the clock is too coarse for runs this short
         left = float(np.var(y - slope * x - offset))
@@ -64,16 +56,13 @@ def _linear(rows: Sequence[dict[str, Any]], over: str) -> Law:
     )
 
 
-def _double(rows: Sequence[dict[str, Any]], over: str, costs: Costs) -> Law:
+def _double(rows: Sequence[Row], over: str, costs: Costs) -> Law:
     """Compare Pursuit's slope with the others'.
 
     The paper's slopes are of N = 10⁵, where an owner's one Paillier encryption does not show.
     """
     once = costs.paillier_encryption if over == "arms K" else 0.0
-    slopes = {}
-    for algorithm in ALGORITHMS:
-        line = _line(rows, f"{algorithm}, {WAYS['samba']}", over)
-        slopes[algorithm] = np.polyfit(*line, 1)[0] - once
+    slopes = {name: np.polyfit(*_line(rows, name, over), 1)[0] - once for name in ALGORITHMS}
     others = statistics.mean(slopes[name] for name in ALGORITHMS if name != "pursuit")
     ratio = float(slopes["pursuit"] / others)
     return Law(
@@ -84,12 +73,11 @@ def _double(rows: Sequence[dict[str, Any]], over: str, costs: Costs) -> Law:
     )
 
 
-def _order(rows: Sequence[dict[str, Any]]) -> Law:
+def _order(rows: Sequence[Row]) -> Law:
     """Check that Thompson is the slowest with one iteration, ε-greedy the fastest; or a tie."""
-    single = [name for name in ALGORITHMS if name != "pursuit"]
-    totals = {name: _total(rows, f"{name}, {WAYS['samba']}") for name in single}
-    slowest = max(single, key=lambda name: totals[name][0])
-    fastest = min(single, key=lambda name: totals[name][0])
+    totals = {name: _total(rows, name, "samba") for name in ALGORITHMS if name != "pursuit"}
+    slowest = max(totals, key=lambda name: totals[name][0])
+    fastest = min(totals, key=lambda name: totals[name][0])
     ends = {"slowest": (slowest, "thompson"), "fastest": ("egreedy", fastest)}
     apart = {}
     for end, (upper, lower) in ends.items():
@@ -103,51 +91,39 @@ def _order(rows: Sequence[dict[str, Any]]) -> Law:
     )
 
 
-def _overhead(rows: Sequence[dict[str, Any]], costs: Costs) -> Law:
+def _overhead(rows: Sequence[Row], costs: Costs) -> Law:
+    """Compare seconds of secure runs with those of other ways, over all sizes."""
     bare = 2 * (costs.aes_encryption + costs.aes_decryption)
-    above = {way: _overheads(rows, way) for way in ("plain", "distributed")}
-    plain = _plain_nanoseconds(rows)
+    above = {
+        way: {a: _total(rows, a, "samba")[0] / _total(rows, a, way)[0] for a in ALGORITHMS}
+        for way in ("plain", "distributed")
+    }
+    plain = where(rows, system=f"ucb, {WAYS['plain']}")
+    steps = sum((row["budget N"] - row["arms K"]) * row["arms K"] for row in plain)
+    nanoseconds = 1e9 * _total(rows, "ucb", "plain")[0] / float(steps)
     return Law(
         max(above["plain"].values()) <= _ORDER,
         f"secure takes at most ten times as long as plain ({_range(above['plain'])} here, "
         f"{_range(above['distributed'])} over distributed in clear: a plain arm-step takes "
-        f"{plain:.0f} ns, as it is compiled, four bare AES-GCM operations {1e9 * bare:,.0f} ns)",
+        f"{nanoseconds:.0f} ns, as it is compiled, four bare AES-GCM operations "
+        f"{1e9 * bare:,.0f} ns)",
     )
 
 
-def _line(rows: Sequence[dict[str, Any]], system: str, over: str) -> tuple[Any, Any]:
-    points = [(row[over], row["seconds"]) for row in rows if row["system"] == system]
-    x, y = np.array(points, dtype=np.float64).T
+def _line(rows: Sequence[Row], algorithm: str, over: str) -> tuple[Floats, Floats]:
+    """Return the sizes and seconds of an algorithm's secure runs."""
+    mine = where(rows, system=f"{algorithm}, {WAYS['samba']}")
+    x, y = np.array([(row[over], row["seconds"]) for row in mine], dtype=np.float64).T
     return x, y
 
 
-def _total(rows: Sequence[dict[str, Any]], system: str) -> tuple[float, float]:
+def _total(rows: Sequence[Row], algorithm: str, way: str) -> tuple[float, float]:
     """Return the seconds over all sizes, and their standard error."""
-    mine = [row for row in rows if row["system"] == system]
+    mine = where(rows, system=f"{algorithm}, {WAYS[way]}")
     variance = sum(row["deviation"] ** 2 / row["runs"] for row in mine)
     return sum(row["seconds"] for row in mine), float(np.sqrt(variance))
-
-
-def _overheads(rows: Sequence[dict[str, Any]], way: str) -> dict[str, float]:
-    """Return seconds of secure runs over those of another way, by algorithm, over all sizes."""
-    total = {
-        system: sum(row["seconds"] for row in rows if row["system"] == system)
-        for system in {row["system"] for row in rows}
-    }
-    return {
-        name: total[f"{name}, {WAYS['samba']}"] / total[f"{name}, {WAYS[way]}"]
-        for name in ALGORITHMS
-    }
 
 
 def _range(ratios: dict[str, float]) -> str:
     least, most = min(ratios, key=ratios.__getitem__), max(ratios, key=ratios.__getitem__)
     return f"{ratios[least]:.0f} × ({least}) to {ratios[most]:.0f} × ({most})"
-
-
-def _plain_nanoseconds(rows: Sequence[dict[str, Any]]) -> float:
-    """Return the nanoseconds of an arm-step in UCB's plain runs."""
-    plain = [row for row in rows if row["system"] == f"ucb, {WAYS['plain']}"]
-    steps = sum((row["budget N"] - row["arms K"]) * row["arms K"] for row in plain)
-    seconds: float = sum(row["seconds"] for row in plain)
-    return 1e9 * seconds / float(steps)

@@ -14,8 +14,18 @@ from matplotlib.figure import Figure as Plot
 
 from fedbandits.experiments.plots import line_style
 from fedbandits.random import Key
-from fedbandits.reproduce.engine import Context, Outcome, Verdict, legend_beside, panels
-from fedbandits.reproduce.samba.runs import ALGORITHMS, Source, sources, what_was_played
+from fedbandits.reproduce.engine import (
+    Context,
+    Outcome,
+    Row,
+    Verdict,
+    count_in_thousands,
+    grouped,
+    legend_beside,
+    panels,
+    where,
+)
+from fedbandits.reproduce.samba import ALGORITHMS, Source, sources, what_was_played
 from fedbandits.settings.experiment import Experiment, Variant, system
 
 #: The schedule of decreasing ε in the authors' code; the paper names none.
@@ -43,20 +53,10 @@ _FAR = 3.0
 _SECURE = 2
 #: Columns that say whether Theorem 2 holds, by kind of run.
 _EQUAL = {"secure": "secure equals plain", "silent": "silent equals its plain run"}
-
-
-class Scale(NamedTuple):
-    """The scale of the figure."""
-
-    budget: int = 100_000
-    arms: tuple[int, ...] = (10, 100)
-    replicates: int = 20
-    silent_replicates: int = 4  # an owner's own secret draws make such a run ten times as long
-
-    @classmethod
-    def of(cls, context: Context) -> Scale:
-        """Choose the paper's number of runs with ``--full``."""
-        return cls(replicates=50, silent_replicates=20) if context.full else cls()
+BUDGET, ARMS = 100_000, (10, 100)
+#: Runs quick and full, of the published variant and of the silent one. An owner's own secret draws
+#: make a silent run ten times as long.
+REPLICATES, SILENT_REPLICATES = (20, 50), (4, 20)
 
 
 class Rewards(NamedTuple):
@@ -73,15 +73,15 @@ class Rewards(NamedTuple):
 
 def figure_8c(context: Context) -> Outcome:
     """Make rewards; secure and silent runs return their plain ones', checked on some replicates."""
-    scale, found, rows = Scale.of(context), sources(context), []
+    found, rows = sources(context), list[Row]()
     curves: dict[str, xr.DataArray] = {}
     for source in found:
-        for arms in scale.arms:
-            played = _play(context, source, arms, scale)
+        for arms in ARMS:
+            played = _play(context, source, arms)
             rows += [_row(source, arms, name, played) for name in PLAYED]
         curves[source.name] = played.plain
     remarks = [what_was_played(found), *_remarks(rows)]
-    return Outcome(rows, _draw(rows, curves, scale), remarks, verdict(rows))
+    return Outcome(rows, _draw(rows, curves), remarks, verdict(rows))
 
 
 def _variants(kind: str, **parts: Any) -> tuple[Variant, ...]:
@@ -93,12 +93,12 @@ def _variants(kind: str, **parts: Any) -> tuple[Variant, ...]:
     )
 
 
-def _play(context: Context, source: Source, arms: int, scale: Scale) -> Rewards:
+def _play(context: Context, source: Source, arms: int) -> Rewards:
     stem = f"{source.name}-K{arms}".replace(" ", "-")
     kinds = {
-        "plain": (_variants("plain"), scale.replicates),
+        "plain": (_variants("plain"), REPLICATES[context.full]),
         "secure": (_variants("samba", cipher="stream", paillier_bits=2048), _SECURE),
-        "silent-plain": (_variants("plain", comparison="silent"), scale.silent_replicates),
+        "silent-plain": (_variants("plain", comparison="silent"), SILENT_REPLICATES[context.full]),
         "silent": (_variants("samba-silent", cipher="stream"), _SECURE),
     }
     table = {
@@ -106,7 +106,7 @@ def _play(context: Context, source: Source, arms: int, scale: Scale) -> Rewards:
             f"{stem}-{kind}",
             Experiment(
                 name="reward",
-                rounds=scale.budget,
+                rounds=BUDGET,
                 environment=source.world(arms),
                 systems=systems,
                 replicates=count,
@@ -119,7 +119,7 @@ def _play(context: Context, source: Source, arms: int, scale: Scale) -> Rewards:
     return Rewards(*(result.reward.sum("party", skipna=False) for result in results))
 
 
-def _row(source: Source, arms: int, name: str, played: Rewards) -> dict[str, Any]:
+def _row(source: Source, arms: int, name: str, played: Rewards) -> Row:
     totals, secured, silent_totals, silent = (
         each.sel(system=name).isel(round=-1).values for each in played
     )
@@ -153,7 +153,7 @@ def _is_published(source: Source) -> bool:
     return bool(abs(means[0] - 501 / 943) < 1e-9)
 
 
-def verdict(rows: Sequence[dict[str, Any]]) -> Verdict:
+def verdict(rows: Sequence[Row]) -> Verdict:
     """Judge by Theorem 2, the authors' means where they can be compared, and who earns most."""
     for kind, column in _EQUAL.items():
         unequal = [row for row in rows if row[column] != "yes"]
@@ -161,9 +161,10 @@ def verdict(rows: Sequence[dict[str, Any]]) -> Verdict:
             why = f"{kind} and plain runs differ in {len(unequal)} of {len(rows)} rows"
             return Verdict(False, why)
     parts = ["secure and silent runs return the same rewards as their plain ones in every pair"]
-    best = {where: max(of, key=lambda row: row["mean"])["algorithm"] for where, of in _groups(rows)}
+    papers = grouped((row for row in rows if row["algorithm"] in THEIRS), "data", "arms K")
+    best = {at: max(of, key=lambda row: row["mean"])["algorithm"] for at, of in papers.items()}
     others = {f"{data}, K = {arms}": b for (data, arms), b in best.items() if b != "thompson"}
-    wins = "; ".join(f"{where}: {name} earns most" for where, name in others.items())
+    wins = "; ".join(f"{at}: {name} earns most" for at, name in others.items())
     parts.append(wins or "Thompson earns most everywhere, as in the paper")
     apart = [(_distance(row), row) for row in rows if row["authors"] != "–"]
     far = [f"{row['algorithm']} at K = {row['arms K']}" for far, row in apart if far > _FAR]
@@ -181,23 +182,12 @@ def verdict(rows: Sequence[dict[str, Any]]) -> Verdict:
     return Verdict(not others and not far, "; ".join(parts) + ".")
 
 
-def _groups(
-    rows: Sequence[dict[str, Any]],
-) -> Iterator[tuple[tuple[str, int], list[dict[str, Any]]]]:
-    """Group rows of the paper's six by data and K."""
-    for key in dict.fromkeys((row["data"], row["arms K"]) for row in rows):
-        yield (
-            key,
-            [r for r in rows if (r["data"], r["arms K"]) == key and r["algorithm"] in THEIRS],
-        )
-
-
-def _distance(row: dict[str, Any]) -> float:
+def _distance(row: Row) -> float:
     """Return the distance of the authors' mean from ours, in deviations of a run."""
     return float(abs(row["mean"] - row["authors"]) / max(row["deviation"], 1e-9))
 
 
-def _remarks(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
+def _remarks(rows: Sequence[Row]) -> Iterator[str]:
     for row in rows:
         expected = CHECKED.get((row["arms K"], row["algorithm"]))
         if row["authors"] != "–" and expected:
@@ -218,33 +208,31 @@ def _remarks(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
     )
 
 
-def _draw(rows: list[dict[str, Any]], curves: dict[str, xr.DataArray], scale: Scale) -> Plot:
+def _draw(rows: Sequence[Row], curves: dict[str, xr.DataArray]) -> Plot:
     """Draw rewards over budgets with the most arms, as the paper does; the last ones beside."""
     plot, axes = panels(len(curves), 2, width=6.4, height=4.3)
     for (name, curve), theirs, ours in zip(curves.items(), axes[::2], axes[1::2], strict=True):
-        _draw_budgets(theirs, curve, scale)
-        theirs.set_title(f"as the paper draws it: {name}, K = {max(scale.arms)}")
-        _draw_ends(ours, [row for row in rows if row["data"] == name])
-        ours.set_title(f"mean ± deviation of a run: {name}, N = {scale.budget:,}")
+        _draw_budgets(theirs, curve)
+        theirs.set_title(f"as the paper draws it: {name}, K = {max(ARMS)}")
+        _draw_ends(ours, where(rows, data=name))
+        ours.set_title(f"mean ± deviation of a run: {name}, N = {BUDGET:,}")
     return plot
 
 
-def _draw_budgets(axes: Axes, curve: xr.DataArray, scale: Scale) -> None:
+def _draw_budgets(axes: Axes, curve: xr.DataArray) -> None:
     """Draw rewards over budgets; a run's first rounds are a run of that budget."""
-    late = curve.interp(round=np.linspace(scale.budget / 2, scale.budget, 6))
+    late = curve.interp(round=np.linspace(BUDGET / 2, BUDGET, 6))
     for index, name in enumerate(THEIRS):
         mean = late.sel(system=name).mean("replicate")
         look = line_style(index) | {"linewidth": 1.5, "linestyle": "--"}
         axes.plot(late["round"], mean, marker=".", label=name, **look)
     axes.set(xlabel="budget N", ylabel="cumulative reward")
-    axes.xaxis.set_major_formatter("{x:,.0f}")
-    axes.yaxis.set_major_formatter("{x:,.0f}")
+    count_in_thousands(axes, "x", "y")
     axes.legend(frameon=False, fontsize=8)
 
 
-def _draw_ends(axes: Axes, rows: Sequence[dict[str, Any]]) -> None:
-    for index, arms in enumerate(dict.fromkeys(row["arms K"] for row in rows)):
-        mine = [row for row in rows if row["arms K"] == arms]
+def _draw_ends(axes: Axes, rows: Sequence[Row]) -> None:
+    for index, ((arms,), mine) in enumerate(grouped(rows, "arms K").items()):
         x = np.arange(len(mine)) + 0.3 * (index - 0.5)
         look = line_style(index) | {"linestyle": "none"}
         axes.errorbar(
@@ -263,5 +251,5 @@ def _draw_ends(axes: Axes, rows: Sequence[dict[str, Any]]) -> None:
     labels = [name.replace("-", "-\n").replace(", ", ",\n") for name in PLAYED]
     axes.set_xticks(range(len(PLAYED)), labels, fontsize=8)
     axes.set(ylabel="cumulative reward")
-    axes.yaxis.set_major_formatter("{x:,.0f}")
+    count_in_thousands(axes, "y")
     legend_beside(axes)

@@ -7,7 +7,6 @@ import itertools
 import statistics
 import time
 from collections.abc import Sequence
-from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -15,8 +14,19 @@ from matplotlib.figure import Figure as Plot
 
 from fedbandits.environments import Bernoulli
 from fedbandits.experiments.plots import line_style
-from fedbandits.reproduce.engine import Context, Outcome, Verdict, legend_beside, panels, verdict_of
-from fedbandits.reproduce.samba.runs import BITS, replicate, sources, what_was_played
+from fedbandits.reproduce.engine import (
+    Context,
+    Outcome,
+    Row,
+    Verdict,
+    deviation,
+    grouped,
+    legend_beside,
+    panels,
+    verdict_of,
+    where,
+)
+from fedbandits.reproduce.samba import BITS, Sizes, replicate, sources, what_was_played
 from fedbandits.settings.experiment import system
 from fedbandits.systems.samba.keys import DEALER
 from fedbandits.systems.samba.steps import ROLES
@@ -33,42 +43,32 @@ _SAME = 10.0
 _ROUGHLY = 4.0
 #: "Negligible": below this share.
 _NEGLIGIBLE = 0.02
-
-
-class Scale(NamedTuple):
-    """The scale of the figure."""
-
-    budget: int
-    arms: tuple[int, ...]
-    repeats: int
-    algorithms: tuple[str, ...] = ("pursuit", "ucb")
-
-
-QUICK = Scale(3000, (10, 50, 100), 3)
-FULL = Scale(100_000, (10, 50, 100), 50)
+_ALGORITHMS = ("pursuit", "ucb")
+#: Quick and full.
+SIZES = Sizes([3000], [10, 50, 100], 3), Sizes([100_000], [10, 50, 100], 50)
 
 
 def figure_8d(context: Context) -> Outcome:
     """Make the shares of time, every packet sealed by itself."""
-    scale, found = FULL if context.full else QUICK, sources(context)
+    sizes, found = SIZES[context.full], sources(context)
+    (budget,) = sizes.budgets
     table = {
         (source.name, variant, algorithm, arms): (
             f"{source.name}-{variant}-{algorithm}-K{arms}".replace(" ", "_"),
             functools.partial(
-                _seconds_by_role, f"{_PRESETS[variant]}-{algorithm}", source.world(arms),
-                scale.budget,
+                _seconds_by_role, f"{_PRESETS[variant]}-{algorithm}", source.world(arms), budget
             ),
         )
         for source, variant, algorithm, arms in itertools.product(
-            found, WORKERS, scale.algorithms, scale.arms
+            found, WORKERS, _ALGORITHMS, sizes.arms
         )
-    }  # fmt: skip
-    taken = context.measured(table, scale.repeats)
+    }
+    taken = context.measured(table, sizes.repeats)
     rows = [_row(*key, seconds) for key, seconds in taken.items()]
     found_verdict, remarks = verdict(rows)
     remarks = [
         what_was_played(found),
-        f"Means of {scale.repeats} runs each, in processor time. The paper's pies are of Pursuit, "
+        f"Means of {sizes.repeats} runs each, in processor time. The paper's pies are of Pursuit, "
         "with 10 and with 100 arms; UCB and 50 arms are added.",
         *remarks,
         "Times are of one process that plays all roles; messages are not wrapped for a network. "
@@ -90,7 +90,7 @@ def _seconds_by_role(preset: str, world: Bernoulli, budget: int, number: int) ->
 
 def _row(
     source: str, variant: str, algorithm: str, arms: int, taken: Sequence[dict[str, float]]
-) -> dict[str, Any]:
+) -> Row:
     """Return the shares of one size; a worker of the variant whose time is missing is an error."""
     totals = [sum(seconds.values()) for seconds in taken]
     shares = {
@@ -98,7 +98,6 @@ def _row(
         for role in WORKERS[variant]
     }
     mean = {role: statistics.mean(each) for role, each in shares.items()}
-    comp = shares[_COMP]
     return {
         "data": source,
         "variant": variant,
@@ -107,16 +106,17 @@ def _row(
         "seconds": round(statistics.mean(totals), 3),
         **{role: round(mean.get(role, 0.0), 4) for role in WORKERS[_SILENT]},
         _ONE: round(mean[_OWNERS] / arms, 5),
-        "deviation of Comp's": round(statistics.stdev(comp) if len(comp) > 1 else 0.0, 4),
+        "deviation of Comp's": round(deviation(shares[_COMP]), 4),
     }
 
 
-def verdict(rows: Sequence[dict[str, Any]]) -> tuple[Verdict, list[str]]:
+def verdict(rows: Sequence[Row]) -> tuple[Verdict, list[str]]:
     """Judge the four sentences of section 6.2 on shares, each on published rows."""
-    rows = [row for row in rows if row["variant"] == _PUBLISHED]
+    rows = where(rows, variant=_PUBLISHED)
     first = min(row[_COMP] / max(row[_ONE], row[_CONTROLLER]) for row in rows)
     comp = [row[_COMP] for row in rows]
-    spread = 100 * max(max(of) - min(of) for of in _by_algorithm(rows))
+    over_arms = [[row[_COMP] for row in of] for of in grouped(rows, "data", "algorithm").values()]
+    spread = 100 * max(max(of) - min(of) for of in over_arms)
     against = [row[_CONTROLLER] / row[_ONE] for row in rows]
     customer = max(row[_CUSTOMER] for row in rows)
     laws = {
@@ -143,34 +143,22 @@ def verdict(rows: Sequence[dict[str, Any]]) -> tuple[Verdict, list[str]]:
     return verdict_of(said), [text for _, text in laws.values()]
 
 
-def _by_algorithm(rows: Sequence[dict[str, Any]]) -> list[list[float]]:
-    """Return Comp's shares over K, of each algorithm on the same data."""
-    groups: dict[tuple[str, str], list[float]] = {}
-    for row in rows:
-        groups.setdefault((row["data"], row["algorithm"]), []).append(row[_COMP])
-    return list(groups.values())
-
-
-def _draw(rows: Sequence[dict[str, Any]]) -> Plot:
+def _draw(rows: Sequence[Row]) -> Plot:
     """Draw pies of the first algorithm with the fewest and the most arms, then bars by variant."""
-    names = list(dict.fromkeys(row["data"] for row in rows))
-    plot, axes = panels(len(names), 4, width=4.3, height=3.9)
-    for name, place in zip(names, range(0, len(axes), 4), strict=True):
-        of = {
-            variant: [r for r in rows if r["data"] == name and r["variant"] == variant]
-            for variant in WORKERS
-        }
-        mine = of[_PUBLISHED]
-        pies = [row for row in mine if row["algorithm"] == mine[0]["algorithm"]]
-        for each, row in zip(axes[place : place + 2], (pies[0], pies[-1]), strict=True):
-            _draw_pie(each, row)
-        for each, (variant, some) in zip(axes[place + 2 : place + 4], of.items(), strict=True):
-            _draw_bars(each, some, WORKERS[variant])
+    by_data = grouped(rows, "data")
+    plot, axes = panels(len(by_data), 4, width=4.3, height=3.9)
+    for number, ((name,), mine) in enumerate(by_data.items()):
+        first, second, *others = axes[4 * number : 4 * number + 4]
+        pies = where(mine, variant=_PUBLISHED, algorithm=_ALGORITHMS[0])
+        _draw_pie(first, pies[0])
+        _draw_pie(second, pies[-1])
+        for each, variant in zip(others, WORKERS, strict=True):
+            _draw_bars(each, where(mine, variant=variant), WORKERS[variant])
             each.set_title(f"{variant}: {name}")
     return plot
 
 
-def _draw_pie(axes: Axes, row: dict[str, Any]) -> None:
+def _draw_pie(axes: Axes, row: Row) -> None:
     """Draw a slice for each owner, as in the paper."""
     arms = row["arms K"]
     sizes = [row[_ONE]] * arms + [row[_CONTROLLER], row[_COMP], row[_CUSTOMER]]
@@ -186,7 +174,7 @@ def _draw_pie(axes: Axes, row: dict[str, Any]) -> None:
     axes.set_title(f"as the paper draws it: {row['algorithm']}, K = {arms}{many}", fontsize=8)
 
 
-def _draw_bars(axes: Axes, rows: Sequence[dict[str, Any]], roles: Sequence[str]) -> None:
+def _draw_bars(axes: Axes, rows: Sequence[Row], roles: Sequence[str]) -> None:
     labels = [f"{row['algorithm']}\nK = {row['arms K']}" for row in rows]
     base = np.zeros(len(rows))
     for index, role in enumerate(roles):

@@ -12,8 +12,8 @@ from matplotlib.patches import Rectangle
 
 from fedbandits.environments import Bernoulli
 from fedbandits.experiments.plots import line_style
-from fedbandits.reproduce.engine import Context, Outcome, Verdict, legend_beside, panels
-from fedbandits.reproduce.samba.runs import BITS, customer_key
+from fedbandits.reproduce.engine import Context, Outcome, Row, Verdict, legend_beside, panels
+from fedbandits.reproduce.samba import BITS, Sizes, customer_key
 from fedbandits.settings.experiment import system
 from fedbandits.systems.base import PartiesReplicate
 from fedbandits.systems.samba import SYSTEM
@@ -34,34 +34,26 @@ _SHADES = {
     Exposure.CLEAR: "#a8d8a0",
 }  # fmt: skip
 _REWARD, _STATISTICS = "the cumulative reward", "every (sᵢ, nᵢ), without names"
-
-
-class Scale(NamedTuple):
-    """Runs in which Comp is let try."""
-
-    budget: int
-    arms: tuple[int, ...]
-    runs: int
-    algorithms: tuple[str, ...] = ("ucb", "softmax", "egreedy")
-
-
-QUICK = Scale(1000, (5, 10, 50), 3)
-FULL = Scale(1000, (5, 10, 50), 20)
+#: How everybody sees every datum: by datum, then by participant.
+Seen = Mapping[str, Mapping[str, Exposure]]
+#: Runs in which Comp is let try, quick and full.
+ALGORITHMS = ("ucb", "softmax", "egreedy")
+SIZES = Sizes([1000], [5, 10, 50], 3), Sizes([1000], [5, 10, 50], 20)
 
 
 def figure_7(context: Context) -> Outcome:
     """Make the paper's table beside that of a run's transcript, and Comp's rate of recovery."""
-    scale = FULL if context.full else QUICK
+    sizes = SIZES[context.full]
     seen = security_table(_played("ucb", _ARMS, _PULLS, 0))
     rates = [
         _Rate(algorithm, arms, *context.measure(
-            f"recovered-{algorithm}-K{arms}", functools.partial(_recovered, algorithm, arms, scale)
+            f"recovered-{algorithm}-K{arms}", functools.partial(_recovered, algorithm, arms, sizes)
         ))
-        for algorithm in scale.algorithms
-        for arms in scale.arms
+        for algorithm in ALGORITHMS
+        for arms in sizes.arms
     ]  # fmt: skip
-    rows = [*_cells(seen), *_recoveries(rates, scale)]
-    return Outcome(rows, _draw(seen, rates), _remarks(scale), verdict(seen, rates))
+    rows = [*_cells(seen), *_recoveries(rates, sizes)]
+    return Outcome(rows, _draw(seen, rates), _remarks(sizes), verdict(seen, rates))
 
 
 class _Rate(NamedTuple):
@@ -74,11 +66,12 @@ class _Rate(NamedTuple):
     least: float  # of the cumulative reward, in the worst run for Comp
 
 
-def _recovered(algorithm: str, arms: int, scale: Scale) -> list[float]:
-    found = [count_recovered(_played(algorithm, arms, scale.budget, s)) for s in range(scale.runs)]
+def _recovered(algorithm: str, arms: int, sizes: Sizes) -> list[float]:
+    (budget,), runs = sizes.budgets, sizes.repeats
+    found = [count_recovered(_played(algorithm, arms, budget, seed)) for seed in range(runs)]
     rewards = [each.rewards / each.of for each in found]
     statistics = [each.statistics / each.of for each in found]
-    return [sum(statistics) / scale.runs, sum(rewards) / scale.runs, min(rewards)]
+    return [sum(statistics) / runs, sum(rewards) / runs, min(rewards)]
 
 
 def _played(algorithm: str, arms: int, pulls: int, seed: int) -> PartiesReplicate:
@@ -96,32 +89,34 @@ def _played(algorithm: str, arms: int, pulls: int, seed: int) -> PartiesReplicat
     return run
 
 
-def _cells(seen: Mapping[str, Mapping[str, Exposure]]) -> Iterator[dict[str, Any]]:
+def _cells(seen: Seen) -> Iterator[Row]:
     for datum, row in seen.items():
         for participant, sight in row.items():
-            printed = FIGURE_7[datum].get(participant, Exposure.NOT_SEEN)
-            yield _line(datum, participant, printed.text, sight.text)
+            yield _line(datum, participant, _printed(datum, participant), sight.text)
 
 
-def _line(what: str, participant: str, printed: str, here: str) -> dict[str, Any]:
-    return {"what": what, "who": PARTICIPANTS[participant], "paper": printed, "here": here}
+def _printed(datum: str, participant: str) -> Exposure:
+    """Return the paper's cell."""
+    return FIGURE_7[datum].get(participant, Exposure.NOT_SEEN)
 
 
-def _recoveries(rates: Sequence[_Rate], scale: Scale) -> Iterator[dict[str, Any]]:
+def _line(what: str, participant: str, printed: Exposure, here: str) -> Row:
+    return {"what": what, "who": PARTICIPANTS[participant], "paper": printed.text, "here": here}
+
+
+def _recoveries(rates: Sequence[_Rate], sizes: Sizes) -> Iterator[Row]:
     for rate in rates:
-        where = f"{rate.algorithm}, K = {rate.arms}, N = {scale.budget:,}"
-        mean, least = 100 * rate.rewards, 100 * rate.least
-        yield _line(
-            f"{_REWARD}, worked out: {where}", COMP, Exposure.NOT_SEEN.text,
-            f"before {mean:.2f}% of comparisons (least {least:.2f}%)",
-        )  # fmt: skip
-        yield _line(
-            f"{_STATISTICS}, worked out: {where}", COMP, Exposure.MASKED_PERMUTED.text,
-            f"before {100 * rate.statistics:.2f}% of comparisons",
-        )  # fmt: skip
+        run = f"worked out: {rate.algorithm}, K = {rate.arms}, N = {sizes.budgets[0]:,}"
+        least = f" (least {100 * rate.least:.2f}%)"
+        for what, printed, share, more in (
+            (_REWARD, Exposure.NOT_SEEN, rate.rewards, least),
+            (_STATISTICS, Exposure.MASKED_PERMUTED, rate.statistics, ""),
+        ):
+            here = f"before {100 * share:.2f}% of comparisons{more}"
+            yield _line(f"{what}, {run}", COMP, printed, here)
 
 
-def _remarks(scale: Scale) -> list[str]:
+def _remarks(sizes: Sizes) -> list[str]:
     return [
         f"The table is made from the transcript of a run (UCB, K = {_ARMS}, N = {_PULLS}): every "
         "packet that reached a participant is tried with every key that can be found in it. The "
@@ -129,19 +124,19 @@ def _remarks(scale: Scale) -> list[str]:
         "The paper's Figure 7 has no entry for the cumulative reward at Comp: it should see no "
         "message about it. It sees none, but all scores of a step share one factor, so their "
         "ratios are in clear, and a UCB score is a public function of (sᵢ, nᵢ, t).",
-        f"Comp's rates are means over {scale.runs} runs of N = {scale.budget:,}, from its own "
-        "transcript alone; with many arms the attack gives up on more than 4,096 explanations, so "
-        "a low rate is a lower bound.",
+        f"Comp's rates are means over {sizes.repeats} runs of N = {sizes.budgets[0]:,}, from its "
+        "own transcript alone; with many arms the attack gives up on more than 4,096 explanations, "
+        "so a low rate is a lower bound.",
     ]
 
 
-def verdict(seen: Mapping[str, Mapping[str, Exposure]], rates: Sequence[_Rate]) -> Verdict:
+def verdict(seen: Seen, rates: Sequence[_Rate]) -> Verdict:
     """Judge whether the cells are the paper's, and Comp learns nothing, as Theorem 3 says."""
     cells = [
         (datum, name, sight)
         for datum, row in seen.items()
         for name, sight in row.items()
-        if sight != FIGURE_7[datum].get(name, Exposure.NOT_SEEN)
+        if sight != _printed(datum, name)
     ]
     total = sum(len(row) for row in seen.values())
     parts = [f"{total - len(cells)} of {total} cells are the paper's"]
@@ -161,23 +156,25 @@ def verdict(seen: Mapping[str, Mapping[str, Exposure]], rates: Sequence[_Rate]) 
     return Verdict(not cells and not known, "; ".join(parts) + ".")
 
 
-def _draw(seen: Mapping[str, Mapping[str, Exposure]], rates: Sequence[_Rate]) -> Plot:
+def _draw(seen: Seen, rates: Sequence[_Rate]) -> Plot:
     plot, axes = panels(1, 3, width=6.0, height=3.6)
-    printed = {
-        datum: {name: FIGURE_7[datum].get(name, Exposure.NOT_SEEN) for name in PARTICIPANTS}
-        for datum in seen
-    }
+    printed = {datum: {name: _printed(datum, name) for name in PARTICIPANTS} for datum in seen}
     _draw_table(axes[0], printed, "the paper's Figure 7")
     _draw_table(axes[1], seen, "from a run's transcript")
     _draw_rates(axes[2], rates)
     return plot
 
 
-def _draw_table(axes: Axes, table: Mapping[str, Mapping[str, Exposure]], title: str) -> None:
+def _draw_table(axes: Axes, table: Seen, title: str) -> None:
     axes.grid(visible=False)
     for y, row in enumerate(table.values()):
         for x, sight in enumerate(row.values()):
-            axes.add_patch(_cell(x, y, _SHADES[sight]))
+            axes.add_patch(
+                Rectangle(
+                    (x - 0.5, y - 0.5), 1, 1, facecolor=_SHADES[sight], edgecolor="white",
+                    linewidth=2,
+                )
+            )  # fmt: skip
             text = sight.text.replace(", ", ",\n")
             axes.text(x, y, text, ha="center", va="center", fontsize=7)
     titles = [name.replace("external ", "external\n") for name in PARTICIPANTS.values()]
@@ -186,10 +183,6 @@ def _draw_table(axes: Axes, table: Mapping[str, Mapping[str, Exposure]], title: 
     axes.set_yticks(range(len(data)), data, fontsize=7)
     axes.set(xlim=(-0.5, len(titles) - 0.5), ylim=(len(data) - 0.5, -0.5), title=title)
     axes.tick_params(length=0)
-
-
-def _cell(x: float, y: float, colour: str) -> Rectangle:
-    return Rectangle((x - 0.5, y - 0.5), 1, 1, facecolor=colour, edgecolor="white", linewidth=2)
 
 
 def _draw_rates(axes: Axes, rates: Sequence[_Rate]) -> None:
