@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from fedbandits.environments import Clustered
 from fedbandits.settings.experiment import system
 from fedbandits.systems.fclub_published import PRESETS
-from fedbandits.systems.fclub_published.kernels.state import ALWAYS, DELAYED, EDGES, PHASED, SETS
+from fedbandits.systems.fclub_published.kernels.servers import ALWAYS, DELAYED, EDGES, PHASED, SETS
 from fedbandits.testing.replicates import federate, simulate
 
 environments = st.builds(

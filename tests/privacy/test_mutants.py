@@ -34,7 +34,6 @@ from fedbandits.systems.agents.kernels import audit as agents_kernels
 from fedbandits.systems.agents.system import AgentSupply
 from fedbandits.systems.fclub import SYSTEM as FCLUB
 from fedbandits.systems.fclub import audit as fclub_audit
-from fedbandits.systems.fclub.audit import releases as fclub_releases
 from fedbandits.systems.feducb import SYSTEM as FEDUCB
 from fedbandits.systems.games import (
     ContentsGame,
@@ -474,12 +473,12 @@ class TestConfiguredReleases:
     def test_a_server_without_noise_is_found(self, monkeypatch, name):
         config = system(name, delta=DELTA).config
         plan = FCLUB.plan(config, Clustered(users=6, clusters=2, servers=3, dim=2).facts, 200)
-        real = fclub_releases.simulated_noise
+        real = fclub_audit.simulated_noise
 
-        def simulated_noise(plan, key, server, users, release):
-            return real(plan, key, server, users, release) * (server != 1)
+        def simulated_noise(plan, key, server, release):
+            return real(plan, key, server, release) * (server != 1)
 
-        monkeypatch.setattr(fclub_releases, "simulated_noise", simulated_noise)
+        monkeypatch.setattr(fclub_audit, "simulated_noise", simulated_noise)
         assert not holds(attacked_contents(FCLUB.games(plan, None)[0]))
         assert wrong(FCLUB.noise_checks(plan, None)[:1])
 

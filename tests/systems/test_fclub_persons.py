@@ -12,8 +12,7 @@ from fedbandits.privacy import gaussian
 from fedbandits.privacy.accounting import total_mu
 from fedbandits.settings.experiment import system
 from fedbandits.systems import find_preset
-from fedbandits.systems.fclub.audit import messages_games
-from fedbandits.systems.fclub.audit.releases import contents_games
+from fedbandits.systems.fclub.audit import contents_games, messages_games
 from fedbandits.systems.fclub.claim import claim
 from fedbandits.testing.replicates import federate, plan_of, simulate
 

@@ -95,9 +95,9 @@ class TestTrees:
         found = simulate(config, WORLD, rounds, 0, 0)
         original = loop.simulated_noise
 
-        def listening(constants, key, cluster, round_, kind):
+        def listening(plan, key, server, cluster, round_, kind):
             asked.append((cluster, round_, kind))
-            return original(constants, key, cluster, round_, kind)
+            return original(plan, key, server, cluster, round_, kind)
 
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(loop, "simulated_noise", listening)

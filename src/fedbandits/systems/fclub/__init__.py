@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fedbandits.federation.run import PartiesRun
-from fedbandits.random import Key
 from fedbandits.systems.fclub.config import FCLUB
 from fedbandits.systems.fclub.presets import PRESETS
 from fedbandits.systems.servers.system import ServersSystem
@@ -22,10 +20,6 @@ class FCLUBSystem(ServersSystem["FCLUBPlan"]):
     paper = "after Liu et al. 2022, Federated Online Clustering of Bandits"
     config_type = FCLUB
     presets = PRESETS
-
-    def simulated_noise(self, plan: FCLUBPlan, key: Key, server: int) -> Any:
-        users = plan.facts.users_of(server)
-        return partial(self.room("loop").simulated_noise, plan, key, server, users)
 
     def syncs(self, run: PartiesRun) -> int:
         return run.network.transcript.messages["Release"]

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import Literal
 
 from fedbandits.privacy import gaussian
-from fedbandits.privacy.accounting import Event, total_mu
+from fedbandits.privacy.accounting import total_mu
 from fedbandits.privacy.claims import Limit, PrivacyClaim
-from fedbandits.privacy.person import PersonCost, person_cost
+from fedbandits.privacy.person import person_cost
 from fedbandits.privacy.statements import (
     IN_CLEAR,
     ITEMS_BOUNDED,
@@ -59,62 +58,43 @@ _MANY = Limit(
 
 def claim(plan: FCLUBPlan) -> PrivacyClaim:
     """Return the claim of one server's users towards everybody else, for a whole run."""
-    delta, events, persons = plan.config.delta, _events(plan), _persons(plan)
-    same, mu = _COUNTS_OF_A_PERSON if persons else _COUNTS, total_mu(events)
+    delta, events = plan.config.delta, (plan.event(),) if plan.release_count else ()
+    persons, mu = plan.constants.records_per_person > 0, total_mu(events)
     contents = gaussian.epsilon_of(mu, delta)
     exposed = math.isinf(mu) or (plan.releases == CLUSTERS and bool(events))
+    interactive = plan.config.local_view == "released" or not events
+    person = None
+    if not persons and 0.0 < mu < math.inf:  # a user is a person, and comes again and again
+        person = person_cost(plan.rounds / plan.facts.parties, mu, delta)
+    same = _COUNTS_OF_A_PERSON if persons else _COUNTS
     return PrivacyClaim(
         unit=USER_PERSON if persons else USER_INTERACTION,
         from_whom=OUTSIDE_THE_SERVER,
         relation="replace-person" if persons else "replace-one",
-        holds_for="nothing" if exposed else _reach(plan, events),
+        holds_for="nothing" if exposed else "interactive" if interactive else "fixed log",
         epsilon=math.inf if exposed else contents,
         epsilon_contents=contents,
         delta=delta if events else 0.0,
         mu=mu,
-        conditional_on=(same, *plan.facts.public, *_conditions(plan)),
-        not_protected=_not_protected(plan),
+        conditional_on=(same, *plan.facts.public, *_conditions(plan, persons)),
+        not_protected=_not_protected(plan, persons),
         events=events,
-        person=None if persons else _person(plan, mu),  # else ε is that of a person
+        person=person,
     )
 
 
-def _persons(plan: FCLUBPlan) -> bool:
-    """Tell whether all records of a user are protected at once."""
-    return plan.constants.records_per_person > 0
-
-
-def _person(plan: FCLUBPlan, mu: float) -> PersonCost | None:
-    """Price a person: a user is one, and comes again and again."""
-    if not 0.0 < mu < math.inf:
-        return None
-    return person_cost(plan.rounds / plan.facts.parties, mu, plan.config.delta)
-
-
-def _reach(
-    plan: FCLUBPlan, events: tuple[Event, ...]
-) -> Literal["interactive", "fixed log", "nothing"]:
-    """Say what it holds for: interactive data if servers act on releases alone, or are silent."""
-    return "interactive" if plan.config.local_view == "released" or not events else "fixed log"
-
-
-def _events(plan: FCLUBPlan) -> tuple[Event, ...]:
-    """Return what one record is charged for."""
-    return (plan.event(),) if plan.release_count else ()
-
-
-def _conditions(plan: FCLUBPlan) -> tuple[str, ...]:
+def _conditions(plan: FCLUBPlan, persons: bool) -> tuple[str, ...]:
     if not plan.private:
         return ()
-    whose = (_ONCE, _PARTITION) if plan.releases == CLUSTERS else (_APART,)
-    if _persons(plan):
-        k = plan.constants.records_per_person
-        also = (_WHOLE_CLUSTERS,) if plan.releases == CLUSTERS else ()
-        whose = (first_records(k), _SUMMED, *also)
+    by_cluster = plan.releases == CLUSTERS
+    whose: tuple[str, ...] = (_ONCE, _PARTITION) if by_cluster else (_APART,)
+    if persons:
+        also = (_WHOLE_CLUSTERS,) if by_cluster else ()
+        whose = (first_records(plan.constants.records_per_person), _SUMMED, *also)
     return (ITEMS_BOUNDED, *whose, SECURE_NOISE, ON_A_CLOCK, exact_sums(plan.rounds))
 
 
-def _not_protected(plan: FCLUBPlan) -> tuple[Limit, ...]:
+def _not_protected(plan: FCLUBPlan, persons: bool) -> tuple[Limit, ...]:
     limits = [_SELF]
     if plan.release_count and not plan.private:
         limits.append(IN_CLEAR)
@@ -122,5 +102,5 @@ def _not_protected(plan: FCLUBPlan) -> tuple[Limit, ...]:
         limits.append(_MEMBERSHIP)
     if plan.private:
         limits += [_LATER] if plan.config.local_view == "raw" else []
-        limits.append(WHO_COMES if _persons(plan) else _MANY)
+        limits.append(WHO_COMES if persons else _MANY)
     return tuple(limits)

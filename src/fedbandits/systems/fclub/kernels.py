@@ -81,40 +81,20 @@ class Scratch(NamedTuple):
 
 
 @allocation_free
-def share(
-    constants: Constants, shared: Floats, user: int, context: Floats, centred: float, counts: bool
-) -> None:
-    """Enter a record into ``shared`` (users, p + 2), if it counts and not all do anyway.
-
-    ``centred`` is the reward less its offset.
-    """
-    if counts and shared.shape[0] > 0:
-        add_record(shared, user, context, centred, constants.rounding)
-
-
-@allocation_free
 def learn(
     constants: Constants, models: Models, sums: Floats, shared: Floats, user: int, context: Floats,
     reward: float, counts: bool, gain: Floats,
 ) -> None:  # fmt: skip
-    """Enter one record; a server that acts on raw data learns from it at once.
+    """Enter one record of a user; a server that acts on raw data learns from it at once.
 
-    Parameters
-    ----------
-    sums : (users, p + 2) float64
-        Packed statistics, numbers of records, and sums of squared rewards.
-    shared : (users, p + 2) float64
-        Packed statistics of the records that count for releases; no rows where all do.
-    user : int
-        Row of the user who gave the reward.
-    counts : bool
-        Whether the record counts for releases: it is one of the first of its user.
-    gain : (d,) float64
-        Buffer that is overwritten.
+    ``sums`` (users, p + 2) are packed statistics, numbers of records, and sums of squared rewards;
+    ``shared`` the same of the records that count for releases, with no rows where all do. A record
+    ``counts`` if it is one of the first of its user. The buffer ``gain`` (d,) is overwritten.
     """
     centred = reward - constants.offset
     add_record(sums, user, context, centred, constants.rounding)
-    share(constants, shared, user, context, centred, counts)
+    if counts and shared.shape[0] > 0:
+        add_record(shared, user, context, centred, constants.rounding)
     size = sums.shape[1]
     sums[user, size - 2] += 1.0
     sums[user, size - 1] += centred * centred

@@ -48,7 +48,10 @@ class Replicate(ServersReplicate[FCLUBPlan]):
         """Let all servers release, and then each learn from what the others released."""
         state, release = self.state, int(self.state.clock.phase[0]) + 1
         rows = [self._release(server, release) for server in range(len(self._users))]
-        told = [decompose(self._rows_of_use(server, own)) for server, own in enumerate(rows)]
+        of_use = rows
+        if self.plan.releases == CLUSTERS:  # all that they have ever released
+            of_use = [kept[:n] for kept, n in zip(state.told.rows, state.told.filled, strict=True)]
+        told = [decompose(own) for own in of_use]
         for server, users in enumerate(self._users):
             start = mixture_of(state.mixtures, server)
             ready = find_clusters(self.plan, release, state.sums[users], rows[server], start)
@@ -59,15 +62,18 @@ class Replicate(ServersReplicate[FCLUBPlan]):
             state.cluster_of[users] = learned.cluster_of
             put_mixture(state.mixtures, server, learned.mixture)
         state.clock.phase[0] = release
-        if self.plan.releases != NEVER:
-            self._count([len(own) for own in rows])
+        if self.plan.releases != NEVER:  # each uploads its own rows, and downloads all others'
+            clock, servers = state.clock, len(rows)
+            clock.uploads[0] += servers
+            clock.downloads[0] += servers
+            clock.bytes_[0] += NUMBER * self.plan.size * sum(map(len, rows)) * servers
 
     def _release(self, server: int, release: int) -> Floats:
         state, users, told = self.state, self._users[server], self.state.told
         by_cluster = self.plan.releases == CLUSTERS
         before = told.before[users] if by_cluster else told.before
         draws = told.draws[users]
-        fresh = partial(simulated_noise, self.plan, self.key, server, users.tolist(), release)
+        fresh = partial(simulated_noise, self.plan, self.key, server, release)
         shared = told.shared[users] if len(told.shared) else told.shared
         rows = make_release(
             self.plan, released_sums(state.sums[users], shared), before, state.cluster_of[users],
@@ -80,20 +86,6 @@ class Replicate(ServersReplicate[FCLUBPlan]):
             told.rows[server, count : count + len(rows)] = rows
             told.filled[server] += len(rows)
         return rows
-
-    def _rows_of_use(self, server: int, rows: Floats) -> Floats:
-        """Return the rows that a server has released, as far as they are of use to others."""
-        if self.plan.releases != CLUSTERS:
-            return rows
-        told: Floats = self.state.told.rows[server, : self.state.told.filled[server]]
-        return told
-
-    def _count(self, rows: list[int]) -> None:
-        """Count an upload and a download a server: its own rows, and those of all others."""
-        clock, servers = self.state.clock, len(rows)
-        clock.uploads[0] += servers
-        clock.downloads[0] += servers
-        clock.bytes_[0] += NUMBER * self.plan.size * sum(rows) * servers
 
     @property
     def metrics(self) -> Mapping[str, NDArray[Any]]:
@@ -136,13 +128,10 @@ def simulated_rows(
     return released
 
 
-def simulated_noise(
-    plan: FCLUBPlan, key: Key, server: int, users: Sequence[int], release: int
-) -> Floats:
+def simulated_noise(plan: FCLUBPlan, key: Key, server: int, release: int) -> Floats:
     """Draw standard normals of one server's release, from the seed: they protect nobody."""
-    if plan.releases == USERS:
-        parties = users
-    else:
+    parties: Sequence[int] = plan.facts.users_of(server)
+    if plan.releases != USERS:
         most = plan.most_clusters
-        parties = [server * most + c for c in range(min(most, len(users)))]
+        parties = [server * most + c for c in range(min(most, len(parties)))]
     return np.stack([normals(plan.size, key, p, release, Purpose.PRIVACY_NOISE) for p in parties])

@@ -25,25 +25,15 @@ class Release(Message, frozen=True, kw_only=True, tag="fclub.release"):
 
 
 class Others(Message, frozen=True, kw_only=True, tag="fclub.others"):
-    """Releases of all other servers, in their order, with the number of rows of each.
+    """Releases of all other servers, in their order."""
 
-    Parameters
-    ----------
-    release
-        Counts what is handed out.
-    rows
-        Rows of each of the others; 0 of one that has released nothing, or nothing new where sums
-        of phases are released.
-    sums
-        All rows.
-    newest
-        The number of the newest release of each of the others, 0 where there is none; empty where
-        all are the present one.
-    """
-
-    release: int
+    release: int  # counts what is handed out
+    #: How many rows of each; 0 of one that has released nothing, or nothing new where sums of
+    #: phases are released.
     rows: tuple[int, ...]
-    sums: bytes
+    sums: bytes  # all rows
+    #: The number of the newest release of each, 0 where there is none; empty where all are the
+    #: present one.
     newest: tuple[int, ...] = ()
 
     @property
@@ -56,18 +46,10 @@ TABLE: MessageTable = {Release: ("server", "global"), Others: ("global", "server
 
 
 class Limits(NamedTuple):
-    """Limits of what servers release that keep to the terms.
-
-    Parameters
-    ----------
-    plan
-        What all parties go by.
-    each : (p,) float64
-        What one record can add to each number of a row.
-    """
+    """Limits of what servers release that keep to the terms."""
 
     plan: FCLUBPlan
-    each: Floats
+    each: Floats  # (p,) what one record can add to each number of a row
 
     @classmethod
     def of(cls, plan: FCLUBPlan) -> Self:

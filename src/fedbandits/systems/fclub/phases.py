@@ -34,7 +34,7 @@ class Ready(NamedTuple):
     variance: float  # of rewards about their means
 
 
-class Learned(NamedTuple):
+class Known(NamedTuple):
     """A server's knowledge of its users after a phase."""
 
     estimates: Estimates
@@ -53,7 +53,7 @@ def make_release(
     """Return what a server tells the others, (rows, p).
 
     It is made by addition alone, before clusters are found: how long that takes depends on the
-    data, and the release must not wait for it.
+    data, and the release must not wait for it. The noise must be saved before the release leaves.
 
     Parameters
     ----------
@@ -63,14 +63,14 @@ def make_release(
         Those of the last release, where only what is new is released; becomes ``sums``.
     cluster_of : (users,) int64
         Clusters of the last phase: sums of clusters are of these. At first all are in one.
-    release_rows
-        Adds noise, which must be saved before the release leaves.
     """
     statistics = np.ascontiguousarray(sums[:, : plan.size])
     if plan.releases == USERS or not plan.constants.raw_view:  # a lone server acts on them itself
         return release_rows(statistics)
     if plan.releases == CLUSTERS:
-        rows = release_rows(_by_cluster((sums - before)[:, : plan.size], cluster_of))
+        fresh = (sums - before)[:, : plan.size]
+        members = [cluster_of == name for name in np.unique(cluster_of)]
+        rows = release_rows(np.stack([fresh[own].sum(axis=0) for own in members]))
         before[:] = sums
         return rows
     return statistics[:0]
@@ -81,34 +81,19 @@ def find_clusters(
 ) -> Ready:
     """Find clusters of a server's own users, after its release has left.
 
-    Parameters
-    ----------
-    number : int
-        The number of the release, from 1.
-    sums : (users, p + 2) float64
-        Exact sums of the server's users, as at the release.
-    rows : (rows, p) float64
-        What was released, which is all that a server with a released view looks at.
-    start
-        The clusters of the last phase.
+    A server with a raw view looks at the exact ``sums`` (users, p + 2) of its users. One with a
+    released view looks at its release alone: its ``number``, from 1, and its ``rows`` (rows, p).
+    The search begins with ``start``, the clusters of the last phase.
     """
-    if not plan.constants.raw_view:
-        own = _read(plan, number, decompose(rows), REWARD_VARIANCE)
-        return Ready(own, _fit(plan, own, start), REWARD_VARIANCE)
-    spectrum = decompose(np.ascontiguousarray(sums[:, : plan.size]))
-    variance = reward_variance(spectrum, sums[:, -2], sums[:, -1], REWARD_VARIANCE)
-    own = read_evidence(spectrum, variance, 0.0, 0.0)
-    return Ready(own, _fit(plan, own, start), variance)
-
-
-def _fit(plan: FCLUBPlan, own: Evidence, start: Mixture) -> Fitted:
-    return fit_mixture(own, start, plan.config.strictness, plan.most_clusters)
-
-
-def _by_cluster(batch: Floats, members: Ints) -> Floats:
-    """Add up what came in one phase, in a row for each cluster that has users."""
-    rows: Floats = np.stack([batch[members == name].sum(axis=0) for name in np.unique(members)])
-    return rows
+    if plan.constants.raw_view:
+        spectrum = decompose(np.ascontiguousarray(sums[:, : plan.size]))
+        variance = reward_variance(spectrum, sums[:, -2], sums[:, -1], REWARD_VARIANCE)
+        own = read_evidence(spectrum, variance, 0.0, 0.0)
+    else:
+        variance = REWARD_VARIANCE
+        own = _read(plan, number, decompose(rows), variance)
+    fitted = fit_mixture(own, start, plan.config.strictness, plan.most_clusters)
+    return Ready(own, fitted, variance)
 
 
 def _read(plan: FCLUBPlan, number: int, spectrum: Spectrum, variance: float) -> Evidence:
@@ -117,7 +102,7 @@ def _read(plan: FCLUBPlan, number: int, spectrum: Spectrum, variance: float) -> 
     return read_evidence(spectrum, variance, noise, plan.reach * noise)
 
 
-def learn_from(plan: FCLUBPlan, number: int, ready: Ready, others: Spectrum) -> Learned:
+def learn_from(plan: FCLUBPlan, number: int, ready: Ready, others: Spectrum) -> Known:
     """Learn what a server knows of its users, given what the other servers released.
 
     Others tell the newest running sums of their users, release ``number``, or all sums of clusters
@@ -126,7 +111,7 @@ def learn_from(plan: FCLUBPlan, number: int, ready: Ready, others: Spectrum) -> 
     return _join(plan, ready, _read(plan, number, others, ready.variance))
 
 
-def learn_from_each(plan: FCLUBPlan, ready: Ready, others: Sequence[tuple[int, Floats]]) -> Learned:
+def learn_from_each(plan: FCLUBPlan, ready: Ready, others: Sequence[tuple[int, Floats]]) -> Known:
     """Learn from newest releases that are not all the same one: each has its own noise.
 
     ``others`` are the number of the newest release of each server, and its rows (rows, p).
@@ -138,12 +123,12 @@ def learn_from_each(plan: FCLUBPlan, ready: Ready, others: Sequence[tuple[int, F
     return _join(plan, ready, stack(Evidence, [nothing, *told]))
 
 
-def _join(plan: FCLUBPlan, ready: Ready, told: Evidence) -> Learned:
+def _join(plan: FCLUBPlan, ready: Ready, told: Evidence) -> Known:
     fitted = ready.fitted
     others = attach(told, fitted, plan.config.trust)
-    known = averaged(ready.own, fitted.member, others, plan.prior_variance)
+    estimates = averaged(ready.own, fitted.member, others, plan.prior_variance)
     likeliest = fitted.member.argmax(axis=1).astype(np.int64)
-    return Learned(known, likeliest, fitted.mixture)
+    return Known(estimates, likeliest, fitted.mixture)
 
 
 def begin_phase(models: Models, users: Ints, known: Estimates, variance: float) -> None:

@@ -17,7 +17,7 @@ from fedbandits.privacy.continual import ContinualPlan, calibrated, noise_patter
 from fedbandits.privacy.rounding import require_room, rounding_constant
 from fedbandits.systems.fclub.config import FCLUB, Growing
 from fedbandits.systems.fclub.kernels import Constants
-from fedbandits.systems.servers.plan import LATER, ServersPlan, check_homes
+from fedbandits.systems.servers.system import LATER, ServersPlan, check_homes
 
 #: What a server releases.
 NEVER, USERS, CLUSTERS = 0, 1, 2
@@ -32,55 +32,32 @@ _MOST_NUMBERS = 2**29
 
 
 class FCLUBPlan(ServersPlan, frozen=True, kw_only=True):
-    """Plan that the parties of a variant go by.
-
-    Parameters
-    ----------
-    constants
-        What compiled code takes.
-    releases
-        NEVER, USERS or CLUSTERS.
-    release_count
-        How many releases there are.
-    sums
-        How a user's running sums are released; None if they are not.
-    deviation
-        The deviation of the noise in a cluster's sum; 0 where there is none.
-    entry_scale : (p,) float64
-        The deviation of the noise in each entry of a packed statistic, relative to that in an
-        off-diagonal one.
-    record_norm
-        How far what is protected can move a sum: one replaced record, L² + B² as B ≤ L here, or k
-        of a person.
-    reach
-        The variance of an entry of n - Nθ, as a multiple of an off-diagonal entry's.
-    most_clusters
-        How many clusters a server can have.
-    prior_variance
-        The variance of every coordinate of θ before anything is known.
-    """
+    """Plan that the parties of a variant go by."""
 
     constants: Constants
-    releases: int
+    releases: int  # NEVER, USERS or CLUSTERS
     release_count: int
-    sums: ContinualPlan | None
-    deviation: float
+    sums: ContinualPlan | None  # how a user's running sums are released; None if they are not
+    deviation: float  # of the noise in a cluster's sum; 0 where there is none
+    #: (p,) the deviation of the noise in each entry of a packed statistic, relative to that in an
+    #: off-diagonal one.
     entry_scale: Floats
+    #: How far what is protected can move a sum: one replaced record, L² + B² as B ≤ L here, or k
+    #: of a person.
     record_norm: float
-    reach: float
-    most_clusters: int
-    prior_variance: float
+    reach: float  # the variance of an entry of n - Nθ, as a multiple of an off-diagonal entry's
+    most_clusters: int  # of a server
+    prior_variance: float  # of every coordinate of θ before anything is known
 
     @property
     def schedule(self) -> Schedule:
         """Rounds in which servers release, and how much at once."""
-        ends = tuple(self.constants.phase_ends[: self.release_count].tolist())
+        ends = self.constants.phase_ends
         return Schedule(
-            rounds=self.rounds,
-            releases=self.release_count,
-            ends=ends,
-            most_records=max(self.records_of(k) for k in range(len(self.constants.phase_ends))),
-        )
+            rounds=self.rounds, releases=self.release_count,
+            ends=tuple(ends[: self.release_count].tolist()),
+            most_records=max(map(self.records_of, range(len(ends)))),
+        )  # fmt: skip
 
     def records_of(self, phase: int) -> int:
         """Return the most records that count in a phase (from 0): one a round."""
@@ -88,9 +65,9 @@ class FCLUBPlan(ServersPlan, frozen=True, kw_only=True):
         return min(int(ends[phase]), self.rounds) - (int(ends[phase - 1]) if phase else 0)
 
     @property
-    def size(self) -> int:
-        """Numbers of a packed statistic, p."""
-        return len(self.entry_scale)
+    def slots(self) -> int:
+        """Draws of a running sum's noise that are kept at a time."""
+        return 0 if self.sums is None else self.sums.slots
 
     @property
     def private(self) -> bool:
@@ -127,13 +104,7 @@ class FCLUBPlan(ServersPlan, frozen=True, kw_only=True):
 
 
 def make_plan(config: FCLUB, facts: ClusteredFacts, rounds: int) -> FCLUBPlan:
-    """Work out what all parties go by.
-
-    Raises
-    ------
-    ConfigError
-        If more releases are planned than the noise is kept for, or facts do not fit together.
-    """
+    """Work out what all parties go by; refuse more releases than noise is kept for."""
     check_homes(facts)
     d, servers = facts.dimension, facts.servers
     ends = phase_ends(config.schedule, facts.parties, rounds)
@@ -168,20 +139,14 @@ def make_plan(config: FCLUB, facts: ClusteredFacts, rounds: int) -> FCLUBPlan:
         phase_ends=np.array([*ends, LATER], np.int64),
     )
     return FCLUBPlan(
-        config=config,
-        facts=facts,
-        rounds=rounds,
-        constants=constants,
-        releases=kind,
-        release_count=len(ends) if kind != NEVER else 0,
-        sums=sums,
-        deviation=deviation,
-        entry_scale=noise_pattern(1, d),
-        record_norm=record_norm,
+        config=config, facts=facts, rounds=rounds, constants=constants,
+        releases=kind, release_count=len(ends) if kind != NEVER else 0,
+        sums=sums, deviation=deviation,
+        entry_scale=noise_pattern(1, d), record_norm=record_norm,
         reach=1.0 + length * (1.0 + 1.0 / d),
         most_clusters=1 if config.clustering == "population" else config.most_clusters,
         prior_variance=length / d,
-    )
+    )  # fmt: skip
 
 
 def phase_ends(schedule: Growing, users: int, rounds: int) -> list[int]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from fedbandits._typing import Floats, Ints
 from fedbandits.environments.needs import F64, Memory, Needs
 from fedbandits.learners.kernels.mixture import Mixture
 from fedbandits.learners.kernels.models import Models, new_scoring
@@ -35,14 +34,9 @@ def prior_models(plan: FCLUBPlan, users: int) -> Models:
     )
 
 
-def first_shared(plan: FCLUBPlan, users: int) -> Floats:
-    """Make sums of the records that count, (users, p + 2); no rows where all records do."""
-    return np.zeros((users if plan.constants.records_per_person else 0, plan.size + 2))
-
-
-def first_visits(plan: FCLUBPlan, users: int) -> Ints:
-    """Make counts of how often each user has come, (users,); empty where all records count."""
-    return np.zeros(users if plan.constants.records_per_person else 0, np.int64)
+def counting_users(plan: FCLUBPlan, users: int) -> int:
+    """Return of how many of so many users records are counted: none where all records count."""
+    return users if plan.constants.records_per_person else 0
 
 
 def initial_state(plan: FCLUBPlan) -> State:
@@ -57,7 +51,6 @@ def initial_state(plan: FCLUBPlan) -> State:
     for server in range(servers):
         put_mixture(mixtures, server, one_cluster(d))
     by_cluster = plan.releases == CLUSTERS
-    slots = 0 if plan.sums is None else plan.sums.slots
     return State(
         clock=new_clock(),
         tally=Tally(np.zeros(n), np.zeros(n)),
@@ -66,10 +59,10 @@ def initial_state(plan: FCLUBPlan) -> State:
         cluster_of=np.zeros(n, np.int64),
         mixtures=mixtures,
         told=Releases(
-            draws=np.zeros((n, slots, p)),
+            draws=np.zeros((n, plan.slots, p)),
             before=np.zeros((n if by_cluster else 0, p + 2)),
             rows=np.zeros((servers, most * plan.release_count if by_cluster else 0, p)),
-            shared=first_shared(plan, n),
+            shared=np.zeros((counting_users(plan, n), p + 2)),
             filled=np.zeros(servers, np.int64),
         ),
     )
@@ -93,7 +86,7 @@ def needs(plan: FCLUBPlan) -> Needs:
     """Estimate what :func:`initial_state` will take, and the rounds and phases after it."""
     constants, p = plan.constants, plan.size
     n, d, servers = constants.users, constants.dimension, constants.servers
-    slots = 0 if plan.sums is None else plan.sums.slots
+    slots = plan.slots
     rows = plan.release_count if plan.releases == CLUSTERS else 0
     counted = 2 if constants.records_per_person else 1
     users, model = "environment.users or environment.dim", d * d + d + 2
@@ -103,7 +96,9 @@ def needs(plan: FCLUBPlan) -> Needs:
         Memory("models of users", n * model * F64, users),
         Memory("clusters of servers", mixtures * model * F64, "environment.servers"),
         Memory(
-            "noise that is kept for later releases", n * slots * p * F64, f"{users}, or sync less"
+            "noise that is kept for later releases",
+            n * slots * p * F64,
+            f"{users}, or sync less",
         ),
         Memory("sums of clusters", mixtures * rows * p * F64, f"{users}, or sync less"),
     )

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fedbandits.federation.run import PartiesRun
-from fedbandits.random import Key
 from fedbandits.systems.fclub_published.config import PublishedFCLUB
 from fedbandits.systems.fclub_published.presets import PRESETS
 from fedbandits.systems.servers.system import ServersSystem
@@ -24,10 +22,6 @@ class PublishedFCLUBSystem(ServersSystem["PublishedFCLUBPlan"]):
     paper = "Liu, Zhao, Yu, Li & Lui 2022, Federated Online Clustering of Bandits"
     config_type = PublishedFCLUB
     presets = PRESETS
-
-    def simulated_noise(self, plan: PublishedFCLUBPlan, key: Key, server: int) -> Any:
-        del server  # clusters have names of their own
-        return partial(self.room("loop").simulated_noise, plan.constants, key)
 
     def syncs(self, run: PartiesRun) -> int:
         return sum(run.network.transcript.messages[kind] for kind in _UPLOADS)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +12,6 @@ from fedbandits.learners.kernels.ridge import Record
 from fedbandits.privacy.auditing import Game
 from fedbandits.privacy.continual import ContinualPlan
 from fedbandits.privacy.likelihood import (
-    Attacker,
     attacker,
     stated_deviations,
     stated_pattern,
@@ -24,7 +22,7 @@ from fedbandits.random import Key
 from fedbandits.systems.base import PartiesReplicate, System
 from fedbandits.systems.fclub_published.config import PublishedFCLUB
 from fedbandits.systems.fclub_published.kernels.exchange import play_trees
-from fedbandits.systems.fclub_published.kernels.state import Constants
+from fedbandits.systems.fclub_published.kernels.servers import Constants
 from fedbandits.systems.fclub_published.messages import PhaseReport
 from fedbandits.systems.fclub_published.plan import PublishedFCLUBPlan
 from fedbandits.systems.games import (
@@ -84,38 +82,26 @@ def noise_checks(system: System[Any], plan: PublishedFCLUBPlan) -> Sequence[Nois
 # ---------------------------------------------------------------- contents
 
 
-class _Attacked(NamedTuple):
-    """The trees that are attacked, and by whom."""
-
-    constants: Constants
-    tree: ContinualPlan
-    trees: int
-    steps: Ints
-    pair: tuple[Floats, Floats]
-    attacker: Attacker
-
-
 def _contents_game(plan: PublishedFCLUBPlan, tree: ContinualPlan) -> ContentsGame:
     """Attack a user's clusters through all their trees: each split begins a fresh one."""
     pair = packed_pair(opposite_records(plan.constants.dimension, 1.0, 1.0))
     steps, trees = telling_releases(tree), len(plan.events)
     one = attacker(tree, pair, steps)
     over_time = np.asarray(np.kron(np.eye(trees), one.over_time), dtype=np.float64)
-    all_trees = one._replace(over_time=over_time)
-    attacked = _Attacked(plan.constants, tree, trees, steps, pair, all_trees)
+    sees = one._replace(over_time=over_time)
+
+    def look(world: int, first: int, count: int) -> Look:
+        (drawn,) = drawn_targets(first, count, tree.releases)
+        at, record, constants = np.tile(steps, (count, 1)), pair[world], plan.constants
+        values = _released(constants, tree, trees, at, audit_key(0), first) + record
+        values = values.reshape(count, -1, len(record))
+        more = _released(constants, tree, 1, drawn[:, None] + 1, audit_key(1), first)
+        look = look_of(sees, values, np.ones(values.shape[:2]))
+        others = sees.bare(more[:, 0] + record, np.ones((count, 1)))
+        return look._replace(others=look.others + others)
+
     looks_at = f"contents through the trees of {trees} splits, and of a drawn release"
-    return ContentsGame(looks_at, trees * len(steps) * len(pair[0]), partial(_look, attacked))
-
-
-def _look(attacked: _Attacked, world: int, first: int, count: int) -> Look:
-    constants, tree, trees, steps, pair, sees = attacked
-    (drawn,) = drawn_targets(first, count, tree.releases)
-    at, record = np.tile(steps, (count, 1)), pair[world]
-    values = _released(constants, tree, trees, at, audit_key(0), first) + record
-    values = values.reshape(count, -1, len(record))
-    one = _released(constants, tree, 1, drawn[:, None] + 1, audit_key(1), first)[:, 0] + record
-    look = look_of(sees, values, np.ones(values.shape[:2]))
-    return look._replace(others=look.others + sees.bare(one, np.ones((count, 1))))
+    return ContentsGame(looks_at, trees * len(steps) * len(pair[0]), look)
 
 
 def _released(
@@ -135,13 +121,6 @@ def _small(system: System[Any], config: PublishedFCLUB, rounds: int) -> SmallWor
     return SmallWorld(system, system.plan(config, WORLD.facts, rounds), WORLD)
 
 
-def _pair(dimension: int) -> tuple[Record, Record]:
-    """Return the same item, with the two rewards that there are: what decides memberships."""
-    item = np.zeros(dimension)
-    item[0] = 1.0 - 1e-6
-    return Record(item, 0.0), Record(item, 1.0)
-
-
 def _messages_game(
     small: SmallWorld, neighbours: Neighbours, looks_at: str, likeness: float | None = None
 ) -> MessagesGame:
@@ -149,8 +128,12 @@ def _messages_game(
 
     Anybody's record is replaced; with a likeness the first one, which alone decides.
     """
-    pair, rounds, decides = _pair(WORLD.dimension), small.plan.rounds, likeness is not None
-    fixed, alike = neighbours == "fixed log", -1.0 if likeness is None else likeness
+    # The same item, with the two rewards that there are: what decides memberships.
+    item = np.zeros(WORLD.dimension)
+    item[0] = 1.0 - 1e-6
+    pair, rounds = (Record(item, 0.0), Record(item, 1.0)), small.plan.rounds
+    fixed, decides = neighbours == "fixed log", likeness is not None
+    alike = -1.0 if likeness is None else likeness
 
     def make(run: PartiesReplicate, number: int, drawn: int) -> ServersRun:
         return ServersRun(run, number, pair, fixed, 1 + drawn, likeness=alike)

@@ -218,15 +218,15 @@ class PublishedFCLUB(Checked, frozen=True, kw_only=True, forbid_unknown_fields=T
     delta: OpenUnit = 0.1
 
     def validate(self) -> None:
+        delayed = isinstance(self.sharing, Delayed)
+        as_published = delayed and isinstance(self.clustering, Phased)
         local = isinstance(self.clustering, Alone | Edges | Sets)
         if local and not isinstance(self.sharing, Never):
             raise ValueError(
                 "this clustering works on each server alone, so servers cannot share; set "
                 'sharing = "never", or clustering = "phased" or "together"'
             )
-        if self.is_private and not (
-            isinstance(self.clustering, Phased) and isinstance(self.sharing, Delayed)
-        ):
+        if self.is_private and not as_published:
             raise ValueError(
                 "the published privatizer needs phased clusters that upload; set "
                 'clustering = "phased" and sharing = "delayed"'
@@ -237,15 +237,12 @@ class PublishedFCLUB(Checked, frozen=True, kw_only=True, forbid_unknown_fields=T
             )
         if self.is_private and min(self.sharing.upload, self.sharing.download) <= 1.0:  # type: ignore[union-attr]
             raise ValueError("with published noise, thresholds of sharing must be larger than 1")
-        if self.merging == "authors" and (
-            self.is_private
-            or not (isinstance(self.clustering, Phased) and isinstance(self.sharing, Delayed))
-        ):
+        if self.merging == "authors" and (self.is_private or not as_published):
             raise ValueError(
                 'merging = "authors" needs phased clusters, delayed sharing and no noise; set '
                 'clustering = "phased", sharing = "delayed" and privatizer = "none"'
             )
-        if self.acts_on == "synchronized" and not isinstance(self.sharing, Delayed):
+        if self.acts_on == "synchronized" and not delayed:
             raise ValueError(
                 'acts_on has an effect only if sharing is "delayed"; leave it at "buffered"'
             )

@@ -15,27 +15,26 @@ from fedbandits.random import Key, Purpose, normals
 from fedbandits.systems.fclub_published.kernels.exchange import noise_party
 from fedbandits.systems.fclub_published.kernels.regroup import begin_sets_phase
 from fedbandits.systems.fclub_published.kernels.rounds import run_until
-from fedbandits.systems.fclub_published.kernels.state import (
+from fedbandits.systems.fclub_published.kernels.servers import (
     ALWAYS,
     NEVER,
     NOT_POSITIVE,
     PHASED,
     SETS,
-    Constants,
     State,
 )
 from fedbandits.systems.fclub_published.phases import (
     NotARecordsSumError,
+    adopt,
     begin_alone,
     clusters_of,
     learn_alone,
     partners_of,
-    regroup,
+    propose,
     renew,
     report_sums,
     split_users,
     take_over,
-    totals_of,
 )
 from fedbandits.systems.fclub_published.plan import PublishedFCLUBPlan
 from fedbandits.systems.fclub_published.state import initial_state, new_scratch
@@ -92,7 +91,7 @@ class Replicate(ServersReplicate[PublishedFCLUBPlan]):
         round_ = int(clock.round_[0])
 
         def draw(cluster: int, kind: int) -> Floats:
-            return simulated_noise(constants, self.key, cluster, round_, kind)
+            return simulated_noise(self.plan, self.key, 0, cluster, round_, kind)
 
         take_over(constants, local, labels)
         reports = report_sums(constants, local, draw)
@@ -100,16 +99,19 @@ class Replicate(ServersReplicate[PublishedFCLUBPlan]):
         clock.uploads[0] += constants.servers
         clock.downloads[0] += constants.servers
         clock.bytes_[0] += NUMBER * len(clusters) * reports.shape[1]
-        if not regroup(constants, hub, local.home, labels, reports, first):
+        everybody = np.ones(len(labels), np.bool_)
+        proposal = propose(constants, hub, local.home, everybody, labels, reports, first)
+        adopt(constants, hub, local.home, proposal)
+        if not proposal.renewed:
             if constants.own_merging:
-                begin_alone(constants, local, draw)
+                begin_alone(constants, local, reports)
             return
         clock.bytes_[0] += NUMBER * len(clusters) * reports.shape[1]
         local.model_of[:] = hub.group_of[labels] if constants.sharing == ALWAYS else labels
-        totals = totals_of(constants, hub, reports)
         for cluster in clusters:
             group = int(hub.group_of[cluster])
-            renew(constants, local, int(cluster), totals[group], partners_of(hub, group), draw)
+            total, partners = proposal.totals[group], partners_of(hub, group)
+            renew(constants, local, int(cluster), total, partners, draw)
 
     @property
     def clusters(self) -> Ints:
@@ -136,7 +138,10 @@ class Replicate(ServersReplicate[PublishedFCLUBPlan]):
         return self.plan.epsilon_spent(self.syncs, int(self.state.clock.phase[0]))
 
 
-def simulated_noise(constants: Constants, key: Key, cluster: int, round_: int, kind: int) -> Floats:
+def simulated_noise(
+    plan: PublishedFCLUBPlan, key: Key, server: int, cluster: int, round_: int, kind: int
+) -> Floats:
     """Draw standard normals, (p,), from the seed: they protect nobody."""
-    party = int(noise_party(constants, cluster, kind))
-    return normals(constants.entry_scale.size, key, party, round_, Purpose.PRIVACY_NOISE)
+    del server  # clusters have names among all servers
+    party = int(noise_party(plan.constants, cluster, kind))
+    return normals(plan.size, key, party, round_, Purpose.PRIVACY_NOISE)

@@ -19,7 +19,16 @@ class UnknownClusterError(RemoteProtocolError):
     """A cluster that is not the sender's to speak of, or not the receiver's."""
 
 
-class PhaseReport(Message, frozen=True, kw_only=True, tag="fclub.report"):
+class _Numbers(Message, frozen=True, kw_only=True):
+    """A message in which all that is bytes are packed numbers."""
+
+    @property
+    def payload_size(self) -> int:
+        values = (getattr(self, field) for field in self.__struct_fields__)
+        return sum(len(value) for value in values if isinstance(value, bytes))
+
+
+class PhaseReport(_Numbers, frozen=True, kw_only=True, tag="fclub.report"):
     """A server's clusters when a phase begins, and their sums."""
 
     phase: int
@@ -27,12 +36,8 @@ class PhaseReport(Message, frozen=True, kw_only=True, tag="fclub.report"):
     labels: tuple[int, ...]  # the cluster of each of its users
     sums: bytes  # (clusters, p + 1), clusters in order
 
-    @property
-    def payload_size(self) -> int:
-        return len(self.sums)
 
-
-class Partition(Message, frozen=True, kw_only=True, tag="fclub.partition"):
+class Partition(_Numbers, frozen=True, kw_only=True, tag="fclub.partition"):
     """Global clusters that a server's clusters are in; what they know, where that is renewed."""
 
     phase: int  # of the receiver's report that this rests on
@@ -41,57 +46,37 @@ class Partition(Message, frozen=True, kw_only=True, tag="fclub.partition"):
     partners: tuple[int, ...] = ()
     sums: bytes = b""  # (clusters, p + 1)
 
-    @property
-    def payload_size(self) -> int:
-        return len(self.sums)
 
-
-class Upload(Message, frozen=True, kw_only=True, tag="fclub.upload"):
+class Upload(_Numbers, frozen=True, kw_only=True, tag="fclub.upload"):
     """A local cluster's upload buffer."""
 
     cluster: int
     since: int  # the phase in which it began anew
     sums: bytes  # (p + 1,)
 
-    @property
-    def payload_size(self) -> int:
-        return len(self.sums)
 
-
-class Download(Message, frozen=True, kw_only=True, tag="fclub.download"):
+class Download(_Numbers, frozen=True, kw_only=True, tag="fclub.download"):
     """Sums that a local cluster lacks."""
 
     cluster: int
     since: int  # the phase in which it began anew
     sums: bytes  # (p + 1,)
 
-    @property
-    def payload_size(self) -> int:
-        return len(self.sums)
 
-
-class Observation(Message, frozen=True, kw_only=True, tag="fclub.record"):
+class Observation(_Numbers, frozen=True, kw_only=True, tag="fclub.record"):
     """One record of a local cluster, shared at once."""
 
     cluster: int
     since: int  # the phase in which it began anew
     record: bytes  # (d + 1,) x and y
 
-    @property
-    def payload_size(self) -> int:
-        return len(self.record)
 
-
-class SharedObservation(Message, frozen=True, kw_only=True, tag="fclub.shared-record"):
+class SharedObservation(_Numbers, frozen=True, kw_only=True, tag="fclub.shared-record"):
     """A record of another server in a global cluster."""
 
     group: int
     since: int  # the phase in which the receiver's clusters began anew
     record: bytes  # (d + 1,)
-
-    @property
-    def payload_size(self) -> int:
-        return len(self.record)
 
 
 #: Who sends what to whom.
@@ -106,45 +91,29 @@ TABLE: MessageTable = {
 
 
 def unpack_record(
-    name: str, message: Observation | SharedObservation, dimension: int, bound: float
+    plan: PublishedFCLUBPlan, name: str, message: Observation | SharedObservation
 ) -> Floats:
-    """Unpack a record as it came to the party ``name``, x then y, (d + 1,).
-
-    Raises
-    ------
-    RemoteProtocolError
-        One of its kinds, if it is none, x is longer than ``bound``, or y is not in [0, 1].
-    """
-    record = unpack(message.record, dimension + 1)
+    """Unpack a record as it came to the party ``name``, x then y, (d + 1,); hold it to bounds."""
+    record, bound = (
+        unpack(message.record, plan.constants.dimension + 1),
+        plan.constants.context_bound,
+    )
     if record_fault(record[:-1], float(record[-1]), bound, 0.0, 1.0, False)[0] != NO_FAULT:
         raise ImplausibleError(f"{name}: {message.sender} sent a record beyond its bounds")
     return record
 
 
 class Limit(NamedTuple):
-    """Limit of a row of p + 1 numbers.
+    """Limit of a row of p + 1 numbers."""
 
-    Parameters
-    ----------
-    most : (p + 1,) float64
-        Records and shifts; the last number counts records.
-    deviation
-        Of the noise.
-    scales : (p + 1,) float64
-        Deviations of each number's noise, in ``deviation``.
-    """
-
-    most: Floats
-    deviation: float
-    scales: Floats
+    most: Floats  # (p + 1,) records and shifts; the last number counts records
+    deviation: float  # of the noise
+    scales: Floats  # (p + 1,) deviations of each number's noise, in ``deviation``
 
     def check(self, name: str, sender: str, rows: Floats) -> None:
-        """Hold rows, (rows, p + 1), to what they can be.
+        """Hold rows, (rows, p + 1), to what they can be: no larger, and of no fewer than 0 records.
 
-        Raises
-        ------
-        ImplausibleError
-            If one number is larger, or fewer records are counted than none.
+        Others are refused with :class:`.ImplausibleError`.
         """
         count = len(rows)
         most, scales = self.most, self.scales
@@ -166,8 +135,7 @@ class Limits(NamedTuple):
     @classmethod
     def of(cls, plan: PublishedFCLUBPlan) -> Limits:
         """Make the limits: at most a record a round; reports are shifted by 2ρ, uploads by 3ρ."""
-        constants, rounds = plan.constants, float(plan.rounds)
-        slots = 0 if plan.tree is None else plan.tree.slots
+        constants, rounds, slots = plan.constants, float(plan.rounds), plan.slots
         everybody = rounds * constants.servers
         twice = 2.0 if constants.own_merging else 1.0
         uploads = float(constants.users * constants.most_uploads)
@@ -181,9 +149,8 @@ class Limits(NamedTuple):
 
 
 def _limit(plan: PublishedFCLUBPlan, records: float, shifts: float, nodes: float) -> Limit:
-    constants, d = plan.constants, plan.constants.dimension
-    p = len(constants.entry_scale)
-    most = np.full(p + 1, records * constants.context_bound**2)
-    most[np.cumsum([0, *range(d, 1, -1)])] += shifts * constants.shift
+    constants = plan.constants
+    most = np.full(plan.size + 1, records * constants.context_bound**2)
+    most[:-1] += plan.shift(shifts)
     scales = np.append(constants.entry_scale, 0.0)
     return Limit(most, constants.noise_scale * math.sqrt(nodes), scales)

@@ -27,9 +27,14 @@ from fedbandits.systems.fclub_published.kernels.exchange import (
     take_noise,
     take_report_noise,
 )
-from fedbandits.systems.fclub_published.kernels.models import settle
 from fedbandits.systems.fclub_published.kernels.regroup import cluster_sums, estimates_of
-from fedbandits.systems.fclub_published.kernels.state import DELAYED, Constants, Hub, Local
+from fedbandits.systems.fclub_published.kernels.servers import (
+    DELAYED,
+    Constants,
+    Hub,
+    Local,
+    settle,
+)
 
 #: Standard normals of a cluster's next release, (p,): ``(cluster, what for)``.
 DrawNoise = Callable[[int, int], Floats]
@@ -43,6 +48,17 @@ def clusters_of(labels: Ints) -> Ints:
     """Return the names of all clusters, in order."""
     clusters: Ints = np.unique(labels)
     return clusters
+
+
+def log_det(constants: Constants, row: Floats) -> float:
+    """Return ln det(λI + S) of a sum (p + 1,); NaN if it cannot be a sum of records."""
+    factor = np.zeros((constants.dimension, constants.dimension))
+    return float(factorise(row, constants.ridge, factor))
+
+
+def is_no_sum(constants: Constants, row: Floats) -> bool:
+    """Tell whether a row (p + 1,) cannot be a sum of records."""
+    return math.isnan(log_det(constants, row))
 
 
 def split_users(constants: Constants, sums: Floats, edges: Edges) -> Ints:
@@ -82,7 +98,7 @@ def report_sums(constants: Constants, local: Local, draw: DrawNoise) -> Floats:
     With published noise each is shifted by 2ρ and carries the next perturbation of its cluster's
     tree.
     """
-    sums = own_sums(local)
+    sums = sums_of(local, local.cluster_of)
     if constants.private:
         diagonal = np.cumsum([0, *range(constants.dimension, 1, -1)])
         for cluster in clusters_of(local.cluster_of).tolist():
@@ -93,39 +109,11 @@ def report_sums(constants: Constants, local: Local, draw: DrawNoise) -> Floats:
     return sums
 
 
-def own_sums(local: Local) -> Floats:
-    """Return raw sums of every cluster's own users, in rows of the clusters' names."""
-    return sums_of(local, local.cluster_of)
-
-
 def sums_of(local: Local, labels: Ints) -> Floats:
     """Return raw sums of clusters that users would be in, in rows of the clusters' names."""
     sums = np.zeros_like(local.sums)
     cluster_sums(local.sums, labels, sums)
     return sums
-
-
-def regroup(
-    constants: Constants, hub: Hub, home: Ints, labels: Ints, reports: Floats, first: bool
-) -> bool:
-    """Merge what servers reported, and begin anew where that is due; see :func:`propose`.
-
-    Tells whether the partition changed (Algorithm 2, line 8).
-    """
-    everybody = np.ones(len(home), np.bool_)
-    proposal = propose(constants, hub, home, everybody, labels, reports, first)
-    adopt(constants, hub, home, proposal)
-    return proposal.renewed
-
-
-def totals_of(constants: Constants, hub: Hub, reports: Floats) -> Floats:
-    """Return what every global cluster knows after a renewal, in rows of their names."""
-    if constants.sharing == DELAYED:
-        return hub.total
-    totals = np.zeros_like(reports)
-    clusters = clusters_of(hub.cluster_of)
-    cluster_sums(reports[clusters], hub.group_of[clusters], totals)
-    return totals
 
 
 def partners_of(hub: Hub, group: int) -> int:
@@ -155,48 +143,31 @@ def renew(
     local.stale[cluster] = 1
 
 
-def begin_alone(
-    constants: Constants, local: Local, draw: DrawNoise | None, sums: Floats | None = None
-) -> None:
+def begin_alone(constants: Constants, local: Local, sums: Floats) -> None:
     """Begin every cluster anew with its own users' records, as the authors' code does.
 
-    Parameters
-    ----------
-    sums : (users, p + 1) float64, optional
-        Those that were reported; by default those that there are now.
+    These are the ``sums`` (users, p + 1) that were reported, in rows of the clusters' names.
     """
-    sums = own_sums(local) if sums is None else sums
     for cluster in clusters_of(local.cluster_of).tolist():
         partners = int(local.partners[local.model_of[cluster]])
-        renew(constants, local, cluster, sums[cluster], partners, draw)
+        renew(constants, local, cluster, sums[cluster], partners, None)
     local.twice[0] = 0
 
 
 def learn_alone(constants: Constants, local: Local, labels: Ints) -> None:
     """Take over new clusters that share with nobody, with models of their users' sums."""
-    before = local.cluster_of.copy()
+    new, sums = new_clusters(local, labels), sums_of(local, labels)
     local.cluster_of[:], local.model_of[:] = labels, labels
-    sums = own_sums(local)
     factor = np.zeros((constants.dimension, constants.dimension))
-    for cluster in clusters_of(labels):
-        if not np.array_equal(labels == cluster, before == cluster):
-            settle(local.models, int(cluster), sums[cluster], constants.ridge, factor)
+    for cluster in new:
+        settle(local.models, cluster, sums[cluster], constants.ridge, factor)
 
 
 def merge_clusters(constants: Constants, reports: Floats, servers: Ints, alone: bool) -> Ints:
-    """Find reported clusters that are the same (equation 4), directly or through others.
+    """Find for each reported cluster the lowest that is the same (equation 4), also through others.
 
-    Parameters
-    ----------
-    reports, servers : (clusters, p + 1) float64, (clusters,) int64
-        Sums of the clusters, and the number of the server that reported each.
-    alone : bool
-        Whether these same clusters stood alone in the last phase: nobody shared with anybody.
-
-    Returns
-    -------
-    (clusters,) int64
-        For each the lowest place among those it is the same as.
+    Reports are (clusters, p + 1), and servers, by which each was reported, (clusters,). ``alone``:
+    in the last phase nobody of these same clusters shared with anybody.
     """
     edges = np.zeros((len(reports), len(reports)), np.uint8)
     counts = np.ascontiguousarray(reports[:, -1])
@@ -232,7 +203,6 @@ def propose(
 
     Parameters
     ----------
-    home : (users,) int64
     heard : (users,) bool
         Whose servers have ever reported: the others are in no cluster.
     labels : (users,) int64
@@ -241,11 +211,6 @@ def propose(
         Sums of the clusters, in rows of their names.
     first : bool
         Whether all must begin anew, as in the first phase.
-
-    Raises
-    ------
-    FedbanditsError
-        If a sum is not one of records.
     """
     clusters = clusters_of(labels[heard])
     group_of = np.full(len(labels), -1, np.int64)
@@ -259,10 +224,8 @@ def propose(
         return Proposal(labels, group_of, clusters, False, reports, reports)
     totals = np.zeros_like(reports)
     cluster_sums(reports[clusters], group_of[clusters], totals)
-    factor = np.zeros((constants.dimension, constants.dimension))
-    for group in clusters_of(group_of[clusters]):
-        if math.isnan(factorise(totals[group], constants.ridge, factor)):
-            raise NotARecordsSumError("the noise left a sum that is not positive definite")
+    if any(is_no_sum(constants, totals[group]) for group in clusters_of(group_of[clusters])):
+        raise NotARecordsSumError("the noise left a sum that is not positive definite")
     known = totals[group_of] if renewed else reports
     return Proposal(labels, group_of, clusters, renewed, totals, known)
 
@@ -272,7 +235,6 @@ def adopt(constants: Constants, hub: Hub, home: Ints, proposal: Proposal) -> Non
     labels, group_of, clusters, renewed, totals, known = proposal
     if not renewed and not constants.own_merging:
         return
-    factor = np.zeros((constants.dimension, constants.dimension))
     hub.cluster_of[:], hub.group_of[:] = labels, group_of
     hub.twice[0] = constants.own_merging and renewed
     hub.audience[:] = 0
@@ -283,4 +245,4 @@ def adopt(constants: Constants, hub: Hub, home: Ints, proposal: Proposal) -> Non
         hub.known[:], hub.log_det[:] = 0.0, 0.0
         for cluster in clusters:
             hub.known[cluster] = known[cluster]
-            hub.log_det[cluster] = factorise(hub.known[cluster], constants.ridge, factor)
+            hub.log_det[cluster] = log_det(constants, known[cluster])

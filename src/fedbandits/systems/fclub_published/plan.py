@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from fedbandits._typing import Ints
+from fedbandits._typing import Floats, Ints
 from fedbandits.environments.facts import ClusteredFacts
 from fedbandits.errors import ConfigError
 from fedbandits.federation.terms import Schedule
@@ -20,7 +20,6 @@ from fedbandits.systems.fclub_published.config import (
     Authors,
     Delayed,
     Edges,
-    Lemma,
     Never,
     Phased,
     Practical,
@@ -30,7 +29,7 @@ from fedbandits.systems.fclub_published.config import (
     Together,
     phase_ends,
 )
-from fedbandits.systems.fclub_published.kernels.state import (
+from fedbandits.systems.fclub_published.kernels.servers import (
     ALONE,
     ALWAYS,
     DELAYED,
@@ -41,7 +40,7 @@ from fedbandits.systems.fclub_published.kernels.state import (
     TOGETHER,
     Constants,
 )
-from fedbandits.systems.servers.plan import LATER, ServersPlan, check_homes
+from fedbandits.systems.servers.system import LATER, ServersPlan, check_homes
 
 _CLUSTERINGS = {Alone: ALONE, Together: TOGETHER, Phased: PHASED, Edges: EDGES, Sets: SETS}
 _SHARINGS = {Never: NEVER, Always: ALWAYS, Delayed: DELAYED}
@@ -59,18 +58,24 @@ _MOST_UPLOADS = 10**12
 
 
 class PublishedFCLUBPlan(ServersPlan, frozen=True, kw_only=True):
-    """Plan that the parties of a variant go by.
-
-    Parameters
-    ----------
-    constants
-        What compiled code takes.
-    tree
-        How a local cluster releases its sums while it has the same users; None without noise.
-    """
+    """Plan that the parties of a variant go by."""
 
     constants: Constants
+    #: How a local cluster releases its sums while it has the same users; None without noise.
     tree: ContinualPlan | None
+
+    @property
+    def slots(self) -> int:
+        """Nodes of a tree that are kept at a time."""
+        return 0 if self.tree is None else self.tree.slots
+
+    def shift(self, times: float) -> Floats:
+        """Return so many ρ on the diagonal of a packed statistic, (p,)."""
+        shift = np.zeros(self.size)
+        shift[np.cumsum([0, *range(self.constants.dimension, 1, -1)])] = (
+            times * self.constants.shift
+        )
+        return shift
 
     @property
     def phases(self) -> int:
@@ -164,11 +169,8 @@ class _Noise(NamedTuple):
 def make_plan(config: PublishedFCLUB, facts: ClusteredFacts, rounds: int) -> PublishedFCLUBPlan:
     """Work out what all parties go by.
 
-    Raises
-    ------
-    ConfigError
-        If there are more users than a graph of them has room for, more uploads than noise can be
-        planned for, or facts do not fit together.
+    More users than a graph of them has room for are refused, and more uploads than noise can be
+    planned for.
     """
     check_homes(facts)
     d, sharing = facts.dimension, config.sharing
@@ -180,8 +182,6 @@ def make_plan(config: PublishedFCLUB, facts: ClusteredFacts, rounds: int) -> Pub
     phased = isinstance(config.clustering, Phased | Sets)
     ends = phase_ends(rounds) if phased else []
     noise = _noise(config, facts, rounds, len(ends) + 1)
-    lemma, authors = (isinstance(config.confidence, kind) for kind in (Lemma, Authors))
-    term, offset = _radius(config, facts, noise)
     thresholds = (sharing.upload, sharing.download) if isinstance(sharing, Delayed) else (1.0, 1.0)
     constants = Constants(
         users=facts.parties,
@@ -200,17 +200,7 @@ def make_plan(config: PublishedFCLUB, facts: ClusteredFacts, rounds: int) -> Pub
         ridge=0.0 if config.is_private else config.regularization,
         edge_ridge=config.edge_regularization,
         merge_ridge=0.0 if config.is_private else config.merge_regularization,
-        radius_scale=config.exploration_scale * (1.0 if authors else _REWARD_NOISE),
-        radius_term=term,
-        radius_offset=offset,
-        radius_unit=noise.shift if lemma else 1.0,
-        radius_shared=lemma,
-        radius_bias=config.exploration_scale * (math.sqrt(noise.most) + noise.kappa)
-        if lemma
-        else 0.0,
-        noise_factor=math.sqrt(32.0) * 2.0 * math.log(4.0 / config.delta) / config.epsilon
-        if authors
-        else 0.0,
+        **_radius(config, facts, noise),
         root_epsilon=1.0 if config.idle else math.sqrt(config.epsilon),
         squared=config.bonus == "square",
         private=config.is_private,
@@ -226,14 +216,28 @@ def make_plan(config: PublishedFCLUB, facts: ClusteredFacts, rounds: int) -> Pub
     )
 
 
-def _radius(config: PublishedFCLUB, facts: ClusteredFacts, noise: _Noise) -> tuple[float, float]:
-    """Return what stands under the root: the constant, and what is added to T/d."""
-    if isinstance(config.confidence, Practical):
-        return 2.0 * math.log(2.0 / config.confidence.alpha), 3.0
-    if isinstance(config.confidence, Authors):
-        return 2.0 * math.log(2.0), 1.0
+def _radius(config: PublishedFCLUB, facts: ClusteredFacts, noise: _Noise) -> dict[str, Any]:
+    """Return the constants that β is made of."""
+    scale, confidence = config.exploration_scale, config.confidence
+    plain = {
+        "radius_scale": scale * _REWARD_NOISE, "radius_unit": 1.0, "radius_shared": False,
+        "radius_bias": 0.0, "noise_factor": 0.0,
+    }  # fmt: skip
+    if isinstance(confidence, Practical):
+        term = 2.0 * math.log(2.0 / confidence.alpha)
+        return {**plain, "radius_term": term, "radius_offset": 3.0}
+    if isinstance(confidence, Authors):
+        factor = math.sqrt(32.0) * 2.0 * math.log(4.0 / config.delta) / config.epsilon
+        return {
+            **plain, "radius_scale": scale, "radius_term": 2.0 * math.log(2.0),
+            "radius_offset": 1.0, "noise_factor": factor,
+        }  # fmt: skip
     spread = facts.clusters * facts.servers / config.failure_probability
-    return 2.0 * math.log(spread), noise.most / noise.shift
+    return {
+        **plain, "radius_term": 2.0 * math.log(spread), "radius_offset": noise.most / noise.shift,
+        "radius_unit": noise.shift, "radius_shared": True,
+        "radius_bias": scale * (math.sqrt(noise.most) + noise.kappa),
+    }  # fmt: skip
 
 
 def _noise(config: PublishedFCLUB, facts: ClusteredFacts, rounds: int, phases: int) -> _Noise:

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from fedbandits._typing import Ints
+from fedbandits._typing import Floats, Ints
 from fedbandits.environments.needs import F64, Memory, Needs
 from fedbandits.learners.kernels.models import Models, new_scoring
-from fedbandits.systems.fclub_published.kernels.state import (
+from fedbandits.systems.fclub_published.kernels.servers import (
     ALONE,
     ALWAYS,
     DELAYED,
@@ -28,7 +28,6 @@ from fedbandits.systems.fclub_published.kernels.state import (
     SetNotes,
     State,
     Trees,
-    row_size,
 )
 from fedbandits.systems.fclub_published.plan import PublishedFCLUBPlan
 from fedbandits.systems.kernels import Tally
@@ -40,7 +39,7 @@ def new_scratch(plan: PublishedFCLUBPlan, users: int) -> Scratch:
     d, k = plan.constants.dimension, plan.constants.items
     return Scratch(
         scoring=new_scoring(d, k), items=np.zeros((d, k), np.float32), expected=np.zeros(k),
-        context=np.zeros(d), gain=np.zeros(d), factor=np.zeros((d, d)), row=np.zeros(row_size(d)),
+        context=np.zeros(d), gain=np.zeros(d), factor=np.zeros((d, d)), row=np.zeros(plan.size + 1),
         found=np.zeros(users, np.int64), seen=np.zeros(users, np.uint8),
     )  # fmt: skip
 
@@ -49,9 +48,21 @@ def _empty_models(rows: int, d: int, ridge: float) -> Models:
     return Models(
         inverse=np.tile(np.eye(d) / ridge if ridge > 0.0 else np.zeros((d, d)), (rows, 1, 1)),
         theta=np.zeros((rows, d)),
-        log_det=np.full(rows, d * np.log(ridge) if ridge > 0.0 else 0.0),
+        log_det=_empty_log_det(rows, d, ridge),
         records=np.zeros(rows),
     )
+
+
+def _empty_log_det(rows: int, d: int, ridge: float) -> Floats:
+    """Return ln det λI, or 0 where there is no λ, (rows,)."""
+    return np.full(rows, d * np.log(ridge) if ridge > 0.0 else 0.0)
+
+
+def _one_cluster_each(home: Ints) -> Ints:
+    """Return the cluster of each user, (users,): that of all users of a server."""
+    _, first, inverse = np.unique(home, return_index=True, return_inverse=True)
+    clusters: Ints = first[inverse].astype(np.int64)
+    return clusters
 
 
 def empty_local(plan: PublishedFCLUBPlan, home: Ints) -> Local:
@@ -60,10 +71,9 @@ def empty_local(plan: PublishedFCLUBPlan, home: Ints) -> Local:
     ``home`` (users,) has the server of each user.
     """
     constants, n = plan.constants, len(home)
-    d, size = constants.dimension, row_size(constants.dimension)
-    everyone = np.arange(n, dtype=np.int64)
-    _, first, inverse = np.unique(home, return_index=True, return_inverse=True)
-    clusters = everyone if constants.clustering == ALONE else first[inverse].astype(np.int64)
+    d, size = constants.dimension, plan.size + 1
+    alone = constants.clustering == ALONE
+    clusters = np.arange(n, dtype=np.int64) if alone else _one_cluster_each(home)
     one_model = constants.clustering == TOGETHER and constants.sharing == ALWAYS
     delayed = n if constants.sharing == DELAYED else 0
     graph = n if constants.clustering in (PHASED, EDGES) else 0
@@ -78,9 +88,7 @@ def empty_local(plan: PublishedFCLUBPlan, home: Ints) -> Local:
         acting=_empty_models(0 if constants.buffered else n, d, constants.ridge),
         stale=np.zeros(n, np.uint8),
         shared=np.zeros((delayed, size)),
-        base_log_det=np.full(
-            delayed, d * np.log(constants.ridge) if constants.ridge > 0.0 else 0.0
-        ),
+        base_log_det=_empty_log_det(delayed, d, constants.ridge),
         buffer=np.zeros((delayed, size)),
         edges=(home[:graph, None] == home[None, :graph]).astype(np.uint8)
         * (1 - np.eye(graph, dtype=np.uint8)),
@@ -88,7 +96,7 @@ def empty_local(plan: PublishedFCLUBPlan, home: Ints) -> Local:
             n if constants.clustering in (EDGES, SETS) else 0, d, constants.edge_ridge
         ),
         sets=_empty_sets(clusters[:sets], d),
-        trees=_empty_trees(plan, n if constants.private else 0),
+        trees=_empty_trees(plan, n if plan.private else 0),
         twice=np.zeros(1, np.uint8),
     )
 
@@ -119,28 +127,26 @@ def _empty_sets(clusters: Ints, d: int) -> SetNotes:
 
 
 def _empty_trees(plan: PublishedFCLUBPlan, n: int) -> Trees:
-    p = row_size(plan.constants.dimension) - 1
-    slots = 0 if plan.tree is None else plan.tree.slots
     return Trees(
-        draws=np.zeros((n, slots, p)), releases=np.zeros(n, np.int64),
-        uploads=np.zeros(n, np.int64), held=np.zeros((n, p)), coming=np.zeros((n, p)),
+        draws=np.zeros((n, plan.slots, plan.size)), releases=np.zeros(n, np.int64),
+        uploads=np.zeros(n, np.int64), held=np.zeros((n, plan.size)),
+        coming=np.zeros((n, plan.size)),
     )  # fmt: skip
 
 
 def empty_hub(plan: PublishedFCLUBPlan) -> Hub:
     """Return the global server before the first round: one cluster a server, all in one group."""
     constants, home = plan.constants, plan.home
-    n, size, d = len(home), row_size(constants.dimension), constants.dimension
+    n, size, d = len(home), plan.size + 1, constants.dimension
     rows = n if constants.sharing == DELAYED else 0
+    clusters = _one_cluster_each(home)
     group_of, audience = np.full(n, -1, np.int64), np.zeros(n, np.int64)
     if constants.sharing != NEVER:
-        group_of[np.unique(home, return_index=True)[1]] = 0
+        group_of[clusters] = 0
         audience[0] = constants.servers
-    _, first, inverse = np.unique(home, return_index=True, return_inverse=True)
     return Hub(
-        cluster_of=first[inverse].astype(np.int64), group_of=group_of, audience=audience,
-        known=np.zeros((rows, size)),
-        log_det=np.full(rows, d * np.log(constants.ridge) if constants.ridge > 0.0 else 0.0),
+        cluster_of=clusters, group_of=group_of, audience=audience,
+        known=np.zeros((rows, size)), log_det=_empty_log_det(rows, d, constants.ridge),
         waiting=np.zeros((rows, size)), total=np.zeros((rows, size)), due=np.zeros(rows, np.uint8),
         twice=np.zeros(1, np.uint8),
     )  # fmt: skip
@@ -160,12 +166,11 @@ def initial_state(plan: PublishedFCLUBPlan) -> State:
 def needs(plan: PublishedFCLUBPlan) -> Needs:
     """Estimate what :func:`initial_state` will take, and the rounds and phases after it."""
     constants, d = plan.constants, plan.constants.dimension
-    n, size = constants.users, row_size(d)
+    n, size = constants.users, plan.size + 1
     delayed = 5 if constants.sharing == DELAYED else 0
     models = 1 + (not constants.buffered) + (constants.clustering in (EDGES, SETS))
     graph = n * n if constants.clustering in (PHASED, EDGES) else 0
-    slots = 0 if plan.tree is None else plan.tree.slots
-    noise = n * (slots + 2) * (size - 1) if constants.private else 0
+    noise = n * (plan.slots + 2) * (size - 1) if plan.private else 0
     users = "environment.users or environment.dim"
     parts = (
         Memory("records of users and clusters, added up", (1 + delayed) * n * size * F64, users),

@@ -44,20 +44,8 @@ def theorem_1(rounds: Floats, world: Clusters, epsilon: float, delta: float) -> 
     + d L √(m T ln(1/δ) / ε) ln^1.5 T
 
     (equation 10, σ₀ = ½.) The text at hand sets the second term ambiguously; the root holds
-    ln(1/δ)/ε as in the papers that it is compared with in section 4.4.
-
-    Parameters
-    ----------
-    rounds : (n,) float64
-        Horizons T, larger than 1.
-    world
-        Users, clusters and servers, the gap and the items.
-    epsilon, delta
-        What the paper promises.
-
-    Returns
-    -------
-    (n,) float64
+    ln(1/δ)/ε as in the papers that it is compared with in section 4.4. Horizons T (n,) are larger
+    than 1.
     """
     log_rounds = np.log(rounds)
     lam, squared_gap = world.regularity, world.gap**2
@@ -76,18 +64,7 @@ def theorem_2(
 ) -> Floats:
     """Return uploads and downloads together: d m L ln T / ln min(U, D) (equation 11).
 
-    Parameters
-    ----------
-    rounds : (n,) float64
-        Horizons T.
-    dimension, clusters, servers
-        d, m and L.
-    threshold
-        min(U, D), larger than 1.
-
-    Returns
-    -------
-    (n,) float64
+    Horizons T (n,), and the threshold min(U, D), are larger than 1.
     """
     found: Floats = dimension * clusters * servers * np.log(rounds) / math.log(threshold)
     return found

@@ -26,13 +26,7 @@ if TYPE_CHECKING:
 
 
 class LearnerSystem(PackageSystem["LearnerPlan"]):
-    """The system of one learner; it has one preset, which is called as the learner.
-
-    Parameters
-    ----------
-    learner
-        The class.
-    """
+    """The system of one learner class; it has one preset, which is called as the learner."""
 
     facts_type = ContextualFacts
     AGENTS_MAY_JOIN_LATE = True

@@ -26,18 +26,12 @@ from fedbandits.systems.terms import require_secure
 
 
 class LearnerSupply(NamedTuple):
-    """Supply of an agent: the draws of its decisions, and its noise.
+    """Supply of an agent: the draws of its decisions, and its noise."""
 
-    Parameters
-    ----------
-    draws
-        ``draws(number)`` is what its learner makes the decision of that number by.
-    noise
-        Standard normals for the k-th release; not asked of a learner that shares in clear.
-        Simulated in a simulation; in a deployment it must be secure and what it gave saved.
-    """
-
+    #: ``draws(number)`` is what its learner makes the decision of that number by.
     draws: Callable[[int], Draws]
+    #: Noise of the k-th release; not asked of a learner that shares in clear. Simulated in a
+    #: simulation; in a deployment it must be secure and what it gave saved.
     noise: NoiseSource
 
 
@@ -49,34 +43,19 @@ class OpenDecision(msgspec.Struct, frozen=True):
 
 
 class AgentState(PartyState, frozen=True, kw_only=True):
-    """All that changes in an agent.
-
-    Parameters
-    ----------
-    decisions
-        How many were made.
-    open
-        Decisions whose rewards have not come, by their numbers.
-    statistic : (size,) float64
-        The exact sum of the records that count for the next release, where a sum is released.
-    kept
-        Records of decisions beyond those that the next release may be about, by their numbers.
-    released
-        Where its releases stand.
-    totals
-        The number of the last sum of all agents that it was told.
-    memory
-        What the learner keeps.
-    """
+    """All that changes in an agent."""
 
     stage: str = "ready"
-    decisions: int = 0
+    decisions: int = 0  # how many were made
+    #: Decisions whose rewards have not come, by their numbers.
     open: dict[int, OpenDecision] = msgspec.field(default_factory=dict)
+    #: (size,) the exact sum of the records that count for the next release, if a sum is released.
     statistic: Floats
+    #: Records of decisions beyond those that the next release may be about, by their numbers.
     kept: dict[int, Floats] = msgspec.field(default_factory=dict)
-    released: ContinualState
-    totals: int = 0
-    memory: bytes = b""
+    released: ContinualState  # where its releases stand
+    totals: int = 0  # the number of the last sum of all agents that it was told
+    memory: bytes = b""  # what the learner keeps
 
     @property
     def releases(self) -> int:
@@ -85,24 +64,10 @@ class AgentState(PartyState, frozen=True, kw_only=True):
 
 
 class LearnerAgent(ActingParty[AgentState]):
-    """One agent.
-
-    Parameters
-    ----------
-    seat
-        What it is told of all that is public.
-    plan
-        What all parties go by.
-    supply
-        What it brings.
-    """
+    """One agent: a learner in plain Python decides for it."""
 
     TRANSITIONS: ClassVar[Transitions] = {
-        ("ready", Decide): ("ready",),
-        ("ready", Observe): ("ready",),
-        ("ready", LetGo): ("ready",),
-        ("ready", EndRound): ("ready",),
-        ("ready", Total): ("ready",),
+        ("ready", kind): ("ready",) for kind in (Decide, Observe, LetGo, EndRound, Total)
     }
 
     def __init__(self, seat: Seat, plan: LearnerPlan, supply: LearnerSupply) -> None:

@@ -19,6 +19,7 @@ from fedbandits.environments.base import ContextualEnvironment, Environment
 from fedbandits.federation.messages import unpack
 from fedbandits.privacy import running_sum
 from fedbandits.privacy.auditing import Game
+from fedbandits.privacy.continual import ContinualPlan
 from fedbandits.privacy.likelihood import Attacker, attacker_of, covariance_of, stated_deviations
 from fedbandits.privacy.noise_check import NoisyNumbers
 from fedbandits.random import Purpose, normals, uniforms
@@ -73,8 +74,9 @@ def noise_checks(
     if not plan.release.slots:
         return ()
     small = _small(system, plan, environment)
-    steps, exact = np.arange(1, small.plan.release.releases + 1), sums_listener(_exact)
-    return [_simulated_numbers(system, plan), _stated(small.plan, steps).deployed(small, exact)]
+    steps = np.arange(1, small.plan.release.releases + 1)
+    listen = sums_listener(lambda agent, sent: agent.state.statistic)
+    return [_simulated_numbers(system, plan), _stated(small.plan, steps).deployed(small, listen)]
 
 
 def _small(system: System[Any], plan: LearnerPlan, environment: Environment) -> SmallWorld:
@@ -90,14 +92,6 @@ def _small(system: System[Any], plan: LearnerPlan, environment: Environment) -> 
 # ---------------------------------------------------------------- contents
 
 
-class _Attacked(NamedTuple):
-    """Releases as configured, and the record that is replaced in them."""
-
-    plan: LearnerPlan
-    steps: Ints  # releases, from 1
-    record: ReplacedRecord
-
-
 def _contents_game(plan: LearnerPlan, late: bool) -> ContentsGame:
     """Attack the first releases: a longer mechanism's first ones are those of a shorter one."""
     release, size = plan.release, plan.size
@@ -107,28 +101,26 @@ def _contents_game(plan: LearnerPlan, late: bool) -> ContentsGame:
     # The two are as far apart as any, and no number is alike.
     pair, steps = (longest, -longest), np.arange(1, count + 1)
     record = ReplacedRecord(pair, attacker_of(release, pair, steps, np.ones(size)), late)
-    attacked = _Attacked(msgspec.structs.replace(plan, release=short), steps, record)
+
+    def look(world: int, first: int, runs: int) -> Look:
+        (drawn,) = drawn_targets(first, runs, max(1, count - 1))
+        entered = record.entered(steps, record.batches(drawn))
+        values = _released(short, entered[:, :, None] * pair[world], first)
+        return look_of(record.attacker, values, entered)
+
     seen = f"{count} of {release.releases}" if count < release.releases else f"{count}"
     looks_at = f"contents of {seen} releases of {size} numbers{record.words()}"
-    return ContentsGame(looks_at, count * size, partial(_look, attacked), count**2 * size, late)
+    return ContentsGame(looks_at, count * size, look, count**2 * size, late)
 
 
-def _look(attacked: _Attacked, world: int, first: int, count: int) -> Look:
-    plan, steps, record = attacked
-    (drawn,) = drawn_targets(first, count, max(1, len(steps) - 1))
-    entered = record.entered(steps, record.batches(drawn))
-    values = _released(plan, entered[:, :, None] * record.pair[world], first)
-    return look_of(record.attacker, values, entered)
-
-
-def _released(plan: LearnerPlan, sums: Floats, first: int) -> Floats:
+def _released(plan: ContinualPlan, sums: Floats, first: int) -> Floats:
     """Release sums, (runs, n, size): all runs at once, as one long vector."""
     count, n, size = sums.shape
-    key, state = audit_key(first), running_sum.init(plan.release, count * size)
+    key, state = audit_key(first), running_sum.init(plan, count * size)
     noisy = np.empty((n, count, size))
     for k in range(n):
         state, released = running_sum.release(
-            plan.release, state, sums[:, k].reshape(-1), np.ones(count * size),
+            plan, state, sums[:, k].reshape(-1), np.ones(count * size),
             lambda step: normals(count * size, key, 0, step, Purpose.PRIVACY_NOISE),
         )  # fmt: skip
         noisy[k] = released.reshape(count, size)
@@ -291,10 +283,3 @@ def _drawn(system: System[Any], plan: LearnerPlan, steps: Ints, first: int, coun
         )
         noise[steps == k] = released - _SUM
     return noise.reshape(len(steps), count, agents, size).transpose(1, 2, 0, 3)
-
-
-def _exact(agent: Any, sent: Any) -> Floats:
-    """Return the sum that a release stands for."""
-    del sent
-    exact: Floats = agent.state.statistic
-    return exact

@@ -18,13 +18,7 @@ from fedbandits.systems.python_learners.plan import RECORD_ROOM, LearnerPlan, as
 
 
 class OwnRelease:
-    """A learner that says itself what its agent tells, or that tells nothing.
-
-    Parameters
-    ----------
-    plan
-        What all parties go by.
-    """
+    """A learner that says itself what its agent tells, or that tells nothing."""
 
     def __init__(self, plan: LearnerPlan) -> None:
         self._plan = plan
@@ -39,13 +33,7 @@ class OwnRelease:
         return None
 
     def values(self, learner: Learner, statistic: Floats) -> Floats:
-        """Return what is told now, exactly, (size,).
-
-        Raises
-        ------
-        LearnerError
-            If it has another size than before.
-        """
+        """Return what is told now, exactly, (size,), of the same size as ever."""
         del statistic
         values = released(learner)
         if values.size != self._plan.size:
@@ -62,15 +50,7 @@ class OwnRelease:
 
 
 class RecordSum(OwnRelease):
-    """A private learner: its agent tells the sum of its records.
-
-    Parameters
-    ----------
-    plan
-        What all parties go by.
-    agent
-        The agent's number.
-    """
+    """A private learner: its agent tells the sum of its records."""
 
     def __init__(self, plan: LearnerPlan, agent: int) -> None:
         super().__init__(plan)
@@ -83,10 +63,7 @@ class RecordSum(OwnRelease):
     def decide(self, learner: Any, contexts: Floats, draws: Draws) -> Any:
         """Return what the learner chooses; not checked.
 
-        Raises
-        ------
-        LearnerError
-            If it keeps anything of it, and is to act on what is released alone.
+        One that is to act on what is released alone is refused if it keeps anything of it.
         """
         if not self._guarded:
             return learner.decide(contexts, draws)
@@ -104,12 +81,8 @@ class RecordSum(OwnRelease):
     def record(self, place: str, context: Floats, arm: int, reward: float) -> Floats:
         """Return what one interaction adds, within its bound and on the grid.
 
-        Raises
-        ------
-        BoundExceededError
-            If it is longer than its bound, or no number, and is not to be cut down.
-        LearnerError
-            If the learner's method breaks its contract.
+        A method that breaks its contract is refused, and a record beyond its bound that is not to
+        be cut down.
         """
         values = as_numbers(self._recorder.record(context, arm, reward), f"{self._name}.record")
         if values.size != self._plan.size:

@@ -30,14 +30,9 @@ class AgentRelease(_Numbers, frozen=True, kw_only=True, tag="learner.release"):
 
 
 class Total(_Numbers, frozen=True, kw_only=True, tag="learner.total"):
-    """The k-th sum of every agent's newest release.
+    """The k-th sum of every agent's newest release."""
 
-    Parameters
-    ----------
-    newest
-        The number of every agent's release in it, 0 for none; empty where all are the k-th.
-    """
-
+    #: The number of every agent's release in it, 0 for none; empty where all are the k-th.
     newest: tuple[int, ...] = ()
 
 
@@ -46,13 +41,7 @@ TABLE: MessageTable = {AgentRelease: ("agent", "controller"), Total: ("controlle
 
 
 class Limits:
-    """Limits of what agents release that keep to the terms.
-
-    Parameters
-    ----------
-    plan
-        What all parties go by. Learners that share in clear may tell anything.
-    """
+    """Limits of what agents release that keep to the terms; in clear they may tell anything."""
 
     def __init__(self, plan: LearnerPlan) -> None:
         self._plan = plan
@@ -61,10 +50,7 @@ class Limits:
     def check(self, name: str, values: Floats, releases: Sequence[int]) -> None:
         """Hold the sum of some agents' releases, given each one's number, to what it can be.
 
-        Raises
-        ------
-        ImplausibleError
-            If a number is larger than records and noise allow; begins with ``name``.
+        One that is larger than records and noise allow is refused with :class:`.ImplausibleError`.
         """
         plan = self._plan
         if plan.release.mechanism == "none":

@@ -36,30 +36,16 @@ _LATEST_FIRST = 0.05
 
 
 class LearnerPlan(Plan, frozen=True, kw_only=True):
-    """Plan that all parties go by.
+    """Plan that all parties go by."""
 
-    Parameters
-    ----------
-    learner
-        The class of every agent's learner.
-    ends
-        The rounds, from 1, at whose end agents release.
-    size
-        Numbers in a release; 0 where nothing is shared.
-    release
-        How often agents release, and under which noise: none for a learner that shares in clear.
-    record_bound
-        What a private learner's record has as its norm at most; infinite for other learners.
-    most_records
-        How many records a private release can be about that none before it was about; 0 for other
-        learners.
-    """
-
-    learner: type[Learner]
-    ends: Sequence[int] = ()
-    size: int = 0
+    learner: type[Learner]  # the class of every agent's learner
+    ends: Sequence[int] = ()  # the rounds, from 1, at whose end agents release
+    size: int = 0  # numbers in a release; 0 where nothing is shared
+    #: How often agents release, and under which noise: none for a learner that shares in clear.
     release: ContinualPlan = ContinualPlan("none", 0, 0.0)
-    record_bound: float = math.inf
+    record_bound: float = math.inf  # the largest norm of a private learner's record
+    #: How many records a private release can be about that none before it was about; 0 for other
+    #: learners.
     most_records: int = 0
 
     @property
@@ -132,12 +118,8 @@ def make_plan(
 ) -> LearnerPlan:
     """Work out when agents release, how much, and under which noise.
 
-    Raises
-    ------
-    LearnerError
-        If what a fresh learner would release is no array of numbers.
-    ConfigError
-        If there are more releases, or more records in one, than the noise can be calibrated for.
+    What a fresh learner would release must be an array of numbers; and there must not be more
+    releases, or more records in one, than the noise can be calibrated for.
     """
     plan = LearnerPlan(config=config, facts=facts, rounds=rounds, learner=learner)
     if not learner.shares():
@@ -194,13 +176,7 @@ def _record_size(fresh: PrivateLearner) -> int:
 
 
 def released(learner: Learner) -> Floats:
-    """Return what a learner tells now, (size,).
-
-    Raises
-    ------
-    LearnerError
-        If it is no array of finite numbers.
-    """
+    """Return what a learner tells now, (size,), if it is an array of finite numbers."""
     name = f"{type(learner).__name__}.release"
     values = as_numbers(learner.release(), name)
     if not np.isfinite(values).all():
@@ -209,13 +185,7 @@ def released(learner: Learner) -> Floats:
 
 
 def as_numbers(returned: Any, name: str) -> Floats:
-    """Check what a method of a learner has returned, and copy it as (size,) float64.
-
-    Raises
-    ------
-    LearnerError
-        If it is no array of numbers; begins with the name of the method.
-    """
+    """Check what a method of that name has returned, and copy it as (size,) float64."""
     try:
         given = np.asarray(returned)
     except ValueError as error:

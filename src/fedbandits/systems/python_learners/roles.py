@@ -20,36 +20,19 @@ from fedbandits.systems.python_learners.plan import LearnerPlan
 
 
 class ControllerState(PartyState, frozen=True, kw_only=True):
-    """All that changes in a controller.
-
-    Parameters
-    ----------
-    totals
-        How many sums it has sent.
-    newest : (agents,) int64
-        The number of every agent's newest release.
-    included : (agents,) int64
-        The same as they were in the last sum.
-    values : (agents, size) float64
-        Every agent's newest release.
-    """
+    """All that changes in a controller."""
 
     stage: str = "serving"
-    totals: int = 0
-    newest: Ints
-    included: Ints
-    values: Floats
+    totals: int = 0  # how many sums it has sent
+    newest: Ints  # (agents,) the number of every agent's newest release
+    included: Ints  # (agents,) the same as they were in the last sum
+    values: Floats  # (agents, size) every agent's newest release
 
 
 class LearnerController(Party[ControllerState]):
     """Adds up every agent's newest release, once all have released, or at a deadline.
 
-    Parameters
-    ----------
-    seat
-        What it is told of all that is public. Sums are taken in the order of agents.
-    plan
-        What all parties go by.
+    Sums are taken in the order of agents.
     """
 
     TRANSITIONS: ClassVar[Transitions] = {

@@ -1,4 +1,4 @@
-"""Applications of a local server: who has come, and which items there are.
+"""Applications of a local server, what each party brings, and what a server learns.
 
 Between machines no rounds arrive with users: a round ends by the clock, for everybody, whoever has
 come in it. What a server needs of a round is a number that is legal in its phase: not over yet, and
@@ -23,8 +23,8 @@ from fedbandits.systems.application import (
     float32_columns,
     list_type,
 )
-from fedbandits.systems.servers.plan import ServersPlan
-from fedbandits.systems.servers.system import ServerSupply
+from fedbandits.systems.exported import Learned
+from fedbandits.systems.servers.system import ServersPlan, ServerSupply
 
 
 class ItemsAsked(Asked, frozen=True):
@@ -79,6 +79,8 @@ def supply(plan: Any, role: str, place: int, resources: Resources) -> ServerSupp
     return ServerSupply(resources.noise(plan.event) if plan.private else None)
 
 
-def user_rows(party: Any) -> tuple[str, ...]:
-    """Describe what the rows of a server's model are about."""
-    return tuple(f"user {user}" for user in party.users.tolist())
+def export(plan: ServersPlan, party: Any) -> Learned:
+    """Return what a server knows of its users."""
+    del plan
+    learned: Learned = party.learned()
+    return learned

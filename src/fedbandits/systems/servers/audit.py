@@ -22,22 +22,11 @@ WORLD = Clustered(users=USERS, clusters=2, servers=2, dim=DIMENSION, items=ITEMS
 class ServersRun(AuditedRun):
     """Users who come in turn; what one of them is shown once, and what it earns, differs.
 
-    The parties play in :data:`WORLD`.
-
-    Parameters
-    ----------
-    number
-        Names the draws of an interactive run; a fixed log is one log.
-    pair
-        The record in either world, its reward less ``offset``.
-    fixed
-        Whether all items of a round are alike, so that no decision changes any record.
-    record_round
-        The round of the replaced record, which is that of the user who comes then.
-    likeness
-        How much other users' tastes are like that one's, from -1 to 1.
-    run, attacker
-        See :class:`.AuditedRun`.
+    The parties play in :data:`WORLD`. In ``record_round`` the user who comes then has the replaced
+    record: ``pair`` is that record in either world, its reward less ``offset``. The tastes of
+    others are like that user's by ``likeness``, from -1 to 1. In a ``fixed`` log all items of a
+    round are alike, so that no decision changes any record; an interactive run's draws are named
+    by ``number``.
     """
 
     def __init__(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TypeVar
 
 from fedbandits.privacy.bounds import require_within
-from fedbandits.systems.servers.plan import ServersPlan
+from fedbandits.systems.servers.system import ServersPlan
 from fedbandits.systems.simulated import CompiledReplicate
 
 AnyPlan = TypeVar("AnyPlan", bound=ServersPlan)
@@ -30,13 +30,7 @@ class ServersReplicate(CompiledReplicate[AnyPlan]):
         require_within(fault, f"round {self.done + 1}")
 
     def advance(self, stop: int) -> None:
-        """Play until ``stop`` rounds are done; a phase's end belongs to its last round.
-
-        Raises
-        ------
-        BoundExceededError
-            If a record is not within the bounds that the guarantee rests on.
-        """
+        """Play until ``stop`` rounds are done; a phase's end belongs to its last round."""
         clock, stop = self.state.clock, min(stop, self.plan.rounds)
         while self.done < stop:
             end = int(self.plan.constants.phase_ends[clock.phase[0]])

@@ -20,8 +20,8 @@ from fedbandits.federation.state import PartyState, Step
 from fedbandits.learners.kernels.models import Scoring, new_scoring
 from fedbandits.privacy.bounds import as_reward, require_within
 from fedbandits.privacy.kernels import contexts_fault, record_fault
-from fedbandits.systems.servers.plan import LATER, ServersPlan
-from fedbandits.systems.servers.system import ServerSupply
+from fedbandits.systems.exported import Learned
+from fedbandits.systems.servers.system import LATER, ServersPlan, ServerSupply
 from fedbandits.systems.terms import require_secure
 
 AnyPlan = TypeVar("AnyPlan", bound=ServersPlan)
@@ -40,24 +40,13 @@ class OpenDecision(msgspec.Struct, frozen=True, gc=False):
 
 
 class ServerState(PartyState, frozen=True, kw_only=True):
-    """State of a local server.
+    """State of a local server."""
 
-    Parameters
-    ----------
-    round, ended
-        The newest round that was played or has ended; the round that ended last.
-    phase
-        How many phases have ended.
-    decisions
-        How many were made.
-    open
-        Decisions whose rewards have not come, by their numbers.
-    """
-
-    round: int = 0
-    ended: int = 0
-    phase: int = 0
-    decisions: int = 0
+    round: int = 0  # the newest that was played or has ended
+    ended: int = 0  # the round that ended last
+    phase: int = 0  # how many have ended
+    decisions: int = 0  # how many were made
+    #: Decisions whose rewards have not come, by their numbers.
     open: dict[int, OpenDecision] = msgspec.field(default_factory=dict)
 
 
@@ -69,32 +58,26 @@ class Server(ActingParty[AnyServer], Generic[AnyServer, AnyPlan]):
 
     Many users may have come whose rewards are not known yet; rewards come in any order. A server
     recommends by what it knows while the end of a phase is being exchanged. Subclasses choose,
-    learn, and say what the end of a phase brings.
-
-    Parameters
-    ----------
-    seat
-        What it is told of all that is public; its place says which of the servers it is.
-    plan
-        What all parties go by.
-    supply
-        The noise that it brings.
-    state
-        The state to begin in.
-    private
-        Whether there is noise.
+    learn, and say what the end of a phase brings. A seat's place says which of the servers it is.
     """
 
-    def __init__(
-        self, seat: Seat, plan: AnyPlan, supply: ServerSupply, state: AnyServer, private: bool
-    ) -> None:
+    def __init__(self, seat: Seat, plan: AnyPlan, supply: ServerSupply, state: AnyServer) -> None:
         super().__init__(seat, state)
-        if private:
+        if plan.private:
             require_secure(self.name, seat.terms, supply.noise)
         #: (m,) the numbers of its users, in order.
         self.users: Ints = np.array(plan.facts.users_of(seat.place), np.int64)
         self._index, self._hub = seat.place, seat.one(GLOBAL)
         self._plan, self._noise = plan, supply.noise
+
+    def learned(self) -> Learned:
+        """Return what it knows of its users."""
+        raise NotImplementedError
+
+    @property
+    def user_names(self) -> tuple[str, ...]:
+        """Names of the rows of a model that is handed out."""
+        return tuple(f"user {user}" for user in self.users.tolist())
 
     def _choose(self, place: int, situation: Arrival) -> Step:
         """Choose an item for the user that stands at ``place`` in :attr:`users`."""
@@ -124,13 +107,7 @@ class Server(ActingParty[AnyServer], Generic[AnyServer, AnyPlan]):
                 return self._handle(event)
 
     def _decided(self, place: int, situation: Arrival, item: int) -> Step:
-        """Note that an item was chosen.
-
-        Raises
-        ------
-        BoundExceededError
-            If none was: no item has a score.
-        """
+        """Note that an item was chosen; -1 is refused, for then no item has a score."""
         state, number = self._state, self._state.decisions + 1
         if item < 0:
             raise BoundExceededError(f"{self.name}, decision {number}: scores are not numbers")
@@ -142,14 +119,8 @@ class Server(ActingParty[AnyServer], Generic[AnyServer, AnyPlan]):
     def _checked_place(self, situation: Arrival) -> int:
         """Find the user in :attr:`users`, once the whole situation is found to be right.
 
-        Raises
-        ------
-        LocalProtocolError
-            If the user does not live here, items are not (d, k) float32 numbers of 1 ≤ k ≤ K
-            items, the round is over or belongs to a later phase, or the plan foresees no more
-            rounds.
-        BoundExceededError
-            If an item is longer than 1 or not a number.
+        Items are (d, k) float32 numbers of 1 ≤ k ≤ K items, none longer than 1. The round is not
+        over and of this phase, and the plan foresees one decision more.
         """
         (round_, user, items), constants = situation, self._plan.constants
         place = int(np.searchsorted(self.users, user))
@@ -177,15 +148,7 @@ class Server(ActingParty[AnyServer], Generic[AnyServer, AnyPlan]):
         return of_all if count == of_all.scores.size else new_scoring(len(items), count)
 
     def _observe(self, event: Observe) -> Step:
-        """Learn what a recommended item earned, a number in [0, 1].
-
-        Raises
-        ------
-        LocalProtocolError
-            If nothing was recommended, or another item.
-        BoundExceededError
-            If the reward is outside [0, 1]; the decision stays open.
-        """
+        """Learn what a recommended item earned; beyond [0, 1] the decision stays open."""
         number, item = event.decision.number, event.decision.action
         found = self._state.open.get(number)
         if found is None:
@@ -210,13 +173,7 @@ class Server(ActingParty[AnyServer], Generic[AnyServer, AnyPlan]):
         return int(self._plan.constants.phase_ends[self._state.phase])
 
     def _end_round(self, event: EndRound) -> Step:
-        """End a round for everybody; with the last one of a phase the phase ends.
-
-        Raises
-        ------
-        LocalProtocolError
-            If the round is not of this phase, or a later one was played.
-        """
+        """End a round for everybody; with the last one of a phase the phase ends."""
         last = self._last_round(event.round_, self._state.round)
         after = self._after(round=event.round_, ended=event.round_)
         return self._end_phase(after) if event.round_ == last < LATER else Step(after)
@@ -232,21 +189,18 @@ class Server(ActingParty[AnyServer], Generic[AnyServer, AnyPlan]):
         return last
 
 
+def with_value(values: tuple[Any, ...], place: int, value: Any) -> tuple[Any, ...]:
+    """Return values of all servers with that of one replaced."""
+    return (*values[:place], value, *values[place + 1 :])
+
+
 def server_roles(
     plan: ServersPlan,
     table: MessageTable,
     make_server: Callable[[Seat, Any, ServerSupply], Party[Any]],
     make_global: Callable[[Seat, Any], Party[Any]],
 ) -> Roles:
-    """Return local servers, one for each server of the facts, and a global one.
-
-    Parameters
-    ----------
-    make_server
-        ``(seat, plan, supply)`` to a local server.
-    make_global
-        ``(seat, plan)`` to the global server.
-    """
+    """Return local servers, one for each server of the facts, and a global one."""
     names = tuple(f"server-{i}" for i in range(plan.constants.servers))
     return Roles(
         (

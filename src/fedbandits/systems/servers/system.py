@@ -1,32 +1,65 @@
-"""Declarations that both forms of FCLUB share."""
+"""Declarations and plans that both forms of FCLUB share."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
+from functools import partial
+from typing import Annotated, Any, ClassVar, NamedTuple, TypeVar
 
 from msgspec import Meta
 
 from fedbandits._checked import Checked
 from fedbandits.environments.facts import ClusteredFacts
+from fedbandits.errors import ConfigError
 from fedbandits.federation.roles import Supplies
-from fedbandits.random import Key, replicate_key
+from fedbandits.random import replicate_key
+from fedbandits.systems.base import Plan
 from fedbandits.systems.package import PackageSystem
 
-if TYPE_CHECKING:
-    from fedbandits.systems.servers.plan import ServersPlan
+#: Ends the last phase: later than any round.
+LATER = 2**62
 
-AnyPlan = TypeVar("AnyPlan", bound="ServersPlan")
+
+class ServersPlan(Plan, frozen=True, kw_only=True):
+    """The plan of servers that serve users in phases.
+
+    ``constants``, which compiled code takes, have ``servers``, ``dimension``, ``items``,
+    ``context_bound`` (the longest item), and ``phase_ends`` (the last rounds of the phases, then
+    :data:`LATER`).
+    """
+
+    constants: Any
+
+    @property
+    def size(self) -> int:
+        """Numbers of a packed statistic, p."""
+        dimension: int = self.constants.dimension
+        return dimension * (dimension + 3) // 2
+
+    @property
+    def private(self) -> bool:
+        """True if there is noise."""
+        return bool(self.constants.private)
+
+
+def check_homes(facts: ClusteredFacts) -> None:
+    """Refuse facts in which a user has no server, or a server no user."""
+    home = facts.home
+    if not home or len(home) != facts.parties or set(home) != set(range(facts.servers)):
+        raise ConfigError(
+            f"home: {facts.parties} users need a server each, and servers are numbered from 0 and "
+            "have at least one user"
+        )
+
+
+AnyPlan = TypeVar("AnyPlan", bound=ServersPlan)
 
 
 class ServerSupply(NamedTuple):
     """The noise that a local server brings.
 
-    Parameters
-    ----------
-    noise
-        Simulated in a simulation: standard normals by the name of a draw, asked once each; the
-        system's ``LocalServer`` says what names a draw. In a deployment it is secure, covers values
-        by the number of a step, and what it gave is saved.
+    In a simulation it gives standard normals by the name of a draw, asked once each; the system's
+    ``LocalServer`` says what names a draw. In a deployment it is secure, covers values by the
+    number of a step, and what it gave is saved.
     """
 
     noise: Any
@@ -36,21 +69,14 @@ class ServersSystem(PackageSystem[AnyPlan]):
     """A system whose ``server`` parties serve users, and whose ``global`` party connects them."""
 
     facts_type = ClusteredFacts
-
-    def simulated_noise(self, plan: AnyPlan, key: Key, server: int) -> Any:
-        """Draw noise of one server from the seed: it protects nobody."""
-        raise NotImplementedError
+    SHARED_ROOMS: ClassVar[tuple[str, ...]] = ("fedbandits.systems.servers.application",)
 
     def simulated_supplies(self, plan: AnyPlan, world: Any, seed: int, replicate: int) -> Supplies:
         del world
-        key = replicate_key(seed, replicate)
-
-        def supply(role: str, place: int) -> ServerSupply | None:
-            return (
-                ServerSupply(self.simulated_noise(plan, key, place)) if role == "server" else None
-            )
-
-        return supply
+        noise, key = self.room("loop").simulated_noise, replicate_key(seed, replicate)
+        return lambda role, place: (
+            ServerSupply(partial(noise, plan, key, place)) if role == "server" else None
+        )
 
 
 NotNegative = Annotated[float, Meta(ge=0.0, le=1e9)]

@@ -24,39 +24,25 @@ from fedbandits.federation.state import PartyState, Step, Transitions
 from fedbandits.systems.fclub.messages import TABLE, Limits, Others, Release, user_counts
 from fedbandits.systems.fclub.plan import CLUSTERS, FCLUBPlan
 from fedbandits.systems.fclub.roles.local_server import LocalServer
-from fedbandits.systems.servers.roles import server_roles
+from fedbandits.systems.servers.roles import server_roles, with_value
 
 
 class GlobalState(PartyState, frozen=True, kw_only=True):
-    """All that changes in a global server.
-
-    Parameters
-    ----------
-    handed
-        How often it has handed out what it has.
-    newest, included
-        The number of every server's newest release, and of that in the last hand-out; 0 for none.
-    rows
-        For every server (rows, p): its newest running sums, or all sums of clusters that were not
-        handed out yet.
-    """
+    """All that changes in a global server."""
 
     stage: str = "gathering"
-    handed: int = 0
-    newest: tuple[int, ...]
-    included: tuple[int, ...]
+    handed: int = 0  # how often it has handed out what it has
+    newest: tuple[int, ...]  # the number of every server's newest release; 0 for none
+    included: tuple[int, ...]  # the number of that in the last hand-out; 0 for none
+    #: For every server (rows, p): its newest running sums, or all sums of clusters that were not
+    #: handed out yet.
     rows: tuple[Floats, ...]
 
 
 class GlobalServer(Party[GlobalState]):
     """Hands every server what all others released, once all have, or at a deadline.
 
-    Parameters
-    ----------
-    seat
-        What it is told of all that is public. Rows go out in the order of servers.
-    plan
-        What all parties go by.
+    Rows go out in the order of servers.
     """
 
     TRANSITIONS: ClassVar[Transitions] = {
@@ -95,7 +81,8 @@ class GlobalServer(Party[GlobalState]):
         if self._plan.releases == CLUSTERS:
             rows = np.concatenate([state.rows[place], rows])
         after = self._after(
-            newest=_with(state.newest, place, message.release), rows=_with(state.rows, place, rows)
+            newest=with_value(state.newest, place, message.release),
+            rows=with_value(state.rows, place, rows),
         )
         waits = any(a == b for a, b in zip(after.newest, after.included, strict=True))
         return Step(after) if waits else self._hand_out(after)
@@ -124,10 +111,6 @@ class GlobalServer(Party[GlobalState]):
             rows = tuple(part[:0] for part in rows)
         after = msgspec.structs.replace(state, handed=number, included=state.newest, rows=rows)
         return Step(after, messages)
-
-
-def _with(values: tuple[Any, ...], place: int, value: Any) -> tuple[Any, ...]:
-    return (*values[:place], value, *values[place + 1 :])
 
 
 def roles(plan: FCLUBPlan) -> Roles:

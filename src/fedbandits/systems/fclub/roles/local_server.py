@@ -23,10 +23,11 @@ from fedbandits.learners.mixture import one_cluster
 from fedbandits.privacy import running_sum
 from fedbandits.privacy.continual import ContinualPlan
 from fedbandits.privacy.running_sum import ContinualState, draw_ahead
+from fedbandits.systems.exported import Learned, symmetric_inverse
 from fedbandits.systems.fclub.kernels import learn
 from fedbandits.systems.fclub.messages import Limits, Others, Release, user_counts
 from fedbandits.systems.fclub.phases import (
-    Learned,
+    Known,
     begin_phase,
     find_clusters,
     learn_from,
@@ -35,7 +36,7 @@ from fedbandits.systems.fclub.phases import (
     released_sums,
 )
 from fedbandits.systems.fclub.plan import CLUSTERS, NEVER, USERS, FCLUBPlan
-from fedbandits.systems.fclub.state import first_shared, first_visits, new_scratch, prior_models
+from fedbandits.systems.fclub.state import counting_users, new_scratch, prior_models
 from fedbandits.systems.servers.roles import OpenDecision, Server, ServerState
 from fedbandits.systems.servers.system import ServerSupply
 
@@ -60,65 +61,28 @@ class Kept(NamedTuple):
 
 
 class LocalState(ServerState, frozen=True, kw_only=True):
-    """All that changes in a local server.
+    """All that changes in a local server."""
 
-    Parameters
-    ----------
-    sums : (users, p + 2) float64
-        Of every user's records; see :func:`.kernels.learn`.
-    shared : (users, p + 2) float64
-        Of those that count for releases; no rows where all do.
-    visits : (users,) int64
-        How often each user has come; only where not all records count.
-    models
-        Of every user.
-    cluster_of : (users,) int64
-        The likeliest cluster of each.
-    released
-        Where releases of running sums stand.
-    before : (users, p + 2) float64
-        The sums at the last release, where only what is new is released.
-    rows : (rows, p) float64
-        What was released last.
-    mixture
-        Clusters of its own users.
-    told
-        What each of the other servers has released.
-    heard
-        The number of what was handed out last.
-    fresh
-        Records since the last release.
-    kept
-        Records beyond what one phase may have: they wait for the next.
-    """
-
-    sums: Floats
-    shared: Floats
-    visits: Ints
-    models: Models
-    cluster_of: Ints
-    released: ContinualState
-    before: Floats
-    rows: Floats
-    mixture: Mixture
-    told: tuple[OtherServer, ...]
-    heard: int = 0
-    fresh: int = 0
-    kept: tuple[Kept, ...] = ()
+    sums: Floats  # (users, p + 2) of every user's records; see :func:`.kernels.learn`
+    shared: Floats  # (users, p + 2) of those that count for releases; no rows where all do
+    visits: Ints  # (users,) how often each has come; only where not all records count
+    models: Models  # of every user
+    cluster_of: Ints  # (users,) the likeliest cluster of each
+    released: ContinualState  # where releases of running sums stand
+    before: Floats  # (users, p + 2) at the last release, where only what is new is released
+    rows: Floats  # (rows, p) what was released last
+    mixture: Mixture  # clusters of its own users
+    told: tuple[OtherServer, ...]  # what each of the other servers has released
+    heard: int = 0  # the number of what was handed out last
+    fresh: int = 0  # records since the last release
+    kept: tuple[Kept, ...] = ()  # records beyond what one phase may have: they wait for the next
 
 
 class LocalServer(Server[LocalState, FCLUBPlan]):
     """Recommends items to its users, releases noisy sums, learns from those of others.
 
-    Parameters
-    ----------
-    seat
-        What it is told of all that is public; its place says which of the servers it is.
-    plan
-        What all parties go by.
-    supply
-        The noise that it brings. What is asked for the z-th release is a row of p numbers for each
-        user, or for each cluster that a server may have.
+    What it asks of its noise for the z-th release is a row of p numbers for each user, or for each
+    cluster that a server may have.
     """
 
     TRANSITIONS: ClassVar[Transitions] = {
@@ -136,18 +100,19 @@ class LocalServer(Server[LocalState, FCLUBPlan]):
     def __init__(self, seat: Seat, plan: FCLUBPlan, supply: ServerSupply) -> None:
         counts, d = user_counts(plan), plan.constants.dimension
         users = counts[seat.place]
+        counting = counting_users(plan, users)
         #: How many users each of the other servers has, in their order.
         self._others = counts[: seat.place] + counts[seat.place + 1 :]
         state = LocalState(
             stage="ready", sums=np.zeros((users, plan.size + 2)),
-            shared=first_shared(plan, users), visits=first_visits(plan, users),
+            shared=np.zeros((counting, plan.size + 2)), visits=np.zeros(counting, np.int64),
             models=prior_models(plan, users), cluster_of=np.zeros(users, np.int64),
             released=running_sum.init(plan.sums or NO_SUMS, users * plan.size),
             before=np.zeros((users if plan.releases == CLUSTERS else 0, plan.size + 2)),
             rows=np.zeros((0, plan.size)), mixture=one_cluster(d),
             told=tuple(OtherServer(0, np.zeros((0, plan.size))) for _ in self._others),
         )  # fmt: skip
-        super().__init__(seat, plan, supply, state, plan.private)
+        super().__init__(seat, plan, supply, state)
         self._limits = Limits.of(plan)
         self._scratch = new_scratch(d, plan.constants.items)
         #: Whether the noise of the next release has been drawn; a state that was saved has none.
@@ -158,6 +123,23 @@ class LocalServer(Server[LocalState, FCLUBPlan]):
     def awaited(self) -> int | None:
         """The release after which nothing was handed out yet."""
         return self._state.phase if self.stage == "waiting" else super().awaited
+
+    def learned(self) -> Learned:
+        """Return what it knows of each of its users.
+
+        Acting on releases alone, it knows of them what it has released, and what others have.
+        """
+        state, raw = self._state, self._plan.constants.raw_view
+        releases = np.full(len(self.users), float(state.phase))
+        return Learned(
+            names=self.user_names,
+            estimate=state.models.theta.copy(),
+            gram=symmetric_inverse(state.models.inverse),
+            counts=state.models.records.copy() if raw else releases,
+            counted="records" if raw else "releases",
+            contains_own_records=raw or not self._plan.private,
+            offset=self._plan.constants.offset,
+        )
 
     def _choose(self, place: int, situation: Arrival) -> Step:
         self._draw_ahead()
@@ -278,20 +260,17 @@ class LocalServer(Server[LocalState, FCLUBPlan]):
         ready = find_clusters(plan, after.phase, after.sums, after.rows, after.mixture)
         told = after.told if plan.releases != NEVER else ()
         alike = all(other.newest == after.phase for other in told)
-        learned: Learned
+        known: Known
         if alike or plan.releases != USERS:
             rows = [other.rows for other in told]
             others = decompose(np.concatenate([after.rows[:0], *rows]))
-            learned = learn_from(plan, after.phase, ready, others)
+            known = learn_from(plan, after.phase, ready, others)
         else:
-            learned = learn_from_each(plan, ready, told)
-        after = msgspec.structs.replace(
-            after, cluster_of=learned.cluster_of, mixture=learned.mixture
-        )
+            known = learn_from_each(plan, ready, told)
+        after = msgspec.structs.replace(after, cluster_of=known.cluster_of, mixture=known.mixture)
 
         def write() -> Sequence[Message]:
-            everyone = np.arange(len(after.sums))
-            begin_phase(models, everyone, learned.estimates, ready.variance)
+            begin_phase(models, np.arange(len(after.sums)), known.estimates, ready.variance)
             return ()
 
         return Step(after, write=write)
@@ -310,8 +289,7 @@ def counted(step: Step, place: int, visits: Ints, most: int) -> Step:
 
     Where users are protected as persons, the first ``most`` records of each count, else all (0).
     A record counts or not from the day that its item is recommended. So who counts follows from
-    who comes when, which is public, and not from rewards, or from whether they ever come. The
-    step notes one more of ``visits`` (users,) by the user at a place.
+    who comes when, which is public, and not from rewards, or from whether they ever come.
     """
     if not most or step.opened is None:
         return step

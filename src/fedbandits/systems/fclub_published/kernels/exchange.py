@@ -7,7 +7,12 @@ from fedbandits._typing import Floats, Ints
 from fedbandits.learners.kernels.ridge import factorise
 from fedbandits.privacy.kernels import TREE, add_release_noise, draw_slot
 from fedbandits.random import Key, Purpose, fill_normal
-from fedbandits.systems.fclub_published.kernels.state import Constants, Hub, Local, Scratch, last_of
+from fedbandits.systems.fclub_published.kernels.servers import (
+    Constants,
+    Hub,
+    Local,
+    Scratch,
+)
 
 _NOISE = int(Purpose.PRIVACY_NOISE)
 #: What a draw of noise is for: after an upload, a report, a renewal. Part of its name.
@@ -27,6 +32,14 @@ def noise_slot(local: Local, cluster: int) -> int:
 
 
 @compiled
+def _hold_noise(local: Local, cluster: int) -> None:
+    """Let the perturbation that was taken last become what is held."""
+    trees = local.trees
+    for i in range(trees.held.shape[1]):
+        trees.held[cluster, i] = trees.coming[cluster, i]
+
+
+@compiled
 def take_noise(constants: Constants, local: Local, cluster: int) -> None:
     """Pop the next perturbation of a cluster's tree (Algorithm 5, line 5), once its draw is there.
 
@@ -34,8 +47,7 @@ def take_noise(constants: Constants, local: Local, cluster: int) -> None:
     """
     trees = local.trees
     trees.releases[cluster] += 1
-    for i in range(trees.held.shape[1]):
-        trees.held[cluster, i] = trees.coming[cluster, i]
+    _hold_noise(local, cluster)
     add_noise(constants, trees.draws[cluster], trees.releases[cluster], trees.coming[cluster])
 
 
@@ -61,10 +73,8 @@ def new_tree(local: Local, cluster: int) -> None:
 @compiled
 def take_report_noise(constants: Constants, local: Local, cluster: int) -> None:
     """Take the perturbation of a report: it is H and H̄ at once (Algorithm 2, line 4)."""
-    trees = local.trees
     take_noise(constants, local, cluster)
-    for i in range(trees.held.shape[1]):
-        trees.held[cluster, i] = trees.coming[cluster, i]
+    _hold_noise(local, cluster)
 
 
 @compiled
@@ -118,14 +128,8 @@ def weigh_upload(
 ) -> tuple[float, float]:  # fmt: skip
     """Return ln det of a group, and of the cluster, with an upload; NaN for no sum.
 
-    Parameters
-    ----------
-    total, known, upload : (p + 1,) float64
-        What the group knows, what the cluster does, and what comes.
-    copies : float
-        How often it counts.
-    row, factor : (p + 1,) and (d, d) float64
-        Buffers that are overwritten.
+    The group knows ``total``, the cluster ``known``, (p + 1,) each; the upload counts ``copies``
+    times. ``row`` (p + 1,) and ``factor`` (d, d) are buffers that are overwritten.
     """
     row[:] = total
     add_upload(upload, copies, row)
@@ -155,7 +159,7 @@ def enter_upload(
             if other != cluster:
                 add_upload(upload, copies, hub.waiting[other])
             grown = whole - hub.log_det[other] >= constants.log_download
-            if (grown or copies > 1.0) and last_of(hub.waiting[other]) > 0.0:
+            if (grown or copies > 1.0) and hub.waiting[other, -1] > 0.0:
                 hub.due[other] = 1
                 hub.log_det[other] = whole
 

@@ -18,8 +18,7 @@ from fedbandits.learners.kernels.clustering import (
     reach,
 )
 from fedbandits.learners.kernels.ridge import invert_statistic, packed_dimension
-from fedbandits.systems.fclub_published.kernels.models import settle
-from fedbandits.systems.fclub_published.kernels.state import Constants, Local, Scratch
+from fedbandits.systems.fclub_published.kernels.servers import Constants, Local, Scratch, settle
 
 
 @compiled

@@ -26,9 +26,8 @@ from fedbandits.systems.fclub_published.kernels.exchange import (
     take_upload,
     upload_due,
 )
-from fedbandits.systems.fclub_published.kernels.models import choose, is_up_to_date, learn
 from fedbandits.systems.fclub_published.kernels.regroup import check_edges, check_sets
-from fedbandits.systems.fclub_published.kernels.state import (
+from fedbandits.systems.fclub_published.kernels.servers import (
     ALWAYS,
     DELAYED,
     EDGES,
@@ -39,6 +38,9 @@ from fedbandits.systems.fclub_published.kernels.state import (
     Local,
     Scratch,
     State,
+    learn,
+    pick,
+    refresh,
 )
 from fedbandits.systems.kernels import Tally
 from fedbandits.systems.servers.kernels import NUMBER, Clock
@@ -66,10 +68,11 @@ def _play(
         user = draw_arrival(world, key, round_)
         fill_items(world, workspace, key, round_, scratch.items)
         row = local.model_of[user]
-        if not is_up_to_date(constants, local, row, scratch):
+        if local.stale[row] and not refresh(constants, local, row, scratch):
             clock.fault[0] = NOT_POSITIVE
             return
-        chosen = choose(constants, local, row, scratch)
+        models, partners = local.models if constants.buffered else local.acting, local.partners[row]
+        chosen = pick(constants, models, row, partners, scratch.items, scratch.scoring)
         fault, reward = _recommend(world, constants, tally, scratch, key, round_, user, chosen)
         if fault != NO_FAULT:
             clock.fault[0] = fault

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -22,10 +21,9 @@ from fedbandits.federation.messages import (
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import Step, Transitions
 from fedbandits.learners.kernels.models import update
-from fedbandits.learners.kernels.ridge import factorise
 from fedbandits.systems.fclub_published.kernels.exchange import AT_RENEWAL, FOR_REPORT
 from fedbandits.systems.fclub_published.kernels.regroup import begin_sets_phase
-from fedbandits.systems.fclub_published.kernels.state import ALWAYS, DELAYED, NEVER, PHASED, SETS
+from fedbandits.systems.fclub_published.kernels.servers import ALWAYS, DELAYED, NEVER, PHASED, SETS
 from fedbandits.systems.fclub_published.messages import (
     Download,
     Limits,
@@ -38,9 +36,9 @@ from fedbandits.systems.fclub_published.messages import (
 from fedbandits.systems.fclub_published.phases import (
     begin_alone,
     clusters_of,
+    is_no_sum,
     learn_alone,
     new_clusters,
-    own_sums,
     renew,
     report_sums,
     split_users,
@@ -48,7 +46,6 @@ from fedbandits.systems.fclub_published.phases import (
     take_over,
 )
 from fedbandits.systems.fclub_published.plan import PublishedFCLUBPlan
-from fedbandits.systems.fclub_published.roles.noise import shift_of
 from fedbandits.systems.fclub_published.roles.recommender import LocalState, Recommender
 from fedbandits.systems.servers.system import ServerSupply
 
@@ -56,15 +53,8 @@ from fedbandits.systems.servers.system import ServerSupply
 class LocalServer(Recommender):
     """Serves its own users; nobody else is told their raw statistics.
 
-    Parameters
-    ----------
-    seat
-        What it is told of all that is public; its place says which of the servers it is.
-    plan
-        What all parties go by.
-    supply
-        The noise that it brings; it is not asked for unless the variant is private. A source that
-        covers values is asked for step after step; a simulated one by the name of a draw.
+    Its noise is not asked for unless the variant is private. A source that covers values is asked
+    for step after step; a simulated one by the name of a draw.
     """
 
     TRANSITIONS: ClassVar[Transitions] = {
@@ -141,10 +131,10 @@ class LocalServer(Recommender):
         drawn: dict[int, Floats] = {}
         rows = totals.copy()
         if self._covers:
-            covered = self._noise_of(after).report(clusters, new, totals)
-            after = msgspec.structs.replace(after, steps=covered.steps, trees=covered.trees)
-            for cluster, noisy in covered.noisy.items():
-                rows[cluster, :-1] = noisy + shift_of(self._plan, 2.0)
+            noise = self._noise_of(after)
+            for cluster, noisy in noise.report(clusters, new, totals).items():
+                rows[cluster, :-1] = noisy + self._plan.shift(2.0)
+            after = msgspec.structs.replace(after, steps=noise.steps, trees=noise.trees)
         elif constants.private:
             drawn = {int(c): self._drawn(int(c), after.round, FOR_REPORT) for c in clusters}
 
@@ -182,7 +172,7 @@ class LocalServer(Recommender):
             return self._renew(after, clusters, message, self._checked(message, clusters))
 
         def write() -> Sequence[Message]:
-            begin_alone(constants, after.local, None, after.reported)
+            begin_alone(constants, after.local, after.reported)
             self._add_late(after, clusters)
             return ()
 
@@ -201,7 +191,7 @@ class LocalServer(Recommender):
         ):
             raise UnknownClusterError(f"{self.name}: no such groups")
         self._limits.total.check(self.name, message.sender, sums)
-        if any(self._is_no_sum(row) for row in sums):
+        if any(is_no_sum(self._plan.constants, row) for row in sums):
             raise ImplausibleError(f"{self.name}: a renewed sum cannot be a sum of records")
         return sums
 
@@ -212,8 +202,9 @@ class LocalServer(Recommender):
             after = msgspec.structs.replace(after, groups=rows)
         drawn: dict[int, Floats] = {}
         if self._covers:
-            covered = self._noise_of(after).renew(clusters)
-            after = msgspec.structs.replace(after, steps=covered.steps, trees=covered.trees)
+            noise = self._noise_of(after)
+            noise.renew(clusters)
+            after = msgspec.structs.replace(after, steps=noise.steps, trees=noise.trees)
         elif constants.private:
             drawn = {int(c): self._drawn(int(c), after.round, AT_RENEWAL) for c in clusters}
         draw = None if self._covers else lambda cluster, _: drawn[cluster]
@@ -233,7 +224,7 @@ class LocalServer(Recommender):
         """Add records that came after the report to buffers: they are in nobody's sums."""
         local = after.local
         if self._plan.constants.sharing == DELAYED:
-            late = own_sums(local) - after.reported
+            late = sums_of(local, local.cluster_of) - after.reported
             local.buffer[clusters] += late[clusters]
 
     def _take_download(self, message: Download) -> Step:
@@ -244,7 +235,7 @@ class LocalServer(Recommender):
         self._require_same(message)
         download = unpack(message.sums, local.shared.shape[1])
         self._limits.download.check(self.name, message.sender, download[None])
-        if self._is_no_sum(local.shared[place] + download):
+        if is_no_sum(constants, local.shared[place] + download):
             raise ImplausibleError(
                 f"{self.name}: the download for {message.cluster} cannot be a sum of records"
             )
@@ -268,17 +259,12 @@ class LocalServer(Recommender):
                 f"{message.since}"
             )
 
-    def _is_no_sum(self, row: Floats) -> bool:
-        constants = self._plan.constants
-        factor = np.zeros((constants.dimension, constants.dimension))
-        return bool(row[-1] < 0.0 or math.isnan(factorise(row, constants.ridge, factor)))
-
     def _take_record(self, message: SharedObservation) -> Step:
-        state, constants = self._state, self._plan.constants
+        state = self._state
         if message.group not in state.groups:
             raise UnknownClusterError(f"{self.name}: nobody here is in {message.group}")
         self._require_same(message)
-        record = unpack_record(self.name, message, constants.dimension, constants.context_bound)
+        record = unpack_record(self._plan, self.name, message)
         row = state.groups[message.group]
 
         def write() -> Sequence[Message]:

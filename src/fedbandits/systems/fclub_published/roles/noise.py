@@ -32,14 +32,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from fedbandits._typing import Floats, Ints
 from fedbandits.errors import ReleaseRefusedError
 from fedbandits.privacy.kernels import TREE, draw_slot
-from fedbandits.privacy.running_sum import CoveringNoise, checked_noise, cover, draw_ahead
+from fedbandits.privacy.running_sum import CoveringNoise, cover
 from fedbandits.systems.fclub_published.plan import PublishedFCLUBPlan
 
 #: Values in deviations of the noise to what a source makes of them, (p,).
@@ -47,54 +47,29 @@ Cover = Callable[[Floats], Floats]
 
 
 class CoveredTree(NamedTuple):
-    """The tree of one cluster. Sums stand in pairs, (2, p): as they are, and under noise.
+    """The tree of one cluster. Sums stand in pairs, (2, p): as they are, and under noise."""
 
-    Parameters
-    ----------
-    taken
-        How many perturbations were taken.
-    waiting
-        The number of the one that the next upload leaves with; 0 for none.
-    reports
-        How many reports have left that are made of that one's node, too.
-    nodes : (2, slots, p) float64
-        The running sum at the newest release of each level.
-    newest : (2, p) float64
-        That at the newest release that has left.
-    start, parent : (2, p) float64
-        That at the release before the one that waits, and that at its parent.
-    told : (2, p) float64
-        What those reports add up to, each less the parent.
-    """
-
-    taken: int
-    waiting: int
-    reports: int
-    nodes: Floats
-    newest: Floats
-    start: Floats
-    parent: Floats
-    told: Floats
+    taken: int  # how many perturbations were taken
+    waiting: int  # the number of the one that the next upload leaves with; 0 for none
+    reports: int  # how many reports have left that are made of that one's node, too
+    nodes: Floats  # (2, slots, p) the running sum at the newest release of each level
+    newest: Floats  # (2, p) that at the newest release that has left
+    start: Floats  # (2, p) that at the release before the one that waits
+    parent: Floats  # (2, p) that at the parent of the one that waits
+    told: Floats  # (2, p) what those reports add up to, each less the parent
 
 
 def new_covered_tree(plan: PublishedFCLUBPlan) -> CoveredTree:
     """Return a tree of which nothing was taken."""
-    size = len(plan.constants.entry_scale)
-    slots = 0 if plan.tree is None else plan.tree.slots
-    empty = np.zeros((2, size))
-    return CoveredTree(0, 0, 0, np.zeros((2, slots, size)), empty, empty, empty, empty)
+    empty = np.zeros((2, plan.size))
+    nodes = np.zeros((2, plan.slots, plan.size))
+    return CoveredTree(0, 0, 0, nodes, empty, empty, empty, empty)
 
 
 def take_for_report(
     plan: PublishedFCLUBPlan, tree: CoveredTree, total: Floats, cover: Cover
 ) -> tuple[CoveredTree, Floats]:
-    """Release a total (p,) of the cluster's own users (Algorithm 2, line 4).
-
-    Returns
-    -------
-    tree, noisy
-        What stands then, and the total under noise.
-    """
+    """Release a total (p,) of the cluster's own users under noise (Algorithm 2, line 4)."""
     number, scale = _next(plan, tree), _deviations(plan)
     above = number & (number - 1)
     told, reports = tree.told, tree.reports
@@ -114,7 +89,7 @@ def take_for_report(
     return after, newest[1]
 
 
-def settle_waiting(
+def _settle_waiting(
     plan: PublishedFCLUBPlan, tree: CoveredTree, total: Floats, cover: Cover
 ) -> tuple[CoveredTree, Floats]:
     """Settle the running sum at the release that waits; what it is under noise, (p,)."""
@@ -132,7 +107,7 @@ def settle_waiting(
     return after, settled[1]
 
 
-def begin_waiting(plan: PublishedFCLUBPlan, tree: CoveredTree) -> CoveredTree:
+def _begin_waiting(plan: PublishedFCLUBPlan, tree: CoveredTree) -> CoveredTree:
     """Take the next perturbation, which the next upload will leave with."""
     number = _next(plan, tree)
     return tree._replace(
@@ -144,8 +119,8 @@ def begin_waiting(plan: PublishedFCLUBPlan, tree: CoveredTree) -> CoveredTree:
 def take_for_renewal(plan: PublishedFCLUBPlan, tree: CoveredTree, cover: Cover) -> CoveredTree:
     """Take a perturbation for a buffer that begins anew (Algorithm 2, line 14)."""
     if tree.waiting:
-        tree, _ = settle_waiting(plan, tree, tree.newest[0], cover)
-    return begin_waiting(plan, tree)
+        tree, _ = _settle_waiting(plan, tree, tree.newest[0], cover)
+    return _begin_waiting(plan, tree)
 
 
 def take_for_upload(
@@ -153,14 +128,11 @@ def take_for_upload(
 ) -> tuple[CoveredTree, Floats]:
     """Release the buffered records (p,), and take the next perturbation (Algorithm 3, line 9).
 
-    Returns
-    -------
-    tree, noisy
-        What stands then, and the records under H_b - H_(b-1).
+    What leaves is the records under H_b - H_(b-1).
     """
     start = tree.start
-    after, noisy = settle_waiting(plan, tree, start[0] + records, cover)
-    return begin_waiting(plan, after), noisy - start[1]
+    after, noisy = _settle_waiting(plan, tree, start[0] + records, cover)
+    return _begin_waiting(plan, after), noisy - start[1]
 
 
 def _covered(exact: Floats, known: Floats, scale: Floats, cover: Cover) -> Floats:
@@ -197,99 +169,43 @@ def _with_node(nodes: Floats, number: int, sums: Floats) -> Floats:
     return copied
 
 
-#: Standard normals for one draw of noise, (p,): ``(cluster, round, what for)``, asked once each.
-SimulatedServerNoise = Callable[[int, int, int], Floats]
-CoveredTrees = dict[int, CoveredTree]
-
-
-class Covered(NamedTuple):
-    """Outcome of covering: nothing has changed yet.
-
-    Parameters
-    ----------
-    steps
-        How many times the source was asked by then.
-    trees
-        All clusters' trees.
-    noisy
-        What leaves, by cluster, (p,) each.
-    """
-
-    steps: int
-    trees: CoveredTrees
-    noisy: dict[int, Floats]
-
-
-def covers(noise: Any) -> bool:
-    """Tell whether a source covers sums; else it gives simulated noise that is added to them."""
-    return hasattr(noise, "cover")
-
-
-def simulated_draw(
-    plan: PublishedFCLUBPlan, noise: SimulatedServerNoise, named: int, round_: int, kind: int
-) -> Floats:
-    """Draw simulated noise, (p,); ``named`` is the cluster's name among all servers."""
-    return checked_noise(noise(named, round_, kind), len(plan.constants.entry_scale))
-
-
 class TreeNoise:
     """A source that covers sums, asked step after step by the trees of one server's clusters.
 
-    Parameters
-    ----------
-    plan
-        What all parties go by.
-    noise
-        The source. The number of a step counts all that this server has asked for.
-    steps, trees
-        Where the server stands.
+    Where the server stands changes here alone: ``steps``, how many times it has asked the source,
+    and ``trees``, by cluster.
     """
 
     def __init__(
-        self, plan: PublishedFCLUBPlan, noise: CoveringNoise, steps: int, trees: CoveredTrees
-    ) -> None:
-        self._plan, self._noise, self._steps, self._trees = plan, noise, steps, dict(trees)
+        self, plan: PublishedFCLUBPlan, noise: CoveringNoise, steps: int,
+        trees: dict[int, CoveredTree],
+    ) -> None:  # fmt: skip
+        self._plan, self._noise = plan, noise
+        self.steps, self.trees = steps, dict(trees)
 
     def _cover(self, values: Floats) -> Floats:
-        self._steps += 1
-        return cover(self._noise, self._steps, values)
+        self.steps += 1
+        return cover(self._noise, self.steps, values)
 
-    def _done(self, noisy: dict[int, Floats]) -> Covered:
-        return Covered(self._steps, self._trees, noisy)
-
-    def report(self, clusters: Ints, new: list[int], totals: Floats) -> Covered:
-        """Take noise for totals (users, p + 1), in rows of clusters; ``new`` ones begin a tree."""
-        kept = {int(cluster): self._trees.get(int(cluster)) for cluster in clusters}
-        self._trees, noisy = {}, {}
+    def report(self, clusters: Ints, new: list[int], totals: Floats) -> dict[int, Floats]:
+        """Return totals (users, p + 1), in rows of clusters, under noise; ``new`` begin a tree."""
+        kept = {int(cluster): self.trees.get(int(cluster)) for cluster in clusters}
+        self.trees, noisy = {}, {}
         for cluster, tree in kept.items():
             if tree is None or cluster in new:
                 tree = new_covered_tree(self._plan)
-            self._trees[cluster], noisy[cluster] = take_for_report(
+            self.trees[cluster], noisy[cluster] = take_for_report(
                 self._plan, tree, totals[cluster, :-1], self._cover
             )
-        return self._done(noisy)
+        return noisy
 
-    def renew(self, clusters: Ints) -> Covered:
+    def renew(self, clusters: Ints) -> None:
         """Take noise for all buffers, which begin anew."""
         for cluster in clusters.tolist():
-            self._trees[cluster] = take_for_renewal(self._plan, self._trees[cluster], self._cover)
-        return self._done({})
+            self.trees[cluster] = take_for_renewal(self._plan, self.trees[cluster], self._cover)
 
-    def upload(self, cluster: int, records: Floats) -> Covered:
-        """Take noise for a buffer that leaves, with records (p,)."""
-        tree = self._trees[cluster]
-        self._trees[cluster], noisy = take_for_upload(self._plan, tree, records, self._cover)
-        return self._done({cluster: noisy})
-
-
-def draw_for_one(plan: PublishedFCLUBPlan, noise: Any) -> None:
-    """Have the noise of one release drawn, before anybody waits for it."""
-    draw_ahead(noise, len(plan.constants.entry_scale))
-
-
-def shift_of(plan: PublishedFCLUBPlan, times: float) -> Floats:
-    """Return so many ρ on the diagonal of a packed statistic, (p,)."""
-    d = plan.constants.dimension
-    shift = np.zeros(len(plan.constants.entry_scale))
-    shift[np.cumsum([0, *range(d, 1, -1)])] = times * plan.constants.shift
-    return shift
+    def upload(self, cluster: int, records: Floats) -> Floats:
+        """Return a buffer's records (p,) under noise, as they leave."""
+        tree = self.trees[cluster]
+        self.trees[cluster], noisy = take_for_upload(self._plan, tree, records, self._cover)
+        return noisy

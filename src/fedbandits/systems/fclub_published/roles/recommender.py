@@ -13,6 +13,8 @@ from fedbandits.federation.messages import Message, pack
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import Step
 from fedbandits.learners.kernels.ridge import add_rank_one
+from fedbandits.privacy.running_sum import checked_noise, draw_ahead
+from fedbandits.systems.exported import Learned, symmetric_inverse
 from fedbandits.systems.fclub_published.kernels.exchange import (
     AFTER_UPLOAD,
     begin_buffer,
@@ -20,21 +22,22 @@ from fedbandits.systems.fclub_published.kernels.exchange import (
     note_upload,
     take_noise,
 )
-from fedbandits.systems.fclub_published.kernels.models import add, learn, pick, refresh
 from fedbandits.systems.fclub_published.kernels.regroup import check_edges, check_sets
-from fedbandits.systems.fclub_published.kernels.state import ALWAYS, EDGES, NEVER, SETS, Local
+from fedbandits.systems.fclub_published.kernels.servers import (
+    ALWAYS,
+    EDGES,
+    NEVER,
+    SETS,
+    Local,
+    add,
+    learn,
+    pick,
+    refresh,
+)
 from fedbandits.systems.fclub_published.messages import Observation, Upload
 from fedbandits.systems.fclub_published.phases import NotARecordsSumError
 from fedbandits.systems.fclub_published.plan import PublishedFCLUBPlan
-from fedbandits.systems.fclub_published.roles.noise import (
-    Covered,
-    CoveredTree,
-    TreeNoise,
-    covers,
-    draw_for_one,
-    shift_of,
-    simulated_draw,
-)
+from fedbandits.systems.fclub_published.roles.noise import CoveredTree, TreeNoise
 from fedbandits.systems.fclub_published.state import empty_local, new_scratch, put_row, row_of
 from fedbandits.systems.servers.roles import OpenDecision, Server, ServerState
 from fedbandits.systems.servers.system import ServerSupply
@@ -44,83 +47,88 @@ NEVER_BEGUN = -1
 
 
 class LocalState(ServerState, frozen=True, kw_only=True):
-    """All that changes in a local server.
+    """All that changes in a local server."""
 
-    Parameters
-    ----------
-    local
-        What it knows of its users.
-    groups
-        For each global cluster the row of its model, where every record is shared.
-    reported : (users, p + 1) float64
-        What clusters added up to at the last report, in rows of their names.
-    since
-        The phase in which its clusters last began anew.
-    apart
-        Whether its clusters are others than those that began then: their buffers were never begun,
-        so that nothing is hidden in them, and nothing is uploaded.
-    waits
-        Whether the last report may still be answered.
-    steps
-        How many times noise was asked for that covers sums.
-    trees
-        Of every cluster, where noise covers sums.
-    """
-
-    local: Local
-    groups: dict[int, int]
-    reported: Floats
-    since: int = NEVER_BEGUN
+    local: Local  # what it knows of its users
+    groups: dict[int, int]  # to global clusters' rows of models, where every record is shared
+    reported: Floats  # (users, p + 1) clusters' sums at the last report, in rows of their names
+    since: int = NEVER_BEGUN  # the phase in which its clusters last began anew
+    #: Whether its clusters are others than those that began then: their buffers were never begun,
+    #: so that nothing is hidden in them, and nothing is uploaded.
     apart: bool = False
-    waits: bool = False
-    steps: int = 0
+    waits: bool = False  # whether the last report may still be answered
+    steps: int = 0  # how many times noise was asked for that covers sums
+    #: Of every cluster, where noise covers sums.
     trees: dict[int, CoveredTree] = msgspec.field(default_factory=dict)
 
 
 class Recommender(Server[LocalState, PublishedFCLUBPlan]):
-    """Part of a local server that works between phases.
-
-    Parameters
-    ----------
-    seat, plan, supply
-        See :class:`.local_server.LocalServer`.
-    """
+    """Part of a local server that works between phases."""
 
     def __init__(self, seat: Seat, plan: PublishedFCLUBPlan, supply: ServerSupply) -> None:
         users = len(plan.facts.users_of(seat.place))
         local = empty_local(plan, np.zeros(users, np.int64))
-        #: Whether noise covers sums.
-        self._covers = plan.constants.private and covers(supply.noise)
+        #: Whether noise covers sums; else it is simulated, and added to them.
+        self._covers = plan.private and hasattr(supply.noise, "cover")
         if self._covers:  # trees of perturbations stay empty
             trees = local.trees._replace(draws=local.trees.draws[:, :0].copy())
             local = local._replace(trees=trees)
         state = LocalState(
-            stage="starting",
-            local=local,
+            stage="starting", local=local, reported=np.zeros_like(local.sums),
             groups={0: 0} if plan.constants.sharing == ALWAYS else {},
-            reported=np.zeros_like(local.sums),
-        )
-        super().__init__(seat, plan, supply, state, plan.constants.private)
+        )  # fmt: skip
+        super().__init__(seat, plan, supply, state)
         self._scratch = new_scratch(plan, users)
         self._has_noise = False
+
+    def learned(self) -> Learned:
+        """Return what it recommends by to each of its users: the model of the user's cluster.
+
+        Clusters were found in raw records, and a model may have the newest ones in it: the model
+        says so, whatever noise there is.
+        """
+        theta, inverse, records = [], [], []
+        for row in self._state.local.model_of.tolist():
+            known, at, _ = self._up_to_date(row)
+            models = known.models if self._plan.constants.buffered else known.acting
+            theta.append(models.theta[at].copy())
+            inverse.append(models.inverse[at].copy())
+            records.append(float(models.records[at]))
+        return Learned(
+            names=self.user_names,
+            estimate=np.array(theta),
+            gram=symmetric_inverse(np.array(inverse)),
+            counts=np.array(records),
+            counted="records",
+            contains_own_records=True,
+        )
+
+    def _up_to_date(self, row: int) -> tuple[Local, int, bool]:
+        """Find a model that is up to date: in which rows, which of them, and whether it is sound.
+
+        One that is stale is brought up to its sums in a copy of its row.
+        """
+        local = self._state.local
+        if not local.stale[row]:
+            return local, row, True
+        known = row_of(local, row)
+        return known, 0, refresh(self._plan.constants, known, 0, self._scratch)
 
     def _choose(self, place: int, situation: Arrival) -> Step:
         """Choose an item by the model of the user's cluster, brought up to date."""
         self._draw_ahead()
         constants, local = self._plan.constants, self._state.local
         row = int(local.model_of[place])
-        known, at, write = local, row, None
-        if local.stale[row]:
-            known, at = row_of(local, row), 0
-            if not refresh(constants, known, 0, self._scratch):
-                raise NotARecordsSumError(
-                    f"round {situation.round_}: the noise left a matrix that is not positive "
-                    "definite"
-                )
+        known, at, sound = self._up_to_date(row)
+        if not sound:
+            raise NotARecordsSumError(
+                f"round {situation.round_}: the noise left a matrix that is not positive definite"
+            )
 
-            def write() -> Sequence[Message]:
+        def write() -> Sequence[Message]:
+            if known is not local:
                 put_row(local, row, known)
-                return ()
+            return ()
 
         models = known.models if constants.buffered else known.acting
         partners = int(local.partners[row])
@@ -130,7 +138,7 @@ class Recommender(Server[LocalState, PublishedFCLUBPlan]):
 
     def _draw_ahead(self) -> None:
         if self._covers and not self._has_noise:
-            draw_for_one(self._plan, self._noise)
+            draw_ahead(self._noise, self._plan.size)
         self._has_noise = True
 
     def _learn(self, after: LocalState, found: OpenDecision, reward: float) -> Step:
@@ -174,14 +182,14 @@ class Recommender(Server[LocalState, PublishedFCLUBPlan]):
         cluster = int(local.cluster_of[found.place])
         due = after.stage == "ready" and not after.apart
         due = due and self._will_be_due(local, cluster, found.context)
-        covered: Covered | None = None
+        covered: Floats | None = None
         drawn: Floats | None = None
         if due and self._covers:
-            buffer = local.buffer[cluster : cluster + 1].copy()
+            buffer, shift = local.buffer[cluster : cluster + 1].copy(), self._plan.shift(3.0)
             add(buffer, 0, found.context, reward)
-            records = buffer[0, :-1] - shift_of(self._plan, 3.0)
-            covered = self._noise_of(after).upload(cluster, records)
-            after = msgspec.structs.replace(after, steps=covered.steps, trees=covered.trees)
+            noise = self._noise_of(after)
+            covered = noise.upload(cluster, buffer[0, :-1] - shift) + shift
+            after = msgspec.structs.replace(after, steps=noise.steps, trees=noise.trees)
         elif due:
             drawn = self._drawn(cluster, after.round, AFTER_UPLOAD)
 
@@ -190,8 +198,7 @@ class Recommender(Server[LocalState, PublishedFCLUBPlan]):
             if not due:
                 return ()
             if covered is not None:
-                noisy = covered.noisy[cluster] + shift_of(self._plan, 3.0)
-                local.buffer[cluster, :-1] = noisy
+                local.buffer[cluster, :-1] = covered
             return [self._upload(after, cluster, drawn)]
 
         return Step(after, write=write)
@@ -228,7 +235,8 @@ class Recommender(Server[LocalState, PublishedFCLUBPlan]):
         return int(self.users[cluster])
 
     def _drawn(self, cluster: int, round_: int, kind: int) -> Floats:
-        return simulated_draw(self._plan, self._noise, self._named(cluster), round_, kind)
+        """Draw simulated noise, (p,), by its name: the cluster, the round, and what it is for."""
+        return checked_noise(self._noise(self._named(cluster), round_, kind), self._plan.size)
 
     def _noise_of(self, after: LocalState) -> TreeNoise:
         self._has_noise = False

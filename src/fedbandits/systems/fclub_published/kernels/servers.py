@@ -1,17 +1,18 @@
-"""Constants and state of a run of published FCLUB."""
+"""What servers know of their users, and the models by which they recommend."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import math
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fedbandits._compile import compiled
+from fedbandits._compile import compiled, inlined
 from fedbandits._typing import Floats, Floats32, Ints
 from fedbandits.learners.kernels.clustering import Edges
-from fedbandits.learners.kernels.models import Models, Scoring
-from fedbandits.learners.kernels.ridge import packed_size
+from fedbandits.learners.kernels.models import Models, Scoring, choose_arm, update
+from fedbandits.learners.kernels.ridge import add_record, factorise, invert_statistic
 from fedbandits.systems.kernels import Tally
 from fedbandits.systems.servers.kernels import Clock
 
@@ -142,12 +143,83 @@ class Scratch(NamedTuple):
     seen: Flags  # (users,)
 
 
-def row_size(dimension: int) -> int:
-    """Count the numbers of a sum: a packed statistic, and how many records are in it."""
-    return int(packed_size(dimension)) + 1
+@compiled
+def radius(constants: Constants, count: float, partners: int) -> float:
+    """Return β of so many records as it is configured, times exploration_scale.
+
+    ``partners`` is L', the number of local clusters that share their records.
+    """
+    if constants.noise_factor > 0.0:
+        return constants.radius_scale * authors_radius(constants, max(count, 1.0))
+    share = float(partners) if constants.radius_shared else 1.0
+    seen = count / (constants.dimension * share * constants.radius_unit)
+    inside = constants.radius_term + constants.dimension * math.log(constants.radius_offset + seen)
+    bias = constants.radius_bias * math.sqrt(share)
+    return constants.radius_scale * math.sqrt(max(inside, 0.0)) + bias
 
 
 @compiled
-def last_of(row: Floats) -> Any:
-    """Return how many records are in a sum."""
-    return row[row.size - 1]
+def authors_radius(constants: Constants, count: float) -> float:
+    """Return β of the authors' code for FCLUB-CDP; see :class:`..config.Authors`."""
+    d, servers = constants.dimension, float(constants.servers)
+    depth, spread = 1.0 + math.log(count), 2.0 * math.log(2.0 * count)
+    rho = constants.noise_factor * depth * (4.0 * math.sqrt(d) + spread)
+    upsilon = math.sqrt(math.sqrt(2.0) * depth * (math.sqrt(d) + spread) / constants.root_epsilon)
+    inside = constants.radius_term + d * math.log(constants.radius_offset + count / (d * rho))
+    return math.sqrt(inside) + math.sqrt(servers) * (math.sqrt(rho) + upsilon)
+
+
+@compiled
+def settle(models: Models, row: int, statistic: Floats, ridge: float, factor: Floats) -> bool:
+    """Compute one model anew from its sum (p + 1,); False if λI + S is not positive definite."""
+    log_det = invert_statistic(statistic, ridge, factor, models.inverse[row], models.theta[row])
+    models.log_det[row] = log_det
+    models.records[row] = statistic[-1]
+    return not math.isnan(log_det)
+
+
+@compiled
+def refresh(constants: Constants, local: Local, cluster: int, scratch: Scratch) -> bool:
+    """Bring a local cluster's models up to its sums; see :func:`settle`."""
+    local.stale[cluster] = 0
+    for i in range(scratch.row.size):
+        scratch.row[i] = local.shared[cluster, i] + local.buffer[cluster, i]
+    sound = settle(local.models, cluster, scratch.row, constants.ridge, scratch.factor)
+    if constants.buffered:
+        base = factorise(local.shared[cluster], constants.ridge, scratch.factor)
+    else:
+        shared = local.shared[cluster]
+        sound &= settle(local.acting, cluster, shared, constants.ridge, scratch.factor)
+        base = local.acting.log_det[cluster]
+    local.base_log_det[cluster] = base
+    return sound and not math.isnan(base)
+
+
+@compiled
+def pick(
+    constants: Constants, models: Models, row: int, partners: int, items: Floats32, scoring: Scoring
+) -> int:
+    """Return the item (d, K) with the highest upper bound by one model; the first one of equals."""
+    beta = radius(constants, models.records[row], partners)
+    beta = math.sqrt(beta) if constants.squared else beta
+    return choose_arm(models, row, beta, constants.squared, items, scoring)
+
+
+@compiled
+def add(sums: Floats, row: int, context: Floats, reward: float) -> None:
+    """Add one record to a row of sums."""
+    add_record(sums, row, context, reward, 0.0)  # noise is added to these: no grid would stay
+    sums[row, sums.shape[1] - 1] += 1.0
+
+
+@inlined
+def learn(
+    constants: Constants, local: Local, user: int, context: Floats, reward: float, scratch: Scratch
+) -> None:
+    """Take in one record: the user's own sums, the model of its cluster, the upload buffer."""
+    add(local.sums, user, context, reward)
+    if constants.sharing == DELAYED:
+        add(local.buffer, local.cluster_of[user], context, reward)
+    update(local.models, local.model_of[user], context, reward, scratch.gain)
+    if constants.clustering == EDGES or constants.clustering == SETS:
+        update(local.own, user, context, reward, scratch.gain)
