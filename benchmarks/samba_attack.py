@@ -9,7 +9,7 @@ from fedbandits.crypto import paillier
 from fedbandits.environments import Bernoulli
 from fedbandits.systems.samba import SYSTEM
 from fedbandits.systems.samba.application import Supply
-from fedbandits.systems.samba.audit.attack import success_rate
+from fedbandits.systems.samba.audit.attack import count_recovered
 from fedbandits.testing.replicates import federate, plan_of
 
 BUDGET, SEEDS = 1000, 5
@@ -35,7 +35,8 @@ def main() -> None:
                 supplies = with_key(key, SYSTEM.simulated_supplies(plan, None, seed, 0))
                 run = federate(config, world, BUDGET, seed, 0, supplies=supplies)
                 run.advance(BUDGET)
-                rates.append(success_rate(run))
+                found = count_recovered(run)
+                rates.append(found.statistics / found.of)
             mean = statistics.mean(rates)
             print(f"  {preset:14s} K = {arms:2d}: least {min(rates):.4f}, mean {mean:.4f}")
 

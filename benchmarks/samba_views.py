@@ -12,8 +12,6 @@ import pathlib
 import sys
 
 import numpy as np
-
-from fedbandits.crypto.keystream import derive_key
 from fedbandits.systems.samba.audit.distinguisher import (
     Likeness,
     compare,
@@ -22,8 +20,10 @@ from fedbandits.systems.samba.audit.distinguisher import (
     published_channels,
     second_channels,
 )
-from fedbandits.systems.samba.kernels.published import word_to_mask
 from fedbandits.systems.samba.silent.simulator import simulate_first, simulate_second
+
+from fedbandits.crypto.keystream import derive_key
+from fedbandits.systems.samba.kernels.published import word_to_mask
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
 from tests.systems.silent_reference import Owners, play, uniform

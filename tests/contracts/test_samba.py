@@ -128,9 +128,9 @@ def test_drivers_agree_on_every_packet_and_count(algorithm, cipher, shortcut):
             silent += 1
             assert both[0] == [b""] * 5
             del both[0]
-        for direction, size, kind in ((SCORES, 8, "ScoreList"), (BITS, 1, "BitList"))[-len(both) :]:
+        for direction, kind in ((SCORES, "ScoreList"), (BITS, "BitList"))[-len(both) :]:
             mine, theirs = both.pop(0), seen[(*turn, kind)]
-            assert reopen(direction, size, *turn, mine) == reopen(direction, size, *turn, theirs)
+            assert reopen(direction, *turn, mine) == reopen(direction, *turn, theirs)
             assert not set(mine) & set(theirs)  # under nonces of their own
     assert (silent > 0) == (shortcut != "none" and "egreedy" in algorithm)
 

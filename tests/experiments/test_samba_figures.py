@@ -27,7 +27,7 @@ from fedbandits.reproduce.samba import shares as samba_shares
 from fedbandits.reproduce.samba import sight as samba_sight
 from fedbandits.reproduce.samba import times as samba_times
 from fedbandits.systems.samba.audit.adversary import Exposure
-from fedbandits.systems.samba.audit.table import FIGURE_7, PARTICIPANTS, REWARD
+from fedbandits.systems.samba.audit.examination import FIGURE_7, PARTICIPANTS, REWARD
 from fedbandits.systems.samba.theory import Costs
 from tests.systems.samba_worlds import customer_key
 

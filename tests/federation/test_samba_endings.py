@@ -40,7 +40,7 @@ from fedbandits.systems.samba.messages import (
     Sum,
     Total,
 )
-from fedbandits.systems.samba.roles.published_owner import PublishedOwnerTools
+from fedbandits.systems.samba.roles.owner import PublishedOwnerTools
 from fedbandits.systems.samba.roles.run import RunEndedError
 from fedbandits.testing.replicates import plan_of
 from fedbandits.testing.restored import MortalParty
@@ -194,7 +194,7 @@ def test_nonsense_ends_the_run_at_the_deadline(kind, wrong):
 def test_a_score_that_is_no_number_ends_the_run_at_once(monkeypatch):
     """However often it is computed: so nobody waits for a deadline."""
     monkeypatch.setattr(
-        PublishedOwnerTools, "masked_score", lambda self, step, *_: np.nan if step == 7 else 1.0
+        PublishedOwnerTools, "masked_score", lambda self, state: np.nan if state.step == 7 else 1.0
     )
     monkeypatch.setattr(PartiesRun, "_end_waiting", lambda run: False)
     run = played()

@@ -153,7 +153,7 @@ def test_nobody_wins_where_results_go_round(kind):
     skip = 3 if kind is ToSecond else 4
     _, party, good = before(kind, skip, execution="distributed")
     assert good.part == 4
-    assert party._contests.parts == 4
+    assert party._contests.turn.parts == 4
     saved, outcomes = party.dump(), []
     at = 1 if kind is ToSecond else 0  # the byte of item 7, behind 3 comparisons of 2 bits
     for results in range(8):

@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fedbandits._compile import implements
 from fedbandits.learners.kernels import index_rules as rules
 from fedbandits.learners.kernels.index_rules import draw_beta
+from fedbandits.learners.kernels.largest_scores import LargestPursuit, LargestSoftmax
 from fedbandits.learners.locality import NotLocalError, check_arm_score_locality
 from fedbandits.random import Key, replicate_key
 
 KEY = replicate_key(3, 0)
 EXAMPLES = [
     rules.UCB(), rules.Thompson(), rules.EpsilonGreedy(), rules.DecreasingEpsilonGreedy(),
-    rules.Softmax(), rules.Pursuit(),
+    rules.Softmax(), rules.Pursuit(), LargestSoftmax(), LargestPursuit(),
 ]  # fmt: skip
 
 
@@ -150,17 +150,13 @@ class ReinforcementComparison(NamedTuple):
     baseline: Any  # (1,), shared by all arms
 
 
-@implements(rules.compute_score, ReinforcementComparison)
 def _preference(rule: Any, iteration: Any, step: Any, arm: Any, memory: Any) -> Any:
     rule.baseline[0] += 0.1 * (arm.rewards / arm.pulls - rule.baseline[0])
     return math.exp(arm.rewards / arm.pulls - rule.baseline[0])
 
 
-@implements(rules.receive_bit, ReinforcementComparison)
-def _ignore(rule: Any, iteration: Any, chosen: Any, memory: Any) -> Any:
-    return None
-
-
-def test_reinforcement_comparison_is_refused():
+def test_reinforcement_comparison_is_refused(monkeypatch):
+    monkeypatch.setattr(rules, "ITERATIONS", dict(rules.ITERATIONS))
+    rules.declare(ReinforcementComparison, (rules.IN_PROPORTION,), _preference)
     with pytest.raises(NotLocalError, match="ReinforcementComparison"):
         check_arm_score_locality(ReinforcementComparison(np.zeros(1)))

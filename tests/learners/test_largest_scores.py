@@ -20,7 +20,7 @@ from fedbandits.random import Key, replicate_key
 KEY = replicate_key(3, 0)
 EXAMPLES = [
     rules.UCB(), rules.Thompson(), rules.EpsilonGreedy(), rules.DecreasingEpsilonGreedy(),
-    rules.Softmax(), rules.Pursuit(),
+    largest.LargestSoftmax(), largest.LargestPursuit(),
 ]  # fmt: skip
 each_rule = pytest.mark.parametrize("rule", EXAMPLES, ids=lambda rule: type(rule).__name__)
 REJECTS = 1e-4
@@ -51,7 +51,15 @@ def winners(rule, steps, *records, **parts):
 
 
 def test_every_rule_is_tried():
-    assert {type(rule) for rule in EXAMPLES} == set(rules.ITERATIONS)
+    published = rules.ITERATIONS.keys() - {largest.LargestSoftmax, largest.LargestPursuit}
+    assert {type(largest.as_largest(rule())) for rule in published} == set(map(type, EXAMPLES))
+    assert largest.as_largest(rules.Softmax(0.3)) == largest.LargestSoftmax(0.3)
+    assert largest.as_largest(rules.UCB(0.5)) == rules.UCB(0.5)
+
+
+@each_rule
+def test_the_largest_score_wins_in_every_iteration(rule):
+    assert set(rules.ITERATIONS[type(rule)]) == {rules.LARGEST}
 
 
 @each_rule
@@ -87,7 +95,7 @@ def test_gumbel_variables():
 def test_the_largest_with_gumbel_noise_is_in_proportion():
     """Softmax with means 0.9, 0.7, 0.5, 0.1 at τ = 0.2, against e^(μ / τ) / Σ."""
     means, temperature = np.array([0.9, 0.7, 0.5, 0.1]), 0.2
-    counts = winners(rules.Softmax(temperature), 20_000, [10] * 4, 10 * means, [0.0] * 4)
+    counts = winners(largest.LargestSoftmax(temperature), 20_000, [10] * 4, 10 * means, [0.0] * 4)
     weights = np.exp(means / temperature)
     assert stats.chisquare(counts, 20_000 * weights / weights.sum()).pvalue > REJECTS
 
@@ -95,13 +103,18 @@ def test_the_largest_with_gumbel_noise_is_in_proportion():
 def test_pursuit_matches_its_weights():
     weights = np.array([0.02, 0.08, 0.3, 0.6])
     counts = winners(
-        rules.Pursuit(), 20_000, [5] * 4, [5.0, 2.0, 1.0, 0.0], np.log(weights), iteration=2
+        largest.LargestPursuit(),
+        20_000,
+        [5] * 4,
+        [5.0, 2.0, 1.0, 0.0],
+        np.log(weights),
+        iteration=2,
     )
     assert stats.chisquare(counts, 20_000 * weights).pvalue > REJECTS
 
 
 def test_pursuit_compares_means_first():
-    found = scores_of(rules.Pursuit(), 50, [5, 4, 8], [5.0, 2.0, 1.0], [-1.0, -2.0, -3.0])
+    found = scores_of(largest.LargestPursuit(), 50, [5, 4, 8], [5.0, 2.0, 1.0], [-1.0, -2.0, -3.0])
     np.testing.assert_array_equal(found, [1.0, 0.5, 0.125])
 
 
@@ -123,18 +136,18 @@ def test_draws_are_named_by_key_step_and_iteration():
 
 
 def test_what_is_kept_before_the_first_step():
-    assert largest.first_memory(rules.Pursuit(), 8) == pytest.approx(math.log(1 / 8))
+    assert largest.first_memory(largest.LargestPursuit(), 8) == pytest.approx(math.log(1 / 8))
     assert {largest.first_memory(rule, 8) for rule in EXAMPLES[:5]} == {0.0}
 
 
 @pytest.mark.parametrize(("rate", "share"), [(0.1, 0.3), (0.5, 0.5), (0.01, 0.9), (0.999, 0.02)])
 def test_log_weights_are_logarithms_of_pursuits_probabilities(rate, share):
     """1,000 random bits. The published probability is zero below 2⁻⁵⁰⁰."""
-    rule, zeros = rules.Pursuit(rate), 0
+    published, rule, zeros = rules.Pursuit(rate), largest.LargestPursuit(rate), 0
     probability, logarithm = np.full(1, 0.25), np.full(1, largest.first_memory(rule, 4))
     for bit in np.random.default_rng(7).random(1000) < share:
-        rules.note_bit(rule, 1, bool(bit), probability)
-        largest.note_silent_bit(rule, 1, bool(bit), logarithm)
+        rules.note_bit(published, 1, bool(bit), probability)
+        rules.note_bit(rule, 1, bool(bit), logarithm)
         if probability[0] > 0.0:
             assert math.exp(logarithm[0]) == pytest.approx(probability[0], rel=1e-11)
         else:
@@ -144,22 +157,22 @@ def test_log_weights_are_logarithms_of_pursuits_probabilities(rate, share):
 
 
 def test_log_weights_saturate_and_recover():
-    rule, memory = rules.Pursuit(0.1), np.full(1, -math.log(100))
+    rule, memory = largest.LargestPursuit(0.1), np.full(1, -math.log(100))
     for _ in range(20_000):
-        largest.note_silent_bit(rule, 1, False, memory)
+        rules.note_bit(rule, 1, False, memory)
     assert memory[0] == largest.LEAST_LOG_WEIGHT == -1000.0
     assert math.isfinite(scores_of(rule, 9, [1], [0.0], memory, iteration=2)[0])
-    largest.note_silent_bit(rule, 1, True, memory)
+    rules.note_bit(rule, 1, True, memory)
     assert memory[0] == pytest.approx(math.log(0.1))
     for _ in range(20_000):
-        largest.note_silent_bit(rule, 1, True, memory)
+        rules.note_bit(rule, 1, True, memory)
     assert -1e-15 < memory[0] <= 0.0
 
 
 @given(st.floats(-1000.0, 0.0), st.booleans(), st.floats(1e-6, 0.999))
 def test_a_log_weight_stays_one(memory, bit, rate):
     kept = np.full(1, memory)
-    largest.note_silent_bit(rules.Pursuit(rate), 1, bit, kept)
+    rules.note_bit(largest.LargestPursuit(rate), 1, bit, kept)
     assert -1000.0 <= kept[0] <= 0.0
     assert kept[0] >= memory if bit else kept[0] <= memory
 
@@ -168,5 +181,5 @@ def test_a_log_weight_stays_one(memory, bit, rate):
 def test_only_pursuits_first_bit_is_kept(rule):
     for iteration in range(1, len(rules.ITERATIONS[type(rule)]) + 1):
         kept = np.full(1, -3.0)
-        largest.note_silent_bit(rule, iteration, True, kept)
-        assert (kept[0] != -3.0) == (isinstance(rule, rules.Pursuit) and iteration == 1)
+        rules.note_bit(rule, iteration, True, kept)
+        assert (kept[0] != -3.0) == (isinstance(rule, largest.LargestPursuit) and iteration == 1)

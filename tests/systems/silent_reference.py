@@ -22,14 +22,14 @@ from fedbandits.crypto.kernels.dealing import (
     unit_vector,
 )
 from fedbandits.crypto.shares import comparisons
-from fedbandits.systems.samba.silent.views import (
+from fedbandits.systems.samba.audit.views import (
     FirstView,
     SecondView,
-    Tournaments,
     expanded_first,
     expanded_second,
     second_share,
 )
+from fedbandits.systems.samba.silent.contest import Contests
 
 TIE_BITS, SCALE = 8, 2.0**40
 #: permute() leaves everything where it is if every word is this one.
@@ -126,20 +126,23 @@ class Servers:
             masked_share(share[k], has_one.mask[k], moved[k])  # m'
         one, two = one._replace(ahead=ahead), two._replace(moved=moved)
 
-        c = Tournaments(has_one.share, has_one.comparisons, self.arity, True)
-        p = Tournaments(second_share(two, has_two), has_two.comparisons, self.arity, False)
+        cs, ps = (Contests(self.arms, self.arity, first, "test") for first in (True, False))
+        c = cs.begin(has_one.share, has_one.comparisons)
+        p = ps.begin(second_share(two, has_two), has_two.comparisons)
         to_one, to_two = [], []
-        for _ in range(c.items):
-            from_one, from_two = c.open(), p.open()
-            c.take(from_two)
-            p.take(from_one)
-            to_one.append(from_two)
-            to_two.append(from_one)
-        np.testing.assert_array_equal(c.won, p.won)
+        for _ in range(cs.turn.items):
+            to_one.append(p.sent.reshape(self.runs, -1))
+            to_two.append(c.sent.reshape(self.runs, -1))
+            c, p = (
+                cs.take(c, p.sent, has_one.comparisons),
+                ps.take(p, c.sent, has_two.comparisons),
+            )
+        np.testing.assert_array_equal(c.contenders, p.contenders)
+        won = p.contenders[:, 0]
 
         unit = np.empty_like(pads)
         for k in range(self.runs):
-            unit_vector(int(np.flatnonzero(has_two.places[k] == p.won[k])[0]), unit[k])
+            unit_vector(int(np.flatnonzero(has_two.places[k] == won[k])[0]), unit[k])
         if self.flaw == "winner told":  # and the dealer's mask is none
             d2 = d2 - has_two.returned_mask[np.arange(self.runs)[:, None], has_one.places]
         else:

@@ -28,12 +28,12 @@ from fedbandits.systems.samba.audit.attack import (
     other_sums,
     pulled_arms,
 )
-from fedbandits.systems.samba.audit.table import PULLED, security_table
+from fedbandits.systems.samba.audit.examination import PULLED, security_table
 from fedbandits.systems.samba.kernels.published import any_place
 from fedbandits.systems.samba.keys import CONTROLLER
 from fedbandits.systems.samba.messages import Score, ScoreList, Setup
-from fedbandits.systems.samba.roles import published_comp as comp
-from fedbandits.systems.samba.roles.published_owner import DataOwner
+from fedbandits.systems.samba.roles import comp
+from fedbandits.systems.samba.roles.owner import DataOwner
 from fedbandits.testing.replicates import plan_of
 from tests.federation.receiving import taken
 from tests.systems.samba_worlds import federated, variant

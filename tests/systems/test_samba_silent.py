@@ -16,8 +16,8 @@ import fedbandits as fb
 from fedbandits.crypto.kernels.words import permute
 from fedbandits.environments import Bernoulli
 from fedbandits.errors import FedbanditsError
-from fedbandits.learners.kernels.index_rules import Arm, explores
-from fedbandits.learners.kernels.largest_scores import first_memory, largest_score, note_silent_bit
+from fedbandits.learners.kernels.index_rules import Arm, explores, note_bit
+from fedbandits.learners.kernels.largest_scores import first_memory, largest_score
 from fedbandits.random import Key
 from fedbandits.systems.samba.config import Samba
 from fedbandits.systems.samba.kernels.silent import bits_for_ties, to_word
@@ -158,7 +158,7 @@ def require_same_alone(run, budget, seed):
             words = [to_word(*one, bits) for one in zip(scores, drawn, strict=True)]
             winner = int(np.argmax(words))
             for i, memory in enumerate(memories):
-                note_silent_bit(rule, iteration, i == winner, memory)
+                note_bit(rule, iteration, i == winner, memory)
         assert winner == arm
         assert words == run._steps._scratch.words.tolist()
     np.testing.assert_array_equal(memories, run.state.owners.memory)

@@ -78,9 +78,9 @@ def dealt(plan, run):
     assert len(np.unique(second)) == second.size
     corrections = []
     for one, other in zip(first, second, strict=True):
-        for_first = dealing.new_for_first(deals.entries)
-        for_second = dealing.new_for_second(deals.entries, deals.comparisons)
-        dealing.deal(one, other, np.zeros(deals.entries, np.int64), for_first, for_second)
+        for_first = dealing.new_for_first(deals.arms)
+        for_second = dealing.new_for_second(deals.arms, deals.comparisons)
+        dealing.deal(one, other, np.zeros(deals.arms, np.int64), for_first, for_second)
         corrections.append((for_first.shuffled, for_first.returned, for_second.shuffled))
     return first, second, [np.array(each) for each in zip(*corrections, strict=True)]
 
@@ -130,7 +130,7 @@ def selections(plan):
     deals = Deals(plan)
     words = [KeyStream(bytes([i] * 32), width) for i, width in enumerate(deals.widths)]
     for block in range(deals.count):
-        one, other = deals.deal(*words, block)
+        one, other = deals.deal(words, block)
         size, another = deals.bytes
         assert (len(one), len(other)) == (size * deals.length(block), another * deals.length(block))
         for i in range(deals.length(block)):

@@ -12,20 +12,19 @@ from fedbandits.errors import LocalProtocolError
 from fedbandits.privacy.ledger import Ledger
 from fedbandits.systems.application import SharedSecret
 from fedbandits.systems.samba import SYSTEM, ciphers
-from fedbandits.systems.samba.audit.transcripts import keys_of_party
+from fedbandits.systems.samba.audit.attack import keys_of_party
 from fedbandits.systems.samba.ciphers import channel_cipher
 from fedbandits.systems.samba.keys import (
     CompKeys,
     ControllerKeys,
     DealerKeys,
     DealtKeys,
-    FirstKeys,
     LinkKeys,
     OwnerKeys,
     OwnersKeys,
     PadKeys,
     SealKeys,
-    SecondKeys,
+    ServerKeys,
     SilentControllerKeys,
     SimulatedSecrets,
     TotalKey,
@@ -75,8 +74,8 @@ def secrets_of(run):
         keys = OwnerKeys.make({"pads": pads[owner], "packets": packets[owner]}, agreed)
         add(keys.pads, owner, "comp")
         add(keys.seals, owner, "controller")
-    first = FirstKeys.make(mine, owners, agreed)
-    second = SecondKeys.make(mine, owners, agreed)
+    first = ServerKeys.make(mine, owners, agreed, True)
+    second = ServerKeys.make(mine, owners, agreed, False)
     dealer = DealerKeys.make(mine, agreed)
     assert first.link == second.link
     assert (first.dealt, second.dealt) == (dealer.first, dealer.second)

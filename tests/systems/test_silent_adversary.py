@@ -10,10 +10,8 @@ import pytest
 
 from fedbandits.environments import Bernoulli
 from fedbandits.systems.samba import SYSTEM
-from fedbandits.systems.samba.audit.adversary import OBSERVER, ONE_OWNER, Exposure
-from fedbandits.systems.samba.audit.examination import examine, guess_by_winner
-from fedbandits.systems.samba.audit.silent_adversary import SilentAdversary
-from fedbandits.systems.samba.audit.table import (
+from fedbandits.systems.samba.audit.adversary import OBSERVER, ONE_OWNER, Exposure, SilentAdversary
+from fedbandits.systems.samba.audit.examination import (
     ALLOWED,
     LISTENERS,
     OTHERS,
@@ -23,9 +21,12 @@ from fedbandits.systems.samba.audit.table import (
     SILENT_COALITIONS,
     SILENT_PARTICIPANTS,
     SINGLE,
+    examine,
+    guess_by_winner,
+    security_table,
     silent_excess,
-    silent_table,
 )
+from fedbandits.systems.samba.audit.views import Opened
 from fedbandits.systems.samba.ciphers import DOWN, TO_FIRST, TO_SECOND, TOTAL, UP, Line, write_word
 from fedbandits.systems.samba.keys import PadKeys, SimulatedSecrets, make_keys, owners_secret
 from fedbandits.systems.samba.messages import Answer, Word
@@ -35,7 +36,6 @@ from fedbandits.systems.samba.roles import (
     silent_controller,
     silent_owner,
 )
-from fedbandits.systems.samba.silent.views import Opened
 from fedbandits.systems.samba.streams import Pads
 from fedbandits.testing.replicates import plan_of
 from tests.systems.samba_worlds import federated, silent
@@ -55,7 +55,7 @@ def run():
 def test_servers_and_dealer_see_nothing(algorithm, total):
     played = federated(silent(algorithm, total=total), 3, 12)
     played.advance(12)
-    table = silent_table(played, SECRETS)
+    table = security_table(played, SECRETS)
     assert list(silent_excess(table, total)) == []
     for datum, row in table.items():
         for server in ("comp", "controller", "dealer"):
@@ -70,7 +70,7 @@ def test_servers_and_dealer_see_nothing(algorithm, total):
 
 
 def test_what_those_see_who_pool_is_what_the_page_says(run):
-    table = silent_table(run, SECRETS, SILENT_COALITIONS)
+    table = security_table(run, SECRETS, SILENT_COALITIONS)
     for pair in ("Comp and Controller", "dealer and Controller", "dealer and Comp"):
         assert {row[pair] for row in table.values()} == {Exposure.CLEAR}
     for pair in ("Controller and data owner i", "Comp and data owner i"):
@@ -138,14 +138,14 @@ def test_parties_that_do_not_seal_are_found(directions, found, monkeypatch):
         monkeypatch.setattr(role, "Line", line)
     played = federated(silent("ucb"), 3, 12)
     played.advance(12)
-    alone = silent_excess(silent_table(played, SECRETS), "shares")
+    alone = silent_excess(security_table(played, SECRETS), "shares")
     assert {who for _, who, _ in alone} == ({OBSERVER} if directions == {TOTAL} else set())
-    excess = silent_excess(silent_table(played, SECRETS, LISTENERS), "shares", hears=True)
+    excess = silent_excess(security_table(played, SECRETS, LISTENERS), "shares", hears=True)
     assert {(who, datum) for datum, who, _ in excess} == found
 
 
 def test_who_hears_all_messages_sees_no_more(run):
-    heard = silent_table(run, SECRETS, LISTENERS)
+    heard = security_table(run, SECRETS, LISTENERS)
     assert list(silent_excess(heard, "shares", hears=True)) == []
 
 
@@ -161,7 +161,7 @@ def test_a_key_too_many_shows(run, who, secret, datum):
     party = run.network.parties[who]
     party.extra = getattr(SECRETS, secret)
     try:
-        table = silent_table(run, SECRETS)
+        table = security_table(run, SECRETS)
     finally:
         del party.extra
     found = [(each, participant) for each, participant, _ in silent_excess(table, "shares")]
@@ -173,7 +173,7 @@ def test_a_server_that_knows_the_order_guesses_every_arm(run):
     none = np.empty((1, 0), np.uint64)
 
     def opened(place):
-        return Opened((), np.array([7]), np.array([place]), np.array([7]), none, none)
+        return Opened(None, (), np.array([7]), np.array([place]), np.array([7]), none, none)
 
     known = [opened(pulled[step]) for step in sorted(pulled)]
     hits = guess_by_winner(run, known)

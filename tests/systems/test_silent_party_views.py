@@ -17,14 +17,8 @@ from fedbandits.crypto.keystream import KeyStream, derive_key
 from fedbandits.crypto.shares import comparisons
 from fedbandits.environments import Bernoulli
 from fedbandits.systems.samba import SYSTEM
-from fedbandits.systems.samba.audit.distinguisher import (
-    compare,
-    features,
-    first_channels,
-    second_channels,
-)
-from fedbandits.systems.samba.audit.transcripts import first_views, second_views
-from fedbandits.systems.samba.keys import FirstKeys, SecondKeys, SimulatedSecrets
+from fedbandits.systems.samba.audit.views import first_views, second_views
+from fedbandits.systems.samba.keys import ServerKeys, SimulatedSecrets
 from fedbandits.systems.samba.messages import (
     DealtFirst,
     DealtSecond,
@@ -35,10 +29,16 @@ from fedbandits.systems.samba.messages import (
     ToSecond,
     Word,
 )
-from fedbandits.systems.samba.silent.simulator import simulate_first, simulate_second
 from fedbandits.systems.samba.streams import Pads
 from fedbandits.testing.replicates import federate, plan_of
 from tests.systems.samba_worlds import silent
+from tests.systems.silent_distinguisher import (
+    compare,
+    features,
+    first_channels,
+    second_channels,
+)
+from tests.systems.silent_simulator import simulate_first, simulate_second
 
 RUNS, TURNS, ARMS, ARITY = 60, 8, 5, 8
 SERVERS = {
@@ -63,8 +63,8 @@ def views(run, seed):
     secrets = SimulatedSecrets.derive(seed, 0)
     owners, agreed = [party.name for party in run.of("owner")], run.one("controller").agreement
     return (
-        first_views(run, FirstKeys.make(secrets._asdict(), owners, agreed)),
-        second_views(run, SecondKeys.make(secrets._asdict(), owners, agreed)),
+        first_views(run, ServerKeys.make(secrets._asdict(), owners, agreed, True)),
+        second_views(run, ServerKeys.make(secrets._asdict(), owners, agreed, False)),
     )
 
 

@@ -11,18 +11,12 @@ import pytest
 from fedbandits.environments import Bernoulli
 from fedbandits.systems.samba import SYSTEM
 from fedbandits.systems.samba.audit.attack import Observation, recover_statistics
-from fedbandits.systems.samba.audit.distinguisher import features, first_channels, second_channels
-from fedbandits.systems.samba.audit.transcripts import first_views, second_views
-from fedbandits.systems.samba.keys import FirstKeys, SecondKeys, SimulatedSecrets
+from fedbandits.systems.samba.audit.views import first_views, open_first, open_second, second_views
+from fedbandits.systems.samba.keys import ServerKeys, SimulatedSecrets
 from fedbandits.systems.samba.messages import Answer, ToFirst, ToSecond, Word
-from fedbandits.systems.samba.silent.views import (
-    expanded_first,
-    expanded_second,
-    open_first,
-    open_second,
-)
 from fedbandits.testing.replicates import federate, plan_of
 from tests.systems.samba_worlds import ALGORITHMS, silent
+from tests.systems.silent_distinguisher import features, first_channels, second_channels
 
 
 @functools.cache
@@ -37,8 +31,8 @@ def played(algorithm, arms, arity, budget, good=True, cipher="aes-gcm"):
     owners, agreed = [p.name for p in run.of("owner")], run.one("controller").agreement
     return (
         run,
-        first_views(run, FirstKeys.make(secrets._asdict(), owners, agreed)),
-        second_views(run, SecondKeys.make(secrets._asdict(), owners, agreed)),
+        first_views(run, ServerKeys.make(secrets._asdict(), owners, agreed, True)),
+        second_views(run, ServerKeys.make(secrets._asdict(), owners, agreed, False)),
     )
 
 
@@ -51,8 +45,8 @@ def test_views_hold_all_that_servers_need_to_find_the_arm_that_was_pulled(algori
     pulled = {step: arm for step, arm, _ in run.stage.pulled}
     iterations = run.plan.iterations
     for turn, (first, second) in enumerate(zip(firsts, seconds, strict=True)):
-        one, two = expanded_first(first, arity), expanded_second(second, arity)
-        by_first, by_second = open_first(first, one, arity), open_second(second, two, arity)
+        by_first, by_second = open_first(first, arity), open_second(second, arity)
+        one, two = by_first.had, by_second.had
         for mine, theirs in zip(by_first.values, by_second.values, strict=True):
             np.testing.assert_array_equal(mine, theirs)  # both open the same
         answers = (by_first.told - second.answer_pads)[0]
@@ -92,7 +86,7 @@ def test_the_attack_on_comp_explains_nothing(words):
     run, _, seconds = played("ucb", 5, 8, 30)
     observations = []
     for turn, view in enumerate(seconds):
-        opened = open_second(view, expanded_second(view, 8), 8)
+        opened = open_second(view, 8)
         seen = {"moved": view.moved, "opened": opened.values[0][:, :5], "share": opened.share}
         values = seen[words][0].astype(np.float64) / 2.0**64
         observations.append(Observation(6 + turn, values, int(opened.won[0])))

@@ -13,18 +13,17 @@ from fedbandits.crypto.kernels.dealing import (
     second_width,
 )
 from fedbandits.crypto.shares import pack_opening
-from fedbandits.systems.samba.kernels.buffers import Dealt, OwnerWords, correction_words
-from fedbandits.systems.samba.kernels.servers import deal_turns
-from fedbandits.systems.samba.silent.dealt import make_turn
-from fedbandits.systems.samba.silent.steps import TurnMessages
-from fedbandits.systems.samba.silent.views import (
+from fedbandits.systems.samba.audit.views import (
     FirstView,
     SecondView,
-    Tournaments,
     expanded_first,
     expanded_second,
     second_share,
 )
+from fedbandits.systems.samba.kernels.servers import Dealt, OwnerWords, correction_words, deal_turns
+from fedbandits.systems.samba.silent.contest import Contests
+from fedbandits.systems.samba.silent.dealt import make_turn
+from fedbandits.systems.samba.silent.steps import TurnMessages
 
 #: Turns that were dealt, and which of them is played.
 TURNS, ROW, COLUMN = 4, 2, 5
@@ -80,17 +79,19 @@ def test_servers_send_what_each_of_them_works_out(arms, arity):
     moved[mine.places[0]] = sent + ahead
     moved += mine.shuffled[0] - mine.mask[0]
     others = second_share(second._replace(moved=moved[None]), theirs)
-    contests = (
-        Tournaments(mine.share, mine.comparisons, arity, True),
-        Tournaments(others, theirs.comparisons, arity, False),
-    )
+    contests = [Contests(arms, arity, server == 0, "test") for server in range(2)]
+    dealt_of = mine.comparisons, theirs.comparisons
+    played = [c.begin(*e) for c, *e in zip(contests, (mine.share, others), dealt_of, strict=True)]
     openings = [b"", b""]
     for item in range(turn.items):
-        opened = [contest.open() for contest in contests]
+        opened = [contest.sent for contest in played]
         for server in range(2):
-            contests[server].take(opened[1 - server])
-            openings[server] += pack_opening(item % 7, opened[server][0])
-    unit = (theirs.places[0] == contests[0].won[0]).astype(np.uint64) - theirs.returned_mask[0]
+            openings[server] += pack_opening(item % 7, opened[server])
+            played[server] = contests[server].take(
+                played[server], opened[1 - server], dealt_of[server]
+            )
+    won = played[0].contenders[0, 0]
+    unit = (theirs.places[0] == won).astype(np.uint64) - theirs.returned_mask[0]
     next_turn = streams.words[:, COLUMN + 1] - dealt.second[ROW + 1, :arms]
     words = [each.tobytes() for each in (unit, theirs.returned_share[0] + pads, next_turn)]
     assert messages.between() == b"".join([moved.tobytes(), *openings, *words])

@@ -12,7 +12,10 @@ from scipy import stats
 from fedbandits.crypto.kernels.comparison import OPENING_BITS, OPENINGS
 from fedbandits.crypto.keystream import derive_key
 from fedbandits.crypto.shares import comparisons, groups_of, pairs
-from fedbandits.systems.samba.audit.distinguisher import (
+from fedbandits.systems.samba.audit.views import open_first, open_second
+from fedbandits.systems.samba.kernels.published import word_to_mask
+from fedbandits.systems.samba.silent.dealt import make_turn
+from tests.systems.silent_distinguisher import (
     FEATURES,
     Likeness,
     compare,
@@ -21,21 +24,14 @@ from fedbandits.systems.samba.audit.distinguisher import (
     published_channels,
     second_channels,
 )
-from fedbandits.systems.samba.kernels.published import word_to_mask
-from fedbandits.systems.samba.silent.simulator import simulate_first, simulate_second
-from fedbandits.systems.samba.silent.views import (
-    comparisons_per_item,
-    expanded_first,
-    expanded_second,
-    open_first,
-    open_second,
-)
 from tests.systems.silent_reference import DEALT, Owners, play, uniform
+from tests.systems.silent_simulator import simulate_first, simulate_second
 
 RUNS, TURNS = 200, 10
 KEY = bytes(range(32))
 SERVERS = ("first", "second")
 _CHANNELS = {"first": first_channels, "second": second_channels}
+_OPEN = {"first": open_first, "second": open_second}
 _SIMULATORS = {"first": simulate_first, "second": simulate_second}
 
 
@@ -173,17 +169,14 @@ def test_a_made_view_has_all_that_a_real_one_has(who, arms, arity):
     ):
         bits = OPENING_BITS[number % OPENINGS]
         assert int(max(real.max(), fake.max())) < 2**bits
-    assert len(simulated.openings) == len(comparisons_per_item(arms, arity))
+    assert len(simulated.openings) == make_turn(arms, arity).items
 
 
 @pytest.mark.parametrize("who", SERVERS)
 def test_a_made_view_is_one_that_the_protocol_could_have_shown(who):
     """The server plays on with it to the end: all openings fit, and somebody has won."""
     view = _SIMULATORS[who](KEY, 50, 11, 4)
-    if who == "first":
-        opened = open_first(view, expanded_first(view, 4), 4)
-    else:
-        opened = open_second(view, expanded_second(view, 4), 4)
+    opened = _OPEN[who](view, 4)
     assert ((opened.won >= 0) & (opened.won < 11)).all()
 
 
@@ -203,10 +196,7 @@ def test_results_have_the_distribution_of_a_uniformly_random_order(who, arms, ar
 
 def _patterns(view, arity, who) -> dict[bytes, int]:
     """How often each pattern of results came."""
-    if who == "first":
-        opened = open_first(view, expanded_first(view, arity), arity)
-    else:
-        opened = open_second(view, expanded_second(view, arity), arity)
+    opened = _OPEN[who](view, arity)
     bits = np.hstack(opened.values[OPENINGS - 1 :: OPENINGS]).astype(np.uint8)
     patterns, counts = np.unique(bits, axis=0, return_counts=True)
     return {p.tobytes(): int(c) for p, c in zip(patterns, counts, strict=True)}

@@ -1,9 +1,9 @@
 """Index rules for stochastic bandits: every arm gets a score from its own records alone.
 
-A rule is a named tuple of its parameters. For each rule :func:`compute_score` and, where it has
-one, :func:`receive_bit` are implemented; compiled code that calls them gets the implementation
-that fits the rule's type. What a score may depend on is what the arguments offer: one arm's own
-records. That is the *arm score locality* of Ciucanu et al. (2022), Theorem 1.
+A rule is a named tuple of its parameters. :func:`declare` says what compiled code gets that calls
+:func:`compute_score`, :func:`receive_bit` or :func:`exploration_rate` with it. What a score may
+depend on is what the arguments offer: one arm's own records. That is the *arm score locality* of
+Ciucanu et al. (2022), Theorem 1.
 
 Scores are compared in one or more iterations a step: by the largest, or in proportion (see
 :mod:`.selection`). The plain run and SAMBA's parties call the same functions.
@@ -101,19 +101,8 @@ class Pursuit(NamedTuple):
     rate: float = 0.1
 
 
-#: How each rule's iterations compare scores, first to last; the last one decides.
-ITERATIONS: dict[type, tuple[int, ...]] = {
-    UCB: (LARGEST,),
-    Thompson: (LARGEST,),
-    EpsilonGreedy: (LARGEST,),
-    DecreasingEpsilonGreedy: (LARGEST,),
-    Softmax: (IN_PROPORTION,),
-    Pursuit: (LARGEST, IN_PROPORTION),
-}
-
-
 def compute_score(rule: Any, iteration: int, step: int, arm: Arm, memory: Floats) -> float:
-    """Score one arm by a named tuple. Implemented once a rule.
+    """Score one arm.
 
     ``iteration`` counts from 1 within its step; ``step`` is t, the number of the pull that is about
     to be made, from 1. ``memory`` (1,) is a number of the arm's own that the rule keeps, 1 / K
@@ -133,57 +122,53 @@ def exploration_rate(rule: Any, step: int, arms: int) -> float:
     raise NotImplementedError(f"no exploration is defined for {type(rule).__name__}")
 
 
-def _forgets(rule: Any, iteration: Any, chosen: Any, memory: Any) -> Any:
-    return None
-
-
-def _never(rule: Any, step: Any, arms: Any) -> Any:
-    return 0.0
-
-
 @compiled
 def empirical_mean(arm: Arm) -> float:
     """Compute μ̂ of one arm, which was pulled at least once."""
     return arm.rewards / arm.pulls
 
 
-@implements(compute_score, UCB)
+def mean(rule: Any, iteration: Any, step: Any, arm: Any, memory: Any) -> Any:
+    """Score an arm by μ̂."""
+    return empirical_mean(arm)
+
+
+def forgets(rule: Any, iteration: Any, chosen: Any, memory: Any) -> Any:
+    """Keep nothing."""
+    return None
+
+
+def never(rule: Any, step: Any, arms: Any) -> Any:
+    """Play no random arm."""
+    return 0.0
+
+
 def _ucb(rule: Any, iteration: Any, step: Any, arm: Any, memory: Any) -> Any:
     return empirical_mean(arm) + math.sqrt(rule.scale * math.log(step) / arm.pulls)
 
 
-@implements(compute_score, Thompson)
 def _thompson(rule: Any, iteration: Any, step: Any, arm: Any, memory: Any) -> Any:
     return draw_beta(arm.rewards + 1.0, arm.pulls - arm.rewards + 1.0, arm.key, 0, step)
 
 
-def _greedy(rule: Any, iteration: Any, step: Any, arm: Any, memory: Any) -> Any:
-    return empirical_mean(arm)
-
-
-@implements(exploration_rate, EpsilonGreedy)
 def _fixed(rule: Any, step: Any, arms: Any) -> Any:
     return rule.epsilon
 
 
-@implements(exploration_rate, DecreasingEpsilonGreedy)
 def _decreasing(rule: Any, step: Any, arms: Any) -> Any:
     if rule.logarithmic:
         return min(1.0, (rule.scale / max(1.0, math.log2(step))) ** rule.power)
     return min(1.0, (rule.scale * arms / step) ** rule.power)
 
 
-@implements(compute_score, Softmax)
 def _softmax(rule: Any, iteration: Any, step: Any, arm: Any, memory: Any) -> Any:
     return math.exp(empirical_mean(arm) / rule.temperature)
 
 
-@implements(compute_score, Pursuit)
 def _pursuit(rule: Any, iteration: Any, step: Any, arm: Any, memory: Any) -> Any:
     return empirical_mean(arm) if iteration == 1 else memory[0]
 
 
-@implements(receive_bit, Pursuit)
 def _pursue(rule: Any, iteration: Any, chosen: Any, memory: Any) -> Any:
     if iteration == 1:
         target = 1.0 if chosen else 0.0
@@ -191,13 +176,26 @@ def _pursue(rule: Any, iteration: Any, chosen: Any, memory: Any) -> Any:
         memory[0] = moved if moved > _LEAST else 0.0
 
 
-_GREEDY: tuple[type, ...] = (EpsilonGreedy, DecreasingEpsilonGreedy)
-for _rule in _GREEDY:
-    implements(compute_score, _rule)(_greedy)
-for _rule in ITERATIONS.keys() - {Pursuit}:
-    implements(receive_bit, _rule)(_forgets)
-for _rule in ITERATIONS.keys() - set(_GREEDY):
-    implements(exploration_rate, _rule)(_never)
+#: How each rule's iterations compare scores, first to last; the last one decides.
+ITERATIONS: dict[type, tuple[int, ...]] = {}
+
+
+def declare(
+    rule: type, iterations: tuple[int, ...], score: Any, keep: Any = forgets, explore: Any = never
+) -> None:
+    """Add a rule: its iterations, and its implementations of the three functions above."""
+    ITERATIONS[rule] = iterations
+    implements(compute_score, rule)(score)
+    implements(receive_bit, rule)(keep)
+    implements(exploration_rate, rule)(explore)
+
+
+declare(UCB, (LARGEST,), _ucb)
+declare(Thompson, (LARGEST,), _thompson)
+declare(EpsilonGreedy, (LARGEST,), mean, explore=_fixed)
+declare(DecreasingEpsilonGreedy, (LARGEST,), mean, explore=_decreasing)
+declare(Softmax, (IN_PROPORTION,), _softmax)
+declare(Pursuit, (LARGEST, IN_PROPORTION), _pursuit, _pursue)
 
 
 @compiled

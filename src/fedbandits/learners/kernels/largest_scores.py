@@ -1,4 +1,4 @@
-"""The index rules once more, so that the largest score wins in every iteration.
+"""Index rules of which the largest score wins in every iteration.
 
 Nothing else can be compared where nobody may learn more than who has the largest score. Of
 :mod:`.index_rules` two things change:
@@ -14,23 +14,21 @@ An arm's draws are named by its key, the step and the iteration: it can make the
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from fedbandits._compile import compiled, implements
+from fedbandits._compile import compiled
 from fedbandits._typing import Floats, Ints, Words64
 from fedbandits.learners.kernels.index_rules import (
-    ITERATIONS,
-    UCB,
+    LARGEST,
     Arm,
-    DecreasingEpsilonGreedy,
-    EpsilonGreedy,
     Pursuit,
     Softmax,
-    Thompson,
     compute_score,
+    declare,
     empirical_mean,
+    score_arms,
 )
 from fedbandits.random import Key, Purpose, uniform
 
@@ -39,17 +37,30 @@ _SCORE = int(Purpose.SCORE)
 LEAST_LOG_WEIGHT = -1000.0
 
 
-def compute_largest(rule: Any, iteration: int, step: int, arm: Arm, memory: Floats) -> float:
-    """Score one arm in a step that does not explore. Implemented once a rule.
+class LargestSoftmax(NamedTuple):
+    """Softmax of which the largest score wins."""
 
-    The parameters are those of :func:`.index_rules.compute_score`; the memory is this module's.
-    """
-    raise NotImplementedError(f"{type(rule).__name__} has no score of which the largest wins")
+    temperature: float = 0.06
 
 
-def keep_bit(rule: Any, iteration: int, chosen: bool, memory: Floats) -> None:
-    """Take note of whether an iteration chose this arm. Implemented once a rule."""
-    raise NotImplementedError(f"no memory is defined for {type(rule).__name__}")
+class LargestPursuit(NamedTuple):
+    """Pursuit of which the largest score wins; its memory is the logarithm of its weight."""
+
+    rate: float = 0.1
+
+
+#: The rules that compare in proportion, and those that stand for them.
+_STANDS_FOR: dict[type, type] = {Softmax: LargestSoftmax, Pursuit: LargestPursuit}
+
+
+def as_largest(rule: Any) -> Any:
+    """Return the rule in the form in which the largest score wins."""
+    return _STANDS_FOR.get(type(rule), type(rule))(*rule)
+
+
+def first_memory(rule: Any, arms: int) -> float:
+    """Return what an arm keeps before the first step: Pursuit's ln(1 / K); others keep nothing."""
+    return -math.log(arms) if isinstance(rule, LargestPursuit) else 0.0
 
 
 @compiled
@@ -69,23 +80,16 @@ def own_gumbel(key: Key, iteration: int, step: int) -> float:
     return -math.log(wait)
 
 
-def _as_published(rule: Any, iteration: Any, step: Any, arm: Any, memory: Any) -> Any:
-    return compute_score(rule, iteration, step, arm, memory)
-
-
-@implements(compute_largest, Softmax)
 def _softmax(rule: Any, iteration: Any, step: Any, arm: Any, memory: Any) -> Any:
     return empirical_mean(arm) / rule.temperature + own_gumbel(arm.key, iteration, step)
 
 
-@implements(compute_largest, Pursuit)
 def _pursuit(rule: Any, iteration: Any, step: Any, arm: Any, memory: Any) -> Any:
     if iteration == 1:
         return empirical_mean(arm)
     return memory[0] + own_gumbel(arm.key, iteration, step)
 
 
-@implements(keep_bit, Pursuit)
 def _pursue(rule: Any, iteration: Any, chosen: Any, memory: Any) -> Any:
     if iteration != 1:
         return
@@ -95,20 +99,8 @@ def _pursue(rule: Any, iteration: Any, chosen: Any, memory: Any) -> Any:
         memory[0] = max(memory[0] + math.log1p(-rule.rate), LEAST_LOG_WEIGHT)
 
 
-def _forgets(rule: Any, iteration: Any, chosen: Any, memory: Any) -> Any:
-    return None
-
-
-_SAME: tuple[type, ...] = (UCB, Thompson, EpsilonGreedy, DecreasingEpsilonGreedy)
-for _rule in _SAME:
-    implements(compute_largest, _rule)(_as_published)
-for _rule in ITERATIONS.keys() - {Pursuit}:
-    implements(keep_bit, _rule)(_forgets)
-
-
-def first_memory(rule: Any, arms: int) -> float:
-    """Return what an arm keeps before the first step: Pursuit's ln(1 / K); others keep nothing."""
-    return -math.log(arms) if isinstance(rule, Pursuit) else 0.0
+declare(LargestSoftmax, (LARGEST,), _softmax)
+declare(LargestPursuit, (LARGEST, LARGEST), _pursuit, _pursue)
 
 
 @compiled
@@ -123,13 +115,7 @@ def largest_score(
     """
     if exploring:
         return own_uniform(arm.key, iteration, step)
-    return compute_largest(rule, iteration, step, arm, memory)
-
-
-@compiled
-def note_silent_bit(rule: Any, iteration: int, chosen: bool, memory: Floats) -> None:
-    """Take note of whether an iteration chose this arm; changes ``memory``, (1,) float64."""
-    keep_bit(rule, iteration, chosen, memory)
+    return compute_score(rule, iteration, step, arm, memory)
 
 
 @compiled
@@ -137,10 +123,9 @@ def largest_scores(
     rule: Any, iteration: int, step: int, pulls: Ints, rewards: Floats, memory: Floats,
     keys: Words64, exploring: bool, out: Floats,
 ) -> None:  # fmt: skip
-    """Compute :func:`largest_score` of all arms, each from its own records.
-
-    ``memory`` is (arms, 1), ``keys`` (arms, 2), the others (arms,).
-    """
+    """Compute :func:`largest_score` of all arms; arrays are those of :func:`.score_arms`."""
+    if not exploring:
+        score_arms(rule, iteration, step, pulls, rewards, memory, keys, out)
+        return
     for i in range(out.size):
-        arm = Arm(pulls[i], rewards[i], Key(keys[i, 0], keys[i, 1]))
-        out[i] = largest_score(rule, iteration, step, arm, memory[i], exploring)
+        out[i] = own_uniform(Key(keys[i, 0], keys[i, 1]), iteration, step)

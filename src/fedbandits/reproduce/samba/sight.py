@@ -20,7 +20,7 @@ from fedbandits.systems.samba import SYSTEM
 from fedbandits.systems.samba.application import Supply
 from fedbandits.systems.samba.audit.adversary import Exposure
 from fedbandits.systems.samba.audit.attack import count_recovered
-from fedbandits.systems.samba.audit.table import FIGURE_7, PARTICIPANTS, security_table
+from fedbandits.systems.samba.audit.examination import FIGURE_7, PARTICIPANTS, security_table
 from fedbandits.systems.samba.keys import COMP, CUSTOMER
 from fedbandits.systems.samba.plan import make_plan
 

@@ -63,23 +63,15 @@ def application(plan: SambaPlan) -> Pulls | None:
 
 
 class Supply(NamedTuple):
-    """Secrets that a party brings, by name, and what its role alone needs.
+    """Secrets that a party brings, by name, and what its role alone needs."""
 
-    Parameters
-    ----------
-    secrets
-        Those that it makes or is handed, see :mod:`.keys`.
-    run
-        The Controller's name of the run: fresh random bytes for every run.
-    draws
-        Key of an owner's own random draws; those of a run are made of it and of the run's name.
-    private_key
-        The customer's Paillier key; None for sums in clear, or in shares.
-    """
-
+    #: Those that it makes or is handed, see :mod:`.keys`.
     secrets: Mapping[str, bytes] = {}
+    #: The Controller's name of the run: fresh random bytes for every run.
     run: bytes = b""
+    #: Key of an owner's own random draws; those of a run are made of it and of the run's name.
     draws: Key = Key(0, 0)
+    #: The customer's Paillier key; None for sums in clear, or in shares.
     private_key: PrivateKey | None = None
 
 

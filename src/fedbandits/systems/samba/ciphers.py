@@ -9,6 +9,7 @@ import numpy as np
 
 from fedbandits._typing import Floats, Words64
 from fedbandits.crypto.aead import (
+    Channel,
     CipherName,
     PacketCipher,
     PacketLengthError,
@@ -40,6 +41,12 @@ def channel_cipher(name: CipherName, secret: bytes, agreed: Agreement) -> Packet
     return make_cipher(name, make_keys(ChannelKey, secret, agreed).packets)
 
 
+def make_channels(name: CipherName, secret: bytes, agreed: Agreement) -> tuple[Channel, Channel]:
+    """Make the channels of one run's scores and of its bits, which share that cipher."""
+    cipher = channel_cipher(name, secret, agreed)
+    return Channel(cipher, SCORES, SCORE_BYTES), Channel(cipher, BITS, BIT_BYTES)
+
+
 def floats(payloads: Sequence[bytes]) -> Floats:
     """Read masked scores from packets, (packets,)."""
     return np.frombuffer(b"".join(payloads), "<f8").astype(np.float64)
@@ -51,17 +58,7 @@ def packet_bytes(cipher: PacketCipher) -> tuple[int, int]:
 
 
 class Line:
-    """One direction between two parties, under a key of its own for one run.
-
-    Parameters
-    ----------
-    cipher
-        Its name in a configuration.
-    key
-        Shared by both.
-    direction
-        A byte; see above.
-    """
+    """One direction between two parties, under a key of its own for one run."""
 
     def __init__(self, cipher: CipherName, key: bytes, direction: int) -> None:
         self._cipher, self._direction = make_cipher(cipher, key), direction
@@ -117,10 +114,7 @@ class WeakKeyError(RemoteProtocolError):
 class SumCipher:
     """Encryption and addition of sums under the customer's public key.
 
-    Parameters
-    ----------
-    public_key
-        Paillier's n as big-endian bytes; empty for sums in clear.
+    ``public_key`` is Paillier's n as big-endian bytes; empty for sums in clear.
 
     Raises
     ------

@@ -252,36 +252,28 @@ class OwnerKeys(NamedTuple):
         return cls(make_keys(PadKeys, pads, agreed), make_keys(SealKeys, packets, agreed))
 
 
-class FirstKeys(NamedTuple):
-    """All keys of the first server, the Controller; its places come of its own secret."""
+class ServerKeys(NamedTuple):
+    """All keys of one server of a silent run, but those of its own secret, and of the total.
 
-    owners: tuple[SealKeys, ...]
+    The first one, the Controller, has the owners' seals, the second one, Comp, their pads.
+    """
+
+    owners: tuple[Any, ...]  # SealKeys, or PadKeys
     link: LinkKeys
     dealt: DealtKeys
 
     @classmethod
-    def make(cls, secrets: Mapping[str, bytes], owners: Sequence[str], agreed: Agreement) -> Self:
-        """Make them of the Controller's secrets, and the names of all owners in their order."""
-        given = (_PACKETS.gift(secrets["packets"], owner) for owner in owners)
-        seals = tuple(make_keys(SealKeys, secret, agreed) for secret in given)
-        link = make_keys(LinkKeys, secrets["link"], agreed)
-        return cls(seals, link, make_keys(DealtKeys, secrets["first"], agreed))
-
-
-class SecondKeys(NamedTuple):
-    """All keys of the second server, Comp."""
-
-    owners: tuple[PadKeys, ...]
-    link: LinkKeys
-    dealt: DealtKeys
-
-    @classmethod
-    def make(cls, secrets: Mapping[str, bytes], owners: Sequence[str], agreed: Agreement) -> Self:
-        """Make them of Comp's secrets, and the names of all owners in their order."""
-        given = (_PADS.gift(secrets["pads"], owner) for owner in owners)
-        pads = tuple(make_keys(PadKeys, secret, agreed) for secret in given)
-        link = make_keys(LinkKeys, secrets["link"], agreed)
-        return cls(pads, link, make_keys(DealtKeys, secrets["second"], agreed))
+    def make(
+        cls, secrets: Mapping[str, bytes], owners: Sequence[str], agreed: Agreement, first: bool
+    ) -> Self:
+        """Make them of the server's secrets, and the names of all owners in their order."""
+        kind, each, dealt = (SealKeys, _PACKETS, "first") if first else (PadKeys, _PADS, "second")
+        given = (each.gift(secrets[each.name], owner) for owner in owners)
+        return cls(
+            tuple(make_keys(kind, secret, agreed) for secret in given),
+            make_keys(LinkKeys, secrets["link"], agreed),
+            make_keys(DealtKeys, secrets[dealt], agreed),
+        )
 
 
 class DealerKeys(NamedTuple):

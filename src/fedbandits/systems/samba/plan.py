@@ -14,6 +14,7 @@ from fedbandits.errors import ConfigError, RemoteProtocolError
 from fedbandits.federation.messages import OutOfOrderError
 from fedbandits.federation.terms import Schedule
 from fedbandits.learners.kernels.index_rules import ITERATIONS, explores
+from fedbandits.learners.kernels.largest_scores import as_largest
 from fedbandits.learners.locality import check_arm_score_locality
 from fedbandits.systems.base import Plan
 from fedbandits.systems.samba.config import Algorithm, Samba
@@ -72,6 +73,8 @@ def agree(
     """
     algorithm = msgspec.convert(msgspec.to_builtins(algorithm), type(algorithm))
     rule = algorithm.rule()
+    if comparing.comparison == "silent":
+        rule = as_largest(rule)
     agreed = msgspec.msgpack.encode(("samba", 2, run, budget, arms, algorithm, comparing))
     context = hashlib.sha256(agreed).digest()[:16]
     return Agreement(budget, arms, rule, ITERATIONS[type(rule)], context, run)
@@ -99,8 +102,7 @@ def accept(name: str, plan: SambaPlan, ordered: Ordered, run: bytes) -> Agreemen
     Raises
     ------
     ImpossibleOrderError
-        If there are fewer than two arms, fewer pulls than arms, or more of either than a position
-        or a list can count; or if the run has no proper name.
+        If there are too few or too many arms or pulls, or the run has no proper name.
     OtherOrderError
         If the terms say otherwise.
     """

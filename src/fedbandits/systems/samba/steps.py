@@ -7,7 +7,6 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from fedbandits._typing import Words64
 from fedbandits.crypto.aead import PacketCipher, StreamCipher, position_prefix
 from fedbandits.crypto.bulk import counter_blocks
 from fedbandits.crypto.kernels.words import permute
@@ -15,6 +14,7 @@ from fedbandits.learners.kernels.index_rules import explores
 from fedbandits.random import Key
 from fedbandits.systems.samba.ciphers import BIT, BITS, SCORE_BYTES, SCORES, floats
 from fedbandits.systems.samba.kernels.published import (
+    Batch,
     Owners,
     PacketPads,
     any_place,
@@ -110,14 +110,6 @@ class PublishedSteps:
         )
 
 
-class Chances(NamedTuple):
-    """Random words of one iteration."""
-
-    tie: np.uint64
-    waits: Words64  # (arms or 0,)
-    drawn: Words64  # (0, 1 or arms,)
-
-
 class SealedSteps(PublishedSteps):
     """Comp compares masked scores; every packet is sealed and opened by itself."""
 
@@ -135,25 +127,23 @@ class SealedSteps(PublishedSteps):
             step, drawn = first + s, float(draws.exploration[s])
             exploring = explores(agreed.rule, step, agreed.arms, drawn)
             self._setting.clock.explored[0] += exploring
-            for i in range(agreed.iterations):
-                permute(draws.places[s, i], self._scratch.places)
-                mask = float(draws.masks[s, i])
-                chances = Chances(draws.ties[s, i], draws.waits[s, i], draws.drawn[s])
-                if not self._iteration(step, i, exploring, mask, chances):
-                    return step
+            if not all(
+                self._iteration(step, i, exploring, draws, s) for i in range(agreed.iterations)
+            ):
+                return step
         return 0
 
-    def _iteration(
-        self, step: int, index: int, exploring: bool, mask: float, chances: Chances
-    ) -> bool:
+    def _iteration(self, step: int, index: int, exploring: bool, draws: Batch, s: int) -> bool:
         """Play steps 2 to 5 once; returns whether all scores were numbers."""
         setting, scratch = self._setting, self._scratch
         agreed, owners, seconds, clock = self.agreed, setting.owners, setting.seconds, setting.timer
+        permute(draws.places[s, index], scratch.places)
         places: list[int] = scratch.places.tolist()
         unsent = exploring and self._unsent
         began = clock()
         sealed: list[bytes] = []
         if not unsent:
+            mask = float(draws.masks[s, index])
             owners_score(agreed.rule, index + 1, step, exploring, mask, owners, scratch.masked)
             data = scratch.masked.tobytes()
             payloads = [data[at : at + SCORE_BYTES] for at in range(0, len(data), SCORE_BYTES)]
@@ -163,16 +153,19 @@ class SealedSteps(PublishedSteps):
         listed = [b""] * agreed.arms
         for place, packet in zip(places, sealed, strict=not unsent):
             listed[place] = packet
-        drawn = unsent and chances.drawn.size > 0
+        drawn = unsent and draws.drawn.shape[1] > 0
         if drawn:
-            list_drawn(chances.drawn, scratch.places, scratch.opened)
+            list_drawn(draws.drawn[s], scratch.places, scratch.opened)
         permuted = clock()
         if drawn:
             chosen = int(select_drawn(scratch.opened))
         elif unsent:
-            chosen = int(any_place(chances.tie, agreed.arms))
+            chosen = int(any_place(draws.ties[s, index], agreed.arms))
         else:
-            chosen = self._compare(step, index, listed, chances)
+            masked = floats(self._cipher.open(self._positions(SCORES, step, index + 1), listed))
+            tie, waits = draws.ties[s, index], draws.waits[s, index]
+            comparison = agreed.comparisons[index]
+            chosen = int(select_arm(comparison, masked, tie, waits, scratch.waits))
         if chosen < 0:
             return False
         positions = self._positions(BITS, step, index + 1)
@@ -191,12 +184,6 @@ class SealedSteps(PublishedSteps):
         seconds["controller"] += permuted - owners_done + unpermuted - compared
         seconds["comp"] += compared - permuted
         return True
-
-    def _compare(self, step: int, index: int, listed: Sequence[bytes], chances: Chances) -> int:
-        """Choose a place as Comp does (step 4), or -1."""
-        masked = floats(self._cipher.open(self._positions(SCORES, step, index + 1), listed))
-        comparison = self.agreed.comparisons[index]
-        return int(select_arm(comparison, masked, chances.tie, chances.waits, self._scratch.waits))
 
     def _positions(self, direction: int, step: int, iteration: int) -> list[bytes]:
         return list(map(position_prefix(direction, step, iteration).__add__, self._slots))

@@ -13,7 +13,13 @@ from fedbandits.crypto.kernels.words import permute, word_to_unit
 from fedbandits.crypto.keystream import KeyStream
 from fedbandits.learners.kernels.index_rules import IN_PROPORTION, explores, fill_arm_keys
 from fedbandits.random import Key
-from fedbandits.systems.samba.kernels.published import Batch, fill_masks, fill_units, word_to_mask
+from fedbandits.systems.samba.kernels.published import (
+    Batch,
+    fill_masks,
+    fill_units,
+    list_drawn,
+    word_to_mask,
+)
 from fedbandits.systems.samba.kernels.silent import SilentBatch
 from fedbandits.systems.samba.keys import (
     CompKeys,
@@ -33,17 +39,7 @@ def position(step: int, iteration: int, iterations: int) -> int:
 
 
 class TurnWords:
-    """Random words of every iteration of every step.
-
-    Parameters
-    ----------
-    key
-        The secret key.
-    width
-        Words of one iteration.
-    iterations
-        Iterations a step.
-    """
+    """So many random words (``width``) of every iteration of every step, by a secret key."""
 
     def __init__(self, key: bytes, width: int, iterations: int) -> None:
         self._stream, self._width = KeyStream(key, width), width
@@ -100,12 +96,7 @@ class Ties(TurnWords):
 class Exploration:
     """Uniform draws that tell whether a step explores.
 
-    Parameters
-    ----------
-    key
-        The Controller's and the owners'; in a silent run the owners' alone.
-    agreed
-        What the run is about.
+    The Controller and the owners have the key; in a silent run the owners alone.
     """
 
     def __init__(self, key: bytes, agreed: Agreement) -> None:
@@ -129,29 +120,58 @@ class Exploration:
         return bool(explores(self._agreed.rule, step, self._agreed.arms, self.draw(step)))
 
 
-class DrawnScores:
-    """Scores that the Controller draws for steps that explore, as section 5.4 prints it.
+class ControllerDraws:
+    """Draws of the Controller in one published run, which follow from its secret.
 
-    Parameters
-    ----------
-    key
-        The Controller's own.
-    count
-        How many it draws a step: one for all arms, or one for each. 0 where it draws none.
+    In a step that explores it may draw scores, as section 5.4 prints it: ``drawn_scores`` says how
+    many, one for all arms or one for each.
     """
 
-    def __init__(self, key: bytes, count: int) -> None:
-        self._stream, self._count = KeyStream(key, max(1, count)), count
+    def __init__(self, secret: bytes, agreed: Agreement, drawn_scores: int) -> None:
+        #: What the run is about.
+        self.agreed = agreed
+        #: Some are for owners too, none for Comp.
+        self.keys = make_keys(ControllerKeys, secret, agreed)
+        self._exploration = Exploration(self.keys.exploration, agreed)
+        #: Whether a step explores, which the owners know too.
+        self.explores = self._exploration.explores
+        self._masks = Masks(self.keys.masks, agreed.iterations)
+        self._places = Places(self.keys.places, agreed.arms, agreed.iterations)
+        self._scores = KeyStream(self.keys.scores, max(1, drawn_scores))
+        self._drawn = drawn_scores
 
-    def draw(self, step: int) -> Words64:
-        """Draw the words of one step that the scores are made of, (count,)."""
-        return self._stream.words(step)[: self._count]
+    def places(self, step: int, iteration: int) -> Ints:
+        """Return where each owner stands in Comp's list, (arms,); only the Controller knows."""
+        return self._places.draw(step, iteration)
 
-    def block(self, first: int, steps: int) -> Words64:
-        """Draw the words of some steps, (steps, count)."""
-        if self._count == 0:
-            return np.empty((steps, 0), np.uint64)
-        return self._stream.block(first, steps)
+    def mask(self, step: int, iteration: int) -> float:
+        """Draw αₜ, which the Controller could too, having handed out its key."""
+        return self._masks.draw(step, iteration)
+
+    def scores(self, step: int) -> tuple[float, ...]:
+        """Draw the scores of a step, by place."""
+        scores, words = np.empty(self.agreed.arms), self._scores.words(step)
+        list_drawn(words[: self._drawn], self.places(step, 1), scores)
+        return tuple(scores.tolist())
+
+    def block(self, first: int, steps: int) -> tuple[Floats, Floats, Words64, Words64]:
+        """Draw for some steps: exploration, masks, words of places, and of scores if it does."""
+        words = self._masks.block(first, steps)
+        masks, scores = np.empty(words.shape[:2]), np.empty((steps, 0), np.uint64)
+        fill_masks(words.reshape(-1), masks.reshape(-1))
+        if self._drawn:
+            scores = self._scores.block(first, steps)
+        places = self._places.block(first, steps)
+        return self._exploration.block(first, steps), masks, places, scores
+
+
+class CompDraws:
+    """Draws of Comp in one published run: waits for probability matching, and ties."""
+
+    def __init__(self, secret: bytes, agreed: Agreement, random_ties: bool) -> None:
+        keys = make_keys(CompKeys, secret, agreed)
+        self.waits = TurnWords(keys.waits, agreed.arms, agreed.iterations)
+        self.ties = Ties(keys.ties, agreed.iterations, random_ties)
 
 
 def fill_owner_keys(key: Key, run: bytes, keys: Words64) -> None:
@@ -175,30 +195,19 @@ class Streams:
         random_ties: bool,
         drawn_scores: int = 0,
     ) -> None:
-        keys = make_keys(ControllerKeys, secrets.controller, agreed)
-        own = make_keys(CompKeys, secrets.comp, agreed)
-        arms, iterations = agreed.arms, agreed.iterations
-        self._exploration = Exploration(keys.exploration, agreed)
-        self._masks, self._places = (
-            Masks(keys.masks, iterations),
-            Places(keys.places, arms, iterations),
-        )
-        self._waits = TurnWords(own.waits, arms, iterations)
-        self._ties = Ties(own.ties, iterations, random_ties)
-        self._drawn = DrawnScores(keys.scores, drawn_scores if agreed.can_explore else 0)
+        drawn = drawn_scores if agreed.can_explore else 0
+        self._controller = ControllerDraws(secrets.controller, agreed, drawn)
+        self._comp = CompDraws(secrets.comp, agreed, random_ties)
         self._matches = IN_PROPORTION in agreed.comparisons
 
     def batch(self, first: int, steps: int) -> Batch:
         """Make the draws of steps ``first`` … ``first + steps - 1``."""
-        words, places = self._masks.block(first, steps), self._places.block(first, steps)
-        masks = np.empty(words.shape[:2])
-        fill_masks(words.reshape(-1), masks.reshape(-1))
-        nothing = np.empty((*words.shape[:2], 0), np.uint64)
-        waits = self._waits.block(first, steps) if self._matches else nothing
-        return Batch(
-            self._exploration.block(first, steps), masks, places, waits,
-            self._ties.block(first, steps)[:, :, 0], self._drawn.block(first, steps),
-        )  # fmt: skip
+        exploration, masks, places, scores = self._controller.block(first, steps)
+        waits = np.empty((*masks.shape, 0), np.uint64)
+        if self._matches:
+            waits = self._comp.waits.block(first, steps)
+        ties = self._comp.ties.block(first, steps)[:, :, 0]
+        return Batch(exploration, masks, places, waits, ties, scores)
 
 
 class SilentStreams:

@@ -15,7 +15,6 @@ import numpy as np
 
 from fedbandits._typing import Floats
 from fedbandits.crypto.aead import overhead_of
-from fedbandits.learners.kernels.index_rules import ITERATIONS
 from fedbandits.systems.samba.ciphers import WORD_BYTES
 from fedbandits.systems.samba.plan import SambaPlan
 from fedbandits.systems.samba.silent.dealt import Deals, make_turn
@@ -191,7 +190,7 @@ def bounds(plan: SambaPlan, environment: Environment) -> Sequence[Bound]:
         return ()
     if config.is_silent:
         return (_silent_bound(plan),)
-    iterations = len(ITERATIONS[type(config.algorithm.rule())])
+    iterations = plan.iterations
     fewer = "; K fewer in a step that explores" if plan.drawn_scores and config.explores else ""
     return (
         Bound(

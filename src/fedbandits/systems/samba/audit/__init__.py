@@ -1,12 +1,9 @@
 """Audit of SAMBA: adversaries read transcripts with every key that they have, and guess.
 
-:mod:`.table` is the paper's Figure 7, who sees what; :mod:`.adversary` makes one participant's
-column, :mod:`.silent_adversary` that of a silent run. :mod:`.attack` has what Comp works out from
-what the figure allows it to see, and what others guess about pulls. :mod:`.examination` plays all
-of them for ``fedbandits audit``.
-
-:mod:`.transcripts` opens what parties saw, and :mod:`.distinguisher` tries to tell two worlds apart
-by what a server of a silent run saw.
+:mod:`.examination` makes the paper's Figure 7, who sees what, for ``fedbandits audit``;
+:mod:`.published_adversary` makes one participant's column, :mod:`.adversary` that of a silent run.
+:mod:`.attack` has what Comp works out from what the figure allows it to see, and what others guess
+about pulls. :mod:`.views` opens what a server of a silent run saw.
 """
 
 from __future__ import annotations

@@ -1,4 +1,9 @@
-"""An adversary: everything that participants of a run can read, by trying every key they have."""
+"""An adversary: everything that participants of a run can read, by trying every key they have.
+
+:class:`SilentAdversary` is one in a silent run, which tries every key that it can make, too. There
+a share alone is uniform, so it counts as not seen. Packets that do not open count as encrypted, but
+what the right key does not open either is not sealed: anybody reads it as it is.
+"""
 
 from __future__ import annotations
 
@@ -7,62 +12,39 @@ import functools
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-import numpy as np
-
-from fedbandits.crypto.aead import (
-    NEVER,
-    Channel,
-    CipherName,
-    ClearCipher,
-    PacketCipher,
-    PacketLengthError,
-    TamperedPacketError,
-    make_cipher,
-)
-from fedbandits.crypto.paillier import CiphertextError
+from fedbandits.crypto.aead import PacketLengthError, TamperedPacketError, make_cipher
+from fedbandits.crypto.keystream import KeyStream
 from fedbandits.systems.base import PartiesReplicate
-from fedbandits.systems.samba.audit.attack import (
-    SCORES_KNOWN,
-    exploring_steps,
-    guess_by_drawn_score,
-    guess_by_place,
-    pulled_arms,
+from fedbandits.systems.samba.audit.attack import keys_of_message, keys_of_party
+from fedbandits.systems.samba.ciphers import DOWN, TO_FIRST, TO_SECOND, TOTAL, UP, Line, read_word
+from fedbandits.systems.samba.keys import (
+    DealtKeys,
+    LinkKeys,
+    PadKeys,
+    SealKeys,
+    SimulatedSecrets,
+    TotalKey,
+    make_keys,
+    owners_secret,
 )
-from fedbandits.systems.samba.audit.transcripts import (
-    Truth,
-    common_divisor,
-    keys_of_message,
-    keys_of_party,
-)
-from fedbandits.systems.samba.ciphers import (
-    BIT_BYTES,
-    BITS,
-    SCORE_BYTES,
-    SCORES,
-    channel_cipher,
-    decrypt,
-    floats,
-)
-from fedbandits.systems.samba.keys import ControllerKeys, make_keys
 from fedbandits.systems.samba.messages import (
-    Bit,
-    BitList,
-    Drawn,
-    Score,
-    ScoreList,
-    Setup,
+    Answer,
+    FirstTotal,
+    SecondTotal,
     Sum,
+    SumShare,
+    ToFirst,
+    ToSecond,
     Total,
+    Word,
 )
 from fedbandits.systems.samba.plan import Agreement
-from fedbandits.systems.samba.streams import Masks, Places
+from fedbandits.systems.samba.streams import turn_number
 
 #: Who is neither party nor server, and sees every message.
 OBSERVER = "external observer"
 ONE_OWNER = "owner-0"
-_CIPHERS: tuple[CipherName, ...] = ("aes-gcm", "stream")
-#: Powers of two that a mask may have contributed.
-_OCTAVES = 2.0 ** np.arange(-100, 100)
+_MODULUS = 1 << 64
 
 
 class Exposure(enum.IntEnum):
@@ -126,191 +108,177 @@ class Adversary:
         raise NotImplementedError
 
 
-class PublishedAdversary(Adversary):
-    """An adversary in a published run."""
+class SilentAdversary(Adversary):
+    """One participant of a silent run, or several who pool what they see.
 
-    def __init__(self, run: PartiesReplicate, *names: str) -> None:
+    ``secrets`` are all secrets of the run: what is worked out is compared with what they tell.
+    """
+
+    def __init__(self, run: PartiesReplicate, secrets: SimulatedSecrets, *names: str) -> None:
         super().__init__(run, *names)
-        derived = {
-            own for key in self._found for own in make_keys(ControllerKeys, key, self._agreed)
-        }
-        self._keys = self._found | derived
-        self._truth = Truth(run)
+        plan: Any = run.plan
+        self._config, self._secrets = plan.config, secrets
+        self._owners = [party.name for party in run.of("owner")]
+        self._keys = sorted(_closed(self._found, self._owners, self._agreed))
 
     def cumulative_reward(self) -> Exposure:
+        total = sum(owner.state.rewards for owner in self._run.of("owner"))
         known = [getattr(party.state, "cumulative_reward", None) for party in self._parties]
-        if self._truth.total in known:
+        if total in known or self._reads_all_scores:
             return Exposure.CLEAR
-        # An owner knows the masks: together with it, scores without names are enough.
-        if self._reads_sums(Exposure.PERMUTED if ONE_OWNER in self._names else Exposure.CLEAR):
+        parts = [self._opened(m) for m in self._of(FirstTotal, SecondTotal)]
+        if len(parts) == 2 and None not in parts:
             return Exposure.CLEAR
-        totals = [message for message in self._view if isinstance(message, Total)]
-        if totals:
-            return self._sum_exposure(totals[0].ciphertext, self._truth.total)
-        sums = [message.sender for message in self._view if isinstance(message, Sum)]
-        return Exposure.ENCRYPTED if len(set(sums)) == self._agreed.arms else Exposure.NOT_SEEN
-
-    def _reads_sums(self, least: Exposure) -> bool:
-        """Tell whether every owner's statistics are seen so well, and sums follow from scores."""
-        owners = range(self._agreed.arms)
-        return type(self._agreed.rule) in SCORES_KNOWN and all(
-            self._statistics_of(owner) >= least for owner in owners
-        )
-
-    def _statistics_of(self, owner: int) -> Exposure:
-        name = f"owner-{owner}"
-        if name in self._names:
-            return Exposure.CLEAR
-        best = Exposure.NOT_SEEN
-        for message in self._view:
-            if isinstance(message, Sum) and message.sender == name:
-                truth = self._truth.sums[owner]
-                best = max(best, self._sum_exposure(message.ciphertext, truth))
-            elif isinstance(message, Score) and message.sender == name and message.sealed:
-                best = max(best, self._score_exposure(message, message.sealed, owner, named=True))
-            elif isinstance(message, ScoreList):
-                place = self._truth.place(message, owner)
-                named = self._sees_through_places
-                best = max(best, self._score_exposure(message, message.sealed[place], owner, named))
-        return best
-
-    def _score_exposure(self, message: Any, sealed: bytes, owner: int, named: bool) -> Exposure:
-        opened = self._open(SCORES, SCORE_BYTES, message, sealed)
-        if opened is None:
+        if self._of(Sum, Total):
             return Exposure.ENCRYPTED
-        value = float(floats([opened])[0])
-        true = self._truth.score(message, owner)
-        known_masks = [Masks(key, self._agreed.iterations) for key in self._keys]
-        unmasked = [value, *(value / m.draw(message.step, message.iteration) for m in known_masks)]
-        if isinstance(message, ScoreList):
-            seen = floats([self._truth.contents(SCORES, message, s) for s in message.sealed])
-            unmasked += (value / common_divisor(seen) * _OCTAVES).tolist()
-        if np.isclose(unmasked, true, rtol=1e-12, atol=0.0).any():
-            return Exposure.CLEAR if named else Exposure.PERMUTED
-        return Exposure.MASKED if named else Exposure.MASKED_PERMUTED
+        return Exposure.ENCRYPTED if None in parts else Exposure.NOT_SEEN
+
+    @property
+    def _reads_all_scores(self) -> bool:
+        """True if it knows every owner's statistics."""
+        owners = range(len(self._owners))
+        return all(self._statistics_of(owner) is Exposure.CLEAR for owner in owners)
 
     def pulls(self) -> Exposure:
-        """Return how it sees which arm was pulled.
-
-        An owner sees its own bit. Others must open a bit and know whose it is, or know the order of
-        Comp's lists and guess.
-        """
-        if ONE_OWNER in self._names:
+        """Return how it sees pulls: it must open an answer and take its pad off, or know scores."""
+        if self._reads_all_scores:
             return Exposure.CLEAR
-        best = Exposure.NOT_SEEN
-        for message in self._view:
-            if isinstance(message, Bit):
-                opened = self._open(BITS, BIT_BYTES, message, message.sealed)
-                best = max(best, Exposure.ENCRYPTED if opened is None else Exposure.CLEAR)
-            elif isinstance(message, BitList):
-                opened = self._open(BITS, BIT_BYTES, message, message.sealed[0])
-                named = Exposure.CLEAR if self._sees_through_places else Exposure.PERMUTED
-                best = max(best, Exposure.ENCRYPTED if opened is None else named)
-        return max(best, Exposure.GUESSED) if self._guesses_pulls() else best
-
-    def _guesses_pulls(self) -> bool:
-        if not self._sees_through_places:
-            return False
-        exploring, groups = exploring_steps(self._run), [list(pulled_arms(self._run))]
-        if exploring:
-            groups.append(exploring)
-            drawn = any(isinstance(message, Drawn) for message in self._view)
-            if drawn and guess_by_drawn_score(self._run, exploring).beats_chance:
-                return True
-        return any(guess_by_place(self._run, group).beats_chance for group in groups)
+        return max(self._pulls_of(owner) for owner in range(len(self._owners)))
 
     def single_rewards(self) -> Exposure:
-        """Return how it sees single rewards.
+        """Return how it sees single rewards: whoever reads all scores sees how they change."""
+        own = ONE_OWNER in self._names
+        return Exposure.CLEAR if own or self._reads_all_scores else Exposure.NOT_SEEN
 
-        An owner makes its own. An adversary that reads all sums in every step sees how each pull
-        changes them.
-        """
-        seen = ONE_OWNER in self._names or (
-            len(self._names) > 1 and self._reads_sums(Exposure.CLEAR)
+    def _statistics_of(self, owner: int) -> Exposure:
+        name = self._owners[owner]
+        if name in self._names:
+            return Exposure.CLEAR
+        sent = {kind: self._of(kind, sender=name) for kind in (Word, SumShare)}
+        shares = {kind: [self._opened(message) for message in sent[kind]] for kind in sent}
+        opens = {kind: bool(opened) and None not in opened for kind, opened in shares.items()}
+        if any(opens[kind] and self._knows_pad(owner, sent[kind][0]) for kind in sent):
+            return Exposure.CLEAR
+        if self._knows_masks(opens[Word]):
+            return Exposure.CLEAR
+        sealed = any(None in opened for opened in shares.values())
+        return Exposure.ENCRYPTED if sealed else Exposure.NOT_SEEN
+
+    def _knows_pad(self, owner: int, message: Any) -> bool:
+        """Tell whether some key makes the pad of an owner's first word, or of its sum."""
+        secret = owners_secret(self._secrets.pads, "pads", self._owners[owner])
+        keys, turn = make_keys(PadKeys, secret, self._agreed), 0
+        if isinstance(message, Word):
+            turn = turn_number(self._agreed, message.step, message.iteration)
+        true = _pad(keys.words if isinstance(message, Word) else keys.total, turn)
+        return true == 0 or true in {_pad(key, turn) for key in self._keys}
+
+    def _knows_masks(self, opens_words: bool) -> bool:
+        """Tell whether the dealer's words, and what servers sent each other, give the scores."""
+        first, second = (
+            make_keys(DealtKeys, secret, self._agreed).words in self._keys
+            for secret in (self._secrets.first, self._secrets.second)
         )
-        return Exposure.CLEAR if seen else Exposure.NOT_SEEN
+        to_first, to_second = (
+            bool(sent) and None not in [self._opened(m) for m in sent]
+            for sent in (self._of(ToFirst), self._of(ToSecond))
+        )
+        return second and ((opens_words and to_first) or (first and to_second))
 
-    def _open(self, direction: int, size: int, message: Any, sealed: bytes) -> bytes | None:
-        """Return a packet's contents, if some key opens this and all others of the view."""
-        if not self._opens(direction, size):
+    def _pulls_of(self, owner: int) -> Exposure:
+        name = self._owners[owner]
+        if name in self._names:
+            return Exposure.CLEAR
+        answers = self._of(Answer, receiver=name)
+        opened = [self._opened(message) for message in answers]
+        if not answers or None in opened:
+            return Exposure.ENCRYPTED if answers else Exposure.NOT_SEEN
+        turns = [turn_number(self._agreed, m.step, m.iteration) for m in answers]
+        padded = [read_word(each) for each in opened if each is not None]
+        for stream in (None, *(KeyStream(key, 1) for key in self._keys)):
+            pads = (0 if stream is None else int(stream.words(turn)[0]) for turn in turns)
+            if all(
+                (word - pad) % _MODULUS in (0, 1) for word, pad in zip(padded, pads, strict=True)
+            ):
+                return Exposure.CLEAR
+        return Exposure.NOT_SEEN
+
+    def _of(self, *kinds: type[Any], sender: str = "", receiver: str = "") -> list[Any]:
+        return [
+            m for m in self._view
+            if isinstance(m, kinds) and m.sender.startswith(sender)
+            and m.receiver.startswith(receiver)
+        ]  # fmt: skip
+
+    def _opened(self, message: Any) -> bytes | None:
+        """Return what is in a packet, if some key opens it, or none is needed."""
+        if self._config.packet_cipher == "none":
+            return bytes(message.sealed)
+        way, place, true_key = self._sealing(message)
+        if self._opened_with(true_key, way, place, message.sealed) is None:  # it is not sealed
+            return bytes(message.sealed)
+        link = (type(message), message.sender, message.receiver)
+        for key in self._openers.get(link, self._keys):
+            opened = self._opened_with(key, way, place, message.sealed)
+            if opened is not None:
+                self._openers[link] = [key]
+                return opened
+        self._openers[link] = []
+        return None
+
+    def _opened_with(
+        self, key: bytes, way: int, place: tuple[int, int, int], sealed: bytes
+    ) -> bytes | None:
+        """Return what is in a packet, if this key opens it."""
+        cipher = self._config.packet_cipher
+        size = len(sealed) - make_cipher(cipher, key).overhead
+        if size < 0:
             return None
-        return self._truth.contents(direction, message, sealed)
-
-    @functools.cache  # noqa: B019 - an adversary is short-lived
-    def _opens(self, direction: int, size: int) -> bool:
-        kinds = (Score, ScoreList) if direction == SCORES else (Bit, BitList)
-        packets = [
-            (message, sealed)
-            for message in self._view
-            if isinstance(message, kinds) and message.sealed
-            for sealed in self._listed(message)
-        ]
-        return any(
-            all(self._reads(Channel(cipher, direction, size), *packet) for packet in packets)
-            for cipher in self._ciphers()
-        )
-
-    @staticmethod
-    def _listed(message: Any) -> Sequence[bytes]:
-        return [message.sealed] if isinstance(message, Score | Bit) else message.sealed
-
-    def _reads(self, channel: Channel, message: Any, sealed: bytes) -> bool:
-        """Tell whether a packet opens to what is in it, at whatever slot."""
-        true = self._truth.contents(channel.direction, message, sealed)
-        for slot in range(self._agreed.arms):
-            try:
-                (opened,) = channel.open(message.step, message.iteration, [slot], [sealed], NEVER)
-            except (TamperedPacketError, PacketLengthError):
-                continue
-            if opened == true:
-                return True
-        return False
-
-    def _ciphers(self) -> Iterator[PacketCipher]:
-        """Make ciphers with every key: as the run's key is made of it, and as it is."""
-        yield ClearCipher()
-        for key in self._keys:
-            for name in _CIPHERS:
-                yield channel_cipher(name, key, self._agreed)
-                yield make_cipher(name, key)
+        try:
+            return Line(cipher, key, way).open(*place, sealed, size)
+        except (TamperedPacketError, PacketLengthError):
+            return None
 
     @functools.cached_property
-    def _sees_through_places(self) -> bool:
-        """True if a standing order, or some key, tells who is where in every list."""
-        agreed, lists = self._agreed, self._truth.lists
-        guesses: list[Any] = [lambda step, iteration: np.arange(agreed.arms)]
-        guesses += [Places(key, agreed.arms, agreed.iterations).draw for key in self._keys]
-        guesses.append(self._told_places)
-        return any(
-            all(np.array_equal(guess(*turn), places) for turn, places in lists.items())
-            for guess in guesses
-        )
+    def _openers(self) -> dict[Any, Sequence[bytes]]:
+        return {}
 
-    def _told_places(self, step: int, iteration: int) -> Any:
-        """Return the places that messages tell whoever sees them all (a Bit tells the next)."""
-        owners = [f"owner-{i}" for i in range(self._agreed.arms)]
-        told = self._places_told.get((step, iteration), {})
-        return np.array([told.get(owner, -1) for owner in owners])
+    def _sealing(self, message: Any) -> tuple[int, tuple[int, int, int], bytes]:
+        """Return the direction of a packet, its place, and the key that it must be sealed with."""
+        secrets, agreed, end = self._secrets, self._agreed, self._agreed.budget + 1
+        match message:
+            case ToFirst() | ToSecond():
+                link = make_keys(LinkKeys, secrets.link, agreed)
+                place = (message.step, message.iteration, message.part)
+                to_first = isinstance(message, ToFirst)
+                way, key = (TO_FIRST, link.to_first) if to_first else (TO_SECOND, link.to_second)
+                return way, place, key
+            case FirstTotal():
+                return TOTAL, (end, 1, 0), make_keys(TotalKey, secrets.bill, agreed).total
+            case SecondTotal():
+                return TOTAL, (end, 1, 1), make_keys(TotalKey, secrets.receipt, agreed).total
+        owner = message.receiver if isinstance(message, Answer) else message.sender
+        seals = make_keys(SealKeys, owners_secret(secrets.packets, "packets", owner), agreed)
+        index = self._owners.index(owner)
+        if isinstance(message, SumShare):
+            return UP, (end, 1, index), seals.up
+        turn = (message.step, message.iteration, index)
+        return (DOWN, turn, seals.down) if isinstance(message, Answer) else (UP, turn, seals.up)
 
-    @functools.cached_property
-    def _places_told(self) -> dict[tuple[int, int], dict[str, int]]:
-        agreed, told = self._agreed, dict[tuple[int, int], dict[str, int]]()
-        for message in self._view:
-            if isinstance(message, Setup):
-                turn = (agreed.arms + 1, 1)
-            elif isinstance(message, Bit):
-                last = message.iteration == agreed.iterations
-                turn = (message.step + 1, 1) if last else (message.step, message.iteration + 1)
-            else:
-                continue
-            told.setdefault(turn, {})[message.receiver] = message.place
-        return told
 
-    def _sum_exposure(self, ciphertext: bytes, true: int) -> Exposure:
-        for key in (*self._private, None):
-            try:
-                if decrypt(key, ciphertext) == true:
-                    return Exposure.CLEAR
-            except CiphertextError:
-                continue
-        return Exposure.ENCRYPTED
+def _pad(key: bytes, turn: int) -> int:
+    return int(KeyStream(key, 1).block(turn, 1)[0, 0])
+
+
+def _closed(found: set[bytes], owners: Sequence[str], agreed: Agreement) -> set[bytes]:
+    """Return all keys that can be made of some: of owners, of links, of purposes."""
+    secrets = found | {
+        owners_secret(key, name, owner)
+        for key in found for name in ("pads", "packets") for owner in owners
+    }  # fmt: skip
+    return secrets | {made for key in secrets for made in _purposes(key, agreed)}
+
+
+def _purposes(secret: bytes, agreed: Agreement) -> Iterator[bytes]:
+    for kind in (PadKeys, SealKeys, LinkKeys, DealtKeys, TotalKey):
+        yield from make_keys(kind, secret, agreed)

@@ -1,4 +1,4 @@
-"""Attacks: statistics that Comp works out from its view, and guesses about pulls.
+"""Attacks: statistics that Comp works out from its view, keys of parties, guesses about pulls.
 
 The paper's Figure 7 says that Comp works out nothing. But masked scores of one step share one
 unknown factor. Where a score is a public function of an arm's sum of rewards and number of pulls,
@@ -11,13 +11,19 @@ messages knows whose answer came last. Each guess is compared with what is right
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 
 from fedbandits._typing import Floats, Ints
+from fedbandits.crypto.keystream import KEY_BYTES
+from fedbandits.crypto.paillier import PrivateKey
+from fedbandits.federation.messages import Message
 from fedbandits.learners.kernels.index_rules import (
     UCB,
     DecreasingEpsilonGreedy,
@@ -26,7 +32,7 @@ from fedbandits.learners.kernels.index_rules import (
 )
 from fedbandits.privacy.error_rates import rate_bound
 from fedbandits.systems.base import PartiesReplicate
-from fedbandits.systems.samba.ciphers import BIT, BIT_BYTES, BITS, SCORE_BYTES, SCORES, floats
+from fedbandits.systems.samba.ciphers import BIT, BITS, SCORES, floats
 from fedbandits.systems.samba.messages import BitList, Drawn, Score, ScoreList, Sum, SumShare, Word
 
 #: How far, relatively, a score may lie from what a hypothesis predicts: scores and their masking
@@ -73,10 +79,10 @@ def comp_observations(run: PartiesReplicate) -> Iterator[Observation]:
     for turn, sealed in sorted(answers.items()):
         if turn[1] > 1:
             continue
-        bits = comp.reopen(BITS, BIT_BYTES, *turn, sealed)
+        bits = comp.reopen(BITS, *turn, sealed)
         values = np.empty(0)
         if turn in lists:
-            values = floats(comp.reopen(SCORES, SCORE_BYTES, *turn, lists[turn]))
+            values = floats(comp.reopen(SCORES, *turn, lists[turn]))
         yield Observation(turn[0], values, bits.index(BIT[1]))
 
 
@@ -85,19 +91,9 @@ def recover_statistics(
 ) -> Iterator[Recovery]:
     """Recover {(sᵢ, nᵢ)} before every step from score ratios alone.
 
-    Parameters
-    ----------
-    observations
-        What Comp holds after every step, in order; see :func:`comp_observations`.
-    arms
-        K, the number of arms.
-    rule
-        An index rule whose scores are functions of (sᵢ, nᵢ, t), one of ``SCORES_KNOWN``.
-
-    Yields
-    ------
-    Recovery
-        All multisets that explain everything seen so far; one where the attack succeeds.
+    The observations are what Comp holds after every step, in order, see :func:`comp_observations`.
+    The rule's scores must be functions of (sᵢ, nᵢ, t), see ``SCORES_KNOWN``. Yields all multisets
+    that explain everything seen so far; one where the attack succeeds.
     """
     hypotheses = [_first_pulls(ones, arms) for ones in range(arms + 1)]
     for seen in observations:
@@ -153,12 +149,6 @@ def _unique(groups: Iterable[Iterable[Ints]]) -> list[Ints]:
     return list({(c := _canonical(h)).tobytes(): c for group in groups for h in group}.values())
 
 
-def success_rate(run: PartiesReplicate) -> float:
-    """Return the share of a run's comparisons before which Comp knows {(sᵢ, nᵢ)} exactly."""
-    found = count_recovered(run)
-    return found.statistics / max(1, found.of)
-
-
 class Recovered(NamedTuple):
     """Rates at which Comp knows what it should not."""
 
@@ -190,10 +180,45 @@ def _true_statistics(run: PartiesReplicate) -> Iterator[tuple[int, Ints]]:
         counts[arm] += (int(reward), 1)
 
 
-def matched_probabilities(seen: Observation) -> Floats:
-    """Compute Softmax's exact probabilities of a step, by place; the factor cancels."""
-    probabilities: Floats = seen.values / seen.values.sum()
-    return probabilities
+def keys_of_party(party: Any) -> tuple[set[bytes], list[PrivateKey]]:
+    """Find every secret in a party: 32-byte strings, and Paillier keys."""
+    symmetric: set[bytes] = set()
+    private: list[PrivateKey] = []
+    seen: set[int] = set()
+    queue = [party]
+    while queue:
+        thing = queue.pop()
+        if id(thing) in seen:
+            continue
+        seen.add(id(thing))
+        if isinstance(thing, bytes):
+            symmetric |= {thing} if len(thing) == KEY_BYTES else set()
+        elif isinstance(thing, PrivateKey):
+            private.append(thing)
+        elif isinstance(thing, Mapping):
+            queue.extend(itertools.chain(thing.keys(), thing.values()))
+        elif isinstance(thing, list | tuple | set):
+            queue.extend(thing)
+        elif isinstance(thing, msgspec.Struct):
+            queue.extend(getattr(thing, field) for field in thing.__struct_fields__)
+        elif type(thing).__module__.startswith("fedbandits"):
+            queue.extend(vars(thing).values() if hasattr(thing, "__dict__") else ())
+    return symmetric, private
+
+
+def common_divisor(values: Floats) -> float:
+    """Return the largest odd divisor of all significands: an unrounded mask, if there is one."""
+    significands = [int(np.ldexp(np.frexp(value)[0], 53)) for value in values if value != 0.0]
+    divisor = math.gcd(*significands)
+    return float(divisor >> ((divisor & -divisor).bit_length() - 1)) if divisor else 1.0
+
+
+def keys_of_message(message: Message) -> Iterator[bytes]:
+    """Find the fields of a message that may be keys."""
+    for field in message.__struct_fields__:
+        value = getattr(message, field)
+        if isinstance(value, bytes) and len(value) == KEY_BYTES and field != "sealed":
+            yield value
 
 
 class Hits(NamedTuple):
@@ -274,12 +299,7 @@ def other_sums(run: PartiesReplicate) -> Iterator[tuple[int, frozenset[int]]]:
     """List, of two owners, the other's sums of rewards that explain owner 0's own bits.
 
     Its bits tell owner 0 how often the other has pulled, and which score was larger; its own it
-    knows. That bounds the other's sum.
-
-    Yields
-    ------
-    int, frozenset
-        The other's true sum before a step's end, and all those that are possible.
+    knows. That bounds the other's sum. Yields the true sum before a step's end, and all possible.
     """
     rule, mine, other, possible = run.one("comp").agreement.rule, [0, 0], [0, 0], {0}
     for step, arm, reward in sorted(run.stage.pulled):

@@ -1,17 +1,30 @@
-"""SAMBA's part of an audit: parties play in a small world, and everybody looks and guesses."""
+"""SAMBA's part of an audit: parties play in a small world, and everybody looks and guesses.
+
+The table of who sees what is the paper's Figure 7. For every participant, everything that reached
+it is opened with every key that can be found in it, and what comes out is compared with the truth.
+Nothing is taken from what messages are meant to hide: a party that was handed a key too many, a
+mask of 1 or a permutation that stands still shows in the table.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from fedbandits.environments.bernoulli import Bernoulli
+from fedbandits.learners.kernels.index_rules import DecreasingEpsilonGreedy, EpsilonGreedy, Pursuit
 from fedbandits.privacy.examined import Examined, Guess
 from fedbandits.privacy.sizes import scaled
 from fedbandits.systems.base import PartiesReplicate, System
-from fedbandits.systems.samba.audit.adversary import OBSERVER
+from fedbandits.systems.samba.audit.adversary import (
+    OBSERVER,
+    ONE_OWNER,
+    Adversary,
+    Exposure,
+    SilentAdversary,
+)
 from fedbandits.systems.samba.audit.attack import (
     READS_OTHER,
     SCORES_KNOWN,
@@ -24,29 +37,79 @@ from fedbandits.systems.samba.audit.attack import (
     other_sums,
     pulled_arms,
 )
-from fedbandits.systems.samba.audit.table import (
-    LISTENERS,
-    PARTICIPANTS,
-    PULLED,
-    SILENT_PARTICIPANTS,
-    Table,
-    excess,
-    security_table,
-    silent_excess,
-    silent_table,
-)
-from fedbandits.systems.samba.audit.transcripts import first_views, second_views
-from fedbandits.systems.samba.config import Samba
-from fedbandits.systems.samba.keys import FirstKeys, SecondKeys, SimulatedSecrets
-from fedbandits.systems.samba.plan import SambaPlan, make_plan
-from fedbandits.systems.samba.silent.views import (
+from fedbandits.systems.samba.audit.published_adversary import PublishedAdversary
+from fedbandits.systems.samba.audit.views import (
     Opened,
-    expanded_first,
-    expanded_second,
+    first_views,
     open_first,
     open_second,
+    second_views,
 )
+from fedbandits.systems.samba.config import Samba
+from fedbandits.systems.samba.keys import (
+    COMP,
+    CONTROLLER,
+    CUSTOMER,
+    DEALER,
+    ServerKeys,
+    SimulatedSecrets,
+)
+from fedbandits.systems.samba.plan import SambaPlan, make_plan
 
+#: Columns of the table, and what they are called; a silent run has a dealer, too.
+PARTICIPANTS = {
+    ONE_OWNER: "data owner i",
+    CUSTOMER: "customer",
+    COMP: "Comp",
+    CONTROLLER: "Controller",
+    OBSERVER: "external observer",
+}
+SILENT_PARTICIPANTS = {**PARTICIPANTS, DEALER: "dealer"}
+#: Those who might pool what they see, and what they are called.
+COALITIONS = {
+    (CONTROLLER, ONE_OWNER): "Controller and data owner i",
+    (COMP, ONE_OWNER): "Comp and data owner i",
+    (COMP, CONTROLLER): "Comp and Controller",
+}
+SILENT_COALITIONS = {
+    **COALITIONS,
+    (DEALER, CONTROLLER): "dealer and Controller",
+    (DEALER, COMP): "dealer and Comp",
+}
+#: Everybody as one who hears all messages too: what is not meant for it must not open.
+LISTENERS: dict[tuple[str, ...], str] = {
+    (name, OBSERVER): name for name in SILENT_PARTICIPANTS if name != OBSERVER
+}
+REWARD, OWN, OTHERS, PULLED, SINGLE = (
+    "cumulative reward",
+    "sum of rewards and pulls of owner i",
+    "the same of other owners",
+    "arm pulled at step t",
+    "reward at step t",
+)
+_CLEAR, _ENCRYPTED, _NOT_SEEN = Exposure.CLEAR, Exposure.ENCRYPTED, Exposure.NOT_SEEN
+_OUTSIDE = {CONTROLLER: _ENCRYPTED, OBSERVER: _ENCRYPTED}
+#: The paper's Figure 7: how each datum may be seen; by all others not at all.
+FIGURE_7: dict[str, dict[str, Exposure]] = {
+    REWARD: {CUSTOMER: _CLEAR, **_OUTSIDE},
+    OWN: {ONE_OWNER: _CLEAR, COMP: Exposure.MASKED_PERMUTED, **_OUTSIDE},
+    OTHERS: {COMP: Exposure.MASKED_PERMUTED, **_OUTSIDE},
+    PULLED: {ONE_OWNER: _CLEAR, COMP: Exposure.PERMUTED, **_OUTSIDE},
+    SINGLE: {ONE_OWNER: _CLEAR},
+}
+#: The same of a silent run.
+ALLOWED: dict[str, dict[str, Exposure]] = {
+    REWARD: {CUSTOMER: _CLEAR, OBSERVER: _ENCRYPTED},
+    OWN: {ONE_OWNER: _CLEAR, OBSERVER: _ENCRYPTED},
+    OTHERS: {OBSERVER: _ENCRYPTED},
+    PULLED: {ONE_OWNER: _CLEAR, OBSERVER: _ENCRYPTED},
+    SINGLE: {ONE_OWNER: _CLEAR},
+}
+#: Rules whose scores may be zero, which no mask hides (stated in the claim).
+_MAY_BE_ZERO = (EpsilonGreedy, DecreasingEpsilonGreedy, Pursuit)
+
+#: Datum by participant.
+Table = Mapping[str, Mapping[str, Exposure]]
 #: Most arms and pulls of the run that is guessed about, pulls of the one that is looked through.
 _ARMS, _PULLS, _LOOKED_AT = 5, 800, 40
 #: Pulls of the run that is guessed about, at least.
@@ -57,17 +120,70 @@ _KNOW_PLACES = ("controller", OBSERVER)
 _READINGS = ("won", "unshuffled", "shuffled")
 
 
+def security_table(
+    run: PartiesReplicate,
+    secrets: SimulatedSecrets | None = None,
+    who: Mapping[tuple[str, ...], str] | None = None,
+) -> dict[str, dict[str, Exposure]]:
+    """Make the table of a run that was played to its end: datum by participant.
+
+    ``secrets`` are all those of a silent run. ``who`` are those who pool what they see, as
+    :data:`COALITIONS`; by default everybody is alone.
+    """
+    participants = SILENT_PARTICIPANTS if secrets else PARTICIPANTS
+    who = who or {(name,): name for name in participants}
+    adversaries: dict[str, Adversary] = {
+        text: SilentAdversary(run, secrets, *names) if secrets else PublishedAdversary(run, *names)
+        for names, text in who.items()
+    }
+    others = range(1, len(run.of("owner")))
+    return {
+        REWARD: {name: each.cumulative_reward() for name, each in adversaries.items()},
+        OWN: {name: each.statistics([0]) for name, each in adversaries.items()},
+        OTHERS: {name: each.statistics(others) for name, each in adversaries.items()},
+        PULLED: {name: each.pulls() for name, each in adversaries.items()},
+        SINGLE: {name: each.single_rewards() for name, each in adversaries.items()},
+    }
+
+
+def excess(table: Table, rule: Any) -> Iterator[tuple[str, str, Exposure]]:
+    """List the cells in which somebody sees more than the paper's figure allows, and how."""
+    for datum, participant, seen in _cells(table):
+        allowed = FIGURE_7[datum].get(participant, _NOT_SEEN)
+        if allowed is Exposure.MASKED_PERMUTED and isinstance(rule, _MAY_BE_ZERO):
+            allowed = Exposure.PERMUTED
+        if seen > allowed:
+            yield datum, participant, seen
+
+
+def silent_excess(
+    table: Table, total: str, hears: bool = False
+) -> Iterator[tuple[str, str, Exposure]]:
+    """List the cells of a silent run in which somebody, alone, sees more than the claim says.
+
+    ``total`` is how the customer gets it: Paillier's ciphertexts pass through the Controller. If
+    everybody hears all messages, as :data:`LISTENERS`, it has what was not for it, sealed.
+    """
+    least = _ENCRYPTED if hears else _NOT_SEEN
+    for datum, participant, seen in _cells(table):
+        allowed = max(ALLOWED[datum].get(participant, _NOT_SEEN), least)
+        if total == "paillier" and participant in (CONTROLLER, CUSTOMER, ONE_OWNER):
+            allowed = max(allowed, _ENCRYPTED)
+        if seen > allowed:
+            yield datum, participant, seen
+
+
+def _cells(table: Table) -> Iterator[tuple[str, str, Exposure]]:
+    for datum, row in table.items():
+        for participant, seen in row.items():
+            yield datum, participant, seen
+
+
 def examine(system: System[Any], plan: SambaPlan, scale: float = 1.0) -> Examined | None:
     """Look who sees what in a run of this variant, and who guesses what; None in a plain run.
 
-    Parameters
-    ----------
-    system
-        The system whose parties play.
-    plan
-        A plan of the variant; arms and pulls of the runs are few.
-    scale
-        How many times as many pulls are guessed about as in an audit of the usual size.
+    Arms and pulls of the runs are few. ``scale`` is how many times as many pulls are guessed about
+    as in an audit of the usual size.
     """
     config = plan.config
     if config.execution == "plain":
@@ -79,7 +195,7 @@ def examine(system: System[Any], plan: SambaPlan, scale: float = 1.0) -> Examine
     run = _play(system, plan, scaled(_PULLS, scale, _LEAST_PULLS))
     if config.is_silent:
         secrets = SimulatedSecrets.derive(0, 0)
-        seen, participants = silent_table(small, secrets), SILENT_PARTICIPANTS
+        seen, participants = security_table(small, secrets), SILENT_PARTICIPANTS
         guesses = _silent_guesses(run, secrets, config)
         unstated = _silently_unstated(small, secrets, seen)
     else:
@@ -138,11 +254,7 @@ def _guesses(run: PartiesReplicate, plan: SambaPlan) -> Iterator[Guess]:
             who="Controller", what="the arm of a step that explores, from the scores it drew",
             stated=stated or drawn, **guess_by_drawn_score(run, exploring)._asdict(),
         )  # fmt: skip
-    late = guess_by_last_answer(run)
-    yield Guess(
-        who="external observer", what="the arm of a step, from whose answer is last",
-        stated=stated, **late._asdict(),
-    )  # fmt: skip
+    yield _guess_by_last_answer(run, stated)
     if arms == 2 and type(rule) in READS_OTHER:
         known = [possible == {true} for true, possible in other_sums(run)]
         yield Guess(
@@ -166,7 +278,7 @@ def _silently_unstated(
 ) -> Iterator[str]:
     """List who sees too much in a silent run, alone and with whatever a listener hears."""
     plan: Any = run.plan
-    heard = silent_table(run, secrets, LISTENERS)
+    heard = security_table(run, secrets, LISTENERS)
     for table, hears, text in ((seen, False, ""), (heard, True, ", who hears all messages")):
         for datum, who, exposure in silent_excess(table, plan.config.total, hears):
             yield f"{SILENT_PARTICIPANTS[who]}{text}: {datum}: {exposure.text}"
@@ -177,18 +289,22 @@ def _silent_guesses(
 ) -> Iterator[Guess]:
     owners, agreed = [party.name for party in run.of("owner")], run.one("controller").agreement
     mine, arity = secrets._asdict(), config.arity
-    firsts = first_views(run, FirstKeys.make(mine, owners, agreed))
-    seconds = second_views(run, SecondKeys.make(mine, owners, agreed))
-    by_first = [open_first(view, expanded_first(view, arity), arity) for view in firsts]
-    by_second = [open_second(view, expanded_second(view, arity), arity) for view in seconds]
+    firsts = first_views(run, ServerKeys.make(mine, owners, agreed, True))
+    seconds = second_views(run, ServerKeys.make(mine, owners, agreed, False))
+    by_first = [open_first(view, arity) for view in firsts]
+    by_second = [open_second(view, arity) for view in seconds]
     for who, opened in (("Controller", by_first), ("Comp", by_second)):
         yield Guess(
             who=who, what="the arm of a step, from the winner's place", stated=False,
             **guess_by_winner(run, opened)._asdict(),
         )  # fmt: skip
-    yield Guess(
+    yield _guess_by_last_answer(run, config.execution != "secure")
+
+
+def _guess_by_last_answer(run: PartiesReplicate, stated: bool) -> Guess:
+    return Guess(
         who="external observer", what="the arm of a step, from whose answer is last",
-        stated=config.execution != "secure", **guess_by_last_answer(run)._asdict(),
+        stated=stated, **guess_by_last_answer(run)._asdict(),
     )  # fmt: skip
 
 

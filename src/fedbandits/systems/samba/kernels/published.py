@@ -159,20 +159,11 @@ def select_drawn(listed: Floats) -> int:
 def select_arm(
     comparison: int, masked: Floats, tie: np.uint64, words: Words64, waits: Floats
 ) -> int:
-    """Choose a place as Comp does (step 4); -1 if a score cannot be one.
+    """Choose a place as Comp does, of masked scores by place (step 4); -1 if one cannot be a score.
 
-    Parameters
-    ----------
-    comparison : int
-        How scores are compared, ``LARGEST`` or ``IN_PROPORTION``.
-    masked : (arms,) float64
-        Masked scores by place.
-    tie : uint64
-        Random word by which one of several largest scores is chosen.
-    words : (arms,) uint64
-        Random words for probability matching; not read otherwise.
-    waits : (arms,) float64
-        Buffer that is overwritten.
+    ``comparison`` is ``LARGEST`` or ``IN_PROPORTION``. One of several largest scores is chosen by
+    the random word ``tie``. Probability matching reads the (arms,) random ``words`` and overwrites
+    ``waits``, (arms,).
     """
     if comparison == LARGEST:
         best, equals = largest_place(masked)
@@ -229,12 +220,9 @@ def play_steps(
                 send_scores(scratch.masked.view(np.uint64), scratch.places, pad, scratch.listed)
                 open_scores(scratch.listed, pad, scratch.opened.view(np.uint64))
                 place = select_arm(
-                    comparisons[i],
-                    scratch.opened,
-                    draws.ties[s, i],
-                    draws.waits[s, i],
+                    comparisons[i], scratch.opened, draws.ties[s, i], draws.waits[s, i],
                     scratch.waits,
-                )
+                )  # fmt: skip
             if place < 0:
                 return step
             arm = send_bits(place, scratch.places, pads.bits[row, i], scratch.bits)

@@ -6,7 +6,7 @@ within ±2⁶⁰, so every difference of two lies within ±2⁶¹, and its sign 
 nothing overflows.
 
 A silent run of any execution goes by :func:`owners_words`, finds the owner of the largest word, and
-lets owners take note of it by :func:`owners_note`.
+lets owners take note of it by :func:`.published.owners_take`.
 """
 
 from __future__ import annotations
@@ -20,17 +20,19 @@ from fedbandits._compile import compiled
 from fedbandits._typing import Floats, Ints, Words64
 from fedbandits.crypto.kernels.words import permute
 from fedbandits.learners.kernels.index_rules import explores
-from fedbandits.learners.kernels.largest_scores import largest_scores, note_silent_bit
+from fedbandits.learners.kernels.largest_scores import largest_scores
 from fedbandits.random import Key
-from fedbandits.systems.samba.kernels.buffers import (
+from fedbandits.systems.samba.kernels.published import Owners, owners_take
+from fedbandits.systems.samba.kernels.servers import (
     Bracket,
     Buffers,
     Dealt,
     Links,
     OwnerWords,
+    read_answers,
+    seal_column,
+    select,
 )
-from fedbandits.systems.samba.kernels.published import Owners, pull
-from fedbandits.systems.samba.kernels.servers import owners_send, read_answers, select
 
 #: Bits behind the point: scores further apart than 2⁻³² keep their order.
 SCALE_BITS = 32
@@ -48,21 +50,10 @@ def bits_for_ties(arms: int) -> int:
 
 @compiled
 def to_word(score: float, place: int, tie_bits: int) -> int:
-    """Return the word that an owner shares.
+    """Return the word that an owner shares, from -2⁶⁰ to 2⁶⁰ - 1; ``REFUSED`` for NaN.
 
-    Parameters
-    ----------
-    score : float
-        It saturates at ±2^(28 - ``tie_bits``). -∞ is lower than every finite score.
-    place : int
-        The owner's place, different for every owner, below 2^``tie_bits``.
-    tie_bits : int
-        See :func:`bits_for_ties`.
-
-    Returns
-    -------
-    int
-        From -2⁶⁰ to 2⁶⁰ - 1, or ``REFUSED`` if the score is NaN.
+    The score saturates at ±2^(28 - ``tie_bits``), and -∞ is lower than every finite score. No two
+    owners have the same place, which is below 2^``tie_bits``, see :func:`bits_for_ties`.
     """
     if math.isnan(score):
         return REFUSED
@@ -114,14 +105,9 @@ def owners_words(
     rule: Any, iteration: int, step: int, draws: SilentBatch, s: int, owners: Owners,
     tie_bits: int, scratch: SilentScratch,
 ) -> bool:  # fmt: skip
-    """Make every owner's word, from its own records and its place among ties.
+    """Make every owner's word of its records and its place among ties; whether all are numbers.
 
     Step number ``s`` of the draws is played. ``scratch`` receives places and words.
-
-    Returns
-    -------
-    bool
-        Whether all scores are numbers.
     """
     pulls, rewards, memory, keys, _ = owners
     permute(draws.places[s, iteration - 1], scratch.places)
@@ -141,30 +127,13 @@ def largest_word(words: Ints) -> int:
 
 
 @compiled
-def owners_note(
-    world: Any, rule: Any, iteration: int, iterations: int, step: int, arm: int, owners: Owners,
-    key: Key,
-) -> None:  # fmt: skip
-    """Let every owner take note of its bit; after the last iteration one pulls its arm."""
-    for i in range(owners.pulls.size):
-        note_silent_bit(rule, iteration, i == arm, owners.memory[i])
-    if iteration == iterations:
-        pull(world, owners, key, arm, step)
-
-
-@compiled
 def play_plain_silent(
     world: Any, rule: Any, iterations: int, owners: Owners, key: Key, first: int,
     draws: SilentBatch, tie_bits: int, scratch: SilentScratch,
 ) -> int:  # fmt: skip
-    """Play as many steps as there are draws, on one machine.
+    """Play as many steps as there are draws, on one machine: all silent runs pull the same arms.
 
-    Every silent run must pull the same arms.
-
-    Returns
-    -------
-    int
-        0, or the step in which a score was no number.
+    Returns 0, or the step in which a score was no number.
     """
     for s in range(draws.exploration.size):
         step = first + s
@@ -172,8 +141,27 @@ def play_plain_silent(
             if not owners_words(rule, i + 1, step, draws, s, owners, tie_bits, scratch):
                 return step
             arm = largest_word(scratch.words)
-            owners_note(world, rule, i + 1, iterations, step, arm, owners, key)
+            owners_take(world, rule, i + 1, iterations, step, arm, owners, key)
     return 0
+
+
+@compiled
+def owners_send(words: Ints, streams: OwnerWords, column: int, sent: Words64) -> None:
+    """Send every owner's word to the Controller, less what Comp has of it."""
+    seal = seal_column(streams, column)
+    for i in range(words.size):
+        sent[i] = (np.uint64(words[i]) - streams.words[i, column]) ^ streams.up[i, seal]
+
+
+@compiled
+def shared_words(
+    rule: Any, iteration: int, step: int, draws: SilentBatch, s: int, owners: Owners,
+    tie_bits: int, streams: OwnerWords, column: int, scratch: SilentScratch, sent: Words64,
+) -> bool:  # fmt: skip
+    """Make what every owner sends in one turn; returns whether all scores are numbers."""
+    fine = owners_words(rule, iteration, step, draws, s, owners, tie_bits, scratch)
+    owners_send(scratch.words, streams, column, sent)
+    return fine
 
 
 @compiled
@@ -184,37 +172,23 @@ def play_silent(
 ) -> int:  # fmt: skip
     """Play as many steps as there are draws.
 
-    Returns
-    -------
-    int
-        0, the step in which a score was no number, or less than 0 if not exactly one owner was
-        told that it is chosen.
+    Returns 0, the step in which a score was no number, or less than 0 if not exactly one owner was
+    told that it is chosen.
     """
     for s in range(draws.exploration.size):
         step = first + s
         for i in range(iterations):
             turn = s * iterations + i
-            if not owners_words(rule, i + 1, step, draws, s, owners, tie_bits, scratch):
+            if not shared_words(
+                rule, i + 1, step, draws, s, owners, tie_bits, streams, turn + offset, scratch,
+                buffers.sent,
+            ):  # fmt: skip
                 return step
-            column = turn + offset
-            sealed = min(column, streams.up.shape[1] - 1)
-            owners_send(scratch.words, streams, column, sealed, buffers.sent)
             arm = select(bracket, dealt, links, streams, turn, offset, buffers)
             if arm < 0:
                 return -step
-            owners_note(world, rule, i + 1, iterations, step, arm, owners, key)
+            owners_take(world, rule, i + 1, iterations, step, arm, owners, key)
     return 0
-
-
-@compiled
-def shared_words(
-    rule: Any, iteration: int, step: int, draws: SilentBatch, s: int, owners: Owners,
-    tie_bits: int, streams: OwnerWords, column: int, scratch: SilentScratch, sent: Words64,
-) -> bool:  # fmt: skip
-    """Make what every owner sends in one turn; returns whether all scores are numbers."""
-    fine = owners_words(rule, iteration, step, draws, s, owners, tie_bits, scratch)
-    owners_send(scratch.words, streams, column, 0, sent)
-    return fine
 
 
 @compiled
@@ -223,8 +197,8 @@ def note_answers(
     streams: OwnerWords, column: int, owners: Owners, key: Key,
 ) -> bool:  # fmt: skip
     """Let every owner read its answer; returns whether exactly one of them was chosen."""
-    arm = read_answers(answers, streams, column, 0)
+    arm = read_answers(answers, streams, column)
     if arm < 0:
         return False
-    owners_note(world, rule, iteration, iterations, step, arm, owners, key)
+    owners_take(world, rule, iteration, iterations, step, arm, owners, key)
     return True

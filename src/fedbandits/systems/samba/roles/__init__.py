@@ -1,6 +1,6 @@
 """SAMBA's parties: a customer, data owners, the Controller and Comp; in a silent run a dealer too.
 
-An owner, a Controller and Comp have a module each for a published and for a silent run.
+An owner, a Controller and Comp have a module each for a published run, and for a silent one.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from fedbandits.crypto import paillier
-from fedbandits.federation.roles import MessageTable, Role, Roles, Supplies
+from fedbandits.federation.roles import Role, Roles, Supplies
 from fedbandits.learners.kernels.index_rules import fill_arm_keys
 from fedbandits.random import Key, replicate_key
 from fedbandits.systems.samba.application import Supply
@@ -26,28 +26,28 @@ from fedbandits.systems.samba.keys import (
 )
 from fedbandits.systems.samba.messages import SILENT_TABLES, TABLE
 from fedbandits.systems.samba.plan import SambaPlan
+from fedbandits.systems.samba.roles.comp import Comp
+from fedbandits.systems.samba.roles.controller import Controller
 from fedbandits.systems.samba.roles.customer import Customer, SharesCustomer
 from fedbandits.systems.samba.roles.dealer import Dealer
-from fedbandits.systems.samba.roles.owner import BaseOwner
-from fedbandits.systems.samba.roles.published_comp import Comp
-from fedbandits.systems.samba.roles.published_controller import Controller
-from fedbandits.systems.samba.roles.published_owner import DataOwner
+from fedbandits.systems.samba.roles.owner import BaseOwner, DataOwner
 from fedbandits.systems.samba.roles.silent_comp import SilentComp
 from fedbandits.systems.samba.roles.silent_controller import SilentController
 from fedbandits.systems.samba.roles.silent_owner import SilentOwner
 
-#: The classes of an owner, the Controller, Comp and a customer, by how the total comes.
-_PUBLISHED: tuple[Any, ...] = (DataOwner, Controller, Comp, Customer)
-_SILENT: dict[str, tuple[Any, ...]] = {
-    "paillier": (SilentOwner, SilentController, SilentComp, Customer),
-    "shares": (SilentOwner, SilentController, SilentComp, SharesCustomer),
-}
-
 
 def roles(plan: SambaPlan) -> Roles:
     """Return the parties of a run that exchanges messages; owner i has arm i."""
-    silent, table = plan.config.is_silent, _table(plan)
-    owner, controller, comp, customer = _SILENT[plan.config.total] if silent else _PUBLISHED
+    config, table = plan.config, TABLE
+    owner: Any
+    controller: Any
+    comp: Any
+    customer: Any
+    owner, controller, comp, customer = DataOwner, Controller, Comp, Customer
+    if config.is_silent:
+        owner, controller, comp = SilentOwner, SilentController, SilentComp
+        customer = SharesCustomer if config.total == "shares" else Customer
+        table = SILENT_TABLES[config.total]
     owners = tuple(f"{OWNER}-{i}" for i in range(plan.arms))
     # All wait for the Controller, which waits for one of them at a time: it gives up first, and
     # says why. An owner may wait for the slowest score, then for Comp; the customer for the run.
@@ -58,13 +58,9 @@ def roles(plan: SambaPlan) -> Roles:
         Role(COMP, (COMP,), lambda seat, own: comp(seat, plan, own), False, 2.0),
         Role(CUSTOMER, (CUSTOMER,), lambda seat, own: customer(seat, plan, own), False, inf),
     ]
-    if silent:
+    if config.is_silent:
         made += [Role(DEALER, (DEALER,), lambda seat, own: Dealer(seat, plan, own), False, inf)]
     return Roles(tuple(made), table, messages_set_pace=True, rounds_done=_rounds_done)
-
-
-def _table(plan: SambaPlan) -> MessageTable:
-    return SILENT_TABLES[plan.config.total] if plan.config.is_silent else TABLE
 
 
 def _step(owner: BaseOwner[Any]) -> int:

@@ -36,15 +36,9 @@ from fedbandits.systems.samba.roles.run import Member, RunState, endings
 
 
 class CustomerState(RunState, frozen=True, kw_only=True):
-    """All that changes in a customer.
+    """All that changes in a customer."""
 
-    Parameters
-    ----------
-    cumulative_reward
-        What the pulls have earned, once it is known.
-    """
-
-    cumulative_reward: int | None = None
+    cumulative_reward: int | None = None  # what the pulls have earned, once it is known
 
 
 AnyCustomer = TypeVar("AnyCustomer", bound=CustomerState)
@@ -69,7 +63,7 @@ class BaseCustomer(Member[AnyCustomer]):
             sender=self.name,
             receiver=self._controller,
             budget=self._plan.rounds,
-            algorithm=self._plan.config.algorithm,
+            algorithm=self._config.algorithm,
             public_key=public_key,
         )
         return Step(self._after(stage="waiting"), [order])
@@ -78,14 +72,13 @@ class BaseCustomer(Member[AnyCustomer]):
 class Customer(BaseCustomer[CustomerState]):
     """Pays for N pulls and gets their cumulative reward, which nobody else can read.
 
-    It waits for the total during the whole run: its deadline must be that of the run.
-
     Raises
     ------
     LocalProtocolError
         If its Paillier key is not one that the terms have.
     """
 
+    STATE = CustomerState
     TRANSITIONS: ClassVar[Transitions] = {
         ("idle", Start): ("waiting",),
         ("waiting", Total): ("done",),
@@ -93,7 +86,7 @@ class Customer(BaseCustomer[CustomerState]):
     }
 
     def __init__(self, seat: Seat, plan: SambaPlan, supply: Supply) -> None:
-        super().__init__(seat, plan, CustomerState())
+        super().__init__(seat, plan, supply)
         self._private_key = supply.private_key
         try:
             SumCipher.agreed(self.name, plan.config, public_bytes(self._private_key))
@@ -119,17 +112,10 @@ class Customer(BaseCustomer[CustomerState]):
 
 
 class SharesState(CustomerState, frozen=True, kw_only=True):
-    """All that changes in a customer who adds up two shares.
+    """All that changes in a customer who adds up two shares."""
 
-    Parameters
-    ----------
-    run
-        The run's name, as the first share said; empty before it.
-    share, sender
-        The share that has come, and of whom; nothing before the first, nor after the second.
-    """
-
-    run: bytes = b""
+    run: bytes = b""  # the run's name, as the first share said; empty before it
+    # The share that has come, and of whom; nothing before the first, nor after the second.
     share: int = 0
     sender: str = ""
 
@@ -137,16 +123,13 @@ class SharesState(CustomerState, frozen=True, kw_only=True):
 class SharesCustomer(BaseCustomer[SharesState]):
     """Pays for N pulls and adds up what both servers say: neither can read their sum."""
 
+    STATE = SharesState
     TRANSITIONS: ClassVar[Transitions] = {
         ("idle", Start): ("waiting",),
         ("waiting", FirstTotal): ("waiting", "done"),
         ("waiting", SecondTotal): ("waiting", "done"),
         **endings(EndForCustomer, "waiting", "idle"),
     }
-
-    def __init__(self, seat: Seat, plan: SambaPlan, supply: Supply) -> None:
-        super().__init__(seat, plan, SharesState())
-        self._supply = supply
 
     def _compute(self, event: Any) -> Step:
         match event:
@@ -172,10 +155,9 @@ class SharesCustomer(BaseCustomer[SharesState]):
         return Step(after)
 
     def _open(self, message: FirstTotal | SecondTotal) -> int:
-        config, rounds = self._plan.config, self._plan.rounds
-        ordered = Ordered(rounds, self._plan.arms, config.algorithm)
-        agreed = accept(self.name, self._plan, ordered, message.run)
-        second = isinstance(message, SecondTotal)
+        plan, second = self._plan, isinstance(message, SecondTotal)
+        ordered = Ordered(plan.rounds, plan.arms, self._config.algorithm)
+        agreed = accept(self.name, plan, ordered, message.run)
         secret = self._supply.secrets["receipt" if second else "bill"]
-        line = Line(config.packet_cipher, make_keys(TotalKey, secret, agreed).total, TOTAL)
-        return read_word(line.open(rounds + 1, 1, int(second), message.sealed, WORD_BYTES))
+        line = Line(self._config.packet_cipher, make_keys(TotalKey, secret, agreed).total, TOTAL)
+        return read_word(line.open(plan.rounds + 1, 1, int(second), message.sealed, WORD_BYTES))

@@ -25,23 +25,17 @@ from fedbandits.systems.samba.silent.dealt import Deals
 
 
 class DealerState(NamedRunState, frozen=True, kw_only=True):
-    """All that changes in a dealer.
+    """All that changes in a dealer."""
 
-    Parameters
-    ----------
-    dealt
-        How many blocks it has dealt: it deals none again.
-    """
-
-    dealt: int = 0
+    dealt: int = 0  # how many blocks it has dealt: it deals none again
 
 
 class _Tools(NamedTuple):
     """Streams and lines of the dealer in one run."""
 
     agreed: Agreement
-    words: tuple[KeyStream, KeyStream]
-    lines: tuple[Line, Line]
+    words: tuple[KeyStream, ...]
+    lines: tuple[Line, ...]
 
 
 class Dealer(Member[DealerState]):
@@ -50,6 +44,7 @@ class Dealer(Member[DealerState]):
     It waits for that during the whole run: its deadline must be that of the run.
     """
 
+    STATE = DealerState
     TRANSITIONS: ClassVar[Transitions] = {
         ("idle", Dealing): ("dealing", "done"),
         ("dealing", Ask): ("dealing", "done"),
@@ -58,9 +53,8 @@ class Dealer(Member[DealerState]):
     GAVE_UP = DealerGaveUp
 
     def __init__(self, seat: Seat, plan: SambaPlan, supply: Supply) -> None:
-        super().__init__(seat, plan, DealerState())
-        self._supply, self._deals = supply, Deals(plan)
-        self._comp = seat.one("comp")
+        super().__init__(seat, plan, supply)
+        self._deals, self._comp = Deals(plan), seat.one("comp")
 
     @property
     def awaited(self) -> int | None:
@@ -68,15 +62,11 @@ class Dealer(Member[DealerState]):
         return self._state.dealt if self._state.stage == "dealing" else super().awaited
 
     def _make_tools(self, run: bytes) -> _Tools:
-        agreed = self._plan.agreement(run)
+        agreed, cipher = self._plan.agreement(run), self._config.packet_cipher
         keys = DealerKeys.make(self._supply.secrets, agreed)
-        first, second = (
-            KeyStream(each.words, width)
-            for each, width in zip(keys, self._deals.widths, strict=True)
-        )
-        cipher = self._plan.config.packet_cipher
-        one, other = (Line(cipher, each.sealed, DEALT) for each in keys)
-        return _Tools(agreed, (first, second), (one, other))
+        widths = zip(keys, self._deals.widths, strict=True)
+        words = tuple(KeyStream(each.words, width) for each, width in widths)
+        return _Tools(agreed, words, tuple(Line(cipher, each.sealed, DEALT) for each in keys))
 
     def _compute(self, event: Any) -> Step:
         match event:
@@ -108,12 +98,8 @@ class Dealer(Member[DealerState]):
         return "dealing" if dealt < self._deals.count else "done"
 
     def _dealt(self, block: int, tools: _Tools) -> list[Message]:
-        first, second = (
-            line.seal(block, 1, 0, payload)
-            for line, payload in zip(
-                tools.lines, self._deals.deal(*tools.words, block), strict=True
-            )
-        )
+        payloads = zip(tools.lines, self._deals.deal(tools.words, block), strict=True)
+        first, second = (line.seal(block, 1, 0, payload) for line, payload in payloads)
         return [
             DealtFirst(sender=self.name, receiver=self._controller, block=block, sealed=first),
             DealtSecond(sender=self.name, receiver=self._comp, block=block, sealed=second),

@@ -1,47 +1,53 @@
-"""A data owner, however scores are compared: when a pull is due, and when the round is over."""
+"""SAMBA's data owners: one arm each, whose score Comp sees masked.
+
+How an owner pulls, and when it answers, is the same in a silent run, see :mod:`.silent_owner`.
+"""
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+import math
+import struct
+from typing import Any, ClassVar, TypeVar
 
-from fedbandits.crypto.aead import Turn
+import msgspec
+import numpy as np
+
+from fedbandits.crypto.aead import NEVER, TamperedPacketError, Turn
+from fedbandits.crypto.keystream import KEY_BYTES
 from fedbandits.errors import BoundExceededError, LocalProtocolError
 from fedbandits.federation.acting import ActingParty
 from fedbandits.federation.events import Decide, Decision, EndRound, Observe
 from fedbandits.federation.messages import Message, OutOfOrderError
-from fedbandits.federation.seats import Seat
-from fedbandits.federation.state import Step
+from fedbandits.federation.state import Step, Transitions
+from fedbandits.learners.kernels.index_rules import note_bit, score_arm
 from fedbandits.systems.samba.application import Supply
+from fedbandits.systems.samba.ciphers import SumCipher, WeakKeyError, make_channels
 from fedbandits.systems.samba.keys import owner_key
-from fedbandits.systems.samba.messages import Answer, Bit, Setup, SilentSetup
+from fedbandits.systems.samba.messages import (
+    Answer,
+    Bit,
+    EndForOwner,
+    OwnerGaveUp,
+    Reason,
+    Score,
+    Setup,
+    SilentSetup,
+    Sum,
+)
 from fedbandits.systems.samba.plan import Agreement, SambaPlan
-from fedbandits.systems.samba.roles.run import Member, RunState
-from fedbandits.systems.samba.streams import Exploration, position
+from fedbandits.systems.samba.roles.run import Member, RunState, endings
+from fedbandits.systems.samba.streams import Exploration, Masks, position
 
 
 class BaseOwnerState(RunState, frozen=True, kw_only=True):
-    """State of a data owner: where it stands, and what it knows of its arm.
+    """State of a data owner: where it stands, and what it knows of its arm."""
 
-    Parameters
-    ----------
-    step
-        The pull that is being decided on; the first own pull is not decided on.
-    iteration
-        The iteration of that step.
-    place
-        Its place in the order of the next turn.
-    pulls, rewards
-        How often it has pulled, and the sum of what came of it.
-    memory
-        What its rule keeps beside these.
-    """
-
-    step: int = 0
-    iteration: int = 1
-    place: int = 0
-    pulls: int = 0
-    rewards: int = 0
-    memory: float = 0.0
+    step: int = 0  # the pull that is being decided on; the first own pull is not decided on
+    iteration: int = 1  # of that step
+    place: int = 0  # in the order of the next turn
+    pulls: int = 0  # how often it has pulled
+    rewards: int = 0  # the sum of what came of it
+    memory: float = 0.0  # what its rule keeps beside these
 
 
 AnyOwner = TypeVar("AnyOwner", bound=BaseOwnerState)
@@ -53,15 +59,26 @@ class OwnerTools:
     def __init__(self, supply: Supply, agreed: Agreement, exploration: bytes) -> None:
         self.agreed = agreed
         self._draws = owner_key(supply.draws, agreed.run)
-        self._exploration = Exploration(exploration, agreed)
-
-    def explores(self, step: int) -> bool:
-        """Tell whether a step explores, which all owners know."""
-        return self._exploration.explores(step)
+        #: Whether a step explores, which all owners know.
+        self.explores = Exploration(exploration, agreed).explores
 
     def remembered(self, iteration: int, chosen: bool, memory: float) -> float:
         """Return what the owner's rule keeps after a bit."""
-        raise NotImplementedError
+        kept = np.full(1, memory)
+        note_bit(self.agreed.rule, iteration, chosen, kept)
+        return float(kept[0])
+
+
+def owner_transitions(setup: type[Message], bit: type[Message]) -> Transitions:
+    """Return the transitions of an owner that is set up, and told its bit, by these messages."""
+    return {
+        ("idle", setup): ("pulling",),
+        ("pulling", Decide): ("pulling",),
+        ("pulling", Observe): ("resting",),
+        ("waiting", bit): ("waiting", "pulling", "resting", "ended"),
+        ("resting", EndRound): ("waiting", "done", "ended"),
+        **endings(EndForOwner, "waiting", "idle", "pulling", "resting", "done"),
+    }
 
 
 class BaseOwner(Member[AnyOwner], ActingParty[AnyOwner]):
@@ -73,9 +90,7 @@ class BaseOwner(Member[AnyOwner], ActingParty[AnyOwner]):
     and lasts at least as long as the longest pull. Otherwise the late answer would name the arm.
     """
 
-    def __init__(self, seat: Seat, plan: SambaPlan, supply: Supply, state: AnyOwner) -> None:
-        super().__init__(seat, plan, state)
-        self._index, self._config, self._supply = seat.place, plan.config, supply
+    GAVE_UP = OwnerGaveUp
 
     def _sum(self) -> Message:
         """Make the message that tells the sum of its rewards."""
@@ -83,6 +98,10 @@ class BaseOwner(Member[AnyOwner], ActingParty[AnyOwner]):
 
     def _begin_step(self, after: AnyOwner) -> Step:
         """Answer for the next step, in the state that is to be: the beat has come."""
+        return self._send_score(after)
+
+    def _send_score(self, after: AnyOwner) -> Step:
+        """Send the score of the turn, in the state that is to be."""
         raise NotImplementedError
 
     @property
@@ -91,7 +110,7 @@ class BaseOwner(Member[AnyOwner], ActingParty[AnyOwner]):
         state = self._state
         if state.stage != "pulling":
             return None
-        return self._index + 1 if state.pulls == 0 else state.step
+        return self._seat.place + 1 if state.pulls == 0 else state.step
 
     @property
     def next_end(self) -> int | None:
@@ -132,17 +151,6 @@ class BaseOwner(Member[AnyOwner], ActingParty[AnyOwner]):
         agreed.check_place(self.name, told.place)
         return agreed
 
-    def _check_bit(self, message: Bit | Answer) -> Turn:
-        """Check that a bit is of the turn that it must be of, and return that turn."""
-        turn = (self._state.step, self._state.iteration)
-        if (message.step, message.iteration) != turn:
-            raise OutOfOrderError(
-                f"{self.name}: bit of step {message.step}.{message.iteration}, "
-                f"this is {turn[0]}.{turn[1]}"
-            )
-        self.agreement.check_place(self.name, message.place)
-        return turn
-
     def _observe(self, event: Observe) -> Step:
         """Take the reward of the pull that is due."""
         state = self._state
@@ -160,23 +168,159 @@ class BaseOwner(Member[AnyOwner], ActingParty[AnyOwner]):
 
     def _end_round(self, event: EndRound) -> Step:
         """Answer for the next step at the beat, or tell the sum after the last one."""
-        if event.round_ != self.next_end:
-            raise LocalProtocolError(
-                f"{self.name}: end of round {event.round_}, not of {self.next_end}"
-            )
+        self._check_beat(event)
         if self._state.step > self.agreement.budget:
             return Step(self._after(stage="done"), [self._sum()])
         return self._begin_step(self._after(stage="waiting"))
 
-    def _take_bit(self, chosen: bool, place: int, **changes: Any) -> AnyOwner:
-        """Return the state after a bit: it waits for the next turn, pulls, or rests."""
-        state = self._state
-        memory = self._tools.remembered(state.iteration, chosen, state.memory)
+    def _open(self, message: Bit | Answer) -> Step:
+        """Read a bit, which says whether this arm was chosen: then pull, rest, or answer."""
+        state, agreed = self._state, self.agreement
+        self._check_turn("bit of", message.step, message.iteration)
+        agreed.check_place(self.name, message.place)
+        bit, changes = self._read(message)
+        if bit not in (0, 1):
+            raise TamperedPacketError(f"{self.name}: a bit is neither 0 nor 1")
+        memory = self._tools.remembered(state.iteration, bit == 1, state.memory)
         stage, turn = "resting", (state.step + 1, 1)
-        if state.iteration < self.agreement.iterations:  # nobody pulls yet: all answer at once
+        if state.iteration < agreed.iterations:  # nobody pulls yet: all answer at once
             stage, turn = "waiting", (state.step, state.iteration + 1)
-        elif chosen:
+        elif bit == 1:
             stage, turn = "pulling", (state.step, state.iteration)
-        return self._after(
-            stage=stage, step=turn[0], iteration=turn[1], memory=memory, place=place, **changes
-        )
+        after = self._after(
+            stage=stage, step=turn[0], iteration=turn[1], memory=memory, place=message.place,
+            **changes,
+        )  # fmt: skip
+        return self._send_score(after) if stage == "waiting" else Step(after)
+
+    def _read(self, message: Any) -> tuple[int, dict[str, Any]]:
+        """Return what is in a bit's packet, and what of the state changes with it."""
+        raise NotImplementedError
+
+
+class Given(msgspec.Struct, frozen=True):
+    """Run and keys that the Controller has given an owner, see :class:`.messages.Setup`."""
+
+    run: bytes
+    public_key: bytes
+    mask_key: bytes
+    exploration_key: bytes
+
+
+class PublishedOwnerTools(OwnerTools):
+    """Channels and draws of an owner, from its keys and what it was given.
+
+    Raises
+    ------
+    WeakKeyError
+        If the customer's key is not as the terms have it.
+    """
+
+    def __init__(self, name: str, plan: SambaPlan, supply: Supply, given: Given) -> None:
+        super().__init__(supply, plan.agreement(given.run), given.exploration_key)
+        #: The cipher of its sum.
+        self.sums = SumCipher.agreed(name, plan.config, given.public_key)
+        cipher, secret = plan.config.packet_cipher, supply.secrets["channel"]
+        #: Its packets to Comp, and Comp's to it.
+        self.scores, self.bits = make_channels(cipher, secret, self.agreed)
+        self._masks = Masks(given.mask_key, self.agreed.iterations)
+
+    def masked_score(self, state: BaseOwnerState) -> float:
+        """Return the score of a state's turn, times αₜ; zero in a step that explores."""
+        step, iteration, score = state.step, state.iteration, 0.0
+        if not self.explores(step):
+            rule, kept = self.agreed.rule, np.full(1, state.memory)
+            records = state.pulls, float(state.rewards)
+            score = score_arm(rule, iteration, step, *records, kept, self._draws)
+        return score * self._masks.draw(step, iteration)
+
+
+class OwnerState(BaseOwnerState, frozen=True, kw_only=True):
+    """All that changes in a data owner."""
+
+    given: Given | None = None  # what it has been given for the run
+    sealed: Turn = NEVER  # the last turn whose score it has sealed
+    opened: Turn = NEVER  # the last turn whose bit it has opened
+
+
+class DataOwner(BaseOwner[OwnerState]):
+    """Has one arm: scores it, masked and sealed, and pulls it when told to."""
+
+    STATE = OwnerState
+    TRANSITIONS: ClassVar[Transitions] = owner_transitions(Setup, Bit)
+    #: The Controller's beat may come before this owner's, where it draws scores.
+    LATER: ClassVar[frozenset[tuple[str, type[Message]]]] = frozenset(
+        {("pulling", Bit), ("resting", Bit)}
+    )
+
+    _tools: PublishedOwnerTools
+
+    def _resume(self) -> None:
+        given = self._state.given
+        if given is not None:
+            self._tools = PublishedOwnerTools(self.name, self._plan, self._supply, given)
+
+    def _take(self, message: Message) -> list[Message] | None:
+        """Keep the bit of the step that comes next until its time, and refuse all others."""
+        state = self._state
+        if type(message) is Bit and state.stage in ("pulling", "resting"):
+            turn, step = (message.step, message.iteration), state.step + (state.stage == "pulling")
+            if turn != (step, 1) or not self._config.controller_draws:
+                raise OutOfOrderError(
+                    f"{self.name}: bit of step {turn[0]}.{turn[1]} while {state.stage}, before "
+                    f"step {step}"
+                )
+        return super()._take(message)
+
+    def _compute(self, event: Any) -> Step:
+        match event:
+            case Bit():
+                return self._open(event)
+            case Setup():
+                return self._begin(event)
+            case _:
+                return super()._compute(event)
+
+    def _begin(self, setup: Setup) -> Step:
+        agreed = self._placed(setup)
+        if {len(setup.mask_key), len(setup.exploration_key)} != {KEY_BYTES}:
+            raise WeakKeyError(f"{self.name}: a seed of {KEY_BYTES} bytes was expected")
+        given = Given(setup.run, setup.public_key, setup.mask_key, setup.exploration_key)
+        tools = PublishedOwnerTools(self.name, self._plan, self._supply, given)
+        after = self._after(
+            stage="pulling", given=given, step=agreed.arms, memory=1.0 / agreed.arms,
+            place=setup.place,
+        )  # fmt: skip
+        return self._begun(after, tools)
+
+    def _sum(self) -> Message:
+        ciphertext = self._tools.sums.encrypt(self._state.rewards)
+        return Sum(sender=self.name, receiver=self._controller, ciphertext=ciphertext)
+
+    def _begin_step(self, after: OwnerState) -> Step:
+        """Send the score, but before a step whose scores the Controller draws."""
+        if self._config.controller_draws and self._tools.explores(after.step):
+            return Step(after)
+        return self._send_score(after)
+
+    def _read(self, message: Bit) -> tuple[int, dict[str, Any]]:
+        """Open the bit's packet (step 5)."""
+        state, turn = self._state, (message.step, message.iteration)
+        (bit,) = self._tools.bits.open(*turn, [state.place], [message.sealed], state.opened)
+        return bit[0], {"opened": turn}
+
+    def _send_score(self, after: OwnerState) -> Step:
+        """Send the score in the state that is to be (step 2)."""
+        turn, sealed = (after.step, after.iteration), b""
+        if self._config.exploration_shortcut != "empty" or not self._tools.explores(after.step):
+            masked = self._tools.masked_score(after)
+            if not math.isfinite(masked):  # nor will it be, however often it is computed
+                return self._give_up(Reason.NOT_FINITE)
+            payload = struct.pack("<d", masked)
+            (sealed,) = self._tools.scores.seal(*turn, [after.place], [payload], after.sealed)
+            after = msgspec.structs.replace(after, sealed=turn)
+        told = Score(
+            sender=self.name, receiver=self._controller, step=after.step,
+            iteration=after.iteration, sealed=sealed,
+        )  # fmt: skip
+        return Step(after, [told])

@@ -10,11 +10,12 @@ from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar, TypeVar
 
 from fedbandits.errors import LocalProtocolError, RemoteProtocolError
-from fedbandits.federation.events import Deadline, Event
-from fedbandits.federation.messages import Message
+from fedbandits.federation.events import Deadline, EndRound, Event
+from fedbandits.federation.messages import Message, OutOfOrderError
 from fedbandits.federation.party import Party
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import Handled, PartyState, Step, Transitions
+from fedbandits.systems.samba.application import Supply
 from fedbandits.systems.samba.messages import (
     Beginning,
     CompGaveUp,
@@ -43,28 +44,16 @@ class RunEndedError(RemoteProtocolError):
 
 
 class RunState(PartyState, frozen=True, kw_only=True):
-    """State that every party of a run keeps.
-
-    Parameters
-    ----------
-    reason
-        Why the run has ended before it was done, if it has.
-    """
+    """State that every party of a run keeps."""
 
     stage: str = "idle"
-    reason: Reason | None = None
+    reason: Reason | None = None  # why the run has ended before it was done, if it has
 
 
 class NamedRunState(RunState, frozen=True, kw_only=True):
-    """State of a party that keeps the run's name.
+    """State of a party that keeps the run's name."""
 
-    Parameters
-    ----------
-    run
-        The run's name; empty before it begins.
-    """
-
-    run: bytes = b""
+    run: bytes = b""  # the run's name; empty before it begins
 
 
 AnyRun = TypeVar("AnyRun", bound=RunState)
@@ -79,16 +68,18 @@ class RunParty(Party[AnyRun]):
         What it is told of all that is public.
     plan
         What all parties go by.
-    state
-        The state to begin in.
+    supply
+        What it brings: its secrets among others.
     """
 
+    #: The type of its state; an empty one is the state to begin in.
+    STATE: ClassVar[type[Any]]
     #: What follows from its secrets and the run's name, once that is known.
     _tools: Any
 
-    def __init__(self, seat: Seat, plan: SambaPlan, state: AnyRun) -> None:
-        super().__init__(seat, state)
-        self._plan = plan
+    def __init__(self, seat: Seat, plan: SambaPlan, supply: Supply) -> None:
+        super().__init__(seat, self.STATE())
+        self._seat, self._plan, self._config, self._supply = seat, plan, plan.config, supply
 
     @property
     def ended(self) -> Reason | None:
@@ -127,6 +118,21 @@ class RunParty(Party[AnyRun]):
         if run:
             self._tools = self._make_tools(run)
 
+    def _check_turn(self, text: str, step: int, iteration: int) -> None:
+        """Refuse a message of another turn than this one, saying in ``text`` what it is."""
+        turn: Any = self._state
+        if (step, iteration) != (turn.step, turn.iteration):
+            raise OutOfOrderError(
+                f"{self.name}: {text} step {step}.{iteration}, this is {turn.step}.{turn.iteration}"
+            )
+
+    def _check_beat(self, event: EndRound) -> None:
+        """Refuse the end of another round than the one that is waited for."""
+        if event.round_ != self.next_end:
+            raise LocalProtocolError(
+                f"{self.name}: end of round {event.round_}, not of {self.next_end}"
+            )
+
     def _ended(self, reason: Reason, *outgoing: Message) -> Step:
         return Step(self._after(stage="ended", reason=reason), outgoing)
 
@@ -137,8 +143,8 @@ class Member(RunParty[AnyRun]):
     #: What it sends when it gives up.
     GAVE_UP: ClassVar[type[Ending]]
 
-    def __init__(self, seat: Seat, plan: SambaPlan, state: AnyRun) -> None:
-        super().__init__(seat, plan, state)
+    def __init__(self, seat: Seat, plan: SambaPlan, supply: Supply) -> None:
+        super().__init__(seat, plan, supply)
         self._controller = seat.one("controller")
 
     def _compute(self, event: Any) -> Step:
@@ -175,14 +181,8 @@ class Member(RunParty[AnyRun]):
 def endings(end: type[Ending], waiting: str, *others: str) -> Transitions:
     """Return the transitions by which a member's run ends before it is done.
 
-    Parameters
-    ----------
-    end
-        The Controller's last word.
-    waiting
-        The stage in which it waits for the Controller.
-    *others
-        Stages in which it does not, but can be told.
+    ``end`` is the Controller's last word. A member waits for the Controller in stage ``waiting``;
+    in the ``others`` it does not, but can be told.
     """
     told: Transitions = {(stage, end): ("ended",) for stage in (waiting, *others, "ended")}
     return {(waiting, Deadline): (waiting, "ended"), **told}
@@ -191,12 +191,8 @@ def endings(end: type[Ending], waiting: str, *others: str) -> Transitions:
 def given_up(awaited: Iterable[str], *others: str) -> Transitions:
     """Return the transitions by which the Controller's run ends before it is done.
 
-    Parameters
-    ----------
-    awaited
-        The stages in which it waits for others.
-    *others
-        Stages in which it does not, but others may give up.
+    It waits for others in the stages ``awaited``; in the ``others`` it does not, but somebody may
+    give up.
     """
     return {
         **{(stage, Deadline): (stage, "ended") for stage in awaited},

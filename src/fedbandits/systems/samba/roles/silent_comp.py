@@ -1,8 +1,11 @@
-"""Comp in a silent run: the second server, which holds a share of everything and sees nothing."""
+"""Comp in a silent run: the second server, which holds a share of everything and sees nothing.
+
+:class:`SilentServer` is what the Controller, the first one, does as well.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import msgspec
@@ -25,43 +28,109 @@ from fedbandits.systems.samba.ciphers import (
     write_word,
     write_words,
 )
-from fedbandits.systems.samba.keys import SecondKeys, TotalKey, make_keys
+from fedbandits.systems.samba.keys import ServerKeys, TotalKey, make_keys
 from fedbandits.systems.samba.messages import (
     CompGaveUp,
+    DealtFirst,
     DealtSecond,
     EndForComp,
+    FirstTotal,
     Reason,
     SecondTotal,
     Start,
     ToFirst,
     ToSecond,
 )
-from fedbandits.systems.samba.plan import SambaPlan
-from fedbandits.systems.samba.roles.run import Member, NamedRunState, endings
+from fedbandits.systems.samba.plan import Agreement, SambaPlan
+from fedbandits.systems.samba.roles.run import AnyRun, Member, NamedRunState, RunParty, endings
 from fedbandits.systems.samba.silent.contest import Contest, Contests
-from fedbandits.systems.samba.silent.dealt import Deals, DealtToSecond
+from fedbandits.systems.samba.silent.dealt import Deals, DealtToServer
 from fedbandits.systems.samba.streams import Pads, total_pad, turn_number
 
 
-class SecondTools:
-    """Lines and streams of Comp in one run; they are made again after a restart."""
+class ServerTools:
+    """Lines of a server in one run, and what it was dealt; they are made again after a restart."""
 
     def __init__(
-        self, plan: SambaPlan, supply: Supply, owners: Sequence[str], run: bytes, deals: Deals
+        self, plan: SambaPlan, supply: Supply, agreed: Agreement, keys: ServerKeys, first: bool
     ) -> None:
-        self.agreed = plan.agreement(run)
-        secrets = supply.secrets
-        keys = SecondKeys.make(secrets, owners, self.agreed)
-        cipher = plan.config.packet_cipher
-        self.to_second = Line(cipher, keys.link.to_second, TO_SECOND)
-        self.to_first = Line(cipher, keys.link.to_first, TO_FIRST)
-        self.dealt = DealtToSecond(deals, cipher, keys.dealt)
-        self.receipt = Line(
-            cipher, make_keys(TotalKey, secrets["receipt"], self.agreed).total, TOTAL
-        )
+        self.agreed, cipher = agreed, plan.config.packet_cipher
+        to_second = Line(cipher, keys.link.to_second, TO_SECOND)
+        to_first = Line(cipher, keys.link.to_first, TO_FIRST)
+        self.sending, self.receiving = (to_second, to_first) if first else (to_first, to_second)
+        self.dealt = DealtToServer(Deals(plan), cipher, keys.dealt, first)
+        secret = supply.secrets["bill" if first else "receipt"]
+        self.to_customer = Line(cipher, make_keys(TotalKey, secret, self.agreed).total, TOTAL)
+
+
+class SilentServer(RunParty[AnyRun]):
+    """One of both servers. Its state has a turn, a part of it, a contest, and sealed blocks."""
+
+    #: Whether it is the first server, the Controller.
+    FIRST: ClassVar[bool]
+
+    def __init__(self, seat: Seat, plan: SambaPlan, supply: Supply) -> None:
+        super().__init__(seat, plan, supply)
+        self._deals = Deals(plan)
+        self._owners, self._customer = seat.names("owner"), seat.one("customer")
+        self._other = seat.one("comp" if self.FIRST else "controller")
+        self._contests = Contests(plan.arms, plan.config.arity, self.FIRST, self.name)
+
+    @property
+    def _turn(self) -> int:
+        return self._turn_of(self._state)
+
+    def _turn_of(self, state: Any) -> int:
+        return turn_number(self.agreement, state.step, state.iteration)
+
+    def _lacks_block(self, turn: int, blocks: Mapping[int, bytes]) -> bool:
+        """Tell whether a turn is still to be played, and its words are not among these blocks."""
+        return turn < self._deals.turns and self._deals.of(turn) not in blocks
+
+    def _dealt(self, state: Any) -> Any:
+        """Return what was dealt for the turn of a state; the next call overwrites it."""
+        return self._tools.dealt.of(self._turn_of(state), state.blocks)
+
+    def _with_block(self, message: DealtFirst | DealtSecond, **changes: Any) -> AnyRun:
+        """Return the state with a block that has come."""
+        block: int = message.block
+        blocks = self._tools.dealt.take(self.name, self._turn, self._state, block, message.sealed)
+        return self._after(dealt=block + 1, blocks=blocks, **changes)
+
+    def _check_part(self, text: str, message: ToFirst | ToSecond, possible: bool = True) -> None:
+        """Refuse another message of a turn than the next one, saying in ``text`` what it is."""
+        state: Any = self._state
+        found, expected = ((each.step, each.iteration, each.part) for each in (message, state))
+        if found != expected or not possible:
+            raise OutOfOrderError(
+                f"{self.name}: {text} message {found} of a turn, this is {expected}"
+            )
+
+    def _told(self, state: Any, part: int, payload: bytes) -> Message:
+        """Make a message to the other server, in the turn of a state."""
+        kind = ToSecond if self.FIRST else ToFirst
+        return kind(
+            sender=self.name, receiver=self._other, step=state.step, iteration=state.iteration,
+            part=part, sealed=self._tools.sending.seal(state.step, state.iteration, part, payload),
+        )  # fmt: skip
+
+    def _share_of_total(self, state: Any, share: int, tools: ServerTools) -> Message:
+        """Tell the customer its share of the total, in the state after the last turn."""
+        sealed = tools.to_customer.seal(state.step, 1, int(not self.FIRST), write_word(share))
+        kind = FirstTotal if self.FIRST else SecondTotal
+        return kind(sender=self.name, receiver=self._customer, run=state.run, sealed=sealed)
+
+
+class SecondTools(ServerTools):
+    """Lines and streams of Comp in one run."""
+
+    def __init__(self, plan: SambaPlan, supply: Supply, owners: Sequence[str], run: bytes) -> None:
+        agreed = plan.agreement(run)
+        keys = ServerKeys.make(supply.secrets, owners, agreed, first=False)
+        super().__init__(plan, supply, agreed, keys, first=False)
         self.total = sum(int(total_pad(each.total)) for each in keys.owners)
-        self._words = [Pads(each.words, self.agreed) for each in keys.owners]
-        self._answers = [Pads(each.answers, self.agreed) for each in keys.owners]
+        self._words = [Pads(each.words, agreed) for each in keys.owners]
+        self._answers = [Pads(each.answers, agreed) for each in keys.owners]
 
     def words(self, step: int, iteration: int) -> Words64:
         """Return its shares of all scores, (arms,)."""
@@ -73,33 +142,23 @@ class SecondTools:
 
 
 class SilentCompState(NamedRunState, frozen=True, kw_only=True):
-    """All that changes in Comp.
+    """All that changes in Comp."""
 
-    Parameters
-    ----------
-    step, iteration
-        The turn that is under way.
-    part
-        The Controller's message of that turn that comes next.
-    contest
-        Where its comparisons stand, once they have begun.
-    dealt
-        How many blocks have come.
-    blocks
-        Those that are still needed, sealed as they came.
-    """
-
+    # The turn that is under way, and the Controller's message of it that comes next.
     step: int = 0
     iteration: int = 1
     part: int = 1
-    contest: Contest | None = None
-    dealt: int = 0
+    contest: Contest | None = None  # where its comparisons stand, once they have begun
+    dealt: int = 0  # how many blocks have come
+    # Those that are still needed, sealed as they came.
     blocks: dict[int, bytes] = msgspec.field(default_factory=dict)
 
 
-class SilentComp(Member[SilentCompState]):
+class SilentComp(SilentServer[SilentCompState], Member[SilentCompState]):
     """Compares shared scores with the Controller, in an order that neither knows."""
 
+    STATE = SilentCompState
+    FIRST = False
     TRANSITIONS: ClassVar[Transitions] = {
         ("idle", Start): ("dealing", "done"),
         ("dealing", DealtSecond): ("ready",),
@@ -114,12 +173,6 @@ class SilentComp(Member[SilentCompState]):
 
     _tools: SecondTools
 
-    def __init__(self, seat: Seat, plan: SambaPlan, supply: Supply) -> None:
-        super().__init__(seat, plan, SilentCompState())
-        self._supply, self._owners = supply, seat.names("owner")
-        self._customer, self._deals = seat.one("customer"), Deals(plan)
-        self._contests = Contests(plan, self.name, False)
-
     @property
     def awaited(self) -> int | None:
         """A count of what it waits for: its first block, and the Controller's messages."""
@@ -127,28 +180,25 @@ class SilentComp(Member[SilentCompState]):
         if state.stage not in ("dealing", "ready"):
             return super().awaited
         came = 0 if state.stage == "dealing" else state.part
-        return self._turn * (self._contests.parts + 1) + came + 1
+        return self._turn * (self._contests.turn.parts + 1) + came + 1
 
     def _make_tools(self, run: bytes) -> SecondTools:
-        return SecondTools(self._plan, self._supply, self._owners, run, self._deals)
-
-    @property
-    def _turn(self) -> int:
-        return turn_number(self.agreement, self._state.step, self._state.iteration)
+        return SecondTools(self._plan, self._supply, self._owners, run)
 
     def _take(self, message: Message) -> list[Message] | None:
         """Keep what ends a turn until the words of the next one have been dealt."""
         state = self._state
         if type(message) is ToSecond and state.stage == "ready":
             found = (message.step, message.iteration, message.part)
-            ends = state.part == self._contests.parts
-            expected = (state.step, state.iteration, state.part)
-            if ends and found == expected and self._lacks_block(self._turn + 1):
+            expected = (state.step, state.iteration, self._contests.turn.parts)
+            if found == expected and state.part == message.part and self._lacks_next:
                 return None
         return super()._take(message)
 
-    def _lacks_block(self, turn: int) -> bool:
-        return turn < self._deals.turns and self._deals.of(turn) not in self._state.blocks
+    @property
+    def _lacks_next(self) -> bool:
+        """True if the words of the next turn have not been dealt."""
+        return self._lacks_block(self._turn + 1, self._state.blocks)
 
     def _compute(self, event: Any) -> Step:
         match event:
@@ -162,7 +212,7 @@ class SilentComp(Member[SilentCompState]):
                 return super()._compute(event)
 
     def _end_waiting(self, event: Deadline) -> Step:
-        lacks = self._state.stage == "dealing" or self._lacks_block(self._turn + 1)
+        lacks = self._state.stage == "dealing" or self._lacks_next
         if event.number == self.awaited and lacks:
             return self._give_up(Reason.DEALT)
         return super()._end_waiting(event)
@@ -178,57 +228,47 @@ class SilentComp(Member[SilentCompState]):
 
     def _keep_block(self, message: DealtSecond) -> Step:
         """Keep a block; with the first one the run can begin."""
-        state, block = self._state, message.block
-        blocks = self._tools.dealt.take(self.name, self._turn, state, block, message.sealed)
-        after = self._after(stage="ready", dealt=block + 1, blocks=blocks)
-        if state.stage == "ready":
+        after = self._with_block(message, stage="ready")
+        if self._state.stage == "ready":
             return Step(after)
-        made = write_words(self._ahead(after))
-        return Step(after, [self._told(after.step, after.iteration, 0, made)])
+        return Step(after, [self._told(after, 0, self._ahead(after))])
 
-    def _ahead(self, state: SilentCompState) -> Words64:
+    def _ahead(self, state: SilentCompState) -> bytes:
         """Return its shares of the scores of a turn, masked for the Controller's order."""
-        dealt = self._tools.dealt.of(
-            turn_number(self.agreement, state.step, state.iteration), state.blocks
-        )
-        made = np.empty(self._deals.entries, np.uint64)
-        masked_share(self._tools.words(state.step, state.iteration), dealt.mask, made)
-        return made
+        words, made = self._tools.words(state.step, state.iteration), self._empty()
+        masked_share(words, self._dealt(state).mask, made)
+        return write_words(made)
+
+    def _empty(self) -> Words64:
+        return np.empty(self._plan.arms, np.uint64)
 
     def _go_on(self, message: ToSecond) -> Step:
         state, contests, part = self._state, self._contests, message.part
-        found, expected = ((each.step, each.iteration, each.part) for each in (message, state))
-        if found != expected:
-            raise OutOfOrderError(
-                f"{self.name}: asked for message {found} of a turn, this is {expected}"
-            )
-        entries = self._deals.entries
-        begins = WORD_BYTES * entries if part == 1 else 0
-        opened = self._tools.to_second.open(
+        self._check_part("asked for", message)
+        begins = WORD_BYTES * self._plan.arms if part == 1 else 0
+        opened = self._tools.receiving.open(
             state.step, state.iteration, part, message.sealed,
             begins + contests.turn.bytes_of(part, True),
         )  # fmt: skip
-        dealt = self._tools.dealt.of(self._turn, state.blocks)
+        dealt = self._dealt(state)
         contest, sent = state.contest, b""
         if contest is None:
-            share = np.empty(entries, np.uint64)
-            permuted_share(
-                dealt.share, read_words(opened[:begins]), dealt.places, dealt.shuffled, share
-            )
+            share = self._empty()
+            moved = read_words(opened[:begins])
+            permuted_share(dealt.share, moved, dealt.places, dealt.shuffled, share)
             contest = contests.begin(share, dealt.comparisons)
             sent = contests.packed(contest)
         items = contests.split(opened[begins:], part, True)
         contest, more = contests.exchange(contest, items, dealt.comparisons)
-        if part == contests.parts:
+        if part == contests.turn.parts:
             return self._end_turn(contest, sent + more)
-        told = self._told(state.step, state.iteration, part, sent + more)
-        return Step(self._after(contest=contest, part=part + 1), [told])
+        after = self._after(contest=contest, part=part + 1)
+        return Step(after, [self._told(state, part, sent + more)])
 
     def _end_turn(self, contest: Contest, sent: bytes) -> Step:
         """Tell the winner, which the Controller alone can turn back; and go on to the next turn."""
         state, tools, turn = self._state, self._tools, self._turn
-        dealt, entries = tools.dealt.of(turn, state.blocks), self._deals.entries
-        winner, back = np.empty((2, entries), np.uint64)
+        dealt, winner, back = self._dealt(state), self._empty(), self._empty()
         unit_vector(int(np.flatnonzero(dealt.places == contest.contenders[0])[0]), winner)
         masked_share(winner, dealt.returned_mask, back)
         padded = dealt.returned_share + tools.answers(state.step, state.iteration)
@@ -240,23 +280,16 @@ class SilentComp(Member[SilentCompState]):
         )  # fmt: skip
         outgoing: list[Message] = []
         if turn + 1 < self._deals.turns:
-            sent += write_words(self._ahead(after))
+            sent += self._ahead(after)
         else:
             after, outgoing = self._finished(after, tools)
-        told = self._told(state.step, state.iteration, state.part, sent)
-        return Step(after, [told, *outgoing])
+        return Step(after, [self._told(state, state.part, sent), *outgoing])
 
-    def _finished(self, after: SilentCompState, tools: SecondTools) -> tuple[Any, list[Message]]:
+    def _finished(
+        self, after: SilentCompState, tools: SecondTools
+    ) -> tuple[SilentCompState, list[Message]]:
         """Return the state after the last turn, and the share of the total."""
         after = msgspec.structs.replace(after, stage="done", blocks={})
-        if self._plan.config.total == "paillier":
+        if self._config.total == "paillier":
             return after, []
-        sealed = tools.receipt.seal(after.step, 1, 1, write_word(tools.total))
-        total = SecondTotal(sender=self.name, receiver=self._customer, run=after.run, sealed=sealed)
-        return after, [total]
-
-    def _told(self, step: int, iteration: int, part: int, payload: bytes) -> ToFirst:
-        return ToFirst(
-            sender=self.name, receiver=self._controller, step=step, iteration=iteration,
-            part=part, sealed=self._tools.to_first.seal(step, iteration, part, payload),
-        )  # fmt: skip
+        return after, [self._share_of_total(after, tools.total, tools)]

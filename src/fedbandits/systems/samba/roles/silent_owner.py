@@ -7,13 +7,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from fedbandits.crypto.aead import TamperedPacketError
-from fedbandits.federation.events import Decide, EndRound, Observe
 from fedbandits.federation.messages import Message
-from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import Step, Transitions
 from fedbandits.learners.kernels.index_rules import Arm
-from fedbandits.learners.kernels.largest_scores import first_memory, largest_score, note_silent_bit
+from fedbandits.learners.kernels.largest_scores import first_memory, largest_score
 from fedbandits.systems.samba.application import Supply
 from fedbandits.systems.samba.ciphers import (
     DOWN,
@@ -26,35 +23,22 @@ from fedbandits.systems.samba.ciphers import (
 )
 from fedbandits.systems.samba.kernels.silent import bits_for_ties, to_word
 from fedbandits.systems.samba.keys import OwnerKeys, OwnersKeys, make_keys
-from fedbandits.systems.samba.messages import (
-    Answer,
-    EndForOwner,
-    OwnerGaveUp,
-    Reason,
-    SilentSetup,
-    Sum,
-    SumShare,
-    Word,
-)
+from fedbandits.systems.samba.messages import Answer, Reason, SilentSetup, Sum, SumShare, Word
 from fedbandits.systems.samba.plan import SambaPlan
-from fedbandits.systems.samba.roles.owner import BaseOwner, BaseOwnerState, OwnerTools
-from fedbandits.systems.samba.roles.run import endings
+from fedbandits.systems.samba.roles.owner import (
+    BaseOwner,
+    BaseOwnerState,
+    OwnerTools,
+    owner_transitions,
+)
 from fedbandits.systems.samba.streams import Pads, total_pad
 
 
 class SilentOwnerState(BaseOwnerState, frozen=True, kw_only=True):
-    """All that changes in a data owner.
+    """All that changes in a data owner."""
 
-    Parameters
-    ----------
-    run
-        The run's name; empty before it begins.
-    public_key
-        The customer's; empty where sums are shared.
-    """
-
-    run: bytes = b""
-    public_key: bytes = b""
+    run: bytes = b""  # the run's name; empty before it begins
+    public_key: bytes = b""  # the customer's; empty where sums are shared
 
 
 class SilentOwnerTools(OwnerTools):
@@ -67,9 +51,8 @@ class SilentOwnerTools(OwnerTools):
         keys, cipher = OwnerKeys.make(supply.secrets, agreed), plan.config.packet_cipher
         self.up = Line(cipher, keys.seals.up, UP)
         self.down = Line(cipher, keys.seals.down, DOWN)
-        self.words, self.answers = (
-            Pads(key, agreed) for key in (keys.pads.words, keys.pads.answers)
-        )
+        self.words = Pads(keys.pads.words, agreed)
+        self.answers = Pads(keys.pads.answers, agreed)
         self.sum_pad = int(total_pad(keys.pads.total))
         self._tie_bits = bits_for_ties(agreed.arms)
 
@@ -83,29 +66,14 @@ class SilentOwnerTools(OwnerTools):
         """Return a score as a word, which no other owner has too."""
         return int(to_word(score, place, self._tie_bits))
 
-    def remembered(self, iteration: int, chosen: bool, memory: float) -> float:
-        kept = np.full(1, memory)
-        note_silent_bit(self.agreed.rule, iteration, chosen, kept)
-        return float(kept[0])
-
 
 class SilentOwner(BaseOwner[SilentOwnerState]):
     """Has one arm: shares its score between both servers, and pulls when its bit is 1."""
 
-    TRANSITIONS: ClassVar[Transitions] = {
-        ("idle", SilentSetup): ("pulling",),
-        ("pulling", Decide): ("pulling",),
-        ("pulling", Observe): ("resting",),
-        ("waiting", Answer): ("waiting", "pulling", "resting", "ended"),
-        ("resting", EndRound): ("waiting", "done", "ended"),
-        **endings(EndForOwner, "waiting", "idle", "pulling", "resting", "done"),
-    }
-    GAVE_UP = OwnerGaveUp
+    STATE = SilentOwnerState
+    TRANSITIONS: ClassVar[Transitions] = owner_transitions(SilentSetup, Answer)
 
     _tools: SilentOwnerTools
-
-    def __init__(self, seat: Seat, plan: SambaPlan, supply: Supply) -> None:
-        super().__init__(seat, plan, supply, SilentOwnerState())
 
     def _make_tools(self, run: bytes) -> SilentOwnerTools:
         return SilentOwnerTools(self._plan, self._supply, run)
@@ -134,31 +102,26 @@ class SilentOwner(BaseOwner[SilentOwnerState]):
         if self._config.total == "paillier":
             sums = SumCipher.agreed(self.name, self._config, self._state.public_key)
             return Sum(ciphertext=sums.encrypt(rewards), **told)
-        step, share = self._state.step, write_word(rewards - self._tools.sum_pad)
-        return SumShare(sealed=self._tools.up.seal(step, 1, self._index, share), **told)
+        share = write_word(rewards - self._tools.sum_pad)
+        return SumShare(sealed=self._sealed(self._state.step, 1, share), **told)
 
-    def _open(self, message: Answer) -> Step:
-        """Read the bit, which says whether this arm was chosen."""
-        tools, turn = self._tools, self._check_bit(message)
-        padded = read_word(tools.down.open(*turn, self._index, message.sealed, WORD_BYTES))
-        bit = (padded - int(tools.answers.draw(*turn))) % (1 << 64)
-        if bit not in (0, 1):
-            raise TamperedPacketError(f"{self.name}: a bit is neither 0 nor 1")
-        after = self._take_bit(bit == 1, message.place)
-        return self._begin_step(after) if after.stage == "waiting" else Step(after)
+    def _sealed(self, step: int, iteration: int, payload: bytes) -> bytes:
+        return self._tools.up.seal(step, iteration, self._seat.place, payload)
 
-    def _begin_step(self, after: SilentOwnerState) -> Step:
+    def _read(self, message: Answer) -> tuple[int, dict[str, Any]]:
+        """Open the answer, and take its pad off."""
+        tools, turn = self._tools, (message.step, message.iteration)
+        padded = read_word(tools.down.open(*turn, self._seat.place, message.sealed, WORD_BYTES))
+        return (padded - int(tools.answers.draw(*turn))) % (1 << 64), {}
+
+    def _send_score(self, after: SilentOwnerState) -> Step:
         """Share the score of the turn, in the state that is to be."""
-        score = self._tools.score(after)
+        score, turn = self._tools.score(after), (after.step, after.iteration)
         if not math.isfinite(score):  # nor will it be, however often it is computed
             return self._give_up(Reason.NOT_FINITE)
-        turn = after.step, after.iteration
         share = self._tools.word(score, after.place) - int(self._tools.words.draw(*turn))
         told = Word(
-            sender=self.name,
-            receiver=self._controller,
-            step=after.step,
-            iteration=after.iteration,
-            sealed=self._tools.up.seal(*turn, self._index, write_word(share)),
-        )
+            sender=self.name, receiver=self._controller, step=after.step,
+            iteration=after.iteration, sealed=self._sealed(*turn, write_word(share)),
+        )  # fmt: skip
         return Step(after, [told])

@@ -1,6 +1,7 @@
 """One server's side of a turn's comparisons: what it opens, and what comes of what both open.
 
-What is opened at once is an item, see :class:`.dealt.Turn`.
+What is opened at once is an item, see :class:`.dealt.Turn`. A party plays one selection; an audit
+plays many side by side, and every array then has an axis of selections in front.
 """
 
 from __future__ import annotations
@@ -23,7 +24,6 @@ from fedbandits.crypto.kernels.comparison import (
 from fedbandits.crypto.kernels.tournament import winners
 from fedbandits.crypto.shares import groups_of, pack_opening, pairs, stage_sizes, unpack_opening
 from fedbandits.errors import RemoteProtocolError
-from fedbandits.systems.samba.plan import SambaPlan
 from fedbandits.systems.samba.silent.dealt import make_turn
 
 
@@ -60,68 +60,81 @@ class Contest(msgspec.Struct, frozen=True):
 
 
 class Contests:
-    """Rules of a run's contests, for one of the two servers."""
+    """Rules of a run's contests, for the ``first`` or the second server, which errors name."""
 
-    def __init__(self, plan: SambaPlan, name: str, first: bool) -> None:
-        self._arms, self._arity = plan.arms, plan.config.arity
-        self._name, self._first = name, first
-        self.turn = make_turn(plan.arms, plan.config.arity)
-        self._pairs = [pairs(size, self._arity) for size in stage_sizes(self._arms, self._arity)]
-        ends = np.cumsum([0, *map(len, self._pairs)]).tolist()
+    def __init__(self, arms: int, arity: int, first: bool, name: str) -> None:
+        self._arity, self._first, self._name = arity, first, name
+        self.turn = make_turn(arms, arity)
+        self._pairs = [pairs(size, arity) for size in stage_sizes(arms, arity)]
+        ends = np.cumsum([0, *self.turn.comparisons]).tolist()
         #: Which of a turn's dealt comparisons each stage uses.
         self._dealt = [slice(*each) for each in pairwise(ends)]
-        #: Messages that either server sends in a turn, its parts.
-        self.parts = self.turn.parts
 
     def begin(self, share: Words64, dealt: Correlation) -> Contest:
         """Return the contest before anything was opened, with own shares of the first item."""
-        return self._enter(share, np.arange(self._arms), 1, dealt)
+        places = np.broadcast_to(np.arange(share.shape[-1]), share.shape)
+        return self._enter(share, places, 1, dealt)
 
-    def packed(self, contest: Contest) -> bytes:
-        """Pack the own shares of the item that comes next."""
-        return pack_opening(self._opening(contest.item), contest.sent)
+    def compared(self, contest: Contest) -> Ints:
+        """Return the places of those compared in this stage, (comparisons, 2)."""
+        return contest.contenders[..., self._pairs[_stage(contest.item)]]
 
-    def take(self, contest: Contest, others: bytes, dealt: Correlation) -> Contest:
+    def take(self, contest: Contest, others: Words64, dealt: Correlation) -> Contest:
         """Complete the item that comes next.
 
         ``others`` are the other server's shares; ``dealt`` is of all comparisons of the turn.
 
         Raises
         ------
-        OpeningError
-            If the shares are malformed.
         NoWinnerError
             If nobody wins.
         """
-        item, number = contest.item, self._opening(contest.item)
-        stage = (item - 1) // OPENINGS
-        try:
-            words = unpack_opening(number, others, len(self._pairs[stage]))
-        except ValueError as malformed:
-            raise OpeningError(f"{self._name}: an opening with {malformed}") from None
+        item, number = contest.item, _opening(contest.item)
         side = Side(*(getattr(contest, field).copy() for field in Side._fields))
-        own = _of(dealt, self._dealt[stage])
-        take_opening(number, words, own, side, self._first)
+        own = self._of_stage(dealt, item)
+        take_opening(number, others, own, side, self._first)
         if number < OPENINGS - 1:
             open_next(number + 1, own, side, self._first)
             return msgspec.structs.replace(contest, item=item + 1, **side._asdict())
         contenders = contest.contenders.copy()
-        groups = groups_of(contenders.size, self._arity)
-        left = winners(contenders, contenders.size, groups, side.opened)
+        selections = contenders.reshape(-1, contenders.shape[-1])
+        groups = groups_of(selections.shape[1], self._arity)
+        results = side.opened.reshape(len(selections), -1)
+        left = min(
+            winners(places, places.size, groups, smaller)
+            for places, smaller in zip(selections, results, strict=True)
+        )
         if left < 0:
             raise NoWinnerError(f"{self._name}: nobody wins all comparisons of a group")
-        return self._enter(contest.share, contenders[:left], item + 1, dealt)
+        return self._enter(contest.share, contenders[..., :left], item + 1, dealt)
+
+    def packed(self, contest: Contest) -> bytes:
+        """Pack the own shares of the item that comes next."""
+        return pack_opening(_opening(contest.item), contest.sent)
 
     def exchange(
         self, contest: Contest, others: Iterator[bytes], dealt: Correlation
     ) -> tuple[Contest, bytes]:
-        """Complete the items of a message; returns the own shares that became possible, packed."""
+        """Complete the items of a message; returns the own shares that became possible, packed.
+
+        Raises
+        ------
+        OpeningError
+            If the shares are malformed, or nobody wins.
+        """
         sent = []
         for packed in others:
-            contest = self.take(contest, packed, dealt)
+            contest = self.take(contest, self.unpacked(contest.item, packed), dealt)
             if contest.item <= self.turn.items:
                 sent.append(self.packed(contest))
         return contest, b"".join(sent)
+
+    def unpacked(self, item: int, packed: bytes) -> Words64:
+        """Read one server's shares of an item."""
+        try:
+            return unpack_opening(_opening(item), packed, self.turn.comparisons[_stage(item)])
+        except ValueError as malformed:
+            raise OpeningError(f"{self._name}: an opening with {malformed}") from None
 
     def split(self, data: bytes, number: int, first: bool) -> Iterator[bytes]:
         """Split a message into its items, whose bytes come one after the other."""
@@ -133,22 +146,26 @@ class Contests:
 
     def _enter(self, share: Words64, contenders: Ints, item: int, dealt: Correlation) -> Contest:
         """Begin a stage, or be done where one is left."""
-        stage = (item - 1) // OPENINGS
-        if stage == len(self._pairs):
+        if item > self.turn.items:
             none = Side(*(np.empty(0, np.uint64) for _ in Side._fields))
             return Contest(share, contenders, item, *none)
-        both = contenders[self._pairs[stage]]
-        side = new_side(len(both))
-        side.sent[:] = share[both[:, 0]] - share[both[:, 1]]
-        open_next(0, _of(dealt, self._dealt[stage]), side, self._first)
+        both = contenders[..., self._pairs[_stage(item)]]
+        one, other = (np.take_along_axis(share, both[..., k], -1).ravel() for k in (0, 1))
+        side = new_side(one.size)
+        side.sent[:] = one - other
+        open_next(0, self._of_stage(dealt, item), side, self._first)
         return Contest(share, contenders, item, *side)
 
-    @staticmethod
-    def _opening(item: int) -> int:
-        """Return which opening of its comparisons an item is."""
-        return (item - 1) % OPENINGS
+    def _of_stage(self, dealt: Correlation, item: int) -> Correlation:
+        """Return what was dealt for the comparisons of an item's stage."""
+        part = self._dealt[_stage(item)]
+        return Correlation(*(each[..., part].ravel() for each in dealt))
 
 
-def _of(dealt: Correlation, part: slice) -> Correlation:
-    """Return what was dealt for some of the comparisons."""
-    return Correlation(*(each[part] for each in dealt))
+def _stage(item: int) -> int:
+    return (item - 1) // OPENINGS
+
+
+def _opening(item: int) -> int:
+    """Return which opening of its comparisons an item is."""
+    return (item - 1) % OPENINGS

@@ -7,9 +7,9 @@ agree. Selection number n serves turn number n, and no other.
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from fedbandits.crypto.keystream import KeyStream
 from fedbandits.crypto.shares import comparisons, opening_bytes, pairs, stage_sizes
 from fedbandits.federation.messages import OutOfOrderError
 from fedbandits.systems.samba.ciphers import DEALT, WORD_BYTES, Line, read_words, write_words
-from fedbandits.systems.samba.kernels.buffers import Bracket
+from fedbandits.systems.samba.kernels.servers import Bracket
 from fedbandits.systems.samba.keys import DealtKeys
 from fedbandits.systems.samba.plan import SambaPlan
 
@@ -104,19 +104,19 @@ class Deals:
     """The blocks of a run: how many there are, how large, and what is in them."""
 
     def __init__(self, plan: SambaPlan) -> None:
-        self.entries = plan.arms
-        self.comparisons = comparisons(plan.arms, plan.config.arity)
+        self.arms = arms = plan.arms
+        self.comparisons = compared = comparisons(arms, plan.config.arity)
         #: Turns of the whole run.
         self.turns = (plan.rounds - plan.arms) * plan.iterations
         #: Bytes of a selection, for the Controller and for Comp.
-        self.bytes = dealing.dealt_bytes(self.entries, self.comparisons)
+        self.bytes = dealing.dealt_bytes(arms, compared)
         #: Selections of every block but the last, and blocks of the whole run.
         self.selections = block_size(plan.arms, plan.config.arity)
         self.count = -(-self.turns // self.selections)
         #: Words that the Controller and Comp expand for a selection.
         self.widths = (
-            dealing.first_width(self.entries, self.comparisons),
-            dealing.second_width(self.entries, self.comparisons),
+            dealing.first_width(arms, compared),
+            dealing.second_width(arms, compared),
         )
 
     def of(self, turn: int) -> int:
@@ -140,15 +140,14 @@ class Deals:
             return {}
         return {number: block for number, block in blocks.items() if number >= self.of(turn)}
 
-    def deal(self, first: KeyStream, second: KeyStream, block: int) -> tuple[bytes, bytes]:
+    def deal(self, words: Sequence[KeyStream], block: int) -> tuple[bytes, bytes]:
         """Make what corrects the words of a block, for the Controller and for Comp."""
         begin, length = block * self.selections, self.length(block)
-        places = np.zeros(self.entries, np.int64)
-        for_first = dealing.new_for_first(self.entries)
-        for_second = dealing.new_for_second(self.entries, self.comparisons)
+        places = np.zeros(self.arms, np.int64)
+        for_first = dealing.new_for_first(self.arms)
+        for_second = dealing.new_for_second(self.arms, self.comparisons)
         dealt: tuple[list[bytes], list[bytes]] = ([], [])
-        words = zip(first.block(begin, length), second.block(begin, length), strict=True)
-        for one, other in words:
+        for one, other in zip(*(each.block(begin, length) for each in words), strict=True):
             dealing.deal(one, other, places, for_first, for_second)
             dealt[0].append(write_words(for_first.shuffled) + write_words(for_first.returned))
             dealt[1].append(
@@ -159,9 +158,18 @@ class Deals:
             )
         return b"".join(dealt[0]), b"".join(dealt[1])
 
+    def expand_first(self, words: Words64, corrections: bytes, room: dealing.First) -> None:
+        """Write what the Controller has for one selection, of its seed's words."""
+        shuffled, returned = read_words(corrections).reshape(2, -1)
+        dealing.expand_first(words, dealing.ForFirst(shuffled, returned), room)
+
+    def expand_second(self, words: Words64, corrections: bytes, room: dealing.Second) -> None:
+        """Write what Comp has for one selection, of its seed's words."""
+        dealing.expand_second(words, self.split_second(corrections), room)
+
     def split_second(self, corrections: bytes) -> dealing.ForSecond:
         """Read what corrects Comp's words of one selection."""
-        n, m = WORD_BYTES * self.entries, WORD_BYTES * self.comparisons
+        n, m = WORD_BYTES * self.arms, WORD_BYTES * self.comparisons
         ends = (0, n, n + m, n + m + m // 2, n + 2 * m + m // 2)  # products have 32 bits
         shuffled, bits, products, joined = (corrections[a:b] for a, b in pairwise(ends))
         return dealing.ForSecond(
@@ -170,38 +178,20 @@ class Deals:
         )  # fmt: skip
 
 
-class KeepsBlocks(Protocol):
-    """The state of a server: how many blocks have come, and those that are still needed."""
+class DealtToServer:
+    """The blocks of one server; the words of a turn can be made again at any time."""
 
-    @property
-    def dealt(self) -> int: ...
-
-    @property
-    def blocks(self) -> dict[int, bytes]: ...
-
-
-AnyDealt = TypeVar("AnyDealt", dealing.First, dealing.Second)
-
-
-class DealtToServer(Generic[AnyDealt]):
-    """The blocks of one server; the words of a turn can be made again at any time.
-
-    Its place is 0 for the Controller and 1 for Comp; ``room`` receives what it has for one turn.
-    """
-
-    def __init__(
-        self, deals: Deals, cipher: CipherName, keys: DealtKeys, place: int, room: AnyDealt
-    ) -> None:
+    def __init__(self, deals: Deals, cipher: CipherName, keys: DealtKeys, first: bool) -> None:
+        place, make = (0, dealing.new_first) if first else (1, dealing.new_second)
         self._deals, self._size = deals, deals.bytes[place]
+        self._expand: Any = deals.expand_first if first else deals.expand_second
         self._words = KeyStream(keys.words, deals.widths[place])
         self._line = Line(cipher, keys.sealed, DEALT)
         self._opened = (-1, b"")
-        self._drawn: tuple[int, AnyDealt] = (-1, room)
+        self._turn, self._room = -1, make(deals.arms, deals.comparisons)
 
-    def take(
-        self, name: str, turn: int, state: KeepsBlocks, block: int, sealed: bytes
-    ) -> dict[int, bytes]:
-        """Check a block that has come, and return all that the server needs with it.
+    def take(self, name: str, turn: int, state: Any, block: int, sealed: bytes) -> dict[int, bytes]:
+        """Check a block that has come in a state, and return all that is needed with it.
 
         Raises
         ------
@@ -218,43 +208,16 @@ class DealtToServer(Generic[AnyDealt]):
         self._open(block, sealed)
         return {**state.blocks, block: sealed}
 
-    def of(self, turn: int, blocks: Mapping[int, bytes]) -> AnyDealt:
+    def of(self, turn: int, blocks: Mapping[int, bytes]) -> Any:
         """Return what it has for one turn, from its sealed blocks; the next call overwrites it."""
-        number, room = self._drawn
-        if number != turn:
+        if self._turn != turn:
             block, place = divmod(turn, self._deals.selections)
             if self._opened[0] != block:
                 self._opened = (block, self._open(block, blocks[block]))
             corrections = self._opened[1][place * self._size : (place + 1) * self._size]
-            self._expand(self._words.block(turn, 1)[0], corrections, room)
-            self._drawn = (turn, room)
-        return room
-
-    def _expand(self, words: Words64, corrections: bytes, room: AnyDealt) -> None:
-        raise NotImplementedError
+            self._expand(self._words.block(turn, 1)[0], corrections, self._room)
+            self._turn = turn
+        return self._room
 
     def _open(self, block: int, sealed: bytes) -> bytes:
         return self._line.open(block, 1, 0, sealed, self._deals.length(block) * self._size)
-
-
-class DealtToFirst(DealtToServer[dealing.First]):
-    """The Controller's blocks."""
-
-    def __init__(self, deals: Deals, cipher: CipherName, keys: DealtKeys) -> None:
-        room = dealing.new_first(deals.entries, deals.comparisons)
-        super().__init__(deals, cipher, keys, 0, room)
-
-    def _expand(self, words: Words64, corrections: bytes, room: dealing.First) -> None:
-        shuffled, returned = read_words(corrections).reshape(2, -1)
-        dealing.expand_first(words, dealing.ForFirst(shuffled, returned), room)
-
-
-class DealtToSecond(DealtToServer[dealing.Second]):
-    """Comp's blocks."""
-
-    def __init__(self, deals: Deals, cipher: CipherName, keys: DealtKeys) -> None:
-        room = dealing.new_second(deals.entries, deals.comparisons)
-        super().__init__(deals, cipher, keys, 1, room)
-
-    def _expand(self, words: Words64, corrections: bytes, room: dealing.Second) -> None:
-        dealing.expand_second(words, self._deals.split_second(corrections), room)

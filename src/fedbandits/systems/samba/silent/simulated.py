@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from fedbandits._typing import Floats, Words64
@@ -22,9 +20,8 @@ from fedbandits.systems.samba.ciphers import (
     write_word,
     write_words,
 )
-from fedbandits.systems.samba.kernels.buffers import OwnerWords, correction_words
-from fedbandits.systems.samba.kernels.servers import deal_turns
-from fedbandits.systems.samba.kernels.silent import SilentScratch, bits_for_ties, new_silent_scratch
+from fedbandits.systems.samba.kernels.servers import OwnerWords, correction_words, deal_turns
+from fedbandits.systems.samba.kernels.silent import bits_for_ties, new_silent_scratch
 from fedbandits.systems.samba.keys import (
     DealerKeys,
     LinkKeys,
@@ -34,7 +31,7 @@ from fedbandits.systems.samba.keys import (
     make_keys,
 )
 from fedbandits.systems.samba.plan import Agreement
-from fedbandits.systems.samba.silent.dealt import Turn, make_turn
+from fedbandits.systems.samba.silent.dealt import make_turn
 from fedbandits.systems.samba.steps import Setting, Timer
 from fedbandits.systems.samba.streams import SilentStreams, total_pad
 
@@ -66,16 +63,8 @@ class SeedWords:
 class Dealer:
     """Deals for some turns after the others, and seals corrections for both servers.
 
-    They are sealed by key stream, in place, or are one packet for either server.
-
-    Parameters
-    ----------
-    keys, arms, comparisons, most
-        See :class:`SeedWords`.
-    cipher
-        The cipher of corrections.
-    timer
-        What its own time is measured by.
+    They are sealed by key stream, in place, or are one packet for either server. ``timer`` measures
+    its own time; the others are as of :class:`SeedWords`.
     """
 
     def __init__(
@@ -139,14 +128,9 @@ class OwnerStreams:
         self._first, self._turns = 0, 0
 
     def words(self, first: int, turns: int) -> tuple[OwnerWords, int]:
-        """Make words of so many turns from turn number ``first`` on.
+        """Make words of so many turns from turn ``first`` on; also returns the column of that turn.
 
-        Returns
-        -------
-        OwnerWords
-            Of some turns; later calls overwrite them.
-        int
-            The column of turn ``first``.
+        Later calls overwrite them.
         """
         offset = first - self._first
         if not (self._made and 0 <= offset <= self._turns - turns):
@@ -164,41 +148,25 @@ class OwnerStreams:
                 stream.fill(first, row[:, None])
 
 
-class SimulatedParts(NamedTuple):
-    """Parts of a machine that plays all parties."""
-
-    turn: Turn
-    draws: SilentStreams
-    tie_bits: int
-    scratch: SilentScratch
-    owners: list[OwnerKeys]
-    streams: OwnerStreams
-    link: LinkKeys
-    dealer: Dealer
-    words: SeedWords
-
-
-def make_parts(setting: Setting, most: int) -> SimulatedParts:
-    """Make the parts of one run.
+class SimulatedParts:
+    """Parts of a machine that plays all parties of one run.
 
     At most ``most`` turns are dealt for at once. Servers expand words of one turn more.
     """
-    agreed, config = setting.agreed, setting.plan.config
-    arms, cipher = agreed.arms, config.packet_cipher
-    turn, secrets = make_turn(arms, config.arity), setting.secrets
-    owners, comparisons = secrets.owner_keys(agreed), sum(turn.comparisons)
-    keys = DealerKeys.make(secrets._asdict(), agreed)
-    return SimulatedParts(
-        turn=turn,
-        draws=SilentStreams(setting.secrets, agreed),
-        tie_bits=bits_for_ties(arms),
-        scratch=new_silent_scratch(arms),
-        owners=owners,
-        streams=OwnerStreams(owners, agreed, cipher == "stream"),
-        link=make_keys(LinkKeys, secrets.link, agreed),
-        dealer=Dealer(keys, arms, comparisons, most, cipher, setting.timer),
-        words=SeedWords(keys, arms, comparisons, most + 1),
-    )
+
+    def __init__(self, setting: Setting, most: int) -> None:
+        agreed, config, secrets = setting.agreed, setting.plan.config, setting.secrets
+        arms, cipher = agreed.arms, config.packet_cipher
+        self.turn = make_turn(arms, config.arity)
+        comparisons = sum(self.turn.comparisons)
+        self.draws = SilentStreams(secrets, agreed)
+        self.tie_bits, self.scratch = bits_for_ties(arms), new_silent_scratch(arms)
+        self.owners = secrets.owner_keys(agreed)
+        self.streams = OwnerStreams(self.owners, agreed, cipher == "stream")
+        self.link = make_keys(LinkKeys, secrets.link, agreed)
+        keys = DealerKeys.make(secrets._asdict(), agreed)
+        self.dealer = Dealer(keys, arms, comparisons, most, cipher, setting.timer)
+        self.words = SeedWords(keys, arms, comparisons, most + 1)
 
 
 def _carried(line: Line, step: int, word: np.uint64) -> np.uint64:

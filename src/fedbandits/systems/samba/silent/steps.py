@@ -10,19 +10,17 @@ from fedbandits._typing import Words64
 from fedbandits.crypto.aead import position_prefix
 from fedbandits.crypto.bulk import PacketRow
 from fedbandits.crypto.kernels.dealing import first_width, second_width
+from fedbandits.crypto.kernels.tournament import SEAL_WORDS
 from fedbandits.crypto.keystream import KeyStream
 from fedbandits.errors import FedbanditsError
 from fedbandits.systems.samba.ciphers import DOWN, TO_FIRST, TO_SECOND, UP, WORD_BYTES
-from fedbandits.systems.samba.kernels.buffers import (
+from fedbandits.systems.samba.kernels.servers import (
     Buffers,
     Dealt,
     Links,
     OwnerWords,
     buffer_words,
     buffers_in,
-    make_links,
-)
-from fedbandits.systems.samba.kernels.servers import (
     select_and_prepare,
 )
 from fedbandits.systems.samba.kernels.silent import (
@@ -36,7 +34,7 @@ from fedbandits.systems.samba.kernels.silent import (
 )
 from fedbandits.systems.samba.keys import LinkKeys
 from fedbandits.systems.samba.silent.dealt import Deals, Turn, make_bracket
-from fedbandits.systems.samba.silent.simulated import make_parts
+from fedbandits.systems.samba.silent.simulated import SimulatedParts
 from fedbandits.systems.samba.steps import Setting, usual_steps
 from fedbandits.systems.samba.streams import SilentStreams, turn_number
 
@@ -45,6 +43,17 @@ _LEAST_STEPS = 256
 #: Words dealt and expanded at once: more, and the memory costs more than the cipher.
 _DEALT_AT_ONCE = 1 << 17
 _SLOT = bytes(4)
+
+
+def _not_one_chosen(step: int) -> FedbanditsError:
+    """Make the error of a step after which not one owner was told 1: no scores can cause it."""
+    return FedbanditsError(f"step {step}: not exactly one owner was chosen")
+
+
+def _make_links(arms: int, comparisons: int, turns: int) -> Links:
+    """Make zeros for so many turns."""
+    openings = SEAL_WORDS * comparisons
+    return Links(*(np.zeros((turns, n * arms + openings), np.uint64) for n in (1, 3)))
 
 
 class PlainSilentSteps:
@@ -72,7 +81,7 @@ class TurnMessages:
     def __init__(self, turn: Turn, arity: int) -> None:
         arms = turn.arms
         self._bracket = make_bracket(arms, arity)
-        self._links = make_links(arms, len(self._bracket.pairs), 1)
+        self._links = _make_links(arms, len(self._bracket.pairs), 1)
         self._memory = np.zeros(buffer_words(arms, self._bracket), np.uint64)
         size = sum(map(turn.item_bytes, range(1, turn.items + 1)))
         self._openings = np.zeros((2, size), np.uint8)
@@ -114,10 +123,10 @@ class SilentSteps:
         width = first_width(arms, comparisons) + second_width(arms, comparisons)
         self._dealt_at_once = max(1, _DEALT_AT_ONCE // (width * iterations))
         most = self._dealt_at_once * iterations
-        self._parts = make_parts(setting, most)
+        self._parts = SimulatedParts(setting, most)
         self._links: list[KeyStream] = []
         sealed = config.packet_cipher == "stream"
-        self._pads = make_links(arms, comparisons, most if sealed else 1)
+        self._pads = _make_links(arms, comparisons, most if sealed else 1)
         if sealed:
             self._links = [
                 KeyStream(key, rows.shape[1])
@@ -125,13 +134,7 @@ class SilentSteps:
             ]
 
     def play(self, first: int, count: int) -> int:
-        """Play some steps; see :class:`.steps.Steps`.
-
-        Raises
-        ------
-        FedbanditsError
-            If not exactly one owner was told that it is chosen, which no scores can cause.
-        """
+        """Play some steps; see :class:`.steps.Steps`."""
         parts, setting, iterations = self._parts, self._setting, self.agreed.iterations
         draws = parts.draws.batch(first, count)
         begun = turn_number(self.agreed, first, 1)
@@ -148,7 +151,7 @@ class SilentSteps:
                 column + begin * iterations, parts.scratch, self._buffers,
             )  # fmt: skip
             if refused < 0:
-                raise FedbanditsError(f"step {-refused}: not exactly one owner was chosen")
+                raise _not_one_chosen(-refused)
             if refused:
                 return refused
         setting.seconds["dealer"] = parts.dealer.seconds
@@ -205,7 +208,7 @@ class SealedSilentSteps:
         self._setting, self.agreed = setting, setting.agreed
         self.at_once = usual_steps(self.agreed)
         self._deals = Deals(setting.plan)
-        self._parts = parts = make_parts(setting, self._deals.selections)
+        self._parts = parts = SimulatedParts(setting, self._deals.selections)
         self._messages = TurnMessages(parts.turn, setting.plan.config.arity)
         self._conversation = _Conversation(parts.link, parts.turn)
         sizes = [WORD_BYTES] * self.agreed.arms
@@ -214,13 +217,7 @@ class SealedSilentSteps:
         self._block: tuple[int, Dealt] | None = None
 
     def play(self, first: int, count: int) -> int:
-        """Play some steps; see :class:`.steps.Steps`.
-
-        Raises
-        ------
-        FedbanditsError
-            If not exactly one owner was told that it is chosen, which no scores can cause.
-        """
+        """Play some steps; see :class:`.steps.Steps`."""
         draws, agreed, setting = self._parts.draws.batch(first, count), self.agreed, self._setting
         number = turn_number(agreed, first, 1)
         # Also Comp's shares of the turn after the last.
@@ -272,7 +269,7 @@ class SealedSilentSteps:
         seconds["controller"] += opened - sent + answered - told + (told - opened) / 2
         seconds["comp"] += (told - opened) / 2
         if not fine:
-            raise FedbanditsError(f"step {step}: not exactly one owner was chosen")
+            raise _not_one_chosen(step)
         return True
 
     def _dealt(self, number: int) -> Dealt:

@@ -10,7 +10,7 @@ made by drawing it. Two kinds are not:
 * The other server's share of such a result follows from the result and from the own share. The
   server works that out of its view, here as in the protocol.
 
-The tests hold made and real views against one another (``tests/systems/test_silent_views.py``).
+``test_silent_views.py`` holds made and real views against one another.
 """
 
 from __future__ import annotations
@@ -20,20 +20,19 @@ from collections.abc import Callable
 import numpy as np
 
 from fedbandits._typing import Ints, Words64
-from fedbandits.crypto.kernels.comparison import OPENING_BITS, OPENINGS
+from fedbandits.crypto.kernels.comparison import OPENING_BITS, OPENINGS, Correlation
 from fedbandits.crypto.kernels.dealing import first_width, second_width
 from fedbandits.crypto.kernels.words import permute
 from fedbandits.crypto.keystream import KeyStream
 from fedbandits.crypto.shares import comparisons
-from fedbandits.systems.samba.silent.views import (
+from fedbandits.systems.samba.audit.views import (
     FirstView,
     SecondView,
-    Tournaments,
-    comparisons_per_item,
     expanded_first,
     expanded_second,
     second_share,
 )
+from fedbandits.systems.samba.silent.contest import Contests
 
 #: Words of a given number of selections and columns.
 Draw = Callable[[int], Words64]
@@ -58,8 +57,8 @@ def simulate_first(key: bytes, selections: int, arms: int, arity: int) -> FirstV
     shuffled, returned, scores, ahead, unit, answers = (draw(arms) for _ in range(6))
     view = FirstView(words, shuffled, returned, scores, ahead, (), unit, answers)
     had = expanded_first(view, arity)
-    contest = Tournaments(had.share, had.comparisons, arity, first=True)
-    return view._replace(openings=_openings(contest, draw, arms, arity))
+    openings = _openings(Contests(arms, arity, True, "made"), had.share, had.comparisons, draw)
+    return view._replace(openings=openings)
 
 
 def simulate_second(key: bytes, selections: int, arms: int, arity: int) -> SecondView:
@@ -74,22 +73,25 @@ def simulate_second(key: bytes, selections: int, arms: int, arity: int) -> Secon
         words, shuffled, bits, products, joined, pads, answer_pads, moved, openings=()
     )
     had = expanded_second(view, arity)
-    contest = Tournaments(second_share(view, had), had.comparisons, arity, first=False)
-    return view._replace(openings=_openings(contest, draw, arms, arity))
+    share, contests = second_share(view, had), Contests(arms, arity, False, "made")
+    return view._replace(openings=_openings(contests, share, had.comparisons, draw))
 
 
-def _openings(contest: Tournaments, draw: Draw, arms: int, arity: int) -> tuple[Words64, ...]:
+def _openings(
+    contests: Contests, share: Words64, dealt: Correlation, draw: Draw
+) -> tuple[Words64, ...]:
     """Make the other server's shares of all openings."""
-    ranks, openings = _random_order(draw(arms)), list[Words64]()
-    rows = np.arange(len(ranks))[:, None]
-    for item, count in enumerate(comparisons_per_item(arms, arity)):
-        own = contest.open()
-        if contest.result_is_next:
-            one, other = contest.compared()
-            others = own ^ (ranks[rows, one] < ranks[rows, other]).astype(np.uint64)
+    ranks, openings = _random_order(draw(share.shape[1])), list[Words64]()
+    rows, contest = np.arange(len(ranks))[:, None], contests.begin(share, dealt)
+    for item in range(contests.turn.items):
+        compared = contests.compared(contest)
+        number, shape = item % OPENINGS, compared.shape[:2]
+        if number == OPENINGS - 1:  # who is the larger is open
+            lost = ranks[rows, compared[..., 0]] < ranks[rows, compared[..., 1]]
+            others = contest.sent.reshape(shape) ^ lost.astype(np.uint64)
         else:
-            others = draw(count) >> np.uint64(64 - OPENING_BITS[item % OPENINGS])
-        contest.take(others)
+            others = draw(shape[1]) >> np.uint64(64 - OPENING_BITS[number])
+        contest = contests.take(contest, others.ravel(), dealt)
         openings.append(others)
     return tuple(openings)
 

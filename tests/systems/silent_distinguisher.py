@@ -24,18 +24,17 @@ from scipy import stats
 
 from fedbandits._typing import Floats, Ints, Words64
 from fedbandits.crypto.kernels.comparison import OPENING_BITS, OPENINGS
-from fedbandits.systems.samba.silent.views import (
-    RESULT,
+from fedbandits.systems.samba.audit.views import (
     FirstView,
     Opened,
     SecondView,
-    expanded_first,
-    expanded_second,
     open_first,
     open_second,
 )
 
 FEATURES = 500
+#: One opening of every stage says which of two is the larger: the last one.
+RESULT = OPENINGS - 1
 #: Where the fixed list of single pairs begins; any number does.
 _LIST = 20_260_101
 _WORD_BITS = 64
@@ -68,17 +67,16 @@ def first_channels(views: Sequence[FirstView], arity: int) -> Channels:
     arity
         Contenders of a group at most.
     """
-    had = [expanded_first(view, arity) for view in views]
-    opened = [open_first(view, dealt, arity) for view, dealt in zip(views, had, strict=True)]
-    seen = list(zip(views, opened, had, strict=True))
+    opened = [open_first(view, arity) for view in views]
+    seen = list(zip(views, opened, strict=True))
     owned = {
         "share": [view.scores for view in views],
         "ahead": [view.ahead for view in views],
         "masked": [view.scores + view.ahead for view in views],
-        "moved": [_sorted(made.share, dealt.places) for _, made, dealt in seen],
+        "moved": [_sorted(made.share, made.had.places) for made in opened],
         "dealt back": [view.returned for view in views],
         "unit": [view.unit for view in views],
-        "unit by owner": [_sorted(view.unit, dealt.places) for view, _, dealt in seen],
+        "unit by owner": [_sorted(view.unit, made.had.places) for view, made in seen],
         "answers": [view.answers for view in views],
         "told": [made.told for made in opened],
         "seed": [view.words[:, : view.ahead.shape[1]] for view in views],
@@ -88,13 +86,13 @@ def first_channels(views: Sequence[FirstView], arity: int) -> Channels:
 
 def second_channels(views: Sequence[SecondView], arity: int) -> Channels:
     """Sort everything that the second server, Comp, sees; see :func:`first_channels`."""
-    had = [expanded_second(view, arity) for view in views]
-    opened = [open_second(view, dealt, arity) for view, dealt in zip(views, had, strict=True)]
+    opened = [open_second(view, arity) for view in views]
+    had = [made.had for made in opened]
     owned = {
         "pads": [view.pads for view in views],
         "answer pads": [view.answer_pads for view in views],
         "moved": [view.moved for view in views],
-        "share": [_sorted(m.share, dealt.places) for m, dealt in zip(opened, had, strict=True)],
+        "share": [_sorted(made.share, made.had.places) for made in opened],
         "mask": [each.mask for each in had],
         "mask back": [each.returned_mask for each in had],
         "share before": [each.share for each in had],
