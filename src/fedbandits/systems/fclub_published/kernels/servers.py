@@ -1,4 +1,4 @@
-"""What servers know of their users, and the models by which they recommend."""
+"""Knowledge of servers about their users, and the models by which they recommend."""
 
 from __future__ import annotations
 

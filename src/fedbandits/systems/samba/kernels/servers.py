@@ -1,4 +1,4 @@
-"""What servers of a silent run do in a turn, as functions on arrays, in the order of messages.
+"""Turns of servers in a silent run: functions on arrays, in the order of messages.
 
 Everything that travels is sealed by key stream where it leaves and opened where it arrives; pads of
 zeros seal nothing. What the functions have of a turn lies in rows of the arrays of many turns.
