@@ -39,7 +39,7 @@ def position(step: int, iteration: int, iterations: int) -> int:
 
 
 class TurnWords:
-    """So many random words (``width``) of every iteration of every step, by a secret key."""
+    """Random words of every iteration of every step, ``width`` of each, by a secret key."""
 
     def __init__(self, key: bytes, width: int, iterations: int) -> None:
         self._stream, self._width = KeyStream(key, width), width
