@@ -133,15 +133,18 @@ class _AgentsConfigKeys(_Label, total=False):
     local_view: Literal["joint", "raw", "released"]
     """What an agent decides on. ``released``: only released statistics. ``raw``: also its own
     records since the last sync. ``joint``: one estimate from all its own records and what
-    others released, under the smaller of two bounds (docs/confidence.md). Default:
-    "released".
+    others released (docs/confidence.md). Default: "released".
     """
-    confidence: Literal["adaptive", "published"]
-    """How the confidence radius is computed: ``adaptive`` (docs/confidence.md) or ``published``
-    (Proposition 2). Default: "adaptive".
+    confidence: Literal["adaptive", "deviations", "published"]
+    """How far an agent explores. ``adaptive``: by a radius that is proved (docs/confidence.md).
+    ``published``: by that of the paper (Proposition 2). ``deviations``: by standard
+    deviations of its estimate, as LinUCB does. Nothing is proved then, and regret is smaller.
+    Default: "adaptive".
     """
     exploration_scale: float
-    """Factor of the confidence radius. 1 is the value of the theorem. Default: 1.0."""
+    """Factor of the confidence radius; 1 is the value of the theorem. With ``deviations`` it is
+    α, the number of standard deviations. Default: 1.0.
+    """
     epsilon: float | Sequence[float]
     """ε of the budget of every agent, for everything that it sends. A list gives each agent its
     own ε. Default: 1.0.
@@ -224,13 +227,16 @@ class _AsyncFedLinUCBKeys(_Label, total=False):
     """α of the paper. An agent exchanges with the server when its new records have made det Σ
     more than 1 + α times as large as at its last exchange. ``auto``: 1/M². Default: "auto".
     """
-    confidence: Literal["adaptive", "published"]
-    """How the confidence radius is computed. ``published``: β of Theorem 5.1. ``adaptive``: the
-    radius of the other systems. It is valid if decision sets do not depend on rewards
-    (docs/baselines.md). Default: "published".
+    confidence: Literal["adaptive", "deviations", "published"]
+    """How far an agent explores. ``published``: by β of Theorem 5.1. ``adaptive``: by the radius
+    of the other systems. It is valid if decision sets do not depend on rewards
+    (docs/baselines.md). ``deviations``: by standard deviations of its estimate; nothing is
+    proved. Default: "published".
     """
     exploration_scale: float
-    """Factor of the confidence radius. 1 is the value of the theorem. Default: 1.0."""
+    """Factor of the confidence radius; 1 is the value of the theorem. With ``deviations`` it is
+    α, the number of standard deviations. Default: 1.0.
+    """
     context_bound: float
     """L, the largest norm of a context. Every context is checked against it before it is used.
     Default: 1.0.

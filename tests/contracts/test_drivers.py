@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from fedbandits.environments import Classification, Linear
 from fedbandits.learners.kernels.joint import Joint
 from fedbandits.settings.experiment import system
+from fedbandits.systems.agents.kernels.views import Views
 from fedbandits.systems.feducb import PRESETS
 from fedbandits.testing.replicates import federate, simulate
 
@@ -30,14 +31,15 @@ budgets = st.fixed_dictionaries(
 variants = st.one_of(
     st.builds(lambda name, budget: (name, budget), st.sampled_from(sorted(PRESETS)), budgets),
     st.builds(
-        lambda schedule, privatizer, view, scale, budget: (
+        lambda schedule, privatizer, view, confidence, scale, budget: (
             "feducb",
             {"schedule": schedule, "privatizer": privatizer, "local_view": view,
-             "exploration_scale": scale, **budget},
+             "confidence": confidence, "exploration_scale": scale, **budget},
         ),
         st.sampled_from(["growing(1.3, 1)", "growing(2)", "every(3)", "never"]),
         st.sampled_from(["optimal", "toeplitz", "tree", "tree(published)", "none"]),
-        st.sampled_from(["raw", "released", "joint"]), st.sampled_from([0.1, 1.0]), budgets,
+        st.sampled_from(["raw", "released", "joint"]), st.sampled_from(["adaptive", "deviations"]),
+        st.sampled_from([0.1, 1.0]), budgets,
     ),
     st.builds(
         lambda threshold, privatizer, budget: (
@@ -79,6 +81,11 @@ def test_both_drivers_agree_round_by_round(environment, variant, rounds, seed, r
         np.testing.assert_array_equal(compiled.state.pool.moment, agent.state.pool.moment)
         if len(agent.state.released.draws):
             np.testing.assert_array_equal(compiled.state.draws[index], agent.state.released.draws)
+        if compiled.plan.constants.own_view:
+            np.testing.assert_array_equal(compiled.state.residuals[index], agent.state.residuals)
+            for name in Views._fields:
+                mine = getattr(compiled.state.views, name)[index]
+                np.testing.assert_array_equal(mine, getattr(agent.state.view, name), name)
         if compiled.plan.constants.joint_view:
             for name in Joint._fields:
                 mine = getattr(compiled.state.joints, name)[index]

@@ -45,7 +45,7 @@ variants = st.one_of(
                     ["optimal", "toeplitz", "tree", "tree(published)", "none"]
                 ),
                 "local_view": st.sampled_from(["raw", "released", "joint"]),
-                "confidence": st.sampled_from(["adaptive", "published"]),
+                "confidence": st.sampled_from(["adaptive", "published", "deviations"]),
                 "epsilon": st.sampled_from([0.5, 30.0]),
             }
         ).filter(lambda v: (v["local_view"], v["confidence"]) != ("joint", "published")),

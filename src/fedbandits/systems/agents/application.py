@@ -157,9 +157,10 @@ def learned_of(plan: AgentsPlan, pool: Pool, view: Views, joint: Joint, releases
     """
     constants = plan.constants
     rows, clear = constants.models, constants.mechanism == NONE
+    own = constants.raw_view or constants.own_view or constants.joint_view
     if constants.joint_view:
         estimate, gram = joint.estimate, symmetric_inverse(joint.inverse)
-    elif constants.raw_view:
+    elif constants.raw_view or constants.own_view:
         estimate, gram = view.estimate, symmetric_inverse(view.inverse)
     else:
         estimate = np.einsum("mij,mj->mi", pool.inverse, pool.moment)
@@ -170,7 +171,7 @@ def learned_of(plan: AgentsPlan, pool: Pool, view: Views, joint: Joint, releases
         gram=gram,
         counts=np.full(rows, float(releases)),
         counted="releases",
-        contains_own_records=constants.raw_view or constants.joint_view or clear,
+        contains_own_records=own or clear,
     )
 
 

@@ -16,7 +16,7 @@ from fedbandits.systems.agents.joint import joint_ratio
 from fedbandits.systems.agents.kernels.constants import TRIGGERED, Constants
 from fedbandits.systems.agents.kernels.rounds import new_scratch
 from fedbandits.systems.agents.kernels.sync import next_sync
-from fedbandits.systems.agents.kernels.views import view_radius
+from fedbandits.systems.agents.kernels.views import explored_deviations, view_radius
 from fedbandits.systems.agents.plan import AgentsPlan
 from fedbandits.systems.simulated import CompiledReplicate
 
@@ -126,7 +126,8 @@ class BatchedReplicate(CompiledReplicate[AnyPlan]):
         """Return the largest error of an estimate over its bound; above 1 that has failed.
 
         It is ‖θ* - θ̃‖_V / β, the largest over views and models. With joint views every agent has a
-        bound √(xᵀWx) besides, so the largest ‖θ* - θ̂‖ in the norm of W⁻¹ counts too.
+        bound √(xᵀWx) besides, so the largest ‖θ* - θ̂‖ in the norm of W⁻¹ counts too. With standard
+        deviations β is the most that an agent explores at α = 1: no bound, but a convention.
 
         Parameters
         ----------
@@ -134,16 +135,19 @@ class BatchedReplicate(CompiledReplicate[AnyPlan]):
             The true parameters θ*, which an environment's ``true_parameters`` returns.
         """
         self.refresh()
-        views, reward_noise = self.state.views, self.plan.constants.reward_noise
-        worst = 0.0
+        views, constants = self.state.views, self.plan.constants
+        reward_noise, worst = constants.reward_noise, 0.0
         for v, m in np.ndindex(views.log_det.shape):
             error = truth[m] - views.estimate[v, m]
             distance = math.sqrt(error @ np.linalg.solve(views.inverse[v, m], error))
             terms, log_term = self._radius_terms(v)
-            beta = view_radius(terms, views.log_det[v], m, reward_noise, log_term)
+            if constants.deviations:
+                beta = explored_deviations(1.0, reward_noise)
+            else:
+                beta = view_radius(terms, views.log_det[v], m, reward_noise, log_term)
             worst = max(worst, distance / beta)
-        if self.plan.constants.joint_view:
-            worst = max(worst, joint_ratio(self.plan.constants, self.state.joints, truth))
+        if constants.joint_view:
+            worst = max(worst, joint_ratio(constants, self.state.joints, truth))
         return worst
 
     @property

@@ -136,12 +136,14 @@ class AgentsConfig(Checked, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     local_view
         What an agent decides on. ``released``: only released statistics. ``raw``: also its own
         records since the last sync. ``joint``: one estimate from all its own records and what
-        others released, under the smaller of two bounds (docs/confidence.md).
+        others released (docs/confidence.md).
     confidence
-        How the confidence radius is computed: ``adaptive`` (docs/confidence.md) or ``published``
-        (Proposition 2).
+        How far an agent explores. ``adaptive``: by a radius that is proved (docs/confidence.md).
+        ``published``: by that of the paper (Proposition 2). ``deviations``: by standard deviations
+        of its estimate, as LinUCB does. Nothing is proved then, and regret is smaller.
     exploration_scale
-        Factor of the confidence radius. 1 is the value of the theorem.
+        Factor of the confidence radius; 1 is the value of the theorem. With ``deviations`` it is α,
+        the number of standard deviations.
     epsilon
         ε of the budget of every agent, for everything that it sends. A list gives each agent its
         own ε.
@@ -182,7 +184,7 @@ class AgentsConfig(Checked, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     schedule: Schedule = msgspec.field(default_factory=Growing)
     privatizer: Privatizer = msgspec.field(default_factory=Optimal)
     local_view: Literal["released", "raw", "joint"] = "released"
-    confidence: Literal["adaptive", "published"] = "adaptive"
+    confidence: Literal["adaptive", "published", "deviations"] = "adaptive"
     exploration_scale: Annotated[float, Meta(ge=0.0)] = 1.0
     epsilon: Positive | tuple[Positive, ...] = 1.0
     delta: OpenUnit = 1e-5
@@ -211,6 +213,11 @@ class AgentsConfig(Checked, frozen=True, kw_only=True, forbid_unknown_fields=Tru
             raise ValueError(
                 "a determinant schedule reads raw records, but a released local_view uses only "
                 'releases; set local_view = "raw", or use growing or every'
+            )
+        if self.confidence == "deviations" and isinstance(self.schedule, Determinant):
+            raise ValueError(
+                "a determinant schedule compares bounds that are proved; set confidence = "
+                '"adaptive", or a schedule such as growing'
             )
         if self.local_view == "joint" and (
             self.confidence == "published" or isinstance(self.schedule, Determinant)

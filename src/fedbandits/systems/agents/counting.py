@@ -80,6 +80,20 @@ def sum_to_release(
     return statistic, left
 
 
+def sum_of(
+    statistic: Floats, uncounted: Floats, kept: dict[int, Record], rounding: float
+) -> Floats:
+    """Add up all of an agent's own records, (models, d (d + 3) / 2), whether they count or wait.
+
+    ``statistic`` and ``uncounted`` are of that shape, or nothing; ``kept`` are records that wait.
+    ``rounding`` is that of :func:`~fedbandits.learners.kernels.ridge.add_record`.
+    """
+    total = statistic + uncounted if uncounted.size else statistic.copy()
+    for context, reward, model in kept.values():
+        add_record(total, model, context, reward, rounding)
+    return total
+
+
 class Persons(NamedTuple):
     """Counts of persons that loops keep; arrays without entries where records are protected.
 
@@ -112,7 +126,7 @@ def first_persons(plan: AgentsPlan, sums: int) -> Persons:
 def nothing_uncounted(plan: AgentsPlan, sums: int) -> Floats:
     """Return statistics of no uncounted records, for so many running sums: see :class:`Persons`."""
     models, size = plan.constants.statistic_shape
-    learns = plan.counts_persons and plan.constants.raw_view
+    learns = plan.counts_persons and (plan.constants.raw_view or plan.constants.own_view)
     return np.zeros((sums, models, size if learns else 0))
 
 

@@ -25,6 +25,7 @@ from fedbandits.privacy.kernels import all_finite, record_fault
 from fedbandits.privacy.running_sum import draw_ahead
 from fedbandits.systems.agents.counting import digest_of_person
 from fedbandits.systems.agents.decisions import Offer, OpenDecision
+from fedbandits.systems.agents.kernels.own_views import take_up_own
 from fedbandits.systems.agents.kernels.pools import Pool
 from fedbandits.systems.agents.kernels.rounds import choose_arm, choose_jointly
 from fedbandits.systems.agents.kernels.views import Views, take_up
@@ -251,6 +252,12 @@ class LinearAgent(ActingParty[AnyAgentState]):
             self._learning, log_term, pool.terms, view, statistic, uncounted, counts, record.model,
             record.context, record.reward, np.empty(self._plan.constants.dimension),
         )  # fmt: skip
+
+    def _learn_own(self, record: Record, residuals: Floats, view: Views) -> None:
+        """Take up a record in a view of all own records, whenever it counts. Cannot fail."""
+        learning, (context, reward, model) = self._learning, record
+        if self._plan.constants.own_view:
+            take_up_own(learning, residuals, view, model, context, reward, np.empty(context.size))
 
     def _learn_jointly(self, record: Record) -> None:
         """Take up a record in a joint view, whenever it counts for a release. Cannot fail."""

@@ -46,7 +46,7 @@ def agent_needs(
         Memory("visits of persons", persons * F64, "environment.agents, or set unit"),
         Memory("a decision set", (d * columns + 4 * facts.arms) * F32, "environment.arms"),
     )
-    learn = 6.0 * square if constants.raw_view else d * d
+    learn = 6.0 * square if constants.raw_view or constants.own_view else d * d
     bounds = 2.0 if constants.joint_view else 1.0
     if constants.joint_view:
         learn = 24.0 * d * d

@@ -179,7 +179,7 @@ def spectral_bounds(
     all of them: the paper (section 4.1) asks for a lower bound on the budgets, no more.
     ``estimators`` have a running sum each: the failure probability is split over all of them.
     """
-    if config.confidence == "adaptive":
+    if config.confidence != "published":
         return None
     agents, releases = facts.parties, max(release.releases, 1)
     worst = release.largest_deviation()

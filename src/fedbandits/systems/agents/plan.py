@@ -186,6 +186,7 @@ def _constants(
     bounds: SpectralBounds | None, times: Sequence[int] | None, pooling: Pooling,
 ) -> Constants:  # fmt: skip
     agents, models, dimension = facts.parties, facts.models, facts.dimension
+    own_view = config.local_view != "released" and config.confidence == "deviations"
     unequal = gram_noise(config)
     noisiest = release.most_noise
     count = noisiest.releases
@@ -202,8 +203,9 @@ def _constants(
         agents=agents,
         models=models,
         dimension=dimension,
-        raw_view=config.local_view == "raw",
-        joint_view=config.local_view == "joint",
+        raw_view=config.local_view == "raw" and not own_view,
+        own_view=own_view,
+        joint_view=config.local_view == "joint" and not own_view,
         joint=joint_terms(config, facts, noisiest, unequal, pooling, rounds),
         schedule=TRIGGERED if times is None else FIXED,
         period=period,
@@ -215,6 +217,7 @@ def _constants(
         coefficients=noisiest.coefficients(),
         entry_scale=noise_pattern(models, dimension, unequal),
         published_confidence=bounds is not None,
+        deviations=config.confidence == "deviations",
         exploration_scale=float(config.exploration_scale),
         reward_noise=float(config.noise_scale),
         context_bound=float(config.context_bound),
@@ -252,6 +255,8 @@ def radius_base(
     pooled
         The variance of a pooled sum's noise, as a multiple of that of ``release``.
     """
+    if constants.deviations:  # directions that are mostly noise count nothing: λ need not hide it
+        return ridge(config), 0.0
     if bounds is not None:
         base = constants.agents * bounds.rho_min
         return base, 2.0 * math.log(2.0 / config.alpha) - constants.dimension * math.log(base)

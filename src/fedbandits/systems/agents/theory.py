@@ -52,9 +52,10 @@ def setting_of(plan: AgentsPlan) -> Setting | None:
 
     They are about agents that share one model and bring their statistics together, under the
     published radius or in clear (where the adaptive radius is the published one without noise).
+    Nothing is proved of agents that explore standard deviations.
     """
     config, constants = plan.config, plan.constants
-    if isinstance(config.schedule, Never) or constants.models > 1:
+    if constants.deviations or isinstance(config.schedule, Never) or constants.models > 1:
         return None
     if plan.bounds is not None:
         low, high, kappa = plan.bounds

@@ -21,11 +21,13 @@ class AsyncFedLinUCB(Checked, frozen=True, kw_only=True, forbid_unknown_fields=T
         α of the paper. An agent exchanges with the server when its new records have made det Σ more
         than 1 + α times as large as at its last exchange. ``auto``: 1/M².
     confidence
-        How the confidence radius is computed. ``published``: β of Theorem 5.1. ``adaptive``: the
-        radius of the other systems. It is valid if decision sets do not depend on rewards
-        (docs/baselines.md).
+        How far an agent explores. ``published``: by β of Theorem 5.1. ``adaptive``: by the radius
+        of the other systems. It is valid if decision sets do not depend on rewards
+        (docs/baselines.md). ``deviations``: by standard deviations of its estimate; nothing is
+        proved.
     exploration_scale
-        Factor of the confidence radius. 1 is the value of the theorem.
+        Factor of the confidence radius; 1 is the value of the theorem. With ``deviations`` it is α,
+        the number of standard deviations.
     context_bound
         L, the largest norm of a context. Every context is checked against it before it is used.
     reward_bound
@@ -45,7 +47,7 @@ class AsyncFedLinUCB(Checked, frozen=True, kw_only=True, forbid_unknown_fields=T
     """
 
     growth: Positive | Literal["auto"] = "auto"
-    confidence: Literal["published", "adaptive"] = "published"
+    confidence: Literal["published", "adaptive", "deviations"] = "published"
     exploration_scale: Annotated[float, Meta(ge=0.0)] = 1.0
     context_bound: Bound = 1.0
     reward_bound: Bound = 1.0

@@ -29,6 +29,7 @@ from fedbandits.systems.agents.kernels.rounds import Scratch, note_fault, play_r
 from fedbandits.systems.agents.kernels.views import (
     Views,
     begin_view,
+    explored_deviations,
     one_view,
     refresh_view,
     view_radius,
@@ -82,7 +83,8 @@ def take_over(constants: Constants, total: Floats, pool: Pool, view: Views) -> i
             fault = NOT_POSITIVE
         terms[0], terms[1], terms[3] = 1.0, log_det, log_det
         terms[2] = constants.published_bias
-        if not constants.published_confidence and fault == NO_FAULT:
+        radius_is_proved = not (constants.published_confidence or constants.deviations)
+        if radius_is_proved and fault == NO_FAULT:
             terms[2] = _ridge_bias(gram, constants.base, constants.parameter_bound)
     if fault == NO_FAULT:
         for m in range(constants.models):
@@ -93,10 +95,12 @@ def take_over(constants: Constants, total: Floats, pool: Pool, view: Views) -> i
             log_det = pool.terms[m, 1]
             pool.trigger_log_det[m] = log_det
             view.log_det[m], view.trigger_log_det[m] = log_det, log_det
-            beta = view_radius(
-                pool.terms, view.log_det, m, constants.reward_noise, constants.log_term
-            )
-            refresh_view(view, m, constants.exploration_scale * beta)
+            scale, noise = constants.exploration_scale, constants.reward_noise
+            if constants.deviations:
+                refresh_view(view, m, explored_deviations(scale, noise))
+            else:
+                beta = view_radius(pool.terms, view.log_det, m, noise, constants.log_term)
+                refresh_view(view, m, scale * beta)
     return fault
 
 
@@ -242,6 +246,7 @@ def run_until(
                 None,  # nobody has a joint view
                 0,
                 state.local[agent],
+                scratch.residuals,  # nobody asks for them
                 state.visits,  # nobody comes twice
                 state.local[agent],
                 state.tally,

@@ -50,6 +50,7 @@ def as_agents(config: AsyncFedLinUCB) -> AgentsConfig:
     return AgentsConfig(
         schedule=Never(),
         privatizer=NoNoise(),
+        confidence="deviations" if config.confidence == "deviations" else "adaptive",
         exploration_scale=config.exploration_scale,
         context_bound=config.context_bound,
         reward_bound=config.reward_bound,

@@ -20,6 +20,7 @@ from fedbandits.learners.kernels.joint import one_joint
 from fedbandits.privacy.kernels import NO_FAULT
 from fedbandits.random import Key
 from fedbandits.systems.agents.kernels.constants import TRIGGERED, Constants
+from fedbandits.systems.agents.kernels.own_views import load_own_view
 from fedbandits.systems.agents.kernels.pools import (
     Pool,
     basis_of_all,
@@ -60,6 +61,9 @@ class State(NamedTuple):
     faults: Ints  # (agents, 2): what stopped an agent, and the round
     tally: Tally  # of every agent
     statistic: Floats  # (agents, models, d (d + 3) / 2): own records so far
+    residuals: (
+        Floats  # (agents, models, 2): number of own records, and the sum of squared residuals
+    )
     draws: Floats  # (agents, slots, models · d (d + 3) / 2): noise draws in use
     pool: Pool
     views: Views  # one that all agents share, or a raw one of each
@@ -75,11 +79,12 @@ def _play(
     start: int, end: int,
 ) -> None:  # fmt: skip
     """Play rounds start + 1 … end of one agent, with its own view or the one that all share."""
+    view = agent if constants.raw_view or constants.own_view else 0
     play_rounds(
         world, constants, constants.log_term, state.pool.terms,
-        one_view(state.views, agent if constants.raw_view else 0), state.joints, agent,
-        state.statistic[agent], state.visits[agent], state.uncounted[agent], state.tally,
-        state.faults, scratch, key, agent, start + 1, end, 1,
+        one_view(state.views, view), state.joints, agent,
+        state.statistic[agent], state.residuals[agent], state.visits[agent], state.uncounted[agent],
+        state.tally, state.faults, scratch, key, agent, start + 1, end, 1,
     )  # fmt: skip
 
 
@@ -106,7 +111,10 @@ def _sync(constants: Constants, state: State, scratch: Scratch, key: Key) -> Non
     clock.releases[0] = k
     clock.waited[0] = 0
     clock.messages[0] += 2 * constants.agents
-    _load_views(constants, state)
+    if constants.own_view:
+        _load_own_views(constants, state, total)
+    else:
+        _load_views(constants, state)
 
 
 @compiled
@@ -127,6 +135,20 @@ def load_joints(constants: Constants, state: State, released: Floats) -> None:
         load_others(
             constants, others, noise, one_view(state.views, 0), one_joint(state.joints, agent)
         )
+
+
+@compiled
+def _load_own_views(constants: Constants, state: State, total: Floats) -> None:
+    """Set every agent's view to what it knows beside its own records: the sum without them."""
+    deviation = basis_of_all(constants, state.clock.releases[0]).deviation
+    for agent in range(constants.agents):
+        statistic, own = state.statistic[agent], state.statistic[agent]
+        if state.uncounted.size > 0:
+            own = own + state.uncounted[agent]
+        load_own_view(
+            constants, own, state.residuals[agent], total - statistic, deviation,
+            one_view(state.views, agent),
+        )  # fmt: skip
 
 
 @inlined

@@ -25,14 +25,21 @@ def initial_state(plan: AgentsPlan) -> State:
         faults=np.zeros((agents, 2), np.int64),
         tally=Tally(np.zeros(agents), np.zeros(agents)),
         statistic=np.zeros((agents, *constants.statistic_shape)),
+        residuals=np.zeros((agents, models, 2)),
         draws=np.zeros((agents, plan.release.slots, constants.release_size)),
         pool=empty_pool(models, dimension),
-        views=empty_views(agents if constants.raw_view else 1, models, dimension),
+        views=empty_views(_views(plan), models, dimension),
         visits=persons.visits,
         uncounted=persons.uncounted,
         joints=first_joints(constants, agents),
         newest=np.zeros((agents if constants.joint_view else 0, constants.release_size)),
     )
+
+
+def _views(plan: AgentsPlan) -> int:
+    """Count views: one of each agent that learns from own records at once, or one of all."""
+    constants = plan.constants
+    return constants.agents if constants.raw_view or constants.own_view else 1
 
 
 def needs(plan: AgentsPlan) -> Needs:
@@ -44,7 +51,7 @@ def needs(plan: AgentsPlan) -> Needs:
         sums=agents + 2 + (2 * agents if constants.joint_view else 0),
         draws=agents * plan.release.slots,
         released=0,
-        views=agents if constants.raw_view else 1,
+        views=_views(plan),
         pools=1,
         syncs=min(constants.releases, plan.rounds),
         senders=agents,

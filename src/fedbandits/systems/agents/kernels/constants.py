@@ -15,6 +15,7 @@ class Learning(NamedTuple):
     """Constants that say how a view takes up a record of its agent."""
 
     raw_view: bool
+    own_view: bool
     triggered: bool  # whether the record counts for a trigger too
     reward_noise: float  # σ
     exploration_scale: float
@@ -27,8 +28,9 @@ class Constants(NamedTuple):
     agents: int  # M
     models: int  # parameter vectors: 1, or one an arm
     dimension: int  # d
-    raw_view: bool
-    joint_view: bool
+    raw_view: bool  # own records after the last release count at once
+    own_view: bool  # all of them in clear, beside what others released, by standard deviations
+    joint_view: bool  # the same, by bounds that are proved
     joint: JointTerms
     schedule: int  # FIXED or TRIGGERED
     period: int  # sync every so many rounds, or 0: see sync_times
@@ -40,6 +42,7 @@ class Constants(NamedTuple):
     coefficients: Floats
     entry_scale: Floats  # (models · d (d + 3) / 2,): deviations of a release's entries, in s
     published_confidence: bool
+    deviations: bool  # explore standard deviations of estimates: nothing is proved
     exploration_scale: float
     reward_noise: float  # σ
     context_bound: float  # L
@@ -71,6 +74,6 @@ class Constants(NamedTuple):
 def learning_of(constants: Constants) -> Learning:
     """Return how a view takes up a record."""
     return Learning(
-        constants.raw_view, constants.schedule == TRIGGERED, constants.reward_noise,
-        constants.exploration_scale, constants.rounding,
+        constants.raw_view, constants.own_view, constants.schedule == TRIGGERED,
+        constants.reward_noise, constants.exploration_scale, constants.rounding,
     )  # fmt: skip

@@ -7,10 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fedbandits._compile import compiled
+from fedbandits._compile import allocation_free, compiled
 from fedbandits._typing import Floats
 from fedbandits.learners.kernels.assign import fill, fill_diagonal
 from fedbandits.learners.kernels.confidence import adaptive_terms, choose_shift
+from fedbandits.learners.kernels.released_sum import Reading, read_released_sum
 from fedbandits.learners.kernels.ridge import are_records, invert_spectrum, log_determinant, unpack
 from fedbandits.privacy.kernels import NO_FAULT, any_implausible, release_deviation
 from fedbandits.systems.agents.kernels.constants import TRIGGERED, Constants
@@ -92,6 +93,15 @@ def basis_of_all(constants: Constants, k: int) -> Basis:
     return Basis(constants.base, constants.log_term, constants.shift, math.sqrt(variance))
 
 
+@allocation_free
+def reading_of(constants: Constants, deviation: float) -> Reading:
+    """Return how a sum of releases is read, from the deviation of its moments' noise."""
+    return Reading(
+        (constants.gram_noise * deviation) ** 2, deviation**2, constants.reward_noise**2,
+        constants.parameter_bound,
+    )  # fmt: skip
+
+
 @compiled
 def pool_release(constants: Constants, basis: Basis, released: Floats, pool: Pool) -> int:
     """Turn a sum of releases into estimates and their radius.
@@ -112,12 +122,19 @@ def pool_release(constants: Constants, basis: Basis, released: Floats, pool: Poo
     bias_bound = basis.deviation * constants.bias_factor
     for m in range(constants.models):
         unpack(released[m], pool.gram[m], pool.moment[m])
-        values, vectors = np.linalg.eigh(pool.gram[m])
+        if constants.deviations:
+            values, vectors = read_released_sum(
+                pool.gram[m], pool.moment[m], reading_of(constants, basis.deviation)
+            )
+            shift, correction = basis.base, 0.0
+            pool.terms[m, 0], pool.terms[m, 2] = 1.0, 0.0
+        else:
+            values, vectors = np.linalg.eigh(pool.gram[m])
         if constants.published_confidence:
             shift = basis.shift
             pool.terms[m, 0], pool.terms[m, 2] = 1.0, constants.published_bias
             correction = 0.0
-        else:
+        elif not constants.deviations:
             shift = choose_shift(
                 values, basis.base, norm_bound, bias_bound, constants.parameter_bound,
                 constants.reward_noise, basis.log_term,

@@ -29,6 +29,7 @@ from fedbandits.privacy.kernels import (
 )
 from fedbandits.random import Key, Purpose, fill_normal, integer
 from fedbandits.systems.agents.kernels.constants import Constants, learning_of
+from fedbandits.systems.agents.kernels.own_views import take_up_own
 from fedbandits.systems.agents.kernels.views import Views, take_up
 from fedbandits.systems.kernels import Tally
 
@@ -48,6 +49,7 @@ class Scratch(NamedTuple):
     context: Floats
     gain: Floats
     moved: Floats
+    residuals: Floats
     released: Floats
     noisy: Floats
 
@@ -60,6 +62,7 @@ def new_scratch(constants: Constants, arms: int) -> Scratch:
         context=np.zeros(constants.dimension),
         gain=np.zeros(constants.dimension),
         moved=np.zeros(constants.dimension),
+        residuals=np.zeros((constants.models, 2)),
         released=np.zeros(constants.release_size),
         noisy=np.zeros(constants.release_size),
     )
@@ -132,9 +135,9 @@ def choose_jointly(
 @allocation_free
 def play_rounds(
     world: Handle, constants: Constants, log_term: float, terms: Floats, view: Views,
-    joints: Joint | None, cell: int, statistic: Floats, visits: Ints, uncounted: Floats,
-    tally: Tally, faults: Ints, scratch: Scratch, key: Key, agent: int, first: int, end: int,
-    step: int,
+    joints: Joint | None, cell: int, statistic: Floats, residuals: Floats, visits: Ints,
+    uncounted: Floats, tally: Tally, faults: Ints, scratch: Scratch, key: Key, agent: int,
+    first: int, end: int, step: int,
 ) -> None:  # fmt: skip
     """Let one agent see, decide and observe, in every ``step``-th round from ``first`` to ``end``.
 
@@ -154,6 +157,8 @@ def play_rounds(
         The agent's place in ``joints``.
     statistic : (models, d (d + 3) / 2) float64
         Packed statistics of the agent's records that count for releases; new records are added.
+    residuals : (models, 2) float64
+        See :func:`.own_views.take_up_own`; only where own records count beside others' releases.
     visits : (persons,) int64
         How many visits of each person to the agent count; nothing where records are protected.
     uncounted : (models, d (d + 3) / 2) float64
@@ -212,6 +217,8 @@ def play_rounds(
             learning, log_term, terms, view, statistic, uncounted, counts, model, context, recorded,
             scratch.gain,
         )  # fmt: skip
+        if constants.own_view:
+            take_up_own(learning, residuals, view, model, context, recorded, scratch.gain)
         if joints is not None:
             observe_joint(
                 constants.joint, joint, model, context, recorded, constants.rounding, scratch.gain,

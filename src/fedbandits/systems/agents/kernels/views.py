@@ -80,7 +80,7 @@ def begin_view(constants: Constants, base: float, log_term: float, pool: Pool, v
     load_view(constants, log_term, pool, view)
 
 
-def own_view(constants: Constants, base: float, log_term: float) -> tuple[Pool, Views]:
+def first_view(constants: Constants, base: float, log_term: float) -> tuple[Pool, Views]:
     """Make what one agent knows before any release, in arrays of its own."""
     pool = empty_pool(constants.models, constants.dimension)
     view = one_view(empty_views(1, constants.models, constants.dimension), 0)
@@ -98,8 +98,18 @@ def load_view(constants: Constants, log_term: float, pool: Pool, view: Views) ->
         if constants.schedule == TRIGGERED:
             copy_square(pool.trigger_inverse, m, view.trigger_inverse)
             view.trigger_log_det[m] = pool.trigger_log_det[m]
-        beta = view_radius(pool.terms, view.log_det, m, constants.reward_noise, log_term)
-        refresh_view(view, m, scaled_radius(constants, beta, pool.terms[m, 2]))
+        if constants.deviations:
+            scale = explored_deviations(constants.exploration_scale, constants.reward_noise)
+            refresh_view(view, m, scale)
+        else:
+            beta = view_radius(pool.terms, view.log_det, m, constants.reward_noise, log_term)
+            refresh_view(view, m, scaled_radius(constants, beta, pool.terms[m, 2]))
+
+
+@allocation_free
+def explored_deviations(scale: float, deviation: float) -> float:
+    """Return what √(xᵀP⁻¹x) is multiplied by: α times two standard deviations of a reward."""
+    return scale * 2.0 * deviation
 
 
 @allocation_free
@@ -181,7 +191,7 @@ def take_up(
     """
     if counts:
         add_record(statistic, m, context, reward, learning.rounding)
-    elif learning.raw_view:
+    elif learning.raw_view or learning.own_view:
         add_record(uncounted, m, context, reward, learning.rounding)
     triggering = learning.triggered and counts
     if learning.raw_view:

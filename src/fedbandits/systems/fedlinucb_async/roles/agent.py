@@ -17,7 +17,7 @@ from fedbandits.learners.kernels.ridge import add_record
 from fedbandits.privacy.kernels import NO_FAULT
 from fedbandits.systems.agents.joint import first_joint
 from fedbandits.systems.agents.kernels.pools import Pool, empty_pool
-from fedbandits.systems.agents.kernels.views import Views, own_view
+from fedbandits.systems.agents.kernels.views import Views, first_view
 from fedbandits.systems.agents.limits import Limits
 from fedbandits.systems.agents.linear_agent import LinearAgent, LinearAgentState
 from fedbandits.systems.agents.system import AgentSupply
@@ -89,7 +89,7 @@ class AsyncAgent(LinearAgent[AgentState]):
 
     def __init__(self, seat: Seat, plan: AsyncPlan, supply: AgentSupply) -> None:
         constants = plan.constants
-        pool, view = own_view(constants, constants.base, constants.log_term)
+        pool, view = first_view(constants, constants.base, constants.log_term)
         state = AgentState(
             local=np.zeros(constants.statistic_shape),
             uploaded=np.zeros(constants.statistic_shape),

@@ -17,17 +17,18 @@ from fedbandits.federation.state import Step, Transitions
 from fedbandits.learners.kernels.ridge import Record
 from fedbandits.privacy import running_sum
 from fedbandits.privacy.running_sum import ContinualState
-from fedbandits.systems.agents.counting import countable, nothing_uncounted, sum_to_release
+from fedbandits.systems.agents.counting import countable, nothing_uncounted, sum_of, sum_to_release
 from fedbandits.systems.agents.joint import first_joint, no_release
 from fedbandits.systems.agents.kernels.constants import TRIGGERED
+from fedbandits.systems.agents.kernels.own_views import load_own_view
 from fedbandits.systems.agents.kernels.pools import Pool
 from fedbandits.systems.agents.kernels.sync import sync_due
 from fedbandits.systems.agents.kernels.views import (
     Views,
     add_uncounted,
+    first_view,
     load_others,
     load_view,
-    own_view,
 )
 from fedbandits.systems.agents.limits import Limits
 from fedbandits.systems.agents.linear_agent import LinearAgent, LinearAgentState
@@ -40,6 +41,7 @@ from fedbandits.systems.feducb.roles.sums import (
     others_in_sum,
     pool_of_sum,
     records_after,
+    without_own,
 )
 
 
@@ -52,6 +54,8 @@ class AgentState(LinearAgentState, frozen=True, kw_only=True):
         The sum of the records that count for the next release.
     uncounted : (models, d (d + 3) / 2) float64
         The sum of own records that count for no release; nothing where none is learned from.
+    residuals : (models, 2) float64
+        Number of own records, and the sum of their squared residuals.
     pool, view
         What it knows of the last sum, and what it acts on.
     released
@@ -76,6 +80,7 @@ class AgentState(LinearAgentState, frozen=True, kw_only=True):
 
     statistic: Floats
     uncounted: Floats
+    residuals: Floats
     pool: Pool
     view: Views
     released: ContinualState
@@ -120,10 +125,11 @@ class Agent(LinearAgent[AgentState]):
 
     def __init__(self, seat: Seat, plan: AgentsPlan, supply: AgentSupply) -> None:
         constants = plan.constants
-        pool, view = own_view(constants, constants.base, constants.log_term)
+        pool, view = first_view(constants, constants.base, constants.log_term)
         state = AgentState(
             statistic=np.zeros(constants.statistic_shape),
             uncounted=nothing_uncounted(plan, 1)[0],
+            residuals=np.zeros((constants.models, 2)),
             joint=first_joint(constants),
             pool=pool,
             view=view,
@@ -184,6 +190,7 @@ class Agent(LinearAgent[AgentState]):
 
         def learn() -> Sequence[Message]:
             self._learn_jointly(record)
+            self._learn_own(record, state.residuals, state.view)
             for each in counted:
                 self._learn(
                     each, counts, state.statistic, state.uncounted, state.pool, state.view,
@@ -276,7 +283,9 @@ class Agent(LinearAgent[AgentState]):
         had, fresh = state.under_way.get(own), None
         if constants.raw_view:
             fresh = records_after(had, state.statistic, state.records - len(state.kept))
-        pool = self._pool(newest, values, fresh)
+        pool = pool_of_sum(constants, newest, values, fresh)
+        if pool is None:
+            raise RemoteProtocolError(f"{self.name}: the pooled Gram matrix is not positive")
         self._draw_ahead(made)  # of the noise nothing else rests: it may fail
         after = self._after(
             stage="ready", pool=pool, pooled=message.release, included=own,
@@ -285,6 +294,11 @@ class Agent(LinearAgent[AgentState]):
         )  # fmt: skip
 
         def load() -> Sequence[Message]:
+            if constants.own_view:
+                mine = sum_of(state.statistic, state.uncounted, state.kept, constants.rounding)
+                others, deviation = without_own(constants, newest, values, had)
+                load_own_view(constants, mine, state.residuals, others, deviation, state.view)
+                return ()
             load_view(constants, constants.log_term, pool, state.view)
             if state.uncounted.size:
                 add_uncounted(constants, constants.log_term, pool, state.uncounted, state.view)
@@ -312,9 +326,3 @@ class Agent(LinearAgent[AgentState]):
         ):
             raise ImplausibleError(f"{self.name}: the sum names releases that were never made")
         return newest
-
-    def _pool(self, newest: Sequence[int], values: Floats, fresh: Floats | None) -> Pool:
-        pool = pool_of_sum(self._plan.constants, newest, values, fresh)
-        if pool is None:
-            raise RemoteProtocolError(f"{self.name}: the pooled Gram matrix is not positive")
-        return pool

@@ -81,6 +81,19 @@ def pool_of_sum(
     return pool if fault == NO_FAULT else None
 
 
+def without_own(
+    constants: Constants, newest: Sequence[int], values: Floats, had: Released | None
+) -> tuple[Floats, float]:
+    """Return a sum of releases without an agent's own records, and the deviation of its noise.
+
+    The noise in its own release is left in, as the loop does: it is (models, d (d + 3) / 2). The
+    parameters are those of :func:`others_in_sum`.
+    """
+    sums = values.reshape(constants.models, -1)
+    others = sums - had.statistic if had is not None else sums.copy()
+    return others, _basis_of_sum(constants, newest).deviation
+
+
 def others_in_sum(
     constants: Constants, agent: int, newest: Sequence[int], values: Floats, had: Released | None
 ) -> tuple[Floats, float]:

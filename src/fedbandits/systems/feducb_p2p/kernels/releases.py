@@ -19,6 +19,7 @@ from fedbandits.learners.kernels.ridge import log_determinant, unpack
 from fedbandits.privacy.kernels import NO_FAULT
 from fedbandits.random import Key
 from fedbandits.systems.agents.kernels.constants import TRIGGERED, Constants
+from fedbandits.systems.agents.kernels.own_views import load_own_view
 from fedbandits.systems.agents.kernels.pools import Basis, Pool, noise_variance, pool_release
 from fedbandits.systems.agents.kernels.rounds import (
     Scratch,
@@ -60,9 +61,9 @@ def play_cell(
     agent = cell // peers.estimators
     play_rounds(
         world, constants, peers.log_term[agent], state.pools.terms[cell],
-        one_view(state.views, cell), state.joints, cell, state.statistic[cell], state.visits[agent],
-        state.uncounted[cell], state.tally, state.faults, scratch, key, agent, first, end,
-        peers.estimators,
+        one_view(state.views, cell), state.joints, cell, state.statistic[cell],
+        state.residuals[cell], state.visits[agent], state.uncounted[cell], state.tally,
+        state.faults, scratch, key, agent, first, end, peers.estimators,
     )  # fmt: skip
     began = first_turn(world.joins, agent, first, peers.estimators)
     state.waited[cell] += max(0, (end - began) // peers.estimators + 1)
@@ -116,11 +117,26 @@ def refresh(
         _fresh(constants, state, cell), pool,
     )  # fmt: skip
     note_fault(state.faults, agent, fault, round_)
-    if fault == NO_FAULT:
+    if fault == NO_FAULT and constants.own_view:
+        _load_own(constants, peers, state, cell, round_)
+    elif fault == NO_FAULT:
         view = one_view(state.views, cell)
         load_view(constants, peers.log_term[agent], pool, view)
         add_uncounted(constants, peers.log_term[agent], pool, state.uncounted[cell], view)
     return fault == NO_FAULT
+
+
+@compiled
+def _load_own(constants: Constants, peers: Peers, state: State, cell: int, round_: int) -> None:
+    """Set a cell's view to its own records, and what it has heard of others' releases."""
+    others, variance = _others(constants, peers, state, cell, round_)
+    own = state.statistic[cell]
+    if state.uncounted.size > 0:
+        own = own + state.uncounted[cell]
+    load_own_view(
+        constants, own, state.residuals[cell], others, math.sqrt(variance),
+        one_view(state.views, cell),
+    )  # fmt: skip
 
 
 @compiled
@@ -223,9 +239,8 @@ def pool_heard(
     # As published: 2Λ for each one heard, ρ_min for each one that is not.
     shift = base + count * (constants.shift - base) / constants.agents
     basis = Basis(base, peers.log_term[agent], shift, math.sqrt(variance))
-    if constants.raw_view:
-        for m in range(constants.models):
-            add_to(released[m], fresh[m])
+    for m in range(fresh.shape[0]):
+        add_to(released[m], fresh[m])
     fault = pool_release(constants, basis, released, pool)
     if constants.schedule == TRIGGERED:
         _note_synced(constants, base, fresh, pool)

@@ -167,6 +167,7 @@ class PeerAgent(Listener):
 
         def learn() -> Sequence[Message]:
             self._learn_jointly(record)
+            self._learn_own(record, now.residuals, now.view)
             for each in counted:
                 self._learn(
                     each, counts, state.statistic[g], state.uncounted[g], now.pool, now.view,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import msgspec
@@ -12,14 +13,17 @@ from fedbandits.learners.kernels.ridge import Record
 from fedbandits.privacy import running_sum
 from fedbandits.privacy.kernels import NO_FAULT
 from fedbandits.privacy.running_sum import ContinualState
+from fedbandits.systems.agents.counting import sum_of
+from fedbandits.systems.agents.kernels.constants import Constants
+from fedbandits.systems.agents.kernels.own_views import load_own_view
 from fedbandits.systems.agents.kernels.pools import Pool, empty_pool, noise_variance
 from fedbandits.systems.agents.kernels.views import (
     Views,
     add_uncounted,
     empty_views,
+    first_view,
     load_view,
     one_view,
-    own_view,
 )
 from fedbandits.systems.feducb_p2p.heard import Known
 from fedbandits.systems.feducb_p2p.kernels.releases import pool_heard
@@ -35,6 +39,8 @@ class Estimator(msgspec.Struct, frozen=True):
         What it knows of the releases that were heard, and what it acts on.
     released
         Where its releases stand.
+    residuals : (models, 2) float64
+        Number of its records, and the sum of their squared residuals.
     released_in
         The round of the last own release.
     at_release : (models or 0, d (d + 3) / 2) float64
@@ -52,6 +58,7 @@ class Estimator(msgspec.Struct, frozen=True):
     pool: Pool
     view: Views
     released: ContinualState
+    residuals: Floats
     at_release: Floats
     released_in: int = 0
     waited: int = 0
@@ -64,11 +71,12 @@ def first_estimator(plan: PeerPlan, index: int) -> Estimator:
     """Make an estimator of an agent before the first round."""
     constants, peers = plan.constants, plan.peers
     base, log_term = float(peers.base[index]), float(peers.log_term[index])
-    pool, view = own_view(constants, base, log_term)
+    pool, view = first_view(constants, base, log_term)
     return Estimator(
         pool=pool,
         view=view,
         released=running_sum.init(plan.release, constants.release_size),
+        residuals=np.zeros((constants.models, 2)),
         at_release=at_release(plan, np.zeros(constants.statistic_shape)),
     )
 
@@ -102,6 +110,12 @@ def refreshed(
     constants = plan.constants
     view = one_view(empty_views(1, constants.models, constants.dimension), 0)
     log_term = float(plan.peers.log_term[index])
+    if constants.own_view:
+        own = sum_of(statistic, uncounted, estimator.kept, constants.rounding)
+        others, variance = _added_up(constants, heard, without=index)
+        deviation = math.sqrt(variance)
+        load_own_view(constants, own, estimator.residuals, others, deviation, view)
+        return msgspec.structs.replace(estimator, pooled=numbers, pool=pool, view=view)
     load_view(constants, log_term, pool, view)
     if uncounted.size:
         add_uncounted(constants, log_term, pool, uncounted, view)
@@ -114,13 +128,25 @@ def _pooled(
 ) -> Pool | None:  # fmt: skip
     """Add up releases in the order of agents, as a controller would."""
     constants = plan.constants
-    released, variance = np.zeros(constants.release_size), 0.0
-    for origin, known in heard:
-        released += known.values
-        variance += noise_variance(constants, origin, known.release)
+    released, variance = _added_up(constants, heard)
     pool = empty_pool(constants.models, constants.dimension)
     fault = pool_heard(
-        constants, plan.peers, index, len(heard), variance, released.reshape(constants.models, -1),
+        constants, plan.peers, index, len(heard), variance, released,
         statistic - estimator.at_release, pool,
     )  # fmt: skip
     return pool if fault == NO_FAULT else None
+
+
+def _added_up(
+    constants: Constants, heard: Sequence[tuple[int, Known]], without: int = -1
+) -> tuple[Floats, float]:
+    """Add up releases, (models, d (d + 3) / 2), and the variances of their noise.
+
+    ``without`` is an agent whose release is left out.
+    """
+    released, variance = np.zeros(constants.release_size), 0.0
+    for origin, known in heard:
+        if origin != without:
+            released += known.values
+            variance += noise_variance(constants, origin, known.release)
+    return released.reshape(constants.models, -1), variance
