@@ -6,6 +6,7 @@ import sys
 
 import fedbandits as fb
 from fedbandits.environments import Linear
+from fedbandits.reproduce.feducb import proved
 
 PRIVATE = {"epsilon": 1.0, "delta": 0.1}
 #: Label, preset, settings.
@@ -30,7 +31,7 @@ def main() -> None:
             replicates=replicates,
             environment=Linear(agents=10, dim=10, arms=20),
             systems=tuple(
-                fb.system(preset, label=label, exploration_scale=scale, **settings)
+                proved(preset, label=label, exploration_scale=scale, **settings)
                 for label, preset, settings in SYSTEMS
             ),
         )

@@ -20,6 +20,7 @@ import numpy as np
 import fedbandits as fb
 from fedbandits.environments import Classification, Linear
 from fedbandits.experiments.intervals import interval
+from fedbandits.reproduce.feducb import proved
 
 SYSTEMS = ("linucb-alone", "linucb-pooled", "feducb", "feducb-hybrid", "feducb-published")
 LATE = [1] * 10 + [851] * 30
@@ -49,7 +50,7 @@ def regret(
     systems = []
     for name in SYSTEMS:
         budget = {} if name.startswith("linucb") else {"epsilon": 1.0, "delta": delta}
-        systems.append(fb.system(name, exploration_scale=scale, **budget))
+        systems.append(proved(name, exploration_scale=scale, **budget))
     experiment = fb.Experiment(
         rounds=rounds, replicates=replicates, seed=seed, environment=world, systems=tuple(systems)
     )

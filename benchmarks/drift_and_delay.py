@@ -17,6 +17,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import fedbandits as fb
+from fedbandits.reproduce.feducb import proved
 from fedbandits.testing.replicates import simulate
 
 ROUNDS = 1000
@@ -39,9 +40,9 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73")
 
 def systems(scale: float) -> tuple[Any, ...]:
     return (
-        fb.system("linucb-alone", label="alone", exploration_scale=scale),
-        fb.system("linucb-pooled", label="pooled in clear", exploration_scale=scale),
-        fb.system("feducb", epsilon=1.0, delta=1e-5, exploration_scale=scale),
+        proved("linucb-alone", label="alone", exploration_scale=scale),
+        proved("linucb-pooled", label="pooled in clear", exploration_scale=scale),
+        proved("feducb", epsilon=1.0, delta=1e-5, exploration_scale=scale),
     )
 
 

@@ -14,6 +14,7 @@ import fedbandits as fb
 from fedbandits.environments import Linear
 from fedbandits.errors import ConfigWarning
 from fedbandits.federation.topology import topology
+from fedbandits.reproduce.feducb import proved
 
 #: Published variants are slow to simulate and learn little here: at M = 20 they tell enough.
 GRAPHS_AT_20 = (
@@ -32,7 +33,7 @@ SIZES = (5, 10, 20, 50, 100)
 
 def diameter(graph: str, agents: int) -> int:
     """γ with which everybody is heard in the end."""
-    return topology(fb.system("feducb-p2p", graph=graph).config.graph, agents).diameter
+    return topology(proved("feducb-p2p", graph=graph).config.graph, agents).diameter
 
 
 def play(agents: int, systems: list[fb.System], replicates: int) -> dict[str, np.ndarray]:
@@ -53,7 +54,7 @@ def error(values: np.ndarray) -> float:
 
 
 def peers(graph: str, gamma: int, scale: float, preset: str = "feducb-p2p") -> fb.System:
-    return fb.system(
+    return proved(
         preset,
         label=f"{preset} {graph} γ={gamma}",
         graph=graph,
@@ -65,7 +66,7 @@ def peers(graph: str, gamma: int, scale: float, preset: str = "feducb-p2p") -> f
 
 def at_twenty(scale: float, replicates: int) -> None:
     others = [
-        fb.system(name, delta=0.1, exploration_scale=scale)
+        proved(name, delta=0.1, exploration_scale=scale)
         for name in ("feducb", "linucb-alone", "feducb-published")
     ]
     systems = others + [peers(graph, gamma, scale) for graph, gamma in GRAPHS_AT_20]
@@ -83,7 +84,7 @@ def as_agents_grow(scale: float, replicates: int) -> None:
     print(f"  {'':34s}" + "".join(f"{f'M={agents}':>9s}" for agents in SIZES))
     rows: dict[str, list[str]] = {}
     for agents in SIZES:
-        alone = fb.system("linucb-alone", delta=0.1, exploration_scale=scale)
+        alone = proved("linucb-alone", delta=0.1, exploration_scale=scale)
         named = {"alone": alone}
         for graph, gamma in GRAPHS:
             title = f"{graph}, γ = {gamma or 'diameter'}"

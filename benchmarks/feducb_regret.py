@@ -6,6 +6,7 @@ import sys
 
 import fedbandits as fb
 from fedbandits.environments import Linear
+from fedbandits.reproduce.feducb import proved
 
 PRESETS = (
     "feducb", "feducb-hybrid", "feducb-published", "feducb-nonprivate", "linucb-alone",
@@ -22,7 +23,7 @@ def main() -> None:
             replicates=replicates,
             environment=Linear(agents=10, dim=10, arms=20),
             systems=tuple(
-                fb.system(name, epsilon=1.0, delta=0.1, exploration_scale=scale) for name in PRESETS
+                proved(name, epsilon=1.0, delta=0.1, exploration_scale=scale) for name in PRESETS
             ),
         )
         runs = fb.run(experiment).regret.isel(round=-1).mean("party")

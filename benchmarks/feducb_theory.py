@@ -12,6 +12,7 @@ import numpy as np
 import fedbandits as fb
 from fedbandits.environments import Linear
 from fedbandits.experiments.plots.bounds import compare
+from fedbandits.reproduce.feducb import proved
 from fedbandits.settings.experiment import Variant
 
 LEVELS = ("theory", "M^1.5", "M log T", "MT")
@@ -22,7 +23,7 @@ PAPER = Linear(agents=100, dim=10, arms=100, parameter="ball")
 def systems() -> list[Variant]:
     """Everything that a theorem is about."""
     published = [
-        fb.system(
+        proved(
             "feducb-published",
             label=f"published, {level}",
             schedule=f"determinant({level})",
@@ -31,11 +32,11 @@ def systems() -> list[Variant]:
         for level in LEVELS
     ]
     peers = [
-        fb.system("feducb-p2p-published", label=f"peers, {graph}, γ = {gamma}", graph=graph,
+        proved("feducb-p2p-published", label=f"peers, {graph}, γ = {gamma}", graph=graph,
                   gamma=gamma, schedule="determinant(theory)", **BUDGET)
         for graph, gamma in (("complete", 1), ("ring", 3))
     ]  # fmt: skip
-    clear = [fb.system(name) for name in ("dislinucb", "feducb-nonprivate", "linucb-pooled")]
+    clear = [proved(name) for name in ("dislinucb", "feducb-nonprivate", "linucb-pooled")]
     return [*published, *peers, *clear]
 
 

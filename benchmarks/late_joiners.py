@@ -15,6 +15,7 @@ from typing import Any
 
 import fedbandits as fb
 from fedbandits.experiments.intervals import interval
+from fedbandits.reproduce.feducb import proved
 
 AGENTS, LATE, ROUNDS, LAST = 40, 30, 1_000, 150
 WORLD: dict[str, Any] = {"agents": AGENTS, "dim": 10, "arms": 20}
@@ -43,7 +44,7 @@ def main() -> None:
 
 def show(scale: float, replicates: int) -> None:
     """The rows of one exploration scale."""
-    systems = tuple(fb.system(name, exploration_scale=scale, **own) for name, own in SYSTEMS)
+    systems = tuple(proved(name, exploration_scale=scale, **own) for name, own in SYSTEMS)
     world = fb.environments.Linear(**WORLD, first_round=FIRST)
     result = fb.run(
         fb.Experiment(rounds=ROUNDS, replicates=replicates, environment=world, systems=systems)

@@ -23,6 +23,7 @@ from fedbandits.experiments.claims_page import (
     reference_world,
 )
 from fedbandits.privacy.accounting import ContinualSum
+from fedbandits.reproduce.feducb import proved
 from fedbandits.settings.experiment import Variant
 from fedbandits.systems import find_system
 from fedbandits.systems.agents.config import AgentsConfig
@@ -69,10 +70,10 @@ COMPARISONS = (
         "FedUCB, an agent",
         "feducb",
         (
-            fb.system("feducb-published", **REFERENCE_BUDGET),
-            fb.system("feducb", **REFERENCE_BUDGET),
-            fb.system("feducb-nonprivate"),
-            fb.system("linucb-alone"),
+            proved("feducb-published", **REFERENCE_BUDGET),
+            proved("feducb", **REFERENCE_BUDGET),
+            proved("feducb-nonprivate"),
+            proved("linucb-alone"),
         ),
         noise_of_sums,
     ),
@@ -80,10 +81,10 @@ COMPARISONS = (
         "FedUCB on a ring, an agent",
         "feducb_p2p",
         (
-            fb.system("feducb-p2p-published", **RING, **REFERENCE_BUDGET),
-            fb.system("feducb-p2p", **RING, **REFERENCE_BUDGET),
-            fb.system("feducb-p2p", label="in clear", **RING, privatizer="none"),
-            fb.system("linucb-alone"),
+            proved("feducb-p2p-published", **RING, **REFERENCE_BUDGET),
+            proved("feducb-p2p", **RING, **REFERENCE_BUDGET),
+            proved("feducb-p2p", label="in clear", **RING, privatizer="none"),
+            proved("linucb-alone"),
         ),
         noise_of_sums,
     ),
@@ -91,11 +92,11 @@ COMPARISONS = (
         "P-FCB, a buyer",
         "pfcb",
         (
-            fb.system("pfcb-published", **REFERENCE_BUDGET),
-            fb.system("pfcb", **REFERENCE_BUDGET),
+            proved("pfcb-published", **REFERENCE_BUDGET),
+            proved("pfcb", **REFERENCE_BUDGET),
             # True values, all taken as they are: Procedure 1 would refuse most of them.
-            fb.system("fcb", acceptance="always", weighting="constant(1)"),
-            fb.system("cucb-alone"),
+            proved("fcb", acceptance="always", weighting="constant(1)"),
+            proved("cucb-alone"),
         ),
         noise_of_reports,
     ),
@@ -103,10 +104,10 @@ COMPARISONS = (
         "FCLUB, all users",
         "fclub",
         (
-            fb.system("fclub-published", **REFERENCE_BUDGET),
-            fb.system("fclub", **REFERENCE_BUDGET),
-            fb.system("fclub-clear"),
-            fb.system("fclub-local"),
+            proved("fclub-published", **REFERENCE_BUDGET),
+            proved("fclub", **REFERENCE_BUDGET),
+            proved("fclub-clear"),
+            proved("fclub-local"),
         ),
         noise_of_sums,
     ),
@@ -143,7 +144,7 @@ def show(comparison: Comparison, replicates: int) -> None:
 
 def show_samba(replicates: int) -> None:
     """No ε: encryption costs time, and must cost no reward."""
-    systems = tuple(fb.system(f"{execution}-ucb") for execution in ("samba", "plain"))
+    systems = tuple(proved(f"{execution}-ucb") for execution in ("samba", "plain"))
     world = reference_world(find_system("samba"))
     last = play(world, SAMBA_ROUNDS, replicates, systems)
     secure, plain = (regret(last, entry.label, 1) for entry in systems)

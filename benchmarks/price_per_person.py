@@ -23,6 +23,7 @@ import fedbandits as fb
 from fedbandits.environments import Classification
 from fedbandits.experiments.intervals import interval, paired
 from fedbandits.privacy import gaussian
+from fedbandits.reproduce.feducb import proved
 from fedbandits.settings.experiment import Experiment, Variant
 from fedbandits.systems import find_system
 
@@ -38,11 +39,11 @@ PERSONS = {"feducb": "", "feducb-hybrid": "hybrid, "}
 def systems() -> tuple[Variant, ...]:
     """Learning alone, FedUCB for records, and FedUCB and the hybrid for persons."""
     persons = (
-        fb.system(name, label=f"{called}k = {k}", unit="person", records_per_person=k, **BUDGET)
+        proved(name, label=f"{called}k = {k}", unit="person", records_per_person=k, **BUDGET)
         for name, called in PERSONS.items()
         for k in RECORDS
     )
-    return fb.system(ALONE), fb.system(RECORD, **BUDGET), *persons
+    return proved(ALONE), proved(RECORD, **BUDGET), *persons
 
 
 def main() -> None:

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from fedbandits import system
 from fedbandits.environments import Linear
+from fedbandits.reproduce.feducb import proved
 from fedbandits.systems.agents.batches import BatchedReplicate
 from fedbandits.testing.replicates import simulate
 
@@ -39,13 +39,13 @@ def worst_ratio(simulation: BatchedReplicate[Any], news: list[int]) -> float:
 
 
 def controlled(replicate: int, preset: str, **parts: float) -> float:
-    config = system(preset, delta=0.1, **parts).config
+    config = proved(preset, delta=0.1, **parts).config
     simulation = simulate(config, ENVIRONMENT, ROUNDS, 0, replicate)
     return worst_ratio(simulation, simulation.sync_rounds())
 
 
 def among_peers(replicate: int, preset: str, graph: str, gamma: int, **parts: float) -> float:
-    config = system(preset, delta=0.1, graph=graph, gamma=gamma, **parts).config
+    config = proved(preset, delta=0.1, graph=graph, gamma=gamma, **parts).config
     simulation = simulate(config, ENVIRONMENT, ROUNDS, 0, replicate)
     return worst_ratio(simulation, simulation.arrivals())
 

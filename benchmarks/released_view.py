@@ -15,6 +15,7 @@ import fedbandits as fb
 from fedbandits._typing import Floats
 from fedbandits.environments import Classification, Linear
 from fedbandits.experiments.intervals import paired
+from fedbandits.reproduce.feducb import proved
 
 #: As it was, then with less noise for the Gram matrix, the optimal factorisation, and both.
 MECHANISMS: dict[str, dict[str, Any]] = {
@@ -47,7 +48,7 @@ def regrets(
         replicates=replicates,
         environment=environment,
         systems=tuple(
-            fb.system("feducb", label=label, exploration_scale=scale, delta=delta, **parts)
+            proved("feducb", label=label, exploration_scale=scale, delta=delta, **parts)
             for label, parts in MECHANISMS.items()
         ),
     )

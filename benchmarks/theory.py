@@ -16,33 +16,34 @@ from fedbandits.environments import Bernoulli, Clustered, Environment, Linear, P
 from fedbandits.errors import ConfigWarning
 from fedbandits.experiments.plots.bounds import compare
 from fedbandits.experiments.run import run
-from fedbandits.settings.experiment import Experiment, system
+from fedbandits.reproduce.feducb import proved
+from fedbandits.settings.experiment import Experiment
 
 #: Title: world and rounds as measured, world and rounds of the paper, systems.
 CASES: dict[str, tuple[Environment, int, Environment, int, tuple]] = {
     "FedUCB": (
         Linear(agents=10, dim=10, arms=20), 20_000, Linear(agents=100, dim=10, arms=100),
         10_000_000,
-        (system("feducb-published", delta=0.1), system("feducb-nonprivate"), system("dislinucb")),
+        (proved("feducb-published", delta=0.1), proved("feducb-nonprivate"), proved("dislinucb")),
     ),
     "FedUCB, peer to peer": (
         Linear(agents=10, dim=10, arms=20), 20_000, Linear(agents=100, dim=10, arms=100),
         10_000_000,
-        (system("feducb-p2p-published", delta=0.1, graph="ring", gamma=3),),
+        (proved("feducb-p2p-published", delta=0.1, graph="ring", gamma=3),),
     ),
     "FCLUB": (
         Clustered(users=40, clusters=5, servers=5), 131_071,
         Clustered(users=40, clusters=5, servers=5), 131_071,
-        (system("fclub-published", delta=0.1), system("fclub-dc"), system("fclub-authors")),
+        (proved("fclub-published", delta=0.1), proved("fclub-dc"), proved("fclub-authors")),
     ),
     "P-FCB": (
         Procurement(case="uniform", homogeneous=True, instance=0), 100_000,
         Procurement(case="uniform", homogeneous=True, instance=0), 100_000,
-        (system("homogeneous-fcb"), system("fcb-every-round")),
+        (proved("homogeneous-fcb"), proved("fcb-every-round")),
     ),
     "SAMBA": (
         Bernoulli(arms=10), 10_000, Bernoulli(arms=100), 100_000,
-        (system("samba-ucb", cipher="stream", paillier_bits=2048),),
+        (proved("samba-ucb", cipher="stream", paillier_bits=2048),),
     ),
 }  # fmt: skip
 

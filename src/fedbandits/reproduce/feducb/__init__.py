@@ -4,18 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import xarray as xr
 
 from fedbandits.environments import Linear
 from fedbandits.reproduce.engine import Context, Key, Measured, Row
-from fedbandits.settings.experiment import Experiment, Variant
+from fedbandits.settings.experiment import Experiment, Variant, system
 
 #: δ of all figures.
 DELTA = 0.1
 PUBLISHED, SOUND, CLEAR, ALONE = "feducb-published", "feducb", "feducb-nonprivate", "linucb-alone"
+
+
+def proved(preset: str, **settings: Any) -> Variant:
+    """Return a variant that explores by a radius that is proved, as all theorems of the paper do.
+
+    Settings are those of :func:`fedbandits.system`. A preset whose radius is another one keeps it.
+    """
+    entry = system(preset, **settings)
+    if getattr(entry.config, "confidence", None) == "deviations":
+        return system(preset, **settings, confidence="adaptive")
+    return entry
 
 
 class Scale(NamedTuple):

@@ -32,9 +32,10 @@ from fedbandits.reproduce.feducb import (
     Scale,
     falls,
     play,
+    proved,
     world,
 )
-from fedbandits.settings.experiment import Variant, system
+from fedbandits.settings.experiment import Variant
 
 AGENTS = 100
 DIMENSIONS = (5, 10, 15, 20)
@@ -67,10 +68,10 @@ def _levels(rounds: int) -> dict[str, dict[str, Variant]]:
                 ("trigger", PUBLISHED, f"published, {named}", threshold, parts),
                 ("ours", SOUND, f"sound, {exactly}", evenly, parts | tree),
             ):
-                made = system(preset, label=label, schedule=schedule, **own)
+                made = proved(preset, label=label, schedule=schedule, **own)
                 groups[group][f"{level}{tail}"] = made
-    groups["ours"]["growing(1.5)"] = system(SOUND, **_PRIVATE)
-    groups["ours"]["growing(1.5), in clear"] = system(CLEAR)
+    groups["ours"]["growing(1.5)"] = proved(SOUND, **_PRIVATE)
+    groups["ours"]["growing(1.5), in clear"] = proved(CLEAR)
     return groups
 
 
@@ -168,8 +169,8 @@ def _draw_1b(played: Played, groups: Mapping[str, Mapping[str, Variant]]) -> Plo
 def figure_1c(context: Context) -> Outcome:
     """Make regret over the dimension; curves over rounds."""
     scale = Scale.of(context)
-    systems = [system(preset, **_PRIVATE) for preset in (PUBLISHED, SOUND)]
-    systems += [system(CLEAR), system(ALONE)]
+    systems = [proved(preset, **_PRIVATE) for preset in (PUBLISHED, SOUND)]
+    systems += [proved(CLEAR), proved(ALONE)]
     runs = play(
         context, {d: (f"d-{d}", world(scale, AGENTS, d), systems) for d in DIMENSIONS}, scale
     )

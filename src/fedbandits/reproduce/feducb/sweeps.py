@@ -28,9 +28,10 @@ from fedbandits.reproduce.feducb import (
     Scale,
     falls,
     play,
+    proved,
     world,
 )
-from fedbandits.settings.experiment import Variant, system
+from fedbandits.settings.experiment import Variant
 
 #: Figure 1A: agents, and the budgets of either figure.
 AGENTS = (10, 25, 50, 100)
@@ -46,11 +47,11 @@ def _label(preset: str, epsilon: float) -> str:
 
 def _systems(epsilons: Sequence[float]) -> list[Variant]:
     private = [
-        system(preset, label=_label(preset, epsilon), epsilon=epsilon, delta=DELTA)
+        proved(preset, label=_label(preset, epsilon), epsilon=epsilon, delta=DELTA)
         for preset in (PUBLISHED, SOUND)
         for epsilon in epsilons
     ]
-    return [*private, system(CLEAR), system(ALONE)]
+    return [*private, proved(CLEAR), proved(ALONE)]
 
 
 def _rows(name: str, runs: Mapping[float, Played]) -> Iterator[Row]:
