@@ -170,7 +170,7 @@ def test_verdict_1b_on_made_up_numbers(private, clear, agrees, says):
 
 @pytest.mark.parametrize(("exponent", "agrees"), [(2.0, True), (1.2, False), (0.0, False)])
 def test_verdict_1c_on_made_up_numbers(exponent, agrees):
-    systems = [feducb_curves.system(preset) for preset in (PUBLISHED, SOUND, CLEAR, ALONE)]
+    systems = [feducb_curves.proved(preset) for preset in (PUBLISHED, SOUND, CLEAR, ALONE)]
     runs = {}
     for d in (2, 4, 8):
         regret = {entry.label: 3.0 * d for entry in systems} | {PUBLISHED: 0.1 * d**exponent}
