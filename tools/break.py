@@ -49,6 +49,23 @@ BREAKS = (
         ("tests/learners/test_confidence.py",),
     ),
     Break(
+        "own records twice, beside the sum of all", "systems/feducb/kernels.py",
+        "constants, own, state.residuals[agent], total - statistic, deviation,",
+        "constants, own, state.residuals[agent], total - 0.0 * statistic, deviation,",
+        ("tests/systems/test_deviations.py",),
+    ),
+    Break(
+        "noise that counts by its root", "learners/kernels/released_sum.py",
+        "kappa = (reading.moment + missed) / reading.reward",
+        "kappa = (reading.moment + missed) ** 0.5 / reading.reward",
+        ("tests/learners/test_released_sum.py",),
+    ),
+    Break(
+        "residuals that forget the record", "systems/agents/kernels/own_views.py",
+        "residuals[m, 1] += before * after", "residuals[m, 1] += before * before",
+        ("tests/systems/test_deviations.py",),
+    ),
+    Break(
         "root of a release's deviation", "privacy/kernels.py",
         "return scale * math.sqrt(total)", "return scale * total",
         ("tests/privacy/test_continual.py",),

@@ -17,7 +17,9 @@ from fedbandits.draws import Draws
 from fedbandits.random import Purpose, replicate_key
 
 #: The settings of LinUCB with α = λ = 1; σ = 10⁻⁶ adds about 10⁻⁵ to the radius 1.
-LINUCB = {"local_view": "raw", "regularization": 1.0, "noise_scale": 1e-6}
+LINUCB = {
+    "confidence": "adaptive", "local_view": "raw", "regularization": 1.0, "noise_scale": 1e-6,
+}  # fmt: skip
 
 
 class Stepped:

@@ -139,7 +139,7 @@ class _AgentsConfigKeys(_Label, total=False):
     """How far an agent explores. ``adaptive``: by a radius that is proved (docs/confidence.md).
     ``published``: by that of the paper (Proposition 2). ``deviations``: by standard
     deviations of its estimate, as LinUCB does. Nothing is proved then, and regret is smaller.
-    Default: "adaptive".
+    Default: "deviations".
     """
     exploration_scale: float
     """Factor of the confidence radius; 1 is the value of the theorem. With ``deviations`` it is
@@ -529,7 +529,7 @@ def feducb(**keys: Unpack[_FedUCBKeys]) -> Variant:
     """The sound variant: growing batches, optimal noise, agents act only on releases."""
 
 def feducb_hybrid(**keys: Unpack[_FedUCBKeys]) -> Variant:
-    """Own records and releases in one estimate, under the smaller of two bounds.
+    """Own records, and others' releases as far as their noise allows, in one estimate.
 
     Other defaults: local_view="joint".
     """
@@ -562,20 +562,22 @@ def linucb_pooled(**keys: Unpack[_FedUCBKeys]) -> Variant:
 def dislinucb(**keys: Unpack[_FedUCBKeys]) -> Variant:
     """Wang et al. 2020: no noise; all agents sync when a determinant has grown enough.
 
-    Other defaults: schedule="determinant(wang)", privatizer="none", local_view="raw".
+    Other defaults: schedule="determinant(wang)", privatizer="none", local_view="raw",
+    confidence="adaptive".
     """
 
 def ldp_silo(**keys: Unpack[_FedUCBKeys]) -> Variant:
     """Zhou & Chowdhury 2024: equal batches, calibrated tree noise, raw local view.
 
-    Other defaults: schedule="every(auto)", privatizer="tree(calibrated)", local_view="raw".
+    Other defaults: schedule="every(auto)", privatizer="tree(calibrated)", local_view="raw",
+    confidence="adaptive".
     """
 
 def feducb_p2p(**keys: Unpack[_PeerFedUCBKeys]) -> Variant:
     """The sound variant: growing batches; agents add up the newest releases of their peers."""
 
 def feducb_p2p_hybrid(**keys: Unpack[_PeerFedUCBKeys]) -> Variant:
-    """Own records and what peers released in one estimate, under the smaller of two bounds.
+    """Own records, and what peers released as far as its noise allows, in one estimate.
 
     Other defaults: local_view="joint".
     """

@@ -29,6 +29,13 @@ VARIANTS = {
     "feducb, raw": {"preset": "feducb", "local_view": "raw", "schedule": "every(7)"},
     "feducb-hybrid": {"epsilon": 30.0},
     "feducb-p2p-hybrid": {"graph": "ring", "gamma": 2, "schedule": "every(4)"},
+    "feducb-hybrid, proved": {
+        "preset": "feducb-hybrid", "confidence": "adaptive", "epsilon": 30.0,
+    },
+    "feducb-p2p-hybrid, proved": {
+        "preset": "feducb-p2p-hybrid", "confidence": "adaptive", "graph": "ring", "gamma": 2,
+        "schedule": "every(4)",
+    },
     "feducb-published": {"schedule": "determinant(2.0)", "epsilon": 1e4},
     "ldp-silo": {"schedule": "every(9)"},
     "feducb-p2p": {"graph": "ring", "gamma": 2, "schedule": "every(4)", "local_view": "raw"},
@@ -37,7 +44,8 @@ VARIANTS = {
     },
 }  # fmt: skip
 #: Joint views keep all own records in one sum of their own.
-JOINT = ["feducb-hybrid", "feducb-p2p-hybrid"]
+JOINT = ["feducb-hybrid, proved", "feducb-p2p-hybrid, proved"]
+#: Others that learn from own records keep those apart that do not count.
 RAW = [name for name in VARIANTS if name not in ("feducb", *JOINT)]
 #: Rows of wine that are drawn as persons: each agent has 36, and meets most of them twice.
 WINE = Classification(agents=5, dataset="wine", components=2)

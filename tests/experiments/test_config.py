@@ -67,10 +67,8 @@ def test_python_and_toml_build_the_same(file):
     ],
 )  # fmt: skip
 def test_parts_can_be_written_short(text, schedule):
-    assert (
-        fb.system("feducb", privatizer="tree", local_view="raw", schedule=text).config.schedule
-        == schedule
-    )
+    parts = {"privatizer": "tree", "local_view": "raw", "confidence": "adaptive"}
+    assert fb.system("feducb", **parts, schedule=text).config.schedule == schedule
 
 
 @pytest.mark.parametrize(

@@ -117,7 +117,7 @@ def test_long_runs_are_warned_of_and_others_are_not():
         Linear(dim=2_000, arms=65_535), "linucb-alone", "feducb-nonprivate", rounds=1_000
     )
     with pytest.warns(
-        LongRunWarning, match=r"may take about \d+ days \(a rough .* most of it linucb-alone"
+        LongRunWarning, match=r"may take about \d+ days \(a rough .* most of it feducb-nonprivate"
     ):
         warn_of_long_runs(long, estimate(long, long.check()))
     for preset in preset_names():

@@ -27,6 +27,7 @@ from fedbandits.experiments.events import (
 from fedbandits.experiments.result import at_point
 from fedbandits.experiments.summary import SUMMARY_COLUMNS
 from fedbandits.experiments.workload import units_of
+from fedbandits.reproduce.feducb import proved
 from fedbandits.settings.sweeps import sweep_of
 from fedbandits.systems import find_system, preset_names
 from fedbandits.systems.variants import effective
@@ -134,7 +135,7 @@ def test_what_points_share_is_played_once(whole):
 
 VARIANTS = (
     *(fb.system(preset) for preset in preset_names()),
-    fb.system("feducb-nonprivate", schedule="determinant(theory)", local_view="raw"),
+    proved("feducb-nonprivate", schedule="determinant(theory)", local_view="raw"),
     fb.system("feducb-nonprivate", schedule="every(auto)", confidence="published"),
     fb.system("feducb-p2p", privatizer="none"),
     fb.system("fclub-dc", confidence="lemma"),

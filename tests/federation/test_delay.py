@@ -278,7 +278,9 @@ def test_a_late_record_enters_one_batch_once(preset, delay):
 @pytest.mark.parametrize("delay", [FixedDelay(0), FixedDelay(6), GeometricDelay(7.0, lost=0.2)])
 def test_a_late_record_is_in_a_joint_estimate_once(preset, delay):
     """Whatever is released meanwhile, its statistic is the sum of all that was observed."""
-    settings = {} if preset == "linucb-alone" else {"schedule": "every(4)"}
+    settings = {"confidence": "adaptive"}
+    if preset != "linucb-alone":
+        settings["schedule"] = "every(4)"
     run = federate(fb.system(preset, **settings).config, late(LINEAR, delay), ROUNDS, 4, 0)
     seen = [np.zeros_like(agent.state.joint.statistic) for agent in run.run.players]
     counted = [0] * PLAYERS
@@ -306,6 +308,33 @@ def test_a_late_record_is_in_a_joint_estimate_once(preset, delay):
         unpack_sums(joint.statistic[0], gram, moment)
         larger = gram + run.plan.constants.joint.martingale_ridge * np.eye(3)
         np.testing.assert_allclose(np.linalg.inv(joint.ridge_inverse[0]), larger, rtol=1e-8)
+
+
+@pytest.mark.parametrize("preset", ["linucb-alone", "feducb-hybrid"])
+@pytest.mark.parametrize("delay", [FixedDelay(0), FixedDelay(6), GeometricDelay(7.0, lost=0.2)])
+def test_a_late_record_is_in_a_view_of_own_records_once(preset, delay):
+    """In clear, nobody else is heard: V is the ridge parameter and all that was observed."""
+    settings = {} if preset == "linucb-alone" else {"schedule": "every(4)", "epsilon": 1e-6}
+    run = federate(fb.system(preset, **settings).config, late(LINEAR, delay), ROUNDS, 4, 0)
+    seen = [np.zeros((3, 3)) for _ in run.run.players]
+
+    def noting(place, observe):
+        def note(decision, outcome):
+            context = run.run.players[place].state.open[decision.number].context
+            seen[place] += np.outer(context, context)
+            return observe(decision, outcome)
+
+        return note
+
+    for place, agent in enumerate(run.run.players):
+        agent.observe = noting(place, agent.observe)
+    for round_ in range(1, ROUNDS + 1):
+        run.advance(round_)
+        for gram, agent in zip(seen, run.run.players, strict=True):
+            view = np.linalg.inv(agent.state.view.inverse[0])
+            # Noise that drowns all counts about a record in each direction.
+            atol = 1e-8 if preset == "linucb-alone" else 1.5
+            np.testing.assert_allclose(view, gram + np.eye(3), atol=atol)
 
 
 # --------------------------------------------------------------------------------------- settings

@@ -22,7 +22,7 @@ from fedbandits.federation.events import Decision
 from fedbandits.federation.links import MOST_HELD
 from fedbandits.federation.messages import pack
 from fedbandits.federation.roles import Roles
-from fedbandits.settings.experiment import system
+from fedbandits.reproduce.feducb import proved
 from fedbandits.systems.agents.limits import Limits
 from fedbandits.systems.feducb_p2p.heard import MOST_AHEAD
 from fedbandits.systems.feducb_p2p.messages import TABLE, Call, Release
@@ -48,7 +48,7 @@ def run_of(preset="feducb-p2p", rounds=30, route=None, **parts):
     if preset == "feducb-p2p-published":
         parts["schedule"] = parts.get("threshold", "determinant(1e9)")
         parts.pop("threshold", None)
-    return federate(system(preset, **parts).config, LINE, rounds, 0, 0, route)
+    return federate(proved(preset, **parts).config, LINE, rounds, 0, 0, route)
 
 
 def played(preset="feducb-p2p", rounds=30, route=None, **parts):
@@ -355,7 +355,7 @@ def test_a_round_ends_when_the_ledger_refuses():
         def cover(self, step, values):
             raise BudgetExceededError("nothing is left")
 
-    config = system("feducb-p2p", graph="line", gamma=2, schedule="every(3)").config
+    config = proved("feducb-p2p", graph="line", gamma=2, schedule="every(3)").config
     plan = plan_of(config, LINE, 30)
     simulated = system_of(config).simulated_supplies(plan, None, 0, 0)
     run = federate(
@@ -450,7 +450,7 @@ def test_when_messages_exist_does_not_depend_on_the_data():
     """What would be a leak: other rounds, senders or receivers in another world."""
 
     def skeleton(seed):
-        config = system("feducb-p2p", graph="line", gamma=3, schedule="growing(1.4, 2)").config
+        config = proved("feducb-p2p", graph="line", gamma=3, schedule="growing(1.4, 2)").config
         run = federate(config, LINE, 30, seed, 0)
         run.advance(30)
         return [

@@ -106,13 +106,19 @@ def failures(config: FedUCB, environment: Linear, rounds: int, replicates: int) 
 @pytest.mark.parametrize(
     "config",
     [
-        FedUCB(delta=0.1, alpha=0.2),
-        FedUCB(delta=0.1, alpha=0.2, epsilon=50.0),
-        FedUCB(delta=0.1, alpha=0.2, local_view="raw"),
-        FedUCB(delta=0.1, alpha=0.2, local_view="joint"),
-        FedUCB(delta=0.1, alpha=0.2, regularization=0.01, schedule=Growing(2.0, 3)),
-        FedUCB(delta=0.1, alpha=0.2, privatizer=Tree(), schedule=Every(40)),
-        FedUCB(alpha=0.2, privatizer=NoNoise()),
+        FedUCB(confidence="adaptive", delta=0.1, alpha=0.2),
+        FedUCB(confidence="adaptive", delta=0.1, alpha=0.2, epsilon=50.0),
+        FedUCB(confidence="adaptive", delta=0.1, alpha=0.2, local_view="raw"),
+        FedUCB(confidence="adaptive", delta=0.1, alpha=0.2, local_view="joint"),
+        FedUCB(
+            confidence="adaptive",
+            delta=0.1,
+            alpha=0.2,
+            regularization=0.01,
+            schedule=Growing(2.0, 3),
+        ),
+        FedUCB(confidence="adaptive", delta=0.1, alpha=0.2, privatizer=Tree(), schedule=Every(40)),
+        FedUCB(confidence="adaptive", alpha=0.2, privatizer=NoNoise()),
     ],
     ids=["toeplitz", "little noise", "raw view", "joint view", "small ridge", "tree", "no noise"],
 )
@@ -127,7 +133,7 @@ def test_the_bound_fails_at_most_as_often_as_alpha(config):
 def test_the_coverage_test_would_notice_a_radius_that_is_too_small():
     """A guard against a test that cannot fail: at a tenth of the bound, most runs do."""
     environment = Linear(agents=3, dim=3, arms=4)
-    config = FedUCB(delta=0.1, alpha=0.2)
+    config = FedUCB(confidence="adaptive", delta=0.1, alpha=0.2)
     exceeded = 0
     for replicate in range(50):
         simulation = simulate(config, environment, 400, 17, replicate)
@@ -140,7 +146,7 @@ def test_the_coverage_test_would_notice_a_radius_that_is_too_small():
 def test_the_ratio_of_a_joint_view_is_of_the_context_that_is_off_most():
     """And scaled bounds are judged at scale 1."""
     environment = Linear(agents=3, dim=3, arms=4)
-    config = FedUCB(delta=0.1, local_view="joint", exploration_scale=0.5)
+    config = FedUCB(confidence="adaptive", delta=0.1, local_view="joint", exploration_scale=0.5)
     simulation = simulate(config, environment, 400, 17, 0)
     simulation.advance(400)
     truth = environment.true_parameters(simulation.world)

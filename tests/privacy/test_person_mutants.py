@@ -68,7 +68,7 @@ def test_a_release_of_all_that_a_joint_view_learned_from_is_found(monkeypatch):
     release = Agent._release
 
     def leaks(self, **changed):
-        learned = self._state.joint.statistic.copy()
+        learned = self._state.statistic + self._state.uncounted
         self._state = msgspec.structs.replace(self._state, statistic=learned)
         return release(self, **changed)
 

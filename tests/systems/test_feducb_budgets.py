@@ -13,6 +13,7 @@ import fedbandits as fb
 from fedbandits.environments import Linear
 from fedbandits.errors import ConfigError
 from fedbandits.privacy import gaussian
+from fedbandits.reproduce.feducb import proved
 from fedbandits.systems.agents.kernels import pools
 from fedbandits.systems.feducb.claim import claim
 from fedbandits.systems.feducb.plan import make_plan
@@ -33,7 +34,7 @@ PRIVATE = {
 
 def config(name, epsilon, **parts):
     preset = name if name in PRESETS else "feducb"
-    return fb.system(preset, epsilon=epsilon, delta=0.1, **(PRIVATE.get(name, {}) | parts)).config
+    return proved(preset, epsilon=epsilon, delta=0.1, **(PRIVATE.get(name, {}) | parts)).config
 
 
 def played(system, rounds=150):
@@ -90,7 +91,7 @@ def test_the_first_sync_waits_for_the_noise_that_there_is():
     environment = Linear(agents=20, dim=6, arms=5)
     first = {
         name: simulate(
-            fb.system("feducb", epsilon=epsilon).config, environment, 50_000, 0, 0
+            proved("feducb", epsilon=epsilon).config, environment, 50_000, 0, 0
         ).sync_rounds()[0]
         for name, epsilon in (("small", 0.5), ("both", [0.5, 8.0] * 10), ("large", 8.0))
     }
@@ -118,7 +119,7 @@ def test_both_drivers_agree(epsilons, name, rounds, seed):
 
 def test_the_radius_still_holds():
     environment = Linear(agents=4, dim=3, arms=5)
-    system = fb.system("feducb", epsilon=[0.3, 30.0, 30.0, 2.0], delta=0.1).config
+    system = proved("feducb", epsilon=[0.3, 30.0, 30.0, 2.0], delta=0.1).config
     for replicate in range(20):
         run = simulate(system, environment, 300, 9, replicate)
         for stop in (50, 100, 300):
@@ -165,7 +166,7 @@ class TestClaim:
 
 @pytest.mark.parametrize("epsilon", [[], [1.0], [1.0] * 4])
 def test_as_many_budgets_as_agents_are_asked_for(epsilon):
-    systems = (fb.system("feducb", epsilon=epsilon),)
+    systems = (proved("feducb", epsilon=epsilon),)
     experiment = fb.Experiment(rounds=50, environment=ENVIRONMENT, systems=systems)
     with pytest.raises(ConfigError, match=rf"systems\[0\]\.epsilon: given {len(epsilon)} budgets"):
         experiment.check()
@@ -176,11 +177,11 @@ def test_every_budget_must_be_possible(epsilon):
     with pytest.raises(
         ConfigError, match=r"system\.epsilon\[1\]: given .*, allowed: a (finite )?number"
     ):
-        fb.system("feducb", epsilon=epsilon)
+        proved("feducb", epsilon=epsilon)
 
 
 def test_budgets_survive_the_resolved_configuration():
-    systems = (fb.system("feducb", epsilon=BUDGETS), fb.system("linucb-alone", epsilon=BUDGETS))
+    systems = (proved("feducb", epsilon=BUDGETS), proved("linucb-alone", epsilon=BUDGETS))
     experiment = fb.Experiment(rounds=50, environment=ENVIRONMENT, systems=systems)
     again = fb.Experiment.from_table(experiment.to_table())
     assert again.systems == experiment.systems
@@ -198,7 +199,7 @@ GRAPHS = [
 class TestPeers:
     def test_a_list_of_equal_budgets_is_one_budget_for_all(self, name, parts):
         one, many = (
-            simulate(fb.system(name, epsilon=epsilon, **parts).config, ENVIRONMENT, 80, 4, 2)
+            simulate(proved(name, epsilon=epsilon, **parts).config, ENVIRONMENT, 80, 4, 2)
             for epsilon in (0.7, [0.7] * 3)
         )
         one.advance(80)
@@ -208,7 +209,7 @@ class TestPeers:
         np.testing.assert_array_equal(one.state.views.inverse, many.state.views.inverse)
 
     def test_both_drivers_agree(self, name, parts):
-        system = fb.system(name, epsilon=BUDGETS, delta=0.1, **parts).config
+        system = proved(name, epsilon=BUDGETS, delta=0.1, **parts).config
         compiled = simulate(system, ENVIRONMENT, 80, 4, 2)
         parties = federate(system, ENVIRONMENT, 80, 4, 2)
         compiled.advance(80)
@@ -221,7 +222,7 @@ class TestPeers:
         np.testing.assert_array_equal(noise, compiled.plan.constants.noise_deviation)
 
     def test_the_noise_of_what_was_heard_is_added_up_agent_by_agent(self, name, parts):
-        system = fb.system(name, epsilon=BUDGETS, delta=0.1, **parts).config
+        system = proved(name, epsilon=BUDGETS, delta=0.1, **parts).config
         run = simulate(system, ENVIRONMENT, 80, 4, 2)
         run.advance(80)
         releases, count = run.state.releases, run.plan.peers.estimators
@@ -232,7 +233,7 @@ class TestPeers:
             assert releases.variance[cell, slot] == pytest.approx(expected)
 
     def test_the_claim_states_every_budget(self, name, parts):
-        config = fb.system(name, epsilon=BUDGETS, **parts).config
+        config = proved(name, epsilon=BUDGETS, **parts).config
         stated = peer_claim(plan_of(config, ENVIRONMENT, 80))
         assert len(stated.epsilon_each) == 3
         assert stated.epsilon_contents == max(stated.epsilon_each)
@@ -240,7 +241,7 @@ class TestPeers:
 
 def test_peers_fix_the_ridge_parameter_by_the_noise_they_can_hear():
     parts = {"graph": "line", "gamma": 1, "delta": 0.1}
-    own = fb.system("feducb-p2p", epsilon=BUDGETS, **parts).config
+    own = proved("feducb-p2p", epsilon=BUDGETS, **parts).config
     plan = plan_of(own, ENVIRONMENT, 80)
     each = [plan.of_agent(i).release.largest_deviation() for i in range(3)]
     heard = np.hypot.reduce(each[:2]), np.hypot.reduce(each), np.hypot.reduce(each[1:])

@@ -7,7 +7,7 @@ import pytest
 
 from fedbandits.environments import Classification, Linear
 from fedbandits.experiments.checkpoint import _leaves
-from fedbandits.settings.experiment import system
+from fedbandits.reproduce.feducb import proved
 from fedbandits.systems.feducb_p2p import PeerFedUCB
 from fedbandits.testing.replicates import simulate
 from tests.systems.peer_reference import PeerReference
@@ -49,7 +49,7 @@ VARIANTS = {
 
 def variant(name: str, **changes) -> PeerFedUCB:
     settings = {"preset": "feducb-p2p", **VARIANTS[name], **changes}
-    return system(settings.pop("preset"), **settings).config
+    return proved(settings.pop("preset"), **settings).config
 
 
 @pytest.mark.parametrize("environment", [LINEAR, CLASSES], ids=["linear", "classification"])
@@ -90,8 +90,8 @@ def test_on_the_complete_graph_with_one_hop_it_is_the_controller_s_bit_for_bit(
 ):
     environment = Linear(agents=agents, dim=4, arms=6)
     settings = {"delta": 0.1, "local_view": local_view, **parts}
-    central = simulate(system("feducb", **settings).config, environment, 300, 4, 0)
-    peers = simulate(system("feducb-p2p", **settings).config, environment, 300, 4, 0)
+    central = simulate(proved("feducb", **settings).config, environment, 300, 4, 0)
+    peers = simulate(proved("feducb-p2p", **settings).config, environment, 300, 4, 0)
     for stop in (1, 2, 40, 177, 300):
         central.advance(stop)
         peers.advance(stop)
@@ -264,7 +264,7 @@ def test_pooling_with_neighbours_beats_learning_alone_and_the_complete_graph_bea
     }
     regret = {}
     for name, parts in settings.items():
-        config = system("feducb-p2p", privatizer="none", **parts).config
+        config = proved("feducb-p2p", privatizer="none", **parts).config
         runs = [simulate(config, environment, 1500, 1, r) for r in (0, 1)]
         for run in runs:
             run.advance(1500)
@@ -299,7 +299,7 @@ def failures(config: PeerFedUCB, environment: Linear, rounds: int, replicates: i
     ids=["line", "little noise", "raw view", "small ridge", "tree", "no noise"],
 )
 def test_the_bound_fails_at_most_as_often_as_alpha(parts):
-    config = system("feducb-p2p", delta=0.1, alpha=0.2, **parts).config
+    config = proved("feducb-p2p", delta=0.1, alpha=0.2, **parts).config
     replicates = 200
     failed = failures(config, Linear(agents=4, dim=3, arms=4), 250, replicates)
     margin = 3.0 * math.sqrt(0.2 * 0.8 / replicates)
@@ -309,7 +309,7 @@ def test_the_bound_fails_at_most_as_often_as_alpha(parts):
 def test_the_coverage_test_would_notice_a_radius_that_is_too_small():
     """A guard against a test that cannot fail: at a tenth of the bound, most runs do."""
     environment = Linear(agents=4, dim=3, arms=4)
-    config = system("feducb-p2p", delta=0.1, alpha=0.2, graph="line", gamma=2).config
+    config = proved("feducb-p2p", delta=0.1, alpha=0.2, graph="line", gamma=2).config
     exceeded = 0
     for replicate in range(50):
         simulation = simulate(config, environment, 250, 17, replicate)

@@ -12,7 +12,7 @@ import fedbandits as fb
 from fedbandits.environments import Linear
 from fedbandits.errors import ConfigError, ConfigWarning, DataError
 from fedbandits.privacy import gaussian
-from fedbandits.settings.experiment import system
+from fedbandits.reproduce.feducb import proved
 from fedbandits.systems.agents.kernels.sync import next_sync
 from fedbandits.systems.feducb.claim import claim as central_claim
 from fedbandits.systems.feducb.plan import make_plan as central_plan
@@ -25,18 +25,18 @@ ENVIRONMENT = Linear(agents=10, dim=10, arms=20)
 
 
 def config_of(preset="feducb-p2p", **parts):
-    return system(preset, **{"delta": 0.1} | parts).config
+    return proved(preset, **{"delta": 0.1} | parts).config
 
 
 def experiment(environment=ENVIRONMENT, **parts):
     return fb.Experiment(
-        rounds=100, environment=environment, systems=(fb.system("feducb-p2p", **parts),)
+        rounds=100, environment=environment, systems=(proved("feducb-p2p", **parts),)
     )
 
 
 def test_on_the_complete_graph_the_plan_is_the_controller_s():
     mine = make_plan(config_of(), ENVIRONMENT.facts, 5000)
-    central = central_plan(system("feducb", delta=0.1).config, ENVIRONMENT.facts, 5000)
+    central = central_plan(proved("feducb", delta=0.1).config, ENVIRONMENT.facts, 5000)
     assert mine.release == central.release
     for name, value in central.constants._asdict().items():
         np.testing.assert_array_equal(getattr(mine.constants, name), value, name)
@@ -172,7 +172,7 @@ class TestClaims:
         config = config_of("feducb-p2p-published", gamma=3, graph="line", privatizer="tree")
         stated = claim(plan_of(config, ENVIRONMENT, 900))
         assert stated.epsilon_contents == pytest.approx(1.0, rel=5e-5)
-        central = system("feducb-published", privatizer="tree", delta=0.1).config
+        central = proved("feducb-published", privatizer="tree", delta=0.1).config
         central = central_claim(plan_of(central, ENVIRONMENT, 300))
         assert stated.events == central.events  # 300 rounds an estimator
 
@@ -210,7 +210,7 @@ class TestConfiguration:
     )
     def test_what_cannot_be_is_named(self, parts, message):
         with pytest.raises(ConfigError, match=message):
-            system("feducb-p2p", **parts)
+            proved("feducb-p2p", **parts)
 
     @pytest.mark.parametrize(
         ("parts", "kind", "message"),
@@ -257,7 +257,7 @@ def test_a_graph_s_file_is_read_anew_for_every_run(tmp_path):
     def messages():
         experiment = fb.Experiment(
             rounds=30, environment=Linear(agents=4, dim=2, arms=3),
-            systems=(fb.system("feducb-p2p", graph=str(file), schedule="every(10)"),),
+            systems=(proved("feducb-p2p", graph=str(file), schedule="every(10)"),),
         )  # fmt: skip
         return int(fb.run(experiment).messages.isel(round=-1).sum())
 

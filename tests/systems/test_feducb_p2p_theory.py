@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fedbandits.environments import Linear
-from fedbandits.settings.experiment import system
+from fedbandits.reproduce.feducb import proved
 from fedbandits.systems import find_system
 from fedbandits.systems.agents.theory import Setting
 from fedbandits.systems.feducb.theory import theorem_1
@@ -20,7 +20,7 @@ WORLD = Linear(agents=6, dim=3, arms=6)
 
 
 def bounds_of(preset, **settings):
-    entry = system(preset, **settings)
+    entry = proved(preset, **settings)
     return find_system(entry.system).bounds(entry.plan(WORLD, 1000), WORLD)
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from fedbandits.environments import Classification, Linear
 from fedbandits.errors import ConfigError
 from fedbandits.privacy import gaussian
-from fedbandits.settings.experiment import system
+from fedbandits.reproduce.feducb import proved
 from fedbandits.systems.agents.audit import in_small_world, messages_games
 from fedbandits.systems.agents.config import (
     Determinant,
@@ -28,7 +28,7 @@ from fedbandits.systems.feducb.plan import make_plan
 from fedbandits.testing.replicates import plan_of, simulate
 
 ENVIRONMENT = Linear(agents=10, dim=10, arms=20)
-PUBLISHED = system("feducb-published", epsilon=1.0, delta=0.1).config
+PUBLISHED = proved("feducb-published", epsilon=1.0, delta=0.1).config
 
 
 def test_published_noise_is_the_published_constant():
@@ -51,14 +51,14 @@ def test_published_shift_is_twice_lambda():
 
 @pytest.mark.parametrize(("delta", "factor"), [(0.1, 11.0), (1e-5, 13.1)])
 def test_published_noise_is_eleven_to_thirteen_times_too_large(delta, factor):
-    config = system("feducb-published", delta=delta).config
+    config = proved("feducb-published", delta=delta).config
     plan = make_plan(config, ENVIRONMENT.facts, 2**16)
     needed = math.sqrt(17) * 2.0 / gaussian.mu_of(1.0, delta)
     assert plan.release.scale / needed == pytest.approx(factor, rel=0.01)
 
 
 def test_theorem_one_s_threshold():
-    config = system("feducb-published", schedule="determinant(theory)", delta=0.1).config
+    config = proved("feducb-published", schedule="determinant(theory)", delta=0.1).config
     plan = make_plan(config, ENVIRONMENT.facts, 1000)
     growth = math.log(3 + 1000 / (10 * plan.bounds.rho_min))
     assert plan.constants.threshold == pytest.approx(2 * 1000 * 10 / (growth + 1))
@@ -128,7 +128,7 @@ def test_the_compiled_schedule_is_the_python_schedule():
 
 class TestClaims:
     def test_the_sound_variant_holds_for_interactive_data(self):
-        stated = claim(plan_of(system("feducb", epsilon=0.5, delta=1e-6).config, ENVIRONMENT, 1000))
+        stated = claim(plan_of(proved("feducb", epsilon=0.5, delta=1e-6).config, ENVIRONMENT, 1000))
         assert stated.holds_for == "interactive"
         assert stated.epsilon == pytest.approx(0.5, rel=5e-5)
         assert stated.epsilon <= 0.5 * (1 + 1e-12)
@@ -136,7 +136,7 @@ class TestClaims:
 
     @pytest.mark.parametrize("view", ["raw", "joint"])
     def test_who_learns_at_once_has_a_claim_for_a_fixed_log(self, view):
-        stated = claim(plan_of(system("feducb", local_view=view).config, ENVIRONMENT, 1000))
+        stated = claim(plan_of(proved("feducb", local_view=view).config, ENVIRONMENT, 1000))
         assert stated.holds_for == "fixed log"
         assert any("later decisions" in limit for limit in stated.limits)
 
@@ -149,21 +149,21 @@ class TestClaims:
         assert any("trigger" in limit.why for limit in stated.not_protected)
 
     def test_published_noise_on_a_fixed_schedule_has_a_finite_epsilon(self):
-        config = system("feducb", privatizer="tree(published)").config
+        config = proved("feducb", privatizer="tree(published)").config
         stated = claim(plan_of(config, ENVIRONMENT, 1000))
         assert stated.is_private
 
     def test_statistics_in_clear_are_called_so(self):
-        assert not claim(plan_of(system("feducb-nonprivate").config, ENVIRONMENT, 100)).is_private
-        assert not claim(plan_of(system("linucb-pooled").config, ENVIRONMENT, 100)).is_private
+        assert not claim(plan_of(proved("feducb-nonprivate").config, ENVIRONMENT, 100)).is_private
+        assert not claim(plan_of(proved("linucb-pooled").config, ENVIRONMENT, 100)).is_private
 
     def test_silence_is_private(self):
-        stated = claim(plan_of(system("linucb-alone").config, ENVIRONMENT, 100))
+        stated = claim(plan_of(proved("linucb-alone").config, ENVIRONMENT, 100))
         assert (stated.epsilon, stated.holds_for) == (0.0, "interactive")
 
     def test_a_person_with_many_visits_is_told_the_price(self):
         environment = Classification(agents=10, components=3)
-        stated = claim(plan_of(system("feducb").config, environment, 569))
+        stated = claim(plan_of(proved("feducb").config, environment, 569))
         most = math.ceil(environment.facts.most_visits(569))
         assert most > 10  # the mean
         assert stated.person.visits == most
@@ -173,7 +173,13 @@ class TestClaims:
 
 
 def test_a_tree_with_calibrated_noise_needs_less_than_the_published():
-    config = FedUCB(privatizer=Tree(), schedule=Determinant(), local_view="raw", delta=0.1)
+    config = FedUCB(
+        privatizer=Tree(),
+        schedule=Determinant(),
+        local_view="raw",
+        confidence="adaptive",
+        delta=0.1,
+    )
     calibrated = make_plan(config, ENVIRONMENT.facts, 99)
     published = make_plan(PUBLISHED, ENVIRONMENT.facts, 99)
     assert calibrated.release.scale * 10 < published.release.scale
@@ -194,7 +200,7 @@ def test_a_horizon_without_a_sync_costs_nothing():
 )
 def test_parts_that_do_not_go_together_are_refused(parts):
     with pytest.raises(ConfigError, match=r"optimal|local_view|regularization"):
-        system("feducb", **parts)
+        proved("feducb", **parts)
 
 
 def test_too_many_toeplitz_releases_are_refused():
@@ -204,5 +210,5 @@ def test_too_many_toeplitz_releases_are_refused():
 
 
 def test_a_schedule_that_grows_at_once_can_be_planned():
-    config = system("feducb", schedule="growing(1e20)").config
+    config = proved("feducb", schedule="growing(1e20)").config
     assert plan_of(config, Linear(agents=3, dim=3, arms=4), 100).release.releases == 1

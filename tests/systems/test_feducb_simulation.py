@@ -9,7 +9,7 @@ import pytest
 from fedbandits._compile import compilations
 from fedbandits.environments import Classification, Linear
 from fedbandits.errors import BoundExceededError, ConfigError
-from fedbandits.settings.experiment import system
+from fedbandits.reproduce.feducb import proved
 from fedbandits.systems.agents.config import Determinant, Every, Growing, NoNoise, Tree
 from fedbandits.systems.feducb import PRESETS, FedUCB
 from fedbandits.testing.replicates import simulate
@@ -46,7 +46,7 @@ VARIANTS = {
 
 def variant(name: str) -> FedUCB:
     settings = dict(VARIANTS[name])
-    return system(settings.pop("preset", name), **settings).config
+    return proved(settings.pop("preset", name), **settings).config
 
 
 def rounds_of(simulation, rounds: int):
@@ -134,7 +134,7 @@ def test_pooling_beats_learning_alone_and_privacy_costs_something():
     environment = Linear(agents=16, dim=4, arms=6)
     regret = {}
     for name in ("linucb-alone", "linucb-pooled", "feducb-nonprivate", "feducb"):
-        runs = [simulate(system(name, delta=0.1).config, environment, 2000, 1, r) for r in (0, 1)]
+        runs = [simulate(proved(name, delta=0.1).config, environment, 2000, 1, r) for r in (0, 1)]
         for run in runs:
             run.advance(2000)
         regret[name] = np.mean([run.regret.mean() for run in runs])
@@ -146,7 +146,7 @@ def test_pooling_beats_learning_alone_and_privacy_costs_something():
 def test_the_published_trigger_syncs_about_as_often_as_it_is_asked_to():
     environment, rounds = Linear(agents=9, dim=5, arms=5), 4000
     for threshold, expected in (("M log T", 12), ("M^1.5", 3)):
-        config = system("feducb-published", schedule=f"determinant({threshold})").config
+        config = proved("feducb-published", schedule=f"determinant({threshold})").config
         simulation = simulate(config, environment, rounds, 0, 0)
         simulation.advance(rounds)
         assert 0.6 * expected <= simulation.syncs <= 1.4 * expected
@@ -253,7 +253,7 @@ def test_memory_does_not_grow_with_the_horizon():
 
 @pytest.mark.parametrize("threshold", [1e-300, 1e12, 1e300])
 def test_thresholds_that_always_or_never_fire(threshold):
-    config = system("feducb-published", schedule=f"determinant({threshold})").config
+    config = proved("feducb-published", schedule=f"determinant({threshold})").config
     simulation = simulate(config, LINEAR, 30, 0, 0)
     simulation.advance(30)
     assert simulation.syncs == (30 if threshold < 1 else 0)

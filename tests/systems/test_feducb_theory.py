@@ -10,7 +10,8 @@ import pytest
 from fedbandits.environments import Classification, Linear
 from fedbandits.experiments.plots.bounds import compare
 from fedbandits.experiments.run import run
-from fedbandits.settings.experiment import Experiment, system
+from fedbandits.reproduce.feducb import proved
+from fedbandits.settings.experiment import Experiment
 from fedbandits.systems import find_system
 from fedbandits.systems.agents.theory import Setting, setting_of, widest_radius
 from fedbandits.systems.feducb import theory
@@ -24,7 +25,7 @@ WORLD = Linear(agents=4, dim=3, arms=6)
 
 
 def bounds_of(preset, environment=WORLD, rounds=2000, **settings):
-    entry = system(preset, **settings)
+    entry = proved(preset, **settings)
     plan = entry.plan(environment, rounds)
     return find_system(entry.system).bounds(plan, environment)
 
@@ -97,12 +98,12 @@ def test_bounds_scale_as_their_formulas_do():
 
 
 def test_the_setting_is_read_from_the_plan():
-    plan = system("feducb-published", delta=0.1).plan(WORLD, 2000)
+    plan = proved("feducb-published", delta=0.1).plan(WORLD, 2000)
     found = setting_of(plan)
     assert found[:4] == (4, 3, plan.bounds.rho_min, plan.bounds.rho_max)
     assert found.alpha == pytest.approx(0.01)
     # In clear the ridge parameter 1 is shared out; four agents' martingales share α.
-    clear = setting_of(system("dislinucb").plan(WORLD, 2000))
+    clear = setting_of(proved("dislinucb").plan(WORLD, 2000))
     assert clear[1:5] == (3, 0.25, 0.25, 0.0)
     assert clear.alpha == pytest.approx(0.01 / 4)
 
@@ -145,10 +146,10 @@ def test_the_most_that_can_be_lost_is_the_worlds():
 def test_proposition_1_fails_under_noise_and_its_mended_form_holds():
     """M = 4, d = 3, T = 2,000: the published noise makes the trigger fire at a steady pace."""
     systems = [
-        system("feducb-published", label=level, delta=0.1, schedule=f"determinant({level})")
+        proved("feducb-published", label=level, delta=0.1, schedule=f"determinant({level})")
         for level in ("M log T", "MT")
     ]
-    systems.append(system("dislinucb"))
+    systems.append(proved("dislinucb"))
     experiment = Experiment(rounds=2000, environment=WORLD, systems=tuple(systems), replicates=2)
     found = {
         (each.label, each.bound.theorem.rpartition(", ")[2]): each

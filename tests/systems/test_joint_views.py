@@ -7,7 +7,7 @@ import pytest
 
 from fedbandits.environments import Classification, Linear
 from fedbandits.errors import BoundExceededError
-from fedbandits.settings.experiment import system
+from fedbandits.reproduce.feducb import proved
 from fedbandits.systems.agents.linear_agent import Offer
 from fedbandits.testing.replicates import federate
 
@@ -28,7 +28,7 @@ def score(joint, view, model, context):
 def test_of_the_arms_on_offer_the_one_with_the_highest_bound_is_chosen(preset, cuts):
     """Each arm with its own model, and its own word on which bound counts."""
     world = Classification(agents=3, dataset="wine", components=2)
-    run = federate(system(preset).config, world, 60, 1, 0)
+    run = federate(proved(preset).config, world, 60, 1, 0)
     run.advance(50)
     agent = run.of("agent")[0]
     agent.state.joint.cuts[:] = (False, cuts, True)
@@ -46,12 +46,12 @@ def test_of_the_arms_on_offer_the_one_with_the_highest_bound_is_chosen(preset, c
 def test_contexts_that_are_no_numbers_are_refused_or_cut_down(preset):
     world, wrong = Linear(agents=3, dim=3, arms=2), np.full((3, 2), 0.2, np.float32)
     wrong[0, 0] = np.nan
-    clipped = federate(system(preset, out_of_bounds="clip").config, world, 60, 1, 0)
+    clipped = federate(proved(preset, out_of_bounds="clip").config, world, 60, 1, 0)
     agent = clipped.of("agent")[0]
     agent.observe(agent.decide(wrong), 0.5)
     for name in ("statistic", "estimate", "inverse", "width"):
         assert np.isfinite(getattr(agent.state.joint, name)).all()
-    strict = federate(system(preset).config, world, 60, 1, 0).of("agent")[0]
+    strict = federate(proved(preset).config, world, 60, 1, 0).of("agent")[0]
     decision = strict.decide(np.full((3, 2), 0.9, np.float32))
     before = strict.dump()
     with pytest.raises(BoundExceededError):

@@ -23,10 +23,9 @@ def proved(preset: str, **settings: Any) -> Variant:
 
     Settings are those of :func:`fedbandits.system`. A preset whose radius is another one keeps it.
     """
-    entry = system(preset, **settings)
-    if getattr(entry.config, "confidence", None) == "deviations":
-        return system(preset, **settings, confidence="adaptive")
-    return entry
+    if getattr(system(preset).config, "confidence", None) == "deviations":
+        settings = {"confidence": "adaptive"} | settings
+    return system(preset, **settings)
 
 
 class Scale(NamedTuple):

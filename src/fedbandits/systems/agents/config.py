@@ -184,7 +184,7 @@ class AgentsConfig(Checked, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     schedule: Schedule = msgspec.field(default_factory=Growing)
     privatizer: Privatizer = msgspec.field(default_factory=Optimal)
     local_view: Literal["released", "raw", "joint"] = "released"
-    confidence: Literal["adaptive", "published", "deviations"] = "adaptive"
+    confidence: Literal["adaptive", "published", "deviations"] = "deviations"
     exploration_scale: Annotated[float, Meta(ge=0.0)] = 1.0
     epsilon: Positive | tuple[Positive, ...] = 1.0
     delta: OpenUnit = 1e-5

@@ -16,7 +16,7 @@ PRESETS: dict[str, Preset] = {
         "the sound variant: growing batches, optimal noise, agents act only on releases", {}
     ),
     "feducb-hybrid": Preset(
-        "own records and releases in one estimate, under the smaller of two bounds",
+        "own records, and others' releases as far as their noise allows, in one estimate",
         {"local_view": "joint"},
     ),
     "feducb-published": Preset(
@@ -45,10 +45,20 @@ PRESETS: dict[str, Preset] = {
     ),
     "dislinucb": Preset(
         "Wang et al. 2020: no noise; all agents sync when a determinant has grown enough",
-        {**_IN_CLEAR, "schedule": "determinant(wang)", "local_view": "raw"},
+        {
+            **_IN_CLEAR,
+            "schedule": "determinant(wang)",
+            "local_view": "raw",
+            "confidence": "adaptive",
+        },
     ),
     "ldp-silo": Preset(
         "Zhou & Chowdhury 2024: equal batches, calibrated tree noise, raw local view",
-        {"schedule": "every(auto)", "privatizer": "tree", "local_view": "raw"},
+        {
+            "schedule": "every(auto)",
+            "privatizer": "tree",
+            "local_view": "raw",
+            "confidence": "adaptive",
+        },
     ),
 }

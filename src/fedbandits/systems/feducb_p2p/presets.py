@@ -10,7 +10,7 @@ PRESETS: dict[str, Preset] = {
         {},
     ),
     "feducb-p2p-hybrid": Preset(
-        "own records and what peers released in one estimate, under the smaller of two bounds",
+        "own records, and what peers released as far as its noise allows, in one estimate",
         {"local_view": "joint"},
     ),
     "feducb-p2p-published": Preset(
