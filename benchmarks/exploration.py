@@ -5,7 +5,7 @@ a finer grid. Where noise is divided by √M, as a secure sum would have it, ε 
 worlds, which no choice was made by, come with ``--held-out``. Prints Markdown. Mistakes or regret
 an agent, over the same replicates for all.
 
-    python benchmarks/exploration.py [--replicates 6] [--held-out] [--only NAME …]
+    python benchmarks/exploration.py [--replicates 12] [--held-out] [--only NAME …]
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ def rows(name: str, world: World, replicates: int) -> tuple[str, str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--replicates", type=int, default=6)
+    parser.add_argument("--replicates", type=int, default=12)
     parser.add_argument("--held-out", action="store_true")
     parser.add_argument("--only", nargs="*", default=[])
     given = parser.parse_args()

@@ -75,7 +75,7 @@ def test_it_can_be_left_out(folder, monkeypatch, capsys):
     assert "Added" not in shown.err
     assert len(fb.load(folder / "runs" / "tiny" / "config.toml").systems) == 1
     assert call(monkeypatch, "run", "tiny.toml") == 2
-    assert "differs in systems" in capsys.readouterr().err
+    assert "differs in best_alone, systems" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("steps", ["audit run audit", "run audit", "run--no-alone audit"])

@@ -50,19 +50,23 @@ BREAKS = (
     ),
     Break(
         "own records twice, beside the sum of all", "systems/feducb/kernels.py",
-        "constants, own, state.residuals[agent], total - statistic, deviation,",
-        "constants, own, state.residuals[agent], total - 0.0 * statistic, deviation,",
+        "released[m * size + i] - own[m * size + i]", "released[m * size + i]",
         ("tests/systems/test_deviations.py",),
     ),
     Break(
         "noise that counts by its root", "learners/kernels/released_sum.py",
-        "kappa = (reading.moment + missed) / reading.reward",
-        "kappa = (reading.moment + missed) ** 0.5 / reading.reward",
+        "return float((reading.moment + size) / reading.reward)",
+        "return float((reading.moment + size) ** 0.5 / reading.reward)",
         ("tests/learners/test_released_sum.py",),
     ),
     Break(
         "residuals that forget the record", "systems/agents/kernels/own_views.py",
-        "residuals[m, 1] += before * after", "residuals[m, 1] += before * before",
+        "residuals[m, 1] += residual * residual * shrink", "residuals[m, 1] += residual * residual",
+        ("tests/systems/test_deviations.py",),
+    ),
+    Break(
+        "a prior that narrows with the noise of rewards", "systems/agents/kernels/own_views.py",
+        "learning.base * variance / bound", "learning.base",
         ("tests/systems/test_deviations.py",),
     ),
     Break(

@@ -82,7 +82,7 @@ if TYPE_CHECKING:
     from fedbandits.experiments.answers.advise import advise
     from fedbandits.experiments.answers.answer import answer
     from fedbandits.experiments.audits.audit import audit
-    from fedbandits.experiments.baselines import with_alone
+    from fedbandits.experiments.best_alone import with_alone
     from fedbandits.experiments.run import run, sweep
     from fedbandits.experiments.signals import Stop
     from fedbandits.learners.learner import Learner
@@ -116,6 +116,6 @@ else:
             "run": "fedbandits.experiments.run:run",
             "sweep": "fedbandits.experiments.run:sweep",
             "system": "fedbandits.settings.experiment:system",
-            "with_alone": "fedbandits.experiments.baselines:with_alone",
+            "with_alone": "fedbandits.experiments.best_alone:with_alone",
         },
     )

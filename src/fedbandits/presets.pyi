@@ -133,7 +133,8 @@ class _AgentsConfigKeys(_Label, total=False):
     local_view: Literal["joint", "raw", "released"]
     """What an agent decides on. ``released``: only released statistics. ``raw``: also its own
     records since the last sync. ``joint``: one estimate from all its own records and what
-    others released (docs/confidence.md). Default: "released".
+    others released (docs/confidence.md). With ``deviations`` ``raw`` and ``joint`` are one
+    (docs/exploration.md). Default: "released".
     """
     confidence: Literal["adaptive", "deviations", "published"]
     """How far an agent explores. ``adaptive``: by a radius that is proved (docs/confidence.md).
@@ -179,7 +180,9 @@ class _AgentsConfigKeys(_Label, total=False):
     noise_scale: float
     """σ: rewards are σ-sub-Gaussian around their mean. Default: 0.5."""
     alpha: float
-    """Probability with which the confidence bound may fail. Default: 0.01."""
+    """Probability with which the confidence bound may fail. With ``deviations`` there is no
+    bound, and it changes nothing. Default: 0.01.
+    """
     unit: Literal["person", "record"]
     """What the guarantee is for. ``record``: one interaction. ``person``: all records of one
     person at one agent together. The world must say who comes. Default: "record".
@@ -190,9 +193,11 @@ class _AgentsConfigKeys(_Label, total=False):
     with ``unit = "person"`` only. Default: 1.
     """
     regularization: float | Literal["auto"]
-    """λ₁, the ridge parameter. ``auto``: without noise it is 1. With noise it is the bound on
-    the operator norm of pooled noise that has everywhere the deviation of that of Σ x y. A
-    smaller λ₁ would let more noise into estimates. Default: "auto".
+    """λ₁, the ridge parameter. ``auto``: with ``deviations`` it is (2σ/S)², so that two standard
+    deviations of a mean reward that nothing is known of are S‖x‖. With a radius it is 1
+    without noise. With noise it is then the bound on the operator norm of pooled noise that
+    has everywhere the deviation of that of Σ x y. A smaller λ₁ would let more noise into
+    estimates. Default: "auto".
     """
 
 class _FedUCBKeys(_AgentsConfigKeys, total=False):
@@ -258,7 +263,9 @@ class _AsyncFedLinUCBKeys(_Label, total=False):
     alpha: float
     """Probability with which the confidence bound may fail; δ in the paper. Default: 0.01."""
     regularization: float | Literal["auto"]
-    """λ, the ridge parameter. ``auto``: 1/S², as in the paper. Default: "auto"."""
+    """λ, the ridge parameter. ``auto``: 1/S², as in the paper; with ``deviations`` (2σ/S)².
+    Default: "auto".
+    """
 
 class _FCLUBKeys(_Label, total=False):
     """Settings of the sound FCLUB: releases in fixed rounds, and clusters from a mixture model."""

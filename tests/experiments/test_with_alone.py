@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 import fedbandits as fb
-from fedbandits.experiments.baselines import Claimed, differing_keys
+from fedbandits.errors import ConfigError
+from fedbandits.experiments import best_alone
+from fedbandits.experiments.baselines import SCALES, Claimed, differing_keys
 from fedbandits.systems import find_system, registry, systems
 from tests.systems.private_learners import PrivateMeans
 
@@ -36,15 +38,31 @@ def experiment(*given, environment=None, **changes):
     )
 
 
+def with_alone(given):
+    """One process: every experiment here is small."""
+    return fb.with_alone(given, jobs=1)
+
+
+def best(found):
+    return next(entry for entry in found.systems if entry.label == found.best_alone)
+
+
+def but_scale(entry):
+    """All settings but how far it explores."""
+    config = msgspec.structs.replace(entry.config, exploration_scale=1.0)
+    return msgspec.structs.replace(entry, config=config)
+
+
 @pytest.mark.parametrize("preset", PRIVATE)
 def test_every_private_preset_gets_one_that_sends_nothing(preset):
-    both = fb.with_alone(experiment(preset, environment=PRIVATE[preset]))
-    judged, alone = both.systems
-    assert alone.label == "alone"
+    found = with_alone(experiment(preset, environment=PRIVATE[preset]))
+    judged, alone = found.systems[0], best(found)
+    assert alone.label == found.systems[-1].label
     assert alone.preset == ALONE[judged.system]
-    assert both.claims()["alone"].epsilon == 0.0
-    assert differing_keys(judged, alone) == ()
-    both.check()
+    assert found.claims()[alone.label].epsilon == 0.0
+    assert differing_keys(judged, alone, best=True) == ()
+    assert alone.config.exploration_scale in SCALES
+    found.check()
 
 
 def test_all_presets_of_one_budget_are_tried_above():
@@ -70,17 +88,16 @@ def test_settings_that_are_not_about_sharing_are_those_of_the_judged():
         "feducb-p2p", graph="ring", epsilon=[1.0, 2.0, 3.0], delta=0.01, schedule="every(7)",
         exploration_scale=0.25, reward_bound=2.0, regularization=3.0, out_of_bounds="clip",
     )  # fmt: skip
-    alone = fb.with_alone(experiment(judged)).systems[-1]
-    assert alone == fb.system(
-        "linucb-alone", label="alone", exploration_scale=0.25, reward_bound=2.0,
-        regularization=3.0, out_of_bounds="clip",
+    alone = with_alone(experiment(judged)).systems[-1]
+    assert but_scale(alone) == fb.system(
+        "linucb-alone", label="alone", reward_bound=2.0, regularization=3.0, out_of_bounds="clip",
     )  # fmt: skip
 
 
 def test_how_buyers_purchase_is_not_about_sharing():
     world = PRIVATE["pfcb"]
     judged = fb.system("pfcb", quality_margin=0.1, zeta=2.0, window=[5, 50])
-    alone = fb.with_alone(experiment(judged, environment=world)).systems[-1]
+    alone = with_alone(experiment(judged, environment=world)).systems[-1]
     assert alone.config.purchases == "cautious"  # the preset itself is optimistic
     assert alone.config.quality_margin == 0.1
     assert alone.config.zeta == 2.0
@@ -89,60 +106,115 @@ def test_how_buyers_purchase_is_not_about_sharing():
 
 def test_the_added_system_is_judged_by_the_same_draws_and_changes_no_other():
     one = experiment("feducb", replicates=2)
-    both = fb.with_alone(one)
-    added = fb.run(both)
-    np.testing.assert_array_equal(added.regret[:1], fb.run(one).regret)
-    named = experiment("feducb", fb.system("linucb-alone", label="alone"), replicates=2)
-    np.testing.assert_array_equal(added.regret, fb.run(named).regret)
+    both = with_alone(one)
+    added = fb.run(both, jobs=1)
+    np.testing.assert_array_equal(added.regret[:1], fb.run(one, jobs=1).regret)
+    scale = best(both).config.exploration_scale
+    named = fb.system("linucb-alone", label="alone", exploration_scale=scale)
+    played = fb.run(experiment("feducb", named, replicates=2), jobs=1)
+    np.testing.assert_array_equal(added.regret, played.regret)
+
+
+def test_what_is_best_is_chosen_on_replicates_that_are_not_those_of_the_run(monkeypatch):
+    played = []
+
+    def run(given, **options):
+        played.append(given)
+        return fb.run(given, **options)
+
+    monkeypatch.setattr(best_alone, "run", run)
+    one = experiment("feducb", replicates=9, seed=5)
+    found = with_alone(one)
+    (tried,) = played
+    assert tried.seed != one.seed
+    assert tried.replicates == 4
+    assert [entry.config.exploration_scale for entry in tried.systems] == list(SCALES)
+    regrets = fb.run(tried, jobs=1).regret.isel(round=-1).mean(["replicate", "party"]).values
+    assert best(found).config.exploration_scale == SCALES[int(regrets.argmin())]
+
+
+def test_an_alone_that_is_there_may_be_the_best_of_all():
+    for scale in (0.03, 0.5, 3.0):
+        there = fb.system("linucb-alone", exploration_scale=scale)
+        found = with_alone(experiment("feducb", there, replicates=2))
+        assert found.systems[1] == there
+        tried = {scale, *SCALES}
+        regret = {}
+        for one in tried:
+            entry = fb.system("linucb-alone", exploration_scale=one)
+            other = 0 ^ best_alone._OTHER_SEED
+            played = fb.run(experiment(entry, replicates=2, seed=other), jobs=1)
+            regret[one] = float(played.regret.isel(round=-1).mean())
+        assert best(found).config.exploration_scale == min(regret, key=regret.get)
+        assert len(found.systems) == (2 if best(found) is found.systems[1] else 3)
+
+
+def test_beside_a_radius_that_is_proved_those_with_that_radius_are_added_too():
+    found = with_alone(experiment(fb.system("feducb", confidence="adaptive")))
+    assert [entry.label for entry in found.systems] == ["feducb", "alone", "alone at its best"]
+    assert [e.config.confidence for e in found.systems] == ["adaptive", "adaptive", "deviations"]
+    assert found.best_alone == "alone at its best"
 
 
 @pytest.mark.parametrize(
     "given",
     [
-        ("feducb", "linucb-alone"),
         ("feducb-nonprivate", "linucb-pooled"),
         ("feducb-published",),  # no finite ε: nothing to judge
     ],
 )
-def test_nothing_is_added_where_it_is_there_or_nothing_is_judged(given):
+def test_nothing_is_added_where_nothing_is_judged(given):
     one = experiment(*given)
-    assert fb.with_alone(one) == one
+    assert with_alone(one) == one
+
+
+def test_where_regret_is_not_known_nothing_is_tried(monkeypatch):
+    monkeypatch.setattr(fb.environments.Linear, "regret_is_known", property(lambda _: False))
+    found = with_alone(experiment("feducb"))
+    assert [entry.label for entry in found.systems] == ["feducb", "alone"]
+    assert found.best_alone == ""
+
+
+def test_the_best_one_must_be_a_system_of_the_experiment():
+    with pytest.raises(ConfigError, match="best_alone: given 'nobody'"):
+        experiment("feducb", best_alone="nobody")
 
 
 def test_nothing_is_added_where_encryption_protects():
     one = experiment("samba-ucb", environment=fb.environments.Bernoulli(means=(0.1, 0.9), arms=2))
-    assert fb.with_alone(one) == one
+    assert with_alone(one) == one
 
 
 def test_nothing_is_added_twice():
-    both = fb.with_alone(experiment("feducb"))
-    assert fb.with_alone(both) == both
+    both = with_alone(experiment("feducb"))
+    assert with_alone(both) == both
     again = fb.Experiment.from_table(both.to_table())
-    assert fb.with_alone(again) == again == both
+    assert with_alone(again) == again == both
 
 
 def test_a_preset_that_was_told_to_share_does_not_count():
     sharing = fb.system("linucb-alone", label="alone", schedule="every(5)", local_view="released")
-    added = fb.with_alone(experiment("feducb", sharing)).systems[-1]
-    assert added.label == "alone 2"
+    found = with_alone(experiment("feducb", sharing))
+    added = found.systems[-1]
+    assert added.label == found.best_alone == "alone 2"
     assert added.config.schedule == find_system("feducb").config_type(schedule="never").schedule
 
 
 def test_a_file_may_be_named(tmp_path):
     path = tmp_path / "e.toml"
     path.write_text(experiment("feducb").to_toml())
-    assert [s.label for s in fb.with_alone(path).systems] == ["feducb", "alone"]
+    assert [s.label for s in with_alone(path).systems] == ["feducb", "alone"]
 
 
 def test_a_private_learner_of_ones_own_is_compared_with_another_algorithm(monkeypatch):
     monkeypatch.setattr(registry, "_registered", {})
     fb.register(PrivateMeans)
-    judged, alone = fb.with_alone(experiment("private-means")).systems
-    assert alone == fb.system("linucb-alone", label="alone")
+    judged, alone = with_alone(experiment("private-means")).systems
+    assert but_scale(alone) == fb.system("linucb-alone", label="alone")
     assert differing_keys(judged, alone) == ("algorithm",)
 
 
 def test_replacing_systems_keeps_everything_else():
     one = experiment("feducb", replicates=3, seed=7, name="n", checkpoints=9)
-    both = fb.with_alone(one)
-    assert msgspec.structs.replace(both, systems=one.systems) == one
+    both = with_alone(one)
+    assert msgspec.structs.replace(both, systems=one.systems, best_alone="") == one

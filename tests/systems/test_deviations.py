@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import fedbandits as fb
 from fedbandits.environments import Classification, Linear
 from fedbandits.errors import ConfigError
+from fedbandits.learners.kernels.released_sum import posterior_variance
+from fedbandits.learners.kernels.ridge import add_to_diagonal
+from fedbandits.systems.agents.kernels.constants import learning_of
+from fedbandits.systems.agents.kernels.own_views import load_own_view, take_up_own
+from fedbandits.systems.agents.kernels.pools import NOT_POSITIVE
+from fedbandits.systems.agents.kernels.views import first_view
 from fedbandits.testing.replicates import plan_of, simulate
 from tests.systems.deviations_reference import DeviationsReference
 
@@ -76,6 +84,58 @@ def test_a_claim_does_not_depend_on_exploration(preset):
         stated[confidence] = fb.systems.find_system(entry.system).claim(plan)
     assert stated["adaptive"] == stated["deviations"]
     assert stated["deviations"].holds_for != "nothing"
+
+
+def own_view(**settings):
+    """What takes up records, what is known before any, and the constants of a run."""
+    config = fb.system("linucb-alone", **settings).config
+    constants = plan_of(config, LINEAR, 1000).constants
+    _, view = first_view(constants, constants.base, constants.log_term)
+    return constants, learning_of(constants), view, np.zeros((1, 3))
+
+
+def width(view, x):
+    return np.sqrt(x @ np.triu(view.width[0].astype(np.float64)) @ x)
+
+
+@pytest.mark.parametrize(("size", "noise"), [(1.0, 0.5), (3.0, 0.5), (1.0, 0.1), (100.0, 20.0)])
+def test_of_what_nothing_is_known_two_deviations_are_the_bound(size, noise):
+    """In whatever unit rewards are."""
+    _, _, view, _ = own_view(parameter_bound=size, noise_scale=noise, exploration_scale=0.5)
+    assert width(view, np.array([0.6, 0.0, 0.8])) == pytest.approx(0.5 * size)
+
+
+def test_rewards_without_noise_leave_wide_what_nothing_is_known_of():
+    """An arm that appears late is worth a look, however well all others are known."""
+    _, learning, view, residuals = own_view()
+    known, new, gain = np.array([0.8, 0.6, 0.0]), np.array([0.0, 0.0, 1.0]), np.empty(3)
+    widths = []
+    for _ in range(2000):
+        take_up_own(learning, residuals, view, 0, known, 0.4, gain)
+        widths.append(width(view, new))
+    assert posterior_variance(residuals, 0, 0.25) < 0.01 * 0.25 * 1.01
+    assert 0.7 < min(widths) < max(widths) < 1.5
+    assert width(view, known) < 0.01
+    assert view.estimate[0] @ known == pytest.approx(0.4, abs=1e-3)
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 9), st.floats(-0.9, 10.0))
+def test_a_changed_diagonal_is_that_of_solving_anew(seed, d, change):
+    rng = np.random.default_rng(seed)
+    root = rng.normal(size=(d + 2, d))
+    gram, moment = root.T @ root + np.eye(d), rng.normal(size=d)
+    inverse, theta = np.linalg.inv(gram)[None].copy(), np.linalg.solve(gram, moment)
+    add_to_diagonal(inverse, 0, change, theta, np.empty(d))
+    changed = gram + change * np.eye(d)
+    np.testing.assert_allclose(inverse[0], np.linalg.inv(changed), rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(theta, np.linalg.solve(changed, moment), rtol=1e-6, atol=1e-8)
+
+
+def test_contexts_beside_which_the_ridge_is_nothing_are_a_fault():
+    constants, _, view, residuals = own_view()
+    own = np.array([[1e20, 1e20, 0.0, 1e20, 0.0, 0.0, 1.0, 1.0, 0.0]])
+    fault = load_own_view(constants, own, residuals, np.zeros_like(own), 0.0, view)
+    assert fault == NOT_POSITIVE
 
 
 def test_a_determinant_schedule_is_refused():

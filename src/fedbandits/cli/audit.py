@@ -16,7 +16,6 @@ from fedbandits.settings import CONFIDENCE, RUNS
 
 if TYPE_CHECKING:  # importing them takes long
     from fedbandits.experiments.audits.verdict import Audit
-    from fedbandits.settings.experiment import Experiment
 
 
 def audit(
@@ -59,12 +58,12 @@ def audit(
     experiment = load(config, assignments or [])
     # Only now: a wrong key must not wait for what an audit needs.
     from fedbandits.experiments.audits.audit import audit as audit_experiment
-    from fedbandits.experiments.folder import check_output
+    from fedbandits.experiments.folder import check_output, kept_in
     from fedbandits.experiments.output import write_audit
 
     experiment.check()
     folder = out or pathlib.Path("runs") / experiment.name
-    kept = _as_kept(folder, experiment)
+    kept = kept_in(folder, experiment) or experiment
     check_output(folder, kept)
     with shown_progress("Interrupted before any system was done: nothing is written.") as progress:
         found = audit_experiment(experiment, runs, confidence, on_event=progress)
@@ -87,17 +86,6 @@ def audit(
         raise typer.Exit(130)
     if strict and (found.broken or found.untested):
         raise typer.Exit(1)
-
-
-def _as_kept(folder: pathlib.Path, experiment: Experiment) -> Experiment:
-    """Return the experiment as a run keeps it in ``folder``: with or without a system *alone*."""
-    from fedbandits.experiments.baselines import with_alone
-    from fedbandits.experiments.folder import stored_table
-
-    found, there = with_alone(experiment), stored_table(folder)
-    if there is None or len(there.get("systems", ())) == len(found.systems):
-        return found
-    return experiment
 
 
 def _epsilon(value: float) -> str:

@@ -89,7 +89,8 @@ def run(
         if advise:
             raise ConfigError("--advise: is for one experiment, not for a sweep; leave one out")
         if not no_alone:
-            loaded = msgspec.structs.replace(loaded, experiment=_add_alone(loaded.experiment))
+            both = _add_alone(loaded.experiment, _sweep_folder(loaded, out), jobs)
+            loaded = msgspec.structs.replace(loaded, experiment=both)
         _run_sweep(loaded, out, options)
         return
     # Only now: a wrong key must not wait for what a run needs.
@@ -100,8 +101,8 @@ def run(
     from fedbandits.experiments.run import run as run_experiment
     from fedbandits.experiments.summary import summarise
 
-    experiment = loaded if no_alone else _add_alone(loaded)
-    folder = out or pathlib.Path("runs") / experiment.name
+    folder = out or pathlib.Path("runs") / loaded.name
+    experiment = loaded if no_alone else _add_alone(loaded, folder, jobs)
     earlier = holds_complete_run(folder)
     with console.shown_progress(_NOTHING_YET) as progress:
         result = run_experiment(experiment, out=folder, on_event=progress, **options)
@@ -129,7 +130,7 @@ def _run_sweep(sweep: Sweep, out: pathlib.Path | None, options: dict[str, Any]) 
     from fedbandits.experiments.answers.answer import MOST_ANSWERS, point_answers
     from fedbandits.experiments.run import sweep as play
 
-    folder = out or pathlib.Path("runs") / f"{sweep.experiment.name}-sweep"
+    folder = _sweep_folder(sweep, out)
     with console.shown_progress(_NOTHING_YET) as progress:
         result = play(sweep, out=folder, on_event=progress, **options)
     points = sweep.points()
@@ -146,13 +147,24 @@ def _run_sweep(sweep: Sweep, out: pathlib.Path | None, options: dict[str, Any]) 
         raise typer.Exit(130)
 
 
-def _add_alone(experiment: Experiment) -> Experiment:
-    """Add a system whose parties learn alone, unless there is one, and tell the user."""
-    from fedbandits.experiments.baselines import with_alone
+def _sweep_folder(sweep: Sweep, out: pathlib.Path | None) -> pathlib.Path:
+    return out or pathlib.Path("runs") / f"{sweep.experiment.name}-sweep"
 
-    found = with_alone(experiment)
-    if len(found.systems) > len(experiment.systems):
-        added = found.systems[-1]
+
+def _add_alone(experiment: Experiment, folder: pathlib.Path, jobs: int | None) -> Experiment:
+    """Find parties that learn alone at their best, add them if they are new, and tell the user.
+
+    Those of an earlier run in the same folder are taken as they are.
+    """
+    from fedbandits.cli import console
+    from fedbandits.experiments.best_alone import with_alone
+    from fedbandits.experiments.folder import kept_in
+
+    found = kept_in(folder, experiment)
+    if found is None or not found.best_alone:
+        with console.shown_progress(_NOTHING_YET) as progress:
+            found = with_alone(experiment, jobs=jobs, on_event=progress)
+    for added in found.systems[len(experiment.systems) :]:
         typer.echo(
             f"Added {added.label!r} ({added.preset}), to see whether learning together pays; "
             "--no-alone leaves it out.",
@@ -175,7 +187,7 @@ def _print_advice(
 
     best = next((one.system for one in answer.comparisons if one.kind == "alone"), None)
     try:
-        base = pair_of(experiment, best)
+        base = pair_of(experiment, best, jobs=jobs)
     except ConfigError as error:
         typer.echo(f"No advice: {error}", err=True)
         return

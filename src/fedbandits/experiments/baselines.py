@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 import math
-import os
-import pathlib
-import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
 
-from fedbandits.settings.experiment import Experiment, Variant, load, system
+from fedbandits.settings.experiment import Experiment, Variant, system
 from fedbandits.settings.written import plain
 from fedbandits.systems import Preset, System, find_system, systems
 
@@ -20,6 +16,10 @@ if TYPE_CHECKING:  # baselines are chosen before anything is priced
     from fedbandits.privacy.claims import PrivacyClaim
 
 
+#: The setting that says how far parties alone explore, and the values of it that are tried.
+TRIED, SCALES = "exploration_scale", (0.25, 0.5, 1.0, 2.0)
+#: Most replicates that each value is tried on.
+MOST_REPLICATES = 4
 #: What a system can be compared with.
 Kind = Literal["alone", "pooled"]
 
@@ -67,15 +67,19 @@ def counterpart(judged: Variant, name: str, other: System[Any], label: str) -> V
     return system(name, label=label, **settings)
 
 
-def differing_keys(judged: Variant, baseline: Variant) -> tuple[str, ...]:
+def differing_keys(judged: Variant, baseline: Variant, best: bool = False) -> tuple[str, ...]:
     """List settings that differ between ``judged`` and ``baseline`` and are not about sharing.
 
-    Systems that have no setting in common differ in their ``algorithm``.
+    How far a baseline explores is its own where it is at its ``best``. Systems that have no setting
+    in common differ in their ``algorithm``.
     """
     shared = _shared_keys(judged, type(baseline.config))
     if not shared and judged.system != baseline.system:
         return ("algorithm",)
-    keys = shared - _own_keys(find_system(baseline.system).presets[baseline.preset])
+    preset = find_system(baseline.system).presets[baseline.preset]
+    keys = shared - _own_keys(preset)
+    if best:
+        keys -= {TRIED, *preset.at_best}
     return tuple(
         key
         for key in msgspec.structs.asdict(judged.config)
@@ -130,60 +134,36 @@ def _value(entry: Variant, key: str) -> Any:
     return msgspec.to_builtins(getattr(entry.config, key), enc_hook=plain)
 
 
-_LABEL = "alone"
-
-
-def with_alone(experiment: Experiment | str | os.PathLike[str]) -> Experiment:
-    """Add a system whose parties learn alone, if the experiment has none.
-
-    The new system has the settings of the first system that claims a finite ε. Settings that say
-    what is sent, when, and with which noise are its own. It is labelled ``alone``.
-
-    Parameters
-    ----------
-    experiment
-        An :class:`.Experiment`, or the path of a TOML file.
-
-    Returns
-    -------
-    Experiment
-        The same experiment, if it has such a system, if no system claims a finite ε, or if no
-        system whose parties learn alone plays in this environment.
-
-    Raises
-    ------
-    ConfigError, DataError
-        If the experiment cannot be run.
-    """
-    if not isinstance(experiment, Experiment):
-        experiment = load(pathlib.Path(experiment))
-    with warnings.catch_warnings():  # whoever runs it is warned then
-        warnings.simplefilter("ignore")
-        plans = experiment.check()
-    claims = [
-        Claimed.of(find_system(entry.system).claim(plan))
-        for entry, plan in zip(experiment.systems, plans, strict=True)
+def scaled(entry: Variant) -> list[Variant]:
+    """Return the entry with every value that is tried; none if it has no such setting."""
+    if not hasattr(entry.config, TRIED):
+        return []
+    tried = [_set(entry, {TRIED: scale}) for scale in SCALES]
+    return [
+        msgspec.structs.replace(one, label=f"{entry.label}, α = {scale:g}")
+        for one, scale in zip(tried, SCALES, strict=True)
     ]
-    pairs = list(zip(experiment.systems, claims, strict=True))
-    judged = next((entry for entry, claim in pairs if claim.is_private), None)
-    if judged is None or any(stands_for(*pair) == "alone" for pair in pairs):
-        return experiment
-    added = _alone(experiment, judged)
-    if added is None:
-        return experiment
-    return msgspec.structs.replace(experiment, systems=(*experiment.systems, added))
 
 
-def _alone(experiment: Experiment, judged: Variant) -> Variant | None:
-    """Make a fair *alone* for ``judged``; None if no system has one for this environment."""
-    taken = {entry.label for entry in experiment.systems}
-    label = next(name for name in _labels() if name not in taken)
-    for preset, found in presets_for("alone", judged):
-        if found.plays_in(type(experiment.environment)):
-            return counterpart(judged, preset, found, label)
-    return None
+def as_people_explore(entry: Variant) -> Variant:
+    """Return the entry with the settings that its preset has *at best*."""
+    return _set(entry, find_system(entry.system).presets[entry.preset].at_best)
 
 
-def _labels() -> Iterator[str]:
-    yield _LABEL
-    yield from (f"{_LABEL} {number}" for number in itertools.count(2))
+def tried_on(experiment: Experiment) -> int:
+    """Return how many replicates of its own each value is tried on."""
+    return min(experiment.replicates, MOST_REPLICATES)
+
+
+def without_doubles(candidates: Iterable[Variant]) -> list[Variant]:
+    """Leave out candidates that play as one before them does."""
+    found: list[Variant] = []
+    for entry in candidates:
+        if not any((entry.preset, entry.config) == (one.preset, one.config) for one in found):
+            found.append(entry)
+    return found
+
+
+def _set(entry: Variant, settings: Mapping[str, Any]) -> Variant:
+    config = msgspec.structs.replace(entry.config, **settings)
+    return msgspec.structs.replace(entry, config=config)

@@ -129,7 +129,7 @@ def _named(work: Workload) -> Experiment:
         text = text if text not in seen else unit.experiment.systems[0].label
         seen.add(text)
         systems.append(msgspec.structs.replace(unit.experiment.systems[0], label=text))
-    return msgspec.structs.replace(work.sweep.experiment, systems=tuple(systems))
+    return msgspec.structs.replace(work.sweep.experiment, systems=tuple(systems), best_alone="")
 
 
 def refuse_what_cannot_fit(experiment: Experiment, found: Estimate, elsewhere: bool) -> None:

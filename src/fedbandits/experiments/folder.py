@@ -7,9 +7,10 @@ import tomllib
 from collections.abc import Iterator
 from typing import Any
 
+import msgspec
 import xarray as xr
 
-from fedbandits.errors import OutputExistsError
+from fedbandits.errors import FedbanditsError, OutputExistsError
 from fedbandits.experiments.files import is_whole, stage, unwritable
 from fedbandits.experiments.labels import FORMAT
 from fedbandits.settings.experiment import Experiment
@@ -33,12 +34,15 @@ def check_output(
         raise OutputExistsError(f"{out}: is a file; choose another --out")
     if not any(out.iterdir()):
         return
-    there = stored_table(out)
+    there, mine = stored_table(out), experiment.to_table()
     if there is None:
         raise OutputExistsError(
             f"{out}: has files, but not a run of fedbandits; choose another --out"
         )
-    mine = experiment.to_table()
+    if not (out / RESULTS).exists():  # an audit alone: a run may compare with more systems
+        known = there.get("systems", [])
+        there["systems"] = known + mine["systems"][len(known) :]
+        but = (*but, "best_alone")
     for key in but:
         there[key] = mine.get(key)
     differing = list(_differences(there, mine, ""))
@@ -47,6 +51,23 @@ def check_output(
             f"{out}: holds the results of another configuration (differs in "
             f"{', '.join(differing[:4])}); delete it or choose another --out"
         )
+
+
+def kept_in(out: pathlib.Path, experiment: Experiment) -> Experiment | None:
+    """Return the experiment as a run in a folder has it: with systems that were added to it.
+
+    None if the folder has no run of it. A folder that cannot be read has none: who writes to it
+    says why.
+    """
+    try:
+        table = stored_table(out)
+        stored = Experiment.from_table(table or {}, modules=experiment.modules)
+    except FedbanditsError:
+        return None
+    given = stored.systems[: len(experiment.systems)]
+    as_given = msgspec.structs.replace(stored, systems=given or stored.systems, best_alone="")
+    same = as_given == msgspec.structs.replace(experiment, best_alone="")
+    return stored if same else None
 
 
 def stored_table(out: pathlib.Path) -> dict[str, Any] | None:

@@ -135,7 +135,7 @@ def _unit(experiment: Experiment, variant: Variant, plan: Plan) -> Unit:
     """Make the unit of one system, not yet with a place."""
     config = effective(variant.config)
     played = Variant(variant.preset, _NAME, variant.system, config)
-    alone = msgspec.structs.replace(experiment, name=_NAME, systems=(played,))
+    alone = msgspec.structs.replace(experiment, name=_NAME, systems=(played,), best_alone="")
     digest = hashlib.sha256(alone.to_toml().encode()).hexdigest()[:_LETTERS]
     # Events and errors name a replicate by its label.
     named = msgspec.structs.replace(played, label=f"{variant.preset[:38]}-{digest}")

@@ -36,7 +36,7 @@ if TYPE_CHECKING:  # a configuration is read without what prices it
     from fedbandits.systems.theory import Bound
 
 #: Keys of an experiment that are no tables.
-_PLAIN_KEYS = ("name", "rounds", "replicates", "seed", "checkpoints")
+_PLAIN_KEYS = ("name", "rounds", "replicates", "seed", "checkpoints", "best_alone")
 
 
 class Variant(msgspec.Struct, frozen=True):
@@ -82,6 +82,7 @@ class ExperimentKeys(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     replicates: Annotated[int, Meta(ge=1, le=1_000_000)] = 1
     seed: Annotated[int, Meta(ge=0, le=2**63 - 1)] = 0
     checkpoints: Annotated[int, Meta(ge=1, le=100_000)] = 60
+    best_alone: str = ""
     ELSEWHERE: ClassVar[tuple[str, ...]] = ("module", "sweep")
 
 
@@ -98,20 +99,19 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     systems
         The systems to compare, each made by :func:`system`. Their labels must differ.
     name
-        Name of the experiment. It is used in reports, and for its folder under ``runs``. In a file
-        it is the file's own name by default. It has at most 100 characters: letters, digits, spaces
-        and ``_ . + = , -``. The first is a letter, a digit or ``_``.
+        Name of the experiment, in reports and of its folder under ``runs``. In a file it is the
+        file's own by default. It has at most 100 characters: letters, digits, spaces and
+        ``_ . + = , -``. The first is a letter, a digit or ``_``.
     replicates
         Number of independent repetitions. Each draws its own θ* and its own splits of data.
     seed
-        The seed. Together with the number of the replicate it determines all random draws, so the
-        same seed gives the same result.
+        The seed. With the number of the replicate it determines all random draws.
     checkpoints
-        Number of rounds that are kept in the result. They include the first and the last round, and
-        are closer together at the beginning.
+        Number of rounds that are kept in the result, closer together at the beginning.
+    best_alone
+        Label of the system whose parties learn alone at their best; see :func:`.with_alone`.
     modules
-        Modules that register environments, learners or systems. :func:`load` fills it in from the
-        key ``module``.
+        Modules that register environments, learners or systems; in a file the key ``module``.
     """
 
     rounds: int
@@ -121,10 +121,10 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     replicates: int = 1
     seed: int = 0
     checkpoints: int = 60
+    best_alone: str = ""
     modules: tuple[Module, ...] = ()
 
     def __post_init__(self) -> None:
-        # Built from Python, it passes the same checks as a file does.
         if not isinstance(self.environment, Environment):
             raise ConfigError(
                 f"environment: given {shown(self.environment)}, allowed: one of fb.environments"
@@ -134,7 +134,8 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
             msgspec.structs.force_setattr(self, key, getattr(head, key))
         checked = environment_of(head.environment, type(self.environment)).identified()
         msgspec.structs.force_setattr(self, "environment", checked)
-        msgspec.structs.force_setattr(self, "systems", _checked_systems(self.systems))
+        systems = _checked_systems(self.systems, self.best_alone)
+        msgspec.structs.force_setattr(self, "systems", systems)
 
     @classmethod
     def from_table(
@@ -244,6 +245,7 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
 
     def _head_table(self) -> dict[str, Any]:
         table = {key: getattr(self, key) for key in (*_PLAIN_KEYS, "environment")}
+        table["best_alone"] = self.best_alone or None
         cleaned: dict[str, Any] = without_none(msgspec.to_builtins(table, enc_hook=plain))
         return cleaned
 
@@ -309,7 +311,7 @@ def _is_label(label: str) -> bool:
     return fits and not label.startswith("_")
 
 
-def _checked_systems(given: Any) -> tuple[Variant, ...]:
+def _checked_systems(given: Any, best_alone: str) -> tuple[Variant, ...]:
     if isinstance(given, Variant) or not isinstance(given, Iterable):
         raise ConfigError("systems: given one system, allowed: a list of fb.system(…)")
     systems: tuple[Variant, ...] = tuple(given)
@@ -317,10 +319,12 @@ def _checked_systems(given: Any) -> tuple[Variant, ...]:
         raise ConfigError("systems: allowed: a list of fb.system(…)")
     if not systems:
         raise ConfigError("systems: none given, allowed: at least one [[systems]] table")
-    seen: set[str] = set()
-    for index, entry in enumerate(systems):
-        if entry.label in seen:
-            where = f"systems[{index}].label: {entry.label!r}"
+    labels = [entry.label for entry in systems]
+    for index, label in enumerate(labels):
+        if label in labels[:index]:
+            where = f"systems[{index}].label: {label!r}"
             raise ConfigError(f"{where} is the label of two systems; give one another label")
-        seen.add(entry.label)
+    if best_alone not in ("", *labels):
+        given = f"best_alone: given {shown(best_alone)}"
+        raise ConfigError(f"{given}, allowed: the label of a system; left out, a run finds one")
     return systems

@@ -24,6 +24,7 @@ _REFUSED = {
     "replicates": "all points have the same number of replicates",
     "checkpoints": "it changes what is kept, and nothing that is played",
     "name": "it names the whole sweep",
+    "best_alone": "it names a system in the results of all points",
     "module": "all points run the same code",
     "module_digests": "all points run the same code",
     "environment.kind": "environments have different keys; write an experiment for each",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 import msgspec
@@ -30,12 +31,15 @@ class Preset(NamedTuple):
         What other systems are compared with it for: ``"alone"``, ``"pooled"`` or nothing.
     sharing
         Settings that say what is sent, when, and how it is protected. Empty: those in ``settings``.
+    at_best
+        Settings with which it explores as people would, where nobody asks for a proof.
     """
 
     description: str
     settings: Mapping[str, Any]
     stands_for: Literal["", "alone", "pooled"] = ""
     sharing: tuple[str, ...] = ()
+    at_best: Mapping[str, Any] = MappingProxyType({})
 
 
 def refuse_unit(unit: str, records_per_person: int) -> None:

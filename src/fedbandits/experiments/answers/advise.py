@@ -21,7 +21,8 @@ from fedbandits.experiments.answers.advice import (
     advice_how,
     advice_lines,
 )
-from fedbandits.experiments.baselines import Claimed, closest, stands_for, with_alone
+from fedbandits.experiments.baselines import Claimed, closest, stands_for
+from fedbandits.experiments.best_alone import with_alone
 from fedbandits.experiments.estimate import estimate, estimate_workload
 from fedbandits.experiments.intervals import paired
 from fedbandits.experiments.measure import measure
@@ -73,8 +74,8 @@ def advise(
     Parameters
     ----------
     experiment
-        An :class:`.Experiment`, or the path of a TOML file. If no system learns alone, one is
-        added; see :func:`.with_alone`.
+        An :class:`.Experiment`, or the path of a TOML file. Parties that learn alone at their best
+        are added, as :func:`.with_alone` does.
     system
         Label of the private system that is tried. By default the first that claims a finite ε.
     jobs
@@ -102,7 +103,7 @@ def advise(
     if not isinstance(experiment, Experiment):
         experiment = load(pathlib.Path(experiment))
     curves = []
-    base = pair_of(experiment, system)
+    base = pair_of(experiment, system, jobs=jobs, on_event=on_event, stop=stop)
     for trial in trials(base):
         result = sweep(trial.sweep, jobs=jobs, on_event=on_event, stop=stop)
         tried = tuple(one for one in _tried(trial.sweep, result) if one.replicates >= _FEWEST)
@@ -114,14 +115,22 @@ def advise(
     return _advice(base, curves)
 
 
-def pair_of(experiment: Experiment, system: str | None = None) -> Experiment:
+def pair_of(
+    experiment: Experiment,
+    system: str | None = None,
+    *,
+    jobs: int | None = None,
+    on_event: Listener | None = None,
+    stop: Stop | None = None,
+) -> Experiment:
     """Reduce an experiment to two systems: a private one, and one whose parties learn alone.
 
-    The private one is that of the label, or the first. Raises ConfigError if there is no such pair.
+    The private one is that of the label, or the first. Parties alone are at their best, which is
+    looked for if the experiment does not name it. Raises ConfigError if there is no such pair.
     """
     if not experiment.environment.regret_is_known:
         raise ConfigError("advise: regret is not known here, so other values cannot be tried")
-    both = with_alone(experiment)
+    both = with_alone(experiment, jobs=jobs, on_event=on_event, stop=stop)
     claims = {label: Claimed.of(claim) for label, claim in both.claims().items()}
     private = [one for one in both.systems if claims[one.label].is_private]
     judged = next((one for one in private if system in (None, one.label)), None)
@@ -129,12 +138,18 @@ def pair_of(experiment: Experiment, system: str | None = None) -> Experiment:
         allowed = ", ".join(one.label for one in private) or "none here"
         given = "no system" if system is None else repr(system)
         raise ConfigError(f"advise: {given} claims a finite ε; allowed: {allowed}")
-    alone = closest(judged, (e for e in both.systems if stands_for(e, claims[e.label]) == "alone"))
+    named = [entry for entry in both.systems if entry.label == both.best_alone]
+    there = [entry for entry in both.systems if stands_for(entry, claims[entry.label]) == "alone"]
+    alone = closest(judged, named or there)
     if alone is None:
         raise ConfigError("advise: no system learns alone in this environment; add one")
     replicates = min(REPLICATES, max(_FEWEST, both.replicates))
     return msgspec.structs.replace(
-        both, systems=(judged, alone), replicates=replicates, checkpoints=2
+        both,
+        systems=(judged, alone),
+        best_alone=alone.label if named else "",
+        replicates=replicates,
+        checkpoints=2,
     )
 
 

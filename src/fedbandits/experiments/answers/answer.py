@@ -17,7 +17,16 @@ from fedbandits._typing import Floats
 from fedbandits.errors import ConfigError
 from fedbandits.experiments.answers.advice import Advice
 from fedbandits.experiments.answers.sentences import Comparison, Said
-from fedbandits.experiments.baselines import Claimed, Kind, closest, differing_keys, stands_for
+from fedbandits.experiments.baselines import (
+    TRIED,
+    Claimed,
+    Kind,
+    as_people_explore,
+    closest,
+    differing_keys,
+    stands_for,
+    tried_on,
+)
 from fedbandits.experiments.folder import read_result
 from fedbandits.experiments.intervals import LEVEL, estimated_difference, paired
 from fedbandits.experiments.labels import attributes, labels_of
@@ -75,9 +84,10 @@ def answer(
     """Say whether learning together privately pays in a run.
 
     Every system that claims a finite ε is compared with parties that learn alone, and with
-    everything pooled in clear. Replicates are compared in pairs: in each, both systems meet the
-    same contexts and reward draws. Intervals are by Student's t. Those of all private systems
-    beside learning alone hold together with 95%.
+    everything pooled in clear. Parties alone are those that ``best_alone`` of the experiment names,
+    if it does; :func:`.with_alone` finds them. Replicates are compared in pairs: in each, both
+    systems meet the same contexts and reward draws. Intervals are by Student's t. Those of all
+    private systems beside learning alone hold together with 95%.
 
     Parameters
     ----------
@@ -115,6 +125,7 @@ def answer(
         run.private,
         run.found.errors is not None,
         experiment.replicates,
+        tried_on(experiment),
     )
     return Answer(
         lines=said.lines(compared, run.broken),
@@ -187,16 +198,27 @@ class _Run(NamedTuple):
             baseline = closest(judged, others)
             if baseline is None or baseline is judged:
                 continue
+            best = self._best_alone if kind == "alone" else None
+            if best is not None and claim.is_private:
+                yield judged, kind, best
+                if baseline is best or as_people_explore(baseline) == baseline:
+                    continue  # beside a radius that is proved, those with that radius count too
             # Where encryption protects, only the very same algorithm is a counterpart.
             same = baseline.system == judged.system and not differing_keys(judged, baseline)
             if claim.is_private or (claim.encrypted and kind == "pooled" and same):
                 yield judged, kind, baseline
 
+    @property
+    def _best_alone(self) -> Variant | None:
+        """Parties that learn alone at their best, if they are known."""
+        named = (s for s in self.experiment.systems if s.label == self.experiment.best_alone)
+        return next(named, None)
+
     def compare(self, judged: Variant, kind: Kind, baseline: Variant) -> Comparison:
         """Compare a pair over the replicates that both have finished."""
         labels = [entry.label for entry in self.experiment.systems]
         own, other = labels.index(judged.label), labels.index(baseline.label)
-        found, claim = self.found, self.claims[judged.label]
+        found, claim, best = self.found, self.claims[judged.label], baseline is self._best_alone
         differences = found.differences(other, own)
         both = np.isfinite(differences)
         difference = paired(differences, self.level)
@@ -220,7 +242,8 @@ class _Run(NamedTuple):
             syncs_less=bool(
                 both.any() and np.mean((self.syncs[own] < self.syncs[other])[both]) == 1.0
             ),
-            differs_in=differing_keys(judged, baseline),
+            differs_in=differing_keys(judged, baseline, best),
+            at_best=getattr(baseline.config, TRIED) if best else None,
         )
 
 
@@ -235,13 +258,13 @@ def _mean(values: Any) -> float | None:
     return float(values.mean()) if len(values) else None
 
 
-def _order(one: Comparison) -> tuple[bool, bool, float]:
-    """Order comparisons: alone first; in each kind those that surely pay, the best first.
+def _order(one: Comparison) -> tuple[bool, bool, bool, float]:
+    """Order comparisons: alone at its best first; of each kind those that surely pay first.
 
     A system that surely loses next to nothing is a better answer than one that may lose much.
     """
     saves = one.saves if one.saves is not None else -math.inf
-    return one.kind != "alone", one.pays is not True, -saves
+    return one.kind != "alone", one.at_best is None, one.pays is not True, -saves
 
 
 #: Most points whose answers are told; the table has the numbers of all.

@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from fedbandits.environments.base import Words
+from fedbandits.experiments.baselines import SCALES
 from fedbandits.experiments.intervals import FEWEST, decimal_places, fixed, with_error
 from fedbandits.offline.estimates import FEW
 
@@ -38,6 +39,8 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     syncs_less: bool  # whether the judged system syncs less often than the baseline
     #: Settings that are not about sharing, and differ between the two.
     differs_in: tuple[str, ...] = ()
+    #: ``exploration_scale`` of parties alone at their best; None for other baselines.
+    at_best: float | None = None
 
 
 #: Share of parties that are worse off, from which on it is said.
@@ -59,18 +62,22 @@ class Said(NamedTuple):
     private: tuple[str, ...]  # labels of the systems that claim a finite ε
     on_log: bool = False  # whether numbers are estimates from a log
     asked: int = 0  # how many replicates the run was asked for
+    tried_on: int = 0  # on how many replicates of its own learning alone was tuned
 
     def lines(self, compared: Sequence[Comparison], broken: Sequence[str]) -> tuple[str, ...]:
         """Return all lines; the first answers the question as a whole."""
-        alone = [one for one in compared if one.kind == "alone"]
+        every = [one for one in compared if one.kind == "alone"]
+        alone = [one for one in every if one.at_best is not None] or every
+        others = [one for one in every if one not in alone]
         pooled = [one for one in compared if one.kind == "pooled" and one.epsilon is not None]
         found = [*self._whole(alone)]
         if len(alone) > 1:
             found += [self._each(one) for one in alone]
+        found += [self._beside(one) for one in others]
         found += [self._cost(one) for one in pooled]
         found += [self._encryption(one) for one in compared if one.epsilon is None]
         found += [line for one in alone for line in self._worse_off(one)]
-        found += [_unfair(one) for one in (*alone, *pooled) if one.differs_in]
+        found += [_unfair(one) for one in (*every, *pooled) if one.differs_in]
         found += [
             f"{label} claims no finite ε, so there is no verdict on private learning with it."
             for label in broken
@@ -87,7 +94,8 @@ class Said(NamedTuple):
             return _ON_LOG.format(level=compared[0].level)
         counts = sorted({one.replicates for one in compared})
         count = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
-        text = (
+        text = _tuned(compared, self.tried_on)
+        text += (
             f"Differences are paired over {count} replicates: in each, both systems meet the same "
             "contexts and reward draws."
         )
@@ -129,16 +137,17 @@ class Said(NamedTuple):
             own, alone = _levels(best)
             return (
                 f"Learning together privately {self._verb(best)} {amount}{_share(best)}: "
-                f"{own} with {_named(best)}, {alone} alone."
+                f"{own} with {_named(best)}, {alone} {_alone(best)}."
             )
         if best.pays is None:
+            saved = f"{self._verb(best, signed=True)} {self._amount(best, signed=True)}"
             return (
-                f"No difference was found: learning together privately ({named}) "
-                f"{self._verb(best, signed=True)} {self._amount(best, signed=True)}."
+                f"No difference was found: learning together privately ({named}) {saved} beside "
+                f"learning {_alone(best)}."
             )
         return (
             f"It does not pay here: learning together privately ({named}) {self._verb(best)} "
-            f"{amount} than learning alone{_share(best)}."
+            f"{amount} than learning {_alone(best)}{_share(best)}."
         )
 
     def _each(self, one: Comparison) -> str:
@@ -152,6 +161,16 @@ class Said(NamedTuple):
         pays = "pays" if one.pays else "does not pay"
         than = "" if one.pays else " than learning alone"
         return f"{_named(one)} {pays}: it {self._verb(one)} {self._amount(one)}{than}{_share(one)}."
+
+    def _beside(self, one: Comparison) -> str:
+        """Write the line of a private system beside parties alone that are not at their best."""
+        if one.saves is None or one.half_width is None:
+            return f"{one.system} beside {one.baseline}: not known; {self._too_few(one)}."
+        amount = self._amount(one, signed=True)
+        return (
+            f"{_named(one)} {self._verb(one, signed=True)} {amount} beside {one.baseline}, which "
+            "explores by a radius that is proved."
+        )
 
     def _too_few(self, one: Comparison) -> str:
         """Say what there is too little of."""
@@ -221,6 +240,23 @@ class Said(NamedTuple):
             f"{one.worse_off:.0%} of the {self.words.parties} {lose if self.loss else 'earn less'} "
             f"with {one.system} than alone; part of that is chance."
         )
+
+
+def _alone(one: Comparison) -> str:
+    return "alone" if one.at_best is None else f"alone at its best (α = {one.at_best:g})"
+
+
+def _tuned(compared: Sequence[Comparison], replicates: int) -> str:
+    """Say how parties alone at their best were found, or that they were not looked for."""
+    if all(one.at_best is None for one in compared):
+        alone = any(one.kind == "alone" for one in compared)
+        return "Learning alone is not tuned; fb.with_alone finds its best. " if alone else ""
+    *scales, last = (f"{scale:g}" for scale in SCALES)
+    return (
+        f"Learning alone is at its best: α is its exploration_scale, and was tried at "
+        f"{', '.join(scales)} and {last} on {replicates} other "
+        f"replicate{'s' if replicates > 1 else ''}. "
+    )
 
 
 def _named(one: Comparison) -> str:

@@ -142,7 +142,8 @@ def _exploration_note(experiment: Experiment) -> str:
     scaled = [
         f"{entry.label} ({entry.config.exploration_scale:g})"
         for entry in experiment.systems
-        if getattr(entry.config, "exploration_scale", 1.0) != 1.0
+        if getattr(entry.config, "confidence", "") in ("adaptive", "published")
+        and entry.config.exploration_scale != 1.0
     ]
     if not scaled:
         return ""

@@ -43,6 +43,25 @@ def set_width(inverses: Floats, model: int, radius: float, widths: Floats32) -> 
         widths[model, i, i] = np.float32(square * inverses[model, i, i])
 
 
+@allocation_free
+def shrink_with_width(
+    inverses: Floats, model: int, gain: Floats, shrink: float, square: float, widths: Floats32
+) -> None:
+    """Turn one V⁻¹ into V⁻¹ - shrink · gain gainᵀ in place, and write W = square · V⁻¹ of it.
+
+    One pass does what :func:`.ridge.add_rank_one` and :func:`set_width` do in two. Parameters as
+    there; ``gain`` (d,) is V⁻¹x, and below its diagonal W is not looked at.
+    """
+    dimension, doubled = gain.size, 2.0 * square
+    for i in range(dimension):
+        factor = -shrink * gain[i]
+        for j in range(dimension):
+            entry = fma(factor, gain[j], inverses[model, i, j])
+            inverses[model, i, j] = entry
+            widths[model, i, j] = np.float32(doubled * entry)
+        widths[model, i, i] = np.float32(square * inverses[model, i, i])
+
+
 class ScoreBuffers(NamedTuple):
     """Buffers for decision sets of fewer arms than lanes."""
 

@@ -16,7 +16,7 @@ from fedbandits.systems.agents.joint import joint_ratio
 from fedbandits.systems.agents.kernels.constants import TRIGGERED, Constants
 from fedbandits.systems.agents.kernels.rounds import new_scratch
 from fedbandits.systems.agents.kernels.sync import next_sync
-from fedbandits.systems.agents.kernels.views import explored_deviations, view_radius
+from fedbandits.systems.agents.kernels.views import explored_variance, view_radius
 from fedbandits.systems.agents.plan import AgentsPlan
 from fedbandits.systems.simulated import CompiledReplicate
 
@@ -142,7 +142,7 @@ class BatchedReplicate(CompiledReplicate[AnyPlan]):
             distance = math.sqrt(error @ np.linalg.solve(views.inverse[v, m], error))
             terms, log_term = self._radius_terms(v)
             if constants.deviations:
-                beta = explored_deviations(1.0, reward_noise)
+                beta = math.sqrt(explored_variance(1.0, reward_noise**2))
             else:
                 beta = view_radius(terms, views.log_det[v], m, reward_noise, log_term)
             worst = max(worst, distance / beta)

@@ -136,7 +136,8 @@ class AgentsConfig(Checked, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     local_view
         What an agent decides on. ``released``: only released statistics. ``raw``: also its own
         records since the last sync. ``joint``: one estimate from all its own records and what
-        others released (docs/confidence.md).
+        others released (docs/confidence.md). With ``deviations`` ``raw`` and ``joint`` are one
+        (docs/exploration.md).
     confidence
         How far an agent explores. ``adaptive``: by a radius that is proved (docs/confidence.md).
         ``published``: by that of the paper (Proposition 2). ``deviations``: by standard deviations
@@ -167,7 +168,8 @@ class AgentsConfig(Checked, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     noise_scale
         σ: rewards are σ-sub-Gaussian around their mean.
     alpha
-        Probability with which the confidence bound may fail.
+        Probability with which the confidence bound may fail. With ``deviations`` there is no bound,
+        and it changes nothing.
     unit
         What the guarantee is for. ``record``: one interaction. ``person``: all records of one
         person at one agent together. The world must say who comes.
@@ -176,9 +178,10 @@ class AgentsConfig(Checked, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         first k visits. Noise is calibrated for k records at once, so it is k times as large. Used
         with ``unit = "person"`` only.
     regularization
-        λ₁, the ridge parameter. ``auto``: without noise it is 1. With noise it is the bound on the
-        operator norm of pooled noise that has everywhere the deviation of that of Σ x y. A smaller
-        λ₁ would let more noise into estimates.
+        λ₁, the ridge parameter. ``auto``: with ``deviations`` it is (2σ/S)², so that two standard
+        deviations of a mean reward that nothing is known of are S‖x‖. With a radius it is 1 without
+        noise. With noise it is then the bound on the operator norm of pooled noise that has
+        everywhere the deviation of that of Σ x y. A smaller λ₁ would let more noise into estimates.
     """
 
     schedule: Schedule = msgspec.field(default_factory=Growing)
@@ -245,8 +248,12 @@ class AgentsConfig(Checked, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     @property
     def idle(self) -> tuple[str, ...]:
-        """Settings that change nothing in this configuration: a budget without noise."""
-        return () if self.is_private else (*BUDGET, *UNIT, "gram_noise")
+        """Settings that change nothing in this configuration.
+
+        They are those of a budget without noise, and α without a bound that may fail.
+        """
+        found = () if self.is_private else (*BUDGET, *UNIT, "gram_noise")
+        return (*found, "alpha") if self.confidence == "deviations" else found
 
     @property
     def protects_persons(self) -> bool:

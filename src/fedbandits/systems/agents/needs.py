@@ -52,5 +52,7 @@ def agent_needs(
         learn = 24.0 * d * d
     choose = 0.5 * bounds * d * d * max(columns, models) + learn
     mixing = min(draws / agents, constants.releases) + _DRAW
-    pooling = syncs * (senders * (constants.release_size * mixing + _STEP) + _FACTOR * square * d)
+    factored = 1 + (agents if constants.leaves_out_own else 0)
+    release = senders * (constants.release_size * mixing + _STEP)
+    pooling = syncs * (release + _FACTOR * square * d * factored)
     return Needs(parts, plan.rounds * agents * (choose + _STEP) + pooling)

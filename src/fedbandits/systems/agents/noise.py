@@ -204,6 +204,17 @@ def spectral_bounds(
     return SpectralBounds(norm, 3.0 * norm, vector / math.sqrt(norm))
 
 
+def prior_ridge(config: AgentsConfig) -> float:
+    """Return λ of agents that explore standard deviations.
+
+    ``auto`` makes two standard deviations of the mean reward of a context x that nothing is known
+    of S‖x‖: σ² / λ = (S/2)².
+    """
+    if config.regularization == "auto":
+        return (2.0 * config.noise_scale / config.parameter_bound) ** 2
+    return float(config.regularization)
+
+
 def ridge(config: AgentsConfig, noise_norm: float = 0.0) -> float:
     """Return λ₁; ``auto`` follows the noise."""
     if config.regularization == "auto":

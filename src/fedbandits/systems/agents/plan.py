@@ -36,6 +36,7 @@ from fedbandits.systems.agents.noise import (
     Releases,
     gram_noise,
     largest_product,
+    prior_ridge,
     record_norm,
     releases_of_all,
     require_exact_sums,
@@ -256,7 +257,7 @@ def radius_base(
         The variance of a pooled sum's noise, as a multiple of that of ``release``.
     """
     if constants.deviations:  # directions that are mostly noise count nothing: λ need not hide it
-        return ridge(config), 0.0
+        return prior_ridge(config), 0.0
     if bounds is not None:
         base = constants.agents * bounds.rho_min
         return base, 2.0 * math.log(2.0 / config.alpha) - constants.dimension * math.log(base)

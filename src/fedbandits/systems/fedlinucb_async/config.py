@@ -43,7 +43,7 @@ class AsyncFedLinUCB(Checked, frozen=True, kw_only=True, forbid_unknown_fields=T
     alpha
         Probability with which the confidence bound may fail; δ in the paper.
     regularization
-        λ, the ridge parameter. ``auto``: 1/S², as in the paper.
+        λ, the ridge parameter. ``auto``: 1/S², as in the paper; with ``deviations`` (2σ/S)².
     """
 
     growth: Positive | Literal["auto"] = "auto"

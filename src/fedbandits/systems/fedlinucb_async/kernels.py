@@ -29,7 +29,7 @@ from fedbandits.systems.agents.kernels.rounds import Scratch, note_fault, play_r
 from fedbandits.systems.agents.kernels.views import (
     Views,
     begin_view,
-    explored_deviations,
+    explored_variance,
     one_view,
     refresh_view,
     view_radius,
@@ -97,7 +97,7 @@ def take_over(constants: Constants, total: Floats, pool: Pool, view: Views) -> i
             view.log_det[m], view.trigger_log_det[m] = log_det, log_det
             scale, noise = constants.exploration_scale, constants.reward_noise
             if constants.deviations:
-                refresh_view(view, m, explored_deviations(scale, noise))
+                refresh_view(view, m, math.sqrt(explored_variance(scale, noise**2)))
             else:
                 beta = view_radius(pool.terms, view.log_det, m, noise, constants.log_term)
                 refresh_view(view, m, scale * beta)

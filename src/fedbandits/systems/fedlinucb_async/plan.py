@@ -47,6 +47,8 @@ def make_plan(config: AsyncFedLinUCB, facts: ContextualFacts, rounds: int) -> As
 def as_agents(config: AsyncFedLinUCB) -> AgentsConfig:
     """Return what it shares with other linear agents, as a variant of theirs in clear."""
     ridge = config.regularization
+    if ridge == "auto" and config.confidence != "deviations":
+        ridge = 1.0 / config.parameter_bound**2
     return AgentsConfig(
         schedule=Never(),
         privatizer=NoNoise(),
@@ -58,9 +60,7 @@ def as_agents(config: AsyncFedLinUCB) -> AgentsConfig:
         out_of_bounds=config.out_of_bounds,
         noise_scale=config.noise_scale,
         alpha=config.alpha,
-        regularization=1.0 / (config.parameter_bound * config.parameter_bound)
-        if ridge == "auto"
-        else float(ridge),
+        regularization=ridge,
     )
 
 

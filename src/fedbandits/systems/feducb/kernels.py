@@ -8,6 +8,7 @@ What is called in one place is pasted in there: compiled apart, it would be opti
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -61,16 +62,14 @@ class State(NamedTuple):
     faults: Ints  # (agents, 2): what stopped an agent, and the round
     tally: Tally  # of every agent
     statistic: Floats  # (agents, models, d (d + 3) / 2): own records so far
-    residuals: (
-        Floats  # (agents, models, 2): number of own records, and the sum of squared residuals
-    )
+    residuals: Floats  # (agents, models, 3): see agents.kernels.own_views.take_up_own
     draws: Floats  # (agents, slots, models · d (d + 3) / 2): noise draws in use
     pool: Pool
     views: Views  # one that all agents share, or a raw one of each
     visits: Ints  # (agents, persons): how many visits of each person count
     uncounted: Floats  # (agents, models, d (d + 3) / 2 or 0): records that count for no release
     joints: Any  # a Joint of every agent; None without joint views
-    newest: Floats  # (agents or 0, models · d (d + 3) / 2): with joint views, the last releases
+    newest: Floats  # (agents or 0, models · d (d + 3) / 2): last releases, to leave out own ones
 
 
 @inlined
@@ -100,7 +99,7 @@ def _sync(constants: Constants, state: State, scratch: Scratch, key: Key) -> Non
             constants, state.statistic[agent], state.draws[agent], k, key, agent, k, noisy
         )
         add_to(released, noisy)
-        if constants.joint_view:
+        if state.newest.shape[0] > 0:
             for i in range(noisy.size):
                 state.newest[agent, i] = noisy[i]
     total = released.reshape(constants.models, -1)
@@ -112,7 +111,8 @@ def _sync(constants: Constants, state: State, scratch: Scratch, key: Key) -> Non
     clock.waited[0] = 0
     clock.messages[0] += 2 * constants.agents
     if constants.own_view:
-        _load_own_views(constants, state, total)
+        fault = _load_own_views(constants, state, released)
+        note_fault(state.faults, 0, fault, clock.round_[0])
     else:
         _load_views(constants, state)
 
@@ -124,13 +124,10 @@ def load_joints(constants: Constants, state: State, released: Floats) -> None:
     Apart from the loop over rounds, which would compile it anew for every world.
     """
     k = state.clock.releases[0]
-    models, size = constants.models, released.size // constants.models
-    others = np.zeros((models, size))
+    others = np.zeros((constants.models, released.size // constants.models))
     variance = basis_of_all(constants, k).deviation ** 2
     for agent in range(constants.agents):
-        for m in range(models):
-            for i in range(size):
-                others[m, i] = released[m * size + i] - state.newest[agent, m * size + i]
+        _leave_out(state.newest[agent], released, others)
         noise = variance - noise_variance(constants, agent, k)
         load_others(
             constants, others, noise, one_view(state.views, 0), one_joint(state.joints, agent)
@@ -138,17 +135,33 @@ def load_joints(constants: Constants, state: State, released: Floats) -> None:
 
 
 @compiled
-def _load_own_views(constants: Constants, state: State, total: Floats) -> None:
-    """Set every agent's view to what it knows beside its own records: the sum without them."""
-    deviation = basis_of_all(constants, state.clock.releases[0]).deviation
+def _load_own_views(constants: Constants, state: State, released: Floats) -> int:
+    """Set every agent's view to its own records and others' releases; return the last fault."""
+    k, found = state.clock.releases[0], NO_FAULT
+    others = np.zeros((constants.models, released.size // constants.models))
+    variance = basis_of_all(constants, k).deviation ** 2
     for agent in range(constants.agents):
-        statistic, own = state.statistic[agent], state.statistic[agent]
+        own = state.statistic[agent]
         if state.uncounted.size > 0:
             own = own + state.uncounted[agent]
-        load_own_view(
-            constants, own, state.residuals[agent], total - statistic, deviation,
+        _leave_out(state.newest[agent], released, others)
+        noise = max(variance - noise_variance(constants, agent, k), 0.0)
+        fault = load_own_view(
+            constants, own, state.residuals[agent], others, math.sqrt(noise),
             one_view(state.views, agent),
         )  # fmt: skip
+        if fault != NO_FAULT:
+            found = fault
+    return found
+
+
+@compiled
+def _leave_out(own: Floats, released: Floats, others: Floats) -> None:
+    """Write the sum of all releases (size,) without an agent's own, as (models, size / models)."""
+    size = others.shape[1]
+    for m in range(others.shape[0]):
+        for i in range(size):
+            others[m, i] = released[m * size + i] - own[m * size + i]
 
 
 @inlined
@@ -160,12 +173,11 @@ def _load_views(constants: Constants, state: State) -> None:
         add_uncounted(constants, constants.log_term, state.pool, state.uncounted[v], view)
 
 
-def begin(constants: Constants, state: State) -> None:
-    """Set up what every agent knows before the first round: all know the same."""
+@inlined
+def _begin(constants: Constants, state: State) -> None:
+    """Set up what every agent knows before the first round."""
     initial_pool(constants, constants.base, state.pool)
-    load_view(constants, constants.log_term, state.pool, one_view(state.views, 0))
-    for array in state.views:
-        array[1:] = array[0]
+    _load_views(constants, state)
 
 
 @inlined
@@ -215,11 +227,13 @@ def run_until(
 ) -> None:  # fmt: skip
     """Let agents first … last - 1 play on until ``stop`` rounds are done.
 
-    It ends before if a fault is noted, or if joint views are to be loaded. Where others play at the
-    same time (``shared``), it ends after one batch, and leaves the end of the batch to a call
-    without agents.
+    To play until round 0 sets up what agents know before the first one. It ends before if a fault
+    is noted, or if joint views are to be loaded. Where others play at the same time (``shared``),
+    it ends after one batch, and leaves the end of the batch to a call without agents.
     """
     made = state.clock.releases[0]
+    if stop == 0:
+        _begin(constants, state)
     while state.clock.round_[0] < stop and not any_fault(state.faults):
         if constants.joint_view and state.clock.releases[0] > made:
             break

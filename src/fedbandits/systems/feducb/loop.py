@@ -9,7 +9,6 @@ from fedbandits.systems.agents.plan import AgentsPlan
 from fedbandits.systems.feducb.kernels import (
     State,
     batch_end,
-    begin,
     load_joints,
     run_until,
 )
@@ -25,7 +24,7 @@ class Replicate(BatchedReplicate[AgentsPlan]):
     ) -> None:  # fmt: skip
         super().__init__(plan, environment, seed, replicate, threads)
         self.state: State = initial_state(plan)
-        begin(plan.constants, self.state)
+        self._run(0, range(0), 0)
 
     def _run_until(self, stop: int) -> None:
         while self.done < stop and not self.state.faults[:, 0].any():

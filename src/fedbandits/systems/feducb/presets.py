@@ -36,6 +36,7 @@ PRESETS: dict[str, Preset] = {
         {**_IN_CLEAR, "schedule": "never", "local_view": "joint"},
         stands_for="alone",
         sharing=_SHARING,
+        at_best={"confidence": "deviations"},
     ),
     "linucb-pooled": Preset(
         "all records are shared in clear after every round; a lower limit for regret",

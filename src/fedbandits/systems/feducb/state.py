@@ -25,14 +25,14 @@ def initial_state(plan: AgentsPlan) -> State:
         faults=np.zeros((agents, 2), np.int64),
         tally=Tally(np.zeros(agents), np.zeros(agents)),
         statistic=np.zeros((agents, *constants.statistic_shape)),
-        residuals=np.zeros((agents, models, 2)),
+        residuals=np.zeros((agents, models, 3)),
         draws=np.zeros((agents, plan.release.slots, constants.release_size)),
         pool=empty_pool(models, dimension),
         views=empty_views(_views(plan), models, dimension),
         visits=persons.visits,
         uncounted=persons.uncounted,
         joints=first_joints(constants, agents),
-        newest=np.zeros((agents if constants.joint_view else 0, constants.release_size)),
+        newest=np.zeros((agents if constants.leaves_out_own else 0, constants.release_size)),
     )
 
 
@@ -48,7 +48,7 @@ def needs(plan: AgentsPlan) -> Needs:
     agents = constants.agents
     return agent_needs(
         plan,
-        sums=agents + 2 + (2 * agents if constants.joint_view else 0),
+        sums=agents + 2 + (2 * agents if constants.leaves_out_own else 0),
         draws=agents * plan.release.slots,
         released=0,
         views=_views(plan),

@@ -20,6 +20,7 @@ class Learning(NamedTuple):
     reward_noise: float  # σ
     exploration_scale: float
     rounding: float  # rounds a record's products, so that sums are exact: see privacy.rounding
+    base: float  # λ
 
 
 class Constants(NamedTuple):
@@ -66,6 +67,11 @@ class Constants(NamedTuple):
         return self.models, self.release_size // self.models
 
     @property
+    def leaves_out_own(self) -> bool:
+        """True if an agent takes its own release out of the sum."""
+        return self.joint_view or self.own_view
+
+    @property
     def release_size(self) -> int:
         """Count of numbers in one release."""
         return self.entry_scale.size
@@ -75,5 +81,5 @@ def learning_of(constants: Constants) -> Learning:
     """Return how a view takes up a record."""
     return Learning(
         constants.raw_view, constants.own_view, constants.schedule == TRIGGERED,
-        constants.reward_noise, constants.exploration_scale, constants.rounding,
+        constants.reward_noise, constants.exploration_scale, constants.rounding, constants.base,
     )  # fmt: skip

@@ -4,10 +4,14 @@ Own records count in full. What others released counts as far as its noise allow
 direction; see :mod:`fedbandits.learners.kernels.released_sum`. So an agent does as LinUCB does
 alone where noise drowns what others released, and as LinUCB on all records where there is none.
 
-A width is α · 2σ̂ √(xᵀP⁻¹x), where P counts records and the ridge parameter λ. For rewards between 0
+A width is α · 2σ̂ √(xᵀP⁻¹x), where P counts records and the ridge parameter. For rewards between 0
 and 1 that are as noisy as can be, 2σ is 1: that is LinUCB as published (Li et al. 2010). Rewards
 that an agent finds less noisy need less exploration, and others' releases then say less beside its
 own records. So σ̂ is the agent's own.
+
+Where nothing is known, rewards that are less noisy tell nothing: there, a width stays as wide as it
+was in the beginning. So the ridge parameter follows σ̂²; it is λ σ̂²/σ². It is set at every sync, and
+between syncs once it is out by a factor of two.
 """
 
 from __future__ import annotations
@@ -16,20 +20,25 @@ import math
 
 import numpy as np
 
-from fedbandits._compile import allocation_free, compiled
+from fedbandits._compile import allocation_free, compiled, fma
 from fedbandits._typing import Floats
+from fedbandits.learners.kernels.linucb import shrink_with_width
 from fedbandits.learners.kernels.released_sum import (
     Reading,
+    learn_from_sum,
     posterior_variance,
-    read_released_sum,
 )
-from fedbandits.learners.kernels.ridge import invert_statistic, unpack
+from fedbandits.learners.kernels.ridge import (
+    add_to_diagonal,
+    apply_symmetric,
+    invert_statistic,
+)
+from fedbandits.privacy.kernels import NO_FAULT
 from fedbandits.systems.agents.kernels.constants import Constants, Learning
-from fedbandits.systems.agents.kernels.pools import reading_of
+from fedbandits.systems.agents.kernels.pools import NOT_POSITIVE, reading_of
 from fedbandits.systems.agents.kernels.views import (
     Views,
-    explored_deviations,
-    observe_raw,
+    explored_variance,
     refresh_view,
 )
 
@@ -46,8 +55,9 @@ def take_up_own(
 
     Parameters
     ----------
-    residuals : (models, 2) float64
-        Number of the agent's records, and the sum of those squares: both grow.
+    residuals : (models, 3) float64
+        Number of the agent's records, the sum of those squares, and how far the ridge parameter of
+        the view is below λ.
     view : Views
         The agent's own, which takes up the record.
     m, context, reward
@@ -55,37 +65,52 @@ def take_up_own(
     gain : (d,) float64
         Buffer that is overwritten.
     """
-    before, after = reward, reward
+    apply_symmetric(view.inverse, m, context, gain)
+    residual, quadratic = reward, 0.0
     for i in range(context.size):
-        before -= view.estimate[m, i] * context[i]
-    observe_raw(view, m, context, reward, False, gain)
-    for i in range(context.size):
-        after -= view.estimate[m, i] * context[i]
+        residual = fma(-view.estimate[m, i], context[i], residual)
+        quadratic = fma(gain[i], context[i], quadratic)
+    shrink = 1.0 / (1.0 + quadratic)
     residuals[m, 0] += 1.0
-    residuals[m, 1] += before * after
-    variance = posterior_variance(residuals, m, learning.reward_noise**2)
-    refresh_view(view, m, explored_deviations(learning.exploration_scale, math.sqrt(variance)))
+    residuals[m, 1] += residual * residual * shrink  # after it is taken up, the residual is less
+    bound = learning.reward_noise**2
+    variance = posterior_variance(residuals, m, bound)
+    step, square = residual * shrink, explored_variance(learning.exploration_scale, variance)
+    for i in range(context.size):
+        view.estimate[m, i] = fma(step, gain[i], view.estimate[m, i])
+        view.theta[m, i] = np.float32(view.estimate[m, i])
+    shrink_with_width(view.inverse, m, gain, shrink, square, view.width)
+    ridge, due = learning.base - residuals[m, 2], learning.base * variance / bound
+    if not 0.5 * ridge <= due <= 2.0 * ridge:
+        residuals[m, 2] = learning.base - due
+        add_to_diagonal(view.inverse, m, due - ridge, view.estimate[m], gain)
+        refresh_view(view, m, math.sqrt(square))
 
 
 @compiled
 def load_own_view(
     constants: Constants, own: Floats, residuals: Floats, others: Floats, deviation: float,
     view: Views,
-) -> None:  # fmt: skip
+) -> int:  # fmt: skip
     """Set an agent's view to what it knows after a sync.
 
     Parameters
     ----------
     own : (models, d (d + 3) / 2) float64
         Packed statistics of all its own records.
-    residuals : (models, 2) float64
-        See :func:`take_up_own`.
+    residuals : (models, 3) float64
+        See :func:`take_up_own`; the ridge parameter is set anew.
     others : (models, d (d + 3) / 2) float64
         The released sum without its own records.
     deviation : float
         Standard deviation of the noise in the moments of that sum.
     view : Views
-        The agent's own.
+        The agent's own; models before one with a fault are set, no others.
+
+    Returns
+    -------
+    int
+        ``NO_FAULT``, or ``NOT_POSITIVE`` if contexts are so long that rounding hides λ.
     """
     dimension = constants.dimension
     work, theta = np.empty((1, dimension)), np.empty(dimension)
@@ -95,8 +120,7 @@ def load_own_view(
     for m in range(constants.models):
         variance = posterior_variance(residuals, m, bounds.reward)
         reading = Reading(bounds.gram, bounds.moment, variance, bounds.parameter_bound)
-        unpack(others[m], gram, moment)
-        read_released_sum(gram, moment, reading)
+        learn_from_sum(others[m], reading, gram, moment)
         place = 0
         for i in range(dimension):
             for j in range(i, dimension):
@@ -104,10 +128,14 @@ def load_own_view(
                 place += 1
         for i in range(dimension):
             total[place + i] = own[m, place + i] + moment[i]
-        invert_statistic(total, constants.base, work, inverse, theta)
+        ridge = constants.base * variance / bounds.reward
+        if math.isnan(invert_statistic(total, ridge, work, inverse, theta)):
+            return NOT_POSITIVE
+        residuals[m, 2] = constants.base - ridge
         for i in range(dimension):
             view.estimate[m, i] = theta[i]
             for j in range(dimension):
                 view.inverse[m, i, j] = inverse[i, j]
-        explored = explored_deviations(constants.exploration_scale, math.sqrt(variance))
-        refresh_view(view, m, explored)
+        square = explored_variance(constants.exploration_scale, variance)
+        refresh_view(view, m, math.sqrt(square))
+    return NO_FAULT

@@ -11,7 +11,7 @@ from fedbandits._compile import allocation_free, compiled
 from fedbandits._typing import Floats
 from fedbandits.learners.kernels.assign import fill, fill_diagonal
 from fedbandits.learners.kernels.confidence import adaptive_terms, choose_shift
-from fedbandits.learners.kernels.released_sum import Reading, read_released_sum
+from fedbandits.learners.kernels.released_sum import Reading, learn_from_sum
 from fedbandits.learners.kernels.ridge import are_records, invert_spectrum, log_determinant, unpack
 from fedbandits.privacy.kernels import NO_FAULT, any_implausible, release_deviation
 from fedbandits.systems.agents.kernels.constants import TRIGGERED, Constants
@@ -121,15 +121,14 @@ def pool_release(constants: Constants, basis: Basis, released: Floats, pool: Poo
     norm_bound = basis.deviation * constants.norm_factor
     bias_bound = basis.deviation * constants.bias_factor
     for m in range(constants.models):
-        unpack(released[m], pool.gram[m], pool.moment[m])
         if constants.deviations:
-            values, vectors = read_released_sum(
-                pool.gram[m], pool.moment[m], reading_of(constants, basis.deviation)
-            )
+            reading = reading_of(constants, basis.deviation)
+            learn_from_sum(released[m], reading, pool.gram[m], pool.moment[m])
             shift, correction = basis.base, 0.0
             pool.terms[m, 0], pool.terms[m, 2] = 1.0, 0.0
         else:
-            values, vectors = np.linalg.eigh(pool.gram[m])
+            unpack(released[m], pool.gram[m], pool.moment[m])
+        values, vectors = np.linalg.eigh(pool.gram[m])
         if constants.published_confidence:
             shift = basis.shift
             pool.terms[m, 0], pool.terms[m, 2] = 1.0, constants.published_bias

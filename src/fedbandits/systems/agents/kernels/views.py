@@ -73,6 +73,11 @@ def one_view(views: Views, v: int) -> Views:
     )
 
 
+def empty_view(constants: Constants) -> Views:
+    """Make arrays for one view."""
+    return one_view(empty_views(1, constants.models, constants.dimension), 0)
+
+
 @compiled
 def begin_view(constants: Constants, base: float, log_term: float, pool: Pool, view: Views) -> None:
     """Set a view that is one agent's own to what holds before any release."""
@@ -83,7 +88,7 @@ def begin_view(constants: Constants, base: float, log_term: float, pool: Pool, v
 def first_view(constants: Constants, base: float, log_term: float) -> tuple[Pool, Views]:
     """Make what one agent knows before any release, in arrays of its own."""
     pool = empty_pool(constants.models, constants.dimension)
-    view = one_view(empty_views(1, constants.models, constants.dimension), 0)
+    view = empty_view(constants)
     begin_view(constants, base, log_term, pool, view)
     return pool, view
 
@@ -99,17 +104,17 @@ def load_view(constants: Constants, log_term: float, pool: Pool, view: Views) ->
             copy_square(pool.trigger_inverse, m, view.trigger_inverse)
             view.trigger_log_det[m] = pool.trigger_log_det[m]
         if constants.deviations:
-            scale = explored_deviations(constants.exploration_scale, constants.reward_noise)
-            refresh_view(view, m, scale)
+            square = explored_variance(constants.exploration_scale, constants.reward_noise**2)
+            refresh_view(view, m, math.sqrt(square))
         else:
             beta = view_radius(pool.terms, view.log_det, m, constants.reward_noise, log_term)
             refresh_view(view, m, scaled_radius(constants, beta, pool.terms[m, 2]))
 
 
 @allocation_free
-def explored_deviations(scale: float, deviation: float) -> float:
-    """Return what √(xᵀP⁻¹x) is multiplied by: α times two standard deviations of a reward."""
-    return scale * 2.0 * deviation
+def explored_variance(scale: float, variance: float) -> float:
+    """Return what xᵀP⁻¹x is multiplied by: the square of α times two deviations of a reward."""
+    return (2.0 * scale) ** 2 * variance
 
 
 @allocation_free

@@ -20,7 +20,6 @@ from fedbandits.privacy.running_sum import ContinualState
 from fedbandits.systems.agents.counting import countable, nothing_uncounted, sum_of, sum_to_release
 from fedbandits.systems.agents.joint import first_joint, no_release
 from fedbandits.systems.agents.kernels.constants import TRIGGERED
-from fedbandits.systems.agents.kernels.own_views import load_own_view
 from fedbandits.systems.agents.kernels.pools import Pool
 from fedbandits.systems.agents.kernels.sync import sync_due
 from fedbandits.systems.agents.kernels.views import (
@@ -41,7 +40,7 @@ from fedbandits.systems.feducb.roles.sums import (
     others_in_sum,
     pool_of_sum,
     records_after,
-    without_own,
+    view_of_sum,
 )
 
 
@@ -54,8 +53,8 @@ class AgentState(LinearAgentState, frozen=True, kw_only=True):
         The sum of the records that count for the next release.
     uncounted : (models, d (d + 3) / 2) float64
         The sum of own records that count for no release; nothing where none is learned from.
-    residuals : (models, 2) float64
-        Number of own records, and the sum of their squared residuals.
+    residuals : (models, 3) float64
+        See :func:`~fedbandits.systems.agents.kernels.own_views.take_up_own`.
     pool, view
         What it knows of the last sum, and what it acts on.
     released
@@ -129,7 +128,7 @@ class Agent(LinearAgent[AgentState]):
         state = AgentState(
             statistic=np.zeros(constants.statistic_shape),
             uncounted=nothing_uncounted(plan, 1)[0],
-            residuals=np.zeros((constants.models, 2)),
+            residuals=np.zeros((constants.models, 3)),
             joint=first_joint(constants),
             pool=pool,
             view=view,
@@ -249,14 +248,11 @@ class Agent(LinearAgent[AgentState]):
             plan, self._most_records, state.released.made, state.statistic, state.kept
         )
         released, noisy = running_sum.release(
-            plan.release,
-            state.released,
-            statistic.reshape(-1),
-            plan.constants.entry_scale,
+            plan.release, state.released, statistic.reshape(-1), plan.constants.entry_scale,
             self._noise,
-        )
+        )  # fmt: skip
         self._has_noise = False
-        left = noisy.copy() if plan.constants.joint_view else no_release()
+        left = noisy.copy() if plan.constants.leaves_out_own else no_release()
         had = Released(state.records - len(kept), statistic, left)
         after = self._after(
             stage="waiting", released=released, fresh=0, statistic=statistic.copy(), kept=kept,
@@ -286,18 +282,24 @@ class Agent(LinearAgent[AgentState]):
         pool = pool_of_sum(constants, newest, values, fresh)
         if pool is None:
             raise RemoteProtocolError(f"{self.name}: the pooled Gram matrix is not positive")
+        view, residuals = state.view, state.residuals
+        if constants.own_view:
+            mine = sum_of(state.statistic, state.uncounted, state.kept, constants.rounding)
+            others = others_in_sum(constants, self._index, newest, values, had)
+            found = view_of_sum(constants, mine, residuals, *others)
+            if found is None:
+                raise RemoteProtocolError(f"{self.name}: own records and the sum do not add up")
+            view, residuals = found
         self._draw_ahead(made)  # of the noise nothing else rests: it may fail
         after = self._after(
-            stage="ready", pool=pool, pooled=message.release, included=own,
+            stage="ready", pool=pool, view=view, residuals=residuals, pooled=message.release,
+            included=own,
             waited=state.fresh if own == made else state.waited,
             under_way={k: left for k, left in state.under_way.items() if k >= own},
         )  # fmt: skip
 
         def load() -> Sequence[Message]:
             if constants.own_view:
-                mine = sum_of(state.statistic, state.uncounted, state.kept, constants.rounding)
-                others, deviation = without_own(constants, newest, values, had)
-                load_own_view(constants, mine, state.residuals, others, deviation, state.view)
                 return ()
             load_view(constants, constants.log_term, pool, state.view)
             if state.uncounted.size:

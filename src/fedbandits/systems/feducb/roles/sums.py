@@ -10,6 +10,7 @@ from fedbandits._typing import Floats
 from fedbandits.privacy.kernels import NO_FAULT
 from fedbandits.systems.agents.joint import no_release, others_of
 from fedbandits.systems.agents.kernels.constants import Constants
+from fedbandits.systems.agents.kernels.own_views import load_own_view
 from fedbandits.systems.agents.kernels.pools import (
     Basis,
     Pool,
@@ -18,6 +19,7 @@ from fedbandits.systems.agents.kernels.pools import (
     noise_variance,
     pool_release,
 )
+from fedbandits.systems.agents.kernels.views import Views, empty_view
 
 
 class Released(NamedTuple):
@@ -25,7 +27,7 @@ class Released(NamedTuple):
 
     records: int  # that counted
     statistic: Floats
-    noisy: Floats  # what left; nothing without a joint view
+    noisy: Floats  # what left; nothing where nobody takes it out of a sum
 
 
 def basis_of(constants: Constants, newest: Sequence[int]) -> Basis:
@@ -81,19 +83,6 @@ def pool_of_sum(
     return pool if fault == NO_FAULT else None
 
 
-def without_own(
-    constants: Constants, newest: Sequence[int], values: Floats, had: Released | None
-) -> tuple[Floats, float]:
-    """Return a sum of releases without an agent's own records, and the deviation of its noise.
-
-    The noise in its own release is left in, as the loop does: it is (models, d (d + 3) / 2). The
-    parameters are those of :func:`others_in_sum`.
-    """
-    sums = values.reshape(constants.models, -1)
-    others = sums - had.statistic if had is not None else sums.copy()
-    return others, _basis_of_sum(constants, newest).deviation
-
-
 def others_in_sum(
     constants: Constants, agent: int, newest: Sequence[int], values: Floats, had: Released | None
 ) -> tuple[Floats, float]:
@@ -112,4 +101,23 @@ def others_in_sum(
     if newest[agent]:
         variance -= noise_variance(constants, agent, newest[agent])
     own = had.noisy if had is not None else no_release()
-    return others_of(values, own).reshape(constants.models, -1), variance
+    return others_of(values, own).reshape(constants.models, -1), max(variance, 0.0)
+
+
+def view_of_sum(
+    constants: Constants, mine: Floats, residuals: Floats, others: Floats, variance: float
+) -> tuple[Views, Floats] | None:
+    """Make a view of own records and others' releases, and residuals as they are with it.
+
+    Returns None if they add up to no Gram matrix.
+
+    Parameters
+    ----------
+    mine, residuals
+        See :func:`~fedbandits.systems.agents.kernels.own_views.load_own_view`; both stay.
+    others, variance
+        What :func:`others_in_sum` returns.
+    """
+    view, kept = empty_view(constants), residuals.copy()
+    fault = load_own_view(constants, mine, kept, others, math.sqrt(variance), view)
+    return (view, kept) if fault == NO_FAULT else None

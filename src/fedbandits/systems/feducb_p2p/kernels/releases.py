@@ -118,7 +118,8 @@ def refresh(
     )  # fmt: skip
     note_fault(state.faults, agent, fault, round_)
     if fault == NO_FAULT and constants.own_view:
-        _load_own(constants, peers, state, cell, round_)
+        fault = _load_own(constants, peers, state, cell, round_)
+        note_fault(state.faults, agent, fault, round_)
     elif fault == NO_FAULT:
         view = one_view(state.views, cell)
         load_view(constants, peers.log_term[agent], pool, view)
@@ -127,13 +128,13 @@ def refresh(
 
 
 @compiled
-def _load_own(constants: Constants, peers: Peers, state: State, cell: int, round_: int) -> None:
-    """Set a cell's view to its own records, and what it has heard of others' releases."""
+def _load_own(constants: Constants, peers: Peers, state: State, cell: int, round_: int) -> int:
+    """Set a cell's view to its own records and what it has heard of others; return the fault."""
     others, variance = _others(constants, peers, state, cell, round_)
     own = state.statistic[cell]
     if state.uncounted.size > 0:
         own = own + state.uncounted[cell]
-    load_own_view(
+    return load_own_view(
         constants, own, state.residuals[cell], others, math.sqrt(variance),
         one_view(state.views, cell),
     )  # fmt: skip

@@ -20,10 +20,9 @@ from fedbandits.systems.agents.kernels.pools import Pool, empty_pool, noise_vari
 from fedbandits.systems.agents.kernels.views import (
     Views,
     add_uncounted,
-    empty_views,
+    empty_view,
     first_view,
     load_view,
-    one_view,
 )
 from fedbandits.systems.feducb_p2p.heard import Known
 from fedbandits.systems.feducb_p2p.kernels.releases import pool_heard
@@ -39,8 +38,8 @@ class Estimator(msgspec.Struct, frozen=True):
         What it knows of the releases that were heard, and what it acts on.
     released
         Where its releases stand.
-    residuals : (models, 2) float64
-        Number of its records, and the sum of their squared residuals.
+    residuals : (models, 3) float64
+        See :func:`~fedbandits.systems.agents.kernels.own_views.take_up_own`.
     released_in
         The round of the last own release.
     at_release : (models or 0, d (d + 3) / 2) float64
@@ -76,7 +75,7 @@ def first_estimator(plan: PeerPlan, index: int) -> Estimator:
         pool=pool,
         view=view,
         released=running_sum.init(plan.release, constants.release_size),
-        residuals=np.zeros((constants.models, 2)),
+        residuals=np.zeros((constants.models, 3)),
         at_release=at_release(plan, np.zeros(constants.statistic_shape)),
     )
 
@@ -105,21 +104,22 @@ def refreshed(
     """
     numbers = sum(known.release for _, known in heard)
     pool = _pooled(plan, index, heard, statistic[: len(estimator.at_release)], estimator)
-    if pool is None:
-        return msgspec.structs.replace(estimator, pooled=numbers, unusable=estimator.unusable + 1)
-    constants = plan.constants
-    view = one_view(empty_views(1, constants.models, constants.dimension), 0)
+    constants, fault = plan.constants, NO_FAULT
+    view, residuals = empty_view(constants), estimator.residuals.copy()
     log_term = float(plan.peers.log_term[index])
     if constants.own_view:
         own = sum_of(statistic, uncounted, estimator.kept, constants.rounding)
         others, variance = _added_up(constants, heard, without=index)
-        deviation = math.sqrt(variance)
-        load_own_view(constants, own, estimator.residuals, others, deviation, view)
-        return msgspec.structs.replace(estimator, pooled=numbers, pool=pool, view=view)
-    load_view(constants, log_term, pool, view)
-    if uncounted.size:
-        add_uncounted(constants, log_term, pool, uncounted, view)
-    return msgspec.structs.replace(estimator, pooled=numbers, pool=pool, view=view)
+        fault = load_own_view(constants, own, residuals, others, math.sqrt(variance), view)
+    elif pool is not None:
+        load_view(constants, log_term, pool, view)
+        if uncounted.size:
+            add_uncounted(constants, log_term, pool, uncounted, view)
+    if pool is None or fault != NO_FAULT:
+        return msgspec.structs.replace(estimator, pooled=numbers, unusable=estimator.unusable + 1)
+    return msgspec.structs.replace(
+        estimator, pooled=numbers, pool=pool, view=view, residuals=residuals
+    )
 
 
 def _pooled(
