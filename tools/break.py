@@ -183,6 +183,21 @@ BREAKS = (
         "map(self._encrypt, nonces, payloads, [positions[0]] * len(positions))",
         ("tests/crypto/test_aead.py",),
     ),
+    Break(
+        "one peer is enough", "deployment/delivery/quorum.py",
+        "self._reached = vouching > len(witnesses) or", "self._reached = vouching > 0 or",
+        ("tests/deployment/test_old_backups.py",),
+    ),
+    Break(
+        "as many messages are the same ones", "deployment/delivery/exchange.py",
+        "elif mark is not None and mark != hello.mark:", "elif mark is None:",
+        ("tests/deployment/test_old_backups.py",),
+    ),
+    Break(
+        "what leaves is written down in the store alone", "deployment/hosting/batch.py",
+        "self.store.left.write(self._leaves)", "self._leaves = None",
+        ("tests/deployment/test_old_backups.py",),
+    ),
 )  # fmt: skip
 
 

@@ -170,7 +170,7 @@ class StoreMismatchError(StoreError):
 
 
 class StaleStoreError(StoreError):
-    """The store is older than messages that its peers have received: a backup was restored."""
+    """The store is older than what has left its party: a backup was restored."""
 
 
 class TransportError(DeploymentError):

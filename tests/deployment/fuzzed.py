@@ -77,13 +77,13 @@ class Fuzzed:
                 self._hurl(node, sender, sealed)
             arrived(sender, sealed)
 
-        def message_comes(peer: str, body: bytes) -> None:
+        def message_comes(peer: str, body: bytes, number: int, mark: bytes) -> None:
             hosted = node.host._hosted
             assert hosted is not None
             sender, saved = node.federation.party_of[peer], hosted.party.dump()
             fired = twin.call(lambda batch: self._fire(batch, saved, sender, body))
             self._fired.append(fired)
-            receive(peer, body)
+            receive(peer, body, number, mark)
 
         deployed.hub.members[member]._receive = frame_comes
         node.receive = message_comes  # type: ignore[method-assign]

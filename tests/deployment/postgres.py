@@ -96,3 +96,13 @@ def database(address: str, name: str) -> str:
         connection.execute(sa.text(f'CREATE DATABASE "{name}"'))
     engine.dispose()
     return address.rpartition("/")[0] + f"/{name}"
+
+
+def copy(now: str, older: str) -> None:
+    """Make a database what another one is at this moment, as a backup would."""
+    (server, _, name), (_, _, to) = now.rpartition("/"), older.rpartition("/")
+    engine = sa.create_engine(f"{server}/postgres", isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        connection.execute(sa.text(f'DROP DATABASE "{to}"'))
+        connection.execute(sa.text(f'CREATE DATABASE "{to}" TEMPLATE "{name}"'))
+    engine.dispose()

@@ -247,13 +247,15 @@ def test_an_old_backup_is_refused(tmp_path, caplog):
         await game.advance(9)
         await deployed.stop("clinic-1")
         saved = (tmp_path / "clinic-1.db").read_bytes()
+        left = (tmp_path / "clinic-1.left").read_bytes()
         await deployed.start("clinic-1")
         await deployed.greeted()
         await game.advance(12)
         await deployed.stop("clinic-1")
-        for left in tmp_path.glob("clinic-1.db*"):
-            left.unlink()
+        for path in tmp_path.glob("clinic-1.*"):
+            path.unlink()
         (tmp_path / "old" / "clinic-1.db").write_bytes(saved)
+        (tmp_path / "old" / "clinic-1.left").write_bytes(left)
         stores = {"clinic-1": str(tmp_path / "old" / "clinic-1.db")}
         again = DeployedFederation(
             federation,

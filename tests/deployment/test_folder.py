@@ -206,6 +206,17 @@ def test_a_backup_goes_on_once_it_is_said_to_have_moved(machine, tmp_path):
     run_and_stop(machine, "north")
 
 
+def test_a_store_that_is_older_than_what_has_left_needs_a_word(machine):
+    north = machine / "north"
+    run_and_stop(machine, "north")
+    (north / "store.left").write_text('{"spent": 0.0, "marks": {"hub": [3, "AAAA"]}}')
+    told = fedbandits("party", "run", north, code=14)
+    assert "store.left: knows of more than this store" in told
+    assert "--restore" in told
+    run_and_stop(machine, "north", restores=True)
+    run_and_stop(machine, "north")  # what has left is written anew
+
+
 def test_a_model_is_handed_out(machine, tmp_path):
     """As of the newest saved state; who has none says so."""
     assert "there is no store yet" in fedbandits(

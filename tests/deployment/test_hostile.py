@@ -98,6 +98,8 @@ def test_an_acknowledgement_of_what_was_never_sent_counts_for_nothing(tmp_path):
         Acknowledgement(-1),
         Hello(b"x" * 17, b"", True, "", 0, 0, [], 0.0),
         Hello(b"x" * 16, b"", True, "", 0, 0, ["seed"] * 17, 0.0),
+        Hello(b"x" * 16, b"", True, "", 0, 0, [], 0.0, b"", 0, b"x" * 17),
+        Data(0, 0, b"", b"x" * 17),
     ],
 )
 def test_frames_beyond_their_bounds_are_refused(frame):

@@ -39,6 +39,9 @@ def status_of(federation: Federation, reports: list[PartyReport]) -> list[Render
         if each.problem:
             problems["door"] = each.problem
         shown += [Text(f"{each.party}: {who}: {what}") for who, what in problems.items()]
+        if waits := each.status.get("waits_for"):
+            said = "nothing leaves before most peers have said what they saw; missing: "
+            shown.append(Text(f"{each.party}: {said}{', '.join(waits)}"))
         if each.status.get("exhausted"):
             shown.append(
                 Text(f"{each.party}: its budget is spent: it decides, and releases nothing")

@@ -76,6 +76,10 @@ def run(
         bool,
         typer.Option("--moved", help="The store is a copy, and the original is never used again."),
     ] = False,
+    restore: Annotated[
+        bool,
+        typer.Option("--restore", help="The store is older than what has left: pay for it again."),
+    ] = False,
     log_format: Annotated[
         str | None, typer.Option(help="json or plain.  [default: as party.toml says]")
     ] = None,
@@ -92,7 +96,7 @@ def run(
         made: LogSettings = convert(changed, LogSettings, "--log")
         return made
 
-    run_party(folder, moved=moved, log=log, attached=attached)
+    run_party(folder, moved=moved, restores=restore, log=log, attached=attached)
 
 
 @app.command("status", epilog="Example: fedbandits party status ./north --json")
@@ -187,8 +191,9 @@ def backup(
 ) -> None:
     """Copy a party's store as it is at one moment; it may run meanwhile.
 
-    To go on from a copy put it in the store's place, and use party run --moved, once. If the party
-    has run since, its peers know more than the copy: it is stopped, and needs a new federation.
+    To go on from a copy put it in the store's place, beside the file of what has left, and use
+    party run --moved, once. If anything has left since, it is refused; --restore pays for all that
+    has left once more. Peers that know more than the copy stop it all the same.
     """
     from fedbandits.deployment.process.folder import load_party
     from fedbandits.deployment.process.inspecting import back_up

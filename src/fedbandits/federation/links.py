@@ -76,6 +76,8 @@ class Link(msgspec.Struct, array_like=True):
     told: bool = False  # whether the peer has other terms and has been told ours
     differs: str = ""  # in what the peer's terms differ
     given_up: int = 0  # how many messages of the peer never came
+    seen: int = 0  # how many messages of the peer have come, whatever became of them
+    mark: bytes = b""  # what the last of these said of all before it
 
     @property
     def is_behind(self) -> bool:

@@ -14,7 +14,7 @@ from fedbandits._typing import Floats
 from fedbandits.errors import RemoteProtocolError, WrongTypeError
 
 #: Version of the message formats; a message of another version is refused.
-VERSION = 4
+VERSION = 5
 #: Nobody sends another so many messages; a larger number is nonsense, which no table could hold.
 MOST_MESSAGES = (1 << 53) - 1
 

@@ -13,6 +13,11 @@ SECURE_NOISE = (
     "deployment, secure noise is all of this. In a simulation it is not: noise is floating point "
     "and comes from the seed, systems of one experiment share its draws, and it protects nobody."
 )
+#: That nothing is released twice with other noise.
+NEVER_BACK = (
+    "No machine is put back as a whole to a state that is older than what has left it. A store "
+    "that is put back alone is refused, or pays once more for all that may have left."
+)
 #: What claims mean by message times.
 MESSAGE_TIMES = (
     "message times included (which messages exist, and at the end of which round each leaves)"

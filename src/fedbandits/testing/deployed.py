@@ -77,6 +77,8 @@ class DeployedFederation:
         self._seals = seals or (lambda _: (OpenSeals(), OpenSeals()))
         self._own, self._stores, self._moved = own or {}, stores or {}, moved
         self.nodes: dict[str, Node] = {}
+        #: Whether stores that are started now may be older than what has left.
+        self.restores = False
         self._supplies = supplies
 
     async def start(self, *members: str) -> None:
@@ -97,7 +99,7 @@ class DeployedFederation:
         greets, seals = self._seals(member)
         return Node(
             seat,
-            seat.open_store(where, self._moved),
+            seat.open_store(where, self._moved, self.folder / member, self.restores),
             self._transport(member),
             greets,
             seals,

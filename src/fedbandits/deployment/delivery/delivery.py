@@ -1,8 +1,9 @@
 """Delivery of committed messages: sent again until the receiver has acknowledged them.
 
 Whatever carries frames may lose, repeat, reorder or keep back; so nothing has to be stored on the
-way. Before anything else two hosts greet each other and say where they stand. Whoever learns that
-its peer has seen more of it than it knows of itself was put back from an old backup.
+way. Before anything else two hosts greet each other and say where they stand, and what they have
+seen. Whoever learns that its peer has seen more of it than it knows of itself, or something else,
+was put back from an old backup. So nothing leaves before most peers have said it.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from fedbandits.deployment.delivery.exchange import (
     Receiver,
 )
 from fedbandits.deployment.delivery.frames import Acknowledgement, Data, Gift, Hello, Seals
+from fedbandits.deployment.delivery.quorum import Quorum
 from fedbandits.deployment.delivery.transport import Transport
 from fedbandits.errors import FedbanditsError, SealError
 from fedbandits.federation.terms import Terms, cut
@@ -44,7 +46,7 @@ class Delivery:
 
     ``greets`` seals greetings, which those with other terms can open, and ``seals`` everything
     else. The ``receiver`` is given what was delivered. It is ``chatty`` where messages answer one
-    another all the time.
+    another all the time. See :class:`.quorum.Quorum` for ``patience``.
     """
 
     def __init__(
@@ -57,12 +59,14 @@ class Delivery:
         seals: Seals,
         receiver: Receiver,
         chatty: bool = False,
+        patience: float = 0.0,
     ) -> None:
         self.member, self.terms, self.transport = member, terms, transport
         self._chatty = chatty
         self._greets, self._seals, self._receiver = greets, seals, receiver
         self._life = os.urandom(frames.LIFE_BYTES)
         self.exchanges = {peer: Exchange(peer) for peer in peers}
+        self._quorum = Quorum(self.exchanges, patience)
         self._wake = asyncio.Event()
         #: When it is to be looked again for what was not answered.
         self._sleeps_until = 0.0
@@ -75,7 +79,7 @@ class Delivery:
         """Begin, with messages that had not been acknowledged."""
         for peer, number, body in outbox:
             if peer in self.exchanges:
-                self.exchanges[peer].unacknowledged[number] = body
+                self.exchanges[peer].add(number, body)
         self._task = asyncio.create_task(self._repeat())
         await self.transport.open(self._arrived, self._connected)
 
@@ -93,6 +97,11 @@ class Delivery:
         return tuple(peer for peer, exchange in self.exchanges.items() if exchange.greeted)
 
     @property
+    def awaited(self) -> tuple[str, ...]:
+        """Peers that must say what they have seen, before anything leaves; none once enough did."""
+        return self._quorum.missing(self._receiver.witnesses)
+
+    @property
     def problems(self) -> dict[str, str]:
         """Problems with peers, a line each."""
         return {peer: each.problem for peer, each in self.exchanges.items() if each.problem}
@@ -101,9 +110,9 @@ class Delivery:
         """Send a committed message; once more does no harm."""
         exchange = self.exchanges[peer]
         if number < exchange.acknowledged:  # a commit that failed was to forget it
-            self._receiver.acknowledged(peer, exchange.acknowledged)
+            self._took(exchange, exchange.acknowledged, again=True)
             return
-        exchange.unacknowledged[number] = body
+        exchange.add(number, body)
         if exchange.greeted and number < exchange.acknowledged + WINDOW:
             exchange.begin_waiting(time.monotonic())
             if exchange.next_try < self._sleeps_until:
@@ -129,6 +138,7 @@ class Delivery:
     def begin_anew(self) -> None:
         """Greet everybody as after a restart: what could not be taken until now is sent again."""
         self._life = os.urandom(frames.LIFE_BYTES)
+        self._quorum.begin()
         for exchange in self.exchanges.values():
             exchange.greeted = False
         self._connected()
@@ -166,17 +176,21 @@ class Delivery:
             self._send_data(exchange, number, body)
 
     def _greet(self, exchange: Exchange) -> None:
-        received, sent = self._receiver.counts(exchange.peer)
+        stands = self._receiver.counts(exchange.peer)
         hello = Hello(
             self._life, exchange.life, exchange.greeted and not exchange.asks, self.terms.digest,
-            received, sent, self._receiver.wants, time.time(),
+            stands.received, stands.sent, self._receiver.wants, time.time(),
             self.terms.content if exchange.has_other_terms else b"",
+            stands.seen, stands.mark,
         )  # fmt: skip
         self._send(exchange, self._greets, hello)
 
     def _send_data(self, exchange: Exchange, number: int, body: bytes) -> None:
+        if self.awaited:
+            return  # it is said again
         exchange.owes, exchange.told = False, exchange.received
-        self._send(exchange, self._seals, Data(exchange.received, number, body))
+        data = Data(exchange.received, number, body, exchange.marks[number])
+        self._send(exchange, self._seals, data)
 
     def _acknowledge(self, exchange: Exchange) -> None:
         if exchange.owes:
@@ -212,7 +226,7 @@ class Delivery:
             case Data():
                 self._took(exchange, frame.received)
                 if frame.number >= exchange.received:
-                    self._receiver.receive(sender, frame.body)
+                    self._receiver.receive(sender, frame.body, frame.number, frame.mark)
                 else:  # again: the acknowledgement was lost
                     self.received(sender, exchange.received)
             case Acknowledgement():
@@ -257,43 +271,35 @@ class Delivery:
 
     def _compare(self, exchange: Exchange, hello: Hello) -> None:
         """Take over where a peer stands, as it has just said."""
-        received, sent = self._receiver.counts(exchange.peer)
-        if hello.received > sent:
-            exchange.problem = (
-                f"{exchange.peer} has seen {hello.received} messages of {self.member}, whose store "
-                f"knows of {sent}: an old backup was put back; what it released since is not in "
-                "its ledger"
-            )
-            exchange.greeted, exchange.saw_more = False, True
+        received, sent, *_ = self._receiver.counts(exchange.peer)
+        if exchange.accuses(hello, self.member, sent):
             saw_more = sum(each.saw_more for each in self.exchanges.values())
             self._receiver.stale(exchange.problem, 2 * saw_more > len(self.exchanges))
             return
-        exchange.saw_more = False
-        if received > hello.sent:
+        if received > hello.sent or exchange.has_forgotten(hello):
             if not exchange.greeted:  # else its own messages have overtaken it
-                problem = f"an old backup of {exchange.peer} was put back; it must stop"
-                if problem != exchange.problem:  # it greets again and again
-                    exchange.problem = problem
-                    _LOG.error("%s: %s", self.member, problem)
+                self._say(exchange, f"an old backup of {exchange.peer} was put back; it must stop")
             return
-        exchange.problem, exchange.asks = "", False
-        exchange.offset = hello.time - time.time()
-        first = not exchange.greeted
-        exchange.greeted, exchange.received = True, max(exchange.received, received)
+        first, waited = not exchange.greeted, bool(self.awaited)
+        exchange.take_over(hello, received, time.time())
         self._took(exchange, hello.received)
+        if waited and not self.awaited:  # what was kept back may leave now
+            self._connected()
         if first:
             exchange.hurry()
             self._wake.set()
 
-    def _took(self, exchange: Exchange, number: int) -> None:
+    def _took(self, exchange: Exchange, number: int, again: bool = False) -> None:
         """Note that a peer has taken all messages below a number."""
-        if number <= exchange.acknowledged:
+        if number <= exchange.acknowledged and not again:
             return
         if number > self._receiver.counts(exchange.peer)[1]:
             self._refuse(exchange.peer, SealError("it has received more than it was sent"))
             return
+        if number - 1 not in exchange.marks:  # they are being read from the store
+            return
         more = exchange.took(number)
-        self._receiver.acknowledged(exchange.peer, number)
+        self._receiver.acknowledged(exchange.peer, number, exchange.marks[number - 1])
         if exchange.greeted:
             for each, body in more:
                 self._send_data(exchange, each, body)
@@ -308,12 +314,16 @@ class Delivery:
                 found = self.terms.difference(hello.content) or found
             except ValueError as broken:
                 found = broken
-        problem = f"OtherTermsError: {exchange.peer} has other terms: {found}"
-        if problem != exchange.problem and (hello.content or not exchange.problem):
-            exchange.problem = problem
-            _LOG.error("%s: %s", self.member, problem)
+        if hello.content or not exchange.problem:
+            self._say(exchange, f"OtherTermsError: {exchange.peer} has other terms: {found}")
         if is_news or not hello.content:
             self._greet(exchange)
+
+    def _say(self, exchange: Exchange, problem: str) -> None:
+        """Say what is wrong with a peer, once: it greets again and again."""
+        if problem != exchange.problem:
+            exchange.problem = problem
+            _LOG.error("%s: %s", self.member, problem)
 
     def offsets(self) -> Mapping[str, float]:
         """Return by how many seconds the clocks of peers are ahead of ours."""

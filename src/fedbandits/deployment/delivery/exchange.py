@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict
+from collections.abc import Collection
 from itertools import islice
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
+from fedbandits.deployment.delivery.frames import Hello, extended
 from fedbandits.federation.links import MOST_HELD
 
 #: So many messages may be on their way at once: a receiver holds no more than these.
@@ -15,17 +17,34 @@ WINDOW = MOST_HELD
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 20.0
 
 
+class Standing(NamedTuple):
+    """A count of what was exchanged with a peer, as is committed.
+
+    ``received`` and ``sent`` are the numbers of its next message, and of the next one to it.
+    ``seen`` messages of it have come, whatever became of them, and the last one had that ``mark``.
+    """
+
+    received: int = 0
+    sent: int = 0
+    seen: int = 0
+    mark: bytes = b""
+
+
 class Receiver(Protocol):
     """A party that is given what was delivered. All of it is called on the event loop."""
 
-    def counts(self, peer: str) -> tuple[int, int]:
-        """Return the numbers of the next message from a peer, and of the next one to it."""
+    def counts(self, peer: str) -> Standing:
+        """Return where the exchange with a peer stands."""
 
-    def receive(self, peer: str, body: bytes) -> None:
+    @property
+    def witnesses(self) -> Collection[str]:
+        """Peers of which most must say what they have seen, before anything leaves."""
+
+    def receive(self, peer: str, body: bytes, number: int, mark: bytes) -> None:
         """Take a message; when it is committed, :meth:`Delivery.received` is to be called."""
 
-    def acknowledged(self, peer: str, number: int) -> None:
-        """Forget all messages to a peer below a number."""
+    def acknowledged(self, peer: str, number: int, mark: bytes) -> None:
+        """Forget all messages to a peer below a number; keep the mark of these."""
 
     def stale(self, why: str, most: bool) -> None:
         """Note that a peer, or most of them, say that this party was put back from a backup."""
@@ -50,7 +69,9 @@ class Exchange:
         self.life = b""
         #: Whether it has answered in this life of ours.
         self.greeted = False
-        #: Whether it says that it has seen more than was ever sent to it.
+        #: Whether it has said, in this life of ours, that it has seen nothing else than was sent.
+        self.vouches = False
+        #: Whether it says that it has seen more than was ever sent to it, or something else.
         self.saw_more = False
         #: Whether its terms are other ones.
         self.has_other_terms = False
@@ -70,7 +91,47 @@ class Exchange:
         self.acknowledged = 0
         #: Messages that have not, by number, in order.
         self.unacknowledged: OrderedDict[int, bytes] = OrderedDict()
+        #: Marks of all messages up to a number: of these, and of the one before them.
+        self.marks: dict[int, bytes] = {-1: b""}
         self._pause, self.next_try = FIRST_PAUSE, 0.0
+
+    def go_on_from(self, number: int, mark: bytes) -> None:
+        """Go on from a store: the mark is of all messages below the number, which were received."""
+        self.marks = {number - 1: mark}
+
+    def add(self, number: int, body: bytes) -> None:
+        """Add a message that is to be sent; one that is there already stays as it is."""
+        self.unacknowledged[number] = body
+        if number not in self.marks:
+            self.marks[number] = extended(self.marks.get(number - 1, b""), body)
+
+    def accuses(self, hello: Hello, member: str, sent: int) -> bool:
+        """Tell whether a peer has seen what is not among the messages that were ``sent`` to it."""
+        mark = self.marks.get(hello.seen - 1)
+        if (count := max(hello.received, hello.seen)) > sent:
+            seen = f"{count} messages"
+        elif mark is not None and mark != hello.mark:
+            seen = f"another message {hello.seen - 1}"
+        else:
+            self.saw_more = False
+            return False
+        self.problem = (
+            f"{self.peer} has seen {seen} of {member}, whose store knows of {sent}: an old backup "
+            "was put back; what it released since is not in its ledger"
+        )
+        self.greeted, self.vouches, self.saw_more = False, False, True
+        return True
+
+    def take_over(self, hello: Hello, received: int, now: float) -> None:
+        """Take over where a peer stands, as it has just said; nothing was wrong with it."""
+        self.problem, self.asks, self.offset = "", False, hello.time - now
+        self.greeted, self.received = True, max(self.received, received)
+        said = hello.seen >= hello.received and self.marks.get(hello.seen - 1) == hello.mark
+        self.vouches = self.vouches or said
+
+    def has_forgotten(self, hello: Hello) -> bool:
+        """Tell whether a peer does not know any more of messages that it has acknowledged."""
+        return max(hello.received, hello.seen) < next(iter(self.marks))
 
     @property
     def waits(self) -> bool:
@@ -107,6 +168,8 @@ class Exchange:
         self.acknowledged = max(self.acknowledged, number)
         while self.unacknowledged and next(iter(self.unacknowledged)) < number:
             self.unacknowledged.popitem(last=False)
+        while next(iter(self.marks)) < number - 1:
+            del self.marks[next(iter(self.marks))]
         self._pause = FIRST_PAUSE
         if not self.unacknowledged:
             self.next_try = math.inf

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Annotated, Protocol
 
 import msgspec
@@ -14,10 +15,23 @@ from fedbandits.federation.messages import MOST_MESSAGES
 LIFE_BYTES = 16
 #: Counts messages of one peer. Anything else is nonsense that no table could hold.
 Count = Annotated[int, Meta(ge=0, le=MOST_MESSAGES)]
+#: Bytes of a mark.
+MARK_BYTES = 16
+#: The mark of all messages up to one, or nothing.
+Mark = Annotated[bytes, Meta(max_length=MARK_BYTES)]
 #: What names a life, or nothing.
 Life = Annotated[bytes, Meta(max_length=LIFE_BYTES)]
 #: So many secrets are asked for at once: each is answered by a frame.
 _MOST_WANTED = 16
+
+
+def extended(mark: bytes, body: bytes) -> bytes:
+    """Return the mark of messages that had ``mark``, and one more after them.
+
+    Two parties that have sent the same number of messages have the same mark only if all of these
+    were the same.
+    """
+    return hashlib.blake2b(mark + body, digest_size=MARK_BYTES).digest()
 
 
 class Seals(Protocol):
@@ -56,6 +70,9 @@ class Hello(Frame, frozen=True, array_like=True, tag=0):
         Names of secrets that the sender has not been given yet.
     time
         The sender's clock, in seconds since 1970.
+    seen, mark
+        How many of the receiver's messages the sender has seen, and the mark that the last of them
+        had. So a receiver that was put back from a backup finds out, whatever it has sent since.
     """
 
     life: Life
@@ -67,14 +84,20 @@ class Hello(Frame, frozen=True, array_like=True, tag=0):
     wants: Annotated[list[str], Meta(max_length=_MOST_WANTED)]
     time: float
     content: bytes = b""
+    seen: Count = 0
+    mark: Mark = b""
 
 
 class Data(Frame, frozen=True, array_like=True, tag=1):
-    """A message, and the number of the receiver's message that the sender expects next."""
+    """A message, and the number of the receiver's message that the sender expects next.
+
+    The ``mark`` stands for all messages up to this one. The receiver says it in its greetings.
+    """
 
     received: Count
     number: Count
     body: bytes
+    mark: Mark = b""
 
 
 class Acknowledgement(Frame, frozen=True, array_like=True, tag=2):

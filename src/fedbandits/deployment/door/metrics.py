@@ -91,6 +91,10 @@ _PRIVACY = {
     "epsilon_spent": "Privacy spent so far: ε at the claim's δ, of what has left the party.",
     "epsilon_left": "Privacy left: ε at the claim's δ. At 0 nothing is released any more.",
 }
+_WAITS_FOR = (
+    "1 for each peer that must say what it has seen before anything leaves the party. No peer is "
+    "here once most have, since the start."
+)
 #: Counts by some name: their key in the party's status, and what the names are called.
 _BY_NAME = {
     "messages": ("messages", "outcome", "Messages, by what became of them."),
@@ -115,6 +119,10 @@ class _OfTheParty(Collector):
             for name, text in texts.items():
                 if _is_number(value := told.get(name)):
                     yield GaugeMetricFamily(f"fedbandits_{name}", text, value=float(value))
+        waits = GaugeMetricFamily("fedbandits_waits_for", _WAITS_FOR, labels=["peer"])
+        for peer in self.status.get("waits_for", ()):
+            waits.add_metric([str(peer)], 1.0)
+        yield waits
         for name, (key, label, text) in _BY_NAME.items():
             family = CounterMetricFamily(f"fedbandits_{name}", text, labels=[label])
             for value, count in self.status.get(key, {}).items():

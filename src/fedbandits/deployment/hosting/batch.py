@@ -10,9 +10,18 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from fedbandits.deployment.delivery.exchange import Standing
+from fedbandits.deployment.delivery.frames import extended
 from fedbandits.deployment.hosting.events import HostedParty, Kind, Received
 from fedbandits.deployment.hosting.resources import StoredResources
+from fedbandits.deployment.hosting.restoring import (
+    all_left,
+    marks_known,
+    require_newest,
+    require_same_boot,
+)
 from fedbandits.deployment.hosting.seat import HostedSeat
+from fedbandits.deployment.storage.left import Left
 from fedbandits.deployment.storage.machine import machine_boot
 from fedbandits.deployment.storage.store import Entry, Header, Sent, Store
 from fedbandits.errors import (
@@ -23,10 +32,9 @@ from fedbandits.errors import (
     LedgerError,
     LocalProtocolError,
     NotReadyError,
-    StaleStoreError,
     UnknownDecisionError,
 )
-from fedbandits.federation.links import Receipt
+from fedbandits.federation.links import Link, Receipt
 from fedbandits.federation.messages import Message
 from fedbandits.federation.party import Party
 from fedbandits.federation.state import Handled
@@ -40,8 +48,6 @@ _MOST_EVENTS = 4_096
 _NEVER_RELEASE = frozenset({Kind.DECIDE, Kind.OBSERVE, Kind.START, Kind.PULL})
 #: Names the charge for what earlier federations have released.
 _EARLIER = "earlier federations"
-#: Under which name the start of the machine is kept.
-_BOOT = "boot"
 
 
 class Batch:
@@ -56,12 +62,13 @@ class Batch:
         self._asked: list[int] = []
         self._answered: list[int] = []
         self._saves = self._restored = False
+        self._leaves: Left | None = None
         #: Messages to send.
         self.outgoing: list[Sent] = []
         #: For every member that a message was taken of, the number that comes next.
         self.received: dict[str, int] = {}
-        #: For members whose link has moved, the numbers that come next from and to them.
-        self.counts: dict[str, tuple[int, int]] = {}
+        #: For members whose link has moved, where the exchange with them stands.
+        self.counts: dict[str, Standing] = {}
         self.outcomes: Counter[str] = Counter()
         self.refusals: Counter[str] = Counter()
         self.last_refusal = ""
@@ -73,11 +80,15 @@ class Batch:
         self.bytes_since = (0, 0)
 
     def begin(self, resources: StoredResources) -> list[Sent]:
-        """Make the party, or restore it; returns the messages that are still to be sent."""
+        """Make the party, or restore it; returns the messages that are still to be sent.
+
+        Raises StaleStoreError if the store is older than what has left.
+        """
         self._open_account()
-        self.restore(resources)
+        require_newest(self.store, self.connection, self._seat)
+        party = self.restore(resources).party
         if self._seat.is_chatty:
-            self._require_same_boot()
+            require_same_boot(self.store, self.connection, self._seat, party, machine_boot())
         return self.store.outbox(self.connection)
 
     def _open_account(self) -> None:
@@ -88,28 +99,6 @@ class Batch:
         ledger.open_account(self.connection, seat.member, seat.claim, *budget)
         if seat.earlier and not ledger.statement(self.connection, seat.member).charges:
             ledger.charge(self.connection, seat.member, _EARLIER, 1, seat.earlier_event)
-
-    def _require_same_boot(self) -> None:
-        """Note under which start of the machine the party runs; refuse another one in mid-run.
-
-        Where messages set the pace, commits do not wait for the disk, but for pulls. A process that
-        is killed loses nothing; a machine that loses power may lose the newest commits. The party
-        might then send other contents than before under the same numbers, so its run ends.
-        """
-        before, now = self.store.number(self.connection, _BOOT), machine_boot()
-        party = None if self.hosted is None else self.hosted.party
-        under_way = party is not None and (
-            party.awaited is not None
-            or party.next_end is not None
-            or party.round_to_act is not None
-        )
-        if before and now and before != now and under_way:
-            raise StaleStoreError(
-                f"{self._seat.member}: the machine was restarted in mid-run, and its newest "
-                "commits may be lost: this run ends; order a new one"
-            )
-        if before != now:
-            self.store.set_number(self.connection, _BOOT, now)
 
     def restore(self, resources: StoredResources) -> HostedParty:
         """Make the party from its newest state and the events since; a new one without a state."""
@@ -122,10 +111,12 @@ class Batch:
         for entry in saved.journal:
             hosted.replay(entry.kind, entry.body)
         resources.end_replay()
+        hosted.marks = marks_known(self.store, self.connection)[-1]
         self.event = hosted.events = saved.journal[-1].event if saved.journal else saved.event
         if saved.body is None and not saved.journal:
             self.carry_out(Kind.START, None)
         self._saves = self._restored = True
+        self._leaves = self._all_left(hosted)
         return hosted
 
     def carry_out(self, kind: Kind, content: Any) -> Any:
@@ -194,6 +185,9 @@ class Batch:
         peer = self._seat.federation.member_of[message.receiver]
         kind, number = type(message).__name__, message.number
         self.outgoing.append(Sent(peer, number, body))
+        if self.hosted is not None:
+            _, mark = self.hosted.marks.get(peer, (0, b""))
+            self.hosted.marks[peer] = number + 1, extended(mark, body)
         self._headers.append(Header(time.time(), "sent", peer, kind, number, len(body), "sent"))
 
     def _seen(self, receipt: Receipt, now: float, content: Received) -> None:
@@ -267,13 +261,16 @@ class Batch:
         """Save the state with this transaction."""
         self._saves = True
 
-    def write(self, bytes_since: tuple[int, int], acknowledged: Mapping[str, int]) -> None:
+    def write(
+        self, bytes_since: tuple[int, int], acknowledged: Mapping[str, tuple[int, bytes]]
+    ) -> None:
         """Write everything that was noted, after a batch that ended at ``bytes_since``.
 
-        Messages below the ``acknowledged`` number of their member are deleted.
+        Messages below the ``acknowledged`` number of their member are deleted; their mark is kept.
         """
         store, connection, hosted = self.store, self.connection, self.hosted
-        store.acknowledged(connection, acknowledged)
+        store.acknowledged(connection, {peer: up_to for peer, (up_to, _) in acknowledged.items()})
+        store.keep_marks(connection, acknowledged)
         store.note(connection, self._entries)
         store.post(connection, self.outgoing)
         store.head(connection, self._headers)
@@ -284,6 +281,8 @@ class Batch:
         if hosted is None:
             return
         self.count(hosted)
+        if self.outgoing:
+            self._leaves = self._all_left(hosted)
         journal, state = bytes_since
         journal += sum(len(entry.body) for entry in self._entries)
         hosted.since += len(self._entries)
@@ -292,6 +291,14 @@ class Batch:
             store.keep_state(connection, self.event, body, self._seat.keep_journal)
             journal, state, hosted.since = 0, len(body), 0
         self.bytes_since = journal, state
+
+    def let_leave(self) -> None:
+        """Write down, outside of the store, what leaves now; all of it must be committed."""
+        if self.store.left is not None and self._leaves is not None:
+            self.store.left.write(self._leaves)
+
+    def _all_left(self, hosted: HostedParty) -> Left | None:
+        return all_left(self.store, self.connection, self._seat, hosted.marks)
 
     def count(self, hosted: HostedParty) -> None:
         """Note where the links stand that have moved."""
@@ -302,10 +309,13 @@ class Batch:
         hosted.touched.clear()
         moved = links if self._restored else ()
         for peer in moved:
-            self.counts[members[peer]] = links[peer].received, links[peer].sent
+            self.counts[members[peer]] = _standing(links[peer])
         for member in {*self.received, *(member for member, _, _ in self.outgoing)}:
-            link = links[self._seat.federation.party_of[member]]
-            self.counts[member] = link.received, link.sent
+            self.counts[member] = _standing(links[self._seat.federation.party_of[member]])
+
+
+def _standing(link: Link) -> Standing:
+    return Standing(link.received, link.sent, link.seen, link.mark)
 
 
 def _fails_transaction(error: Exception) -> bool:

@@ -38,10 +38,15 @@ class Decided(NamedTuple):
 
 
 class Received(NamedTuple):
-    """Bytes of a message from a party, as it is called in the protocol."""
+    """Bytes of a message from a party, as it is called in the protocol.
+
+    ``number`` and ``mark`` are what its frame says: which message it is, and what it stands for.
+    """
 
     sender: str
     data: bytes
+    number: int = -1
+    mark: bytes = b""
 
 
 #: What an event of each kind holds, for those that are the same in every system.
@@ -66,6 +71,8 @@ class HostedParty:
         self.events, self.since = 0, 0
         #: Whether what it releases is charged: then an event that is refused may have to be undone.
         self.is_charged = True
+        #: By member how many messages were sent to it, and their mark.
+        self.marks: dict[str, tuple[int, bytes]] = {}
         #: Peers whose links have moved in this transaction.
         self.touched: set[str] = set()
         contents = dict(_CONTENTS)
@@ -104,9 +111,12 @@ class HostedParty:
             case Kind.OBSERVE:
                 return self._observe(*content)
             case Kind.RECEIVE:
-                sender, data = content
+                sender, data, number, mark = content
                 self.touched.add(sender)
                 receipt = self.party.receive_bytes(data, sender)
+                link = self.party.links.get(sender)
+                if link is not None and number >= link.seen:
+                    link.seen, link.mark = number + 1, mark
                 return Handled(receipt, receipt.outgoing, (receipt, *receipt.followed))
             case Kind.END_ROUND:
                 return self._handle(EndRound(content))

@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from fedbandits.deployment.delivery.exchange import Standing
 from fedbandits.deployment.hosting.batch import Batch
 from fedbandits.deployment.hosting.events import HostedParty, Kind
 from fedbandits.deployment.hosting.reports import View
@@ -90,9 +91,11 @@ class Host:
         self.waiting = 0
         #: Called on the event loop after every commit.
         self.on_change: Callable[[], None] = lambda: None
-        #: For every peer the number of its message that comes next, and of the next one to it.
-        self.counts: dict[str, tuple[int, int]] = {}
-        self._acknowledged: dict[str, int] = {}
+        #: For every peer where the exchange with it stands.
+        self.counts: dict[str, Standing] = {}
+        #: For every peer how many messages it had acknowledged at the start, and their mark.
+        self.marks: dict[str, tuple[int, bytes]] = {}
+        self._acknowledged: dict[str, tuple[int, bytes]] = {}
         self._lock = threading.Lock()
         #: Why the store cannot be written just now; empty while it can.
         self.problem = ""
@@ -110,7 +113,10 @@ class Host:
 
         def begin(batch: Batch) -> list[Sent]:
             # An order and the last secret may come at one instant: the second finds a party.
-            return [] if batch.hosted is not None else batch.begin(self.resources)
+            if batch.hosted is not None:
+                return []
+            self.marks = batch.store.marks(batch.connection)
+            return batch.begin(self.resources)
 
         sent: list[Sent] = await self.call(begin)
         return sent
@@ -175,10 +181,10 @@ class Host:
 
         return future, _Job(work, settle)
 
-    def acknowledged(self, peer: str, number: int) -> None:
+    def acknowledged(self, peer: str, number: int, mark: bytes) -> None:
         """Let the next commit delete a peer's messages below a number: it has taken them."""
         with self._lock:
-            self._acknowledged[peer] = max(number, self._acknowledged.get(peer, 0))
+            self._acknowledged[peer] = max((number, mark), self._acknowledged.get(peer, (0, b"")))
 
     # --- everything below runs on the party's own thread, but for the end of _tell ---
 
@@ -237,6 +243,7 @@ class Host:
                 batch.write(self._bytes_since, acknowledged)
             if batch.must_be_on_disk:
                 self.store.sync()
+            batch.let_leave()
         except Exception as failed:
             # Whatever failed: the transaction was rolled back, and the party is ahead of it.
             self._broken = failed
@@ -259,6 +266,7 @@ class Host:
                 self.store.set_number(connection, _FAILURES, failures + 1)  # it can be written
                 batch.count(self._hosted)
                 again = self.store.outbox(connection)
+            batch.let_leave()
             self._tell([], [], batch, again=again)
         self._broken = None
 
@@ -286,7 +294,7 @@ class Host:
         Without a batch nothing was committed, and ``problem`` says why. ``again`` are messages of
         earlier commits.
         """
-        outgoing, received, counts = list(again), dict[str, int](), dict[str, tuple[int, int]]()
+        outgoing, received, counts = list(again), dict[str, int](), dict[str, Standing]()
         if batch is not None:  # not from what the loop has seen: it may be behind
             self._newest = self._newest.after(batch)
             outgoing += batch.outgoing

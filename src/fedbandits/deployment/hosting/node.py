@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 from fedbandits.deployment.delivery.delivery import Delivery
-from fedbandits.deployment.delivery.exchange import WINDOW
+from fedbandits.deployment.delivery.exchange import WINDOW, Standing
 from fedbandits.deployment.delivery.frames import Seals
 from fedbandits.deployment.delivery.transport import Transport
 from fedbandits.deployment.hosting.batch import Batch
@@ -45,9 +46,12 @@ class Node:
     ) -> None:
         self.seat, self.member, self.federation = seat, seat.member, seat.federation
         self.application = seat.application
+        self._must_never_repeat = seat.must_never_repeat
+        # A half of the peers is enough only for a store that was held against its file.
+        patience = math.inf if store.left is None else 2.0 * seat.federation.message_time
         self.delivery = Delivery(
             seat.member, seat.federation.peers_of(seat.member), seat.terms, transport, greets,
-            seals, self, seat.is_chatty,
+            seals, self, seat.is_chatty, patience,
         )  # fmt: skip
         self.host = Host(seat, store, self._sent, self.delivery.received)
         self.clock = Clock(self, self.host, self.delivery)
@@ -61,6 +65,8 @@ class Node:
         self.handover = Handover(seat, self.host, self._begin_with_secrets)
         #: How many messages of peers wait to be taken.
         self._taking: Counter[str] = Counter()
+        #: For whom releases wait, as was said last.
+        self._awaited: tuple[str, ...] = ()
 
     async def start(self) -> None:
         """Go on from the store, and begin to talk to peers; raises as :meth:`.host.Host.begin`."""
@@ -73,6 +79,8 @@ class Node:
 
     async def _begin(self) -> list[Sent]:
         outbox = await self.host.begin()
+        for peer, (number, mark) in self.host.marks.items():
+            self.delivery.exchanges[peer].go_on_from(number, mark)
         self._begun.set()
         return outbox
 
@@ -133,8 +141,8 @@ class Node:
     async def end_round(self, round_: int) -> None:
         """End a round that is over for everybody.
 
-        Raises NotReadyError if no peer has said yet what it has seen of this party. Raises
-        BudgetExceededError if the ledger refuses a release: decisions go on, and nothing is
+        Raises NotReadyError if most peers have not said yet what they have seen of this party.
+        Raises BudgetExceededError if the ledger refuses a release: decisions go on, and nothing is
         released any more.
         """
         await self._end(lambda batch: batch.carry_out(Kind.END_ROUND, round_))
@@ -151,8 +159,15 @@ class Node:
 
     async def _end(self, work: Callable[[Batch], Any]) -> None:
         self._require_begun()
-        if not self.delivery.greeted and self.delivery.exchanges:
-            raise NotReadyError(f"{self.member}: releases wait until a peer has said what it saw")
+        if awaited := self.delivery.awaited:
+            why = (
+                f"{self.member}: releases wait until a peer has said what it saw; most of them "
+                f"must; missing: {', '.join(awaited)}"
+            )
+            if awaited != self._awaited:  # it is tried again and again
+                _LOG.warning("%s", why)
+            self._awaited = awaited
+            raise NotReadyError(why)
         try:
             await self.host.call_first(work)
         except BudgetExceededError as refused:
@@ -210,6 +225,7 @@ class Node:
             "ready": self.ready,
             "connected": self.delivery.transport.connected,
             "greeted": list(self.delivery.greeted),
+            "waits_for": list(self.delivery.awaited),
             "problems": self._problems(),
             "stage": view.stage,
             "decisions": view.decisions,
@@ -241,21 +257,25 @@ class Node:
         for peer, number, body in messages:
             self.delivery.post(peer, number, body)
 
-    def counts(self, peer: str) -> tuple[int, int]:
-        return self.host.counts.get(peer, (0, 0))
+    def counts(self, peer: str) -> Standing:
+        return self.host.counts.get(peer, Standing())
 
-    def receive(self, peer: str, body: bytes) -> None:
+    @property
+    def witnesses(self) -> Collection[str]:
+        return self.host.counts if self._must_never_repeat else ()
+
+    def receive(self, peer: str, body: bytes, number: int, mark: bytes) -> None:
         # What is too much is not acknowledged: it comes again.
         if self.failed is None and self._begun.is_set() and self._taking[peer] < WINDOW:
             self._taking[peer] += 1
             party = self.federation.party_of[peer]
-            self._watch(peer, self.host.do(Kind.RECEIVE, Received(party, body)))
+            self._watch(peer, self.host.do(Kind.RECEIVE, Received(party, body, number, mark)))
 
-    def acknowledged(self, peer: str, number: int) -> None:
-        self.host.acknowledged(peer, number)
+    def acknowledged(self, peer: str, number: int, mark: bytes) -> None:
+        self.host.acknowledged(peer, number, mark)
 
     def stale(self, why: str, most: bool) -> None:
-        if most or self.seat.must_never_repeat:
+        if most or self._must_never_repeat:
             self.fail(StaleStoreError(why))
 
     def given(self, peer: str, name: str, value: bytes) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 import os
+import pathlib
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import msgspec
 
+from fedbandits.deployment.storage.left import LeftFile
 from fedbandits.deployment.storage.store import Store
 from fedbandits.federation.party import Party
 from fedbandits.federation.roles import Role
@@ -17,6 +19,8 @@ from fedbandits.privacy import gaussian
 from fedbandits.privacy.accounting import GaussianRelease
 from fedbandits.privacy.claims import PrivacyClaim
 from fedbandits.privacy.ledger import Ledger, whole_budget
+from fedbandits.privacy.ledger.database import url_of
+from fedbandits.privacy.ledger.files import path_of
 from fedbandits.settings.federation import Federation, RoundsClock
 from fedbandits.systems.application import Application, Resources, SharedSecret
 from fedbandits.systems.terms import claim_under
@@ -104,16 +108,33 @@ class HostedSeat(NamedTuple):
         """Make the party, before anything has happened."""
         return self.federation.roles.make(self.role, self.place, self.terms, self.supply(resources))
 
-    def open_store(self, where: str, moved: bool = False) -> Store:
-        """Open the party's store; where messages set the pace, commits do not wait for the disk."""
-        return Store.open(
+    def open_store(
+        self,
+        where: str,
+        moved: bool = False,
+        beside: str | os.PathLike[str] | None = None,
+        restores: bool = False,
+    ) -> Store:
+        """Open the party's store; where messages set the pace, commits do not wait for the disk.
+
+        See :meth:`.store.Store.open` for ``moved``, and :class:`.left.LeftFile` for ``restores``. A
+        file of what has left lies beside the store, ``store.left`` beside ``store.db``; for a
+        server's database as if that were ``beside``. Where messages set the pace there is none.
+        """
+        store = Store.open(
             where,
             self.federation.name,
             self.member,
             self.terms.digest,
             synchronous="NORMAL" if self.is_chatty else "FULL",
-            moved=moved,
+            moved=moved or restores,
         )
+        path = path_of(url_of(where)) or beside
+        if path is not None and self.must_never_repeat and not self.is_chatty:
+            named = pathlib.Path(path)
+            left = named.with_name(f"{named.name.removesuffix('.db')}.left")
+            store.left = LeftFile(left, restores)
+        return store
 
     @property
     def claim(self) -> PrivacyClaim:

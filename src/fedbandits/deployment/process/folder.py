@@ -7,6 +7,7 @@
     members.json, request.json, admission.json, keys/    its identity, see :mod:`.identity`
     tokens.json       digests of the tokens of its applications
     store.db          the party's store, unless it is a database elsewhere
+    store.left        what has left the party: in no backup
     running.json      address of its door, while the party runs
 """
 

@@ -106,6 +106,7 @@ def run_party(
     folder: Path,
     *,
     moved: bool = False,
+    restores: bool = False,
     log: Callable[[LogSettings], LogSettings] = lambda settings: settings,
     attached: bool = False,
 ) -> None:
@@ -116,11 +117,11 @@ def run_party(
     too, when standard input does: when whoever started it is gone.
 
     ``log`` changes the folder's settings of the log. See :class:`.running.RunningParty` for
-    ``moved``. Raises FedbanditsError if it cannot run, or cannot go on.
+    ``moved`` and ``restores``. Raises FedbanditsError if it cannot run, or cannot go on.
     """
     party = load_party(folder)
     log_to_stderr(party.member, log(party.settings.log))
-    running = RunningParty(party, moved=moved)
+    running = RunningParty(party, moved=moved, restores=restores)
     kernels = warm(party.federation, {party.member: party.settings.own})
     if kernels:
         _LOG.info("%s: compiled %d kernels, which are kept", party.member, kernels)

@@ -115,14 +115,20 @@ class RunningParty:
 
     The ``transport`` carries frames to others; by default it is NATS, as the federation's file
     says. A store that was ``moved`` may be a copy of which the original will never be used again.
+    One that ``restores`` may be older than what has left: that is charged once more.
+
     Raises IdentityError if the party was not admitted, its certificate has expired, or it was
     revoked.
     """
 
     def __init__(
-        self, folder: PartyFolder, transport: Transport | None = None, moved: bool = False
+        self,
+        folder: PartyFolder,
+        transport: Transport | None = None,
+        moved: bool = False,
+        restores: bool = False,
     ) -> None:
-        self.folder, self._moved = folder, moved
+        self.folder, self._moved, self._restores = folder, moved, restores
         self.identity = load_identity(folder.path)
         self.identity.check()
         self._peers = folder.federation.peers_of(folder.member)
@@ -190,7 +196,8 @@ class RunningParty:
 
     def _make(self) -> PartyNode:
         seat = seat_in(self.folder)
-        store = seat.open_store(self.folder.store, self._moved)
+        where = self.folder.store
+        store = seat.open_store(where, self._moved, self.folder.path / "store", self._restores)
         kind = CustomerNode if seat.role.name == CUSTOMER else PartyNode
         node = kind(seat, store, self._transport, *self._sealers, self._fail)
         node.identity = self.identity

@@ -14,12 +14,14 @@ from typing import Any, NamedTuple, Self
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from fedbandits.deployment.storage.left import LeftFile
 from fedbandits.deployment.storage.machine import LogFile, StoreLock
 from fedbandits.deployment.storage.tables import (
     ASKED,
     EXPIRED,
     HEADERS,
     JOURNAL,
+    MARKS,
     META,
     METADATA,
     OUTBOX,
@@ -93,15 +95,18 @@ class Store(contextlib.AbstractContextManager["Store"]):
         dialect = ledger.engine.dialect
         self._inserts = {
             table.name: Compiled(sa.insert(table), dialect, [c.name for c in table.columns])
-            for table in (JOURNAL, OUTBOX, HEADERS, ASKED, EXPIRED, SECRETS, SNAPSHOT, META)
+            for table in (JOURNAL, OUTBOX, MARKS, HEADERS, ASKED, EXPIRED, SECRETS, SNAPSHOT, META)
         }
         forgotten = ASKED.c.number == sa.bindparam("which", type_=sa.BigInteger)
         self._unask = Compiled(sa.delete(ASKED).where(forgotten), dialect)
         received = (OUTBOX.c.peer == sa.bindparam("whose")) & (OUTBOX.c.number < sa.bindparam("up"))
         self._unpost = Compiled(sa.delete(OUTBOX).where(received), dialect)
+        marked = MARKS.c.peer == sa.bindparam("whose")
+        self._unmark = Compiled(sa.delete(MARKS).where(marked), dialect)
         path = path_of(ledger.engine.url)
         self._log = None if path is None else LogFile(path)
         self._next_header = 0
+        self.left: LeftFile | None = None  # none where nothing is to be noticed
 
     @classmethod
     def open(
@@ -219,6 +224,20 @@ class Store(contextlib.AbstractContextManager["Store"]):
         if up_to:
             rows = [{"whose": peer, "up": number} for peer, number in up_to.items()]
             self._unpost.many(connection, rows)
+
+    def keep_marks(self, connection: Connection, marks: Mapping[str, tuple[int, bytes]]) -> None:
+        """Keep, by peer, how many messages it has acknowledged, and the mark of these."""
+        if marks:
+            self._unmark.many(connection, [{"whose": peer} for peer in marks])
+            rows = [{"peer": p, "number": n, "mark": mark} for p, (n, mark) in marks.items()]
+            self._insert(connection, MARKS, rows)
+
+    @staticmethod
+    def marks(connection: Connection) -> dict[str, tuple[int, bytes]]:
+        """Return, by peer, how many messages it has acknowledged, and the mark of these."""
+        with named_errors():
+            rows = connection.execute(sa.select(MARKS))
+            return {row.peer: (row.number, bytes(row.mark)) for row in rows}
 
     def head(self, connection: Connection, headers: Iterable[Header]) -> None:
         """Note headers of messages."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlalchemy as sa
 
 #: Format of the tables; a store of another one is refused.
-SCHEMA = 1
+SCHEMA = 2
 METADATA = sa.MetaData()
 
 #: What the store is: its format, whose it is, and small numbers that change.
@@ -38,6 +38,14 @@ OUTBOX = sa.Table(
     sa.Column("peer", sa.Text, primary_key=True),
     sa.Column("number", sa.BigInteger, primary_key=True, autoincrement=False),
     sa.Column("body", sa.LargeBinary, nullable=False),
+)
+#: For every peer how many messages it has acknowledged, and their mark: see frames.Hello.
+MARKS = sa.Table(
+    "host_marks",
+    METADATA,
+    sa.Column("peer", sa.Text, primary_key=True),
+    sa.Column("number", sa.BigInteger, nullable=False),
+    sa.Column("mark", sa.LargeBinary, nullable=False),
 )
 #: Headers of messages sent and seen; the oldest are deleted.
 HEADERS = sa.Table(

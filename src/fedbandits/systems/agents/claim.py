@@ -16,6 +16,7 @@ from fedbandits.privacy.statements import (
     AGENT_PERSON,
     COMPUTING_SHOWS,
     IN_CLEAR,
+    NEVER_BACK,
     ON_A_CLOCK,
     OWN_RECORDS,
     SECURE_NOISE,
@@ -113,7 +114,7 @@ def _conditions(plan: AgentsPlan) -> tuple[str, ...]:
     if config.out_of_bounds == "refuse":
         conditions.append(_REFUSAL)
     if config.is_private:
-        conditions.append(SECURE_NOISE)
+        conditions += [SECURE_NOISE, NEVER_BACK]
         if not config.uses_published_noise:
             conditions.append(exact_sums(plan.rounds))
         if not isinstance(config.schedule, Determinant | Never):

@@ -11,6 +11,7 @@ from fedbandits.privacy.person import person_cost
 from fedbandits.privacy.statements import (
     IN_CLEAR,
     ITEMS_BOUNDED,
+    NEVER_BACK,
     ON_A_CLOCK,
     OUTSIDE_THE_SERVER,
     SAME_ARRIVALS,
@@ -91,7 +92,7 @@ def _conditions(plan: FCLUBPlan, persons: bool) -> tuple[str, ...]:
     if persons:
         also = (_WHOLE_CLUSTERS,) if by_cluster else ()
         whose = (first_records(plan.constants.records_per_person), _SUMMED, *also)
-    return (ITEMS_BOUNDED, *whose, SECURE_NOISE, ON_A_CLOCK, exact_sums(plan.rounds))
+    return (ITEMS_BOUNDED, *whose, SECURE_NOISE, NEVER_BACK, ON_A_CLOCK, exact_sums(plan.rounds))
 
 
 def _not_protected(plan: FCLUBPlan, persons: bool) -> tuple[Limit, ...]:

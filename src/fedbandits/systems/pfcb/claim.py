@@ -8,7 +8,7 @@ from typing import Literal
 from fedbandits.privacy import gaussian
 from fedbandits.privacy.accounting import total_mu
 from fedbandits.privacy.claims import Limit, PrivacyClaim
-from fedbandits.privacy.statements import IN_CLEAR, ON_A_CLOCK, SECURE_NOISE
+from fedbandits.privacy.statements import IN_CLEAR, NEVER_BACK, ON_A_CLOCK, SECURE_NOISE
 from fedbandits.systems.pfcb.config import Never, Published
 from fedbandits.systems.pfcb.kernels import CLEAR
 from fedbandits.systems.pfcb.plan import PFCBPlan
@@ -108,7 +108,7 @@ def cautions(plan: PFCBPlan) -> tuple[str, ...]:
 def _conditions(plan: PFCBPlan) -> tuple[str, ...]:
     conditions = [_PUBLIC]
     if plan.constants.reports != CLEAR:
-        conditions += [_BOUNDED, SECURE_NOISE, ON_A_CLOCK]
+        conditions += [_BOUNDED, SECURE_NOISE, NEVER_BACK, ON_A_CLOCK]
         conditions.append(_WHENEVER if plan.late else _IN_TIME)
         if plan.continual is None and not plan.late:
             conditions.append(_DISJOINT)

@@ -11,6 +11,7 @@ from fedbandits.privacy.statements import (
     A_PERSON,
     AGENT_INTERACTION,
     IN_CLEAR,
+    NEVER_BACK,
     ON_A_CLOCK,
     OWN_RECORDS,
     SECURE_NOISE,
@@ -77,6 +78,6 @@ def _conditions(plan: LearnerPlan, raw: bool) -> tuple[str, ...]:
     decide = () if raw else (_DECIDE,)
     refusal = (_REFUSAL,) if plan.config.out_of_bounds == "refuse" else ()
     return (
-        *_PUBLIC, *plan.facts.public, _RECORD, *decide, *refusal, SECURE_NOISE,
+        *_PUBLIC, *plan.facts.public, _RECORD, *decide, *refusal, SECURE_NOISE, NEVER_BACK,
         exact_sums(plan.rounds), ON_A_CLOCK,
     )  # fmt: skip
