@@ -29,8 +29,9 @@ class SpectralBounds(NamedTuple):
 def operator_norm_factor(dimension: int, alpha: float) -> float:
     """Return a factor with ‖N‖ ≤ factor · τ with probability 1 - α.
 
-    N is symmetrised Gaussian of off-diagonal deviation τ. 2√d bounds the expected largest
-    eigenvalue, and it is 2τ-Lipschitz in 1/√2 of the entries; both ends of the spectrum get α/2.
+    N is symmetrised Gaussian of off-diagonal deviation τ. 2τ√d bounds the expected largest
+    eigenvalue, which is a √2 τ-Lipschitz function of standard normals; each end of the spectrum
+    gets α/2.
     """
     return 2.0 * math.sqrt(dimension) + 2.0 * math.sqrt(math.log(2.0 / alpha))
 

@@ -86,8 +86,8 @@ def _times(context: Context, over: str) -> Outcome:
         *_bare(rows, costs, over),
         _beside_published(rows),
         _AUTHORS,
-        "The text at hand has no images, so shapes are compared. Its times (about 840 s at "
-        "N = 10⁵, K = 100) are of another machine and code.",
+        "The text at hand has no images, so shapes are compared. Its times (around "
+        "15 minutes at N = 10⁵, K = 100) are of another machine and code.",
     ]
     return Outcome(rows, _draw(rows, over), remarks, verdict_of(laws))
 

@@ -133,12 +133,16 @@ def item_regularity(dimension: int) -> float:
 
 
 def item_variance(dimension: int) -> float:
-    """Return the variance of (θᵀx)² for a unit θ along a coordinate of the items' direction.
+    """Return the largest variance of (θᵀx)² over unit θ.
 
-    The square of a coordinate of a uniform direction of p coordinates is Beta(½, (p - 1)/2).
+    θᵀx is (as + b)/√2, where s is a coordinate of a uniform direction of p coordinates and
+    a² + b² = 1. s² is Beta(½, (p - 1)/2), of variance v. So (θᵀx)² has the variance
+    (a⁴v + 4a²b²/p)/4, which is largest at a² = 2/(4 - pv).
     """
     p = max(dimension - 1, 1)
-    return (p - 1.0) / (2.0 * p**2 * (p + 2.0))
+    spread = 2.0 * (p - 1.0) / (p**2 * (p + 2.0))
+    square = min(2.0 / (4.0 - p * spread), 1.0)
+    return (square**2 * spread + 4.0 * square * (1.0 - square) / p) / 4.0
 
 
 def _regret_departs(plan: PublishedFCLUBPlan) -> list[str]:
