@@ -150,6 +150,8 @@ def plan_pooling(
     _check_bounds(config, facts)
     given, schedule = config, settled(config.schedule, rounds, facts.parties)
     config = msgspec.structs.replace(config, schedule=schedule)
+    if config.confidence == "deviations":  # no bound may fail: α says nothing
+        config = msgspec.structs.replace(config, alpha=AgentsConfig().alpha)
     require_persons(config, facts)
     norm = record_norm(config) * config.records_at_once
     times = sync_times(config, facts, rounds, norm, pooling.typical)
