@@ -3,9 +3,9 @@
 Eight worlds, ε = 1 and δ = 1e-5. Alone, private and pooled, at α of 0.25 to 2; *alone* besides over
 a finer grid. Where noise is divided by √M, as a secure sum would have it, ε is that of μ·√M. Other
 worlds, which no choice was made by, come with ``--held-out``. Prints Markdown. Mistakes or regret
-an agent, over the same replicates for all.
+an agent, over the same replicates for all. ``--draws`` plays Thompson sampling instead.
 
-    python benchmarks/exploration.py [--replicates 12] [--held-out] [--only NAME …]
+    python benchmarks/exploration.py [--replicates 12] [--held-out] [--draws] [--only NAME …]
 """
 
 from __future__ import annotations
@@ -151,14 +151,30 @@ def rows(name: str, world: World, replicates: int) -> tuple[str, str]:
     )
 
 
+DRAWS = ("lints-alone", "lints-hybrid", "lints-pooled")
+
+
+def print_draws(worlds: Mapping[str, World], replicates: int) -> None:
+    """Print the regrets of Thompson sampling."""
+    print("| world | " + " | ".join(f"`{preset}`" for preset in DRAWS) + " |")
+    print("| --- | --- | --- | --- |", flush=True)
+    for name, world in worlds.items():
+        found = ({a: regret(world, preset, a, replicates) for a in SCALES} for preset in DRAWS)
+        print(f"| {name} | " + " | ".join(map(cells, found)) + " |", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--replicates", type=int, default=12)
     parser.add_argument("--held-out", action="store_true")
+    parser.add_argument("--draws", action="store_true")
     parser.add_argument("--only", nargs="*", default=[])
     given = parser.parse_args()
     worlds = HELD_OUT if given.held_out else WORLDS
     chosen = {n: w for n, w in worlds.items() if not given.only or any(o in n for o in given.only)}
+    if given.draws:
+        print_draws(chosen, given.replicates)
+        return
     print(
         "| world | alone | hybrid | `feducb` | hybrid, noise / √M | `feducb`, noise / √M | pooled |"
     )

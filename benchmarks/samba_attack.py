@@ -25,7 +25,8 @@ def with_key(key, simulated):
 def main() -> None:
     key = paillier.generate(2048)
     print(f"N = {BUDGET:,}: share of comparisons before which Comp knows every (s, n), over seeds")
-    for preset in ("samba-ucb", "samba-softmax", "samba-egreedy"):
+    for algorithm in ("ucb", "ucb-tuned", "kl-ucb", "softmax", "egreedy"):
+        preset = f"samba-{algorithm}"
         config = system(preset, paillier_bits=2048).config
         for arms in (5, 10, 50):
             rates = []
@@ -38,7 +39,7 @@ def main() -> None:
                 found = count_recovered(run)
                 rates.append(found.statistics / found.of)
             mean = statistics.mean(rates)
-            print(f"  {preset:14s} K = {arms:2d}: least {min(rates):.4f}, mean {mean:.4f}")
+            print(f"  {preset:15s} K = {arms:2d}: least {min(rates):.4f}, mean {mean:.4f}")
 
 
 if __name__ == "__main__":

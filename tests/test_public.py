@@ -26,6 +26,16 @@ fb.environments.Linear(agents=3)
 print([name for name in ("numba", "matplotlib", "xarray", "scipy") if name in sys.modules])
 """
 
+PARTY = """
+import sys
+import fedbandits as fb
+world = fb.environments.Linear(agents=2)
+run = fb.parties.federate(fb.system("PRESET").config, world, 50, 0, 0)
+run.advance(2)
+heavy = ("scipy.stats", "scipy.optimize", "scipy.integrate")
+print([name for name in heavy if name in sys.modules])
+"""
+
 RIGHT = """
 from collections.abc import Sequence
 
@@ -133,6 +143,14 @@ def test_a_configuration_needs_nothing_heavy():
     found = subprocess.run(
         [sys.executable, "-c", HEAVY], capture_output=True, text=True, check=True
     )
+    assert found.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("preset", ["linucb-alone", "lints-alone", "feducb-hybrid"])
+def test_a_party_that_needs_no_bound_imports_nothing_that_integrates(preset):
+    """It would take half as much memory again."""
+    code = PARTY.replace("PRESET", preset)
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"
 
 

@@ -70,6 +70,21 @@ BREAKS = (
         ("tests/systems/test_deviations.py",),
     ),
     Break(
+        "parameters that are drawn once for all rounds", "systems/agents/kernels/rounds.py",
+        "fill_normal(scratch.draw.normals, key, agent, round_, _POSTERIOR)",
+        "fill_normal(scratch.draw.normals, key, agent, 1, _POSTERIOR)",
+        ("tests/systems/test_deviations.py",),
+    ),
+    Break(
+        "root of a drawn covariance", "learners/kernels/linear_draws.py",
+        "draw.normals[k] * math.sqrt(scale)", "draw.normals[k] * scale",
+        ("tests/learners/test_linear_draws.py",),
+    ),
+    Break(
+        "a variance that is not an arm's own", "learners/kernels/upper_bounds.py",
+        "min(0.25, variance)", "0.25", ("tests/learners/test_upper_bounds.py",),
+    ),
+    Break(
         "root of a release's deviation", "privacy/kernels.py",
         "return scale * math.sqrt(total)", "return scale * total",
         ("tests/privacy/test_continual.py",),

@@ -81,17 +81,23 @@ def _ours(world: str) -> list[Entry]:
     """Ours, the one first that ratios are to: it is used as peers are, if there is one."""
     compiled = partial(_compiled, world=world)
     if world == "bernoulli":
-        plain = {"UCB1, compiled": "plain-ucb", "Thompson, compiled": "plain-thompson"}
+        plain = {
+            "UCB1, compiled": "plain-ucb",
+            "UCB1-Tuned, compiled": "plain-ucb-tuned",
+            "KL-UCB, compiled": "plain-kl-ucb",
+            "Thompson, compiled": "plain-thompson",
+        }
         return [
             Entry("fedbandits", name, partial(compiled, preset=preset, equal=False))
             for name, preset in plain.items()
         ]
-    alone = partial(compiled, preset="linucb-alone")
+    alone, drawn = (partial(compiled, preset=name) for name in ("linucb-alone", "lints-alone"))
     numpy = partial(_in_numpy, world=world)
     return [
         Entry("fedbandits", "LinUCB, stepped", partial(_stepped, world=world)),
         Entry("fedbandits", "LinUCB, compiled", partial(alone, equal=True)),
         Entry("fedbandits", "linucb-alone as shipped, compiled", partial(alone, equal=False)),
+        Entry("fedbandits", "lints-alone as shipped, compiled", partial(drawn, equal=False)),
         Entry("fedbandits", "LinUCB in numpy", partial(numpy, kind="LinUCB")),
         Entry("fedbandits", "LinTS in numpy", partial(numpy, kind="LinTS")),
     ]

@@ -56,6 +56,8 @@ _PeerFedUCBGraph: TypeAlias = (
 _FCLUBSchedule: TypeAlias = _fclub_config.Growing | str | Mapping[str, Any]
 _SambaAlgorithm: TypeAlias = (
     _samba_config.UCB
+    | _samba_config.UCBTuned
+    | _samba_config.KLUCB
     | _samba_config.Thompson
     | _samba_config.EpsilonGreedy
     | _samba_config.DecreasingEpsilonGreedy
@@ -142,9 +144,15 @@ class _AgentsConfigKeys(_Label, total=False):
     deviations of its estimate, as LinUCB does. Nothing is proved then, and regret is smaller.
     Default: "deviations".
     """
+    exploration: Literal["draws", "widths"]
+    """How an agent explores. ``widths``: an arm's score is its estimate and a width. ``draws``:
+    Thompson sampling, an arm's score is its estimate under parameters that are drawn for each
+    decision. It needs ``confidence = "deviations"`` (docs/exploration.md). Default: "widths".
+    """
     exploration_scale: float
     """Factor of the confidence radius; 1 is the value of the theorem. With ``deviations`` it is
-    α, the number of standard deviations. Default: 1.0.
+    α, the number of standard deviations. With ``draws`` it is the standard deviation of what
+    is drawn, in those of the estimate. Default: 1.0.
     """
     epsilon: float | Sequence[float]
     """ε of the budget of every agent, for everything that it sends. A list gives each agent its
@@ -332,7 +340,8 @@ class _SambaKeys(_Label, total=False):
 
     algorithm: _SambaAlgorithm
     """The bandit algorithm: ``ucb``, ``thompson``, ``epsilon-greedy(0.1)``,
-    ``decreasing-epsilon-greedy(1, 1, harmonic)``, ``softmax(0.06)``, ``pursuit(0.1)``.
+    ``decreasing-epsilon-greedy(1, 1, harmonic)``, ``softmax(0.06)``, ``pursuit(0.1)``. The
+    paper does not have ``ucb-tuned`` and ``kl-ucb``, which make fewer mistakes than ``ucb``.
     Default: "ucb(2)".
     """
     execution: Literal["distributed", "plain", "secure"]
@@ -566,6 +575,25 @@ def linucb_pooled(**keys: Unpack[_FedUCBKeys]) -> Variant:
     Other defaults: schedule="every(1)", privatizer="none".
     """
 
+def lints_alone(**keys: Unpack[_FedUCBKeys]) -> Variant:
+    """Linear Thompson sampling without communication.
+
+    Other defaults: schedule="never", privatizer="none", local_view="joint",
+    exploration="draws".
+    """
+
+def lints_pooled(**keys: Unpack[_FedUCBKeys]) -> Variant:
+    """Linear Thompson sampling; all records are shared in clear after every round.
+
+    Other defaults: schedule="every(1)", privatizer="none", exploration="draws".
+    """
+
+def lints_hybrid(**keys: Unpack[_FedUCBKeys]) -> Variant:
+    """Linear Thompson sampling from own records, and others' releases as far as noise allows.
+
+    Other defaults: local_view="joint", exploration="draws".
+    """
+
 def dislinucb(**keys: Unpack[_FedUCBKeys]) -> Variant:
     """Wang et al. 2020: no noise; all agents sync when a determinant has grown enough.
 
@@ -629,6 +657,18 @@ def fclub_clear(**keys: Unpack[_FCLUBKeys]) -> Variant:
 def samba_ucb(**keys: Unpack[_SambaKeys]) -> Variant:
     """UCB by SAMBA: scores and bits are encrypted, and servers see masked ones."""
 
+def samba_ucb_tuned(**keys: Unpack[_SambaKeys]) -> Variant:
+    """UCB1-Tuned by SAMBA: scores and bits are encrypted, and servers see masked ones.
+
+    Other defaults: algorithm="ucb-tuned".
+    """
+
+def samba_kl_ucb(**keys: Unpack[_SambaKeys]) -> Variant:
+    """KL-UCB by SAMBA: scores and bits are encrypted, and servers see masked ones.
+
+    Other defaults: algorithm="kl-ucb(0)".
+    """
+
 def samba_thompson(**keys: Unpack[_SambaKeys]) -> Variant:
     """Thompson sampling by SAMBA: scores and bits are encrypted, and servers see masked ones.
 
@@ -666,6 +706,18 @@ def distributed_ucb(**keys: Unpack[_SambaKeys]) -> Variant:
     Other defaults: execution="distributed".
     """
 
+def distributed_ucb_tuned(**keys: Unpack[_SambaKeys]) -> Variant:
+    """UCB1-Tuned with SAMBA's messages in clear; shows the cost of encryption.
+
+    Other defaults: algorithm="ucb-tuned", execution="distributed".
+    """
+
+def distributed_kl_ucb(**keys: Unpack[_SambaKeys]) -> Variant:
+    """KL-UCB with SAMBA's messages in clear; shows the cost of encryption.
+
+    Other defaults: algorithm="kl-ucb(0)", execution="distributed".
+    """
+
 def distributed_thompson(**keys: Unpack[_SambaKeys]) -> Variant:
     """Thompson sampling with SAMBA's messages in clear; shows the cost of encryption.
 
@@ -701,6 +753,18 @@ def plain_ucb(**keys: Unpack[_SambaKeys]) -> Variant:
     """UCB on one machine; SAMBA must return the same.
 
     Other defaults: execution="plain".
+    """
+
+def plain_ucb_tuned(**keys: Unpack[_SambaKeys]) -> Variant:
+    """UCB1-Tuned on one machine; SAMBA must return the same.
+
+    Other defaults: algorithm="ucb-tuned", execution="plain".
+    """
+
+def plain_kl_ucb(**keys: Unpack[_SambaKeys]) -> Variant:
+    """KL-UCB on one machine; SAMBA must return the same.
+
+    Other defaults: algorithm="kl-ucb(0)", execution="plain".
     """
 
 def plain_thompson(**keys: Unpack[_SambaKeys]) -> Variant:
@@ -744,6 +808,18 @@ def samba_silent_ucb(**keys: Unpack[_SambaKeys]) -> Variant:
     """UCB by SAMBA with shared scores: neither server learns anything about them.
 
     Other defaults: comparison="silent", total="shares".
+    """
+
+def samba_silent_ucb_tuned(**keys: Unpack[_SambaKeys]) -> Variant:
+    """UCB1-Tuned by SAMBA with shared scores: neither server learns anything about them.
+
+    Other defaults: algorithm="ucb-tuned", comparison="silent", total="shares".
+    """
+
+def samba_silent_kl_ucb(**keys: Unpack[_SambaKeys]) -> Variant:
+    """KL-UCB by SAMBA with shared scores: neither server learns anything about them.
+
+    Other defaults: algorithm="kl-ucb(0)", comparison="silent", total="shares".
     """
 
 def samba_silent_thompson(**keys: Unpack[_SambaKeys]) -> Variant:

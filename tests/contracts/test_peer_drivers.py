@@ -46,9 +46,12 @@ variants = st.one_of(
                 ),
                 "local_view": st.sampled_from(["raw", "released", "joint"]),
                 "confidence": st.sampled_from(["adaptive", "published", "deviations"]),
+                "exploration": st.sampled_from(["widths", "draws"]),
                 "epsilon": st.sampled_from([0.5, 30.0]),
             }
-        ).filter(lambda v: (v["local_view"], v["confidence"]) != ("joint", "published")),
+        )
+        .filter(lambda v: (v["local_view"], v["confidence"]) != ("joint", "published"))
+        .filter(lambda v: v["exploration"] == "widths" or v["confidence"] == "deviations"),
     ),
     st.tuples(
         st.just("feducb-p2p-published"),

@@ -16,6 +16,7 @@ from tests.systems.private_learners import PrivateMeans
 PRIVATE = {
     "feducb": fb.environments.Linear(agents=3, dim=2, arms=3),
     "feducb-hybrid": fb.environments.Linear(agents=3, dim=2, arms=3),
+    "lints-hybrid": fb.environments.Linear(agents=3, dim=2, arms=3),
     "ldp-silo": fb.environments.Linear(agents=3, dim=2, arms=3),
     "feducb-p2p": fb.environments.Linear(agents=3, dim=2, arms=3),
     "feducb-p2p-hybrid": fb.environments.Linear(agents=3, dim=2, arms=3),

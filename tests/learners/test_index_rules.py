@@ -15,8 +15,9 @@ from fedbandits.random import Key, replicate_key
 
 KEY = replicate_key(3, 0)
 EXAMPLES = [
-    rules.UCB(), rules.Thompson(), rules.EpsilonGreedy(), rules.DecreasingEpsilonGreedy(),
-    rules.Softmax(), rules.Pursuit(), LargestSoftmax(), LargestPursuit(),
+    rules.UCB(), rules.UCBTuned(), rules.KLUCB(), rules.KLUCB(3.0), rules.Thompson(),
+    rules.EpsilonGreedy(), rules.DecreasingEpsilonGreedy(), rules.Softmax(), rules.Pursuit(),
+    LargestSoftmax(), LargestPursuit(),
 ]  # fmt: skip
 
 

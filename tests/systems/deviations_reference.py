@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from fedbandits.random import Purpose, normals
 from fedbandits.systems.agents.kernels.pools import noise_variance
 from tests.systems.reference import Reference, gram_noise
 
@@ -36,7 +37,7 @@ def told_by(gram, moment, gram_variance, moment_variance, reward_variance, param
 
 
 class DeviationsReference(Reference):
-    """Agents that explore standard deviations of what they know."""
+    """Agents that explore standard deviations of what they know, or draw from them."""
 
     def __init__(self, *arguments):
         super().__init__(*arguments)
@@ -68,10 +69,18 @@ class DeviationsReference(Reference):
 
     def score(self, agent, model, x):
         precision, theta = self.estimate(agent, model)
+        if self.config.exploration == "draws":
+            covariance = np.linalg.inv(precision) * self.deviation(agent, model) ** 2
+            covariance *= self.config.exploration_scale**2
+            if self.J == 1:
+                return x @ (theta + np.linalg.cholesky(covariance) @ self.normals)
+            return x @ theta + math.sqrt(x @ covariance @ x) * self.normals[model]
         width = 2 * self.deviation(agent, model) * math.sqrt(x @ np.linalg.solve(precision, x))
         return x @ theta + self.config.exploration_scale * width
 
     def act(self, agent, round_):
+        size = self.d if self.J == 1 else self.J
+        self.normals = normals(size, self.key, agent, round_, Purpose.POSTERIOR)
         before = [self.estimate(agent, model)[1] for model in range(self.J)]
         known = self.Q[agent].copy()
         arm, gap, reward = super().act(agent, round_)

@@ -13,7 +13,9 @@ from fedbandits.systems.samba.application import Supply
 from fedbandits.systems.samba.config import Samba
 from fedbandits.testing.replicates import federate, plan_of
 
-ALGORITHMS = ("ucb", "thompson", "egreedy", "egreedy-decreasing", "softmax", "pursuit")
+ALGORITHMS = (
+    "ucb", "ucb-tuned", "kl-ucb", "thompson", "egreedy", "egreedy-decreasing", "softmax", "pursuit",
+)  # fmt: skip
 
 
 @functools.cache

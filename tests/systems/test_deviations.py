@@ -32,6 +32,10 @@ VARIANTS = {
         "preset": "feducb", "local_view": "raw", "privatizer": "tree", "schedule": "every(7)",
         "exploration_scale": 0.3,
     },
+    "draws, alone": {"preset": "lints-alone"},
+    "draws, pooled": {"preset": "lints-pooled", "exploration_scale": 0.7},
+    "draws, hybrid": {"preset": "lints-hybrid", "epsilon": 30.0},
+    "draws, hybrid, much noise": {"preset": "lints-hybrid", "epsilon": 0.5},
 }  # fmt: skip
 
 
@@ -78,11 +82,13 @@ def test_hybrid_is_pooled_where_there_is_no_noise():
 def test_a_claim_does_not_depend_on_exploration(preset):
     graph = {"graph": "ring", "gamma": 1} if "p2p" in preset else {}
     stated = {}
-    for confidence in ("adaptive", "deviations"):
-        entry = fb.system(preset, confidence=confidence, **graph)
+    ways = {"adaptive": "widths", "deviations": "widths", "drawn": "draws"}
+    for name, exploration in ways.items():
+        confidence = "adaptive" if name == "adaptive" else "deviations"
+        entry = fb.system(preset, confidence=confidence, exploration=exploration, **graph)
         plan = plan_of(entry.config, LINEAR, 100)
-        stated[confidence] = fb.systems.find_system(entry.system).claim(plan)
-    assert stated["adaptive"] == stated["deviations"]
+        stated[name] = fb.systems.find_system(entry.system).claim(plan)
+    assert stated["adaptive"] == stated["deviations"] == stated["drawn"]
     assert stated["deviations"].holds_for != "nothing"
 
 
@@ -136,6 +142,23 @@ def test_contexts_beside_which_the_ridge_is_nothing_are_a_fault():
     own = np.array([[1e20, 1e20, 0.0, 1e20, 0.0, 0.0, 1.0, 1.0, 0.0]])
     fault = load_own_view(constants, own, residuals, np.zeros_like(own), 0.0, view)
     assert fault == NOT_POSITIVE
+
+
+@pytest.mark.parametrize("name", ["alone", "pooled", "hybrid"])
+def test_draws_learn_as_widths_do(name):
+    """Half of what is lost in 400 rounds is lost in the first 150 at least."""
+    run = simulate(variant(f"draws, {name}"), LINEAR, 400, 0, 0)
+    run.advance(150)
+    early = run.regret.mean()
+    run.advance(400)
+    assert early > 0.5 * run.regret.mean()
+
+
+def test_draws_need_deviations():
+    with pytest.raises(ConfigError, match="parameters are drawn by standard deviations"):
+        fb.system("lints-alone", confidence="adaptive")
+    with pytest.raises(ConfigError, match="parameters are drawn by standard deviations"):
+        fb.system("feducb-published", exploration="draws")
 
 
 def test_a_determinant_schedule_is_refused():

@@ -23,6 +23,8 @@ from fedbandits.testing.replicates import federate, plan_of, simulate
 
 ENVIRONMENT = Linear(agents=3, dim=3, arms=4)
 BUDGETS = [0.5, 8.0, 2.0]
+#: Draws have no bound that is proved.
+BY_WIDTHS = [name for name, preset in PRESETS.items() if "exploration" not in preset.settings]
 PRIVATE = {
     "feducb": {},
     "feducb-published": {},
@@ -43,7 +45,7 @@ def played(system, rounds=150):
     return run
 
 
-@pytest.mark.parametrize("name", [*PRESETS, "a tree", "calibrated noise, published radius"])
+@pytest.mark.parametrize("name", [*BY_WIDTHS, "a tree", "calibrated noise, published radius"])
 def test_a_list_of_equal_budgets_is_one_budget_for_all(name):
     one, many = played(config(name, 0.7)), played(config(name, [0.7] * 3))
     np.testing.assert_array_equal(one.regret, many.regret)

@@ -15,7 +15,7 @@ import functools
 import math
 from typing import NamedTuple
 
-from scipy import integrate, optimize, special, stats
+from scipy import special
 
 
 class SpectralBounds(NamedTuple):
@@ -58,10 +58,12 @@ def bias_norm_factor(
     worst, and the factor is the root of that variable's exact quantile. ‖N‖·S + ‖h‖ would cost
     about twice as much.
     """
+    from scipy import optimize  # what explores without a bound needs none of it
+
     reach = (gram_noise * parameter_bound) ** 2
     common, along = 1.0 + reach, 1.0 + 2.0 * reach
     # (1 + 2ρ²S²) χ²(d) dominates the sum, so its quantile lies above the root.
-    high = 1.01 * along * float(stats.chi2.isf(alpha, dimension))
+    high = 1.01 * along * float(special.chdtri(dimension, alpha))
     root = optimize.brentq(
         lambda value: _sum_tail(value, common, along, dimension) - alpha,
         1e-12 * high,
@@ -76,6 +78,8 @@ def _sum_tail(value: float, common: float, along: float, dimension: int) -> floa
 
     χ²(1) is z² with z normal; z = edge · sin φ takes the root singularity out of the integrand.
     """
+    from scipy import integrate
+
     edge = math.sqrt(value / along)
     if dimension == 1:
         return float(2.0 * special.ndtr(-edge))

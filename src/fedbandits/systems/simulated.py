@@ -130,3 +130,8 @@ def simulated_noise(size: int, key: Key, agent: int, name: int) -> Floats:
 def simulated_tie(arms: int, key: Key, agent: int, round_: int) -> int:
     """Draw the arm where an agent begins to look among equally good ones."""
     return int(integer(arms, key, agent, round_, int(Purpose.TIE), 0))
+
+
+def simulated_draw(size: int, key: Key, agent: int, round_: int) -> Floats:
+    """Draw the standard normals (size,) by which an agent explores in a round."""
+    return normals(size, key, agent, round_, Purpose.POSTERIOR)

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from fedbandits._compile import compiled, implements
 from fedbandits._typing import Floats, Ints, Words64
+from fedbandits.learners.kernels.upper_bounds import divergence_bound, tuned_bound
 from fedbandits.random import Key, Purpose, normal, uniform, word_pair
 
 _POSTERIOR = int(Purpose.POSTERIOR)
@@ -64,6 +65,16 @@ class UCB(NamedTuple):
     """μ̂ + √(scale · ln t / n); Figure 4 has scale 2 (Auer, Cesa-Bianchi & Fischer 2002)."""
 
     scale: float = 2.0
+
+
+class UCBTuned(NamedTuple):
+    """An upper bound by the arm's own variance, see :func:`.upper_bounds.tuned_bound`."""
+
+
+class KLUCB(NamedTuple):
+    """The largest q with n · d(μ̂, q) ≤ ln t + c ln ln t, see :func:`.divergence_bound`."""
+
+    c: float = 0.0
 
 
 class Thompson(NamedTuple):
@@ -143,8 +154,23 @@ def never(rule: Any, step: Any, arms: Any) -> Any:
     return 0.0
 
 
+@compiled
+def divergence_level(rule: Any, pulls: int, step: int) -> float:
+    """Return the divergence that KL-UCB allows an arm; ln ln t counts from t = e on."""
+    logarithm = math.log(step)
+    return float((logarithm + rule.c * math.log(max(logarithm, 1.0))) / pulls)
+
+
 def _ucb(rule: Any, iteration: Any, step: Any, arm: Any, memory: Any) -> Any:
     return empirical_mean(arm) + math.sqrt(rule.scale * math.log(step) / arm.pulls)
+
+
+def _tuned(rule: Any, iteration: Any, step: Any, arm: Any, memory: Any) -> Any:
+    return tuned_bound(empirical_mean(arm), arm.pulls, step)
+
+
+def _kl_ucb(rule: Any, iteration: Any, step: Any, arm: Any, memory: Any) -> Any:
+    return divergence_bound(empirical_mean(arm), divergence_level(rule, arm.pulls, step))
 
 
 def _thompson(rule: Any, iteration: Any, step: Any, arm: Any, memory: Any) -> Any:
@@ -191,6 +217,8 @@ def declare(
 
 
 declare(UCB, (LARGEST,), _ucb)
+declare(UCBTuned, (LARGEST,), _tuned)
+declare(KLUCB, (LARGEST,), _kl_ucb)
 declare(Thompson, (LARGEST,), _thompson)
 declare(EpsilonGreedy, (LARGEST,), mean, explore=_fixed)
 declare(DecreasingEpsilonGreedy, (LARGEST,), mean, explore=_decreasing)

@@ -161,6 +161,15 @@ def score_arm(
     features: Floats32, column: int, theta: Floats32, width: Floats32, model: int
 ) -> float:
     """Compute the score of one arm, whose context is a column of ``features``, under one model."""
+    estimate, deviation = arm_parts(features, column, theta, width, model)
+    return float(estimate + deviation)
+
+
+@inlined
+def arm_parts(
+    features: Floats32, column: int, theta: Floats32, width: Floats32, model: int
+) -> tuple[Any, Any]:
+    """Compute both parts of an arm's score, ⟨x, θ⟩ and √(xᵀWx), in float32."""
     estimate = float32(0)
     quadratic = float32(0)
     for i in range(theta.shape[1]):
@@ -170,7 +179,7 @@ def score_arm(
             inner = fma(width[model, i, j], features[j, column], inner)
         quadratic = fma(inner, x, quadratic)
         estimate = fma(theta[model, i], x, estimate)
-    return float(estimate + math.sqrt(max(quadratic, float32(0))))
+    return estimate, math.sqrt(max(quadratic, float32(0)))
 
 
 @allocation_free

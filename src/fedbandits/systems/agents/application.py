@@ -28,7 +28,7 @@ from fedbandits.systems.application import (
     list_type,
 )
 from fedbandits.systems.exported import Learned, symmetric_inverse
-from fedbandits.systems.simulated import simulated_tie
+from fedbandits.systems.simulated import simulated_draw, simulated_tie
 
 #: A name of a person, as an application uses it.
 Name = Annotated[str, Meta(min_length=1, max_length=200)]
@@ -131,14 +131,19 @@ def secret_key(resources: Resources, name: str) -> Key:
 
 
 def supply(plan: AgentsPlan, role: str, place: int, resources: Resources) -> AgentSupply | None:
-    """Make what an agent brings: noise that is charged for, and how it breaks ties."""
+    """Make what an agent brings: noise that is charged for, ties, and draws to decide by."""
     if role != "agent":
         return None
     own, arms = plan.of_agent(place), plan.facts.arms
     key = secret_key(resources, "ties")
     noise = resources.noise(own.event) if own.release.slots else lambda step: np.zeros(0)
     person_key = resources.secret("persons") if plan.counts_persons else b""
-    return AgentSupply(noise, lambda number: simulated_tie(arms, key, place, number), person_key)
+    return AgentSupply(
+        noise,
+        lambda number: simulated_tie(arms, key, place, number),
+        person_key,
+        lambda number: simulated_draw(plan.draw_size, key, place, number),
+    )
 
 
 def learned_of(plan: AgentsPlan, pool: Pool, view: Views, joint: Joint, releases: int) -> Learned:

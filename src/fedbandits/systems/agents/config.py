@@ -142,9 +142,14 @@ class AgentsConfig(Checked, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         How far an agent explores. ``adaptive``: by a radius that is proved (docs/confidence.md).
         ``published``: by that of the paper (Proposition 2). ``deviations``: by standard deviations
         of its estimate, as LinUCB does. Nothing is proved then, and regret is smaller.
+    exploration
+        How an agent explores. ``widths``: an arm's score is its estimate and a width. ``draws``:
+        Thompson sampling, an arm's score is its estimate under parameters that are drawn for each
+        decision. It needs ``confidence = "deviations"`` (docs/exploration.md).
     exploration_scale
         Factor of the confidence radius; 1 is the value of the theorem. With ``deviations`` it is α,
-        the number of standard deviations.
+        the number of standard deviations. With ``draws`` it is the standard deviation of what is
+        drawn, in those of the estimate.
     epsilon
         ε of the budget of every agent, for everything that it sends. A list gives each agent its
         own ε.
@@ -188,6 +193,7 @@ class AgentsConfig(Checked, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     privatizer: Privatizer = msgspec.field(default_factory=Optimal)
     local_view: Literal["released", "raw", "joint"] = "released"
     confidence: Literal["adaptive", "published", "deviations"] = "deviations"
+    exploration: Literal["widths", "draws"] = "widths"
     exploration_scale: Annotated[float, Meta(ge=0.0)] = 1.0
     epsilon: Positive | tuple[Positive, ...] = 1.0
     delta: OpenUnit = 1e-5
@@ -222,6 +228,11 @@ class AgentsConfig(Checked, frozen=True, kw_only=True, forbid_unknown_fields=Tru
                 "a determinant schedule compares bounds that are proved; set confidence = "
                 '"adaptive", or a schedule such as growing'
             )
+        if self.draws and self.confidence != "deviations":
+            raise ValueError(
+                'parameters are drawn by standard deviations; set confidence = "deviations", or '
+                'exploration = "widths"'
+            )
         if self.local_view == "joint" and (
             self.confidence == "published" or isinstance(self.schedule, Determinant)
         ):
@@ -240,6 +251,11 @@ class AgentsConfig(Checked, frozen=True, kw_only=True, forbid_unknown_fields=Tru
                 "gram_noise has no effect on the noise of the paper, which is equal for both sums; "
                 'leave it at "auto", or set privatizer = "tree"'
             )
+
+    @property
+    def draws(self) -> bool:
+        """True if each decision is made by parameters that are drawn for it."""
+        return self.exploration == "draws"
 
     @property
     def is_private(self) -> bool:

@@ -9,12 +9,13 @@ import numpy as np
 
 from fedbandits._typing import Floats
 from fedbandits.environments.facts import ContextualFacts
-from fedbandits.learners.confidence import bias_norm_factor, least_eigenvalue_factor
+from fedbandits.learners.confidence import least_eigenvalue_factor
 from fedbandits.learners.kernels.joint import Joint, begin_joint, empty_joint, one_joint
 from fedbandits.learners.kernels.joint_release import MARTINGALE_RIDGE, RIDGE, JointTerms
 from fedbandits.privacy.continual import ContinualPlan
 from fedbandits.systems.agents.config import AgentsConfig
 from fedbandits.systems.agents.kernels.constants import Constants
+from fedbandits.systems.agents.noise import bias_factor
 
 if TYPE_CHECKING:  # plans are made from what is here
     from fedbandits.systems.agents.plan import Pooling
@@ -64,7 +65,7 @@ def joint_terms(
         scale=float(config.exploration_scale),
         gram_noise=gram_noise,
         norm_factor=norm_factor,
-        bias_factor=bias_norm_factor(facts.dimension, config.parameter_bound, noise, gram_noise),
+        bias_factor=bias_factor(config, facts.dimension, noise, gram_noise),
         second_bound=second,
     )
 

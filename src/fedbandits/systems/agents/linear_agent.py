@@ -18,6 +18,7 @@ from fedbandits.federation.messages import Message
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import PartyState, Step
 from fedbandits.learners.kernels.joint import Joint, observe_joint
+from fedbandits.learners.kernels.linear_draws import draw_buffers
 from fedbandits.learners.kernels.linucb import new_score_buffers
 from fedbandits.learners.kernels.ridge import Record
 from fedbandits.privacy.bounds import as_reward, require_within
@@ -25,9 +26,9 @@ from fedbandits.privacy.kernels import all_finite, record_fault
 from fedbandits.privacy.running_sum import draw_ahead
 from fedbandits.systems.agents.counting import digest_of_person
 from fedbandits.systems.agents.decisions import Offer, OpenDecision
+from fedbandits.systems.agents.kernels.choices import choose_arm, choose_by_draw, choose_jointly
 from fedbandits.systems.agents.kernels.own_views import take_up_own
 from fedbandits.systems.agents.kernels.pools import Pool
-from fedbandits.systems.agents.kernels.rounds import choose_arm, choose_jointly
 from fedbandits.systems.agents.kernels.views import Views, take_up
 from fedbandits.systems.agents.plan import AgentsPlan
 from fedbandits.systems.agents.system import AgentSupply
@@ -88,7 +89,7 @@ class LinearAgent(ActingParty[AnyAgentState]):
         if plan.release.slots:
             require_secure(self.name, seat.terms, supply.noise)
         self._index, self._plan, self._learning = seat.place, plan, plan.learning
-        self._noise, self._ties = supply.noise, supply.ties
+        self._noise, self._ties, self._draws = supply.noise, supply.ties, supply.draws
         self._person_key = supply.person_key
         #: Whether the noise of the next release has been drawn; a state that was saved has none.
         self._has_noise = False
@@ -126,6 +127,10 @@ class LinearAgent(ActingParty[AnyAgentState]):
                     features, sure, sure_width, cuts, theta, width, first, longest, scores, buffers
                 )
             )
+        elif constants.draws:
+            normals = self._draws(number)
+            draw = draw_buffers(normals[some] if some else normals, len(features))
+            arm = int(choose_by_draw(features, theta, width, first, longest, scores, draw))
         else:
             arm = int(choose_arm(features, theta, width, first, longest, scores, buffers))
         if arm < 0:

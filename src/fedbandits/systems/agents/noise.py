@@ -12,6 +12,7 @@ from fedbandits.environments.facts import ContextualFacts
 from fedbandits.errors import ConfigError
 from fedbandits.learners.confidence import (
     SpectralBounds,
+    bias_norm_factor,
     operator_norm_factor,
     published_bounds,
     vector_norm_factor,
@@ -202,6 +203,16 @@ def spectral_bounds(
     norm = worst * gram_noise(config) * operator_norm_factor(facts.dimension, alpha)
     vector = worst * vector_norm_factor(facts.dimension, alpha)
     return SpectralBounds(norm, 3.0 * norm, vector / math.sqrt(norm))
+
+
+def bias_factor(config: AgentsConfig, dimension: int, share: float, unequal: float) -> float:
+    """Return :func:`.bias_norm_factor`; 0 where there is no noise, or no bound that needs it.
+
+    It takes an integral, and half of the memory of a party would be for what integrates.
+    """
+    if not config.is_private or config.confidence != "adaptive":
+        return 0.0
+    return bias_norm_factor(dimension, config.parameter_bound, share, unequal)
 
 
 def prior_ridge(config: AgentsConfig) -> float:

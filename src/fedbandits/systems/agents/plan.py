@@ -14,9 +14,9 @@ from fedbandits.errors import ConfigError
 from fedbandits.federation.terms import Schedule
 from fedbandits.learners.confidence import (
     SpectralBounds,
-    bias_norm_factor,
     least_eigenvalue_factor,
 )
+from fedbandits.learners.kernels.linear_draws import draw_size
 from fedbandits.privacy import gaussian
 from fedbandits.privacy.accounting import Clear, ContinualSum, Event
 from fedbandits.privacy.continual import ContinualPlan, noise_pattern
@@ -34,6 +34,7 @@ from fedbandits.systems.agents.kernels.constants import (
 )
 from fedbandits.systems.agents.noise import (
     Releases,
+    bias_factor,
     gram_noise,
     largest_product,
     prior_ridge,
@@ -109,6 +110,11 @@ class AgentsPlan(Plan, frozen=True, kw_only=True):
         constants = self.constants
         most = constants.reward_bound
         return RecordBounds(constants.context_bound, -most, most, constants.clip)
+
+    @property
+    def draw_size(self) -> int:
+        """Count of standard normals by which a decision is made, where parameters are drawn."""
+        return draw_size(self.constants.models, self.constants.dimension)
 
     @property
     def counts_persons(self) -> bool:
@@ -221,7 +227,8 @@ def _constants(
         entry_scale=noise_pattern(models, dimension, unequal),
         published_confidence=bounds is not None,
         deviations=config.confidence == "deviations",
-        exploration_scale=float(config.exploration_scale),
+        draws=config.draws,
+        exploration_scale=float(config.exploration_scale) * (0.5 if config.draws else 1.0),
         reward_noise=float(config.noise_scale),
         context_bound=float(config.context_bound),
         reward_bound=float(config.reward_bound),
@@ -233,7 +240,7 @@ def _constants(
         trigger_shift=float(trigger_shift),
         log_term=0.0,
         norm_factor=unequal * least_eigenvalue_factor(dimension, share),
-        bias_factor=bias_norm_factor(dimension, config.parameter_bound, share, unequal),
+        bias_factor=bias_factor(config, dimension, share, unequal),
         gram_noise=unequal,
         published_bias=float(bias),
         records_per_person=config.records_per_person if config.protects_persons else 0,

@@ -11,17 +11,23 @@ from fedbandits.environments.open_world import first_round_of
 from fedbandits.federation.roles import Supplies
 from fedbandits.random import replicate_key
 from fedbandits.systems.package import PackageSystem
-from fedbandits.systems.simulated import simulated_noise, simulated_tie
+from fedbandits.systems.simulated import simulated_draw, simulated_noise, simulated_tie
 
 if TYPE_CHECKING:  # not imported to start the command
+    from fedbandits._typing import Floats
     from fedbandits.privacy.running_sum import NoiseSource
     from fedbandits.systems.agents.plan import AgentsPlan
 
 AnyPlan = TypeVar("AnyPlan", bound="AgentsPlan")
 
 
+def no_draws(number: int) -> Floats:
+    """Refuse a draw to an agent that was to decide by widths."""
+    raise LookupError(f"decision {number}: this agent brings no draws to decide by")
+
+
 class AgentSupply(NamedTuple):
-    """The noise, ties and secret that an agent brings.
+    """The noise, ties, draws and secret that an agent brings.
 
     Parameters
     ----------
@@ -32,11 +38,15 @@ class AgentSupply(NamedTuple):
         ``ties(round)`` is the arm from which equally good arms are looked for in that round.
     person_key
         A secret of its own, by which digests of persons are made. In a simulation it is empty.
+    draws
+        ``draws(round)`` are the standard normals by which it decides in that round, where it draws
+        parameters.
     """
 
     noise: NoiseSource
     ties: Callable[[int], int]
     person_key: bytes = b""
+    draws: Callable[[int], Floats] = no_draws
 
 
 class AgentsSystem(PackageSystem[AnyPlan]):
@@ -47,7 +57,7 @@ class AgentsSystem(PackageSystem[AnyPlan]):
 
     def simulated_supplies(self, plan: AnyPlan, world: Any, seed: int, replicate: int) -> Supplies:
         key = replicate_key(seed, replicate)
-        size, arms = plan.constants.release_size, plan.facts.arms
+        size, arms, drawn = plan.constants.release_size, plan.facts.arms, plan.draw_size
 
         def supply(role: str, place: int) -> AgentSupply | None:
             if role != "agent":
@@ -56,6 +66,7 @@ class AgentsSystem(PackageSystem[AnyPlan]):
             return AgentSupply(
                 partial(simulated_noise, size, key, place),
                 lambda number: simulated_tie(arms, key, place, first + number - 1),
+                draws=lambda number: simulated_draw(drawn, key, place, first + number - 1),
             )
 
         return supply

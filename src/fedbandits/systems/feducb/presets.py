@@ -5,6 +5,7 @@ from __future__ import annotations
 from fedbandits.systems.base import Preset
 
 _IN_CLEAR = {"privatizer": "none"}
+_DRAWS = {"exploration": "draws"}
 #: What is sent, when, and with which noise.
 _SHARING = (
     "schedule", "privatizer", "local_view", "epsilon", "delta", "unit", "records_per_person",
@@ -43,6 +44,23 @@ PRESETS: dict[str, Preset] = {
         {**_IN_CLEAR, "schedule": "every(1)"},
         stands_for="pooled",
         sharing=_SHARING,
+    ),
+    "lints-alone": Preset(
+        "linear Thompson sampling without communication",
+        {**_IN_CLEAR, **_DRAWS, "schedule": "never", "local_view": "joint"},
+        stands_for="alone",
+        sharing=_SHARING,
+        at_best={"confidence": "deviations"},
+    ),
+    "lints-pooled": Preset(
+        "linear Thompson sampling; all records are shared in clear after every round",
+        {**_IN_CLEAR, **_DRAWS, "schedule": "every(1)"},
+        stands_for="pooled",
+        sharing=_SHARING,
+    ),
+    "lints-hybrid": Preset(
+        "linear Thompson sampling from own records, and others' releases as far as noise allows",
+        {**_DRAWS, "local_view": "joint"},
     ),
     "dislinucb": Preset(
         "Wang et al. 2020: no noise; all agents sync when a determinant has grown enough",

@@ -6,6 +6,8 @@ from fedbandits.systems.base import Preset
 
 _ALGORITHMS = {
     "ucb": ("ucb", "UCB"),
+    "ucb-tuned": ("ucb-tuned", "UCB1-Tuned"),
+    "kl-ucb": ("kl-ucb", "KL-UCB"),
     "thompson": ("thompson", "Thompson sampling"),
     "egreedy": ("epsilon-greedy", "ε-greedy"),
     "egreedy-decreasing": ("decreasing-epsilon-greedy", "ε-greedy with decreasing ε"),

@@ -44,7 +44,8 @@ class Constants(NamedTuple):
     entry_scale: Floats  # (models · d (d + 3) / 2,): deviations of a release's entries, in s
     published_confidence: bool
     deviations: bool  # explore standard deviations of estimates: nothing is proved
-    exploration_scale: float
+    draws: bool  # decide by parameters that are drawn
+    exploration_scale: float  # α; α/2 with draws, whose deviation is half of a width
     reward_noise: float  # σ
     context_bound: float  # L
     reward_bound: float  # B

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fedbandits._compile import allocation_free, inlined
-from fedbandits._typing import Bools, Floats, Floats32, Ints
+from fedbandits._typing import Floats, Floats32, Ints
 from fedbandits.environments.kernels.worlds import (
     Handle,
     draw_reward,
@@ -17,23 +17,25 @@ from fedbandits.environments.kernels.worlds import (
 )
 from fedbandits.learners.kernels.assign import flatten
 from fedbandits.learners.kernels.joint import Joint, best_where_cut, observe_joint, one_joint
-from fedbandits.learners.kernels.linucb import ScoreBuffers, best_arm, new_score_buffers, score_arms
+from fedbandits.learners.kernels.linear_draws import DrawBuffers, draw_buffers, draw_size
+from fedbandits.learners.kernels.linucb import ScoreBuffers, new_score_buffers
 from fedbandits.privacy.kernels import (
     NO_FAULT,
     NONE,
     NOT_A_NUMBER,
     add_release_noise,
     draw_slot,
-    hold_contexts,
     record_fault,
 )
 from fedbandits.random import Key, Purpose, fill_normal, integer
+from fedbandits.systems.agents.kernels.choices import choose_arm, choose_by_draw
 from fedbandits.systems.agents.kernels.constants import Constants, learning_of
 from fedbandits.systems.agents.kernels.own_views import take_up_own
 from fedbandits.systems.agents.kernels.views import Views, take_up
 from fedbandits.systems.kernels import Tally
 
 _TIE, _NOISE = int(Purpose.TIE), int(Purpose.PRIVACY_NOISE)
+_POSTERIOR = int(Purpose.POSTERIOR)
 #: Why a run cannot go on, beside what is wrong with a record: the world in plain Python has failed.
 WORLD_FAILED = 5
 
@@ -46,6 +48,7 @@ class Scratch(NamedTuple):
 
     scores: Floats32
     buffers: ScoreBuffers
+    draw: DrawBuffers
     context: Floats
     gain: Floats
     moved: Floats
@@ -56,9 +59,11 @@ class Scratch(NamedTuple):
 
 def new_scratch(constants: Constants, arms: int) -> Scratch:
     """Return buffers for one thread, where decision sets have so many arms."""
+    normals = np.zeros(draw_size(constants.models, constants.dimension))
     return Scratch(
         scores=np.zeros(arms, np.float32),
         buffers=new_score_buffers(constants.dimension),
+        draw=draw_buffers(normals, constants.dimension),
         context=np.zeros(constants.dimension),
         gain=np.zeros(constants.dimension),
         moved=np.zeros(constants.dimension),
@@ -69,67 +74,15 @@ def new_scratch(constants: Constants, arms: int) -> Scratch:
 
 
 @inlined
-def choose_arm(
-    features: Floats32, theta: Floats32, width: Floats32, tie: int, most: float, scores: Floats32,
-    buffers: ScoreBuffers,
+def _choose(
+    constants: Constants, features: Floats32, theta: Floats32, width: Floats32, most: float,
+    scratch: Scratch, key: Key, agent: int, round_: int, tie: int,
 ) -> int:  # fmt: skip
-    """Choose the arm of the greatest score; features are held to L only if scores are no numbers.
-
-    Parameters
-    ----------
-    features : (d, arms) float32, or (d, 1) with a model an arm
-        The decision set; contexts beyond L are cut down in place where a score needs it.
-    theta, width : float32
-        Of a view, see :func:`.views.refresh_view`. Not the view itself: to hand over that many
-        arrays costs more than a decision.
-    tie : int
-        The first of equals.
-    most : float
-        L, or infinity where contexts must not be clipped.
-    scores : (arms,) float32
-        Receives the scores.
-
-    Returns
-    -------
-    int
-        The arm; -1 if scores are not numbers.
-    """
-    score_arms(features, theta, width, scores, buffers)
-    arm = best_arm(scores, tie)
-    if arm < 0 and most < math.inf:
-        hold_contexts(features, most)
-        score_arms(features, theta, width, scores, buffers)
-        arm = best_arm(scores, tie)
-    return arm
-
-
-@inlined
-def choose_jointly(
-    features: Floats32, theta: Floats32, width: Floats32, cuts: Bools, pooled: Floats32,
-    pooled_width: Floats32, tie: int, most: float, scores: Floats32, buffers: ScoreBuffers,
-) -> int:  # fmt: skip
-    """Choose the arm of the greatest upper bound, of two bounds the smaller one: for a party.
-
-    Parameters
-    ----------
-    features, tie, most, scores, buffers
-        See :func:`choose_arm`.
-    theta, width : float32
-        Of a joint estimate.
-    cuts : (models,) bool
-        Whether the second bound counts.
-    pooled, pooled_width : float32
-        Of the view of what was released, which has the second bound.
-
-    Returns
-    -------
-    int
-        The arm; -1 if scores are not numbers.
-    """
-    arm = choose_arm(features, theta, width, tie, most, scores, buffers)
-    if arm >= 0:
-        arm = best_where_cut(cuts, pooled, pooled_width, features, tie, arm, scores)
-    return arm
+    """Choose the arm of the greatest score, -1 if scores are not numbers: by draws or by widths."""
+    if constants.draws:
+        fill_normal(scratch.draw.normals, key, agent, round_, _POSTERIOR)
+        return choose_by_draw(features, theta, width, tie, most, scratch.scores, scratch.draw)
+    return choose_arm(features, theta, width, tie, most, scratch.scores, scratch.buffers)
 
 
 @allocation_free
@@ -173,7 +126,7 @@ def play_rounds(
         The first round, the last one at most, and the distance between two that are played.
     """
     features, expected = world.features, world.expected
-    scores, buffers = scratch.scores, scratch.buffers
+    scores = scratch.scores
     context, shared = scratch.context, constants.models == 1
     learning, most = _learning_of(constants), constants.records_per_person
     longest = constants.context_bound if constants.clip else math.inf
@@ -188,7 +141,7 @@ def play_rounds(
             note_fault(faults, agent, WORLD_FAILED, round_)
             break
         tie = integer(scores.size, key, agent, round_, _TIE, 0)
-        arm = choose_arm(features, theta, width, tie, longest, scores, buffers)
+        arm = _choose(constants, features, theta, width, longest, scratch, key, agent, round_, tie)
         if arm < 0:
             note_fault(faults, agent, NOT_A_NUMBER, round_)
             break

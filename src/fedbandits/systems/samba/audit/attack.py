@@ -14,7 +14,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -24,14 +24,9 @@ from fedbandits._typing import Floats, Ints
 from fedbandits.crypto.keystream import KEY_BYTES
 from fedbandits.crypto.paillier import PrivateKey
 from fedbandits.federation.messages import Message
-from fedbandits.learners.kernels.index_rules import (
-    UCB,
-    DecreasingEpsilonGreedy,
-    EpsilonGreedy,
-    Softmax,
-)
 from fedbandits.privacy.error_rates import rate_bound
 from fedbandits.systems.base import PartiesReplicate
+from fedbandits.systems.samba.audit.public_scores import SCORES_KNOWN
 from fedbandits.systems.samba.ciphers import BIT, BITS, SCORES, floats
 from fedbandits.systems.samba.messages import BitList, Drawn, Score, ScoreList, Sum, SumShare, Word
 
@@ -40,16 +35,6 @@ from fedbandits.systems.samba.messages import BitList, Drawn, Score, ScoreList, 
 TOLERANCE = 1e-12
 #: More hypotheses than this are not followed; the steps after that count as lost.
 _MOST = 4096
-
-#: Scores as functions of means, pulls and step, for the rules that have such.
-SCORES_KNOWN: dict[type, Callable[[Any, Floats, Ints, int], Floats]] = {
-    UCB: lambda rule, mean, pulls, step: mean + np.sqrt(rule.scale * np.log(step) / pulls),
-    Softmax: lambda rule, mean, pulls, step: np.exp(mean / rule.temperature),
-    EpsilonGreedy: lambda rule, mean, pulls, step: mean,
-    DecreasingEpsilonGreedy: lambda rule, mean, pulls, step: mean,
-}
-#: Rules whose larger score wins, as a public function of (sᵢ, nᵢ, t).
-READS_OTHER = (UCB, EpsilonGreedy, DecreasingEpsilonGreedy)
 
 
 class Observation(NamedTuple):

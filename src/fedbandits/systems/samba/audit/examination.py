@@ -26,8 +26,6 @@ from fedbandits.systems.samba.audit.adversary import (
     SilentAdversary,
 )
 from fedbandits.systems.samba.audit.attack import (
-    READS_OTHER,
-    SCORES_KNOWN,
     Hits,
     count_recovered,
     exploring_steps,
@@ -37,6 +35,7 @@ from fedbandits.systems.samba.audit.attack import (
     other_sums,
     pulled_arms,
 )
+from fedbandits.systems.samba.audit.public_scores import READS_OTHER, SCORES_KNOWN
 from fedbandits.systems.samba.audit.published_adversary import PublishedAdversary
 from fedbandits.systems.samba.audit.views import (
     Opened,
