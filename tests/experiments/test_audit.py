@@ -260,7 +260,7 @@ class TestAudit:
         found = [
             (verdict.system, finding.looks_at)
             for verdict in whole.verdicts
-            for finding in (*verdict.findings, *verdict.moved, *verdict.noise)
+            for finding in (*verdict.moved, *verdict.noise, *verdict.findings)
         ]
         assert [(part.system, part.looks_at) for part in told[0].parts] == found
         kinds = {part.kind for part in told[0].parts}
@@ -269,7 +269,8 @@ class TestAudit:
     def test_a_sound_system_is_charged_for_just_what_its_records_move(self, audited):
         sound, *others = audited[0].verdicts
         assert max(f.epsilon for f in sound.moved) == pytest.approx(sound.epsilon, rel=1e-4)
-        assert all(verdict.moved == () for verdict in others)
+        assert all(finding.right for verdict in others for finding in verdict.moved)
+        assert others[-1].moved == ()  # alone
         page = audit_section(audited[0])
         assert "feducb: no record moves its releases further than is charged" in page
         assert "farthest move costs ε" in page
@@ -347,9 +348,19 @@ class TestNoise:
 
     def test_an_audit_checks_all_noise_there_is(self, audited):
         checked = {v.system: [f.looks_at for f in v.noise] for v in audited[0].verdicts}
-        assert [len(parts) for parts in checked.values()] == [2, 2, 0]
+        assert [len(parts) for parts in checked.values()] == [3, 3, 0]
         assert "as compiled" in checked["feducb"][0]
         assert "secure noise" in checked["feducb"][1]
+        assert "as parties simulate" in checked["feducb"][2]
+
+    def test_what_it_did_not_play_stands_in_the_verdict(self, audited):
+        sound, *_, alone = audited[0].verdicts
+        assert "feducb: not played: " in sound.left_out_line
+        assert "only after releases of both worlds differ" in sound.left_out_line
+        assert alone.left_out_line == ""
+        assert sound.left_out_line in audit_section(audited[0])
+
+    def test_all_of_them_are_right(self, audited):
         assert all(finding.right for v in audited[0].verdicts for finding in v.noise)
 
     def test_the_report_shows_it(self):

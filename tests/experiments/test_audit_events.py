@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import types
 from functools import partial
 
 import numpy as np
@@ -22,6 +23,7 @@ from fedbandits.experiments.events import (
     AuditStarted,
     Part,
     PartAdvanced,
+    PartFinished,
     PartStarted,
 )
 from fedbandits.experiments.progress import TerminalProgress, roughly
@@ -140,6 +142,31 @@ class TestLeaving:
         with pytest.raises(KeyboardInterrupt):  # afterwards it is as it was before
             press()
 
+    def test_side_by_side_it_finds_the_same(self, made_up):
+        told = []
+        found = audit(three_systems(), jobs=2, on_event=told.append)
+        assert found == audit(three_systems())
+        assert [event.done for event in told if isinstance(event, PartFinished)] == [1, 2, 3, 4, 5]
+        assert {event.looks_at for event in told if isinstance(event, PartAdvanced)} == {
+            "part 0", "part 1", "part 2"
+        }  # fmt: skip
+
+    def test_side_by_side_it_leaves_too(self, made_up):
+        stop = fb.Stop()
+        with pytest.raises(StoppedError, match="before any system was done"):
+            audit(three_systems(), jobs=2, on_event=At(PartStarted, 0, stop.set), stop=stop)
+
+    def test_an_error_in_a_process_is_the_audit_s(self, monkeypatch):
+        def parts_of(experiment, entry, *_):
+            def fails(tick):
+                raise LookupError("mine")
+
+            return [AuditPart(Part(entry.label, "noise", "x"), fails)] * 2
+
+        monkeypatch.setattr(audit_module, "parts_of", parts_of)
+        with pytest.raises(LookupError, match="mine"):
+            audit(three_systems(), jobs=2)
+
     def test_a_whole_audit_misses_nothing(self, made_up):
         found = audit(three_systems())
         assert found.missing == ()
@@ -164,34 +191,45 @@ class TestLeaving:
 
 
 class TestTimeLeft:
-    def clock(self, *kinds):
+    def clock(self, *kinds, jobs=1):
         self.now = 0.0
-        return Clock(kinds, lambda: self.now)
+        return Clock(kinds, lambda: self.now, jobs)
 
-    def play(self, clock, seconds):
-        clock.begin()
+    def play(self, clock, place, seconds):
+        clock.begin(place)
         self.now += seconds
-        clock.end()
+        clock.end(place)
 
     def test_parts_take_as_long_as_others_of_their_kind(self):
         clock = self.clock("contents", "messages", "noise", "messages", "contents")
         assert clock.left() is None
-        self.play(clock, 2.0)
-        self.play(clock, 30.0)
+        self.play(clock, 0, 2.0)
+        self.play(clock, 1, 30.0)
         # Nothing is known of noise: as long as any. Then messages, then contents.
         assert clock.left() == pytest.approx(16.0 + 30.0 + 2.0)
-        self.play(clock, 5.0)
+        self.play(clock, 2, 5.0)
         assert clock.left() == pytest.approx(32.0)
-        self.play(clock, 40.0)
-        self.play(clock, 2.0)
+        self.play(clock, 3, 40.0)
+        self.play(clock, 4, 2.0)
         assert clock.left() == 0.0
 
     def test_inside_a_part_its_own_pace_counts(self):
         clock = self.clock("messages", "messages")
-        clock.begin()
-        assert clock.left(0.0) is None
+        clock.begin(0)
+        clock.advance(0, 0.0)
+        assert clock.left() is None
         self.now = 10.0
-        assert clock.left(0.25) == pytest.approx(30.0 + 40.0)
+        clock.advance(0, 0.25)
+        assert clock.left() == pytest.approx(30.0 + 40.0)
+
+    def test_side_by_side_they_take_as_much_less_time(self):
+        clock = self.clock("messages", "messages", "messages", jobs=2)
+        for place, share in ((0, 0.5), (1, 0.25)):
+            clock.begin(place)
+            clock.advance(place, share)
+        self.now = 10.0
+        # 10 s and 30 s are left of two, and the third takes 30 s.
+        assert clock.left() == pytest.approx(35.0)
 
     @pytest.mark.parametrize(
         ("seconds", "shown"),
@@ -277,6 +315,8 @@ class TestSize:
         sizes = []
 
         def note_game(game, runs, *_, **__):
+            if runs == LEAST_RUNS:  # a first look
+                return types.SimpleNamespace(epsilon_low=0.0)
             sizes.append(runs / min(RUNS, game.runs))
             raise StopIteration
 

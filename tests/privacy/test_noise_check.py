@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom, chi2
 
+from fedbandits.privacy.continual import calibrated
+from fedbandits.privacy.likelihood import covariance_of, decoder, stated_deviations
 from fedbandits.privacy.noise_check import NoisyNumbers, check_noise, runs_needed
 from fedbandits.systems.noisy_releases import StatedNoise
 
@@ -116,3 +118,62 @@ def test_so_many_runs_show_a_root_of_two_and_fewer_do_not(count, alarm):
 
     runs = runs_needed(count, alarm)
     assert overlooked(runs) < 1e-3 <= overlooked(runs - 1)
+
+
+def stated(mechanism="toeplitz", releases=16):
+    """Two parties that release so often, and what their noise is made of."""
+    plan = calibrated(mechanism, releases, 1.0, 1.0)
+    steps = np.arange(1, releases + 1)
+    deviations = np.tile(stated_deviations(plan, steps)[None, :, None], (2, 1, 3))
+    return (
+        plan,
+        steps,
+        StatedNoise("2 parties", "party", deviations, covariance=covariance_of(plan)),
+    )
+
+
+def of_draws(plan, steps, drawn):
+    """The noise of all releases (runs, parties, releases, size), from draws of that shape."""
+    return plan.scale * np.einsum("kj,rpjs->rpks", decoder(plan, steps), drawn)
+
+
+@pytest.mark.parametrize("mechanism", ["toeplitz", "tree"])
+def test_planned_noise_is_not_taken_for_noise_that_is_shared(mechanism):
+    plan, steps, noise = stated(mechanism)
+
+    def draw(first, count):
+        rng = np.random.default_rng([1, first])
+        return of_draws(plan, steps, rng.normal(size=(count, 2, 16, 3)))
+
+    found = check_noise(noise.simulated(steps, 16, draw))
+    assert found.right
+    assert found.compared == 32
+
+
+@pytest.mark.parametrize("mechanism", ["toeplitz", "tree"])
+@pytest.mark.parametrize("share", [1.0, 0.7])
+def test_a_draw_that_comes_again_in_a_late_release_shows(mechanism, share):
+    plan, steps, noise = stated(mechanism)
+
+    def draw(first, count):
+        drawn = np.random.default_rng([1, first]).normal(size=(count, 2, 16, 3))
+        again = share * drawn[:, :, 2] + np.sqrt(1.0 - share**2) * drawn[:, :, 14]
+        drawn[:, :, 14] = again
+        return of_draws(plan, steps, drawn)
+
+    found = check_noise(noise.simulated(steps, 16, draw))
+    assert (found.missing, found.shared) == (0 if mechanism == "tree" else found.missing, 2)
+    assert found.bare
+    assert "party 0, release 3, number 0, and party 0, release 15, number 0" in found.named[-2]
+
+
+def test_two_parties_with_the_same_draws_show():
+    plan, steps, noise = stated()
+
+    def draw(first, count):
+        drawn = np.random.default_rng([1, first]).normal(size=(count, 2, 16, 3))
+        drawn[:, 1] = drawn[:, 0]
+        return of_draws(plan, steps, drawn)
+
+    found = check_noise(noise.simulated(steps, 16, draw), scale=0.002)
+    assert (found.missing, found.shared) == (0, 16)

@@ -112,10 +112,13 @@ class TestSampler:
         monkeypatch.setattr(discrete_gaussian, "secrets", fake)
         assert discrete_gaussian.Uniform(words[0]).is_below_exp(1, 2) == (further <= 0)
 
-    @pytest.mark.parametrize("deviation", [0, (1 << 50) + 1])
+    @pytest.mark.parametrize("deviation", [0, (1 << 50) + 1, 1.5, 2.0, float("nan"), "2"])
     def test_a_deviation_out_of_range_is_refused(self, deviation):
         with pytest.raises(ValueError, match="at least 1"):
             discrete_gaussians(deviation, 1)
+
+    def test_numpy_s_whole_numbers_will_do(self):
+        assert len(discrete_gaussians(np.int64(1 << 40), 3)) == 3
 
 
 class TestNoSeedReachesIt:

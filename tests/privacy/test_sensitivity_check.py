@@ -113,7 +113,7 @@ class TestFinding:
         runs = paired(np.zeros(1), np.eye(1))._replace(play=play)
         assert check_sensitivity(runs, 1e-9).mu == pytest.approx(5.0)
         few = len(played)
-        assert check_sensitivity(runs, 2.0).runs > few == 8
+        assert check_sensitivity(runs, 2.0).runs > few == 24
 
     def test_without_a_delta_any_move_is_too_far(self):
         pure = claim_of(delta=0.0)
@@ -184,3 +184,23 @@ class TestMistakes:
 
         monkeypatch.setattr(pfcb_roles, "note_purchase", more)
         assert measured("pfcb")[FIXED] > 1.01
+
+
+def test_what_outlives_a_run_shows_when_a_world_is_played_again():
+    """Nothing moves further than is charged, but the first world is another one afterwards."""
+    seen = [0.0]
+
+    def play(world, run):
+        seen[0] = max(seen[0], 0.01 * world)
+        return {1: np.array([seen[0]])}
+
+    claim = PrivacyClaim(
+        unit="one record", from_whom="everybody", relation="replace-one", holds_for="fixed log",
+        epsilon=1.0, epsilon_contents=1.0, delta=1e-5, mu=0.27, conditional_on=(),
+        not_protected=(), events=(),
+    )  # fmt: skip
+    found = check_sensitivity(PairedRuns("fixed log", "one number", np.eye(1), claim, play))
+    assert not found.too_far
+    assert found.remembers
+    assert not found.right
+    assert judge("x", claim, (), 0.99, (), (found,)).outcome == "broken"

@@ -57,6 +57,7 @@ def test_every_column_is_told_with_what_it_holds(tmp_path):
         assert f"#   {line}" in text
     about = " ".join(text.replace("\n#", "").split())
     assert "120 rows, cells separated by a semicolon. Its columns:" in about
+    assert "Take them out before you pass this file on." in about
 
 
 def test_its_comments_become_stated_facts(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
@@ -12,6 +13,7 @@ import numpy as np
 from fedbandits._typing import Floats
 from fedbandits.draws import Draws
 from fedbandits.environments import Linear
+from fedbandits.errors import BoundExceededError
 from fedbandits.federation.messages import unpack
 from fedbandits.privacy import running_sum
 from fedbandits.privacy.auditing import Game
@@ -41,8 +43,16 @@ from .messages import Upload
 from .plan import GreedyPlan
 from .roles.agent import AgentSupply
 
-#: Whole parties play so many rounds, with so many releases and arms at most.
-_ROUNDS, _RELEASES, _ARMS = 24, 6, 8
+#: Agents that play, and their arms at most.
+_AGENTS, _ARMS = 4, 8
+#: Rounds that they play at least, in all and from release to release.
+_ROUNDS, _PERIOD = 24, 2
+#: Releases of those that are attacked, at most: runs are dear.
+_ATTACKED = 6
+#: A reward that is beyond all bounds, in these.
+_BEYOND = 6.0
+#: No agent makes so many decisions.
+_OTHER = 2**20
 
 
 def games(system: System[Any], plan: GreedyPlan) -> Sequence[Game]:
@@ -52,21 +62,28 @@ def games(system: System[Any], plan: GreedyPlan) -> Sequence[Game]:
     times = (False, True) if plan.mechanism.releases > 1 else (False,)
     return [
         *(_contents_game(plan, late) for late in times),
-        _messages_game(system, plan, "fixed log"),
-        _messages_game(system, plan, "interactive"),
+        _messages_game(system, plan, "fixed log", _ATTACKED),
+        _messages_game(system, plan, "interactive", _ATTACKED),
+        # Not attacked: how far an interaction moves all releases is measured exactly.
+        _messages_game(system, plan, "fixed log")._replace(attacked=False),
+        _messages_game(system, plan, "fixed log", beyond=True)._replace(attacked=False),
     ]
 
 
 def noise_checks(system: System[Any], plan: GreedyPlan) -> Sequence[NoisyNumbers]:
-    """All numbers that two agents release with the noise of a deployment."""
+    """All numbers that a few agents release: with the noise of a deployment, and with simulated."""
     if not plan.mechanism.slots:
         return ()
     small = _small(system, plan, plan.config.explore)
     mechanism, size = small.plan.mechanism, small.plan.size
     stated = stated_deviations(mechanism, np.arange(1, mechanism.releases + 1))
-    deviations = np.tile(stated[None, :, None], (2, 1, size))
+    deviations = np.tile(stated[None, :, None], (_AGENTS, 1, size))
+    # With the covariance it shows too if two releases have noise in common.
+    numbers = StatedNoise(
+        f"{_AGENTS} agents", "agent", deviations, covariance=covariance_of(mechanism)
+    )
     listener = sums_listener(lambda agent, upload: agent.state.own)
-    return [StatedNoise("2 agents", "agent", deviations).deployed(small, listener)]
+    return [numbers.deployed(small, listener, secure) for secure in (True, False)]
 
 
 def _contents_game(plan: GreedyPlan, late: bool) -> ContentsGame:
@@ -117,26 +134,38 @@ def _farthest_pair(plan: GreedyPlan) -> tuple[Floats, Floats]:
     return max(pairs, key=lambda pair: float(np.linalg.norm((pair[0] - pair[1]) / plan.pattern)))
 
 
-def _small(system: System[Any], plan: GreedyPlan, explore: float) -> SmallWorld:
-    """Two agents with few rounds, and the same budget."""
-    world = Linear(agents=2, dim=2, arms=min(plan.facts.arms, _ARMS))
-    releases = min(plan.config.releases, _RELEASES)
+def _small(
+    system: System[Any], plan: GreedyPlan, explore: float, releases: int = 2**31
+) -> SmallWorld:
+    """Few agents with the same budget, and as many releases as planned, or as given."""
+    world = Linear(agents=_AGENTS, dim=2, arms=min(plan.facts.arms, _ARMS))
+    releases = min(plan.mechanism.releases, releases)
     config = msgspec.structs.replace(plan.config, releases=releases, explore=explore)
-    return SmallWorld(system, system.plan(config, world.facts, _ROUNDS), world)
+    rounds = max(_ROUNDS, _PERIOD * releases)
+    return SmallWorld(system, system.plan(config, world.facts, rounds), world)
 
 
-def _messages_game(system: System[Any], plan: GreedyPlan, neighbours: Neighbours) -> MessagesGame:
-    """Whole parties, where one interaction of a drawn agent in a drawn round is another."""
+def _messages_game(
+    system: System[Any], plan: GreedyPlan, neighbours: Neighbours, releases: int = 2**31,
+    beyond: bool = False,
+) -> MessagesGame:  # fmt: skip
+    """Whole parties, where one interaction of a drawn agent in a drawn round is another.
+
+    ``beyond``: its reward is far beyond its bounds, so it must be refused, or be cut down.
+    """
     fixed = neighbours == "fixed log"
     # Whoever only explores plays the same arms in both worlds: the rest of the log is fixed.
-    small = _small(system, plan, explore=1.0 if fixed else plan.config.explore)
+    small = _small(system, plan, 1.0 if fixed else plan.config.explore, releases)
+    rounds, reward = small.plan.rounds, _BEYOND if beyond else 1.0
 
     def make(run: PartiesReplicate, number: int, agent: int, round_: int) -> _PlayedRun:
-        return _PlayedRun(run, _Target(agent, 1 + round_), fixed)
+        return _PlayedRun(run, _Target(agent, 1 + round_), fixed, reward)
 
-    looks_at = f"messages of one drawn of 2 agents in {_ROUNDS} rounds"
-    covariance = covariance_of(small.plan.mechanism)
-    return MessagesGame(neighbours, looks_at, small, (2, _ROUNDS), make, covariance=covariance)
+    looks_at = f"messages of one drawn of {_AGENTS} agents in {rounds} rounds"
+    return MessagesGame(
+        neighbours, looks_at, small, (_AGENTS, rounds), make,
+        covariance=covariance_of(small.plan.mechanism), beyond=beyond,
+    )  # fmt: skip
 
 
 class _Target(NamedTuple):
@@ -147,15 +176,15 @@ class _Target(NamedTuple):
 
 
 class _PlayedRun(AuditedRun):
-    """Two agents in either world, with one interaction replaced.
+    """Agents in either world, with one interaction replaced.
 
     In world 1 it is one with another drawn arm, if nobody reacts: no two are farther apart. If
-    agents react, it earns as much as can be instead of nothing.
+    agents react, it earns ``reward`` instead of nothing.
     """
 
-    def __init__(self, run: PartiesReplicate, target: _Target, fixed: bool) -> None:
+    def __init__(self, run: PartiesReplicate, target: _Target, fixed: bool, reward: float) -> None:
         super().__init__(run, target.agent)
-        self._target, self._fixed = target, fixed
+        self._target, self._fixed, self._most = target, fixed, reward
 
     def play_round(self, world: int, round_: int) -> None:
         """All agents play; then the round is over."""
@@ -167,8 +196,9 @@ class _PlayedRun(AuditedRun):
             decision = player.decide(None)
             player.supply = supply
             # Nothing else is earned: whoever looked at own records would go by this one reward.
-            earned = float(replaced and (self._fixed or world == 1))
-            self.network.send(player.observe(decision, earned))
+            earned = self._most * float(replaced and (self._fixed or world == 1))
+            with contextlib.suppress(BoundExceededError):  # refused, as if it never was
+                self.network.send(player.observe(decision, earned))
         self.run.end_round(round_)
 
     def released(self, message: Any) -> Released | None:
@@ -182,4 +212,4 @@ class _PlayedRun(AuditedRun):
 
 def _others_of(supply: AgentSupply) -> Callable[[int], Draws]:
     """Other draws of decisions: those of decisions that do not come in so few rounds."""
-    return lambda number: supply.draws(number + _ROUNDS)
+    return lambda number: supply.draws(number + _OTHER)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import pathlib
 from typing import TYPE_CHECKING, Annotated
 
@@ -33,6 +34,10 @@ def audit(
     confidence: Annotated[
         float, typer.Option(min=0.5, max=0.999999, help="With which all bounds of a system hold.")
     ] = CONFIDENCE,
+    jobs: Annotated[
+        int | None,
+        typer.Option(min=1, help="Parts that are played side by side.  [default: all processors]"),
+    ] = None,
     out: OutputFolder = None,
     strict: Annotated[
         bool,
@@ -66,7 +71,8 @@ def audit(
     kept = kept_in(folder, experiment) or experiment
     check_output(folder, kept)
     with shown_progress("Interrupted before any system was done: nothing is written.") as progress:
-        found = audit_experiment(experiment, runs, confidence, on_event=progress)
+        side_by_side = jobs or os.cpu_count() or 1
+        found = audit_experiment(experiment, runs, confidence, jobs=side_by_side, on_event=progress)
     if not found.missing:
         write_audit(folder, kept, found)
     if any(verdict.findings for verdict in found.verdicts):
@@ -76,7 +82,8 @@ def audit(
     if not found.missing:
         typer.echo(f"Audit: {folder / 'audit.html'}")
     for verdict in found.verdicts:
-        for line in filter(None, (verdict.noise_line, verdict.sensitivity_line)):
+        lines = verdict.noise_line, verdict.sensitivity_line, verdict.left_out_line
+        for line in filter(None, lines):
             typer.echo(line)
     for verdict in found.verdicts:
         typer.echo(verdict.line)

@@ -174,9 +174,8 @@ class Learner:
         """
         if self._fixed() != self._begun:
             raise LearnerError(
-                f"{type(self).__name__}: a setting, facts, rounds, agent or what the class holds "
-                "was changed after begin; set what changes in begin, as self.NAME, under a name of "
-                "its own"
+                f"{type(self).__name__}: a setting, facts, rounds or agent was changed after "
+                "begin; set what changes in begin, as self.NAME, under a name of its own"
             )
 
     def dump(self) -> bytes:

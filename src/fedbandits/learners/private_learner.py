@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-import msgspec
-import numpy as np
 from msgspec import Meta
 
 from fedbandits._typing import Floats
@@ -130,17 +128,6 @@ class PrivateLearner(Learner):
         self._noise_deviation = deviation
         self.receive(total)
 
-    def _fixed(self) -> bytes:
-        """Return also what its class holds: all agents share it, and no noise covers it."""
-        shared = [
-            value
-            for each in type(self).__mro__
-            if issubclass(each, PrivateLearner)
-            for value in vars(each).values()
-            if isinstance(value, list | dict | set | bytearray | np.ndarray)
-        ]
-        return super()._fixed() + msgspec.msgpack.encode(shared, enc_hook=_as_bytes)
-
     @classmethod
     def shares(cls) -> bool:
         """Tell whether agents share; for private learners always true.
@@ -161,7 +148,3 @@ class PrivateLearner(Learner):
                 "releases the sum of records with noise"
             )
         return True
-
-
-def _as_bytes(value: Any) -> Any:
-    return value.tobytes() if isinstance(value, np.ndarray) else repr(value)

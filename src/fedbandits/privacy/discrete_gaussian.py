@@ -54,10 +54,12 @@ def discrete_gaussians(deviation: int, count: int, tolerance: float = TOLERANCE)
 
     Their variance is σ², but for a relative error of order exp(-2π²σ²). Below a distance of
     ``tolerance`` float64 does not decide: a larger one gives the same samples from the same bits,
-    later. Raises ValueError if σ, the ``deviation``, is not from 1 to 2⁵⁰.
+    later. Raises ValueError if σ, the ``deviation``, is no whole number from 1 to 2⁵⁰.
     """
-    if not 1 <= deviation <= LARGEST_DEVIATION:
-        raise ValueError(f"deviation must be at least 1 and at most 2^50, got {deviation}")
+    whole = isinstance(deviation, int | np.integer)
+    if not (whole and 1 <= deviation <= LARGEST_DEVIATION):
+        raise ValueError(f"deviation must be at least 1 and at most 2^50, and whole: {deviation}")
+    deviation = int(deviation)
     samples: list[int] = []
     while len(samples) < count:
         samples += _kept(deviation, _draw(deviation, 2 * (count - len(samples)) + 8), tolerance)

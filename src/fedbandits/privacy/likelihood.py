@@ -81,9 +81,12 @@ def stated_deviations(plan: ContinualPlan, releases: Ints) -> Floats:
     return found
 
 
-def covariance_of(plan: ContinualPlan) -> Floats:
-    """Return the covariance of all n releases' noise in one number, in that of a draw, (n, n)."""
-    mixing = decoder(plan, np.arange(1, plan.releases + 1))
+def covariance_of(plan: ContinualPlan, releases: Ints | None = None) -> Floats:
+    """Return the covariance of the noise of releases in one number, in that of a draw, (n, n).
+
+    Those are the ``releases``, by number; all of them by default.
+    """
+    mixing = decoder(plan, np.arange(1, plan.releases + 1) if releases is None else releases)
     return np.asarray(mixing @ mixing.T, dtype=np.float64)
 
 

@@ -4,6 +4,9 @@ Attacks look where a record is. Here all numbers of all parties are looked at, o
 released less what it stands for, in planned deviations, squared and added up over some runs, is
 χ²-distributed with as many degrees of freedom. A number fails where that sum is too small or too
 large to be; the probability that a sound mechanism has any such number is bounded (Bonferroni).
+
+Noise that is there may be there twice. So the draws are worked out that releases are made of, and
+those of any two releases must be uncorrelated: also of two parties.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ from typing import NamedTuple
 
 import msgspec
 import numpy as np
-from scipy.special import gammaincc, gammainccinv, gammaincinv
+from scipy.special import betaincinv, gammaincc, gammainccinv, gammaincinv
 
 from fedbandits._typing import Floats
 from fedbandits.privacy.sizes import Tick, scaled, unheard
@@ -31,6 +34,8 @@ _LEAST = 20
 _REPORTS = 20
 #: Numbers that fail and are named.
 _NAMED = 3
+#: Releases of which each is compared with each.
+MOST_COMPARED = 512
 
 
 class NoisyNumbers(NamedTuple):
@@ -45,6 +50,9 @@ class NoisyNumbers(NamedTuple):
     planned: int  # how many in all; more than ``size`` where some of all releases are looked at
     noise: Callable[[int, int], Floats]
     name: Callable[[int], str]  # what the number at a place is, in words
+    #: It works out the draws that some of the releases are made of: from noise (runs, numbers) to
+    #: (releases, runs · size), with the numbers of a release in order. None if nobody can.
+    draws: Callable[[Floats], Floats] | None = None
 
 
 class NoiseFinding(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,13 +65,15 @@ class NoiseFinding(msgspec.Struct, frozen=True, kw_only=True):
     missing: int  # how many have less noise than planned
     excessive: int  # how many have more
     unreleased: int = 0  # not released in every run; what decides about that is not noise
+    shared: int = 0  # pairs of releases that have noise in common
+    compared: int = 0  # how many releases were compared with each other
     named: tuple[str, ...]  # some of them, and the measured deviation as a multiple of the planned
     alarm: float  # probability with which a sound mechanism fails
 
     @property
     def right(self) -> bool:
         """True if every number that was checked has its planned noise."""
-        return not (self.missing or self.excessive or self.unreleased)
+        return not (self.missing or self.excessive or self.unreleased or self.shared)
 
     @property
     def shows(self) -> float:
@@ -73,8 +83,8 @@ class NoiseFinding(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def bare(self) -> bool:
-        """True if numbers are without their planned noise, or leave in some runs alone."""
-        return bool(self.missing or self.unreleased)
+        """True if numbers are without noise of their own, or leave in some runs alone."""
+        return bool(self.missing or self.unreleased or self.shared)
 
 
 def runs_needed(numbers: int, alarm: float = ALARM) -> int:
@@ -114,14 +124,21 @@ def check_noise(
     squares, unreleased = np.zeros(numbers.size), np.zeros(numbers.size, np.int64)
     at_once = max(1, _AT_ONCE // max(1, numbers.size))
     at_once = min(at_once, math.ceil(runs / _REPORTS))
+    products, draws = np.zeros((0, 0)), 0
     for first in range(0, runs, at_once):
         drawn = numbers.noise(first, min(at_once, runs - first))
         squares += np.einsum("ri,ri->i", drawn, drawn)
         unreleased += np.isnan(drawn).sum(axis=0)
+        if numbers.draws is not None:
+            made = numbers.draws(np.nan_to_num(drawn))
+            products = made @ made.T + (products if draws else 0.0)
+            draws += made.shape[1]
         tick(min(1.0, (first + at_once) / runs))
-    low, high = _limits(runs, alarm / (2 * max(1, numbers.size)))
+    alarm_each = alarm if numbers.draws is None else 0.5 * alarm
+    low, high = _limits(runs, alarm_each / (2 * max(1, numbers.size)))
     missing, excessive = squares <= low, squares >= high
     wrong = np.flatnonzero(missing | excessive | (unreleased > 0))
+    shared = _shared(products, draws, alarm_each)
     return NoiseFinding(
         looks_at=numbers.looks_at,
         numbers=numbers.size,
@@ -130,12 +147,38 @@ def check_noise(
         missing=int(missing.sum()),
         excessive=int(excessive.sum()),
         unreleased=int((unreleased > 0).sum()),
-        named=tuple(
-            f"{numbers.name(int(i))}: {_what_is_wrong(squares[i], unreleased[i], runs)}"
-            for i in wrong[:_NAMED]
+        shared=len(shared),
+        compared=len(products),
+        named=(
+            *(
+                f"{numbers.name(int(i))}: {_what_is_wrong(squares[i], unreleased[i], runs)}"
+                for i in wrong[:_NAMED]
+            ),
+            *(_who_share(numbers, draws // runs, *pair) for pair in shared[:_NAMED]),
         ),
         alarm=alarm,
     )
+
+
+def _shared(products: Floats, draws: int, alarm: float) -> list[tuple[int, int, float]]:
+    """Return releases whose draws are correlated, with their correlation.
+
+    The squared correlation of n independent normal draws is beta-distributed, with 1/2 and
+    (n - 1)/2. What has no noise is not correlated.
+    """
+    if len(products) < 2:
+        return []
+    size = np.sqrt(np.maximum(np.diag(products), np.finfo(np.float64).tiny))
+    correlation = products / np.outer(size, size)
+    pairs = len(products) * (len(products) - 1) // 2
+    most = math.sqrt(1.0 - betaincinv(0.5 * (draws - 1), 0.5, alarm / pairs))
+    found = np.argwhere(np.triu(np.abs(correlation) >= most, 1))
+    return [(int(i), int(j), float(correlation[i, j])) for i, j in found]
+
+
+def _who_share(numbers: NoisyNumbers, size: int, one: int, other: int, much: float) -> str:
+    """Return which two releases of ``size`` numbers have noise in common, in words."""
+    return f"{numbers.name(one * size)}, and {numbers.name(other * size)}: correlation {much:.2g}"
 
 
 def _what_is_wrong(square: float, unreleased: int, runs: int) -> str:

@@ -4,6 +4,9 @@ Two neighbouring worlds are played with the same simulated noise. So the noise c
 difference of what is released, and what remains is what the record moved. Compared with the planned
 noise, that is a μ, and so an ε: no statistics are needed, and no run is left to chance. Attacks see
 a record that counts twice only in very many runs.
+
+Each world is played by parties that begin anew. So a world that is played again, after the other
+one, must release the same, to the last bit: else something outlives a run.
 """
 
 from __future__ import annotations
@@ -21,7 +24,9 @@ from fedbandits.privacy.claims import PrivacyClaim
 from fedbandits.privacy.sizes import Tick, scaled, unheard
 
 #: Pairs of runs in an audit of the usual size, and in the smallest one.
-_PAIRS, _LEAST = 64, 8
+_PAIRS, _LEAST = 64, 24
+#: Of so many pairs the first world is played again after the second.
+_AGAIN = 4
 #: In deviations of the noise: below it, a difference is one of rounding.
 _NOT_MOVED = 1e-9
 #: By which share ε may exceed what is charged: a bound that is met exactly is met with roundings.
@@ -56,11 +61,18 @@ class SensitivityFinding(msgspec.Struct, frozen=True, kw_only=True):
     epsilon: float
     charged: float  # ε of contents that accounting states for the parties that played
     runs: int  # how many pairs of runs were played
+    #: Whether a world released something else where the other one had been played before it.
+    remembers: bool = False
+
+    @property
+    def too_far(self) -> bool:
+        """True if a record moved releases further than is charged for."""
+        return not self.epsilon <= self.charged * (1.0 + _ROUNDING)
 
     @property
     def right(self) -> bool:
-        """True if no record moved releases further than is charged for."""
-        return self.epsilon <= self.charged * (1.0 + _ROUNDING)
+        """True if nothing moved too far, and nothing outlived a run."""
+        return not (self.too_far or self.remembers)
 
 
 def check_sensitivity(
@@ -70,9 +82,12 @@ def check_sensitivity(
 
     ``scale`` times as many pairs are played as usual.
     """
-    runs, largest = scaled(_PAIRS, scale, _LEAST), 0.0
+    runs, largest, remembers = scaled(_PAIRS, scale, _LEAST), 0.0, False
     for run in range(runs):
-        largest = max(largest, distance(paired, run))
+        zero, one = (paired.play(world, run) for world in (0, 1))
+        largest = max(largest, _apart(paired, zero, one))
+        if run < _AGAIN:
+            remembers |= not _alike(zero, paired.play(0, run))
         tick((run + 1) / runs)
     return SensitivityFinding(
         neighbours=paired.neighbours,
@@ -81,7 +96,12 @@ def check_sensitivity(
         epsilon=epsilon([GaussianRelease(largest, 1.0)], paired.claim.delta),
         charged=paired.claim.epsilon_contents,
         runs=runs,
+        remembers=remembers,
     )
+
+
+def _alike(one: Mapping[int, Floats], other: Mapping[int, Floats]) -> bool:
+    return one.keys() == other.keys() and all(np.array_equal(one[k], other[k]) for k in one)
 
 
 def distance(paired: PairedRuns, run: int) -> float:
@@ -90,7 +110,10 @@ def distance(paired: PairedRuns, run: int) -> float:
     Where others react, releases after the first one that moved may differ for other reasons than
     the record. They are left out.
     """
-    zero, one = (paired.play(world, run) for world in (0, 1))
+    return _apart(paired, paired.play(0, run), paired.play(1, run))
+
+
+def _apart(paired: PairedRuns, zero: Mapping[int, Floats], one: Mapping[int, Floats]) -> float:
     steps = sorted(zero.keys() & one.keys())
     if not steps:
         return 0.0

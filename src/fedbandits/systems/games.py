@@ -31,6 +31,8 @@ AUDIT_SEED = 0xA0D17
 _TARGETS = 2**31
 #: A hair less than 1, the length of contexts relative to their bound: contexts are float32.
 _INSIDE = 1.0 - 1e-6
+#: Lengths of contexts that are far too long, and short, relative to their bound.
+BEYOND, _SHORT = 6.0, 0.1
 
 Neighbours = Literal["fixed log", "interactive"]
 
@@ -165,6 +167,18 @@ def different_records(
     one, other = np.zeros(dimension), np.full(dimension, length / np.sqrt(dimension + 1.0))
     one[0] = length
     return Record(one, reward_bound), Record(other, -reward_bound)
+
+
+def stretched_records(
+    dimension: int, context_bound: float, reward_bound: float
+) -> tuple[Record, Record]:
+    """Return two records of which one is far beyond both bounds: whoever does not cut it shows.
+
+    The other has a short context. So it shows too if contexts are scaled by those that came before.
+    """
+    one, other = np.zeros(dimension), np.zeros(dimension)
+    one[-1], other[0] = _SHORT * context_bound, BEYOND * context_bound
+    return Record(one, -BEYOND * reward_bound), Record(other, BEYOND * reward_bound)
 
 
 def packed_record(record: Record) -> Floats:

@@ -14,7 +14,7 @@ import numpy as np
 from fedbandits._typing import Floats, Ints
 from fedbandits.federation.messages import Message, unpack
 from fedbandits.privacy.continual import ContinualPlan
-from fedbandits.privacy.noise_check import NoisyNumbers
+from fedbandits.privacy.noise_check import MOST_COMPARED, NoisyNumbers
 from fedbandits.random import Purpose, permutation
 from fedbandits.systems.base import PartiesReplicate
 from fedbandits.systems.games import audit_key
@@ -58,6 +58,9 @@ class StatedNoise(NamedTuple):
     party: str  # what one of these is called, such as ``agent``
     deviations: Floats  # (parties, releases, size): stated, of all that is looked at
     number: Callable[[int], str] = plain_number  # the name of a number, from its place in a release
+    #: (releases, releases): stated covariance of the noise in a number of these releases, in any
+    #: unit. None if nobody knows it, or noise in different numbers is not independent.
+    covariance: Floats | None = None
 
     def simulated(
         self, steps: Ints, releases: int, draw: Callable[[int, int], Floats],
@@ -77,18 +80,27 @@ class StatedNoise(NamedTuple):
         some = "" if looked_at == releases else f"{looked_at} of "
         looks_at = f"{some}{releases} releases of {self.who}, {how}"
         planned = parties * releases * size
-        return NoisyNumbers(looks_at, self.deviations.size, planned, noise, self._namer(steps))
+        return NoisyNumbers(
+            looks_at, self.deviations.size, planned, noise, self._namer(steps), self._draws
+        )
 
     def deployed(
-        self, small: SmallWorld, listen: Callable[[PartiesReplicate], Listener]
+        self,
+        small: SmallWorld,
+        listen: Callable[[PartiesReplicate], Listener],
+        secure: bool = True,
+        planned: int = 0,
     ) -> NoisyNumbers:
         """Return the numbers as whole parties release them, with the noise of a deployment.
 
-        ``listen`` makes of a run what is told the messages of every round after it.
+        ``listen`` makes of a run what is told the messages of every round after it. Parties that
+        are not ``secure`` have simulated noise, by the number of a release: then it shows too if
+        one asks twice for that of the same release. So many releases are ``planned`` of a party, if
+        not all of them are looked at.
         """
 
         def one(number: int) -> Floats:
-            run = small.begin(_FIRST_RUN + number, secure=True)
+            run = small.begin(_FIRST_RUN + number, secure)
             noise, known, listener = np.full_like(self.deviations, np.nan), 0, listen(run)
             deliveries = run.network.transcript.deliveries
             for round_ in range(1, small.plan.rounds + 1):
@@ -104,8 +116,30 @@ class StatedNoise(NamedTuple):
             return np.stack([one(first + i) for i in range(count)])
 
         count, releases = self.deviations.size, self.deviations.shape[1]
-        looks_at = f"{releases} releases of {self.who} with secure noise"
-        return NoisyNumbers(looks_at, count, count, noise, self._namer(np.arange(1, releases + 1)))
+        of = f" of {planned}" if planned > releases else ""
+        how = "with secure noise" if secure else "as parties simulate them"
+        looks_at = f"{releases}{of} releases of {self.who} {how}"
+        every = count // releases * max(planned, releases)
+        namer = self._namer(np.arange(1, releases + 1))
+        return NoisyNumbers(looks_at, count, every, noise, namer, self._draws)
+
+    @property
+    def _draws(self) -> Callable[[Floats], Floats] | None:
+        """A function that works out the draws of releases, of so many as can be compared."""
+        if self.covariance is None:
+            return None
+        parties, releases, size = self.deviations.shape
+        some = max(1, min(parties, MOST_COMPARED // releases))
+        deviation = np.sqrt(np.diag(self.covariance))
+        factor = np.linalg.cholesky(self.covariance / np.outer(deviation, deviation))
+        decoder = np.linalg.inv(factor)
+
+        def draws(noise: Floats) -> Floats:
+            shaped = noise.reshape(-1, parties, releases, size)[:, :some]
+            made = np.einsum("jk,rpks->pjrs", decoder, shaped, optimize=True)
+            return np.ascontiguousarray(made).reshape(some * releases, -1)
+
+        return draws
 
     def _namer(self, steps: Ints) -> Callable[[int], str]:
         """Return what makes the name of a number from where it stands."""

@@ -24,13 +24,13 @@ from fedbandits.privacy.likelihood import Attacker
 from fedbandits.privacy.secure_noise import SecureNoise
 from fedbandits.privacy.sensitivity_check import PairedRuns
 from fedbandits.random import replicate_key
-from fedbandits.systems.base import PartiesReplicate, System
+from fedbandits.systems.base import PartiesReplicate, Plan, System
 from fedbandits.systems.games import Look, Neighbours, drawn_targets, look_of
 
 #: Runs of parties are dear: so many suffice to show what they can show.
-PARTY_RUNS = 1000
+PARTY_RUNS = 200
 #: Secure noise is dearer, and its path is attacked besides.
-SECURE_RUNS = 400
+SECURE_RUNS = 100
 #: Numbers of a transcript of parties that an attack is learned from.
 _MOST_VALUES = 400
 #: Rounds at which messages are counted, at most.
@@ -153,6 +153,9 @@ class MessagesGame(NamedTuple):
     #: moves them. None if noise differs from run to run, or data decide which releases there are.
     covariance: Floats | None = None
     sees: Sees = "messages"
+    #: Whether it is attacked. If not, only the move of the record is measured, with the same noise.
+    attacked: bool = True
+    beyond: bool = False  # whether a record is beyond its bounds
 
     @property
     def runs(self) -> int:
@@ -215,6 +218,27 @@ def paired_games(games: Iterable[Game]) -> list[PairedRuns]:
     """Return all games of whole parties that can be played with the same noise in both worlds."""
     whole = [game.paired() for game in games if isinstance(game, MessagesGame)]
     return [paired for paired in whole if paired is not None]
+
+
+def not_played(plan: Plan, games: Iterable[Game]) -> tuple[str, ...]:
+    """Return in words what no game plays with whole parties under a plan; nothing without games."""
+    games = list(games)
+    whole = [game for game in games if isinstance(game, MessagesGame)]
+    if not games:
+        return ()
+    small = [game.small.plan for game in whole]
+    planned, parties = plan.schedule.releases, plan.facts.parties
+    releases = max((each.schedule.releases for each in small), default=0)
+    most = max((each.facts.parties for each in small), default=0)
+    same = any(game.paired() is not None for game in whole)
+    said = (
+        (most < parties, f"more than {most} of {parties:,} whole parties"),
+        (releases < planned, f"more than {releases} of {planned:,} releases of a whole party"),
+        (not any(game.beyond for game in whole), "records beyond their bounds"),
+        (not same, "both worlds with the same noise, one after the other in one process"),
+        (True, "what a party keeps and uses only after releases of both worlds differ"),
+    )
+    return tuple(words for missing, words in said if missing)
 
 
 _FIXED = "scores", "others"

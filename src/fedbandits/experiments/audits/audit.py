@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 import pathlib
 
+import msgspec
+
 from fedbandits.errors import StoppedError
 from fedbandits.experiments.audits.parts import AuditPart, Clock, Found, parts_of
 from fedbandits.experiments.audits.verdict import Audit, Verdict, judge, with_examined
+from fedbandits.experiments.audits.workers import play
 from fedbandits.experiments.events import (
     AuditFinished,
     AuditInterrupted,
@@ -35,6 +38,7 @@ def audit(
     runs: int = RUNS,
     confidence: float = CONFIDENCE,
     *,
+    jobs: int = 1,
     on_event: Listener | None = None,
     stop: Stop | None = None,
 ) -> Audit:
@@ -47,12 +51,15 @@ def audit(
         the given configuration. Whole parties are attacked in a small world.
     runs : int
         Size of the audit: the number of runs in each world, for contents of releases. All other
-        parts are scaled in proportion. With the default, whole parties play at most 1,000 runs in
+        parts are scaled in proportion. With the default, whole parties play at most 200 runs in
         each world, and numbers are drawn 300 to 450 times to check their noise. No part becomes so
         small that it cannot find anything.
     confidence : float
         Probability with which all bounds of one system hold together. It does not depend on
         ``runs``.
+    jobs : int
+        Number of parts that are played side by side, in processes of their own. On a system that
+        cannot fork processes, they are played one after the other.
     on_event
         A function that is called with every event of the audit; see
         :mod:`fedbandits.experiments.events`.
@@ -86,25 +93,39 @@ def audit(
     stream.tell(
         AuditStarted(experiment=experiment.name, systems=tuple(planned), runs=runs, parts=shown)
     )
-    player = _Player(stream, leaving, Clock([part.kind for part in shown]))
-    verdicts: list[Verdict] = []
+    clock = Clock([part.kind for part in shown], jobs=min(jobs, max(1, len(parts))))
+    player = _Player(stream, leaving, clock, parts)
+
+    def verdicts() -> tuple[Verdict, ...]:
+        """Return the verdicts on systems all of whose parts are done, in order."""
+        found, first = [], 0
+        for label, own in planned.items():
+            places = range(first, first + len(own))
+            first += len(own)
+            if any(place not in player.found for place in places):
+                break
+            came_to = [player.found[place] for place in places]
+            verdict = _verdict(label, claims[label], came_to, confidence)
+            left_out = own[0].left_out if own else ()
+            found.append(msgspec.structs.replace(verdict, not_played=left_out))
+        return tuple(found)
+
     try:
         # Not by an exception wherever it may be: compiled code does not expect one.
         with stream.with_compilations(), leaving.at_ctrl_c(once=True):
-            for label, own in planned.items():
-                found = [player.play(part) for part in own]
-                verdicts.append(_verdict(label, claims[label], found, confidence))
+            play(parts, player, jobs)
     except (KeyboardInterrupt, _LeaveError):
-        audited = tuple(verdict.system for verdict in verdicts)
+        some = verdicts()
+        audited = tuple(verdict.system for verdict in some)
         stream.tell(AuditInterrupted(done=player.done, total=len(parts), audited=audited))
-        if verdicts:
+        if some:
             missing = tuple(label for label in planned if label not in audited)
-            return Audit(tuple(verdicts), missing)
+            return Audit(some, missing)
         if stop:
             raise StoppedError("audit: it was stopped before any system was done") from None
         raise KeyboardInterrupt from None
-    whole = Audit(tuple(verdicts))
-    broken = tuple(verdict.system for verdict in verdicts if verdict.outcome == "broken")
+    whole = Audit(verdicts())
+    broken = tuple(verdict.system for verdict in whole.verdicts if verdict.outcome == "broken")
     stream.tell(AuditFinished(summary=whole.summary, broken=broken))
     return whole
 
@@ -124,39 +145,40 @@ def _verdict(
 
 
 class _Player:
-    """Plays parts one after the other, tells how far they are, and leaves when told."""
+    """Tells how far parts are, keeps what they came to, and leaves when told."""
 
-    def __init__(self, stream: Stream, stop: Stop, clock: Clock) -> None:
-        self._stream, self._stop, self._clock = stream, stop, clock
-        self.done, self._total = 0, clock.parts
+    def __init__(self, stream: Stream, stop: Stop, clock: Clock, parts: list[AuditPart]) -> None:
+        self._stream, self._stop, self._clock, self._parts = stream, stop, clock, parts
+        self.found: dict[int, Found | None] = {}
 
-    def play(self, part: AuditPart) -> Found | None:
-        """Play a part, and return what it came to."""
-        self._leave_if_told()
-        self._clock.begin()
-        self._tell(PartStarted, part, None)
+    @property
+    def done(self) -> int:
+        """Number of parts that are done."""
+        return len(self.found)
 
-        def tick(share: float) -> None:
-            # The end of a part has an event of its own.
-            if share < 1.0:
-                self._tell(PartAdvanced, part, self._clock.left(share), share=share)
-            self._leave_if_told()
+    def begin(self, place: int) -> None:
+        self.ask()
+        self._clock.begin(place)
+        self._tell(PartStarted, place, None)
 
-        try:
-            found = part.play(tick)
-        except Exception as error:
-            error.add_note(f"{part.shown.system} was being audited: {part.shown.looks_at}")
-            raise
-        self._clock.end()
-        self.done += 1
-        self._tell(PartFinished, part, self._clock.left())
-        return found
+    def advance(self, place: int, share: float) -> None:
+        # The end of a part has an event of its own.
+        if share < 1.0:
+            self._clock.advance(place, share)
+            self._tell(PartAdvanced, place, self._clock.left(), share=share)
+        self.ask()
 
-    def _leave_if_told(self) -> None:
+    def finish(self, place: int, found: Found | None) -> None:
+        self._clock.end(place)
+        self.found[place] = found
+        self._tell(PartFinished, place, self._clock.left())
+
+    def ask(self) -> None:
         if self._stop:
             raise _LeaveError
 
-    def _tell(self, kind: type, part: AuditPart, left: float | None, **more: float) -> None:
-        told = {name: getattr(part.shown, name) for name in part.shown.__struct_fields__}
-        done, total = self.done, self._total
-        self._stream.tell(kind(**told, done=done, total=total, seconds_left=left, **more))
+    def _tell(self, kind: type, place: int, left: float | None, **more: float) -> None:
+        shown = self._parts[place].shown
+        told = {name: getattr(shown, name) for name in shown.__struct_fields__}
+        total = self._clock.parts
+        self._stream.tell(kind(**told, done=self.done, total=total, seconds_left=left, **more))

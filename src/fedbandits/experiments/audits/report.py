@@ -52,6 +52,7 @@ def audit_section(audit: Audit) -> str:
     return (
         f"<p><b>{as_text(audit.summary)}</b></p>"
         f"{_table(_VERDICTS, [_verdict_row(v) for v in verdicts])}"
+        f"{''.join(f'<p>{as_text(v.left_out_line)}</p>' for v in verdicts if v.left_out_line)}"
         f"<p class=note>{as_text(_NOTE)}</p>"
         f"{_table(_FINDINGS, findings) if findings else ''}"
         f"{_checked([v.noise_line for v in verdicts if v.noise], _NOISE, noise)}"

@@ -64,6 +64,8 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
         How far one record moved releases, with the same noise in both worlds; one finding a game.
     examined
         What participants found out, if encryption protects and no ε is claimed.
+    not_played
+        What the audit did not play, in words.
     """
 
     system: str
@@ -80,6 +82,14 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     examined: Examined | None = None
     noise: tuple[NoiseFinding, ...] = ()
     moved: tuple[SensitivityFinding, ...] = ()
+    not_played: tuple[str, ...] = ()
+
+    @property
+    def left_out_line(self) -> str:
+        """A line on what the audit did not play. Empty if nothing was put to the test."""
+        if not (self.tested and self.not_played):
+            return ""
+        return f"{self.system}: not played: {'; '.join(self.not_played)}"
 
     @property
     def tested(self) -> bool:
@@ -97,9 +107,11 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
             excessive = sum(finding.excessive for finding in self.noise)
             unreleased = sum(finding.unreleased for finding in self.noise)
             absent = f", {unreleased:,} were not released in every run" if unreleased else ""
+            shared = sum(finding.shared for finding in self.noise)
+            twice = f", {shared:,} pairs of releases share noise" if shared else ""
             return (
                 f"{self.system}: not every released number has its planned noise: {missing:,} have "
-                f"less, {excessive:,} more{absent} ({'; '.join(wrong)})"
+                f"less, {excessive:,} more{absent}{twice} ({'; '.join(wrong)})"
             )
         numbers = sum(finding.numbers for finding in self.noise)
         planned = sum(finding.planned for finding in self.noise)
@@ -122,7 +134,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
             return f"{self.system}: how far one record moves its releases was not measured"
         farthest = max(self.moved, key=lambda finding: finding.mu)
         pairs = sum(finding.runs for finding in self.moved)
-        moves = "no record moves" if farthest.right else "a record moves"
+        moves = "a record moves" if farthest.too_far else "no record moves"
         return (
             f"{self.system}: {moves} its releases further than is charged: the farthest costs ε = "
             f"{farthest.epsilon:.3g}, charged is ε = {farthest.charged:.3g}; {pairs:,} pairs of "
@@ -167,7 +179,13 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
         if unreleased:
             were = "number was" if unreleased == 1 else "numbers were"
             parts.append(f"{unreleased:,} planned {were} not released in every run")
-        too_far = [finding.epsilon for finding in self.moved if not finding.right]
+        shared = sum(finding.shared for finding in self.noise)
+        if shared:
+            pairs = "pair of releases has" if shared == 1 else "pairs of releases have"
+            parts.append(f"{shared:,} {pairs} noise in common")
+        if any(finding.remembers for finding in self.moved):
+            parts.append("a run depends on runs before it in the same process")
+        too_far = [finding.epsilon for finding in self.moved if finding.too_far]
         if too_far:
             parts.append(f"one record moves releases so far that it costs ε = {max(too_far):.3g}")
         return " and ".join(parts)
@@ -244,7 +262,7 @@ def judge(
 ) -> Verdict:
     """Compare the findings of an audit with a claim."""
     moved = tuple(_bearing(claim, moved))
-    claimed_by, epsilon = _claimed(claim)
+    claimed_by, epsilon = claimed_of(claim)
     bearing = list(_bearing(claim, findings))
     low = max((finding.epsilon_low for finding in bearing), default=0.0)
     contents = max((f.epsilon_low for f in bearing if f.sees == "contents"), default=0.0)
@@ -273,7 +291,7 @@ def judge(
     )
 
 
-def _claimed(claim: PrivacyClaim) -> tuple[str, float]:
+def claimed_of(claim: PrivacyClaim) -> tuple[str, float]:
     """Return who states which ε: the paper if it states one, or else the accounting here."""
     if claim.paper_claims is not None:
         return "the paper", claim.paper_claims[0]

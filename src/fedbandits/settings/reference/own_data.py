@@ -143,6 +143,7 @@ def own_data_template(
     lines = comment(
         [f"Run it:                 fedbandits run {in_shell(path)}",
          f"See what it promises:   fedbandits privacy {in_shell(path)}",
+         "", "These comments hold values of the data. Take them out before you pass this file on.",
          "", f"{data}: {rows:,} rows{how}. Its columns:"]
     )  # fmt: skip
     width = max(map(len, columns))

@@ -16,11 +16,12 @@ from fedbandits.privacy.likelihood import covariance_of
 from fedbandits.privacy.noise_check import NoisyNumbers
 from fedbandits.systems.agents.audit_releases import (
     contents_games,
-    secure_numbers,
+    played_numbers,
     simulated_numbers,
 )
 from fedbandits.systems.agents.audit_run import (
     AGENTS,
+    ARMS,
     DIMENSION,
     SMALL_WORLD,
     AgentsRun,
@@ -33,16 +34,24 @@ from fedbandits.systems.agents.kernels.sync import next_sync
 from fedbandits.systems.agents.noise import gram_noise
 from fedbandits.systems.agents.plan import AgentsPlan
 from fedbandits.systems.base import PartiesReplicate, System
-from fedbandits.systems.games import Neighbours, audit_key, different_records, opposite_records
+from fedbandits.systems.games import (
+    Neighbours,
+    audit_key,
+    different_records,
+    opposite_records,
+    stretched_records,
+)
 from fedbandits.systems.party_games import MessagesGame, SmallWorld
 
 #: Rounds to try, until there are some releases.
-_HORIZONS = (48, 240, 1200)
+_HORIZONS = (24, 48, 240, 1200)
 _ENOUGH_RELEASES = 3
 #: In which round the audited agent has the replaced record, where a trigger is to be set off by it.
 _TRIGGERING = 3
 #: Rounds from sync to sync where a data-dependent schedule is replaced by a fixed one.
 _PERIOD = 4
+#: Releases that whole agents make where they make all, and budgets that they have, at most.
+_MOST_RELEASES, _MOST_BUDGETS = 24, 16
 
 
 def games(
@@ -57,24 +66,21 @@ def games(
         *contents_games(plan),
         *messages_games(system, config),
         *trigger_games(system, config),
+        *moves_games(system, plan, config),
     ]
 
 
 def noise_checks(
     system: System[Any], plan: AgentsPlan, config: AgentsConfig | None = None
 ) -> list[NoisyNumbers]:
-    """Return all that agents release: as configured, and as two of them with secure noise.
+    """Return all that agents release: as configured, and as a few of them play.
 
     The parameters are those of :func:`games`.
     """
     if not plan.config.is_private or plan.release.releases == 0:
         return []
-    # Two agents, with a model an arm where the configured ones have that.
-    world: Environment = Linear(agents=2, dim=2, arms=2)
-    if plan.facts.models > 1:
-        world = Classification(agents=2, dataset="wine", components=2)
-    small = _playing(system, in_small_world(config or plan.config, whole=True), world)
-    return [simulated_numbers(plan), *([secure_numbers(small)] if small else [])]
+    small = _making_all(system, plan, config or plan.config, plan.facts.models)
+    return [simulated_numbers(plan), *played_numbers(small, plan.release.releases)]
 
 
 def messages_games(system: System[Any], config: AgentsConfig) -> list[Game]:
@@ -108,19 +114,50 @@ def messages_games(system: System[Any], config: AgentsConfig) -> list[Game]:
     return found
 
 
-def in_small_world(config: AgentsConfig, whole: bool = False) -> Any:
-    """Return the variant as two agents play it, with the ε of the least protected one.
+def moves_games(system: System[Any], plan: AgentsPlan, config: AgentsConfig) -> list[Game]:
+    """Measure how far a record moves all releases of the plan, within its bounds and beyond."""
+    if not plan.config.is_private or plan.release.releases == 0:
+        return []
+    small = _making_all(system, plan, config)
+    bounds = DIMENSION, config.context_bound, config.reward_bound
+    rounds, words = (1, small.plan.rounds), f"{small.plan.release.releases} releases"
+    within = opposite_records(*bounds, gram_noise(config))
+    found: list[Game] = []
+    for pair, beyond in ((stretched_records(*bounds), True), (within, False)):
+        said = f"{words}, a record beyond its bounds," if beyond else words
+        game = _messages_game(small, pair, "fixed log", said, rounds)
+        found.append(game._replace(attacked=False, beyond=beyond))
+    return found
 
-    ``whole``: with the ε of the most protected one too, if there is any other.
+
+def _making_all(
+    system: System[Any], plan: AgentsPlan, config: AgentsConfig, models: int = 1
+) -> SmallWorld:
+    """Return agents that make all releases of a plan, if not too many, one a round.
+
+    Among them are all budgets; agents after those have the smallest ε again. With ``models`` above
+    1 they have a model an arm.
     """
-    epsilon = config.epsilon
-    if isinstance(epsilon, tuple):
-        epsilon = (max(epsilon), min(epsilon)) if whole else max(epsilon)
+    given = config.epsilon if isinstance(config.epsilon, tuple) else (config.epsilon,)
+    budgets = sorted(set(given), reverse=True)[:_MOST_BUDGETS]
+    budgets += [budgets[-1]] * (AGENTS - len(budgets))
+    releases = min(plan.release.releases, _MOST_RELEASES)
+    # Which releases there are must not depend on the data.
+    small = msgspec.structs.replace(
+        in_small_world(config), schedule=Every(1),
+        epsilon=tuple(budgets) if len(set(budgets)) > 1 else budgets[0],
+    )  # fmt: skip
+    world: Environment = Linear(agents=len(budgets), dim=DIMENSION, arms=ARMS)
+    if models > 1:
+        world = Classification(agents=len(budgets), dataset="wine", components=2)
+    return SmallWorld(system, system.plan(small, facts_for(small, world), releases + 1), world)
+
+
+def in_small_world(config: AgentsConfig) -> Any:
+    """Return the variant as a few agents play it, with the ε of the least protected one."""
+    epsilon = max(config.epsilon) if isinstance(config.epsilon, tuple) else config.epsilon
     # Bounds hold by construction; an environment that could exceed them would be refused.
     small = msgspec.structs.replace(config, epsilon=epsilon, out_of_bounds="clip")
-    if whole and isinstance(config.schedule, Determinant):
-        # Which releases there are must not depend on the data.
-        small = msgspec.structs.replace(small, schedule=Every(_PERIOD))
     if isinstance(config.schedule, Evenly):  # as often as a short run has room for
         syncs = min(config.schedule.syncs, _HORIZONS[0] // _PERIOD)
         small = msgspec.structs.replace(small, schedule=Evenly(syncs))
@@ -138,10 +175,14 @@ def _playing(system: System[Any], config: AgentsConfig, world: Environment) -> S
 
 def _messages_game(
     small: SmallWorld, pair: tuple[Record, Record], neighbours: Neighbours, looks_at: str,
-    rounds: tuple[int, int], agents: int = AGENTS, secure: bool = False,
+    rounds: tuple[int, int], agents: int = 0, secure: bool = False,
 ) -> MessagesGame:  # fmt: skip
-    """Replace a record of one of ``agents``, in one of ``rounds``, the first and the last."""
+    """Replace a record of one of ``agents``, in one of ``rounds``, the first and the last.
+
+    By default that is one of all agents.
+    """
     plan, (first, last), fixed = small.plan, rounds, neighbours == "fixed log"
+    agents = agents or plan.facts.parties
     config: AgentsConfig = plan.config
     on_a_clock = not isinstance(config.schedule, Determinant)
     # Whoever acts on releases alone has records that follow from them and from public facts.
@@ -151,7 +192,7 @@ def _messages_game(
     def make(run: PartiesReplicate, number: int, agent: int, after: int) -> AgentsRun:
         return play(run, pair, Target(agent, first + after), fixed, informed, audit_key(number))
 
-    whose = "one drawn of 2 agents" if agents > 1 else "2 agents"
+    whose = f"{'one drawn of ' if agents > 1 else ''}{plan.facts.parties} agents"
     persons = " with all records of a person replaced" if config.protects_persons else ""
     return MessagesGame(
         neighbours, f"{looks_at} of {whose} in {plan.rounds} rounds{persons}", small,

@@ -16,6 +16,7 @@ from fedbandits.learners.kernels.ridge import Record
 from fedbandits.privacy.auditing import Game
 from fedbandits.privacy.likelihood import (
     attacker,
+    covariance_of,
     stated_deviations,
     stated_pattern,
     telling_releases,
@@ -162,20 +163,24 @@ def simulated_numbers(plan: AgentsPlan) -> NoisyNumbers:
     return stated.simulated(steps, release.releases, partial(_drawn, plan, steps))
 
 
-def secure_numbers(small: SmallWorld) -> NoisyNumbers:
-    """Return all that two agents release with the noise of a deployment.
+def played_numbers(small: SmallWorld, planned: int) -> list[NoisyNumbers]:
+    """Return all that a few agents release: with the noise of a deployment, and with simulated.
 
-    Their schedule must be fixed in advance.
+    Their schedule must be fixed in advance. So many releases are ``planned`` of the variant.
     """
     steps = np.arange(1, small.plan.release.releases + 1)
-    return _stated_noise(small.plan, steps, "2 agents").deployed(small, sums_listener(_exact))
+    stated = _stated_noise(small.plan, steps, f"{small.plan.facts.parties} agents")
+    listen = sums_listener(_exact)
+    return [stated.deployed(small, listen, secure, planned) for secure in (True, False)]
 
 
 def _stated_noise(plan: AgentsPlan, steps: Ints, who: str) -> StatedNoise:
     pattern = stated_pattern(plan.facts.models, plan.facts.dimension, gram_noise(plan.config))
     relative = stated_deviations(plan.release, steps) / plan.release.scale
     deviations = stated_scales(plan)[:, None, None] * relative[:, None] * pattern
-    return StatedNoise(who, "agent", deviations, partial(_number, plan))
+    return StatedNoise(
+        who, "agent", deviations, partial(_number, plan), covariance_of(plan.release, steps)
+    )
 
 
 def _number(plan: AgentsPlan, place: int) -> str:

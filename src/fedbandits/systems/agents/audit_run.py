@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any, NamedTuple
 
 import msgspec
@@ -12,6 +13,7 @@ from fedbandits.environments import Linear
 from fedbandits.environments.base import Environment
 from fedbandits.environments.facts import ContextualFacts
 from fedbandits.environments.stage import Visit
+from fedbandits.errors import BoundExceededError
 from fedbandits.federation.messages import Message, unpack
 from fedbandits.learners.kernels.ridge import Record
 from fedbandits.privacy.likelihood import Attacker, attacker, stated_pattern
@@ -23,7 +25,7 @@ from fedbandits.systems.base import PartiesReplicate
 from fedbandits.systems.games import audit_key, contexts, packed_pair, packed_record
 from fedbandits.systems.party_games import AuditedRun, Released
 
-AGENTS, DIMENSION, ARMS = 2, 2, 2
+AGENTS, DIMENSION, ARMS = 4, 2, 2
 #: The world that whole systems are audited in: no smaller one has others to react.
 SMALL_WORLD = Linear(agents=AGENTS, dim=DIMENSION, arms=ARMS)
 #: Rounds from one visit of the person to the next: others come in between.
@@ -76,7 +78,8 @@ class AgentsRun(AuditedRun):
             context = features[:, min(arm, features.shape[1] - 1)]  # one where arms have models
             reward = self._reward(index, round_, context, arm) if settled is None else settled
             self._observed(index, round_, context, arm, reward)
-            self.network.send(agent.observe(decision, reward))
+            with contextlib.suppress(BoundExceededError):  # a record beyond its bounds never was
+                self.network.send(agent.observe(decision, reward))
 
         def hear(player: Any, messages: list[Message]) -> None:
             if self.informed and player is self.target:

@@ -13,6 +13,7 @@ from fedbandits.privacy.auditing import Game
 from fedbandits.privacy.continual import ContinualPlan
 from fedbandits.privacy.likelihood import (
     attacker,
+    covariance_of,
     stated_deviations,
     stated_pattern,
     telling_releases,
@@ -71,7 +72,8 @@ def noise_checks(system: System[Any], plan: PublishedFCLUBPlan) -> Sequence[Nois
     constants, tree = plan.constants, plan.tree
     steps = some_releases(tree.releases, len(constants.entry_scale), tree)
     pattern = stated_pattern(1, constants.dimension)
-    stated = StatedNoise("a tree", "tree", np.outer(stated_deviations(tree, steps), pattern)[None])
+    deviations = np.outer(stated_deviations(tree, steps), pattern)[None]
+    stated = StatedNoise("a tree", "tree", deviations, covariance=covariance_of(tree, steps))
 
     def drawn(first: int, count: int) -> Floats:
         return _released(constants, tree, 1, np.tile(steps, (count, 1)), audit_key(2), first)

@@ -25,12 +25,13 @@ _PUBLIC = (
     "The rounds at whose end agents release are fixed in advance and public.",
 )
 _RECORD = (
-    "The learner's record follows from its arguments alone. It is called on a learner that has "
-    "learned nothing, and may not change it. What its code keeps elsewhere, nobody can check."
+    "The learner's record follows from its arguments alone, on a learner that has learned nothing. "
+    "It may not change the learner, its class or its module. What its code keeps elsewhere, nobody "
+    "can check."
 )
 _DECIDE = (
     "The learner's decide follows from its arguments and from what it has received. It may not "
-    "change the learner. What its code keeps elsewhere, nobody can check."
+    "change the learner, its class or its module. What its code keeps elsewhere, nobody can check."
 )
 _REFUSAL = "Every record of both neighbours keeps record_bound. If one does not, the run stops."
 _LATER = Limit(

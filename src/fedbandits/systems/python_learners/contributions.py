@@ -12,9 +12,15 @@ import numpy as np
 from fedbandits._typing import Floats
 from fedbandits.draws import Draws
 from fedbandits.errors import BoundExceededError, LearnerError
+from fedbandits.learners.held import Guard
 from fedbandits.learners.learner import Learner
 from fedbandits.learners.private_learner import PrivateLearner
-from fedbandits.systems.python_learners.plan import RECORD_ROOM, LearnerPlan, as_numbers, released
+from fedbandits.systems.python_learners.plan import (
+    RECORD_ROOM,
+    LearnerPlan,
+    record_of,
+    released,
+)
 
 
 class OwnRelease:
@@ -56,8 +62,9 @@ class RecordSum(OwnRelease):
         super().__init__(plan)
         #: It makes records, and never learns anything.
         self._recorder: Any = plan.make(agent)
-        self._as_made, self._name = self._recorder.dump(), type(self._recorder).__name__
+        self._name = type(self._recorder).__name__
         self._rounding, self._clips = plan.rounding, plan.config.out_of_bounds == "clip"
+        self._guard = Guard(plan.learner)
         self._guarded = not self._recorder.sees_own_records()
 
     def decide(self, learner: Any, contexts: Floats, draws: Draws) -> Any:
@@ -67,14 +74,13 @@ class RecordSum(OwnRelease):
         """
         if not self._guarded:
             return learner.decide(contexts, draws)
-        before = learner.dump()
+        before = self._guard.held(learner)
         chosen = learner.decide(contexts, draws)
-        learner.hold_settings()
-        if learner.dump() != before:
+        if self._guard.held(learner) != before:
             raise LearnerError(
-                f"{self._name}.decide: has changed what the learner keeps, which then depends on "
-                "contexts that no noise covers; work out in receive what decide needs, or override "
-                "observe, which weakens the claim"
+                f"{self._name}.decide: has changed what the learner keeps, itself, in its class or "
+                "in its module; that then depends on contexts that no noise covers; work out in "
+                "receive what decide needs, or override observe, which weakens the claim"
             )
         return chosen
 
@@ -84,17 +90,11 @@ class RecordSum(OwnRelease):
         A method that breaks its contract is refused, and a record beyond its bound that is not to
         be cut down.
         """
-        values = as_numbers(self._recorder.record(context, arm, reward), f"{self._name}.record")
+        values = record_of(self._recorder, self._guard, context, arm, reward)
         if values.size != self._plan.size:
             raise LearnerError(
                 f"{self._name}.record: returned {values.size} numbers, and {self._plan.size} for "
                 "another interaction; the size must not change"
-            )
-        self._recorder.hold_settings()
-        if self._recorder.dump() != self._as_made:
-            raise LearnerError(
-                f"{self._name}.record: has changed the learner; a record must follow from its "
-                "arguments alone, or the guarantee does not hold"
             )
         record = within_bound(values, self._plan.record_bound, self._clips)
         if record is None:

@@ -14,6 +14,7 @@ from fedbandits._typing import Floats
 from fedbandits.environments.facts import ContextualFacts
 from fedbandits.errors import LearnerError
 from fedbandits.federation.terms import Schedule
+from fedbandits.learners.held import Guard
 from fedbandits.learners.learner import Learner
 from fedbandits.learners.private_learner import PrivateLearner
 from fedbandits.privacy import gaussian
@@ -171,8 +172,21 @@ def _record_size(fresh: PrivateLearner) -> int:
     """Count the numbers of a record: one is made of a context that is as long as any."""
     context = np.zeros(fresh.facts.dimension)
     context[0] = fresh.facts.context_norm
-    record = fresh.record(context, 0, fresh.facts.reward_range[0])
-    return as_numbers(record, f"{type(fresh).__name__}.record").size
+    return record_of(fresh, Guard(type(fresh)), context, 0, fresh.facts.reward_range[0]).size
+
+
+def record_of(
+    recorder: PrivateLearner, guard: Guard, context: Floats, arm: int, reward: float
+) -> Floats:
+    """Return what one interaction adds, (size,); refuse a method that leaves anything behind."""
+    name, before = f"{type(recorder).__name__}.record", guard.held(recorder)
+    values = as_numbers(recorder.record(context, arm, reward), name)
+    if guard.held(recorder) != before:
+        raise LearnerError(
+            f"{name}: has changed the learner, its class or its module; a record must follow from "
+            "its arguments alone, or the guarantee does not hold"
+        )
+    return values
 
 
 def released(learner: Learner) -> Floats:

@@ -1,0 +1,170 @@
+"""Agents of a private learner in two neighbouring worlds, for an audit.
+
+First the releases as configured, on one log with one record replaced by the furthest one. Then
+whole agents, a few of them, with decisions of the learner itself and made-up contexts and rewards.
+And all released numbers, whose noise is held against what is planned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from fedbandits._typing import Floats, Ints
+from fedbandits.environments.base import ContextualEnvironment, Environment
+from fedbandits.privacy import running_sum
+from fedbandits.privacy.auditing import Game
+from fedbandits.privacy.continual import ContinualPlan
+from fedbandits.privacy.likelihood import attacker_of, covariance_of, stated_deviations
+from fedbandits.privacy.noise_check import NoisyNumbers
+from fedbandits.random import Purpose, normals
+from fedbandits.systems.agents.config import Every
+from fedbandits.systems.base import System
+from fedbandits.systems.games import (
+    AUDIT_SEED,
+    ContentsGame,
+    Look,
+    ReplacedRecord,
+    audit_key,
+    drawn_targets,
+    look_of,
+)
+from fedbandits.systems.noisy_releases import StatedNoise, some_releases, sums_listener
+from fedbandits.systems.party_games import SmallWorld
+from fedbandits.systems.python_learners.audit.agents import PERIOD, RELEASES, moves_games
+from fedbandits.systems.python_learners.audit.agents import messages_games as _messages_games
+from fedbandits.systems.python_learners.plan import LearnerPlan
+
+#: Agents, where whole ones play, and releases that they make where they make all, at most.
+_AGENTS, _MOST_PLAYED = 4, 24
+#: Releases that a contents game looks at: their cost grows with the square of their number, what
+#: they say of a record with its logarithm.
+_MOST_RELEASES = 64
+#: What a release stands for in a check of noise; it is taken off again.
+_SUM = 3.0
+
+
+def games(system: System[Any], plan: LearnerPlan, environment: Environment) -> Sequence[Game]:
+    """Return what an audit plays: the configured releases, then agents and their controller.
+
+    Nothing where no noise protects anything.
+    """
+    if not plan.release.slots:
+        return ()
+    times = (False, True) if plan.release.releases > 1 else (False,)
+    return [
+        *(_contents_game(plan, late) for late in times),
+        *_messages_games(_small(system, plan, environment)),
+        *moves_games(_making_all(system, plan, environment)),
+    ]
+
+
+def noise_checks(
+    system: System[Any], plan: LearnerPlan, environment: Environment
+) -> Sequence[NoisyNumbers]:
+    """Return all that agents release: as configured, and as a few of them play."""
+    if not plan.release.slots:
+        return ()
+    small, planned = _making_all(system, plan, environment), plan.release.releases
+    stated = _stated(small.plan, np.arange(1, small.plan.release.releases + 1))
+    listen = sums_listener(lambda agent, sent: agent.state.statistic)
+    return [
+        _simulated_numbers(system, plan),
+        *(stated.deployed(small, listen, secure, planned) for secure in (True, False)),
+    ]
+
+
+def _making_all(system: System[Any], plan: LearnerPlan, environment: Environment) -> SmallWorld:
+    """Return agents that make all releases of a plan, if not too many, one a round."""
+    return _small(system, plan, environment, 1, min(plan.release.releases, _MOST_PLAYED))
+
+
+def _small(
+    system: System[Any], plan: LearnerPlan, environment: Environment, period: int = PERIOD,
+    releases: int = RELEASES,
+) -> SmallWorld:  # fmt: skip
+    """Return the same learner in the same world, for agents that release after every period."""
+    world: Any = environment
+    if isinstance(environment, ContextualEnvironment):
+        world = msgspec.structs.replace(world, agents=_AGENTS)
+    # A record that is too long stops a run; an audit goes on to the others.
+    config = msgspec.structs.replace(plan.config, schedule=Every(period), out_of_bounds="clip")
+    return SmallWorld(system, system.plan(config, world.facts, period * releases + 1), world)
+
+
+# ---------------------------------------------------------------- contents
+
+
+def _contents_game(plan: LearnerPlan, late: bool) -> ContentsGame:
+    """Attack the first releases: a longer mechanism's first ones are those of a shorter one."""
+    release, size = plan.release, plan.size
+    count = min(release.releases, _MOST_RELEASES)
+    short = msgspec.structs.replace(release, releases=count)
+    longest = np.full(size, plan.record_bound / np.sqrt(size))
+    # The two are as far apart as any, and no number is alike.
+    pair, steps = (longest, -longest), np.arange(1, count + 1)
+    record = ReplacedRecord(pair, attacker_of(release, pair, steps, np.ones(size)), late)
+
+    def look(world: int, first: int, runs: int) -> Look:
+        (drawn,) = drawn_targets(first, runs, max(1, count - 1))
+        entered = record.entered(steps, record.batches(drawn))
+        values = _released(short, entered[:, :, None] * pair[world], first)
+        return look_of(record.attacker, values, entered)
+
+    seen = f"{count} of {release.releases}" if count < release.releases else f"{count}"
+    looks_at = f"contents of {seen} releases of {size} numbers{record.words()}"
+    return ContentsGame(looks_at, count * size, look, count**2 * size, late)
+
+
+def _released(plan: ContinualPlan, sums: Floats, first: int) -> Floats:
+    """Release sums, (runs, n, size): all runs at once, as one long vector."""
+    count, n, size = sums.shape
+    key, state = audit_key(first), running_sum.init(plan, count * size)
+    noisy = np.empty((n, count, size))
+    for k in range(n):
+        state, released = running_sum.release(
+            plan, state, sums[:, k].reshape(-1), np.ones(count * size),
+            lambda step: normals(count * size, key, 0, step, Purpose.PRIVACY_NOISE),
+        )  # fmt: skip
+        noisy[k] = released.reshape(count, size)
+    return np.ascontiguousarray(noisy.transpose(1, 0, 2))
+
+
+# ---------------------------------------------------------------- noise
+
+
+def _simulated_numbers(system: System[Any], plan: LearnerPlan) -> NoisyNumbers:
+    """Return all agents' releases as configured, with the noise that they bring to a simulation."""
+    releases = plan.release.releases
+    steps = some_releases(releases, plan.facts.parties * plan.size, plan.release)
+    draw = partial(_drawn, system, plan, steps)
+    return _stated(plan, steps).simulated(steps, releases, draw, "as simulated")
+
+
+def _stated(plan: LearnerPlan, steps: Ints) -> StatedNoise:
+    agents, relative = plan.facts.parties, stated_deviations(plan.release, steps)
+    deviations = np.tile(relative[None, :, None], (agents, 1, plan.size))
+    covariance = covariance_of(plan.release, steps)
+    return StatedNoise(f"{agents} agents", "agent", deviations, covariance=covariance)
+
+
+def _drawn(system: System[Any], plan: LearnerPlan, steps: Ints, first: int, count: int) -> Floats:
+    agents, size, last = plan.facts.parties, plan.size, int(steps[-1])
+    supplies = [
+        system.simulated_supplies(plan, None, AUDIT_SEED, run)
+        for run in range(first, first + count)
+    ]
+    brought = [supply("agent", place).noise for supply in supplies for place in range(agents)]
+    short = msgspec.structs.replace(plan.release, releases=last)
+    sums, pattern = np.full(len(brought) * size, _SUM), np.ones(len(brought) * size)
+    state, noise = running_sum.init(short, sums.size), np.empty((len(steps), sums.size))
+    for k in range(1, last + 1):
+        state, released = running_sum.release(
+            short, state, sums, pattern, lambda step: np.concatenate([own(step) for own in brought])
+        )
+        noise[steps == k] = released - _SUM
+    return noise.reshape(len(steps), count, agents, size).transpose(1, 2, 0, 3)
