@@ -513,6 +513,38 @@ except ValueError as error:
     assert played(both) == ["6.0", "True", "a_scale_below_zero"]
 
 
+NESTED_COUNT = """
+from typing import NamedTuple
+from fedbandits._compile import compiled
+
+class Pair(NamedTuple):
+    first: int
+    scale: float
+
+@compiled
+def inner(pair, k):
+    return float(pair.scale * (pair.first + k))
+
+@compiled
+def outer(pair, k):
+    return inner(pair, k) + 1.0
+"""
+
+
+def test_python_calls_a_nested_kernel_first_in_a_later_process(small, tmp_path):
+    """Nothing is compiled then: what makes its machine code must ask for all that it needs."""
+    write(small / "fedbandits", systems__one__kernels__counted=NESTED_COUNT)
+    script = (
+        "from fedbandits.systems.one.kernels.counted import Pair, inner, outer\n"
+        "print({}(Pair(2, 0.5), 4))"
+    )
+    played = [
+        run(script.format(name), small, cache=tmp_path / "cache")
+        for name in ("outer", "inner", "inner")
+    ]
+    assert played == [["4.0"], ["3.0"], ["3.0"]]
+
+
 def test_python_may_call_a_nested_kernel_in_the_process_that_compiled_it():
     @compiled
     def half(number):

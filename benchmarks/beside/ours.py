@@ -40,6 +40,22 @@ class Stepped:
         self._party.observe(self._decision, reward)
 
 
+class InBatches:
+    """LinUCB on many rows at once; the settings are those of the peers."""
+
+    def __init__(self, stream: Stream, seed: int) -> None:
+        self._rows = np.asarray(stream.contexts[:, :, 0], np.float64)
+        self._learner = fb.learners.BatchLinUCB(stream.arms, self._rows.shape[1], seed=seed)
+
+    def decide_many(self, first: int, end: int) -> Any:
+        """The arms for rounds ``first`` … ``end`` - 1."""
+        return self._learner.decide(self._rows[first:end])
+
+    def learn_many(self, first: int, end: int, arms: Any, rewards: Any) -> None:
+        """Take up the rewards of these rounds."""
+        self._learner.learn(self._rows[first:end], arms, rewards)
+
+
 class Compiled:
     """A whole replicate as a simulation; it draws its world while it plays."""
 

@@ -65,6 +65,12 @@ def _stepped(stream: Stream, seed: int, world: str) -> Any:
     return ours.Stepped(stream, seed, worlds.WORLDS[world])
 
 
+def _batches(stream: Stream, seed: int) -> Any:
+    from beside import ours
+
+    return ours.InBatches(stream, seed)
+
+
 def _in_numpy(stream: Stream, seed: int, world: str, kind: str) -> Any:
     from beside import ours, worlds
 
@@ -93,6 +99,7 @@ def _ours(world: str) -> list[Entry]:
         ]
     alone, drawn = (partial(compiled, preset=name) for name in ("linucb-alone", "lints-alone"))
     numpy = partial(_in_numpy, world=world)
+    batches = Entry("fedbandits", f"LinUCB, batches of {contenders.BATCH}", _batches)
     return [
         Entry("fedbandits", "LinUCB, stepped", partial(_stepped, world=world)),
         Entry("fedbandits", "LinUCB, compiled", partial(alone, equal=True)),
@@ -100,6 +107,7 @@ def _ours(world: str) -> list[Entry]:
         Entry("fedbandits", "lints-alone as shipped, compiled", partial(drawn, equal=False)),
         Entry("fedbandits", "LinUCB in numpy", partial(numpy, kind="LinUCB")),
         Entry("fedbandits", "LinTS in numpy", partial(numpy, kind="LinTS")),
+        *([batches] if world != "linear" else []),
     ]
 
 
