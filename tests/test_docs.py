@@ -153,7 +153,7 @@ def test_the_examples_of_own_data_work(tmp_path, monkeypatch):
     for block in code_blocks("docs/your-data.md"):
         exec(block, {})  # noqa: S102
     page = (ROOT / "docs" / "your-data.md").read_text(encoding="utf-8")
-    written = own_data_template("visits.csv", "mine.toml")
+    written = own_data_template("visits.csv", "mine.toml").text
     told = [line for line in written.splitlines() if line.startswith("#   ")]
     assert "\n".join(told) in page
     stated = tomllib.loads(re.findall(r"```toml\n(.*?)```", page, re.DOTALL)[0])

@@ -7,6 +7,7 @@ import io
 import msgspec
 import numpy as np
 import pytest
+import xarray as xr
 from rich.console import Console
 
 import fedbandits as fb
@@ -16,7 +17,7 @@ from fedbandits.errors import ConfigError, DataError
 from fedbandits.experiments.answers.answer import _worse_off
 from fedbandits.experiments.checkpoint import CheckpointFolder, Progressed
 from fedbandits.experiments.intervals import spelled
-from fedbandits.experiments.log_values import estimates_of, of_decision
+from fedbandits.experiments.log_values import doubts, estimates_of, of_decision
 from fedbandits.experiments.measure import Measure, ends
 from fedbandits.experiments.report.results import results_section
 from fedbandits.experiments.result import at_point
@@ -295,6 +296,43 @@ def test_too_few_events_are_no_verdict():
         "Whether it pays is not known yet: the events of the log that match are too few"
     )
     assert "--replicates" not in found.headline
+
+
+@pytest.mark.parametrize("wrong", [None, 1.0, 0.1])
+def test_propensities_that_cannot_be_right_are_no_verdict(wrong, tmp_path):
+    """As for whoever has none, and writes 1, or the same for all."""
+    log = known_log(2_000, uneven=True)
+    if wrong is not None:
+        log = log._replace(propensities=np.full(2_000, wrong))
+    environment = log.environment(agents=2, smallest_propensity=wrong or 0.01)
+    experiment = fb.Experiment(
+        name="x", environment=environment, rounds=900, replicates=2,
+        systems=(fb.system("feducb", epsilon=10.0), fb.system("linucb-alone")),
+    )  # fmt: skip
+    result = fb.run(experiment, jobs=1, out=tmp_path / "run")
+    told = fb.answer(experiment, result)
+    report = (tmp_path / "run/report.html").read_text(encoding="utf-8")
+    warned = "propensities do not fit together" in report
+    assert warned == (wrong is not None) == bool(doubts(result))
+    assert told.headline.startswith("No verdict. The log and its propensities") == warned
+    if warned:
+        assert told.pays is None
+        assert "the mean weight of an event is" in told.headline
+        assert all(one.pays is None for one in told.comparisons)
+
+
+def test_intervals_that_lie_apart_are_told():
+    ways = ["ips", "snips", "dr", "replay"]
+    ends = {"low": [0.09, 0.53, 0.10, 0.0], "high": [0.11, 0.61, 0.54, 1.0]}
+    shape, dims = (1, 1, 4, 1), ("system", "replicate", "estimator", "round")
+    values = {f"value_{name}": (dims, np.reshape(v, shape)) for name, v in ends.items()}
+    values |= {name: (dims, np.full(shape, 50.0)) for name in ("value", "matched", "effective")}
+    values |= {"weight": (dims[:2] + dims[3:], np.ones((1, 1, 1)))}
+    values |= {"weight_error": (dims[:2] + dims[3:], np.ones((1, 1, 1)))}
+    values |= {"events": (("system", "replicate", "party", "round"), np.full((1, 1, 1, 1), 50.0))}
+    result = xr.Dataset(values, {"system": ["a"], "estimator": ways})
+    assert "(0.09 to 0.11) and self-normalised IPS (0.53 to 0.61) lie apart" in doubts(result)["a"]
+    assert doubts(result.drop_sel(estimator="snips").reindex(estimator=ways)) == {}
 
 
 def test_a_replicate_that_is_not_finished_has_no_effective_events():

@@ -72,14 +72,15 @@ BAD = {
     ("u.data", "7\ta"): "line 2: expected user, item",
     ("u.data", "7\ta\tfour"): "line 2: expected user, item",
     ("u.data", "7\ta\tnan"): "line 2: expected user, item",
+    ("u.data", "7\t3\t0_5"): "line 2: expected user, item",
     ("u.data", "\ta\t4"): "line 2: expected user, item",
     ("u.data", "0\t1\t4"): "line 2: expected user and item as whole numbers from 1",
     ("u.data", "7\t-3\t4"): "line 2: expected user and item as whole numbers from 1",
     ("u.data", "7\t1\t6"): "line 2: expected a rating between 0.5 and 5",
     ("ratings.csv", "7,1,0,1"): "line 2: expected a rating between 0.5 and 5",
     ("ratings.dat", "7::a"): "line 2: expected user::item::rating::timestamp",
-    ("ratings.csv", "7,a"): "line 2: expected 4 values, separated by commas",
-    ("ratings.csv", "7,a,x,1"): "line 2: expected a number as rating",
+    ("ratings.csv", "7,a"): "line 2: has 2 cells, but line 1 names 4 columns",
+    ("ratings.csv", "7,a,x,1"): "line 2, column 'rating': is not a number",
     ("review.json", '{"user_id": 7'): "line 2: expected an object with",
     ("review.json", '{"user_id": 7}'): "line 2: expected an object with",
 }
@@ -96,8 +97,12 @@ def test_a_malformed_line_is_named(tmp_path, case):
     ("name", "lines", "message"),
     [
         ("empty.csv", [""], "is empty"),
-        ("ratings.csv", ["userId,movieId,rating"], "header but no ratings"),
-        ("odd.csv", ["when,where,what"], "no user in it"),
+        ("ratings.csv", ["userId,movieId,rating"], "with names .line 1., but no rows"),
+        (
+            "odd.csv",
+            ["when,where,what", "a,b,c"],
+            'no user in it: say which column it is, as in user = "COL',
+        ),
         ("jester.csv", [",".join(["1", "11"] + ["99"] * 99)], "line 1: expected how many jokes"),
     ],
 )
@@ -113,7 +118,7 @@ def test_a_missing_file_says_where_to_get_it(tmp_path):
 
 def test_bytes_that_are_no_text_are_refused(tmp_path):
     (tmp_path / "u.data").write_bytes(b"\xff\xfe\x00\x80")
-    with pytest.raises(DataError, match="cannot be read as text"):
+    with pytest.raises(DataError, match="is UTF-16 text; set encoding"):
         read_ratings(str(tmp_path / "u.data"))
 
 

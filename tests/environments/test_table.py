@@ -337,7 +337,7 @@ REFUSED = {
     ),
     "a text as a number": (changed("age", 6, "x"), {}, "row 6, column 'age': is not a number"),
     "a date": (
-        changed("age", 6, "2024-01-01"), {}, "row 6, column 'age': is a date; make a number of it",
+        changed("age", 6, "2024-01-01"), {}, "row 6, column 'age': is a date or a time; make a",
     ),
     "numbers among texts": (
         changed("ward", 6, 7), {"categories": {}, "scaling": "data"},

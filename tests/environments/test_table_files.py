@@ -13,15 +13,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fedbandits as fb
-from fedbandits.environments.tables.cells import found_in, numbers, texts, tidy
+from fedbandits.environments.tables.cells import numbers, texts, tidy
 from fedbandits.environments.tables.delimited import read_delimited
+from fedbandits.environments.tables.kinds import found_in
+from fedbandits.environments.tables.reading import Reading
 from fedbandits.environments.tables.sources import table_in_memory
 from fedbandits.errors import ConfigError, DataError, MissingExtraError
 
 
-def read(text: str | bytes, encoding: str = "utf-8"):
+def read(text: str | bytes, encoding: str = "utf-8", **how):
     data = text if isinstance(text, bytes) else text.encode(encoding)
-    return read_delimited("visits.csv", data, encoding)
+    return read_delimited("visits.csv", data, Reading(encoding, **how))
 
 
 def refused(message: str):
@@ -86,7 +88,7 @@ class TestSeparatedValues:
             ("a,Größe\nü,1\n".encode("latin-1"), 'line 1: is not utf-8 text; save the file as UTF'),
             ("a,b\n1,2\nü,1\n".encode("cp1252"), 'line 3: is not utf-8 text'),
             ("a,b\n1,2\n".encode("utf-16"), 'is UTF-16 text; set encoding = "utf-16"'),
-            (b"PK\x03\x04rest", "is a spreadsheet or another zip file; save it as CSV"),
+            (b"PK\x03\x04rest", "cannot be unpacked: File is not a zip file; unpack it first"),
         ],
     )  # fmt: skip
     def test_what_is_no_table_is_refused_with_its_line(self, content, message):
@@ -97,10 +99,16 @@ class TestSeparatedValues:
         ("cells", "message"),
         [
             (["1.5", "x"], "line 3, column 'n': is not a number; correct it"),
-            (["1.5", "2024-03-01"], "line 3, column 'n': is a date; make a number of it first"),
+            (
+                ["1.5", "2024-03-01"],
+                "line 3, column 'n': is a date or a time; make a number of it first",
+            ),
             (["1.5", "inf"], "line 3, column 'n': is not a number"),
             (["1.5", "1e999"], "line 3, column 'n': is not a number"),
-            (["1.234,5", "2"], "line 2, column 'n': is not a number"),
+            (
+                ["1.234,5", "2"],
+                "line 2, column 'n': has a dot between thousands, as it seems; set th",
+            ),
             (["1,5", "2", "1.5"], "line 4, column 'n': is written with another decimal sign than "),
         ],
     )
@@ -110,8 +118,12 @@ class TestSeparatedValues:
             numbers(raw, "n", "features")
 
     def test_a_decimal_comma_needs_another_separator(self):
-        with refused("line 2, column 'n': has a decimal comma in a file whose cells are separated"):
-            numbers(read('n,m\n"1,5",2\n'), "n", "features")
+        quoted = 'n,m\n"1,5",2\n'
+        with refused(
+            "line 2, column 'n': has a comma; set decimal = \",\" if it is a decimal sign"
+        ):
+            numbers(read(quoted), "n", "features")
+        assert numbers(read(quoted, decimal=","), "n", "features").tolist() == [1.5]
 
     def test_an_unknown_column_is_refused_with_those_that_are_there(self):
         with refused("environment.site: visits.csv has no column 'hopital'; did you mean 'hospi"):

@@ -233,3 +233,66 @@ def test_equal_rewards_do_not_make_an_interval_of_width_zero(paid):
     ):  # fmt: skip
         assert np.isnan(found.low)
         assert np.isnan(found.high)
+
+
+class TestPoliciesThatDraw:
+    LOG = known_log(4_000, uneven=True)
+
+    def shares(self, arm=1, share=1.0):
+        found = np.full((4_000, self.LOG.actions.max() + 1), 0.0)
+        found += (1.0 - share) / (found.shape[1] - 1)
+        found[:, arm] = share
+        return found
+
+    def test_one_that_is_sure_is_as_its_choices(self):
+        chosen, sure = np.ones(4_000, np.int64), self.shares()
+        assert ips(*self.LOG.logged, sure) == ips(*self.LOG.logged, chosen)
+        assert snips(*self.LOG.logged, sure) == snips(*self.LOG.logged, chosen)
+        both = [doubly_robust(*self.LOG.logged, c, self.LOG.contexts) for c in (sure, chosen)]
+        assert both[0] == pytest.approx(both[1])
+
+    def test_its_value_is_a_mean_of_those_of_its_actions(self):
+        """IPS is linear in the policy."""
+        values = [ips(*self.LOG.logged, self.shares(arm)).value for arm in range(3)]
+        arms = self.shares().shape[1]
+        mixed = sum(self.shares(arm) for arm in range(arms)) / arms
+        values += [ips(*self.LOG.logged, self.shares(arm)).value for arm in range(3, arms)]
+        assert ips(*self.LOG.logged, mixed).value == pytest.approx(np.mean(values))
+
+    def test_its_interval_holds_the_truth(self):
+        shares = self.shares(1, 0.7)
+        truth = (known_log(100_000, seed=2**40).expected @ shares[0]).mean()
+        found = doubly_robust(*self.LOG.logged, shares, self.LOG.contexts)
+        assert found.low <= truth <= found.high
+
+    @pytest.mark.parametrize(
+        ("chosen", "says"),
+        [
+            (np.full((4_000, 4), 0.3), "chosen: event 0 has no probabilities that add up to 1"),
+            (np.tile([1.5, -0.5, 0.0, 0.0], (4_000, 1)), "chosen: event 0 has no probabilities"),
+            (np.ones((4_000, 1)), "is not among the columns of chosen"),
+            (np.full((5, 4), 0.25), "chosen: given an array of shape"),
+            (np.full((4_000, 4), np.nan), "chosen: event 0 has no probabilities"),
+        ],
+    )
+    def test_malformed_ones_are_refused(self, chosen, says):
+        with pytest.raises(DataError, match=says):
+            ips(*self.LOG.logged, chosen)
+
+    def test_replay_needs_what_was_chosen(self):
+        with pytest.raises(DataError, match="allowed for replay: the actions that were chosen"):
+            replay(*self.LOG.logged, self.shares())
+
+
+def test_wrong_propensities_show_in_the_mean_weight():
+    log, chosen = known_log(4_000, uneven=True), np.ones(4_000, np.int64)
+    assert not ips(*log.logged, chosen).doubtful
+    assert abs(ips(*log.logged, chosen).weight - 1.0) < 0.1
+    for wrong in (1.0, np.minimum(3.0 * log.propensities, 1.0)):
+        for found in (
+            ips(log.actions, log.rewards, wrong, chosen),
+            snips(log.actions, log.rewards, wrong, chosen),
+            doubly_robust(log.actions, log.rewards, wrong, chosen, log.contexts),
+        ):
+            assert found.doubtful
+            assert "not to be trusted: the mean weight is 0." in str(found)

@@ -15,6 +15,11 @@ def _column(option: str, what: str) -> Any:
     return typer.Option(option, metavar="COLUMN", help=f"The column of --data {what}.")
 
 
+def _sign(option: str, what: str) -> Any:
+    """Make an option that says how the user's data is written."""
+    return typer.Option(option, metavar="SIGN", help=what)
+
+
 def init(
     path: Annotated[pathlib.Path, typer.Argument(metavar="PATH", help="The file.")] = pathlib.Path(
         "experiment.toml"
@@ -40,9 +45,30 @@ def init(
     site: Annotated[str | None, _column("--site", "that names the party of a row")] = None,
     target: Annotated[str | None, _column("--target", "to be predicted")] = None,
     person: Annotated[str | None, _column("--person", "that names the person")] = None,
+    action: Annotated[str | None, _column("--action", "of a log with what was done")] = None,
+    reward: Annotated[str | None, _column("--reward", "of a log with its reward")] = None,
+    propensity: Annotated[
+        str | None,
+        _column("--propensity", "of a log with the probability of what was done, or a number"),
+    ] = None,
     encoding: Annotated[
         str, typer.Option("--encoding", help="Encoding of --data, such as latin-1 or cp1252.")
     ] = "utf-8",
+    separator: Annotated[
+        str, _sign("--separator", "What separates cells of --data: , ; | or tab.")
+    ] = "",
+    decimal: Annotated[str, _sign("--decimal", "Decimal sign of --data: . or ,")] = "",
+    thousands: Annotated[
+        str, _sign("--thousands", "Sign between thousands in --data: , . ' or a blank.")
+    ] = "",
+    missing: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--missing",
+            metavar="TEXT",
+            help="What stands for a missing value in --data, such as -999. May be repeated.",
+        ),
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the file.")] = False,
 ) -> None:
     """Write a configuration with comments: every key, what it means, and its default.
@@ -53,12 +79,19 @@ def init(
     from fedbandits.errors import ConfigError, OutputExistsError
     from fedbandits.settings.reference.templates import in_shell
 
+    columns = {"site": site, "target": target, "person": person}
+    columns |= {"action": action, "reward": reward, "propensity": propensity}
+    told: tuple[str, ...] = ()
     if data is not None:
+        from fedbandits.environments.tables.reading import Reading
         from fedbandits.settings.reference.own_data import own_data_template
 
-        text = own_data_template(str(data), path, site, target, person, presets or (), encoding)
-    elif site or target or person:
-        raise ConfigError("init: --site, --target and --person name columns of --data; give it")
+        separator = {"tab": "\t", "\\t": "\t"}.get(separator, separator)
+        reading = Reading(encoding, separator, decimal, thousands, tuple(missing or ()) or None)
+        text, told = own_data_template(str(data), path, presets or (), reading, **columns)
+    elif any(columns.values()):
+        named = ", ".join(f"--{role}" for role, name in columns.items() if name)
+        raise ConfigError(f"init: {named} names a column of --data; give it")
     else:
         from fedbandits.settings.reference.templates import template
 
@@ -72,5 +105,7 @@ def init(
         ) from None
     except OSError as error:
         raise ConfigError(f"{path}: cannot be written: {error.strerror}") from None
+    for line in told:
+        typer.echo(line)
     typer.echo(f"Written: {path}")
     typer.echo(f"Run it:  fedbandits run {in_shell(path)}")

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import csv
 import functools
 import itertools
-import math
-import pathlib
+import os
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 import numpy as np
 
 from fedbandits._typing import Floats, Ints
+from fedbandits.environments.tables.cells import numbers
+from fedbandits.environments.tables.delimited import read_delimited
+from fedbandits.environments.tables.files import Stamp, read_bytes, stamp
 from fedbandits.errors import DataError
 from fedbandits.random import MOST_TRIALS
 
-#: Where cells without a column go.
-_TOO_MANY = "cells without a column"
-
+_NO_FILE = 'no such file; case is "uniform", "normal" or the path of a CSV'
 #: A name with more characters is none, but a file of something else.
 _LONGEST = 100
 
@@ -49,23 +48,14 @@ def read_producers(path: str) -> Producers:
     A file is read once, and again when it has changed. Raises DataError if it is missing, malformed
     or incomplete: the line or the pair is named.
     """
-    try:
-        file = pathlib.Path(path).resolve()
-        state = file.stat()
-    except FileNotFoundError:
-        raise DataError(
-            f'{path}: no such file; case is "uniform", "normal" or the path of a CSV'
-        ) from None
-    except (OSError, ValueError) as error:
-        raise DataError(f"{path!r}: cannot be read: {type(error).__name__}") from None
-    return _read(path, file, state.st_size, state.st_mtime_ns)
+    return _read(path, stamp(os.path.abspath(path)) if path else Stamp(path))
 
 
 @functools.lru_cache(maxsize=4)
-def _read(path: str, file: pathlib.Path, size: int, changed: int) -> Producers:
-    """Read a file; ``path`` is what it is called, ``size`` and ``changed`` tell versions apart."""
-    del size, changed
-    rows = [_row(path, line, cells) for line, cells in _cells(path, file)]
+def _read(path: str, file: Stamp) -> Producers:
+    """Read a file; ``path`` is what it is called, its stamp tells versions apart."""
+    del file
+    rows = [*_rows(path)]
     if not rows:
         raise DataError(f"{path}: has no producers")
     agents = {name: j for j, name in enumerate(dict.fromkeys(row.agent for row in rows))}
@@ -108,59 +98,40 @@ def _check_pairs(
         )
 
 
-def _cells(path: str, file: pathlib.Path) -> Iterator[tuple[int, dict[str, str]]]:
-    """Read the rows with their line numbers, cells by column."""
-    line = 0
-    try:
-        with file.open(encoding="utf-8-sig", newline="") as text:
-            reader = csv.DictReader(text, restval="", restkey=_TOO_MANY)
-            line = 1
-            names = [name.strip().lower() for name in reader.fieldnames or ()]
-            if absent := [column for column in COLUMNS if column not in names]:
-                raise DataError(
-                    f"{path}, line 1: expected a header with {', '.join(COLUMNS)}; "
-                    f"no {absent[0]} in it"
-                )
-            if twice := [column for column in COLUMNS if names.count(column) > 1]:
-                raise DataError(f"{path}, line 1: {twice[0]} is there twice")
-            reader.fieldnames = names
-            for row in reader:
-                line = reader.line_num
-                if any(row.values()):
-                    yield line, row
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        where = f", after line {line}" if line else ""
-        raise DataError(f"{path}{where}: cannot be read as CSV: {type(error).__name__}") from None
-
-
-def _row(path: str, line: int, cells: dict[str, str]) -> _Row:
-    def number(column: str, low: float, high: float, expected: str) -> float:
-        try:
-            value = float(cells[column])
-        except (TypeError, ValueError):
-            value = math.nan
-        if not low <= value <= high:
-            raise DataError(f"{path}, line {line}: {column} must be {expected}")
-        return value
-
-    if _TOO_MANY in cells:
+def _rows(path: str) -> Iterator[_Row]:
+    """Read the rows, columns by their names."""
+    raw = read_delimited(path, read_bytes(path, _NO_FILE))
+    names = [name.lower() for name in raw.columns]
+    if absent := [column for column in COLUMNS if column not in names]:
         raise DataError(
-            f"{path}, line {line}: more cells than columns; write decimals with a point"
+            f"{path}, line 1: expected a header with {', '.join(COLUMNS)}; no {absent[0]} in it"
         )
-    names = [str(cells[column] or "").strip() for column in ("agent", "producer")]
-    if not all(0 < len(name) <= _LONGEST for name in names):
+    if twice := [column for column in COLUMNS if names.count(column) > 1]:
+        raise DataError(f"{path}, line 1: {twice[0]} is there twice; rename one")
+    known = {name.lower(): name for name in raw.columns}
+    quality, cost, capacity = (numbers(raw, known[column], column) for column in COLUMNS[2:])
+    texts = (raw.columns[known[column]] for column in COLUMNS[:2])
+    for row in map(
+        _Row._make, zip(raw.lines.tolist(), *texts, quality, cost, capacity, strict=True)
+    ):
+        yield _checked(path, row)
+
+
+def _checked(path: str, row: _Row) -> _Row:
+    """Return a row whose names and numbers can be those of a producer."""
+    if not all(0 < len(name) <= _LONGEST for name in (row.agent, row.producer)):
         raise DataError(
-            f"{path}, line {line}: agent and producer must have names of at most {_LONGEST} "
+            f"{path}, line {row.line}: agent and producer must have names of at most {_LONGEST} "
             "characters"
         )
-    capacity = number("capacity", 0, MOST_TRIALS, f"a whole number from 0 to {MOST_TRIALS:,}")
-    if capacity != int(capacity):
-        raise DataError(f"{path}, line {line}: capacity must be a whole number")
-    return _Row(
-        line,
-        names[0],
-        names[1],
-        number("quality", 0.0, 1.0, "a number between 0 and 1"),
-        number("cost", 0.0, 1e12, "a number ≥ 0"),
-        int(capacity),
-    )
+    limits = {
+        "quality": (0.0, 1.0, "a number between 0 and 1"),
+        "cost": (0.0, 1e12, "a number ≥ 0"),
+        "capacity": (0.0, MOST_TRIALS, f"a whole number from 0 to {MOST_TRIALS:,}"),
+    }
+    for column, (low, high, expected) in limits.items():
+        if not low <= getattr(row, column) <= high:  # nor is a missing one
+            raise DataError(f"{path}, line {row.line}: {column} must be {expected}")
+    if row.capacity != int(row.capacity):
+        raise DataError(f"{path}, line {row.line}: capacity must be a whole number")
+    return row._replace(capacity=int(row.capacity))

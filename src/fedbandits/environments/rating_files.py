@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
-import math
 import pathlib
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from fedbandits._typing import Floats, Ints
-from fedbandits.environments.text_files import csv_cells, is_whole, read_text
+from fedbandits.environments.tables.cells import RawTable, missing, numbers, texts
+from fedbandits.environments.tables.delimited import decoded, read_delimited
+from fedbandits.environments.tables.files import read_bytes
+from fedbandits.environments.tables.formats import NumberFormat
+from fedbandits.environments.tables.reading import AS_FOUND, Reading
+from fedbandits.environments.text_files import is_whole
 from fedbandits.errors import DataError
 
 _WHERE = {
@@ -22,6 +27,14 @@ _WHERE = {
 }
 _JESTER_MISSING = 99.0
 _MOVIELENS = ("u.data", "ratings.dat", "ratings.csv")
+
+
+#: Names by which columns are known, in small letters.
+_COLUMNS = {
+    "user": ("user", "userid", "user_id", "user-id"),
+    "item": ("item", "itemid", "item_id", "movieid", "movie_id", "book_id", "isbn", "business_id"),
+    "rating": ("rating", "stars", "weight", "value", "score", "book-rating"),
+}
 
 
 class _Scale(NamedTuple):
@@ -57,25 +70,36 @@ class _MalformedError(Exception):
     """A line that is not what it should be; carries what was expected."""
 
 
-def read_ratings(path: str) -> Ratings:
-    """Read a file of ratings; its kind is told by its name and first line.
+def read_ratings(
+    path: str, reading: Reading = AS_FOUND, columns: Sequence[str | None] = (None, None, None)
+) -> Ratings:
+    """Read a file of ratings, packed or not; its kind is told by its name and first line.
 
     ``u.data`` and ``.tsv`` (tabs), ``ratings.dat`` (``::``), LastFM's ``user_artists.dat`` (tabs,
     header), Jester (a row a user, 99 for no rating), Yelp reviews (``.json``, an object a line),
-    and CSV with a header that names user, item and rating.
+    and tables with a header that names user, item and rating, or the ``columns`` that are stated
+    for them. ``reading`` says how the file is read.
 
-    A rating lies between -100 and 100, a weight (LastFM, a CSV with a column ``weight``) between 0
-    and a billion; MovieLens, Jester and Yelp have scales of their own. Raises DataError if the file
+    A rating lies between -100 and 100, a weight (LastFM, a column ``weight``) between 0 and a
+    billion; MovieLens, Jester and Yelp have scales of their own. Raises DataError if the file
     is missing, empty or malformed: the line is named, and what was expected.
     """
-    file = pathlib.Path(path)
-    source = _WHERE.get(file.name, "the data set's own site")
-    text = read_text(path, f"no such file; get {source} and give its path")
-    lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
+    name = _name(path)
+    source = _WHERE.get(name, "the data set's own site")
+    data = read_bytes(path, f"no such file; get {source} and give its path")
+    text = decoded(path, data, reading.encoding)
+    # Lines end as in files: texts may have other characters that end a line elsewhere.
+    split = re.split(r"\r\n|\r|\n", text)
+    lines = [(number, line) for number, line in enumerate(split, 1) if line.strip()]
     if not lines:
         raise DataError(f"{path}: is empty, expected ratings")
-    parse, rest = _kind(file, lines)
-    if file.name in _MOVIELENS:
+    kind = None if any(columns) else _kind(name, lines)
+    if kind is None:
+        rest = _table(read_delimited(path, data, reading), columns)
+        parse: _Parser = _as_it_is
+    else:
+        parse, rest = kind
+    if name in _MOVIELENS and not any(columns):
         parse = _in_range(parse)
     triples: list[Triple] = []
     for number, line in rest:
@@ -88,29 +112,80 @@ def read_ratings(path: str) -> Ratings:
     return _numbered(triples)
 
 
-_Lines = list[tuple[int, str]]
-_Parser = Callable[[str], Iterator[Triple]]
+def names_ratings(names: Sequence[str]) -> bool:
+    """Tell whether names of columns are those of a table of ratings, and of little else."""
+    small = {name.lower() for name in names}
+    known = all(small & {*wanted} for wanted in _COLUMNS.values())
+    return known and len(names) <= len(_COLUMNS) + 2
 
 
-def _kind(file: pathlib.Path, lines: _Lines) -> tuple[_Parser, _Lines]:
-    first = lines[0][1]
-    if file.suffix in (".json", ".jsonl"):
+def is_published(path: str) -> bool:
+    """Tell whether a file has the name under which ratings are published."""
+    return _name(path) in _WHERE
+
+
+_Lines = list[tuple[int, Any]]
+_Parser = Callable[[Any], Iterator[Triple]]
+
+
+def _name(path: str) -> str:
+    """Return the name of a file as it was before it was packed."""
+    file = pathlib.Path(path)
+    return file.stem if file.suffix in (".gz", ".bz2", ".xz", ".zip") else file.name
+
+
+def _kind(name: str, lines: _Lines) -> tuple[_Parser, _Lines] | None:
+    """Find what reads a line of a file, and the lines to read; None for a table with a header."""
+    first, suffix = lines[0][1], pathlib.Path(name).suffix
+    if suffix in (".json", ".jsonl"):
         return _yelp, lines
-    if file.name == "user_artists.dat":
+    if name == "user_artists.dat":
         return _separated("\t", "user, artist and weight, separated by tabs", _COUNT), lines[1:]
     if "::" in first:
         return _separated("::", "user::item::rating::timestamp"), lines
-    if file.suffix in (".data", ".tsv", ".dat"):
+    tabs = first.split("\t")
+    if suffix in (".data", ".tsv", ".dat") and not {*_COLUMNS["user"]} & {*map(str.lower, tabs)}:
         return _separated("\t", "user, item and rating, separated by tabs"), lines
-    if len(first.split(",")) > 20:
+    if len(first.split(",")) > 20 and _is_number(first.split(",")[0]):
         return _jester(), lines
-    return _table(file, first), lines[1:]
+    return None
+
+
+def _table(raw: RawTable, stated: Sequence[str | None]) -> _Lines:
+    """Read a table whose columns are named, or known by their names; return its lines."""
+    known = {name.lower(): name for name in raw.columns}
+    places = []
+    for (meaning, names), name in zip(_COLUMNS.items(), stated, strict=True):
+        there = [name] if name else [known[each] for each in names if each in known]
+        if not there:
+            raise DataError(
+                f"{raw.name}, line 1: expected a header with user, item and rating; no {meaning} "
+                f'in it: say which column it is, as in {meaning} = "COLUMN"'
+            )
+        places.append(there[0])
+    user, item, rating = places
+    scale = _COUNT if rating.lower() == "weight" else _RATING
+    for column, key in zip(places, _COLUMNS, strict=True):
+        gaps = missing(raw, column, key)
+        if gaps.any():
+            raise DataError(f"{raw.place(int(gaps.argmax()), column)}: is missing; fill it in")
+    who, what = texts(raw, user, "user"), texts(raw, item, "item")
+    values = numbers(raw, rating, "rating")
+    outside = np.flatnonzero((values < scale.low) | (values > scale.high))
+    if len(outside):
+        raise DataError(f"{raw.place(int(outside[0]), rating)}: expected {scale.name}")
+    triples = zip(who.tolist(), what.tolist(), values.tolist(), strict=True)
+    return [*zip(raw.lines.tolist(), triples, strict=True)]
+
+
+def _as_it_is(triple: Triple) -> Iterator[Triple]:
+    yield triple
 
 
 def _in_range(parse: _Parser) -> _Parser:
     """Check MovieLens: ids are whole numbers from 1, ratings lie between 0.5 and 5."""
 
-    def checked(line: str) -> Iterator[Triple]:
+    def checked(line: Any) -> Iterator[Triple]:
         for user, item, value in parse(line):
             if not all(is_whole(text) and int(text) > 0 for text in (user, item)):
                 raise _MalformedError("user and item as whole numbers from 1")
@@ -127,42 +202,6 @@ def _separated(separator: str, expected: str, scale: _Scale = _RATING) -> _Parse
         if len(cells) < 3 or not cells[0] or not cells[1]:
             raise _MalformedError(expected)
         yield cells[0], cells[1], _value(cells[2], expected, scale)
-
-    return parse
-
-
-def _table(file: pathlib.Path, header: str) -> _Parser:
-    """Read CSV: columns are found by their names."""
-    try:
-        names = [name.lower() for name in csv_cells(header)]
-    except ValueError as error:
-        raise DataError(f"{file}, line 1: cannot be read as CSV: {error}") from None
-    wanted = {
-        "user": ("user", "userid", "user_id"),
-        "item": ("item", "itemid", "item_id", "movieid", "movie_id"),
-        "rating": ("rating", "stars", "weight", "value"),
-    }
-    places = []
-    for meaning, known in wanted.items():
-        found = [names.index(name) for name in known if name in names]
-        if not found:
-            raise DataError(
-                f"{file}, line 1: expected a header with user, item and rating; no {meaning} in it"
-            )
-        places.append(found[0])
-    scale = _COUNT if names[places[2]] == "weight" else _RATING
-
-    def parse(line: str) -> Iterator[Triple]:
-        try:
-            cells = csv_cells(line)
-        except ValueError:
-            cells = []
-        if len(cells) != len(names):
-            raise _MalformedError(f"{len(names)} values, separated by commas")
-        user, item, value = (cells[place] for place in places)
-        if not user or not item:
-            raise _MalformedError("a user and an item")
-        yield user, item, _value(value, "a number as rating", scale)
 
     return parse
 
@@ -196,13 +235,14 @@ def _yelp(line: str) -> Iterator[Triple]:
 
 
 def _number(text: str, expected: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        raise _MalformedError(expected) from None
-    if not math.isfinite(value):
+    value = NumberFormat(".").read(text.strip())
+    if value is None:
         raise _MalformedError(expected)
     return value
+
+
+def _is_number(text: str) -> bool:
+    return NumberFormat(".").read(text.strip()) is not None
 
 
 def _on(scale: _Scale, value: float) -> float:
@@ -222,9 +262,9 @@ def _numbered(triples: list[Triple]) -> Ratings:
         (users.setdefault(user, len(users)), items.setdefault(item, len(items)))
         for user, item, _ in triples
     ]
-    numbers = np.array(table, dtype=np.int64)
+    pairs = np.array(table, dtype=np.int64)
     values = np.array([value for _, _, value in triples], dtype=np.float64)
-    return Ratings(numbers[:, 0].copy(), numbers[:, 1].copy(), values)
+    return Ratings(pairs[:, 0].copy(), pairs[:, 1].copy(), values)
 
 
 class Factors(NamedTuple):

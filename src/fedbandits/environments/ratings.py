@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import msgspec
 import numpy as np
@@ -19,6 +19,14 @@ from fedbandits.environments.kernels.worlds import expected_reward
 from fedbandits.environments.needs import Needs
 from fedbandits.environments.open_world import WorldKernels
 from fedbandits.environments.rating_files import leading_factors, read_ratings
+from fedbandits.environments.tables.reading import (
+    Decimal,
+    Reading,
+    Separator,
+    Thousands,
+    reading_of,
+)
+from fedbandits.environments.tables.settings import refuse_reading
 from fedbandits.errors import DataError
 from fedbandits.random import Key, Purpose, permutation
 
@@ -41,10 +49,12 @@ class RatingData(ContextualEnvironment, frozen=True, kw_only=True, tag="ratings"
     Parameters
     ----------
     path
-        Path of the file. Known formats: MovieLens (``u.data``, ``ratings.dat``, ``ratings.csv``),
-        Jester, LastFM (``user_artists.dat`` of hetrec2011), Yelp reviews, and CSV. A CSV file has
-        the columns user, item, and either rating (from -100 to 100) or weight (from 0 to a
-        billion).
+        Path of the file, which gzip, bzip2, xz or zip may have packed. Known formats: MovieLens
+        (``u.data``, ``ratings.dat``, ``ratings.csv``), Jester, LastFM (``user_artists.dat`` of
+        hetrec2011), Yelp reviews, and CSV. A CSV file has the columns user, item, and either rating
+        (from -100 to 100) or weight (from 0 to a billion).
+    user, item, rating
+        Columns of a CSV file with other names than these.
     dim
         Number of factors that are kept. It is the dimension of the contexts.
     arms
@@ -54,6 +64,8 @@ class RatingData(ContextualEnvironment, frozen=True, kw_only=True, tag="ratings"
     clip_quantile
         Contexts are divided by this quantile of their norms. Contexts that are then longer than 1
         are scaled back to norm 1.
+    encoding, separator, decimal, thousands
+        How the file is read, as in a ``table``.
     """
 
     WORDS: ClassVar[Words] = Words(turn="visit")
@@ -72,6 +84,16 @@ class RatingData(ContextualEnvironment, frozen=True, kw_only=True, tag="ratings"
     arms: Arms = 20
     threshold: float | None = None
     clip_quantile: Annotated[float, Meta(gt=0.0, le=1.0)] = 0.5
+    user: str | None = None
+    item: str | None = None
+    rating: str | None = None
+    encoding: str = "utf-8"
+    separator: Separator | None = None
+    decimal: Decimal | None = None
+    thousands: Thousands | None = None
+
+    def validate(self) -> None:
+        refuse_reading(self)
 
     @property
     def dimension(self) -> int:
@@ -109,14 +131,24 @@ class RatingData(ContextualEnvironment, frozen=True, kw_only=True, tag="ratings"
         return drifting(self, key, world, drift.OtherRewards(drift.MIRRORED, sum_=1.0))
 
     def _data(self) -> RatingsWorld:
-        return _prepared(self.path, self.dim, self.arms, self.threshold, self.clip_quantile)
+        file = _File(self.path, reading_of(self), (self.user, self.item, self.rating))
+        return _prepared(file, self.dim, self.arms, self.threshold, self.clip_quantile)
+
+
+class _File(NamedTuple):
+    """A file, and how it is read."""
+
+    path: str
+    reading: Reading
+    columns: tuple[str | None, str | None, str | None]
 
 
 @functools.lru_cache(maxsize=4)
 def _prepared(
-    path: str, dim: int, arms: int, threshold: float | None, clip_quantile: float
+    file: _File, dim: int, arms: int, threshold: float | None, clip_quantile: float
 ) -> RatingsWorld:
-    users, items, values = read_ratings(path)
+    path = file.path
+    users, items, values = read_ratings(*file)
     users, items, values = _last_of_each(users, items, values)
     rewards = _rewards(path, values, threshold)
     user_factors, item_factors = _factors(path, users, items, values, dim)

@@ -19,7 +19,14 @@ from fedbandits.environments.kernels.recorded import ClassificationWorld, Logged
 from fedbandits.environments.kernels.worlds import expected_reward
 from fedbandits.environments.needs import F64, Memory, Needs
 from fedbandits.environments.open_world import WorldKernels
-from fedbandits.errors import ConfigError, DataError
+from fedbandits.environments.tables.reading import (
+    Decimal,
+    Reading,
+    Separator,
+    Thousands,
+    reading_of,
+)
+from fedbandits.errors import ConfigError
 from fedbandits.random import Key
 
 if TYPE_CHECKING:  # a configuration is read without what reads data
@@ -43,8 +50,8 @@ class Table(ContextualEnvironment, frozen=True, kw_only=True, tag="table"):
     Parameters
     ----------
     path
-        Path of a CSV or Parquet file. Cells of a CSV file are separated by commas, semicolons or
-        tabs; its first line names the columns. Empty for a table from memory, which
+        Path of a CSV or Parquet file, which gzip, bzip2, xz or zip may have packed. The first line
+        of a CSV file names the columns. Empty for a table from memory, which
         ``fb.environments.table`` makes.
     site
         Column that names the party of each row, such as the hospital. Give it, or ``agents``.
@@ -79,6 +86,10 @@ class Table(ContextualEnvironment, frozen=True, kw_only=True, tag="table"):
     scaling
         ``stated``: ranges, categories and classes must be stated as public facts. ``data``: those
         that are not stated are computed from all rows, and count as public in every privacy claim.
+    missing_marks
+        Texts that stand for a missing value, such as ``["-999"]``. By default those that are
+        usual: ``NA``, ``?``, ``-`` and more. If they are given, no others count, but an empty cell
+        does.
     missing
         ``refuse``: a missing value is an error with its line. ``drop``: its row is left out.
         ``indicator``: each feature gets a second coordinate that is 1 where it is missing.
@@ -93,6 +104,15 @@ class Table(ContextualEnvironment, frozen=True, kw_only=True, tag="table"):
         Share of the squared norm that a constant coordinate gets. 0 means no such coordinate.
     encoding
         Encoding of a CSV file, such as ``latin-1``. It is not guessed.
+    separator
+        What separates cells of a CSV file. By default it is found out: a comma, a semicolon, a tab
+        or ``|``.
+    decimal
+        Decimal sign of numbers, ``.`` or ``,``. A number such as ``1,234`` is refused without it,
+        because it can be read in two ways.
+    thousands
+        Sign between thousands, one of ``,`` ``.`` ``'`` and a blank, which stands for every kind of
+        blank. By default there is none.
     digest
         SHA-256 of the data. A run records it, and refuses other data when it is resumed.
     """
@@ -118,10 +138,14 @@ class Table(ContextualEnvironment, frozen=True, kw_only=True, tag="table"):
     categories: dict[str, tuple[str | int, ...]] = msgspec.field(default_factory=dict)
     scaling: Literal["stated", "data"] = "stated"
     missing: Literal["refuse", "drop", "indicator"] = "refuse"
+    missing_marks: tuple[str | int | float, ...] | None = None
     visits: Literal["drawn", "once", "in order"] = "drawn"
     norm: Annotated[float, Meta(ge=1e-100)] | None = None
     intercept: Annotated[float, Meta(ge=0.0, lt=1.0)] = 0.25
     encoding: str = "utf-8"
+    separator: Separator | None = None
+    decimal: Decimal | None = None
+    thousands: Thousands | None = None
     digest: str = ""
 
     def validate(self) -> None:
@@ -149,6 +173,11 @@ class Table(ContextualEnvironment, frozen=True, kw_only=True, tag="table"):
         from fedbandits.environments.tables.cells import listed_text
 
         return tuple(map(listed_text, self.classes))
+
+    @property
+    def reading(self) -> Reading:
+        """The way in which the file is read."""
+        return reading_of(self)
 
     @property
     def parties(self) -> int:
@@ -197,7 +226,7 @@ class Table(ContextualEnvironment, frozen=True, kw_only=True, tag="table"):
         )
 
     def identified(self) -> Self:
-        from fedbandits.environments.tables.sources import file_digest_of
+        from fedbandits.environments.tables.files import file_digest_of
 
         if self.digest or not self.path:
             return self
@@ -207,28 +236,20 @@ class Table(ContextualEnvironment, frozen=True, kw_only=True, tag="table"):
         self._data()
 
     def refuse_rounds(self, rounds: int) -> None:
-        sites = self._data().sites
-        # A log is refused where it is over for all parties; for some it may be over before others.
-        if self.form == "log" and rounds > sites.most_rows:
-            raise DataError(
-                f"rounds: {rounds} rounds, but no {self.words.party} has more than "
-                f"{sites.most_rows} events in the log, and each is met once; set rounds = "
-                f"{sites.most_rows} or fewer"
-            )
-        if self.form != "log" and self.visits != "drawn" and rounds > sites.fewest_rows:
-            raise DataError(
-                f"rounds: {rounds} rounds, but the smallest {self.words.party} has "
-                f'{sites.fewest_rows} rows, and visits = "{self.visits}" shows each row once; set '
-                f'rounds = {sites.fewest_rows} or fewer, or visits = "drawn"'
-            )
+        from fedbandits.environments.tables.prepared import refuse_rounds
+
+        refuse_rounds(self, self._data().sites, rounds)
 
     def cautions(self) -> Iterable[str]:
         return self._data().cautions
 
     def refuse_elsewhere(self) -> None:
-        if not self.path:
+        from fedbandits.environments.tables.files import is_pipe
+
+        if not self.path or is_pipe(self.path):
+            what = "pipe" if self.path else "table from memory"
             raise ConfigError(
-                "environment.path: a table from memory is not there on the machines of a cluster; "
+                f"environment.path: a {what} is not there on the machines of a cluster; "
                 "write it to a file that all of them can read, and set path"
             )
 

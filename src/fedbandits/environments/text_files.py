@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import csv
-import pathlib
+import io
 
+from fedbandits.environments.tables.files import read_bytes
+from fedbandits.environments.tables.packed import unpacked
 from fedbandits.errors import DataError
 
 
@@ -13,20 +14,11 @@ def read_text(path: str, missing: str = "no such file") -> str:
 
     Raises DataError if it is no text; where there is no such file, it says ``missing``.
     """
+    data = unpacked(path, read_bytes(path, missing))
     try:
-        return pathlib.Path(path).read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
-        raise DataError(f"{path}: {missing}") from None
-    except (OSError, ValueError) as error:  # ValueError: no text, or a path that cannot be one
+        return io.TextIOWrapper(io.BytesIO(data), encoding="utf-8-sig").read()
+    except ValueError as error:
         raise DataError(f"{path!r}: cannot be read as text: {type(error).__name__}") from None
-
-
-def csv_cells(line: str) -> list[str]:
-    """Read the cells of one line of CSV, stripped; raises ValueError if it is none."""
-    try:
-        return [cell.strip() for cell in next(csv.reader([line]), [])]
-    except csv.Error as error:
-        raise ValueError(str(error)) from None
 
 
 def is_whole(text: str) -> bool:

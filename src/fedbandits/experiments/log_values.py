@@ -11,7 +11,15 @@ import xarray as xr
 
 from fedbandits._typing import Floats
 from fedbandits.environments.tables.logged import NOTED
-from fedbandits.offline.estimates import FEW, METHODS, NAMES, PARTS, intervals
+from fedbandits.offline.estimates import (
+    FEW,
+    METHODS,
+    NAMES,
+    PARTS,
+    intervals,
+    is_far,
+    mean_weights,
+)
 
 #: Why a result of a log has no regret.
 NO_REGRET = (
@@ -20,6 +28,8 @@ NO_REGRET = (
 )
 #: The method by which systems are compared: its intervals are the narrowest, as a rule.
 ANSWERED_BY = "dr"
+#: Methods whose intervals must overlap: they use the same events.
+_COMPARED = ("ips", "snips", "dr")
 #: What an interval holds, and what not.
 INTERVAL_NOTE = (
     "Value: mean reward of a decision over the whole run, learning included, with a 95% interval. "
@@ -87,6 +97,9 @@ def with_estimates(result: xr.Dataset) -> xr.Dataset:
     result = result.assign(
         events=(each, replay[..., PARTS.index("events")]), observed=(each, replay[..., matched])
     )
+    weights = mean_weights(whole[..., METHODS.index("ips"), :, :])
+    names = ("weight", "weight_error")
+    result = result.assign({n: ((*lead, "round"), v) for n, v in zip(names, weights, strict=True)})
     result = result.assign_coords(estimator=list(METHODS))
     named = "; ".join(f"{method}: {NAMES[method]}" for method in METHODS)
     result.attrs["estimates"] = f"{NO_REGRET} {INTERVAL_NOTE} Methods: {named}."
@@ -142,6 +155,45 @@ def few_said(rows: Sequence[Row]) -> str:
         f"Too few events tell something of {', '.join(few)}: the fewest are {least:.3g} effective "
         f"events, and an interval needs about {FEW:g}. Do not rely on these numbers. Use a longer "
         "log, fewer actions, or a log whose policy took every action more often."
+    )
+
+
+def doubts(result: xr.Dataset) -> dict[str, str]:
+    """Say by system why its estimates from a log cannot be right; it is empty without a doubt.
+
+    Intervals of three methods lie apart, or the mean weight of an event, which is 1 if propensities
+    are right, is far from that.
+    """
+    found = dict[str, str]()
+    if "weight" not in result:
+        return found
+    rows = {(row.system, row.method): row for row in estimates_of(result)}
+    for label in dict.fromkeys(system for system, _ in rows):
+        last = result.isel(round=-1).sel(system=label)
+        weight, error = _mean(last.weight.values), _mean(last.weight_error.values)
+        if is_far(weight, error):
+            found[label] = f"the mean weight of an event is {weight:.3g}, and not about 1"
+            continue
+        three = [rows[label, method] for method in _COMPARED]
+        known = [row for row in three if row.low <= row.high]
+        lowest = min(known, key=lambda row: row.high, default=None)
+        highest = max(known, key=lambda row: row.low, default=None)
+        if lowest is not None and highest is not None and lowest.high < highest.low:
+            found[label] = (
+                f"the intervals of {lowest.name} ({lowest.low:.3g} to {lowest.high:.3g}) and "
+                f"{highest.name} ({highest.low:.3g} to {highest.high:.3g}) lie apart"
+            )
+    return found
+
+
+def doubts_said(found: Mapping[str, str]) -> str:
+    """Warn of estimates that cannot be right; empty if there are none."""
+    if not found:
+        return ""
+    each = "; ".join(f"{label}: {why}" for label, why in found.items())
+    return (
+        f"The log and its propensities do not fit together, so no number of it is to be relied on. "
+        f"{each}. Check that propensities are those of the logging policy, and that it was random."
     )
 
 

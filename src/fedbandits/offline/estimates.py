@@ -27,6 +27,9 @@ _EVENTS, _MATCHED, _W, _WW, _U, _V, _UU, _UV, _VV = range(len(PARTS))
 #: With a smaller effective number of events an interval is not to be trusted.
 FEW = 30.0
 _LEVEL = 0.95
+#: The mean weight of a log with right propensities is 1: so many standard errors and so much it may
+#: be away from that.
+_ERRORS, _AWAY = 4.0, 0.1
 #: What errors of rounding leave of a sum of squares that is 0.
 _ROUNDING = 1e-12
 
@@ -50,6 +53,9 @@ class Estimate(NamedTuple):
     effective
         Effective number of events: (Σw)² / Σw², w the weights of matched events. Unequal weights
         tell as much as so many equal ones.
+    weight, weight_error
+        Mean weight of an event, and its standard error. If propensities are right, it is 1 but for
+        chance. For ``replay`` it is not known.
     """
 
     value: float
@@ -59,6 +65,8 @@ class Estimate(NamedTuple):
     events: int
     matched: int
     effective: float
+    weight: float = 1.0
+    weight_error: float = 0.0
 
     @property
     def name(self) -> str:
@@ -75,10 +83,20 @@ class Estimate(NamedTuple):
         """True if so few events match that the interval cannot be trusted."""
         return not self.effective >= FEW
 
+    @property
+    def doubtful(self) -> bool:
+        """True if the mean weight is so far from 1 that propensities must be wrong."""
+        return bool(is_far(self.weight, self.weight_error))
+
     def __str__(self) -> str:
         said = f"{self.value:.4g} ({self.low:.4g} to {self.high:.4g}), {self.name}"
         if self.few:
             said += f"; not to be trusted: only {self.effective:.3g} effective events"
+        if self.doubtful:
+            said += (
+                f"; not to be trusted: the mean weight is {self.weight:.3g}, but 1 if the "
+                "propensities are right"
+            )
         return said
 
 
@@ -128,12 +146,28 @@ def intervals(sums: Floats) -> Intervals:
     return Intervals(value, value - half, value + half, effective)
 
 
+def mean_weights(sums: Floats) -> tuple[Floats, Floats]:
+    """Return the mean weight of an event and its standard error, of ``sums`` (…, parts)."""
+    count = sums[..., _EVENTS]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mean = sums[..., _W] / count
+        return mean, np.sqrt(np.maximum(sums[..., _WW] / count - mean * mean, 0.0) / count)
+
+
+def is_far(weight: Floats | float, error: Floats | float) -> Bools | bool:
+    """Tell whether a mean weight is so far from 1 that it is not by chance."""
+    away = np.abs(np.asarray(weight) - 1.0)
+    found: Bools = (away > _ERRORS * np.asarray(error)) & (away > _AWAY)
+    return found
+
+
 def estimate_of(sums: Floats, method: str) -> Estimate:
     """Return the estimate of one ``method`` from its ``sums``, (parts,); see :func:`intervals`."""
     found = intervals(sums)
     return Estimate(
         float(found.value), float(found.low), float(found.high), method,
         int(sums[_EVENTS]), int(sums[_MATCHED]), float(found.effective),
+        *((1.0, 0.0) if method == "replay" else map(float, mean_weights(sums))),
     )  # fmt: skip
 
 

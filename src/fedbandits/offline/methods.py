@@ -20,6 +20,8 @@ from fedbandits.random import Purpose, replicate_key, uniforms
 
 #: Propensities may exceed 1, or fall below the smallest one, by rounding.
 _ROOM = 1e-9
+#: How far a sum of probabilities may be from 1.
+_NEARLY = 1e-6
 _IMPROPER = "is not above 0 and at most 1"
 
 
@@ -29,17 +31,21 @@ class Logged(NamedTuple):
     actions: Ints  # (events,)
     rewards: Floats  # (events,)
     propensities: Floats  # (events,)
-    chosen: Ints  # (events,)
+    chosen: Ints | Floats  # (events,), or probabilities of all actions, (events, arms)
 
     @property
-    def matches(self) -> Bools:
-        """Events in which the policy chose the logged action, (events,)."""
-        found: Bools = self.actions == self.chosen
-        return found
+    def matches(self) -> Floats:
+        """Probability with which the policy takes the logged action, (events,)."""
+        if self.chosen.ndim == 1:
+            found = self.actions == self.chosen
+        else:
+            found = self.chosen[np.arange(len(self.actions)), self.actions]
+        shares: Floats = np.asarray(found, np.float64)
+        return shares
 
     @property
     def weights(self) -> Floats:
-        """Weights of events, (events,): 1 / propensity where they match, 0 elsewhere."""
+        """Weights of events, (events,): how likely they match, over the propensity."""
         return self.matches / self.propensities
 
 
@@ -47,17 +53,18 @@ def logged(
     actions: ArrayLike, rewards: ArrayLike, propensities: ArrayLike | float, chosen: ArrayLike
 ) -> Logged:
     """Check a log; see :func:`ips`. DataError names the array, and the first wrong event."""
+    taken = _whole("actions", actions)
+    count = len(taken)
     found = Logged(
-        _whole("actions", actions),
+        taken,
         np.asarray(rewards, np.float64),
         np.asarray(propensities, np.float64),
-        _whole("chosen", chosen),
+        _shares(taken, chosen) if np.ndim(chosen) == 2 else _whole("chosen", chosen),
     )
-    count = len(found.actions)
     if found.propensities.ndim == 0:
         found = found._replace(propensities=np.full(count, found.propensities))
     for name, values in found._asdict().items():
-        if values.shape != (count,):
+        if values.shape[:1] != (count,) or (values.ndim > 1 and name != "chosen"):
             raise DataError(
                 f"{name}: given an array of shape {values.shape}, allowed: one number for each of "
                 f"the {count} events"
@@ -117,6 +124,11 @@ def replay(
         If an array is malformed, or a propensity is outside (0, 1].
     """
     log = logged(actions, rewards, propensities, chosen)
+    if log.chosen.ndim > 1:
+        raise DataError(
+            "chosen: given probabilities of all actions, allowed for replay: the actions that were "
+            "chosen; draw them, or use ips, snips or doubly_robust"
+        )
     drawn = accepted(log.propensities, seed=seed) if shown is None else np.asarray(shown)
     if drawn.shape != log.actions.shape or drawn.dtype != np.bool_:
         raise DataError(
@@ -142,8 +154,9 @@ def ips(
         Their rewards.
     propensities : (events,) or float
         The probability with which the logging policy took each of these actions, in (0, 1].
-    chosen : (events,) int
-        The actions that the policy would have taken.
+    chosen : (events,) int, or (events, arms)
+        The actions that the policy would have taken. For a policy that draws its actions: the
+        probability of each action, in rows that add up to 1.
 
     Raises
     ------
@@ -212,6 +225,8 @@ def doubly_robust(
     if not 0.0 < ridge < math.inf:
         raise DataError(f"ridge: given {ridge:g}, allowed: a finite number above 0")
     # A model for each action that occurs: numbers may be large, such as those of articles.
+    if log.chosen.ndim > 1:
+        return _estimate("dr", *dr_terms(log, rows, log.chosen.shape[1], ridge))
     known, codes = np.unique([log.actions, log.chosen], return_inverse=True)
     actions, chosen = codes.reshape(2, -1)
     log = log._replace(actions=actions, chosen=chosen)
@@ -220,7 +235,7 @@ def doubly_robust(
 
 def replay_terms(log: Logged, shown: Bools) -> tuple[Floats, Floats, Floats]:
     """Return what each event adds to the numerator, the denominator and the weights of replay."""
-    counts = (log.matches & shown).astype(np.float64)
+    counts = log.matches * shown
     return counts * log.rewards, counts, counts
 
 
@@ -263,6 +278,16 @@ def _whole(name: str, values: ArrayLike) -> Ints:
     if found.ndim == 1:
         _refuse_first(name, found < 0, "is negative")
     return found
+
+
+def _shares(actions: Ints, chosen: ArrayLike) -> Floats:
+    """Check the probabilities of a policy that draws its actions, (events, arms)."""
+    given = np.asarray(chosen, np.float64)
+    if len(given) == len(actions):
+        wrong = ~(given >= 0.0).all(axis=1) | ~(np.abs(given.sum(axis=1) - 1.0) <= _NEARLY)
+        _refuse_first("chosen", wrong, "has no probabilities that add up to 1")
+        _refuse_first("actions", actions >= given.shape[1], "is not among the columns of chosen")
+    return given
 
 
 def _refuse_first(name: str, wrong: Any, says: str) -> None:

@@ -42,6 +42,12 @@ class RewardModel:
         found: Floats = np.einsum("ij,ij->i", contexts, theta[:, :-1]) + theta[:, -1]
         return found
 
+    def expect(self, contexts: Floats, shares: Floats) -> Floats:
+        """Predict the mean reward of arms that are chosen with these ``shares``, (events, arms)."""
+        each = contexts @ self._theta[:, :-1].T + self._theta[:, -1]
+        found: Floats = np.einsum("ij,ij->i", each, shares)
+        return found
+
     def fit(self, contexts: Floats, arms: Ints, rewards: Floats) -> None:
         """Learn from more events: (events, d) ``contexts``, the ``arms`` and their ``rewards``."""
         rows = np.hstack([contexts, np.ones((len(contexts), 1))])
@@ -56,20 +62,26 @@ def predictions(
     contexts: Floats | Floats32,
     actions: Ints,
     rewards: Floats,
-    chosen: Ints,
+    chosen: Ints | Floats,
     arms: int,
     ridge: float = 1.0,
 ) -> tuple[Floats, Floats]:
     """Predict rewards of logged ``actions`` and of ``chosen`` ones, by models of earlier events.
 
-    ``contexts`` are (events, d), the rest (events,), as is what is returned for either.
+    ``contexts`` are (events, d), the rest (events,), as is what is returned for either. ``chosen``
+    may be the probabilities of all actions, (events, arms).
     """
     model = RewardModel(arms, contexts.shape[1], ridge)
+    shares = chosen.astype(np.float64) if chosen.ndim > 1 else None
+    taken = chosen.astype(np.int64)
     logged, of_chosen = np.zeros(len(actions)), np.zeros(len(actions))
     for block in blocks(len(actions)):
         # Rows as float64: sums of many float32 are not exact.
         rows = np.asarray(contexts[block], np.float64)
         logged[block] = model.predict(rows, actions[block])
-        of_chosen[block] = model.predict(rows, chosen[block])
+        if shares is None:
+            of_chosen[block] = model.predict(rows, taken[block])
+        else:
+            of_chosen[block] = model.expect(rows, shares[block])
         model.fit(rows, actions[block], rewards[block])
     return logged, of_chosen

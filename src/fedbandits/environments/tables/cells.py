@@ -6,27 +6,29 @@ import hashlib
 import math
 import re
 import unicodedata
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fedbandits._suggest import did_you_mean
 from fedbandits._typing import Bools, Floats, Ints
+from fedbandits.environments.tables.dates import DATES, is_date
+from fedbandits.environments.tables.formats import (
+    SIGNS,
+    NumberFormat,
+    in_two_ways,
+    remedy,
+    with_comma,
+    with_thousands,
+)
+from fedbandits.environments.tables.reading import KNOWN_MARKS, Marks, Reading
 from fedbandits.errors import DataError
 
 #: Numbers, NaN where one is missing; or texts, empty where one is missing.
 Cells = NDArray[Any]
-#: What stands for a value that is missing, in any case.
-MISSING = frozenset({"", "na", "n/a", "nan", "null"})
-_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?\Z", re.ASCII)
-_WITH_COMMA = re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d{1,3})?\Z", re.ASCII)
-_DATE = re.compile(
-    r"\d{4}-\d{1,2}-\d{1,2}(?:[T ].*)?\Z|\d{1,2}([./])\d{1,2}\1\d{2,4}(?: .*)?\Z", re.ASCII
-)
-#: A dot here may be a decimal point, or stand between thousands.
-_THREE_AFTER_DOT = re.compile(r"[+-]?[1-9]\d{0,2}\.\d{3}\Z", re.ASCII)
-_WHOLE = re.compile(r"(-?\d+)\.0+\Z", re.ASCII)
+#: A whole number with a point. Three zeros may be those of a thousand.
+_WHOLE = re.compile(r"(-?\d+)\.(?!000\Z)0+\Z", re.ASCII)
 
 
 def tidy(text: str) -> str:
@@ -43,22 +45,31 @@ class RawTable(NamedTuple):
     lines: Ints  # (rows,): where each row stands
     unit: str  # what is counted there: ``line`` of a file, or ``row``
     separator: str = ""  # what separates cells in its file; empty where nothing does
+    format: NumberFormat = NumberFormat()  # how numbers are written
+    marks: Marks = KNOWN_MARKS  # what stands for a missing value
 
-    @property
-    def decimal_commas(self) -> bool:
-        """True if a number may be written with a comma: where no comma separates cells."""
-        return self.separator in (";", "\t")
+    def read_as(self, reading: Reading) -> RawTable:
+        """Take cells for numbers and gaps as the settings say."""
+        commas = self.separator not in ("", ",")
+        format_ = NumberFormat(reading.decimal, reading.thousands, commas)
+        marks = KNOWN_MARKS if reading.marks is None else Marks.of(reading.marks)
+        return self._replace(format=format_, marks=marks)
 
     def cells(self, column: str, key: str) -> Cells:
         """Return the cells of a column that the setting ``key`` names; DataError if none is so."""
         found = self.columns.get(tidy(column))
         if found is None:
-            known = list(self.columns)
             raise DataError(
-                f"environment.{key}: {self.name} has no column {column!r}; "
-                f"{did_you_mean(column, known)}its columns: {', '.join(known)}"
+                f"environment.{key}: {self.name} has no column {column!r}; {self._names(column)}"
             )
         return found
+
+    def _names(self, wanted: str) -> str:
+        """List the columns; not if they may be data of a file without names."""
+        known = list(self.columns)
+        if any(NumberFormat(commas=True).read(name) is not None for name in known):
+            return "some of its columns have numbers as names: check that the first line names them"
+        return f"{did_you_mean(wanted, known)}its columns: {', '.join(known)}"
 
     def place(self, row: int, column: str) -> str:
         """Say where a cell stands, for errors."""
@@ -81,92 +92,98 @@ class RawTable(NamedTuple):
         return f"sha256:{found.hexdigest()}"
 
 
-class Found(NamedTuple):
-    """The kind of values that a column holds; ``mixed`` is numbers among texts."""
-
-    kind: Literal["number", "text", "date", "mixed", "empty"]
-    row: int = 0  # of a mixed column: the first row whose cell is of the rarer kind
-
-
-def read_number(text: str, decimal_commas: bool) -> float | None:
-    """Read the number that a cell holds; None if it holds none."""
-    if _NUMBER.match(text):
-        value = float(text)
-    elif decimal_commas and _WITH_COMMA.match(text):
-        value = float(text.replace(",", "."))
-    else:
-        return None
-    return value if math.isfinite(value) else None
-
-
 def numbers(raw: RawTable, column: str, key: str) -> Floats:
     """Read the cells of a column as numbers, NaN where one is missing.
 
     ``key`` is the setting that names the column, for errors. Raises DataError with the line of the
-    first cell that holds no number, or another decimal sign.
+    first cell that holds no number, or one that can be read in two ways.
     """
     cells = raw.cells(column, key)
     if cells.dtype != object:
         if np.isinf(cells).any():
             row = int(np.flatnonzero(np.isinf(cells))[0])
             raise DataError(f"{raw.place(row, column)}: is infinite; correct it or leave it empty")
-        return cells.astype(np.float64)
-    commas = raw.decimal_commas
-    read = {text: read_number(text, commas) for text in set(cells) if text.lower() not in MISSING}
+        return np.where(raw.marks.gaps(cells), np.nan, cells.astype(np.float64))
+    gaps = raw.marks.among(cells)
+    read = {text: raw.format.read(text) for text in set(cells) - gaps}
     wrong = {text for text, value in read.items() if value is None}
     if wrong:
-        row = _first(cells, wrong)
-        raise DataError(f"{raw.place(row, column)}: {_instead(cells[row], key)}")
-    rows = [_first(cells, {t for t in read if sign in t}) for sign in ",."]
-    if min(rows) < len(cells) and max(rows) < len(cells):
+        row = first_row(cells, wrong)
+        raise DataError(f"{raw.place(row, column)}: {_instead(raw, cells[row], key)}")
+    _refuse_doubt(raw, column, cells, set(read))
+    return np.array([read.get(text, np.nan) for text in cells], np.float64)
+
+
+def _refuse_doubt(raw: RawTable, column: str, cells: Cells, there: set[str]) -> None:
+    """Refuse numbers with two decimal signs, or with one that may stand between thousands."""
+    rows = [first_row(cells, {t for t in there if sign in t}) for sign in raw.format.decimals]
+    if len(rows) > 1 and max(rows) < len(cells):
         raise DataError(
             f"{raw.place(max(rows), column)}: is written with another decimal sign than {raw.unit} "
             f"{raw.lines[min(rows)]}; write all numbers of a column with the same one"
         )
-    dotted = perhaps_thousands(raw, column)
-    if dotted is not None:
+    sign = sign_in_doubt(raw, column)
+    if sign:
+        row = first_row(cells, {text for text in there if sign in text})
         raise DataError(
-            f"{raw.place(dotted, column)}: is the dot a decimal point, or does it stand between "
-            "thousands? Other columns have decimal commas. Take such dots out, or write all "
-            "decimal signs alike"
+            f"{raw.place(row, column)}: can be read in two ways: {SIGNS[sign]} may be a "
+            f"decimal sign or stand between thousands; {remedy(sign)}"
         )
-    return np.array([read.get(text, np.nan) for text in cells], np.float64)
 
 
-def perhaps_thousands(raw: RawTable, column: str) -> int | None:
-    """Find the first row whose dot may stand between thousands, as in ``1.234``; None if none may.
+def sign_in_doubt(raw: RawTable, column: str) -> str:
+    """Find the sign of a column of numbers that is decimal, or stands between thousands.
 
-    It may if each dot of the column of numbers has three digits after it, and another column has
-    decimal commas: then 950 and ``1.234`` would be read as 950 and 1.234.
+    It is a decimal sign if another column of numbers shows that, and none shows the other one.
+    Empty if there is no doubt.
     """
     cells = raw.columns[tidy(column)]
-    if cells.dtype != object or not raw.decimal_commas:
-        return None
-    dotted = {text for text in set(cells) if "." in text}
-    if not dotted or not all(_THREE_AFTER_DOT.match(text) for text in dotted):
-        return None
-    others = (each for each in raw.columns.values() if each is not cells and each.dtype == object)
-    if not any(_WITH_COMMA.match(text) for each in others for text in each):
-        return None
-    return _first(cells, dotted)
+    if cells.dtype != object:
+        return ""
+    there = set(cells)
+    for sign in raw.format.doubtful:
+        if in_two_ways(sign, there - raw.marks.among(cells)) and _decimals_shown(raw) != {sign}:
+            return sign
+    return ""
 
 
-def _first(cells: Cells, among: set[str]) -> int:
+def _decimals_shown(raw: RawTable) -> set[str]:
+    """Find the signs of which some column of numbers shows that they are decimal signs."""
+    shown = set()
+    for cells in raw.columns.values():
+        if cells.dtype != object:
+            continue
+        there = set(cells) - raw.marks.among(cells)
+        signs = {sign for sign in ".," if any(sign in text for text in there)}
+        if all(NumberFormat(commas=True).read(text) is not None for text in there):
+            shown |= {sign for sign in signs if not in_two_ways(sign, there)}
+    return shown
+
+
+def first_row(cells: Cells, among: set[str]) -> int:
     """Find the first row whose cell is among these; one past the last row if there is none."""
     if not among:
         return len(cells)
     return next((row for row, text in enumerate(cells) if text in among), len(cells))
 
 
-def _instead(text: str, key: str) -> str:
+def _instead(raw: RawTable, text: str, key: str) -> str:
     """Say what a cell holds that should be a number."""
-    if _WITH_COMMA.match(text):
+    if is_date(text):
+        return f"is {DATES}"
+    used = raw.format
+    if with_comma(text) and not used.decimal and not used.thousands:
+        return f"has a comma; {remedy(',')}"
+    between = with_thousands(text)
+    other = "." if used.decimals == "," else ","
+    if between is not None and not used.thousands:
         return (
-            "has a decimal comma in a file whose cells are separated by commas; separate them by "
-            "semicolons, or write decimal points"
+            f"has {SIGNS[between.thousands]} between thousands, as it seems; set thousands = "
+            f'"{between.thousands}", or take such signs out'
         )
-    if _DATE.match(text):
-        return "is a date; make a number of it first, such as days since a date"
+    if between is not None or NumberFormat(other).read(text) is not None:
+        said = f'decimal = "{used.decimals}", thousands = "{used.thousands}"'
+        return f"does not fit the format of numbers ({said}); correct the cell, or these keys"
     if key in ("features", "ranges"):
         return "is not a number; correct it, or give the column categories instead of a range"
     return "is not a number; correct it"
@@ -200,40 +217,9 @@ def number_text(value: float) -> str:
     return str(int(value)) if float(value).is_integer() else repr(float(value))
 
 
-def missing(cells: Cells, listed: frozenset[str] = frozenset()) -> Bools:
+def missing(raw: RawTable, column: str, key: str, listed: frozenset[str] = frozenset()) -> Bools:
     """Mark the cells of a column that hold nothing.
 
     Texts that the user has listed as categories or classes are values, even ``NA``.
     """
-    if cells.dtype != object:
-        return np.isnan(cells)
-    empty = {text for text in set(cells) if text.lower() in MISSING and text not in listed}
-    return np.array([text in empty for text in cells], dtype=np.bool_)
-
-
-def found_in(raw: RawTable, column: str, key: str) -> Found:
-    """Tell what kind of values a column holds."""
-    cells = raw.cells(column, key)
-    if cells.dtype != object:
-        return Found("number") if not np.isnan(cells).all() else Found("empty")
-    kinds = {
-        text: _kind(text, raw.decimal_commas) for text in set(cells) if text.lower() not in MISSING
-    }
-    there = set(kinds.values())
-    if not there:
-        return Found("empty")
-    if there == {"number"} or there == {"date"}:
-        return Found("number" if there == {"number"} else "date")
-    if "number" not in there:
-        return Found("text")
-    rows = [row for row, text in enumerate(cells) if text in kinds]
-    odd = [row for row in rows if kinds[cells[row]] != "number"]
-    rarer = odd if 2 * len(odd) <= len(rows) else [r for r in rows if kinds[cells[r]] == "number"]
-    return Found("mixed", rarer[0])
-
-
-def _kind(text: str, decimal_commas: bool) -> Literal["number", "text", "date"]:
-    # A comma that is no separator here is told of as a number's, with the remedy.
-    if read_number(text, decimal_commas) is not None or _WITH_COMMA.match(text):
-        return "number"
-    return "date" if _DATE.match(text) else "text"
+    return raw.marks.gaps(raw.cells(column, key), listed)

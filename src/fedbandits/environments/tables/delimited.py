@@ -1,4 +1,4 @@
-"""Files of separated values: comma, semicolon or tab, with the line of all that is wrong."""
+"""Files of separated values: comma, semicolon, tab or |, with the line of all that is wrong."""
 
 from __future__ import annotations
 
@@ -10,54 +10,68 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from fedbandits.environments.tables.cells import RawTable, read_number, tidy
+from fedbandits.environments.tables.cells import RawTable, tidy
+from fedbandits.environments.tables.packed import unpacked
+from fedbandits.environments.tables.reading import AS_FOUND, Reading
+from fedbandits.environments.tables.recognised import (
+    refuse_binary,
+    refuse_data_as_names,
+    refuse_other_formats,
+)
 from fedbandits.errors import DataError
 
-SEPARATORS = {",": "a comma", ";": "a semicolon", "\t": "a tab"}
+SEPARATORS = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a | sign", " ": "a blank"}
+#: A blank must be stated: there are blanks in texts.
+_FOUND_OUT = ",;\t|"
 #: Records by which a separator is told.
 _LOOKED_AT = 20
-#: First bytes of files that are saved under a wrong name, and what they are.
-_NO_TEXT = {
-    b"PK\x03\x04": "a spreadsheet or another zip file; save it as CSV (UTF-8)",
-    b"\xd0\xcf\x11\xe0": "a spreadsheet; save it as CSV (UTF-8)",
-    b"\x1f\x8b": "compressed; unpack it first",
-}
+#: What a last row begins with that adds up the others.
+_TOTALS = frozenset({"total", "totals", "sum", "summe", "gesamt", "grand total", "somme", "totale"})
+#: Encodings in which any bytes are some text, right or wrong.
+_SINGLE_BYTES = ("iso8859", "cp125", "mac")
 _Record = tuple[int, list[str]]
 
 
-def read_delimited(path: str, data: bytes, encoding: str) -> RawTable:
+def read_delimited(path: str, data: bytes, reading: Reading = AS_FOUND) -> RawTable:
     """Read a table from a file of separated values, whose first line names the columns.
 
-    ``data`` is the content of the file in ``encoding``; errors call it ``path``. Raises DataError
+    ``data`` is the content of the file, packed or not; errors call it ``path``. Raises DataError
     with the line, if it is no such file.
     """
-    text = _decoded(path, data, encoding)
-    separator, skipped = _announced(text) or (_separator(text), 0)
+    text = decoded(path, data, reading.encoding)
+    refuse_other_formats(path, text)
+    announced = _announced(text)
+    separator = reading.separator or (announced or _separator(text))
     records = _records(path, text, separator)
-    for _ in range(skipped):
+    if announced:
         next(records)
     line, header = next(records, (0, []))
     if not header:
         raise DataError(f"{path}: is empty; the first line must name the columns")
     names = [tidy(cell) for cell in header]
-    _refuse_header(path, line, names)
     rows = [_whole(path, record, names, line, separator) for record in records]
     rows = [(number, cells) for number, cells in rows if any(cells)]
+    refuse_data_as_names(path, line, names, [cells for _, cells in rows])
+    _refuse_header(path, line, names)
     if not rows:
         raise DataError(f"{path}: has a line with names (line {line}), but no rows")
+    _refuse_rows(path, line, names, rows)
     columns = {}
     for name, cells in zip(names, zip(*(cells for _, cells in rows), strict=True), strict=True):
         if name:  # a column without a name, such as a saved index, cannot be asked for
             columns[name] = np.array(cells, dtype=object)
     lines = np.array([number for number, _ in rows], np.int64)
-    return RawTable(path, columns, lines, "line", separator)
+    return RawTable(path, columns, lines, "line", separator).read_as(reading)
 
 
-def _decoded(path: str, data: bytes, encoding: str) -> str:
-    for beginning, what in _NO_TEXT.items():
-        if data.startswith(beginning):
-            raise DataError(f"{path}: is {what}")
-    is_utf8 = codecs.lookup(encoding).name == "utf-8"
+def decoded(path: str, data: bytes, encoding: str) -> str:
+    """Return the text of a file, packed or not.
+
+    Raises DataError with the line, if it is no text in this ``encoding``.
+    """
+    data = unpacked(path, data)
+    refuse_binary(path, data)
+    is_utf8 = codecs.lookup(encoding).name in ("utf-8", "utf-8-sig")
     if is_utf8 and data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         raise DataError(f'{path}: is UTF-16 text; set encoding = "utf-16", or save it as UTF-8')
     try:
@@ -70,34 +84,49 @@ def _decoded(path: str, data: bytes, encoding: str) -> str:
         ) from None
     except UnicodeError as error:  # such as UTF-16 without its mark
         raise DataError(f"{path}: is not {encoding} text: {error}; set encoding") from None
+    if data.startswith(codecs.BOM_UTF8) and not is_utf8:
+        raise DataError(
+            f"{path}: begins with the mark of UTF-8, not {encoding}; leave out encoding"
+        )
+    if codecs.lookup(encoding).name.startswith(_SINGLE_BYTES) and _is_utf8(data):
+        raise DataError(f"{path}: is UTF-8 text, not {encoding}; leave out encoding")
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
         raise DataError(f"{path}, line {line}: has a zero byte, so it is no text; save it as CSV")
     return text
 
 
-def _announced(text: str) -> tuple[str, int] | None:
-    """Read a first line such as ``sep=;``, which spreadsheets write."""
+def _is_utf8(data: bytes) -> bool:
+    """Tell whether bytes are UTF-8 beyond ASCII, which a text of another encoding hardly is."""
+    try:
+        return not data.isascii() and bool(data.decode("utf-8"))
+    except UnicodeDecodeError:
+        return False
+
+
+def _announced(text: str) -> str:
+    """Read a first line such as ``sep=;``, which spreadsheets write; empty if there is none."""
     first = text[:16].splitlines()[:1]
     if first and len(first[0]) == 5 and first[0].lower().startswith("sep="):
-        return (first[0][4], 1) if first[0][4] in SEPARATORS else None
-    return None
+        return first[0][4] if first[0][4] in SEPARATORS else ""
+    return ""
 
 
 def _separator(text: str) -> str:
     """Choose the separator that gives most cells a line, if possible as many in each."""
 
-    def score(separator: str) -> tuple[bool, bool, int]:
+    def score(separator: str) -> tuple[bool, bool, bool, int]:
         reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
         widths = []
         try:
             widths = [len(cells) for cells in itertools.islice(reader, _LOOKED_AT) if cells]
         except csv.Error:  # told with its line when the file is read
-            return (False, False, 0)
+            return (False, False, False, 0)
         first = widths[0] if widths else 0
-        return first > 1, len(set(widths)) == 1, first
+        # Below a title there may be a table, which is told then.
+        return first > 1, max(widths, default=0) > 1, len(set(widths)) == 1, first
 
-    return max(SEPARATORS, key=score)
+    return max(_FOUND_OUT, key=score)
 
 
 def _records(path: str, text: str, separator: str) -> Iterator[_Record]:
@@ -121,11 +150,6 @@ def _records(path: str, text: str, separator: str) -> Iterator[_Record]:
 
 
 def _refuse_header(path: str, line: int, names: list[str]) -> None:
-    named = [name for name in names if name]
-    if named and all(read_number(name, decimal_commas=True) is not None for name in named):
-        raise DataError(
-            f"{path}, line {line}: has numbers only; the first line must name the columns"
-        )
     for index, name in enumerate(names):
         if not name.isprintable():
             raise DataError(
@@ -142,9 +166,33 @@ def _refuse_header(path: str, line: int, names: list[str]) -> None:
 def _whole(path: str, record: _Record, names: list[str], header: int, separator: str) -> _Record:
     line, cells = record
     if len(cells) != len(names):
+        remedy = "put quotation marks around cells that have the separator in them"
+        if sum(map(bool, names)) == 1:
+            remedy = f"if line {header} is a title, take it out, or set separator"
+        elif sum(map(bool, cells)) == 1:
+            remedy = "if it is a note below the table, take it out"
         raise DataError(
             f"{path}, line {line}: has {len(cells)} cells, but line {header} names {len(names)} "
-            f"columns (cells are separated by {SEPARATORS[separator]}); put quotation marks around "
-            "cells that have the separator in them"
+            f"columns (cells are separated by {SEPARATORS[separator]}); {remedy}"
         )
     return line, [tidy(cell) for cell in cells]
+
+
+def _refuse_rows(path: str, header: int, names: list[str], rows: list[_Record]) -> None:
+    """Refuse rows that are no data: the names again, a title, a note, or a sum."""
+    again = next((line for line, cells in rows if cells == names and len(names) > 1), None)
+    if again is not None:
+        raise DataError(f"{path}, line {again}: names the columns again; take it out")
+    if len(names) > 2 and names[0] and not any(names[1:]):
+        raise DataError(
+            f"{path}, line {header}: names one column only, as a title does; take out what stands "
+            "above the names of the columns"
+        )
+    line, cells = rows[-1]
+    told = [cell for cell in cells if cell]
+    note = len(rows) > 2 and len(names) > 2 and len(told) == 1
+    total = told[0].rstrip(":").lower() in _TOTALS and not any(told[0] in c for _, c in rows[:-1])
+    if (note and sum(map(bool, rows[-2][1])) > 2) or total:
+        raise DataError(
+            f"{path}, line {line}: is a note or a sum below the table, as it seems; take it out"
+        )

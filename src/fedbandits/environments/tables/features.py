@@ -30,7 +30,7 @@ class Numeric(NamedTuple):
 
     def gaps(self, raw: RawTable) -> Bools:
         """Mark missing values, (rows,)."""
-        return missing(raw.cells(self.name, "features"))
+        return missing(raw, self.name, "features")
 
     def coordinates(self, raw: RawTable) -> Floats:
         """Return the numbers in [-1, 1], (rows, 1); 0 where one is missing."""
@@ -54,7 +54,7 @@ class Categorical(NamedTuple):
 
     def gaps(self, raw: RawTable) -> Bools:
         """Mark missing values, (rows,)."""
-        return missing(raw.cells(self.name, "features"), frozenset(self.levels))
+        return missing(raw, self.name, "features", frozenset(self.levels))
 
     def coordinates(self, raw: RawTable) -> Floats:
         """Mark each row's category with 1, (rows, levels); a row of zeros where it is missing."""

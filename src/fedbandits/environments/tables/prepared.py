@@ -11,6 +11,7 @@ import numpy as np
 from fedbandits._typing import Bools, Floats32, Ints
 from fedbandits.environments.tables.cells import RawTable, listed_text, missing, texts, tidy
 from fedbandits.environments.tables.features import codes_of, contexts_of
+from fedbandits.environments.tables.files import Stamp, stamp
 from fedbandits.environments.tables.forms import (
     Classes,
     DealtRows,
@@ -20,7 +21,8 @@ from fedbandits.environments.tables.forms import (
 )
 from fedbandits.environments.tables.logged import logged_actions
 from fedbandits.environments.tables.scaling import Public, public_of
-from fedbandits.environments.tables.sources import Stamp, read_table, stamp
+from fedbandits.environments.tables.sources import read_table
+from fedbandits.environments.tables.suspicious import suspicious
 from fedbandits.errors import DataError
 from fedbandits.random import Key, Purpose, permutation
 
@@ -70,9 +72,7 @@ def without_gaps(table: Table, raw: RawTable) -> tuple[RawTable, tuple[str, ...]
 
     Raises DataError with the line and the column of the first missing value, where it is refused.
     """
-    gaps = {
-        used: missing(raw.cells(used.name, used.key), used.listed) for used in used_columns(table)
-    }
+    gaps = {used: missing(raw, used.name, used.key, used.listed) for used in used_columns(table)}
     if table.missing == "indicator":  # of features only: without a class or a site a row is nothing
         gaps = {used: gap for used, gap in gaps.items() if used.key != "features"}
     gaps = {used: gap for used, gap in gaps.items() if gap.any()}
@@ -96,8 +96,11 @@ def _refuse_gaps(table: Table, raw: RawTable, gaps: dict[Used, Bools]) -> None:
     counts = ", ".join(f"{used.name}: {int(gap.sum())}" for used, gap in gaps.items())
     marked = first.key == "features" and table.missing == "refuse"
     remedy = ', or missing = "indicator" to mark such features' if marked else ""
+    row = int(np.argmax(gaps[first]))
+    if raw.columns[first.name].dtype == object and raw.columns[first.name][row]:
+        remedy += "; if its text is a value, list what stands for missing ones as missing_marks"
     raise DataError(
-        f"{raw.place(int(np.argmax(gaps[first])), first.name)}: is missing (missing cells by "
+        f"{raw.place(row, first.name)}: is missing (missing cells by "
         f'column: {counts}); fill them in, or set missing = "drop" to leave out such rows{remedy}'
     )
 
@@ -235,7 +238,7 @@ def prepare_table(table: Table) -> Prepared:
 @functools.lru_cache(maxsize=8)
 def _prepared(request: _Request) -> Prepared:
     table = request.table
-    raw, dropped = without_gaps(table, read_table(table.path, table.encoding, table.digest))
+    raw, dropped = without_gaps(table, read_table(table.path, table.reading, table.digest))
     public = public_of(table, raw)
     indicators = table.missing == "indicator"
     wide = sum(f.width + indicators for f in public.features) + (table.intercept > 0.0)
@@ -251,9 +254,9 @@ def _prepared(request: _Request) -> Prepared:
     counted += [_DROPPED] if table.missing == "drop" else []
     counted += [_NOBODY] if table.person is None else []
     form = form_of(table, raw, public)
-    return Prepared(
-        contexts, form, sites, persons, (*public.sentences, *counted), (*dropped, *public.cautions)
-    )
+    stated = {tidy(name): limits for name, limits in table.ranges.items()}
+    cautions = (*dropped, *public.cautions, *suspicious(raw, public.features, stated))
+    return Prepared(contexts, form, sites, persons, (*public.sentences, *counted), cautions)
 
 
 def _sites(table: Table, rows: int) -> Sites:
@@ -263,6 +266,24 @@ def _sites(table: Table, rows: int) -> Sites:
             f"{rows}"
         )
     return Sites((), np.zeros(0, np.int64), rows, table.agents)
+
+
+def refuse_rounds(table: Table, sites: Sites, rounds: int) -> None:
+    """Refuse more rounds than there are rows, where each comes once.
+
+    A log is refused where it is over for all parties; for some it may be over before others.
+    """
+    if table.form == "log" and rounds > sites.most_rows:
+        raise DataError(
+            f"rounds: {rounds} rounds, but no {table.words.party} has more than {sites.most_rows} "
+            f"events in the log, and each is met once; set rounds = {sites.most_rows} or fewer"
+        )
+    if table.form != "log" and table.visits != "drawn" and rounds > sites.fewest_rows:
+        raise DataError(
+            f"rounds: {rounds} rounds, but the smallest {table.words.party} has "
+            f'{sites.fewest_rows} rows, and visits = "{table.visits}" shows each row once; set '
+            f'rounds = {sites.fewest_rows} or fewer, or visits = "drawn"'
+        )
 
 
 def form_of(table: Table, raw: RawTable, public: Public) -> Form:

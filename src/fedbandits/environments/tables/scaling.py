@@ -11,14 +11,15 @@ import numpy as np
 
 from fedbandits.environments.tables.cells import (
     RawTable,
-    found_in,
     listed_text,
     missing,
     numbers,
     texts,
     tidy,
 )
+from fedbandits.environments.tables.dates import DATES
 from fedbandits.environments.tables.features import Categorical, Feature, Numeric
+from fedbandits.environments.tables.kinds import found_in
 from fedbandits.errors import DataError
 
 if TYPE_CHECKING:
@@ -111,10 +112,11 @@ def _usable_kind(raw: RawTable, name: str) -> str:
     found = found_in(raw, name, "features")
     place = raw.place(found.row, name)
     if found.kind == "date":
-        raise DataError(f"{place}: is a date; make a number of it first, such as days since a date")
+        raise DataError(f"{place}: is {DATES}")
     if found.kind == "mixed":
         raise DataError(
-            f"{place}: the column has numbers and texts; correct it, or list categories for it"
+            f"{place}: the column has numbers and texts; correct it, or list categories for it; if "
+            "such texts stand for missing values, list them as missing_marks"
         )
     if found.kind == "empty":
         raise DataError(
@@ -170,7 +172,7 @@ def _levels(raw: RawTable, name: str) -> Categorical:
 
 def _different(raw: RawTable, name: str, key: str) -> tuple[str, ...]:
     """List the different texts of a column, in order; numbers by their size."""
-    gaps = missing(raw.cells(name, key))
+    gaps = missing(raw, name, key)
     found = {text for text, gap in zip(texts(raw, name, key), gaps, strict=True) if not gap}
     if all(_as_number(text) is not None for text in found):
         return tuple(sorted(found, key=lambda text: (_as_number(text), text)))

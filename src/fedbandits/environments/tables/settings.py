@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import codecs
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fedbandits.environments.tables.cells import listed_text, tidy
 from fedbandits.environments.tables.features import OTHER
@@ -34,6 +34,11 @@ def _refuse_source(table: Table) -> None:
             "path: missing; give the path of a CSV or Parquet file, or make the environment with "
             "fb.environments.table(data, …)"
         )
+    refuse_reading(table)
+
+
+def refuse_reading(table: Any) -> None:
+    """Refuse settings of how a file is read that do not fit together."""
     try:
         "".encode(table.encoding)
         codecs.lookup(table.encoding)
@@ -42,6 +47,11 @@ def _refuse_source(table: Table) -> None:
             f"encoding: given {table.encoding!r}, allowed: the name of one that Python knows, such "
             "as utf-8, latin-1 or cp1252"
         ) from None
+    if table.decimal is not None and table.decimal == table.thousands:
+        raise ValueError(
+            f"thousands: given {table.thousands!r}, which is the decimal sign too; allowed: "
+            "another one, or leave it out"
+        )
 
 
 def _refuse_form(table: Table) -> None:

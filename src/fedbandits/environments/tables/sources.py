@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import functools
 import hashlib
+import io
 import math
-import pathlib
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from fedbandits.environments.tables.cells import Cells, RawTable, number_text, tidy
 from fedbandits.environments.tables.delimited import read_delimited
+from fedbandits.environments.tables.files import read_bytes
+from fedbandits.environments.tables.packed import unpacked
+from fedbandits.environments.tables.reading import Reading
 from fedbandits.errors import DataError, MissingExtraError
 
 _PARQUET = b"PAR1"
@@ -28,23 +30,6 @@ _ALLOWED = (
 )
 
 
-class Stamp(NamedTuple):
-    """A sign that tells versions of a file apart without reading it."""
-
-    path: str
-    size: int = -1
-    changed: int = -1
-
-
-def stamp(path: str) -> Stamp:
-    """Return the stamp of a file; that of a missing one says so."""
-    try:
-        found = pathlib.Path(path).stat()
-    except (OSError, ValueError):
-        return Stamp(path)
-    return Stamp(path, found.st_size, found.st_mtime_ns)
-
-
 def hold(raw: RawTable) -> str:
     """Keep a table for as long as this process runs; return its digest."""
     digest = raw.digest
@@ -52,32 +37,25 @@ def hold(raw: RawTable) -> str:
     return digest
 
 
-def file_digest_of(path: str) -> str:
-    """Compute SHA-256 of a file; empty if it cannot be read."""
-    try:
-        return _digest(stamp(path))
-    except OSError:
-        return ""
-
-
-def read_table(path: str, encoding: str, digest: str) -> RawTable:
+def read_table(path: str, reading: Reading, digest: str) -> RawTable:
     """Read the table of a file; without a ``path``, the one of that digest that was given here.
 
-    ``digest`` is what the data was when it was recorded; empty for any. Raises DataError if it is
-    missing, is no table, or is another one than recorded.
+    ``reading`` says how its cells are read. ``digest`` is what the data was when it was recorded;
+    empty for any. Raises DataError if it is missing, is no table, or is another one than recorded.
     """
     if not path:
-        return _held(digest)
-    data = _bytes(path)
+        return _held(digest).read_as(reading)
+    data = read_bytes(path)
     there = f"sha256:{hashlib.sha256(data).hexdigest()}"
     if digest and digest != there:
         raise DataError(
             f"environment.digest: {path} has changed since this configuration was recorded; put "
             "the old file back, or remove digest to use the new one"
         )
+    data = unpacked(path, data)
     if data.startswith(_PARQUET):
-        return _parquet(path)
-    return read_delimited(path, data, encoding)
+        return _parquet(path, data).read_as(reading)
+    return read_delimited(path, data, reading)
 
 
 def _held(digest: str) -> RawTable:
@@ -90,24 +68,7 @@ def _held(digest: str) -> RawTable:
     return _HELD[digest]
 
 
-@functools.lru_cache(maxsize=64)
-def _digest(file: Stamp) -> str:
-    with pathlib.Path(file.path).open("rb") as opened:
-        return f"sha256:{hashlib.file_digest(opened, 'sha256').hexdigest()}"
-
-
-def _bytes(path: str) -> bytes:
-    try:
-        return pathlib.Path(path).read_bytes()
-    except FileNotFoundError:
-        raise DataError(
-            f"{path}: no such file; a path is relative to the folder in which the command is run"
-        ) from None
-    except (OSError, ValueError) as error:  # ValueError: a path that cannot be one
-        raise DataError(f"{path!r}: cannot be read: {type(error).__name__}") from None
-
-
-def _parquet(path: str) -> RawTable:
+def _parquet(path: str, data: bytes) -> RawTable:
     try:
         from pyarrow import ArrowException, parquet
     except ImportError:
@@ -116,7 +77,7 @@ def _parquet(path: str) -> RawTable:
             "save the table as CSV"
         ) from None
     try:
-        frame = parquet.read_table(path).to_pandas()
+        frame = parquet.read_table(io.BytesIO(data)).to_pandas()
         return table_in_memory(frame)._replace(name=path)
     except (ArrowException, OSError, ValueError) as error:
         raise DataError(f"{path}: cannot be read as Parquet: {type(error).__name__}") from None
@@ -193,7 +154,7 @@ def _of_values(name: Any, values: Any) -> Cells:
         return _objects(map(str, array.tolist()))
     if array.dtype.kind in "iuf":
         return np.asarray(array, np.float64)
-    if array.dtype.kind == "M":  # in words: as numbers, dates would be taken for features
+    if array.dtype.kind in "Mm":  # in words: as numbers, dates would be taken for features
         return _objects("" if text == "NaT" else text for text in array.astype(str).tolist())
     return _objects(_text(value) for value in array.tolist())
 

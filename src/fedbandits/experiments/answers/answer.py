@@ -30,6 +30,7 @@ from fedbandits.experiments.baselines import (
 from fedbandits.experiments.folder import read_result
 from fedbandits.experiments.intervals import LEVEL, estimated_difference, paired
 from fedbandits.experiments.labels import attributes, labels_of
+from fedbandits.experiments.log_values import doubts, doubts_said
 from fedbandits.experiments.measure import Measure, measure
 from fedbandits.experiments.result import at_point
 from fedbandits.settings.experiment import Experiment, Variant
@@ -127,8 +128,12 @@ def answer(
         experiment.replicates,
         tried_on(experiment),
     )
+    wrong = doubts_said(doubts(result))
+    if wrong:
+        compared = [msgspec.structs.replace(one, pays=None, half_width=None) for one in compared]
+        alone = []
     return Answer(
-        lines=said.lines(compared, run.broken),
+        lines=(f"No verdict. {wrong}",) if wrong else said.lines(compared, run.broken),
         how=said.how(compared),
         unit=run.found.unit,
         pays=alone[0] if alone else None,

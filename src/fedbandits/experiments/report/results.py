@@ -16,6 +16,8 @@ from fedbandits.experiments.log_values import (
     INTERVAL_NOTE,
     NO_REGRET,
     Row,
+    doubts,
+    doubts_said,
     estimates_of,
     few_said,
     is_of_log,
@@ -165,12 +167,12 @@ def offline_section(result: xr.Dataset) -> list[str]:
     rows = estimates_of(result)
     if not rows:
         return []
-    warned = few_said(rows)
+    warned = [said for said in (doubts_said(doubts(result)), few_said(rows)) if said]
     return [
         "<h2>Value on the log</h2>",
         f"<p>{as_text(NO_REGRET)}</p>",
         as_table(_TITLES, (_cells(row) for row in rows), str),
-        *([f"<p class=warning>{as_text(warned)}</p>"] if warned else []),
+        *(f"<p class=warning>{as_text(said)}</p>" for said in warned),
         f"<p class=note>{as_text(INTERVAL_NOTE)} IPS, self-normalised IPS and doubly robust use "
         "every event in which the system chose the logged action. Replay uses those of them that "
         "rejection sampling accepted, from which the system has learned. All rest on the "

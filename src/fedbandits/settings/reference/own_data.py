@@ -4,231 +4,191 @@ from __future__ import annotations
 
 import pathlib
 import re
-from collections.abc import Iterable, Sequence
+import tomllib
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from fedbandits._suggest import did_you_mean
-from fedbandits.environments.tables.cells import (
-    RawTable,
-    found_in,
-    missing,
-    numbers,
-    perhaps_thousands,
-    texts,
-    tidy,
-)
+from fedbandits.environments.tables.cells import RawTable, missing, numbers, texts
 from fedbandits.environments.tables.delimited import SEPARATORS
+from fedbandits.environments.tables.files import is_pipe
+from fedbandits.environments.tables.reading import AS_FOUND, Reading
 from fedbandits.environments.tables.sources import read_table
-from fedbandits.errors import ConfigError
+from fedbandits.errors import ConfigError, ConfigWarning, DataError
+from fedbandits.settings.experiment import Experiment
+from fedbandits.settings.reference.columns import LOG, Column, Roles, guessed_roles, look
 from fedbandits.settings.reference.keys import in_toml
+from fedbandits.settings.reference.own_ratings import FOUND, are_ratings, rating_lines
 from fedbandits.settings.reference.templates import comment, in_shell
 from fedbandits.settings.toml_files import NAME
 
 #: Learning alone, sharing everything in clear, and sharing privately in two ways.
 _SYSTEMS = ("linucb-alone", "linucb-pooled", "feducb", "feducb-hybrid")
 _LABELS = {"linucb-alone": "alone", "linucb-pooled": "pooled in clear"}
-#: Names by which columns are guessed, where no option names them.
-_SITES = re.compile(
-    r"(hospital|clinic|site|centre|center|krankenhaus|klinik|standort|station|store|shop|branch"
-    r"|filiale|bank|school|organi[sz]ation|party)s?(_?(id|name|nr))?\Z",
-    re.IGNORECASE,
-)
-_TARGETS = re.compile(
-    r"(target|label|class|klasse|outcome|diagnos(is|e)|befund|result|decision)\Z", re.IGNORECASE
-)
-_PERSONS = re.compile(
-    r"(person|patient|pat\.?|user|customer|client|member|kunde)(in|inn?en|en|n)?"
-    r"([_ -]?(id|nr|no|number|nummer)\.?)?\Z|(pid|mrn)\Z",
-    re.IGNORECASE,
-)
-#: More different texts than these are names, not categories or classes.
-_MOST_TEXTS = 50
-#: Up to so many different texts that begin with digits are taken as categories, such as doses.
-_MOST_DOSES = 10
-_IDENTIFIERS = re.compile(
-    r"(\A|.*[_ .-]|.*[a-z](?=[A-Z]))"
-    r"(?i:id|nr|no|number|key|schlüssel|uuid|index|row|zeile)\.?\Z|.*(?i:nummer)\Z"
-)
-#: Numbers with something beside the digits, such as 37 %, 5.000 €, 1.234,50 or < 3.
-_ALMOST_NUMBERS = re.compile(r"[<>~≤≥±]?\s*[-+−]?\s*\d[\d.,'’\s]*\s*[^\W\d_]{0,4}[%‰€$£°]?\Z")
 _REPLICATES, _FEWEST_ROUNDS, _MOST_ROUNDS = 8, 50, 1000
 
 
-class Column(NamedTuple):
-    """A column and its content."""
+class OwnData(NamedTuple):
+    """A configuration for the user's own data."""
 
-    name: str
-    #: ``number``, ``text``, ``date``, ``mixed`` or ``empty``; also ``almost`` for texts that are
-    #: nearly numbers, and ``dots`` for numbers like 1.234.
-    kind: str
-    different: int  #: Number of different values.
-    gaps: int  #: Number of missing values.
-    odd: str = ""  #: Place of a cell of the rarer kind in a mixed column, such as ``line 12``.
-
-    @property
-    def told(self) -> str:
-        """Content of the column, in words."""
-        words = {"number": "numbers", "text": "texts", "date": "dates", "empty": "empty"}
-        words |= {"almost": "texts", "dots": "numbers"}
-        kind = words.get(self.kind, "numbers and texts")
-        gaps = f", {self.gaps} missing" if self.gaps and self.kind != "empty" else ""
-        return kind if self.kind == "empty" else f"{kind}, {self.different} different{gaps}"
-
-    def unfit(self, rows: int) -> str:
-        """Say why it cannot be a feature; empty if it can."""
-        if self.kind == "date":
-            return "make a number of dates first, such as days since a date"
-        if self.kind == "mixed":
-            return f"has numbers and texts; look at {self.odd}"
-        if self.kind == "almost":
-            return "looks like numbers; take out signs, units, and dots or blanks between thousands"
-        if self.kind == "dots":
-            return "dots may stand between thousands, as other columns have decimal commas"
-        if self.kind == "empty" or self.different < 2:
-            return "never varies"
-        if self.kind == "text" and self.different > _MOST_TEXTS:
-            return "too many different texts for categories"
-        if _IDENTIFIERS.match(self.name) and 2 * self.different > rows:
-            return "looks like the number of a row"
-        return ""
-
-
-class Roles(NamedTuple):
-    """Columns by their roles; empty where there is none."""
-
-    site: str
-    target: str
-    person: str
-    guessed: tuple[str, ...]
+    text: str  # the file
+    told: tuple[str, ...]  # what the user should know, a line each
 
 
 def own_data_template(
     data: str,
     path: str | pathlib.Path,
-    site: str | None = None,
-    target: str | None = None,
-    person: str | None = None,
     presets: Sequence[str] = (),
-    encoding: str = "utf-8",
-) -> str:
+    reading: Reading = AS_FOUND,
+    **given: str | None,
+) -> OwnData:
     """Write a configuration for a CSV or Parquet file of ``data``, as TOML text.
 
     The file is read here, and nothing of it leaves this machine. ``path``, where the configuration
-    will be, names the experiment too. ``site``, ``target`` and ``person`` are the columns that name
-    the party, the right class and the person of each row; others are guessed by their names. The
-    systems are by default learning alone, pooling in clear, ``feducb`` and ``feducb-hybrid``.
+    will be, names the experiment too. ``site``, ``target``, ``person``, ``action``, ``reward`` and
+    ``propensity`` are the columns with these roles; others are guessed by their names. The systems
+    are by default learning alone, pooling in clear, ``feducb`` and ``feducb-hybrid``.
 
-    Raises DataError if the file is no table, and ConfigError if a column is not there, or there is
-    no target.
+    Raises DataError if the file is no table, and ConfigError if a column is not there, there is no
+    target, or what is written could not be run.
     """
-    raw = read_table(data, encoding, "")
-    columns = {name: _look(raw, name) for name in raw.columns}
+    if is_pipe(data):
+        raise ConfigError(
+            f"init --data: {data} is a pipe, which a run could not read again; give a file. It may "
+            "be compressed"
+        )
+    if not any(given.values()) and are_ratings(data, reading):
+        text = rating_lines(data, path, _how(reading), reading) + _systems(presets)
+        return OwnData(_checked(data, text), (FOUND,))
+    raw = read_table(data, reading, "")
+    raw, reading = _with_marks(raw, reading)
+    columns = {name: look(raw, name) for name in raw.columns}
     if len(columns) < 2:
         raise ConfigError(
             f"init --data: the first line of {data} names fewer than two columns. It must name all "
-            "of them; take out a title above it"
+            "of them; take out a title above it, or say with --separator what separates cells"
         )
-    roles = _roles(columns, data, site=site, target=target, person=person)
-    rows, named = len(raw.lines), [roles.site, roles.target, roles.person]
-    why = {n: c.unfit(rows) for n, c in columns.items() if n not in named}
-    features = [name for name, reason in why.items() if not reason]
+    roles = guessed_roles(columns, data, **given)
+    features = [name for name, c in columns.items() if not roles.use(name) and not c.unfit]
     if not features:
-        out = "; ".join(f"{name}: {reason}" for name, reason in why.items())
+        reasons = [f"{n}: {c.unfit}" for n, c in columns.items() if not roles.use(n)]
+        out = "; ".join(reasons)
         raise ConfigError(
             f"init --data: {data} has no column that can be a feature{f'. {out}' if out else ''}"
         )
-    how = f", cells separated by {SEPARATORS[raw.separator]}" if raw.separator else ""
+    text = _text(raw, data, path, columns, roles, features, reading, presets)
+    return OwnData(_checked(data, text), tuple(_told(raw, data, columns, roles, features)))
+
+
+def _with_marks(raw: RawTable, reading: Reading) -> tuple[RawTable, Reading]:
+    """Let the stated marks of missing values stand beside those that are known and there."""
+    if reading.marks is None:
+        return raw, reading
+    usual = raw.read_as(reading._replace(marks=None))
+    there = {text for name in usual.columns for text in look(usual, name).marks}
+    reading = reading._replace(marks=(*reading.marks, *sorted(there - {*reading.marks})))
+    return raw.read_as(reading), reading
+
+
+def _text(
+    raw: RawTable, data: str, path: str | pathlib.Path, columns: Mapping[str, Column],
+    roles: Roles, features: Sequence[str], reading: Reading, presets: Sequence[str],
+) -> str:  # fmt: skip
     lines = comment(
         [f"Run it:                 fedbandits run {in_shell(path)}",
          f"See what it promises:   fedbandits privacy {in_shell(path)}",
          "", "These comments hold values of the data. Take them out before you pass this file on.",
-         "", f"{data}: {rows:,} rows{how}. Its columns:"]
+         "", f"{data}: {_size(raw)}. Its columns:"]
     )  # fmt: skip
     width = max(map(len, columns))
     for name, column in columns.items():
-        use = _use(name, roles) or (f"left out: {why[name]}" if why[name] else "a feature")
+        use = roles.use(name) or (f"left out: {column.unfit}" if column.unfit else "a feature")
         lines += comment([f"  {name:<{width}}  {column.told}: {use}"])
-    rounds = _rounds(raw, roles.site)
+    rounds = _rounds(raw, roles)
     lines += ["", *_head(path, rounds), "", "[environment]", 'kind = "table"']
-    lines += [f"path = {in_toml(data)}"]
-    lines += [f"encoding = {in_toml(encoding)}"] if encoding != "utf-8" else []
+    lines += [f"path = {in_toml(data)}", *_how(reading)]
     lines += [*_parties(roles), f"features = {in_toml(features)}"]
-    lines += [f"target = {in_toml(roles.target)}", *_gaps(columns, features, named)]
-    lines += _scaling(raw, [columns[name] for name in features], columns[roles.target])
+    lines += [*_form(raw, roles), *_gaps(columns, features, roles)]
+    lines += _scaling(raw, [columns[name] for name in features], roles)
+    return "\n".join(lines) + _systems(presets)
+
+
+def _systems(presets: Sequence[str]) -> str:
+    lines = []
     for preset in presets or _SYSTEMS:
-        lines += ["", "[[systems]]", f"preset = {in_toml(preset)}"]
+        lines += ["", "", "[[systems]]", f"preset = {in_toml(preset)}"]
         lines += [f"label = {in_toml(_LABELS[preset])}"] if preset in _LABELS else []
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines).replace("\n\n\n", "\n\n") + "\n"
 
 
-def _look(raw: RawTable, name: str) -> Column:
-    """Examine a column of a table."""
-    found, gaps = found_in(raw, name, "features"), missing(raw.columns[name])
-    values, kind = set(texts(raw, name, "features")[~gaps]), str(found.kind)
-    if kind == "text" and len(values) > _MOST_DOSES and all(map(_ALMOST_NUMBERS.match, values)):
-        kind = "almost"
-    if kind == "number" and perhaps_thousands(raw, name) is not None:
-        kind = "dots"
-    return Column(name, kind, len(values), int(gaps.sum()), f"{raw.unit} {raw.lines[found.row]}")
+def _checked(data: str, text: str) -> str:
+    """Return a configuration that can be run; ConfigError says why this one cannot."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConfigWarning)
+        try:
+            Experiment.from_table(tomllib.loads(text)).check()
+        except (ConfigError, DataError) as error:
+            raise ConfigError(f"init --data: {data} cannot be run: {error}") from None
+    return text
 
 
-def _roles(columns: dict[str, Column], data: str, **given: str | None) -> Roles:
-    patterns = {"site": _SITES, "target": _TARGETS, "person": _PERSONS}
-    chosen: dict[str, str] = {}
-    for role, name in given.items():
-        if name is not None and tidy(name) not in columns:
-            raise ConfigError(
-                f"init --{role}: {data} has no column {name!r}; "
-                f"{did_you_mean(name, columns)}its columns: {', '.join(columns)}"
-            )
-        if name is not None:
-            chosen[role] = tidy(name)
-    guessed = []
-    for role, pattern in patterns.items():
-        fitting = [n for n in columns if pattern.match(n) and n not in chosen.values()]
-        if role not in chosen and fitting and _can_be(role, columns[fitting[0]]):
-            chosen[role] = fitting[0]
-            guessed.append(role)
-    if "target" not in chosen:
-        able = [n for n, c in columns.items() if _can_be("target", c) and n not in chosen.values()]
-        raise ConfigError(
-            f"init --data: which column of {data} holds the class to name? Give it with --target; "
-            f"with 2 to {_MOST_TEXTS} different values: {', '.join(able) or 'none'}"
-        )
-    target = columns[chosen["target"]]
-    if not _can_be("target", target):
-        raise ConfigError(
-            f"init --target: {target.name!r} holds {target.told}; allowed: a column with 2 to "
-            f"{_MOST_TEXTS} different values"
-        )
-    return Roles(chosen.get("site", ""), target.name, chosen.get("person", ""), tuple(guessed))
+def _size(raw: RawTable) -> str:
+    how = f", cells separated by {SEPARATORS[raw.separator]}" if raw.separator else ""
+    return f"{len(raw.lines):,} rows{how}"
 
 
-def _can_be(role: str, column: Column) -> bool:
-    return role == "person" or 2 <= column.different <= (_MOST_TEXTS if role == "target" else 1000)
+def _told(
+    raw: RawTable, data: str, columns: Mapping[str, Column], roles: Roles, features: Sequence[str]
+) -> Iterable[str]:
+    """Say what was recognised, and what was left out and why."""
+    yield f"{data}: {_size(raw)}; {len(features)} of {len(columns)} columns are features"
+    for name, column in columns.items():
+        if roles.use(name) or not column.unfit:
+            if roles.use(name).endswith("(guessed by its name)"):
+                yield f"  {name}: {roles.use(name)}"
+            if column.marks:
+                yield f"  {name}: {column.gaps} cells count as missing ({', '.join(column.marks)})"
+        else:
+            yield f"  {name}: left out: {column.unfit}"
 
 
-def _use(name: str, roles: Roles) -> str:
-    meanings = {
-        "site": "the party of each row",
-        "target": "the class to name",
-        "person": "the person of each row",
-    }
-    for role, meaning in meanings.items():
-        if getattr(roles, role) == name:
-            return f"{meaning}{' (guessed by its name)' if role in roles.guessed else ''}"
-    return ""
+def _how(reading: Reading) -> list[str]:
+    """Write how the file is read, where it is not found out."""
+    keys = {"separator": reading.separator, "decimal": reading.decimal}
+    keys["thousands"] = reading.thousands
+    lines = [f"{key} = {in_toml(value)}" for key, value in keys.items() if value]
+    if reading.encoding != AS_FOUND.encoding:
+        lines.append(f"encoding = {in_toml(reading.encoding)}")
+    if reading.marks is not None:
+        lines.append(f"missing_marks = {in_toml([*reading.marks])}")
+    return lines
 
 
-def _rounds(raw: RawTable, site: str) -> int:
-    """Choose about one visit for each row of the smallest site, but not too few or too many."""
-    rows = len(raw.lines) // 4
-    if site:
-        _, counts = np.unique(texts(raw, site, "site").astype(str), return_counts=True)
-        rows = int(counts.min())
-    return min(max(rows, _FEWEST_ROUNDS), _MOST_ROUNDS)
+def _form(raw: RawTable, roles: Roles) -> list[str]:
+    """Write which columns say what an arm pays."""
+    if roles.of("target"):
+        return [f"target = {in_toml(roles.of('target'))}"]
+    lines = [f"{role} = {in_toml(roles.of(role))}" for role in LOG[:2]]
+    propensity = roles.of("propensity")
+    share = propensity if propensity in raw.columns else float(propensity)
+    return [*lines, f"propensity = {in_toml(share)}", 'visits = "once"']
+
+
+def _rounds(raw: RawTable, roles: Roles) -> int:
+    """Choose about one visit for each row of the smallest site, but not too few or too many.
+
+    Of a log, whose rows come once, it is the largest site.
+    """
+    counts = np.array([len(raw.lines) // 4])
+    if roles.of("site"):
+        kept = ~missing(raw, roles.of("site"), "site")
+        named = texts(raw, roles.of("site"), "site")[kept].astype(str)
+        _, counts = np.unique(named, return_counts=True)
+    if not roles.of("target"):
+        return min(int(counts.max()), _MOST_ROUNDS)
+    return min(max(int(counts.min()), _FEWEST_ROUNDS), _MOST_ROUNDS)
 
 
 def _head(path: str | pathlib.Path, rounds: int) -> list[str]:
@@ -248,18 +208,18 @@ def _head(path: str | pathlib.Path, rounds: int) -> list[str]:
 
 
 def _parties(roles: Roles) -> list[str]:
-    lines = [f"site = {in_toml(roles.site)}"] if roles.site else []
-    if not roles.site:
+    lines = [f"site = {in_toml(roles.of('site'))}"] if roles.of("site") else []
+    if not roles.of("site"):
         none = "No column names a party (--site COLUMN would): rows are dealt to four at random."
         lines += [*comment([none]), "agents = 4"]
-    if roles.person:
-        return [*lines, f"person = {in_toml(roles.person)}"]
+    if roles.of("person"):
+        return [*lines, f"person = {in_toml(roles.of('person'))}"]
     nobody = "No column names the person of a row (--person COLUMN would): each row is another one."
     return [*lines, *comment([nobody])]
 
 
-def _gaps(columns: dict[str, Column], features: Iterable[str], named: Iterable[str]) -> list[str]:
-    if any(columns[name].gaps for name in named if name):
+def _gaps(columns: Mapping[str, Column], features: Iterable[str], roles: Roles) -> list[str]:
+    if any(columns[name].gaps for name in columns if roles.use(name)):
         about = "Rows without a party, a class, a person or a feature are left out."
         return [*comment([about]), 'missing = "drop"']
     if any(columns[name].gaps for name in features):
@@ -268,7 +228,7 @@ def _gaps(columns: dict[str, Column], features: Iterable[str], named: Iterable[s
     return []
 
 
-def _scaling(raw: RawTable, features: Sequence[Column], target: Column) -> list[str]:
+def _scaling(raw: RawTable, features: Sequence[Column], roles: Roles) -> list[str]:
     """Write the consent to take all values from the data, and the lines that would replace it."""
     about = (
         "What is computed from the data counts as public, and no privacy claim covers it. To be "
@@ -288,12 +248,25 @@ def _scaling(raw: RawTable, features: Sequence[Column], target: Column) -> list[
         'scaling = "data"',
         *([f"#ranges = {in_toml(_quoted(ranges))}"] if ranges else []),
         *([f"#categories = {in_toml(_quoted(categories))}"] if categories else []),
-        f"#classes = {in_toml(_different(raw, target.name))}",
+        f"#classes = {in_toml(_different(raw, roles.of('target') or roles.of('action')))}",
+        *_of_log(raw, roles),
     ]
 
 
+def _of_log(raw: RawTable, roles: Roles) -> list[str]:
+    """Write what must be stated of a log besides."""
+    if roles.of("target"):
+        return []
+    rewards = numbers(raw, roles.of("reward"), "reward")
+    lines = [f"#reward_range = {in_toml([float(np.nanmin(rewards)), float(np.nanmax(rewards))])}"]
+    if roles.of("propensity") in raw.columns:
+        shares = numbers(raw, roles.of("propensity"), "propensity")
+        lines.append(f"#smallest_propensity = {in_toml(float(np.nanmin(shares)))}")
+    return lines
+
+
 def _different(raw: RawTable, name: str) -> list[str]:
-    return sorted({*texts(raw, name, "features")[~missing(raw.columns[name])]})
+    return sorted({*texts(raw, name, "features")[~missing(raw, name, "features")]})
 
 
 def _quoted(table: dict[str, list[float]] | dict[str, list[str]]) -> dict[str, object]:

@@ -1,0 +1,230 @@
+"""Columns of the user's own data, and the parts that they can play."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from fedbandits._suggest import did_you_mean
+from fedbandits.environments.tables.cells import RawTable, missing, numbers, texts, tidy
+from fedbandits.environments.tables.kinds import found_in
+from fedbandits.environments.tables.suspicious import mark_among
+from fedbandits.errors import ConfigError, DataError
+
+#: More different texts than these are names, not categories or classes.
+MOST_TEXTS = 50
+#: Up to so many different texts that begin with digits are taken as categories, such as doses.
+_MOST_DOSES = 10
+#: Names by which columns are guessed, where no option names them.
+_NAMES = {
+    "site": r"(hospital|clinic|site|centre|center|krankenhaus|klinik|standort|station|store|shop"
+    r"|branch|filiale|bank|school|organi[sz]ation|party)s?(_?(id|name|nr))?",
+    "target": r"(target|label|class|klasse|outcome|diagnos(is|e)|befund|result|decision)",
+    "person": r"(person|patient|pat\.?|user|customer|client|member|kunde)(in|inn?en|en|n)?"
+    r"([_ -]?(id|nr|no|number|nummer)\.?)?|(pid|mrn)",
+    "action": r"(action|arm|treatment|offer|variant|item|article|decision|choice|chosen)"
+    r"([_ -]?(id|taken|chosen|name|nr))?",
+    "reward": r"(reward|click(s|ed)?|conversions?|converted|payoff|response|outcome)",
+    "propensity": r"(propensit(y|ies)([_ -]?score)?|p[_ -]?scores?|action[_ -]?prob(ability)?"
+    r"|logging[_ -]?prob(ability)?|prob(ability)?|pi_?0|p_log)",
+}
+_GUESSES = {role: re.compile(rf"(?:{names})\Z", re.IGNORECASE) for role, names in _NAMES.items()}
+MEANINGS = {
+    "site": "the party of each row",
+    "target": "the class to name",
+    "person": "the person of each row",
+    "action": "the action that was taken",
+    "reward": "its reward",
+    "propensity": "the probability with which it was taken",
+}
+#: Roles of a log, which must all be there.
+LOG = ("action", "reward", "propensity")
+_IDENTIFIERS = re.compile(
+    r"(\A|.*[_ .-]|.*[a-z](?=[A-Z]))"
+    r"(?i:id|nr|no|number|key|schlüssel|uuid|index|row|zeile)\.?\Z|.*(?i:nummer)\Z"
+)
+_PERSONAL = re.compile(
+    r"(.*[_ .-])?(ssn|social[_ -]?security.*|(tele)?(ph|f)on(e|nummer)?([_ -]?(no|nr|number))?|tel"
+    r"|mobile|cell|handy|fax|e-?mails?|iban|passport.*|(ip|mac)?[_ -]?add?ress(e|es)?|street"
+    r"|stra(ss|ß)e|surname|(first|last|full|family)[_ ]?name|(vor|nach)name|dob|birth.*"
+    r"|geburts.*|credit[_ ]?card.*|steuer[_ -]?(id|nr|nummer))([_ -]?(no|nr|number|nummer))?\Z",
+    re.IGNORECASE,
+)
+#: Numbers with something beside the digits, such as 37 %, 5.000 €, 1.234,50 or < 3.
+_ALMOST_NUMBERS = re.compile(r"[<>~≤≥±]?\s*[-+−]?\s*\d[\d.,'’\s]*\s*[^\W\d_]{0,4}[%‰€$£°]?\Z")
+_KINDS = {"number": "numbers", "text": "texts", "date": "dates", "mixed": "numbers and texts"}
+
+
+class Column(NamedTuple):
+    """A column and its content."""
+
+    name: str
+    kind: str  #: ``number``, ``text``, ``date``, ``mixed`` or ``empty``.
+    different: int  #: Number of different values.
+    gaps: int  #: Number of missing values.
+    marks: tuple[str, ...]  #: What stands for them, beside empty cells.
+    unfit: str  #: Why it cannot be a feature; empty if it can.
+
+    @property
+    def told(self) -> str:
+        """Content of the column, in words."""
+        if self.kind == "empty":
+            return self.kind
+        written = f" ({', '.join(self.marks)})" if self.marks else ""
+        gaps = f", {self.gaps} missing{written}" if self.gaps else ""
+        return f"{_KINDS[self.kind]}, {self.different} different{gaps}"
+
+
+def look(raw: RawTable, name: str) -> Column:
+    """Examine a column of a table."""
+    found, gaps = found_in(raw, name, "features"), missing(raw, name, "features")
+    cells = raw.columns[name]
+    written = tuple(sorted({*cells[gaps]} - {""})) if cells.dtype == object else ()
+    values = set(texts(raw, name, "features")[~gaps])
+    where = f"{raw.unit} {raw.lines[found.row]}"
+    why = _unfit(raw, name, found.kind, values, where)
+    return Column(name, found.kind, len(values), int(gaps.sum()), written, why)
+
+
+def _unfit(raw: RawTable, name: str, kind: str, values: set[str], where: str) -> str:
+    if kind == "date":
+        return "make a number of dates and times first, such as days since a date"
+    if kind == "mixed":
+        return (
+            f"has numbers and texts, see {where}; if such texts stand for missing values, give "
+            "them with --missing"
+        )
+    if name.startswith("Unnamed:"):
+        return "the index of a data frame"
+    if _PERSONAL.match(name):
+        return "tells who a person is, by its name"
+    if kind == "empty" or len(values) < 2:
+        return "never varies"
+    if kind == "number":
+        reason = _unreadable(raw, name)
+        if reason:
+            return reason
+    elif len(values) > _MOST_DOSES and all(map(_ALMOST_NUMBERS.match, values)):
+        return "looks like numbers; take out signs, units, and dots or blanks between thousands"
+    elif len(values) > MOST_TEXTS:
+        return "too many different texts for categories"
+    if _IDENTIFIERS.match(name) and 2 * len(values) > len(raw.lines):
+        return "looks like the number of a row"
+    return ""
+
+
+def _unreadable(raw: RawTable, name: str) -> str:
+    """Say why numbers of a column cannot be read, or need another look; empty if they can."""
+    try:
+        values = numbers(raw, name, "features")
+    except DataError as error:
+        before, _, why = str(error).partition(f", column {name!r}: ")
+        return f"{before.rpartition(', ')[2]} {why}"
+    mark = mark_among(values[~np.isnan(values)])
+    if mark is None:
+        return ""
+    return (
+        f"{mark:.0f} may stand for a missing value; if so, give --missing {mark:.0f}, and if not, "
+        "add the column to features"
+    )
+
+
+class Roles(NamedTuple):
+    """Columns by their roles; a role that no column has is not there."""
+
+    columns: Mapping[str, str]
+    guessed: frozenset[str] = frozenset()
+
+    def of(self, role: str) -> str:
+        """Return the column with a role; empty if there is none."""
+        return self.columns.get(role, "")
+
+    def use(self, name: str) -> str:
+        """Say what a column is used for; empty if it has no role."""
+        for role, held in self.columns.items():
+            if held == name:
+                return f"{MEANINGS[role]}{' (guessed by its name)' if role in self.guessed else ''}"
+        return ""
+
+
+def guessed_roles(columns: Mapping[str, Column], data: str, **given: str | None) -> Roles:
+    """Find which column has which role: as given, and otherwise by their names.
+
+    It is a log if a column of one is given, or if there are propensities, and no target is given,
+    nor told by its name in a table that has not all of a log.
+    Raises ConfigError if a column is not there, or one that must be named is not.
+    """
+    chosen = {role: _named(columns, data, role, name) for role, name in given.items() if name}
+    fitting = {
+        role: [n for n in columns if pattern.match(n) and _can_be(role, columns[n])]
+        for role, pattern in _GUESSES.items()
+    }
+    is_log = any(role in chosen for role in LOG)
+    if fitting["propensity"] and "target" not in chosen:
+        is_log = is_log or all(fitting[role] for role in LOG) or not fitting["target"]
+    wanted = ["site", "person", *(LOG if is_log else ("target",))]
+    guessed = set()
+    for role in wanted:
+        free = [name for name in fitting[role] if name not in chosen.values()]
+        if role not in chosen and free:
+            chosen[role] = free[0]
+            guessed.add(role)
+    roles = Roles(chosen, frozenset(guessed))
+    _refuse_roles(columns, data, roles, wanted[2:])
+    return roles
+
+
+def _named(columns: Mapping[str, Column], data: str, role: str, name: str) -> str:
+    if tidy(name) in columns or (role == "propensity" and _is_share(name)):
+        return tidy(name)
+    raise ConfigError(
+        f"init --{role}: {data} has no column {name!r}; "
+        f"{did_you_mean(name, columns)}its columns: {', '.join(columns)}"
+    )
+
+
+def _is_share(text: str) -> bool:
+    try:
+        return 0.0 < float(text) <= 1.0
+    except ValueError:
+        return False
+
+
+def _refuse_roles(
+    columns: Mapping[str, Column], data: str, roles: Roles, needed: Iterable[str]
+) -> None:
+    able = [n for n, c in columns.items() if _can_be("target", c) and not roles.use(n)]
+    for role in needed:
+        if roles.of(role):
+            continue
+        if role == "target":
+            raise ConfigError(
+                f"init --data: which column of {data} holds the class to name? Give it with "
+                "--target; if it is a log of past decisions, give --action, --reward and "
+                "--propensity (a column, or a number if all actions were equally likely). Columns "
+                f"with 2 to {MOST_TEXTS} different values: {', '.join(able) or 'none'}"
+            )
+        raise ConfigError(
+            f"init --data: {data} looks like a log of past decisions; which column holds "
+            f"{MEANINGS[role]}? Give it with --{role}. If it is no log, name the class with "
+            "--target"
+        )
+    for role in ("target", "action"):
+        name = roles.of(role)
+        if name and not _can_be(role, columns[name]):
+            raise ConfigError(
+                f"init --{role}: {name!r} holds {columns[name].told}; allowed: a column with 2 to "
+                f"{MOST_TEXTS} different values"
+            )
+
+
+def _can_be(role: str, column: Column) -> bool:
+    if role == "person":
+        return True
+    if role in ("reward", "propensity"):
+        return column.kind == "number"
+    most = {"target": MOST_TEXTS, "action": MOST_TEXTS}.get(role, 1000)
+    return 2 <= column.different <= most
