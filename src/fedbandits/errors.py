@@ -74,6 +74,9 @@ class NoiseReuseError(ReleaseRefusedError):
 class LedgerError(FedbanditsError):
     """A privacy ledger cannot be used, or not in this way; nothing was spent."""
 
+    #: Whether it leaves nothing to go back to in a transaction of the ledger's database.
+    FAILS_TRANSACTION = True
+
 
 class LedgerMismatchError(LedgerError):
     """The ledger belongs to another federation, or the account was opened with other values."""
@@ -108,6 +111,8 @@ class StepError(LedgerError):
 
 class ClockError(LedgerError):
     """The clock runs backwards."""
+
+    FAILS_TRANSACTION = False
 
 
 class ResourceError(FedbanditsError):

@@ -78,6 +78,7 @@ class InMemory:
         self.patience = 60.0
         self.pulls: asyncio.Queue[int] = asyncio.Queue()
         self.told: list[tuple[int, Any]] = []
+        self.keys: list[str] = []
 
     def _supply(self, place: int) -> AgentSupply:
         plan, key = self.federation.plan, replicate_key(0, 0)
@@ -87,8 +88,9 @@ class InMemory:
             lambda number: simulated_tie(arms, key, place, number),
         )
 
-    async def decide(self, asked: Asked) -> Decided:
+    async def decide(self, asked: Asked, key: str = "") -> Decided:
         await self._may()
+        self.keys.append(key)
         decision = self._party.decide(self.application.situation(self._party, asked))
         return Decided(decision.number, self.application.action(decision, asked))
 

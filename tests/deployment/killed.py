@@ -41,7 +41,7 @@ _FORKS.set_forkserver_preload([__name__])
 def _run(folder: str) -> None:
     """Run a member until it is told to end."""
     logging.getLogger().setLevel(logging.CRITICAL)
-    asyncio.run(serve(RunningParty(load_party(folder))))
+    asyncio.run(serve(RunningParty(load_party(folder), catches_up=True)))
 
 
 class Killed:

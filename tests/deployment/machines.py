@@ -162,7 +162,8 @@ class Machine:
         )
 
     def up(self, *arguments):
-        return Started("federation", "up", self.folder, *arguments)
+        # Rounds of a test are so short that a process that is started again has missed many.
+        return Started("federation", "up", self.folder, "--catch-up", *arguments)
 
     def running(self, name):
         path = self.folder / name / "running.json"

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 
 from fedbandits.deployment.hosting.node import Node
-from fedbandits.deployment.storage.store import Sent
+from fedbandits.deployment.storage.rows import Sent
 from fedbandits.federation.messages import Message, pack
 from fedbandits.testing.applications import ROUNDS, Setting
 from fedbandits.testing.deployed import DeployedFederation, table_from

@@ -35,7 +35,7 @@ def played(scenario, served, folder, **settings):
 
     async def play():
         async with opened(served, folder, **settings) as (door, client):
-            return await scenario(client._http, door)
+            return await scenario(client._connections(), door)
 
     return asyncio.run(play())
 
@@ -582,6 +582,19 @@ def test_an_address_in_use_is_named(tmp_path):
             ).start()
 
     played(scenario, InMemory(agents(), "north"), tmp_path)
+
+
+@pytest.mark.parametrize(("days", "told"), [(-1.0, True), (1.0, False)])
+def test_a_certificate_that_has_expired_is_told_of(days, told, tmp_path, caplog):
+    certificate, key = self_signed(tmp_path, days)
+    settings = DoorSettings(port=0, certificate=certificate, key=key)
+
+    async def play():
+        async with Door(InMemory(agents(), "north"), tmp_path, settings):
+            pass
+
+    asyncio.run(play())
+    assert any("door.certificate expired on 2" in said for said in caplog.messages) is told
 
 
 def test_tls(tmp_path):

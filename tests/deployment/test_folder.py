@@ -13,6 +13,7 @@ import msgspec
 import pytest
 
 from fedbandits.cli.exit_codes import ENDINGS, code_of
+from fedbandits.cli.federation import init
 from fedbandits.deployment.delivery.transport import MemoryHub
 from fedbandits.deployment.identity.admission import Request
 from fedbandits.deployment.identity.authority import admit
@@ -312,3 +313,17 @@ def test_a_customer_orders_a_run_and_learns_its_total(preset, tmp_path):
     assert len(earned) == 5
     assert "done" in said[-1]
     assert "total: " in fedbandits("samba", "order", machine / "customer")
+
+
+def test_a_federation_whose_rounds_are_over_is_not_made(tmp_path):
+    file = clinics_file(tmp_path, every="1 min", start="2020-01-01T00:00:00Z")
+    said = fedbandits("federation", "init", file, "--out", tmp_path / "clinics", code=2)
+    assert "clock.start: all 1,000 rounds were over on 2020-01-01 16:40 UTC" in said
+    assert not (tmp_path / "clinics").exists()
+
+
+def test_a_large_delta_is_told_of_when_a_federation_is_made(tmp_path, capsys):
+    file = clinics_file(tmp_path)
+    file.write_text(file.read_text().replace("delta = 1e-5", "delta = 0.5"))
+    init(file, tmp_path / "clinics", first_port=0)
+    assert "warning: system.delta: given 0.5" in capsys.readouterr().err

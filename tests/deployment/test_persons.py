@@ -95,7 +95,7 @@ def test_a_door_takes_persons_and_shows_none(tmp_path, caplog):
 
     async def play():
         async with opened(InMemory(with_persons(), "north"), tmp_path) as (_, client):
-            await ask(client._http)
+            await ask(client._connections())
 
     asyncio.run(play())
     assert "Annabel" not in caplog.text

@@ -11,7 +11,8 @@ import pytest
 import sqlalchemy as sa
 
 from fedbandits.deployment.storage import tables
-from fedbandits.deployment.storage.store import MOST_HEADERS, Entry, Header, Sent, Store
+from fedbandits.deployment.storage.rows import Entry, Header, Opened, Sent
+from fedbandits.deployment.storage.store import MOST_HEADERS, Store
 from fedbandits.environments.linear import Linear
 from fedbandits.errors import (
     LedgerError,
@@ -40,7 +41,8 @@ def test_what_is_committed_is_there_when_it_is_opened_again(new_database):
             store.post(connection, sent)
             store.keep_secret(connection, "ties", b"\x00\xff" * 16)
             store.set_number(connection, "ticks", 7)
-            store.asked(connection, [1, 2, 3], 100.0)
+            asked = Opened(1), Opened(2, b"two", b"answer 2"), Opened(3, b"three", b"answer 3")
+            store.asked(connection, asked, 100.0)
             store.expire(connection, 3)
         with store.begin() as connection:
             store.acknowledged(connection, {"hub": 1})
@@ -54,6 +56,8 @@ def test_what_is_committed_is_there_when_it_is_opened_again(new_database):
         assert store.number(connection, "ticks") == 7
         assert store.number(connection, "else") == 0
         assert store.overdue(connection, 100.5) == [1, 3]
+        assert store.answer(connection, b"two") is None
+        assert store.answer(connection, b"three") == b"answer 3"
         assert store.overdue(connection, 100.0) == []
         assert [store.has_expired(connection, n) for n in (2, 3)] == [False, True]
 

@@ -113,7 +113,11 @@ class TestMistakes:
             ((np.zeros((4, 2)), np.zeros(3)), DataError, r"of shape \(3,\)"),
             ((np.full((4, 2), np.nan), np.zeros(4)), DataError, "not finite numbers"),
             ((np.full((4, 2), "a"), np.zeros(4)), DataError, "must return two arrays"),
-            ((np.ones((4, 2)), np.zeros(4)), BoundExceededError, "norm above 1"),
+            (
+                (np.ones((4, 2)), np.zeros(4)),
+                BoundExceededError,
+                r"row 0 .* has the norm 1.41421356, allowed: 1,",
+            ),
             ((np.zeros((4, 2)), np.full(4, 1.1)), BoundExceededError, r"outside \[0, 1\]"),
         ],
     )

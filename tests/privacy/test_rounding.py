@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedbandits._compile import compiled
-from fedbandits.errors import ConfigError
+from fedbandits.errors import BoundExceededError, ConfigError
 from fedbandits.learners.kernels.ridge import add_record, packed_size
 from fedbandits.privacy import gaussian
+from fedbandits.privacy.bounds import require_contexts
 from fedbandits.privacy.continual import calibrated, noise_pattern
 from fedbandits.privacy.kernels import CAST_ROOM, NO_FAULT, contexts_fault, record_fault
 from fedbandits.privacy.rounding import (
@@ -111,7 +112,9 @@ class TestRoom:
         step = rounding_constant(records, 1.0) / (3 * 2.0**51)
         batch = np.floor(records / releases / 3) * np.array([1.0, 0.4, 0.7, -1.0, 0.9])
         batch = np.rint(batch / step) * step
-        change = np.array([0.0, 0.0, 0.0, 2.0 * (1.0 + CAST_ROOM), 0.0]) + step  # as far as can be
+        change = (
+            np.array([0.0, 0.0, 0.0, 2.0 * (1.0 + CAST_ROOM) ** 2, 0.0]) + step
+        )  # as far as can be
         covered = [play(plan, pattern, batch, extra, releases) for extra in (0.0, change)]
         assert np.linalg.norm(covered[0] - covered[1]) <= mu
 
@@ -164,6 +167,29 @@ class TestBounds:
         record = cast.astype(np.float64)
         assert record_fault(record, 0.0, bound, -1.0, 1.0, False)[0] == NO_FAULT
         assert contexts_fault(cast[:, None].copy(), bound) == NO_FAULT
+
+    @pytest.mark.parametrize("d", [4, 64, 768])
+    def test_vectors_that_were_normalised_in_float32_are_taken(self, d):
+        """As numpy does it, and number by number in a row, which loses most."""
+        rows = np.random.default_rng(0).normal(size=(2000, d)).astype(np.float32)
+        squares = np.zeros(len(rows), np.float32)
+        for column in rows.T:
+            squares += column * column
+        for lengths in (np.linalg.norm(rows, axis=1), np.sqrt(squares)):
+            unit = (rows / lengths[:, None]).T.copy()
+            assert unit.dtype == np.float32
+            assert contexts_fault(unit, 1.0) == NO_FAULT
+
+    def test_the_refusal_says_row_norm_and_bound_and_nothing_of_the_context(self):
+        contexts = np.array([[0.5, 0.1], [0.3, 1.25], [0.2, 0.3]], np.float32)
+        require_contexts(contexts, 2.0, "north")
+        said = r"^north: row 1 \(the first is 0\) has the norm 1.2893797, allowed: 1.1, the"
+        with pytest.raises(BoundExceededError, match=said) as found:
+            require_contexts(contexts, 1.1, "north")
+        assert "1.25" not in str(found.value)
+        contexts[0, 0] = np.nan
+        with pytest.raises(BoundExceededError, match="finite"):
+            require_contexts(contexts, 1.1, "north")
 
     def test_what_is_longer_than_that_is_refused(self):
         longer = np.array([1.0 + 4 * CAST_ROOM])

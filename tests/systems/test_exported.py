@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedbandits.environments import Clustered, Linear, Procurement
-from fedbandits.errors import DataError, LocalProtocolError, OutputExistsError
+from fedbandits.errors import DataError, LocalProtocolError, OutputError, OutputExistsError
 from fedbandits.settings.experiment import system
 from fedbandits.systems import find_preset, preset_names
 from fedbandits.systems.exported import Learned, load_model
@@ -198,3 +198,15 @@ def test_other_arrays_are_no_model(written, change, tmp_path):
         load_model(path)
     with pytest.raises(DataError, match="not a model"):
         load_model(tmp_path / "missing.npz")
+
+
+def test_a_model_is_whole_or_not_there(tmp_path, monkeypatch):
+    _, _, model = played("fclub-clear")
+
+    def fails(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(np, "savez", fails)
+    with pytest.raises(OutputError, match="No space"):
+        model.save(tmp_path / "model.npz")
+    assert list(tmp_path.iterdir()) == []

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import heapq
 import itertools
+import secrets
 import threading
 import time
 from collections.abc import Callable
@@ -72,7 +73,8 @@ class Clinic:
         treatments = self._rng.normal(size=(TREATMENTS, THETA.size))
         treatments /= np.linalg.norm(treatments, axis=1, keepdims=True) * (1.0 + 1e-6)
         means = treatments @ THETA
-        decision = self._asked(partial(self._client.decide, actions=treatments))
+        key = secrets.token_hex(16)  # asked again with it, it is the same decision
+        decision = self._asked(partial(self._client.decide, actions=treatments, key=key))
         if decision is None:
             return
         mean = float(means[decision.action])

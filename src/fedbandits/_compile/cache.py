@@ -190,9 +190,10 @@ def _write(file: str, kept: Any) -> None:
         with open(draft, "wb") as opened:
             opened.write(_serialize.dumps(kept))
         os.replace(draft, file)
-    except OSError:  # a full disk: what is not kept is compiled anew
+    except OSError as error:  # a full disk: what is not kept is compiled anew
         if os.path.exists(draft):
             os.unlink(draft)
+        _warn(f"{os.path.dirname(file)} cannot be written to ({error.strerror or error})")
 
 
 def _root(chosen: str) -> str:
@@ -214,13 +215,24 @@ def private_folder(path: str) -> str | None:
     refusal = _refusal(path)
     if refusal is None:
         return os.path.realpath(path)
+    _warn(refusal)
+    return None
+
+
+def are_kept() -> bool:
+    """Tell whether compiled kernels can be kept; if not, :func:`private_folder` has warned."""
+    return private_folder(_root(numba_config.CACHE_DIR)) is not None
+
+
+@functools.cache
+def _warn(reason: str) -> None:
+    """Warn, once for each reason in a process, that kernels are not kept."""
     warnings.warn(
-        f"compiled kernels are not kept, so every run compiles them anew: {refusal}. "
+        f"compiled kernels are not kept, so every run compiles them anew: {reason}. "
         "NUMBA_CACHE_DIR names another folder.",
         CacheWarning,
-        stacklevel=2,
+        stacklevel=3,
     )
-    return None
 
 
 def _refusal(path: str) -> str | None:

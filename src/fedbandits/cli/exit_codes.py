@@ -43,7 +43,11 @@ def code_of(error: FedbanditsError) -> int:
 
 def meanings() -> dict[int, str]:
     """Return the meaning of every exit code."""
-    found = {0: "ended as told", 2: "a wrong configuration or argument"}
+    found = {
+        0: "ended as told",
+        1: "the machine refuses: a full disk, a folder gone",
+        2: "a wrong configuration or argument",
+    }
     for ending in ENDINGS:
         found.setdefault(ending.code, ending.means)
     return found

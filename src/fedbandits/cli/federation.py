@@ -26,6 +26,12 @@ Folder = Annotated[
 ]
 
 
+#: Whether a party that was away does what it was to do meanwhile.
+CATCH_UP = typer.Option(
+    "--catch-up", help="End all rounds that were missed. Each releases noise without records."
+)
+
+
 @app.command("example", epilog="Example: fedbandits federation example feducb > clinics.toml")
 def example(
     preset: Annotated[str, typer.Argument(metavar="PRESET", help="See fedbandits list.")],
@@ -58,8 +64,11 @@ def init(
 ) -> None:
     """Make a federation: an authority that admits its members, and a broker's configuration."""
     from fedbandits.deployment.process.federation_folder import init_federation
+    from fedbandits.systems.terms import cautions_of
 
     made = init_federation(config, out, local, first_port)
+    for caution in cautions_of(made.federation.system, made.federation.plan):
+        typer.echo(f"warning: system.{caution}", err=True)
     typer.echo(f"{out / 'authority'}: admits members; its fingerprint is {made.fingerprint}")
     typer.echo(f"{out / 'broker'}: nats-server -c nats.conf, run there, is the broker")
     if not local:
@@ -144,6 +153,7 @@ def up(
     in_process: Annotated[
         bool, typer.Option("--in-process", help="All parties in one process, without a broker.")
     ] = False,
+    catch_up: Annotated[bool, CATCH_UP] = False,
     log_format: Annotated[str, typer.Option(help="Of the parties' logs: json or plain.")] = "plain",
     log_level: Annotated[str, typer.Option(help="debug, info, warning or error.")] = "warning",
 ) -> None:
@@ -156,6 +166,7 @@ def up(
 
     from fedbandits._schema import convert
     from fedbandits.deployment.door import new_loop
+    from fedbandits.deployment.hosting.clock import over_since
     from fedbandits.deployment.process import supervisor
     from fedbandits.deployment.process.federation_folder import load_parties
     from fedbandits.deployment.process.folder import LogSettings
@@ -166,13 +177,16 @@ def up(
     parties = load_parties(folder)
     if not parties[0].protects:
         _say("NOTHING IS PROTECTED: by the terms noise is simulated, it comes from a seed.")
+    if over := over_since(parties[0].federation, time.time()):
+        _say(f"{over}; nothing more is released")
     _compile_ahead(parties)
     code = 0
     if in_process:
         with asyncio.Runner(loop_factory=new_loop) as runner:
-            runner.run(supervisor.run_in_process(parties, _say))
+            runner.run(supervisor.run_in_process(parties, _say, catch_up))
     else:
         arguments = ["--log-format", log.format, "--log-level", log.level]
+        arguments += ["--catch-up"] * catch_up
         code = asyncio.run(supervisor.Supervisor(folder, parties, arguments, FINAL, _say).run())
     _say("all have ended")
     raise typer.Exit(code)
@@ -188,10 +202,15 @@ def _compile_ahead(parties: list[PartyFolder]) -> None:
     from fedbandits.deployment.process.warming import warm
 
     began = time.monotonic()
+
+    def say() -> None:
+        from fedbandits._compile.cache import are_kept  # what compiles is loaded by now
+
+        kept = "; it is kept" if are_kept() else ", by each of them: it is not kept"
+        _say(f"Compiling what the parties need. That takes up to a minute{kept}.")
+
     kernels = warm(
-        parties[0].federation,
-        {party.member: party.settings.own for party in parties},
-        lambda: _say("Compiling what the parties need. That takes up to a minute; it is kept."),
+        parties[0].federation, {party.member: party.settings.own for party in parties}, say
     )
     if kernels:
         _say(

@@ -79,6 +79,11 @@ def init(
     from fedbandits.errors import ConfigError, OutputExistsError
     from fedbandits.settings.reference.templates import in_shell
 
+    for given in (path, data):
+        if not _is_text(str(given)):
+            raise ConfigError(
+                f"init: {given}: the name is not UTF-8; a configuration cannot hold it"
+            )
     columns = {"site": site, "target": target, "person": person}
     columns |= {"action": action, "reward": reward, "propensity": propensity}
     told: tuple[str, ...] = ()
@@ -96,16 +101,25 @@ def init(
         from fedbandits.settings.reference.templates import template
 
         text = template(presets or ["feducb"], str(path))
+    from fedbandits.experiments.files import write_whole
+
     try:
-        with path.open("w" if force else "x", encoding="utf-8") as file:
-            file.write(text)
+        write_whole(path, text.encode(), force)
     except FileExistsError:
         raise OutputExistsError(
             f"{path}: is there already; choose another PATH, or overwrite it with --force"
         ) from None
     except OSError as error:
-        raise ConfigError(f"{path}: cannot be written: {error.strerror}") from None
+        raise ConfigError(f"{path}: cannot be written: {error.strerror}; nothing changed") from None
     for line in told:
         typer.echo(line)
     typer.echo(f"Written: {path}")
     typer.echo(f"Run it:  fedbandits run {in_shell(path)}")
+
+
+def _is_text(name: str) -> bool:
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

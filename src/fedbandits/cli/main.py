@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
+import os
+import re
 import sys
 import warnings
 from typing import Annotated, TextIO
@@ -21,7 +24,7 @@ from fedbandits.cli.privacy import privacy
 from fedbandits.cli.report import report
 from fedbandits.cli.reproduce import reproduce
 from fedbandits.cli.run import run
-from fedbandits.errors import ConfigWarning, FedbanditsError
+from fedbandits.errors import CacheWarning, ConfigWarning, FedbanditsError
 
 app = typer.Typer(
     cls=Commands,
@@ -71,22 +74,67 @@ def _show_warning(
     line: str | None = None,
 ) -> None:
     """Print warnings of this package in one line; where in its code they arise helps nobody."""
-    if issubclass(category, ConfigWarning):
+    if issubclass(category, ConfigWarning | CacheWarning):
         typer.echo(f"fedbandits: warning: {message}", err=True)
     else:
         text = warnings.formatwarning(message, category, filename, lineno, line)
         print(text, end="", file=file or sys.stderr)
 
 
+#: What a shell leaves as it is: a home folder behind ``=``, or in quotes.
+_HOME = re.compile(r"((?:-{0,2}[\w.*-]+=)?)(~(?:/.*)?)", re.DOTALL)
+
+
+def with_home(argument: str) -> str:
+    """Put the home folder in the place of ``~``, where an argument's value begins with it."""
+    found = _HOME.fullmatch(argument)
+    return argument if found is None else found[1] + os.path.expanduser(found[2])
+
+
+def _run() -> None:
+    """Run the command, and write out all that it has printed."""
+    try:
+        app(args=[with_home(argument) for argument in sys.argv[1:]])
+    finally:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+
+
+def _fails(error: OSError | UnicodeEncodeError) -> str:
+    """Say what the machine refuses."""
+    if isinstance(error, UnicodeEncodeError):
+        return "a name is not UTF-8: rename it"
+    reason = error.strerror or type(error).__name__
+    if error.filename is not None:
+        return f"{os.fsdecode(error.filename)}: {reason}"
+    if isinstance(error, FileNotFoundError):
+        return "the folder that this was called in is gone: change to another one"
+    return f"what is printed cannot be written: {reason}"
+
+
+def _forget_output() -> None:
+    """Write what is left of standard output nowhere: the interpreter would try again at its end."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def main() -> None:
-    """Run the command; an error of this package ends with one line and its exit code, mostly 2."""
+    """Run the command. An error of this package ends with one line and its exit code, mostly 2.
+
+    What the machine refuses, such as a full disk under standard output, ends with one line and 1.
+    """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal may lack ε; that must not end a run
     warnings.showwarning = _show_warning
     try:
-        app()
+        _run()
     except FedbanditsError as error:
         notes: list[str] = getattr(error, "__notes__", [])
         typer.echo("\n".join([f"fedbandits: {error}", *notes]), err=True)
         sys.exit(code_of(error))
+    except (OSError, UnicodeEncodeError) as error:
+        if not isinstance(error, BrokenPipeError):  # whoever read it has enough
+            typer.echo(f"fedbandits: {_fails(error)}", err=True)
+        _forget_output()
+        sys.exit(1)

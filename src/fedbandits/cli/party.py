@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from fedbandits.cli import exit_codes
+from fedbandits.cli.federation import CATCH_UP
 
 app = typer.Typer(help="One member's party, on its own machine.", no_args_is_help=True)
 customer = typer.Typer(help="SAMBA's customer.", no_args_is_help=True)
@@ -80,6 +81,7 @@ def run(
         bool,
         typer.Option("--restore", help="The store is older than what has left: pay for it again."),
     ] = False,
+    catch_up: Annotated[bool, CATCH_UP] = False,
     log_format: Annotated[
         str | None, typer.Option(help="json or plain.  [default: as party.toml says]")
     ] = None,
@@ -96,7 +98,9 @@ def run(
         made: LogSettings = convert(changed, LogSettings, "--log")
         return made
 
-    run_party(folder, moved=moved, restores=restore, log=log, attached=attached)
+    run_party(
+        folder, moved=moved, restores=restore, catches_up=catch_up, log=log, attached=attached
+    )
 
 
 @app.command("status", epilog="Example: fedbandits party status ./north --json")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import re
+import secrets
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 from urllib.parse import quote
@@ -10,12 +13,15 @@ import httpx
 import msgspec
 import numpy as np
 
-from fedbandits.errors import FedbanditsError
+from fedbandits.errors import ConfigError, FedbanditsError
 
 #: Seconds that an answer may take.
 TIMEOUT = 30.0
 #: Further tries of a connection. Nothing was sent before: they are safe for every request.
 RETRIES = 2
+#: The header that names a request. The door's answer has it, too, and no other answer does.
+KEY = "idempotency-key"
+_TOKEN = re.compile(r"[A-Za-z0-9._~+/-]+=*")
 Numbers: TypeAlias = Sequence[float] | np.ndarray[Any, Any]
 Rows: TypeAlias = Sequence[Numbers] | np.ndarray[Any, Any]
 
@@ -26,8 +32,7 @@ class DoorError(FedbanditsError):
     Parameters
     ----------
     status
-        The HTTP status. 0 means that no answer came, so the request may or may not have been
-        carried out.
+        The HTTP status; 0 if nobody answered.
     type
         The name of the problem, a URN; ``about:blank`` if it has no name.
     title, detail
@@ -40,6 +45,11 @@ class DoorError(FedbanditsError):
     def __init__(self, status: int, type: str, title: str, detail: str) -> None:
         super().__init__(f"{title}: {detail}" if detail else title)
         self.status, self.type, self.title, self.detail = status, type, title, detail
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Tell how it is made again in another process: without a call of ``__init__``."""
+        kind = self.__class__
+        return kind.__new__, (kind, *self.args), self.__dict__
 
 
 class InvalidRequestError(DoorError):
@@ -100,7 +110,22 @@ class UnavailableError(DoorError):
 
 
 class UnreachableError(DoorError):
-    """The request had no answer, but it may have been carried out."""
+    """The door has not answered, but the request may have been carried out.
+
+    The ``status`` is 0, or that of whoever answered in the door's place, such as a proxy. Ask
+    again with the ``key``: a decision that was made is then not made twice.
+
+    Parameters
+    ----------
+    status, detail
+        See :class:`DoorError`.
+    key
+        What the request was called.
+    """
+
+    def __init__(self, status: int, detail: str, key: str = "") -> None:
+        super().__init__(status, "about:blank", "No answer of the door", detail)
+        self.key = key
 
 
 #: The error of each problem, by the last word of its type.
@@ -133,13 +158,14 @@ class _Problem(msgspec.Struct, frozen=True):
 
 
 class Call(NamedTuple):
-    """A request, and the type of its answer."""
+    """A request, and the type of its answer. The ``key`` is drawn unless it is given."""
 
     method: str
     path: str
     body: Any = None
     answer: Any = None
     wait: float = 0.0
+    key: str | None = None
 
 
 #: Calls that need nothing said.
@@ -148,10 +174,12 @@ PRIVACY = Call("GET", "/v1/privacy", None, dict[str, Any])
 STATUS = Call("GET", "/v1/status", None, dict[str, Any])
 
 
-def decide(**asked: Any) -> Call:
-    """Make the call that asks for a decision."""
+def decide(key: str | None, **asked: Any) -> Call:
+    """Make the call that asks for a decision; raises ConfigError if the key cannot be sent."""
+    if key is not None and re.fullmatch(r"[!-~]{1,100}", key) is None:
+        raise ConfigError("key: 1 to 100 characters of ASCII, without blanks")
     body = {name: value for name, value in asked.items() if value is not None}
-    return Call("POST", "/v1/decisions", body, Decision)
+    return Call("POST", "/v1/decisions", body, Decision, key=key)
 
 
 def reward(decision: Decision | str, reward: Any, more: Mapping[str, Any]) -> Call:
@@ -180,45 +208,93 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"{type(value).__name__} cannot be sent; send numbers, lists or arrays")
 
 
-def sent(call: Call, timeout: float) -> dict[str, Any]:
-    """Return the arguments of a call for httpx."""
-    sent: dict[str, Any] = {"timeout": timeout + call.wait}
+def request(http: httpx.Client | httpx.AsyncClient, call: Call, timeout: float) -> httpx.Request:
+    """Write the request of a call, with a key that no other request has unless one is given."""
+    named = {KEY: call.key or secrets.token_hex(16)}
+    content = None
     if call.body is not None:
-        sent["content"] = msgspec.json.encode(call.body, enc_hook=_plain)
-        sent["headers"] = {"content-type": "application/json"}
-    return sent
+        content = msgspec.json.encode(call.body, enc_hook=_plain)
+        named["content-type"] = "application/json"
+    return http.build_request(
+        call.method, call.path, content=content, headers=named, timeout=timeout + call.wait
+    )
 
 
 def read(call: Call, response: httpx.Response) -> Any:
-    """Read an answer; raise a DoorError if it is a refusal, or no answer of a door."""
-    if response.status_code == 204:
+    """Read an answer; raise a DoorError if it is a refusal, or not the door's to this request."""
+    status, key = response.status_code, response.request.headers[KEY]
+    problem = None if response.is_success else _problem(response)
+    if response.headers.get(KEY) != key and (problem is None or KEY in response.headers):
+        where = "it is another request's" if KEY in response.headers else "check the url, or wait"
+        raise UnreachableError(
+            status, f"HTTP status {status}, from no door of a party; {where}", key
+        )
+    if problem is not None:
+        kind = ERRORS.get(problem.type.rpartition(":")[2], DoorError)
+        raise kind(status, problem.type, problem.title, problem.detail)
+    if status == 204:
         return None
-    if response.is_success:
-        try:
-            return msgspec.json.decode(response.content, type=call.answer)
-        except msgspec.DecodeError:
-            raise DoorError(
-                response.status_code, "about:blank", "This is no door of a party", "check the url"
-            ) from None
+    try:
+        return msgspec.json.decode(response.content, type=call.answer)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        raise UnreachableError(status, "the answer cannot be read", key) from None
+
+
+def _problem(response: httpx.Response) -> _Problem | None:
+    """Read a door's refusal; None if it is none. It has no key where the head was not read."""
     try:
         problem = msgspec.json.decode(response.content, type=_Problem)
     except (msgspec.DecodeError, UnicodeDecodeError):
-        problem = _Problem(title=f"HTTP status {response.status_code}, from no door of a party")
-    kind = ERRORS.get(problem.type.rpartition(":")[2], DoorError)
-    raise kind(response.status_code, problem.type, problem.title, problem.detail)
+        return None
+    return problem if problem.type.startswith("urn:fedbandits:problem:") else None
 
 
-def unreachable(error: httpx.TransportError) -> UnreachableError:
+def unreachable(error: httpx.RequestError) -> UnreachableError:
     """Make the error for a request without an answer."""
     reason = str(error) or type(error).__name__
-    return UnreachableError(0, "about:blank", "The door cannot be reached", reason)
+    return UnreachableError(0, reason, error.request.headers[KEY])
 
 
-def checks(url: str, verify: Any) -> Any:
-    """Return how certificates are checked; authorities are not loaded where there are none."""
-    return verify if url.lower().startswith("https:") else False
+class Place:
+    """A door's address, what is shown to it, and how long it is waited for.
+
+    Raises ConfigError if it cannot be so. The error shows neither url nor token.
+    """
+
+    def __init__(self, url: str, token: str, timeout: float, verify: Any) -> None:
+        if not isinstance(url, str) or not _is_address(url):
+            raise ConfigError(
+                "url: http:// or https:// and a host, such as http://127.0.0.1:8420, without "
+                "blanks, line breaks, a user's name, a query or a fragment"
+            )
+        if not isinstance(token, str) or _TOKEN.fullmatch(token) is None:
+            raise ConfigError(
+                "token: letters, digits and - . _ ~ + / = alone, as fedbandits party token prints "
+                "it: strip line breaks and blanks; leave out quotes and the word Bearer"
+            )
+        if not 0.0 < timeout < math.inf:
+            raise ConfigError("timeout: a number of seconds above 0")
+        self._url, self._token, self._verify = url.rstrip("/"), token, verify
+        self.timeout = timeout
+
+    def arguments(self, transport: Any) -> dict[str, Any]:
+        """Return the arguments for httpx; ``transport`` is a class of it.
+
+        Authorities are not loaded where there are no certificates.
+        """
+        verify = self._verify if self._url.lower().startswith("https:") else False
+        return {
+            "base_url": self._url,
+            "headers": {"authorization": f"Bearer {self._token}", "user-agent": "fedbandits"},
+            "transport": transport(verify=verify, retries=RETRIES),
+        }
 
 
-def headers(token: str) -> dict[str, str]:
-    """Return the headers of every request."""
-    return {"authorization": f"Bearer {token}", "user-agent": "fedbandits"}
+def _is_address(url: str) -> bool:
+    try:
+        parts = httpx.URL(url)
+    except (httpx.InvalidURL, ValueError):
+        return False
+    more = parts.userinfo or parts.query or parts.fragment or url != url.strip()
+    port = parts.port is None or 0 < parts.port < 65_536
+    return parts.scheme in ("http", "https") and bool(parts.host) and port and not more

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 from collections.abc import Sequence
 from typing import Any, Self
 
 import httpx
 
 from fedbandits.client import calls
-from fedbandits.client.calls import RETRIES, TIMEOUT, Call, Decision, Numbers, Rows
+from fedbandits.client.calls import TIMEOUT, Call, Decision, Numbers, Place, Rows
 
 
 class Client:
@@ -29,20 +31,30 @@ class Client:
 
     Raises
     ------
+    ConfigError
+        If the url, the token or the timeout cannot be one. The error does not show them.
     DoorError
         By every method, if the door refuses the request or cannot be reached. The subclasses say
         why.
     """
 
     def __init__(self, url: str, token: str, timeout: float = TIMEOUT, verify: Any = True) -> None:
-        self._timeout = timeout
-        transport = httpx.HTTPTransport(verify=calls.checks(url, verify), retries=RETRIES)
-        self._http = httpx.Client(base_url=url, headers=calls.headers(token), transport=transport)
+        self._place = Place(url, token, timeout, verify)
+        self._process, self._http = os.getpid(), self._opened()
+
+    def _opened(self) -> httpx.Client:
+        return httpx.Client(**self._place.arguments(httpx.HTTPTransport))
+
+    def _connections(self) -> httpx.Client:
+        """Return the connections of this process: after a fork the others are its parent's."""
+        if self._process != os.getpid():
+            self._http, self._process = self._opened(), os.getpid()
+        return self._http
 
     def decide(
         self, *, actions: Rows | None = None, context: Numbers | None = None,
         available: Sequence[int] | None = None, user: int | None = None,
-        items: Rows | None = None, person: str | None = None, **more: Any,
+        items: Rows | None = None, person: str | None = None, key: str | None = None, **more: Any,
     ) -> Decision:  # fmt: skip
         """Ask for a decision.
 
@@ -64,11 +76,14 @@ class Client:
         person : str
             Names the person for whom the decision is made, where the terms protect persons. The
             name is the same in all visits.
+        key : str, optional
+            Names this request; drawn if it is not given. After an UnreachableError ask again with
+            its ``key``: if the decision was made, it is returned, and none is made twice.
         **more
             Further arguments of a system of your own, by name.
         """
         call = calls.decide(
-            actions=actions, context=context, available=available, user=user, items=items,
+            key, actions=actions, context=context, available=available, user=user, items=items,
             person=person, **more,
         )  # fmt: skip
         decided: Decision = self._call(call)
@@ -114,7 +129,7 @@ class Client:
 
     def close(self) -> None:
         """Close the connections."""
-        self._http.close()
+        self._connections().close()
 
     def __enter__(self) -> Self:
         return self
@@ -123,10 +138,11 @@ class Client:
         self.close()
 
     def _call(self, call: Call) -> Any:
+        http = self._connections()
         try:
-            response = self._http.request(call.method, call.path, **calls.sent(call, self._timeout))
-        except httpx.TransportError as error:
-            raise calls.unreachable(error) from error
+            response = http.send(calls.request(http, call, self._place.timeout))
+        except httpx.RequestError as error:
+            raise calls.unreachable(error) from None
         return calls.read(call, response)
 
 
@@ -140,25 +156,32 @@ class AsyncClient:
     """
 
     def __init__(self, url: str, token: str, timeout: float = TIMEOUT, verify: Any = True) -> None:
-        self._timeout = timeout
-        transport = httpx.AsyncHTTPTransport(verify=calls.checks(url, verify), retries=RETRIES)
-        named = calls.headers(token)
-        self._http = httpx.AsyncClient(base_url=url, headers=named, transport=transport)
+        self._place = Place(url, token, timeout, verify)
+        self._http: httpx.AsyncClient | None = None
+        self._of: tuple[int, asyncio.AbstractEventLoop] | None = None
+
+    def _connections(self) -> httpx.AsyncClient:
+        """Return the connections of this process and this event loop."""
+        here = os.getpid(), asyncio.get_running_loop()
+        if self._http is None or self._of != here:
+            self._http = httpx.AsyncClient(**self._place.arguments(httpx.AsyncHTTPTransport))
+            self._of = here
+        return self._http
 
     async def decide(
         self, *, actions: Rows | None = None, context: Numbers | None = None,
         available: Sequence[int] | None = None, user: int | None = None,
-        items: Rows | None = None, person: str | None = None, **more: Any,
+        items: Rows | None = None, person: str | None = None, key: str | None = None, **more: Any,
     ) -> Decision:  # fmt: skip
         """Ask for a decision.
 
         Parameters
         ----------
-        actions, context, available, user, items, person, **more
+        actions, context, available, user, items, person, key, **more
             See :meth:`Client.decide`.
         """
         call = calls.decide(
-            actions=actions, context=context, available=available, user=user, items=items,
+            key, actions=actions, context=context, available=available, user=user, items=items,
             person=person, **more,
         )  # fmt: skip
         decided: Decision = await self._call(call)
@@ -204,7 +227,7 @@ class AsyncClient:
 
     async def close(self) -> None:
         """Close the connections."""
-        await self._http.aclose()
+        await self._connections().aclose()
 
     async def __aenter__(self) -> Self:
         return self
@@ -213,9 +236,9 @@ class AsyncClient:
         await self.close()
 
     async def _call(self, call: Call) -> Any:
+        http = self._connections()
         try:
-            arguments = calls.sent(call, self._timeout)
-            response = await self._http.request(call.method, call.path, **arguments)
-        except httpx.TransportError as error:
-            raise calls.unreachable(error) from error
+            response = await http.send(calls.request(http, call, self._place.timeout))
+        except httpx.RequestError as error:
+            raise calls.unreachable(error) from None
         return calls.read(call, response)

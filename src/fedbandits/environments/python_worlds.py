@@ -65,12 +65,15 @@ def show(
         raise DataError(
             f"{name}.decision_set: round {round_} has entries that are not finite numbers"
         )
-    longest = float(np.sqrt((features.astype(np.float64) ** 2).sum(axis=0)).max())
+    norms = np.linalg.norm(features.astype(np.float64), axis=0)
+    row = int(norms.argmax())
+    longest = float(norms[row])
     low, high = facts.reward_range
     if longest > facts.context_norm * (1.0 + _ROUNDING):
         raise BoundExceededError(
-            f"{name}.decision_set: round {round_} has a context with a norm above "
-            f"{facts.context_norm:g}, the bound in its facts; scale contexts down"
+            f"{name}.decision_set: round {round_}, row {row} (the first is 0) has the norm "
+            f"{longest:.9g}, allowed: {facts.context_norm:.9g}, the bound in its facts; scale "
+            "contexts down"
         )
     if not low <= rewards.min() <= rewards.max() <= high:
         raise BoundExceededError(

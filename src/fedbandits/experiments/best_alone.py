@@ -17,7 +17,7 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from fedbandits.errors import StoppedError
+from fedbandits.errors import ConfigWarning, StoppedError
 from fedbandits.experiments.baselines import (
     Claimed,
     as_people_explore,
@@ -115,7 +115,7 @@ def _with(experiment: Experiment, added: Sequence[Variant], best_alone: str = ""
 def _judged_and_alone(experiment: Experiment) -> tuple[Variant | None, list[Variant]]:
     """Find the first system that claims a finite ε, and all whose parties learn alone."""
     with warnings.catch_warnings():  # whoever runs it is warned then
-        warnings.simplefilter("ignore")
+        warnings.simplefilter("ignore", ConfigWarning)
         plans = experiment.check()
     claims = [
         Claimed.of(find_system(entry.system).claim(plan))
@@ -158,7 +158,7 @@ def _best_of(experiment: Experiment, candidates: Sequence[Variant], playing: _Pl
         checkpoints=2,
     )
     with warnings.catch_warnings():  # whoever runs the experiment is warned then
-        warnings.simplefilter("ignore")
+        warnings.simplefilter("ignore", ConfigWarning)
         result = run(own, jobs=playing.jobs, on_event=playing.on_event, stop=playing.stop)
     if result.attrs["interrupted"]:
         raise StoppedError("stopped before all were played") if playing.stop else KeyboardInterrupt

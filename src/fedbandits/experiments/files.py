@@ -25,17 +25,45 @@ def write_durably(file: pathlib.Path, data: bytes, place: pathlib.Path) -> None:
     If the disk is full, what was written of it is removed, and OutputError raised.
     """
     try:
-        with file.open("wb") as stream:
-            stream.write(data)
-            stream.flush()
-            os.fsync(stream.fileno())
+        _write(file, data)
     except OSError as error:
-        with suppress(OSError):
-            file.unlink(missing_ok=True)
         raise OutputError(
             f"{place}: cannot be written ({error.strerror or error}); free some space. Earlier "
             "files have not changed, and finished replicates are kept for --resume"
         ) from error
+
+
+def _write(file: pathlib.Path, data: bytes, mode: str = "wb") -> None:
+    """Write a file and force it to disk; if that fails, remove what was written of it."""
+    with open(file, mode) as stream:
+        try:
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+        except OSError:
+            with suppress(OSError):
+                file.unlink(missing_ok=True)
+            raise
+
+
+def write_whole(file: pathlib.Path, data: bytes, replaces: bool) -> None:
+    """Write a file that there is all of, or none; an old one is replaced by all of it, or stays.
+
+    What is there and is no file, such as a pipe, is written to. Raises FileExistsError if one is
+    there that must stay, and OSError if nothing can be written.
+    """
+    if not replaces:
+        _write(file, data, "xb")
+    elif file.exists() and not file.is_file():
+        file.write_bytes(data)
+    else:
+        file = pathlib.Path(os.path.realpath(file))
+        beside = file.with_name(f".{file.name}.{uuid.uuid4().hex}")
+        _write(beside, data, "xb")
+        if file.exists():
+            shutil.copymode(file, beside)
+        os.replace(beside, file)
+        sync_folder(file.parent)
 
 
 def replace_durably(file: pathlib.Path, data: bytes) -> None:

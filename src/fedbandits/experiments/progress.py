@@ -46,10 +46,8 @@ _NUMBERS, _FEWEST = 62, 18
 #: The same beside a sweep's bar.
 _SHARES = 48
 #: Said once, when the first kernel is compiled.
-_COMPILING = (
-    "Compiling what this needs. That takes up to a minute; it is kept, and later runs begin at "
-    "once."
-)
+_COMPILING = "Compiling what this needs. That takes up to a minute"
+_KEPT, _NOT_KEPT = "; it is kept, and later runs begin at once.", ", in every run: it is not kept."
 
 
 def rounded(speed: float) -> str:
@@ -195,8 +193,10 @@ class TerminalProgress:
         if self._bars is None:
             return
         if not self._told_of_compiling:
+            from fedbandits._compile.cache import are_kept  # what compiles is loaded by now
+
             with suppress(OSError, SystemExit):
-                self._console.print(_COMPILING)
+                self._console.print(_COMPILING + (_KEPT if are_kept() else _NOT_KEPT))
         self._told_of_compiling = self._compiling = True
         self._bars.update(next(iter(self._tasks.values())), note=f"compiling {event.count}")
 

@@ -173,7 +173,7 @@ def _sweep(
 ) -> Sweep:
     """Return a sweep of what was given, over the keys if there are some."""
     if not isinstance(given, Experiment | Sweep):
-        given = load_any(pathlib.Path(given))
+        given = load_any(pathlib.Path(given).expanduser())
     if keys is None:
         return given if isinstance(given, Sweep) else sweep_of(given, {})
     return sweep_of(given.experiment if isinstance(given, Sweep) else given, keys)

@@ -100,7 +100,7 @@ class _Runner:
 
     def __init__(self, work: Workload, options: Options) -> None:
         self.work, self._options = work, options
-        self.out = None if options.out is None else pathlib.Path(options.out).resolve()
+        self.out = None if options.out is None else pathlib.Path(options.out).expanduser().resolve()
         self.home = self._home()
         self._events = (SweepEvents if work.sweep.axes else RunEvents)(work, self.out)
         listener = options.on_event

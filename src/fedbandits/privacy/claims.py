@@ -216,13 +216,13 @@ class PrivacyClaim(msgspec.Struct, frozen=True, kw_only=True):
             if self.person:
                 person = f"; a person with {self.person.counted_visits}: ε = {self.person.shown}"
             return (
-                f"ε = {self.epsilon:.4g} at δ = {self.delta:.3g}, {self.holds_for}, "
+                f"ε = {self.epsilon:.4g} at δ = {self.delta:g}, {self.holds_for}, "
                 f"{self.relation}{person}"
             )
         if math.isfinite(self.epsilon_contents):
             return (
                 "no finite ε: which messages there are depends on raw data "
-                f"(contents alone: ε = {self.epsilon_contents:.4g} at δ = {self.delta:.3g})"
+                f"(contents alone: ε = {self.epsilon_contents:.4g} at δ = {self.delta:g})"
             )
         return self.encrypted or "no finite ε: statistics leave in clear"
 

@@ -18,18 +18,18 @@ from fedbandits._typing import Floats, Floats32, Ints
 NO_FAULT, CONTEXT_TOO_LONG, REWARD_TOO_LARGE, NOT_A_NUMBER, UNITS_IMPOSSIBLE = 0, 1, 2, 3, 9
 #: How likely honest noise is to exceed what a receiver holds a number to.
 IMPROBABLE = 1e-12
-#: Share by which a context may be longer than its bound: float32 moves the norm of a unit vector by
-#: up to 2⁻²⁴, and adding up squares a little. Prices have room for it
-#: (:mod:`fedbandits.privacy.rounding`).
-CAST_ROOM = 2.0**-23
+#: Share by which a context may be longer than its bound. A cast to float32 moves the norm of a unit
+#: vector by up to 2⁻²⁴; one that was normalised in float32, number by number, by 2⁻²⁰ with 768
+#: numbers. Prices have room for it (:mod:`fedbandits.privacy.rounding`).
+CAST_ROOM = 2.0**-20
 #: Integer codes of the mechanisms, for compiled code.
 NONE, TREE, TOEPLITZ, OPTIMAL = 0, 1, 2, 3
 #: Honest noise is larger by chance alone with probability :data:`IMPROBABLE`.
 _IMPROBABLE_DEVIATIONS = -NormalDist().inv_cdf(IMPROBABLE / 2.0)
-#: Room for what rounding adds to a sum.
-_ROUNDING_ROOM = 1.0 + 2.0**-20
+#: Room for what rounding adds to a sum: that of two factors of a record, and as much again.
+_ROUNDING_ROOM = 1.0 + 4.0 * CAST_ROOM
 
-#: Room for a cast to float32 in the square of a length.
+#: Room for float32 in the square of a length.
 _SQUARE_ROOM = (1.0 + CAST_ROOM) ** 2
 
 
@@ -49,7 +49,7 @@ def record_fault(
 ) -> tuple[int, float]:
     """Hold a record to ‖x‖ ≤ L and lowest ≤ y ≤ highest; clip it in place when asked to.
 
-    A context may be longer by :data:`CAST_ROOM`, which casting it to float32 may have added.
+    A context may be longer by :data:`CAST_ROOM`, which float32 may have added.
 
     Clipping makes a legal record of any: an entry or a reward that is not a number counts as 0, a
     context without finite length keeps its infinite entries alone, cut to length L. A context that

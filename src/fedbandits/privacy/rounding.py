@@ -14,7 +14,7 @@ What is left, as a share of a record's reach Δ, with u = 2⁻⁵³, N records, 
   d (d + 1) / 2 + d of them, each off by at most q/2. In the norm that noise is calibrated to (the
   diagonal counts half) they move by q √(d (d + 2) / 2) < q (d + 1) / √2 together: √2 N u (d + 1).
   Where the noise of Σ x xᵀ is ρ < 1 times that of Σ x y, they move by 1/ρ times as much at most;
-* a context that is longer than L by :data:`CAST_ROOM`, which two factors of Δ have: 2⁻²²;
+* a context that is longer than L by :data:`CAST_ROOM`, which two factors of Δ have: 2⁻¹⁹;
 * what is covered, a sum below N Δ in that norm, is rounded three times a release (encoding,
   dividing, the grid's float64) in either world: 6 N u √n;
 * the grid of covered values, of 2⁻⁴⁰ deviations: within 2⁻²⁵ of the reach for
@@ -34,7 +34,7 @@ from fedbandits.privacy.kernels import CAST_ROOM
 
 #: Whole numbers up to this many are exact in float64.
 _EXACT = 2.0**53
-#: What does not depend on the number of records: the cast, twice, and the grid of covered values.
+#: What does not depend on the number of records: float32, twice, and the grid of covered values.
 _FIXED = 2.0 * CAST_ROOM + 2.0**-25
 
 

@@ -18,6 +18,7 @@ from matplotlib.figure import Figure as Plot
 
 from fedbandits.errors import ConfigError, OutputExistsError, StoppedError
 from fedbandits.experiments.checkpoint import CheckpointFolder
+from fedbandits.experiments.files import replace_durably
 from fedbandits.experiments.folder import check_output, holds_complete_run, read_result
 from fedbandits.experiments.plots import line_style
 from fedbandits.experiments.run import run
@@ -199,24 +200,26 @@ class Context:
             return json.loads(file.read_text(encoding="utf-8"))
         value = measurement()
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(json.dumps(value), encoding="utf-8")
+        replace_durably(file, json.dumps(value).encode())
         return value
 
 
 def write_outcome(context: Context, figure: Figure, outcome: Outcome) -> None:
     """Write ``figure.png``, ``table.csv`` and ``remarks.md`` into the figure's folder."""
     context.out.mkdir(parents=True, exist_ok=True)
-    outcome.plot.savefig(context.out / "figure.png", dpi=130)
+    image = io.BytesIO()
+    outcome.plot.savefig(image, format="png", dpi=130)
+    replace_durably(context.out / "figure.png", image.getvalue())
     text = io.StringIO()
     writer = csv.DictWriter(text, list(outcome.rows[0]), lineterminator="\n")
     writer.writeheader()
     writer.writerows(outcome.rows)
-    (context.out / "table.csv").write_text(text.getvalue(), encoding="utf-8")
+    replace_durably(context.out / "table.csv", text.getvalue().encode())
     scale = figure.full if context.full else figure.quick
     lines = [f"# {figure.title}", "", f"{figure.source}. Scale: {scale}.", ""]
     lines += [f"* {remark}" for remark in outcome.remarks]
     lines += ["", f"**{outcome.verdict.line}**"]
-    (context.out / "remarks.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    replace_durably(context.out / "remarks.md", ("\n".join(lines) + "\n").encode())
 
 
 def panels(

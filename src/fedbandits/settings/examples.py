@@ -50,7 +50,7 @@ def experiment_file(given: str | pathlib.Path) -> pathlib.Path:
 
     Raises ConfigError if it is a bare name, without a point or a slash, and there is neither.
     """
-    path = pathlib.Path(given)
+    path = pathlib.Path(given).expanduser()
     name = str(given)
     if not _BARE.match(name) or path.exists():
         return path

@@ -30,6 +30,7 @@ from fedbandits.settings.written import (
 )
 from fedbandits.systems import Plan, System, find_preset, find_system, preset_names
 from fedbandits.systems.simulated import bounds_in, plan_in
+from fedbandits.systems.terms import cautions_of
 
 if TYPE_CHECKING:  # a configuration is read without what prices it
     from fedbandits.privacy.claims import PrivacyClaim
@@ -182,12 +183,7 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
         return tomli_w.dumps(self.to_table())
 
     def check(self) -> tuple[Plan, ...]:
-        """Load the data and plan every system, so that errors appear before anything runs.
-
-        Returns
-        -------
-        tuple of Plan
-            The plan of each system, in order.
+        """Load the data and return every system's plan; errors appear before anything runs.
 
         Warns
         -----
@@ -197,7 +193,7 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
         prepare(self.environment, self.rounds)
         planned = tuple(self._planned())
         for index, (_, system, plan) in enumerate(planned):
-            for caution in system.cautions(plan):
+            for caution in cautions_of(system, plan):
                 warnings.warn(f"systems[{index}].{caution}", ConfigWarning, stacklevel=3)
         return tuple(plan for _, _, plan in planned)
 

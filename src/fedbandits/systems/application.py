@@ -70,7 +70,8 @@ class Application(Generic[AnyPlan]):
         Raises
         ------
         LocalProtocolError, BoundExceededError
-            If it is malformed, or beyond the bounds of the terms. No number of a context is shown.
+            If it is malformed, or beyond the bounds of the terms. No number of a context is shown,
+            but its norm is.
         """
         raise NotImplementedError
 

@@ -21,7 +21,7 @@ import msgspec
 import numpy as np
 
 from fedbandits._typing import Floats
-from fedbandits.errors import DataError, OutputExistsError
+from fedbandits.errors import DataError, OutputError, OutputExistsError
 from fedbandits.federation.party import Party
 
 if TYPE_CHECKING:  # a configuration is read without what prices it
@@ -85,6 +85,8 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
         ------
         OutputExistsError
             If there is such a file already.
+        OutputError
+            If its disk is full, or fails. There is no file then.
         """
         known = self.learned
         header = {
@@ -99,8 +101,14 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
             raise OutputExistsError(
                 f"{os.fspath(path)}: exists already; choose another file, or remove it"
             ) from None
-        with os.fdopen(descriptor, "wb") as file:
-            np.savez(file, header=text, **{name: getattr(known, name) for name in _ARRAYS})
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                np.savez(file, header=text, **{name: getattr(known, name) for name in _ARRAYS})
+        except OSError as error:
+            os.unlink(path)
+            raise OutputError(
+                f"{os.fspath(path)}: cannot be written ({error.strerror or error}); free some space"
+            ) from None
 
 
 class _Header(msgspec.Struct, frozen=True):

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from fedbandits.privacy.claims import PrivacyClaim
     from fedbandits.systems.base import Plan, System
 
+#: A guarantee that may fail with a larger probability promises little.
+LARGE_DELTA = 0.1
+
 
 def terms_of(system: System[Any], plan: Plan, noise: NoiseOrigin) -> Terms:
     """Return the terms on which all parties of a variant agree.
@@ -36,6 +39,18 @@ def terms_of(system: System[Any], plan: Plan, noise: NoiseOrigin) -> Terms:
         parties=roles.parties,
         noise=noise,
     )
+
+
+def cautions_of(system: System[Any], plan: Plan) -> tuple[str, ...]:
+    """Return what whoever plays a plan should know: each names the key that it is about first."""
+    delta = getattr(plan.config, "delta", 0.0)
+    found: tuple[str, ...] = system.cautions(plan)
+    if delta > LARGE_DELTA:
+        found += (
+            f"delta: given {delta!r}; the guarantee may fail with about this probability. Choose "
+            "it well below one in the number of records, such as 1e-5",
+        )
+    return found
 
 
 def _plain(struct: msgspec.Struct) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from itertools import islice
 from typing import NamedTuple, Protocol
 
 from fedbandits.deployment.delivery.frames import Hello, extended
-from fedbandits.federation.links import MOST_HELD
+from fedbandits.federation.links import MOST_HELD, Link
 
 #: So many messages may be on their way at once: a receiver holds no more than these.
 WINDOW = MOST_HELD
@@ -28,6 +28,11 @@ class Standing(NamedTuple):
     sent: int = 0
     seen: int = 0
     mark: bytes = b""
+
+
+def standing_of(link: Link) -> Standing:
+    """Return where a link stands."""
+    return Standing(link.received, link.sent, link.seen, link.mark)
 
 
 class Receiver(Protocol):

@@ -26,7 +26,7 @@ from fedbandits.deployment.door.problems import (
     details,
     meant,
 )
-from fedbandits.deployment.door.requests import Answer, Gone, Request
+from fedbandits.deployment.door.requests import KEY, Answer, Gone, Request
 from fedbandits.deployment.door.routes import ONLY_SOME, Endpoints, Route, routes_of
 from fedbandits.deployment.door.served import Served, offered
 from fedbandits.deployment.door.settings import DoorSettings
@@ -85,7 +85,7 @@ class At:
         request = Request(scope, receive, self._common.most)
         try:
             answer = await self._answer(scope["method"], request)
-            await _send(send, answer, ())
+            await _send(send, answer, _named(request))
         except Gone:
             return
         except Exception as error:
@@ -113,7 +113,8 @@ class At:
         self._common.metrics.refused(refused.problem.name)
         answer = Answer(refused.problem.status, details(refused), PROBLEM_JSON)
         # What is still on its way would be read for nothing.
-        await _send(send, answer, (*refused.headers, *((_CLOSE,) if request.unread else ())))
+        closes = (_CLOSE,) if request.unread else ()
+        await _send(send, answer, (*refused.headers, *closes, *_named(request)))
         return answer
 
 
@@ -163,6 +164,11 @@ def _places(common: Common, member: str, routes: list[Route]) -> dict[str, ASGIA
         detail = f"{member} does not {what}; its role in the federation is another"
         places.setdefault(path, At(common, path, [], (NOT_OFFERED, detail)))
     return places
+
+
+def _named(request: Request) -> tuple[tuple[bytes, bytes], ...]:
+    """Return the header by which a client knows that an answer is its own."""
+    return ((KEY, request.key),) if request.key else ()
 
 
 async def _send(send: Send, answer: Answer, headers: tuple[tuple[bytes, bytes], ...]) -> None:

@@ -16,9 +16,10 @@ _REF = "#/components/schemas/{name}"
 _ABOUT = (
     "Decisions for applications, made with what a federation has learned together. Requests need "
     "a token of this party. What is refused is answered with problem details (RFC 9457), and has "
-    "changed nothing; programs go by `type`. A path without a route is `not-found` or, where other "
-    "parties have it, `not-offered` (404); another method is `method-not-allowed` (405); a request "
-    "line with headers beyond the limit is answered with 431."
+    "changed nothing; programs go by `type`. An answer has the header Idempotency-Key of its "
+    "request, if that has one. A path without a route is `not-found` or, where other parties have "
+    "it, `not-offered` (404); another method is `method-not-allowed` (405); a request line with "
+    "headers beyond the limit is answered with 431."
 )
 
 

@@ -19,6 +19,8 @@ from fedbandits.deployment.door.problems import (
 )
 
 JSON = b"application/json"
+#: The header that names a request: sent again with the same name, it is the same request.
+KEY = b"idempotency-key"
 #: How msgspec says that a number is beyond its bounds.
 _BEYOND = re.compile(r"Expected `(int|float)` [<>]|Number out of range")
 
@@ -39,18 +41,23 @@ class Request:
     """A client's request. Its body, of at most so many bytes, is read when it is asked for."""
 
     __slots__ = (
-        "_most", "_read", "_receive", "_scope", "_streamed", "_type", "authorization", "length",
+        "_most", "_read", "_receive", "_scope", "_streamed", "_type", "authorization", "key",
+        "length",
     )  # fmt: skip
 
     def __init__(self, scope: Scope, receive: Receive, most: int) -> None:
         self._scope, self._receive, self._most = scope, receive, most
         self._read = self._streamed = False
         self.authorization = self._type = b""
+        #: What the client calls this request; answers have it, too.
+        self.key = b""
         #: Bytes of the body, as declared.
         self.length = 0
         for name, value in scope["headers"]:
             if name == b"authorization":
                 self.authorization = value
+            elif name == KEY:
+                self.key = value
             elif name == b"content-type":
                 self._type = value
             elif name == b"content-length":

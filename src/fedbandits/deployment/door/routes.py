@@ -19,6 +19,8 @@ from fedbandits.errors import FedbanditsError, LocalProtocolError
 Handler = Callable[[Request], Awaitable[Answer]]
 #: Seconds that a pull may be waited for in one request.
 LONGEST_WAIT = 60.0
+#: Characters of the key of a request.
+MOST_KEY = 100
 _NOTHING = Answer(204)
 _ALIVE = Answer(200, b'{"alive":true}')
 _READY = Answer(200, b'{"ready":true}')
@@ -43,7 +45,7 @@ class Endpoints:
 
         async def handle(request: Request) -> Answer:
             body = await request.decoded(shapes.read_asked)
-            decided = await decide(shapes.as_asked(body))
+            decided = await decide(shapes.as_asked(body), _key(request))
             counted()
             return Answer(200, shapes.answer(decided))
 
@@ -136,6 +138,12 @@ class Endpoints:
             await asyncio.gather(waited, closing, return_exceptions=True)
 
 
+def _key(request: Request) -> str:
+    if len(request.key) > MOST_KEY or not request.key.isascii():
+        raise Refused(no.INVALID, f"Idempotency-Key: at most {MOST_KEY} characters of ASCII")
+    return request.key.decode()
+
+
 def _wait(query: dict[str, str]) -> float:
     try:
         seconds = float(query.get("wait", "0"))
@@ -212,7 +220,8 @@ def _decisions(endpoints: Endpoints) -> list[Route]:
     return [
         Route(
             "POST", "/v1/decisions", endpoints.decisions(),
-            "Ask for a decision. It is durable when it is answered.", 200, "decide",
+            "Ask for a decision. It is durable when it is answered. Asked again with the same "
+            "header Idempotency-Key, it is the same decision while it is open.", 200, "decide",
             _PARTY, body=shapes.asked, answer=shapes.decided,
         ),
         Route(

@@ -37,8 +37,8 @@ class Served(Protocol):
     def ready(self) -> bool:
         """True if it is connected and its store works."""
 
-    async def decide(self, asked: Asked) -> Decided:
-        """Decide.
+    async def decide(self, asked: Asked, key: str = "") -> Decided:
+        """Decide; asked again with the same ``key``, give the same decision while it is open.
 
         Raises LocalProtocolError, BoundExceededError, StoreError or NotReadyError.
         """

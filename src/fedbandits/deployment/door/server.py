@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import datetime
 import pathlib
 import socket
 import ssl
@@ -43,6 +44,7 @@ class Door:
         self._listener = Listener(self._app, settings, tls)
         self._host, self._scheme = settings.host, "http" if tls is None else "https"
         self._warns = tls is None and not settings.loopback
+        self._expires = settings.expiry(folder)
 
     @property
     def port(self) -> int:
@@ -59,6 +61,11 @@ class Door:
         """Open: from then on requests are answered; raises as :meth:`Listener.start`."""
         if self._warns:
             LOG.warning('{"warning":"tokens and contexts travel in clear: set door.certificate"}')
+        if self._expires is not None and self._expires <= datetime.datetime.now(datetime.UTC):
+            LOG.warning(
+                '{"warning":"door.certificate expired on %s: applications refuse this door"}',
+                f"{self._expires:%Y-%m-%d}",
+            )
         await self._listener.start()
         self._app.endpoints.closing.clear()
 

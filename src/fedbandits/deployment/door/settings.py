@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import ipaddress
 import pathlib
 import ssl
@@ -77,3 +78,12 @@ class DoorSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
                 f"({type(error).__name__}); both are PEM, the key without a password"
             ) from None
         return context
+
+    def expiry(self, folder: pathlib.Path) -> datetime.datetime | None:
+        """Return when the door's certificate expires, in UTC; None without one."""
+        if self.certificate is None:
+            return None
+        from cryptography import x509
+
+        found = x509.load_pem_x509_certificate((folder / self.certificate).read_bytes())
+        return found.not_valid_after_utc

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from fedbandits.deployment.delivery.exchange import Standing
+from fedbandits.deployment.delivery.exchange import Standing, standing_of
 from fedbandits.deployment.delivery.frames import extended
 from fedbandits.deployment.hosting.events import HostedParty, Kind, Received
 from fedbandits.deployment.hosting.resources import StoredResources
@@ -23,18 +25,17 @@ from fedbandits.deployment.hosting.restoring import (
 from fedbandits.deployment.hosting.seat import HostedSeat
 from fedbandits.deployment.storage.left import Left
 from fedbandits.deployment.storage.machine import machine_boot
-from fedbandits.deployment.storage.store import Entry, Header, Sent, Store
+from fedbandits.deployment.storage.rows import Entry, Header, Opened, Sent
+from fedbandits.deployment.storage.store import Store
 from fedbandits.errors import (
-    ClockError,
     DuplicateRewardError,
     FedbanditsError,
     LateRewardError,
-    LedgerError,
     LocalProtocolError,
     NotReadyError,
     UnknownDecisionError,
 )
-from fedbandits.federation.links import Link, Receipt
+from fedbandits.federation.links import Receipt
 from fedbandits.federation.messages import Message
 from fedbandits.federation.party import Party
 from fedbandits.federation.state import Handled
@@ -59,7 +60,7 @@ class Batch:
         self.store, self.connection, self.hosted, self._seat = store, connection, hosted, seat
         self._entries: list[Entry] = []
         self._headers: list[Header] = []
-        self._asked: list[int] = []
+        self._asked: dict[int, Opened] = {}
         self._answered: list[int] = []
         self._saves = self._restored = False
         self._leaves: Left | None = None
@@ -146,11 +147,11 @@ class Batch:
         try:
             handled = hosted.apply(kind, content)
         except FedbanditsError as refused:
-            if not _fails_transaction(refused):
+            if not getattr(refused, "FAILS_TRANSACTION", False):
                 self.connection.exec_driver_sql("ROLLBACK TO SAVEPOINT event").close()
             raise
         for receipt in handled.followed:  # a message that was held has met a failure of our own
-            if receipt.why is not None and _fails_transaction(receipt.why):
+            if receipt.why is not None and getattr(receipt.why, "FAILS_TRANSACTION", False):
                 raise receipt.why
         self.connection.exec_driver_sql("RELEASE SAVEPOINT event").close()
         self._saves = self._saves or self._charges() > charges
@@ -169,7 +170,7 @@ class Batch:
     def _after(self, kind: Kind, content: Any, handled: Handled) -> None:
         """Note what an event has led to."""
         if kind is Kind.DECIDE:
-            self._asked.append(handled.answer[0])
+            self._asked[handled.answer[0]] = Opened(handled.answer[0])
         elif kind is Kind.OBSERVE:
             self._answered.append(content[0])
         elif kind is Kind.PULL:
@@ -201,6 +202,19 @@ class Batch:
         kind, number = ("?", -1) if message is None else (type(message).__name__, message.number)
         size = len(content.data) if isinstance(content, Received) else 0
         self._headers.append(Header(now, "seen", member, kind, number, size, receipt.outcome))
+
+    def decide(self, asked: Any, key: str = "") -> Any:
+        """Decide; a request that comes again with its key has the decision that it had, if open."""
+        if not key or self.hosted is None:
+            return self.carry_out(Kind.DECIDE, asked)
+        request = hashlib.sha256(key.encode() + b"\0" + self.hosted.encode(asked)).digest()
+        here = (one.answer for one in self._asked.values() if one.request == request)
+        known = next(here, None) or self.store.answer(self.connection, request)
+        if known is not None:
+            return msgspec.msgpack.decode(known)
+        answer = self.carry_out(Kind.DECIDE, asked)
+        self._asked[answer[0]] = Opened(answer[0], request, msgspec.msgpack.encode(answer))
+        return answer
 
     def pull(self, number: int, reward: int) -> None:
         """Tell what a pull has earned; raises NotReadyError if it is not the one that is due.
@@ -274,10 +288,10 @@ class Batch:
         store.note(connection, self._entries)
         store.post(connection, self.outgoing)
         store.head(connection, self._headers)
-        if self._seat.federation.reward_default is not None:
-            now = time.time()
-            store.asked(connection, set(self._asked) - set(self._answered), now)
-            store.answered(connection, self._answered)
+        waits = self._seat.federation.reward_default is not None
+        still = (one for one in self._asked.values() if one.number not in self._answered)
+        store.asked(connection, [one for one in still if waits or one.request], time.time())
+        store.answered(connection, self._answered)
         if hosted is None:
             return
         self.count(hosted)
@@ -309,15 +323,6 @@ class Batch:
         hosted.touched.clear()
         moved = links if self._restored else ()
         for peer in moved:
-            self.counts[members[peer]] = _standing(links[peer])
+            self.counts[members[peer]] = standing_of(links[peer])
         for member in {*self.received, *(member for member, _, _ in self.outgoing)}:
-            self.counts[member] = _standing(links[self._seat.federation.party_of[member]])
-
-
-def _standing(link: Link) -> Standing:
-    return Standing(link.received, link.sent, link.seen, link.mark)
-
-
-def _fails_transaction(error: Exception) -> bool:
-    """Tell whether an error of the ledger leaves nothing to go back to in the transaction."""
-    return isinstance(error, LedgerError) and type(error) is not ClockError
+            self.counts[member] = standing_of(links[self._seat.federation.party_of[member]])

@@ -9,6 +9,7 @@ owes only where rounds are shared, see :attr:`.System.ROUNDS_ARE_SHARED`.
 from __future__ import annotations
 
 import asyncio
+import datetime
 import logging
 import time
 from typing import Protocol
@@ -17,11 +18,13 @@ from fedbandits.deployment.delivery.delivery import Delivery
 from fedbandits.deployment.hosting.batch import Batch
 from fedbandits.deployment.hosting.host import Host
 from fedbandits.errors import BudgetExceededError, FedbanditsError, NotReadyError
-from fedbandits.settings.federation import Live
+from fedbandits.settings.federation import Federation, Live
 
 _LOG = logging.getLogger("fedbandits.deployment")
 #: Under which name the number of the newest tick is kept.
 TICKS = "ticks"
+#: So many rounds are ended, one after the other, when a party is back; for more it must be told.
+MOST_OWED = 3
 #: Seconds between two looks at the clock, at least and at most.
 _LEAST_PAUSE, _LONGEST_PAUSE = 0.02, 5.0
 #: Seconds until a tick that could not be carried out is tried again.
@@ -32,6 +35,24 @@ def _uptime() -> float:
     """Read the machine's other clock, in seconds: nobody sets it, and it runs on in sleep."""
     clock: int | None = getattr(time, "CLOCK_BOOTTIME", None)
     return time.monotonic() if clock is None else time.clock_gettime(clock)
+
+
+def over_since(federation: Federation, now: float) -> str:
+    """Tell when the last round has ended, if it has by ``now``, in seconds since 1970.
+
+    Empty while rounds are left, and where no clock ends them. Where messages set the pace, beats go
+    on as long as they are needed.
+    """
+    if not isinstance(federation.clock, Live) or federation.roles.messages_set_pace:
+        return ""
+    end = federation.clock.start.timestamp() + federation.rounds * federation.every
+    if now < end:
+        return ""
+    last = datetime.datetime.fromtimestamp(end, datetime.UTC)
+    return (
+        f"clock.start: all {federation.rounds:,} rounds were over on {last:%Y-%m-%d %H:%M} UTC; "
+        "agree on a later start, or on more rounds"
+    )
 
 
 class Clocked(Protocol):
@@ -47,9 +68,18 @@ class Clocked(Protocol):
 
 
 class Clock:
-    """The clock of one member."""
+    """The clock of one member.
 
-    def __init__(self, clocked: Clocked, host: Host, delivery: Delivery) -> None:
+    Unless it ``catches_up``, a party that was away for many rounds does not end them by itself:
+    they would release noise alone, and cost as much as others.
+    """
+
+    def __init__(
+        self, clocked: Clocked, host: Host, delivery: Delivery, catches_up: bool = True
+    ) -> None:
+        self._catches_up, self._owed = catches_up, ""
+        #: Whether it was away: not there, or asleep; and when it looked last.
+        self._was_away, self._looked = True, 0.0
         self._clocked, self._host, self._delivery = clocked, host, delivery
         self._seat, self._federation = host.seat, host.seat.federation
         self._tasks: list[asyncio.Task[None]] = []
@@ -99,6 +129,22 @@ class Clock:
                 self.problem or self._clocked.exhausted or not await self._carry_out(self.done + 1)
             ):
                 await asyncio.sleep(_AGAIN)
+
+    def _owes(self) -> str:
+        """Say how many rounds are owed, if somebody must decide whether they are to be ended."""
+        now, owed = time.time(), self._elapsed() - self.done
+        slept = now - self._looked > MOST_OWED * self._federation.every + _LONGEST_PAUSE
+        self._was_away, self._looked = self._was_away or slept, now
+        charged = self._seat.budget is not None and not self._seat.is_chatty
+        ends = charged and owed > MOST_OWED and self._host.view.next_end is not None
+        self._was_away = self._was_away and ends
+        if self._catches_up or not self._was_away:
+            return ""
+        return (
+            f"{owed:,} rounds were to end while this party was away. To end them now would release "
+            "noise without records, and cost as much. Start it with --catch-up to do so, or agree "
+            "on a later clock.start"
+        )
 
     def _elapsed(self) -> int:
         """Count the ticks that are over by now."""
@@ -157,7 +203,7 @@ class Clock:
         wrong = [peer for peer, offset in offsets.items() if abs(offset) > self._patience]
         for peer in wrong:  # it may have been set right since, or its greeting was kept back
             self._delivery.exchanges[peer].ask()
-        problem = ""
+        problem = self._owed = self._owes()
         if abs(self._jump) > self._patience:
             problem = (
                 f"the clock has jumped by {self._jump:+.1f} s: nothing is released until it is "
@@ -195,7 +241,9 @@ class Clock:
         while True:
             await asyncio.sleep(min(_LONGEST_PAUSE, max(_LEAST_PAUSE, after / 10)))
             self._look()
-            if self.problem:  # a clock that has jumped ahead would end the time of all rewards
+            if (
+                self.problem != self._owed
+            ):  # a clock that has jumped ahead would end the time of all rewards
                 continue
             try:
                 await self._clocked.expire(time.time() - after)

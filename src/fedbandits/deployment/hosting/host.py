@@ -21,7 +21,8 @@ from fedbandits.deployment.hosting.events import HostedParty, Kind
 from fedbandits.deployment.hosting.reports import View
 from fedbandits.deployment.hosting.resources import StoredResources
 from fedbandits.deployment.hosting.seat import HostedSeat
-from fedbandits.deployment.storage.store import Sent, Store
+from fedbandits.deployment.storage.rows import Sent
+from fedbandits.deployment.storage.store import Store
 from fedbandits.errors import (
     ClockError,
     DeploymentError,

@@ -15,13 +15,14 @@ from fedbandits.deployment.delivery.exchange import WINDOW, Standing
 from fedbandits.deployment.delivery.frames import Seals
 from fedbandits.deployment.delivery.transport import Transport
 from fedbandits.deployment.hosting.batch import Batch
-from fedbandits.deployment.hosting.clock import TICKS, Clock
+from fedbandits.deployment.hosting.clock import TICKS, Clock, over_since
 from fedbandits.deployment.hosting.events import Decided, Kind, Received
 from fedbandits.deployment.hosting.handover import Handover
 from fedbandits.deployment.hosting.host import Host
 from fedbandits.deployment.hosting.reports import privacy_of
 from fedbandits.deployment.hosting.seat import HostedSeat
-from fedbandits.deployment.storage.store import Sent, Store
+from fedbandits.deployment.storage.rows import Sent
+from fedbandits.deployment.storage.store import Store
 from fedbandits.errors import BudgetExceededError, FedbanditsError, NotReadyError, StaleStoreError
 from fedbandits.systems.application import Asked, Told
 
@@ -32,7 +33,8 @@ class Node:
     """Runs one member. Made, then :meth:`start`, then asked, then :meth:`stop`.
 
     It closes the ``store`` in the end. See :class:`.delivery.Delivery` for ``transport``,
-    ``greets`` and ``seals``. ``on_fatal`` is told why this party must stop.
+    ``greets`` and ``seals``. ``on_fatal`` is told why this party must stop. See
+    :class:`.clock.Clock` for ``catches_up``.
     """
 
     def __init__(
@@ -43,6 +45,7 @@ class Node:
         greets: Seals,
         seals: Seals,
         on_fatal: Callable[[FedbanditsError], None] = lambda _: None,
+        catches_up: bool = True,
     ) -> None:
         self.seat, self.member, self.federation = seat, seat.member, seat.federation
         self.application = seat.application
@@ -54,7 +57,7 @@ class Node:
             seals, self, seat.is_chatty, patience,
         )  # fmt: skip
         self.host = Host(seat, store, self._sent, self.delivery.received)
-        self.clock = Clock(self, self.host, self.delivery)
+        self.clock = Clock(self, self.host, self.delivery, catches_up)
         self._on_fatal = on_fatal
         #: Set by the next commit, if anybody waits for one.
         self._change: asyncio.Event | None = None
@@ -91,8 +94,8 @@ class Node:
         await self.handover.close()
         await self.host.stop()
 
-    async def decide(self, asked: Asked) -> Decided:
-        """Choose an action, durably.
+    async def decide(self, asked: Asked, key: str = "") -> Decided:
+        """Choose an action, durably; with a ``key`` once, see :meth:`.batch.Batch.decide`.
 
         Raises NotReadyError if the party waits for secrets of others, or must stop. After any error
         nothing has changed.
@@ -100,8 +103,7 @@ class Node:
         self._require_begun()
         while self.seat.ends_rounds_itself and self.host.view.is_exchanging:
             await self.change()
-        number, action = await self.host.do(Kind.DECIDE, asked)
-        return Decided(number, action)
+        return Decided(*await self.host.call(lambda batch: batch.decide(asked, key)))
 
     async def reward(self, number: int, told: Told) -> None:
         """Learn what came of a decision, durably; raises as :meth:`decide`.
@@ -247,6 +249,7 @@ class Node:
             "self": "" if self.failed is None else f"{type(self.failed).__name__}: {self.failed}",
             "store": self.host.problem,
             "clock": self.clock.problem,
+            "rounds": over_since(self.federation, time.time()),
             "transport": getattr(self.delivery.transport, "problem", ""),
         }
         return self.delivery.problems | {name: text for name, text in own.items() if text}

@@ -104,7 +104,8 @@ def refuse_readable(path: pathlib.Path) -> None:
     if os.name == "posix" and mode & 0o077:
         raise IdentityError(
             f"{path}: can be read by others (mode {mode:04o}), so they may know it; make new keys, "
-            "or run chmod 600 on it if you are sure that nobody has read it"
+            "or run chmod 600 on it if you are sure that nobody has read it. Under Kubernetes copy "
+            "it into a folder of the party's own first, see the page on operating a party"
         )
 
 

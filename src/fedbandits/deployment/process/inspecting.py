@@ -18,7 +18,8 @@ from fedbandits.deployment.hosting.events import Kind, Received
 from fedbandits.deployment.identity.identity import Path
 from fedbandits.deployment.process.folder import PartyFolder
 from fedbandits.deployment.process.supplies import RehearsalSupplies
-from fedbandits.deployment.storage.store import Header, Store
+from fedbandits.deployment.storage.rows import Header
+from fedbandits.deployment.storage.store import Store
 from fedbandits.deployment.storage.tables import JOURNAL, META, SCHEMA, SNAPSHOT
 from fedbandits.errors import (
     DeploymentError,

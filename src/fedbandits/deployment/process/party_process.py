@@ -107,21 +107,22 @@ def run_party(
     *,
     moved: bool = False,
     restores: bool = False,
+    catches_up: bool = False,
     log: Callable[[LogSettings], LogSettings] = lambda settings: settings,
     attached: bool = False,
 ) -> None:
-    """Run a party until it is told to end, by SIGTERM or SIGINT.
+    """Run a party until it is told to end, by SIGTERM, SIGINT or SIGHUP.
 
     Then it takes no more requests, finishes what waits, saves its state and returns. A second
     signal ends the process at once: nothing that was answered is lost. An ``attached`` one ends,
     too, when standard input does: when whoever started it is gone.
 
     ``log`` changes the folder's settings of the log. See :class:`.running.RunningParty` for
-    ``moved`` and ``restores``. Raises FedbanditsError if it cannot run, or cannot go on.
+    ``moved``, ``restores`` and ``catches_up``. Raises FedbanditsError if it cannot run, or go on.
     """
     party = load_party(folder)
     log_to_stderr(party.member, log(party.settings.log))
-    running = RunningParty(party, moved=moved, restores=restores)
+    running = RunningParty(party, moved=moved, restores=restores, catches_up=catches_up)
     kernels = warm(party.federation, {party.member: party.settings.own})
     if kernels:
         _LOG.info("%s: compiled %d kernels, which are kept", party.member, kernels)
@@ -163,12 +164,15 @@ def told_to_end(
             at_once(number)
         told.set()
 
-    for number in (signal.SIGTERM, signal.SIGINT):
+    ends = [signal.SIGTERM, signal.SIGINT]
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup has said that it goes on
+        ends.append(signal.SIGHUP)  # its terminal is gone
+    for number in ends:
         loop.add_signal_handler(number, end, number)
     try:
         yield
     finally:
-        for number in (signal.SIGTERM, signal.SIGINT):
+        for number in ends:
             loop.remove_signal_handler(number)
 
 

@@ -15,13 +15,14 @@ import msgspec
 from fedbandits.deployment.delivery.nats_transport import NatsTransport
 from fedbandits.deployment.delivery.transport import Transport
 from fedbandits.deployment.door import Door, make_token, read_tokens, revoke_token
+from fedbandits.deployment.hosting.clock import over_since
 from fedbandits.deployment.hosting.node import Node
 from fedbandits.deployment.hosting.seat import HostedSeat, spent_before
 from fedbandits.deployment.identity.identity import Identity, load_identity
 from fedbandits.deployment.identity.private_files import write_private
 from fedbandits.deployment.process.folder import RUNNING, PartyFolder
 from fedbandits.deployment.process.supplies import simulated_supply
-from fedbandits.deployment.storage.store import Sent
+from fedbandits.deployment.storage.rows import Sent
 from fedbandits.errors import FedbanditsError, IdentityError
 
 _LOG = logging.getLogger("fedbandits.deployment")
@@ -116,6 +117,7 @@ class RunningParty:
     The ``transport`` carries frames to others; by default it is NATS, as the federation's file
     says. A store that was ``moved`` may be a copy of which the original will never be used again.
     One that ``restores`` may be older than what has left: that is charged once more.
+    See :class:`.clock.Clock` for ``catches_up``.
 
     Raises IdentityError if the party was not admitted, its certificate has expired, or it was
     revoked.
@@ -127,8 +129,10 @@ class RunningParty:
         transport: Transport | None = None,
         moved: bool = False,
         restores: bool = False,
+        catches_up: bool = False,
     ) -> None:
         self.folder, self._moved, self._restores = folder, moved, restores
+        self._catches_up = catches_up
         self.identity = load_identity(folder.path)
         self.identity.check()
         self._peers = folder.federation.peers_of(folder.member)
@@ -167,6 +171,8 @@ class RunningParty:
                 "%s: NOTHING IS PROTECTED: by the terms noise is simulated, from a seed",
                 self.folder.member,
             )
+        if over := over_since(self.folder.federation, time.time()):
+            _LOG.warning("%s: %s; nothing more is released", self.folder.member, over)
         _LOG.info("%s: its door is open at %s", self.folder.member, self.door.url)
 
     async def stop(self) -> None:
@@ -199,7 +205,7 @@ class RunningParty:
         where = self.folder.store
         store = seat.open_store(where, self._moved, self.folder.path / "store", self._restores)
         kind = CustomerNode if seat.role.name == CUSTOMER else PartyNode
-        node = kind(seat, store, self._transport, *self._sealers, self._fail)
+        node = kind(seat, store, self._transport, *self._sealers, self._fail, self._catches_up)
         node.identity = self.identity
         return node
 

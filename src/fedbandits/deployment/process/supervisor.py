@@ -136,7 +136,7 @@ class Supervisor:
         self._ends = asyncio.Event()
 
     async def run(self) -> int:
-        """Run all until SIGINT or SIGTERM, then end them in order; a second signal kills them.
+        """Run all until SIGINT, SIGTERM or SIGHUP, then end them in order; a second kills them.
 
         Returns 0, or the exit code of a party that could not run and was given up. Raises
         TransportError if the broker does not start.
@@ -229,13 +229,18 @@ class Supervisor:
             await asyncio.to_thread(self._broker.stop)
 
 
-async def run_in_process(folders: Sequence[PartyFolder], say: Say) -> None:
+async def run_in_process(
+    folders: Sequence[PartyFolder], say: Say, catches_up: bool = False
+) -> None:
     """Run all parties in this process, without a broker; see :meth:`Supervisor.run`.
 
     Raises FedbanditsError if one of them cannot run, or cannot go on.
     """
     hub, ends = MemoryHub(), asyncio.Event()
-    parties = [RunningParty(folder, hub.transport(folder.member)) for folder in folders]
+    parties = [
+        RunningParty(folder, hub.transport(folder.member), catches_up=catches_up)
+        for folder in folders
+    ]
     async with contextlib.AsyncExitStack() as closing:
         closing.enter_context(told_to_end(ends))
         for party in parties:

@@ -9,13 +9,14 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from fedbandits.deployment.storage.left import LeftFile
 from fedbandits.deployment.storage.machine import LogFile, StoreLock
+from fedbandits.deployment.storage.rows import Entry, Header, Opened, Saved, Sent
 from fedbandits.deployment.storage.tables import (
     ASKED,
     EXPIRED,
@@ -45,46 +46,6 @@ MOST_HEADERS = 10_000
 #: Noted of a connection that overwrites what it deletes.
 _OVERWRITES = "fedbandits_overwrites"
 _FULL = ("full", "no space", "disk i/o error", "could not extend")
-
-
-class Entry(NamedTuple):
-    """One event in the journal."""
-
-    event: int
-    kind: int
-    body: bytes
-
-
-class Header(NamedTuple):
-    """A note of a message, without its content."""
-
-    at: float
-    way: str  # "sent" or "seen"
-    peer: str
-    type: str
-    number: int
-    size: int
-    outcome: str
-
-
-class Sent(NamedTuple):
-    """A message in the outbox: for which peer, its number, its bytes."""
-
-    peer: str
-    number: int
-    body: bytes
-
-
-class Saved(NamedTuple):
-    """The newest saved state of a party, and the events since.
-
-    ``event`` is the last one that is in the state. ``body`` is None for a party that has just
-    begun.
-    """
-
-    event: int
-    body: bytes | None
-    journal: list[Entry]
 
 
 class Store(contextlib.AbstractContextManager["Store"]):
@@ -266,9 +227,15 @@ class Store(contextlib.AbstractContextManager["Store"]):
             connection.execute(sa.delete(HEADERS).where(old))
         self._insert(connection, SNAPSHOT, [{"id": 1, "event": event, "body": body}])
 
-    def asked(self, connection: Connection, numbers: Iterable[int], at: float) -> None:
-        """Note when decisions were asked for."""
-        self._insert(connection, ASKED, [{"number": n, "at": at} for n in numbers])
+    def asked(self, connection: Connection, opened: Iterable[Opened], at: float) -> None:
+        """Note when decisions were asked for, and by which requests."""
+        self._insert(connection, ASKED, [{"at": at, **one._asdict()} for one in opened])
+
+    def answer(self, connection: Connection, request: bytes) -> bytes | None:
+        """Return what a request was answered; None unless its decision is open."""
+        with named_errors():
+            here = sa.select(ASKED.c.answer).where(ASKED.c.request == request)
+            return connection.execute(here).scalar()
 
     def answered(self, connection: Connection, numbers: Iterable[int]) -> None:
         """Forget when decisions were asked for: their rewards have come."""

@@ -60,12 +60,15 @@ HEADERS = sa.Table(
     sa.Column("size", sa.BigInteger, nullable=False),
     sa.Column("outcome", sa.Text, nullable=False),
 )
-#: When open decisions were asked for, where rewards that do not come have a default.
+#: When open decisions were asked for, where rewards that do not come have a default. Of requests
+#: with a key also what names them (a digest of key and request), and what they were answered.
 ASKED = sa.Table(
     "host_asked",
     METADATA,
     sa.Column("number", sa.BigInteger, primary_key=True, autoincrement=False),
     sa.Column("at", sa.Float, nullable=False),
+    sa.Column("request", sa.LargeBinary, unique=True),
+    sa.Column("answer", sa.LargeBinary),
 )
 #: Decisions whose reward did not come in time.
 EXPIRED = sa.Table(

@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 
 from fedbandits.environments.first_rounds import decisions_of
-from fedbandits.errors import ConfigError, DataError
+from fedbandits.errors import ConfigError, ConfigWarning, DataError
 from fedbandits.experiments.answers.advice import (
     Advice,
     Axis,
@@ -165,14 +165,14 @@ def trials(base: Experiment) -> list[Trial]:
 def work(experiment: Experiment) -> float:
     """Estimate the seconds of an experiment on one processor; 0 if nothing is known."""
     with warnings.catch_warnings():  # whoever runs it is warned then
-        warnings.simplefilter("ignore")
+        warnings.simplefilter("ignore", ConfigWarning)
         return sum(estimate(experiment, experiment.check(), 1).seconds)
 
 
 def trial_work(trial: Trial) -> float:
     """Estimate the seconds of a sweep on one processor; what points share is played once."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+        warnings.simplefilter("ignore", ConfigWarning)
         return sum(estimate_workload(Workload.of(trial.sweep), 1)[1].seconds)
 
 
@@ -196,7 +196,7 @@ def _trial(base: Experiment, axis: Axis, key: str, values: Sequence[Any]) -> Tri
     for value in values:
         try:
             with warnings.catch_warnings():  # the sweep warns
-                warnings.simplefilter("ignore")
+                warnings.simplefilter("ignore", ConfigWarning)
                 sweep_of(base, {key: [value]}).points()[0].experiment.check()
         except (ConfigError, DataError) as error:
             reasons.append(f"{key} = {value} ({error})")

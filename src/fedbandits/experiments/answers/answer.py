@@ -144,7 +144,7 @@ def answer(
 def _with_result(given: Any, result: xr.Dataset | None) -> tuple[Experiment, xr.Dataset]:
     """Return the experiment and its result, from either or from a folder."""
     if isinstance(given, str | os.PathLike):
-        given = read_result(pathlib.Path(given))
+        given = read_result(pathlib.Path(given).expanduser())
     if isinstance(given, xr.Dataset):
         return Experiment.from_table(parse_toml(given.attrs["config"])), given
     if result is None:

@@ -12,8 +12,8 @@ from fedbandits.environments.stage import Visit
 from fedbandits.errors import LocalProtocolError
 from fedbandits.federation.acting import ActingParty
 from fedbandits.learners.kernels.joint import Joint
-from fedbandits.privacy.bounds import require_within
-from fedbandits.privacy.kernels import NONE, contexts_fault
+from fedbandits.privacy.bounds import require_contexts
+from fedbandits.privacy.kernels import NONE
 from fedbandits.random import Key
 from fedbandits.systems.agents.decisions import ContextualPlan, Offer, RecordBounds
 from fedbandits.systems.agents.kernels.pools import Pool
@@ -89,8 +89,7 @@ class SharedModel(Choices[ContextualPlan]):
         """Return contexts as columns, held to their bound: others could earn nothing."""
         columns, held = float32_columns(party.name, rows), self.plan.record_bounds
         if not held.clips:
-            fault = contexts_fault(columns, held.context)
-            require_within(int(fault), f"{party.name}, a decision that was asked for")
+            require_contexts(columns, held.context, f"{party.name}, a decision that was asked for")
         return columns
 
 

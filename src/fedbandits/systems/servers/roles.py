@@ -18,8 +18,8 @@ from fedbandits.federation.roles import MessageTable, Role, Roles
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import PartyState, Step
 from fedbandits.learners.kernels.models import Scoring, new_scoring
-from fedbandits.privacy.bounds import as_reward, require_within
-from fedbandits.privacy.kernels import contexts_fault, record_fault
+from fedbandits.privacy.bounds import as_reward, require_contexts, require_within
+from fedbandits.privacy.kernels import record_fault
 from fedbandits.systems.exported import Learned
 from fedbandits.systems.servers.system import LATER, ServersPlan, ServerSupply
 from fedbandits.systems.terms import require_secure
@@ -138,8 +138,7 @@ class Server(ActingParty[AnyServer], Generic[AnyServer, AnyPlan]):
             raise LocalProtocolError(
                 f"{self.name}: {self._plan.rounds} decisions were made, and no more are planned"
             )
-        fault = contexts_fault(items, constants.context_bound)
-        require_within(fault, f"{self.name}, round {round_}")
+        require_contexts(items, constants.context_bound, f"{self.name}, round {round_}")
         return place
 
     def _scoring(self, items: Floats32, of_all: Scoring) -> Scoring:
