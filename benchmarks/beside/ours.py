@@ -45,7 +45,7 @@ class InBatches:
 
     def __init__(self, stream: Stream, seed: int) -> None:
         self._rows = np.asarray(stream.contexts[:, :, 0], np.float64)
-        self._learner = fb.learners.BatchLinUCB(stream.arms, self._rows.shape[1], seed=seed)
+        self._learner = fb.learners.BatchLinUCB(stream.arms, self._rows.shape[1])
 
     def decide_many(self, first: int, end: int) -> Any:
         """The arms for rounds ``first`` … ``end`` - 1."""

@@ -9,10 +9,8 @@ import numpy as np
 from fedbandits._typing import Floats, Ints
 from fedbandits.errors import DataError
 
-if TYPE_CHECKING:  # a model is read by whoever has one
+if TYPE_CHECKING:
     from numpy.typing import ArrayLike
-
-    from fedbandits.systems.exported import Model
 
 #: After so many updates an inverse is computed anew, so that rounding does not add up.
 _RENEWED = 100
@@ -34,8 +32,6 @@ class BatchLinUCB:
         σ, the standard deviation of a reward around its mean.
     regularization
         λ, the ridge parameter.
-    seed
-        Seed of the draws that choose among equally good arms.
 
     Examples
     --------
@@ -51,12 +47,12 @@ class BatchLinUCB:
 
     def __init__(
         self, arms: int, dimension: int, *, exploration_scale: float = 1.0,
-        noise_scale: float = 0.5, regularization: float = 1.0, seed: int = 0,
+        noise_scale: float = 0.5, regularization: float = 1.0,
     ) -> None:  # fmt: skip
         if arms < 1 or dimension < 1 or not regularization > 0.0:
             raise DataError("arms and dimension: allowed from 1, and a regularization above 0")
         self.exploration_scale, self.noise_scale = exploration_scale, noise_scale
-        self._random = np.random.default_rng(seed)
+        self._ties = 0  # rows so far on which several arms were equally good
         self._gram = regularization * np.tile(np.eye(dimension), (arms, 1, 1))
         self._inverse = np.linalg.inv(self._gram)
         self._moment = np.zeros((arms, dimension))
@@ -64,27 +60,35 @@ class BatchLinUCB:
         self._updates = np.zeros(arms, np.int64)
 
     @classmethod
-    def from_model(cls, model: Model, *, exploration_scale: float = 1.0, seed: int = 0) -> Self:
-        """Go on from an exported model: a ridge regression with its Gram matrix as prior.
+    def from_prior(
+        cls, gram: Floats, estimate: Floats, *, exploration_scale: float = 1.0,
+        noise_scale: float = 0.5,
+    ) -> Self:  # fmt: skip
+        """Go on from what is known: Gram matrices (arms, d, d), and estimates (arms, d).
+
+        An exported model has both; see :func:`fedbandits.load_model`.
 
         Raises
         ------
         DataError
-            If the model has no row for each arm, as where arms share one.
+            If their shapes do not fit together, or a Gram matrix has no inverse.
         """
-        known = model.learned
-        if known.names != tuple(f"arm {m}" for m in range(len(known.names))):
-            raise DataError("a model with a row an arm is needed; here rows are " + known.names[0])
-        made = cls(*known.estimate.shape, exploration_scale=exploration_scale, seed=seed)
-        made._gram, made.estimate = known.gram.copy(), known.estimate.copy()
-        made._inverse = np.linalg.inv(made._gram)
-        made._moment = np.einsum("mij,mj->mi", made._gram, made.estimate)
+        if estimate.ndim != 2 or gram.shape != (*estimate.shape, estimate.shape[1]):
+            raise DataError("gram and estimate: allowed are (arms, d, d) and (arms, d)")
+        arms, dimension = estimate.shape
+        made = cls(arms, dimension, exploration_scale=exploration_scale, noise_scale=noise_scale)
+        try:
+            made._inverse = np.linalg.inv(gram)
+        except np.linalg.LinAlgError:
+            raise DataError("gram: a matrix has no inverse") from None
+        made._gram, made.estimate = gram.copy(), estimate.copy()
+        made._moment = np.einsum("mij,mj->mi", gram, estimate)
         return made
 
     def decide(self, contexts: ArrayLike) -> Ints:
         """Choose an arm for every row of ``contexts`` (n, d); returns (n,) int64.
 
-        Among equally good arms one is drawn.
+        Equally good arms are chosen in turn.
         """
         rows = self._rows(contexts)
         scores = rows @ self.estimate.T
@@ -97,7 +101,9 @@ class BatchLinUCB:
         tied = (scores == scores[np.arange(len(rows)), best, None]).sum(axis=1) > 1
         if tied.any():
             among = scores[tied] == scores[tied].max(axis=1, keepdims=True)
-            best[tied] = (among * self._random.random(among.shape)).argmax(axis=1)
+            turn = (self._ties + np.arange(len(among))) % among.sum(axis=1)
+            best[tied] = (among & (among.cumsum(axis=1) == turn[:, None] + 1)).argmax(axis=1)
+            self._ties += len(among)
         return best
 
     def learn(self, contexts: ArrayLike, actions: ArrayLike, rewards: ArrayLike) -> None:
