@@ -182,3 +182,24 @@ def test_an_equal_array_is_no_change():
     assert guard.held(learner) == before
     learner.theta[0] += 1e-12
     assert guard.held(learner) != before
+
+
+WRITTEN_ELSEWHERE = """
+class Counting:
+    seen = [0.0]
+
+    def look(self):
+        Counting.seen[0] += 1.0
+"""
+
+
+def test_a_class_without_a_module_is_looked_through():
+    """As ``exec`` makes it, it says that it is one of Python's own."""
+    space = {"__name__": "builtins"}
+    exec(WRITTEN_ELSEWHERE, space)  # noqa: S102 - a class of this test
+    thing = space["Counting"]()
+    guard = Guard(space["Counting"])
+    before = guard.held(thing)
+    assert guard.held(thing) == before
+    thing.look()
+    assert guard.held(thing) != before

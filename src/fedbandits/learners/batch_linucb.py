@@ -37,7 +37,7 @@ class BatchLinUCB:
     --------
     >>> learner = BatchLinUCB(arms=2, dimension=2)
     >>> contexts = [[1.0, 0.0], [0.0, 1.0]]
-    >>> learner.learn(contexts * 50, actions=[0, 1] * 50, rewards=[1.0, 1.0] * 50)
+    >>> learner.learn(contexts * 50, actions=[0, 1] * 50, rewards=[0.5, 0.5] * 50)
     >>> learner.decide(contexts).tolist()
     [1, 0]
     >>> learner.exploration_scale = 0.0

@@ -7,6 +7,7 @@ globals that they name. What belongs to a library stands for itself.
 
 from __future__ import annotations
 
+import builtins
 import functools
 import io
 import pickle
@@ -37,7 +38,7 @@ class Guard:
     """
 
     def __init__(self, cls: type) -> None:
-        packages = {_package(each.__module__) for each in cls.__mro__}
+        packages = {_home(each) for each in cls.__mro__}
         self._own = packages - {"fedbandits", "builtins", ""}
         #: Classes and functions that were looked through.
         self._known: dict[int, Any] = {}
@@ -123,7 +124,7 @@ class _Writer(pickle.Pickler):
             return list, ((thing.dtype.str, thing.shape, thing.tobytes()),)
         if isinstance(thing, type):
             # A plain one needs no words.
-            return NotImplemented if thing.__module__ == "builtins" else (list, (_name(thing),))
+            return NotImplemented if _home(thing) == "builtins" else (list, (_name(thing),))
         if kind is types.FunctionType:
             return self._function(thing)
         if kind is types.ModuleType:
@@ -144,7 +145,7 @@ class _Writer(pickle.Pickler):
         return list, ([each() for each in _in_function(function, self._own)],)
 
     def _instance(self, thing: Any) -> Any:
-        if _package(type(thing).__module__) in self._own:
+        if _home(type(thing)) in self._own:
             return list, ((type(thing),),), (_attributes(thing), _contents(thing))
         try:
             reduced = thing.__reduce_ex__(4)
@@ -157,10 +158,18 @@ def _package(module: str | None) -> str:
     return (module or "").partition(".")[0]
 
 
+def _home(thing: Any) -> str:
+    """Return the package of a class or function; what ``exec`` made says that it is Python's."""
+    package = _package(thing.__module__)
+    if package == "builtins" and getattr(builtins, thing.__qualname__, None) is not thing:
+        return "exec"
+    return package
+
+
 def _packages(thing: Any) -> set[str]:
     """Return the packages of a class or a function; a wrapped one has two."""
     own = getattr(thing, "__globals__", {}).get("__name__")
-    return {_package(thing.__module__), _package(own)}
+    return {_home(thing), _package(own)}
 
 
 def _name(thing: Any) -> str:
