@@ -117,7 +117,7 @@ VARIANTS = {
     "agents, as published": Variant(
         "feducb-published", {"schedule": "determinant(3)"}, LINEAR
     ),
-    "draws, own records too": Variant("lints-hybrid", {}, LINEAR),
+    "agents, by draws, own records too": Variant("lints-hybrid", {}, LINEAR),
     "peers": Variant("feducb-p2p", PEERS, LINEAR),
     "peers, own records too": Variant("feducb-p2p-hybrid", PEERS, LINEAR),
     "peers, raw": Variant("feducb-p2p", PEERS | {"local_view": "raw"}, LINEAR),
