@@ -194,6 +194,8 @@ def test_a_setting_that_nothing_depends_on_makes_no_new_unit():
     units = units_of(sweep.points())
     assert [len(unit.places[0]) for unit in units] == [3, 3, 3]
     sweep = sweep_of(experiment(), {"systems.linucb-alone.alpha": [0.1, 0.2]})
+    assert [len(unit.places[0]) for unit in units_of(sweep.points())] == [2, 2, 2]
+    sweep = sweep_of(experiment(), {"systems.linucb-alone.exploration_scale": [0.1, 0.2]})
     assert [len(unit.places[0]) for unit in units_of(sweep.points())] == [2, 1, 2, 1]
 
 

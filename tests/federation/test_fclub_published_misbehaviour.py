@@ -295,7 +295,7 @@ def test_misuse_is_the_callers_error():
     misuse("user 99 does not live here", lambda: server.decide(Arrival(5, 99, ITEMS)))
     misuse("float32", lambda: server.decide(Arrival(5, 3, ITEMS.astype(np.float64))))
     misuse("float32", lambda: server.decide(Arrival(5, 3, ITEMS[:2])))
-    misuse("longer than", lambda: server.decide(Arrival(5, 3, 3 * ITEMS)), BoundExceededError)
+    misuse("has the norm", lambda: server.decide(Arrival(5, 3, 3 * ITEMS)), BoundExceededError)
     misuse("not a finite", lambda: server.decide(Arrival(5, 3, np.nan * ITEMS)), BoundExceededError)
     misuse("round 0 after", lambda: server.decide(Arrival(0, 3, ITEMS)))
     misuse("in a phase that ends with round 6", lambda: server.decide(Arrival(7, 3, ITEMS)))

@@ -339,7 +339,8 @@ def test_the_bound_is_not_far_from_what_can_happen():
 def test_all_parts_of_alpha_add_up_to_alpha(preset, parts, alpha):
     """The probabilities that are spent, read off the terms: own, others' and the pooled bound."""
     world = Linear(agents=6, dim=3, arms=4)
-    plan = plan_of(system(preset, alpha=alpha, **parts).config, world, 500)
+    entry = system(preset, alpha=alpha, confidence="adaptive", **parts)
+    plan = plan_of(entry.config, world, 500)
     terms, constants = plan.constants.joint, plan.constants
     own = 6 * math.exp(-0.5 * terms.own_log_term)
     if not constants.releases:

@@ -89,7 +89,7 @@ def test_evenly_in_every_round_takes_no_memory():
 
 def test_an_audit_of_many_even_syncs_plays_fewer_in_its_short_run():
     config = FedUCB(schedule=Evenly(500))
-    assert in_small_world(config).schedule == Evenly(12)
+    assert in_small_world(config).schedule == Evenly(6)
     assert in_small_world(FedUCB(schedule=Evenly(3))).schedule == Evenly(3)
     assert len(messages_games(SYSTEM, config)) == 4
 

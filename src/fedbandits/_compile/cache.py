@@ -23,9 +23,7 @@ from typing import Any
 
 import numba
 import numpy as np
-from llvmlite import binding
 from numba.core import caching, compiler, environment, serialize
-from numba.core.runtime import nrt
 
 from fedbandits._compile.nested import is_for_python, rebuilt, reduced
 from fedbandits._compile.sources import PACKAGE, is_of_package, kernels_digest
@@ -39,8 +37,6 @@ _NullCache: Any = caching.NullCache
 _CompileResult: Any = compiler.CompileResult
 _serialize: Any = serialize
 _environment: Any = environment
-_llvm: Any = binding
-_runtime: Any = nrt
 #: Numba's settings; they are attributes made at run time, which its type stubs do not list.
 numba_config: Any = numba.config
 #: Settings of Numba's that change nothing in what it compiles.
@@ -97,7 +93,7 @@ class KernelCache(_NullCache):  # type: ignore[misc]
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return what was kept for a signature, or None."""
-        _name_runtime()
+        target_context.refresh()
         self._files[sig] = file = self._file(sig, target_context)
         found = None if file is None else _read(file, target_context)
         if found is None:
@@ -137,17 +133,6 @@ class KernelCache(_NullCache):  # type: ignore[misc]
         line = self._function.__code__.co_firstlineno
         what = hashlib.sha256(repr((place, line, names, _circumstances(target))).encode())
         return os.path.join(folder, f"{self._function.__name__}-{what.hexdigest()[:24]}.nbc")
-
-
-@functools.cache
-def _name_runtime() -> None:
-    """Name the functions of Numba's runtime that code calls which is there already.
-
-    Whatever compiles gets all else from Numba by itself: what Python's and numpy's functions are in
-    compiled code, and a compiled part of the runtime. It takes 48 MiB and a second.
-    """
-    for name, address in _runtime._nrt.c_helpers.items():
-        _llvm.add_symbol(name if name.startswith("_") else f"NRT_{name}", address)
 
 
 class _Unpickler(pickle.Unpickler):

@@ -89,7 +89,7 @@ def run(
         if advise:
             raise ConfigError("--advise: is for one experiment, not for a sweep; leave one out")
         if not no_alone:
-            both = _add_alone(loaded.experiment, _sweep_folder(loaded, out), jobs)
+            both = _add_alone(loaded.experiment, _sweep_folder(loaded, out), jobs, resume)
             loaded = msgspec.structs.replace(loaded, experiment=both)
         _run_sweep(loaded, out, options)
         return
@@ -102,7 +102,7 @@ def run(
     from fedbandits.experiments.summary import summarise
 
     folder = out or pathlib.Path("runs") / loaded.name
-    experiment = loaded if no_alone else _add_alone(loaded, folder, jobs)
+    experiment = loaded if no_alone else _add_alone(loaded, folder, jobs, resume)
     earlier = holds_complete_run(folder)
     with console.shown_progress(_NOTHING_YET) as progress:
         result = run_experiment(experiment, out=folder, on_event=progress, **options)
@@ -151,17 +151,20 @@ def _sweep_folder(sweep: Sweep, out: pathlib.Path | None) -> pathlib.Path:
     return out or pathlib.Path("runs") / f"{sweep.experiment.name}-sweep"
 
 
-def _add_alone(experiment: Experiment, folder: pathlib.Path, jobs: int | None) -> Experiment:
+def _add_alone(
+    experiment: Experiment, folder: pathlib.Path, jobs: int | None, resume: bool
+) -> Experiment:
     """Find parties that learn alone at their best, add them if they are new, and tell the user.
 
-    Those of an earlier run in the same folder are taken as they are.
+    Those of an earlier run in the same folder are taken as they are; a run that is to ``resume``
+    goes on without, if it began so.
     """
     from fedbandits.cli import console
     from fedbandits.experiments.best_alone import with_alone
     from fedbandits.experiments.folder import kept_in
 
     found = kept_in(folder, experiment)
-    if found is None or not found.best_alone:
+    if found is None or not (found.best_alone or resume):
         with console.shown_progress(_NOTHING_YET) as progress:
             found = with_alone(experiment, jobs=jobs, on_event=progress)
     for added in found.systems[len(experiment.systems) :]:

@@ -64,9 +64,16 @@ class BatchLinUCB:
         cls, gram: Floats, estimate: Floats, *, exploration_scale: float = 1.0,
         noise_scale: float = 0.5,
     ) -> Self:  # fmt: skip
-        """Go on from what is known: Gram matrices (arms, d, d), and estimates (arms, d).
+        """Go on from what is known, as an exported model has it.
 
-        An exported model has both; see :func:`fedbandits.load_model`.
+        Parameters
+        ----------
+        gram : (arms, d, d) float64
+            Gram matrices, with the ridge parameter.
+        estimate : (arms, d) float64
+            Estimates of the parameters.
+        exploration_scale, noise_scale
+            See :class:`BatchLinUCB`.
 
         Raises
         ------
