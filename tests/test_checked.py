@@ -16,6 +16,7 @@ from fedbandits._checked import Checked
 from fedbandits._schema import convert
 from fedbandits.environments.base import Environment
 from fedbandits.environments.facts import Facts
+from fedbandits.errors import ConfigError
 from fedbandits.systems import systems
 from fedbandits.systems.agents.config import AgentsConfig, Determinant, Every, Growing
 from fedbandits.systems.feducb.config import FedUCB
@@ -150,3 +151,11 @@ def test_what_a_class_cannot_name_stays_a_sentence():
     with pytest.raises(fb.ConfigError, match=r"^Pair: odd: order$"):
         Pair(2, 1)
     assert Pair(1, 2).high == 2
+
+
+def test_a_name_that_is_no_utf_8_is_refused_where_it_is_given():
+    """No configuration and no digest could hold it."""
+    with pytest.raises(ConfigError, match=r"Table\.path: given .*allowed: a name in UTF-8"):
+        fb.environments.table(
+            "B\udce4.csv", agents=1, features=["x"], target="y", classes=["a", "b"]
+        )

@@ -13,7 +13,7 @@ from msgspec import inspect
 
 from fedbandits._brief import brief, call_of, titled
 from fedbandits._html import table
-from fedbandits._schema import allowed, expand, explain, refuse_odd_numbers, shown
+from fedbandits._schema import allowed, expand, explain, is_text, refuse_odd_values, shown
 from fedbandits.errors import ConfigError
 
 _FIRST_KEY = re.compile(r"at `\$\.(?P<key>[^.\[`]+)")
@@ -99,8 +99,8 @@ def _hold(made: Checked) -> None:
         right = _converted(made)
     for name in kind.__struct_fields__:
         old, new = getattr(made, name), getattr(right, name)
-        if not _is_finite(new):
-            refuse_odd_numbers(new, f"{kind.__name__}.{name}")
+        if not _is_writable(new):
+            refuse_odd_values(new, f"{kind.__name__}.{name}")
         if new is not old:
             msgspec.structs.force_setattr(made, name, new)
 
@@ -156,7 +156,7 @@ def _converted(made: Checked) -> Any:
         name = found["key"]
         refused.add(name)
         given[name] = _plain(given[name])
-        refuse_odd_numbers(given[name], f"{place}.{name}")
+        refuse_odd_values(given[name], f"{place}.{name}")
 
 
 def _in_full(kind: type[Checked], name: str, value: Any) -> Any:
@@ -179,13 +179,15 @@ def _plain(value: Any) -> Any:
     return value.tolist() if hasattr(value, "tolist") else value
 
 
-def _is_finite(value: Any) -> bool:
-    """Tell whether a file may hold all numbers of a value."""
+def _is_writable(value: Any) -> bool:
+    """Tell whether a file may hold all numbers and texts of a value."""
+    if type(value) is str:
+        return value.isascii() or is_text(value)
     if type(value) is float:
         return math.isfinite(value)
     if type(value) is int:
         return -_LARGEST < value < _LARGEST
-    return all(map(_is_finite, value)) if type(value) is tuple else True
+    return all(map(_is_writable, value)) if type(value) is tuple else True
 
 
 def _placed(kind: type[Checked], error: ValueError) -> ConfigError:

@@ -35,7 +35,7 @@ def convert(raw: Mapping[str, Any], target: Any, place: str) -> Any:
     empty for its root. Raises ConfigError with the key's path, what was given and what is allowed.
     """
     try:
-        refuse_odd_numbers(raw, place)
+        refuse_odd_values(raw, place)
         expanded = expand(raw, _type_info(target), place)
         return msgspec.convert(expanded, target)
     except RecursionError:
@@ -50,16 +50,27 @@ def shown(value: Any) -> str:
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}… ({len(text):,} characters)"
 
 
-def refuse_odd_numbers(value: Any, place: str) -> None:
-    """Refuse numbers that no file may hold: infinite ones, NaN, and very large ones."""
+def is_text(value: str) -> bool:
+    """Tell whether text can be written in UTF-8; a name of a file may not."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def refuse_odd_values(value: Any, place: str) -> None:
+    """Refuse what no file may hold: infinite and very large numbers, NaN, text that is no UTF-8."""
     if isinstance(value, Mapping):
         for key, inner in value.items():
-            refuse_odd_numbers(inner, _join(place, str(key)))
+            refuse_odd_values(inner, _join(place, str(key)))
     elif isinstance(value, list | tuple):
         for index, inner in enumerate(value):
-            refuse_odd_numbers(inner, f"{place}[{index}]")
+            refuse_odd_values(inner, f"{place}[{index}]")
     elif isinstance(value, float) and not math.isfinite(value):
         raise ConfigError(f"{place}: given {value}, allowed: a finite number")
+    elif isinstance(value, str) and not is_text(value):
+        raise ConfigError(f"{place}: given {shown(value)}, allowed: a name in UTF-8; rename it")
     elif isinstance(value, int) and abs(value) >= 2**63:  # so large that it may not be printed
         raise ConfigError(f"{place}: given a whole number of more than 18 digits")
 
@@ -96,7 +107,7 @@ def _expanded(text: str, parts: Mapping[str, inspect.StructType], place: str) ->
     table: dict[str, Any] = {part.tag_field or "kind": match["kind"]}
     for field, value in zip(part.fields, values, strict=False):
         table[field.encode_name] = _scalar(value)
-    refuse_odd_numbers(table, place)
+    refuse_odd_values(table, place)
     return table
 
 

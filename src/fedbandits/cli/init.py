@@ -76,11 +76,12 @@ def init(
     It is ready to be run, and done in seconds. The first run of a system takes up to a minute
     longer, since its code is compiled then.
     """
+    from fedbandits._schema import is_text
     from fedbandits.errors import ConfigError, OutputExistsError
     from fedbandits.settings.reference.templates import in_shell
 
     for given in (path, data):
-        if not _is_text(str(given)):
+        if not is_text(str(given)):
             raise ConfigError(
                 f"init: {given}: the name is not UTF-8; a configuration cannot hold it"
             )
@@ -115,11 +116,3 @@ def init(
         typer.echo(line)
     typer.echo(f"Written: {path}")
     typer.echo(f"Run it:  fedbandits run {in_shell(path)}")
-
-
-def _is_text(name: str) -> bool:
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
