@@ -199,7 +199,7 @@ def _print_advice(
     typer.echo(_announced(base, found, share), err=True)
     interrupted = "No advice: interrupted before any value was finished."
     with console.shown_progress(interrupted) as progress:
-        advice = advise(experiment, best, jobs=jobs, on_event=progress)
+        advice = advise(base, best, jobs=jobs, on_event=progress)
     write_advice(folder, experiment, advice)
     console.print_lines(advice.lines)
 
