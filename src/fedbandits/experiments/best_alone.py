@@ -151,7 +151,10 @@ def _best_of(experiment: Experiment, candidates: Sequence[Variant], playing: _Pl
     """
     own = msgspec.structs.replace(
         experiment,
-        systems=tuple(candidates),
+        systems=tuple(
+            msgspec.structs.replace(entry, label=f"try {number}: {entry.label}"[:60].rstrip())
+            for number, entry in enumerate(candidates, 1)
+        ),
         best_alone="",
         seed=experiment.seed ^ _OTHER_SEED,
         replicates=tried_on(experiment),

@@ -11,6 +11,7 @@ from functools import partial
 from multiprocessing.connection import Connection, wait
 from typing import Any, NamedTuple, Protocol
 
+from fedbandits.errors import BackendError
 from fedbandits.experiments.audits.parts import AuditPart, Found
 
 #: How long nothing may be heard of workers before it is asked whether to leave.
@@ -80,7 +81,7 @@ def _play_in_processes(parts: Sequence[AuditPart], player: Player, jobs: int) ->
         while busy:
             heard: list[Any] = wait(list(busy), _SECONDS)
             for link in heard:
-                told, place = link.recv(), busy[link]
+                told, place = _heard(link, parts[busy[link]]), busy[link]
                 if isinstance(told, Exception):
                     raise told
                 if isinstance(told, _Done):
@@ -95,6 +96,18 @@ def _play_in_processes(parts: Sequence[AuditPart], player: Player, jobs: int) ->
             link.close()
             worker.terminate()
             worker.join()
+
+
+def _heard(link: Connection, part: AuditPart) -> Any:
+    """Return what a worker says of a part; raise BackendError if the worker is dead."""
+    try:
+        return link.recv()
+    except EOFError:
+        shown = part.shown
+        raise BackendError(
+            f"audit: the process that played {shown.looks_at} of {shown.system} died (out of "
+            "memory?); try --jobs 1"
+        ) from None
 
 
 def _work(parts: Sequence[AuditPart], link: Connection) -> None:
