@@ -78,12 +78,16 @@ def secure_totals(aggregation: Aggregation, parties: int) -> SecureTotals | None
     """
     if isinstance(aggregation, Clear):
         return None
-    least, colluding = aggregation.least_parties, aggregation.colluding
-    least = math.ceil(LEAST_SHARE * parties) if least == "auto" else least
-    colluding = math.ceil(COLLUDING_SHARE * parties) if colluding == "auto" else colluding
+    least = _number(aggregation.least_parties, LEAST_SHARE, parties)
+    colluding = _number(aggregation.colluding, COLLUDING_SHARE, parties)
     if not colluding < least <= parties:
         raise ConfigError(
             f"aggregation: given least_parties = {least} and colluding = {colluding}, allowed: "
             f"colluding < least_parties ≤ {parties}, the number of parties"
         )
     return SecureTotals(aggregation.helpers, least, colluding)
+
+
+def _number(given: int | Literal["auto"], share: float, parties: int) -> int:
+    """Return a number of parties, or the share of all that ``"auto"`` stands for."""
+    return math.ceil(share * parties - 1e-9) if given == "auto" else given

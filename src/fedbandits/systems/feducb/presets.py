@@ -9,8 +9,8 @@ _SECURE = {"aggregation": "secure-sum"}
 _DRAWS = {"exploration": "draws"}
 #: What is sent, when, and with which noise.
 _SHARING = (
-    "schedule", "privatizer", "aggregation", "local_view", "epsilon", "delta", "unit", "records_per_person",
-    "gram_noise",
+    "schedule", "privatizer", "aggregation", "local_view", "epsilon", "delta", "unit",
+    "records_per_person", "gram_noise",
 )  # fmt: skip
 
 PRESETS: dict[str, Preset] = {
