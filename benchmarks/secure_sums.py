@@ -14,6 +14,7 @@ import argparse
 from typing import Any
 
 import numpy as np
+
 from exploration import DELTA, EPSILON, SCALES, WORLDS, World, regret
 
 PRIVATE = ("feducb-hybrid", "feducb-secure", "feducb-secure-hybrid")
