@@ -41,7 +41,7 @@ _REACH = {
 #: Fields that make a promise; the others explain it, and may be said better one day.
 _PROMISED = (
     "unit", "relation", "holds_for", "epsilon", "epsilon_contents", "delta", "mu", "paper_claims",
-    "events", "epsilon_each",
+    "events", "epsilon_each", "views",
 )  # fmt: skip
 
 
@@ -80,6 +80,21 @@ class Limit(msgspec.Struct, frozen=True):
         """Say what is not protected, and why."""
         named = f"{self.what[0].upper()}{self.what[1:]}"
         return f"{named}: {self.why}" if self.why else f"{named}."
+
+
+class View(msgspec.Struct, frozen=True):
+    """One kind of attacker, and the ε that holds against it.
+
+    Parameters
+    ----------
+    who
+        Who looks.
+    epsilon
+        The ε of all that this attacker sees, at the δ of the claim.
+    """
+
+    who: str
+    epsilon: float
 
 
 class PrivacyClaim(msgspec.Struct, frozen=True, kw_only=True):
@@ -123,6 +138,9 @@ class PrivacyClaim(msgspec.Struct, frozen=True, kw_only=True):
         What all records of one person cost together, if persons have several and it is known how
         many. It is the price of contents, as ``epsilon_contents`` is. Where ``unit`` is a
         person at one party: what that person's records at all parties cost, if there are several.
+    views
+        The ε against each kind of attacker, where it depends on who looks. ``epsilon`` is for
+        ``from_whom``.
     encrypted
         What encryption protects, in a system that uses it. Encryption costs nothing and has no ε.
 
@@ -149,6 +167,7 @@ class PrivacyClaim(msgspec.Struct, frozen=True, kw_only=True):
     encrypted: str = ""
     epsilon_each: tuple[float, ...] = ()
     person: PersonCost | None = None
+    views: tuple[View, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.unit.strip():
@@ -250,6 +269,7 @@ class PrivacyClaim(msgspec.Struct, frozen=True, kw_only=True):
             "charged": _charged(self.events),
             "in total": [] if self.encrypted else self._totals(),
             "contents, by party": _by_party(self.epsilon_each),
+            "by who looks": [f"{view.who}: ε = {_number(view.epsilon)}" for view in self.views],
             "conditional on": list(self.conditional_on),
             "not protected": [str(limit) for limit in self.not_protected],
         }

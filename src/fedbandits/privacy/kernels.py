@@ -254,3 +254,71 @@ def accurate_sum(weights: Floats, rows: Floats, out: Floats) -> None:
             carried += lost
             total = added
         out[i] = total + carried
+
+
+@allocation_free
+def own_weight(mechanism: int, coefficients: Floats, slot: int) -> float:
+    """Return B_jj, the weight of the draw in a slot at the release j that it was made for."""
+    if mechanism == TREE:
+        return 1.0
+    return draw_weight(mechanism, coefficients, slot + 1, slot)
+
+
+@allocation_free
+def share_deviation(
+    mechanism: int, scale: float, step: float, coefficients: Floats, relative: float, k: int
+) -> float:
+    """Return the deviation of a new draw w of release k, in whole steps.
+
+    It is s |B_kk| / q times ``relative``, rounded up: s is ``scale``, q is ``step``.
+    """
+    unit = scale * own_weight(mechanism, coefficients, draw_slot(mechanism, k)) / step
+    return float(math.ceil(unit * relative))
+
+
+@allocation_free
+def mixed_draws(mechanism: int, coefficients: Floats, draws: Floats, k: int, i: int) -> float:
+    """Return the earlier part of a share of noise, ⌊Σ_{j<k} (B_kj / B_jj) w_j⌉, for entry i.
+
+    ``draws`` (slots, size) are whole numbers. The sum is worked out as if in twice the precision
+    (Ogita, Rump & Oishi 2005, Dot2), and rounded once: it is the same on every machine.
+    """
+    own, total, carried = draw_slot(mechanism, k), 0.0, 0.0
+    for slot in range(draws.shape[0]):
+        weight = draw_weight(mechanism, coefficients, k, slot)
+        if slot == own or weight == 0.0:
+            continue
+        weight /= own_weight(mechanism, coefficients, slot)
+        product = weight * draws[slot, i]
+        lost = fma(weight, draws[slot, i], -product)
+        added = total + product
+        part = added - total
+        lost += (total - (added - part)) + (product - part)
+        carried += lost
+        total = added
+    return float(np.rint(total + carried))
+
+
+@allocation_free
+def simulate_share(
+    mechanism: int, scale: float, step: float, coefficients: Floats, pattern: Floats, draws: Floats,
+    k: int, share: Floats,
+) -> None:  # fmt: skip
+    """Turn an exact running sum into a share, R + N in whole steps, in place: ``share`` (size,).
+
+    The row of ``draws`` (slots, size) for release k holds standard normals; they become the whole
+    numbers w. See :mod:`fedbandits.privacy.shares`.
+    """
+    own = draw_slot(mechanism, k)
+    for i in range(share.size):
+        deviation = share_deviation(mechanism, scale, step, coefficients, pattern[i], k)
+        draws[own, i] = np.rint(deviation * draws[own, i])
+        mixed = mixed_draws(mechanism, coefficients, draws, k, i)
+        share[i] = (share[i] / step + mixed) + draws[own, i]
+
+
+@allocation_free
+def add_share(share: Floats, total: Ints) -> None:
+    """Add a share, whole numbers in float64, to a total of 64-bit whole numbers, in place."""
+    for i in range(share.size):
+        total[i] += np.int64(share[i])

@@ -23,7 +23,7 @@ pickled or inherited by a forked process. Each number is used for one value.
 from __future__ import annotations
 
 import os
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -61,12 +61,14 @@ class SecureNoise:
         The sampler. By default the exact one of this package; :func:`opendp_sampler` is another.
     """
 
-    __slots__ = ("_ahead", "_drawn_after", "_sampler")
+    __slots__ = ("_ahead", "_drawn_after", "_sampler", "_whole")
 
     def __init__(self, sampler: Sampler | None = None) -> None:
         self._sampler = own_sampler if sampler is None else sampler
         # Popping from a deque is atomic: two threads never get the same number.
         self._ahead: deque[float] = deque()
+        #: The same for whole noise, by its deviation.
+        self._whole: defaultdict[int, deque[float]] = defaultdict(deque)
         self._drawn_after = _forks[0]
 
     def draw_ahead(self, count: int) -> None:
@@ -122,6 +124,55 @@ class SecureNoise:
         covered: Floats = (steps + noise) / _DEVIATION
         return covered
 
+    def draw_whole_ahead(self, deviations: Floats) -> None:
+        """Make sure that whole noise of these deviations is drawn; see :meth:`draw_ahead`.
+
+        ``deviations`` (size,) are whole numbers, one for each value of the next release.
+        """
+        self._drop_what_a_parent_drew()
+        for deviation, count in zip(*np.unique(deviations, return_counts=True), strict=True):
+            kept = self._whole[int(deviation)]
+            missing = int(count) - len(kept)
+            if missing > 0:
+                kept.extend(map(float, discrete_gaussians(int(deviation), missing)))
+
+    def cover_whole(self, step: int, values: Floats, deviations: Floats) -> Floats:
+        """Add whole noise to whole numbers; it is used only for this call.
+
+        Parameters
+        ----------
+        step : int
+            Number of the release; it has no effect here.
+        values : (size,) float64
+            Whole numbers below 2⁵².
+        deviations : (size,) float64
+            Deviations of the discrete Gaussian noise, whole numbers from 1 to 2⁵⁰.
+
+        Returns
+        -------
+        (size,) float64
+            The exact sums.
+
+        Raises
+        ------
+        BoundExceededError
+            If a value is not a finite number. No noise is used up then.
+        """
+        del step
+        if not np.isfinite(values).all():
+            raise BoundExceededError("a value to be released is not a finite number")
+        self._drop_what_a_parent_drew()
+        noise = np.array([self._taken_whole(int(deviation)) for deviation in deviations])
+        covered: Floats = values + noise
+        return covered
+
+    def _taken_whole(self, deviation: int) -> float:
+        """Take a number of this deviation that nobody else is given."""
+        try:
+            return self._whole[deviation].popleft()
+        except IndexError:
+            return float(discrete_gaussians(deviation, 1)[0])
+
     def _taken(self, count: int) -> list[float]:
         """Take numbers that nobody else is given."""
         self._drop_what_a_parent_drew()
@@ -144,6 +195,7 @@ class SecureNoise:
         """Drop, in a forked process, the noise that is its parent's to use."""
         if self._drawn_after != _forks[0]:
             self._ahead.clear()
+            self._whole.clear()
             self._drawn_after = _forks[0]
 
     def __repr__(self) -> str:

@@ -7,9 +7,11 @@ from collections.abc import Callable
 from sqlalchemy.engine import Connection
 
 from fedbandits._typing import Floats
+from fedbandits.errors import NoiseError
 from fedbandits.privacy.accounting import Event
 from fedbandits.privacy.ledger.book import Ledger
 from fedbandits.privacy.running_sum import CoveringNoise, checked_noise, draw_ahead
+from fedbandits.privacy.secure_noise import SecureNoise
 
 
 class LedgeredNoise:
@@ -68,16 +70,38 @@ class LedgeredNoise:
 
         See :meth:`Ledger.draw`.
         """
+        return self._once(step, values.size, lambda: self._source.cover(step, values))
+
+    def draw_whole_ahead(self, deviations: Floats) -> None:
+        """Let the source draw whole noise of ``deviations`` in advance; nothing is charged yet."""
+        self._whole_source.draw_whole_ahead(deviations)
+
+    def cover_whole(self, step: int, values: Floats, deviations: Floats) -> Floats:
+        """Charge ``step``, add whole noise of ``deviations`` to ``values``, and store the sums."""
+        source = self._whole_source
+        return self._once(step, values.size, lambda: source.cover_whole(step, values, deviations))
+
+    @property
+    def _whole_source(self) -> SecureNoise:
+        """The source as one of whole noise, too."""
+        if not isinstance(self._source, SecureNoise):
+            raise NoiseError("this source of noise has no whole noise, which secure sums need")
+        return self._source
+
+    def _once(self, step: int, size: int, make: Callable[[], Floats]) -> Floats:
+        """Return what a step was covered with before, or cover it now, in a transaction."""
         if step in self._kept:
-            kept = checked_noise(self._drawn()[step - 1], values.size)
+            kept = checked_noise(self._drawn()[step - 1], size)
             self._kept.remove(step)
             return kept
         if (connection := self._current()) is not None:
-            return self._draw(connection, step, values)
+            return self._draw(connection, step, size, make)
         with self._ledger.begin() as connection:
-            return self._draw(connection, step, values)
+            return self._draw(connection, step, size, make)
 
-    def _draw(self, connection: Connection, step: int, values: Floats) -> Floats:
+    def _draw(
+        self, connection: Connection, step: int, size: int, make: Callable[[], Floats]
+    ) -> Floats:
         return self._ledger.draw(
             connection,
             self._party,
@@ -85,7 +109,7 @@ class LedgeredNoise:
             step,
             self._event(step),
             # What is no noise must not be booked: the step could never be drawn again.
-            lambda: checked_noise(self._source.cover(step, values), values.size),
+            lambda: checked_noise(make(), size),
         )
 
     def _current(self) -> Connection | None:

@@ -18,10 +18,12 @@ from fedbandits.learners.confidence import (
     vector_norm_factor,
 )
 from fedbandits.privacy import gaussian
-from fedbandits.privacy.continual import ContinualPlan, calibrated
+from fedbandits.privacy.continual import ContinualPlan, calibrated, noise_pattern
 from fedbandits.privacy.factorisation import MOST_RELEASES
-from fedbandits.privacy.rounding import coarseness, require_room
+from fedbandits.privacy.rounding import coarseness, require_room, rounding_constant
+from fedbandits.privacy.shares import ShareNeeds, plan_grid, share_plan
 from fedbandits.systems.agents.config import AgentsConfig, Growing, Optimal, Tree
+from fedbandits.systems.aggregation import SecureTotals
 
 _MOST_TOEPLITZ_RELEASES = 2**14
 #: With a schedule that grows faster there are two releases at most, whose weights hardly matter.
@@ -39,6 +41,13 @@ class Releases(NamedTuple):
     most_noise: ContinualPlan  # of the smallest ε: what bounds on the noise go by
     least_noise: ContinualPlan  # of the largest ε: what a claim goes by
     scales: Floats  # (agents,): every agent's s
+    #: The mechanism that all noise in a secure sum comes to; None where agents release in clear.
+    total: ContinualPlan | None = None
+
+    @property
+    def priced(self) -> ContinualPlan:
+        """The mechanism that a record's price follows from."""
+        return self.least_noise if self.total is None else self.total
 
     @property
     def relative_deviation(self) -> float:
@@ -89,23 +98,56 @@ def largest_product(config: AgentsConfig) -> float:
     return config.context_bound * max(config.context_bound, config.reward_bound)
 
 
-def require_exact_sums(config: AgentsConfig, dimension: int, rounds: int, releases: int) -> None:
-    """Refuse so many rounds that rounding needs more than its margin in calibrated noise.
+def record_grid(
+    config: AgentsConfig, facts: ContextualFacts, rounds: int, releases: Releases,
+    record_norm: float, secure: SecureTotals | None,
+) -> float:  # fmt: skip
+    """Return the constant that rounds records, so that sums of them are exact.
 
     Raises
     ------
     ConfigError
-        See :func:`~fedbandits.privacy.rounding.require_room`.
+        If rounding needs more than its margin in calibrated noise.
     """
+    if secure is None or releases.total is None:
+        _require_exact_sums(config, facts.dimension, rounds, releases.most_noise.releases)
+        return rounding_constant(rounds, largest_product(config))
+    unequal = gram_noise(config)
+    return plan_grid(
+        ShareNeeds(
+            total=releases.total,
+            honest=secure.honest,
+            parties=facts.parties,
+            records=rounds,
+            largest=largest_product(config),
+            reach=record_norm,
+            unrounded=(facts.dimension + 1.0)
+            / (math.sqrt(2.0) * min(unequal, 1.0))
+            * config.records_at_once,
+            pattern=noise_pattern(facts.models, facts.dimension, unequal),
+            delta=config.delta,
+        )
+    )
+
+
+def _require_exact_sums(config: AgentsConfig, dimension: int, rounds: int, releases: int) -> None:
     if config.is_private and not config.uses_published_noise:
         coarse = coarseness(largest_product(config), record_norm(config), gram_noise(config))
         require_room(rounds, dimension, releases, coarse)
 
 
 def releases_of_all(
-    config: AgentsConfig, agents: int, releases: int, record_norm: float
-) -> Releases:
-    """Plan how every agent's running sum is released, at most ``releases`` times."""
+    config: AgentsConfig, agents: int, releases: int, record_norm: float,
+    secure: SecureTotals | None = None,
+) -> Releases:  # fmt: skip
+    """Plan how every agent's running sum is released, at most ``releases`` times.
+
+    Where sums are ``secure``, each agent has a share of the noise of one.
+    """
+    if secure is not None:
+        total = release_plan(config, releases, record_norm, budgets(config, agents)[0])
+        share = share_plan(total, secure.honest)
+        return Releases(share, share, np.full(agents, share.scale), total)
     epsilons = budgets(config, agents)
     plans = {
         epsilon: release_plan(config, releases, record_norm, epsilon)

@@ -20,7 +20,7 @@ from fedbandits.learners.kernels.linear_draws import draw_size
 from fedbandits.privacy import gaussian
 from fedbandits.privacy.accounting import Clear, ContinualSum, Event
 from fedbandits.privacy.continual import ContinualPlan, noise_pattern
-from fedbandits.privacy.rounding import rounding_constant
+from fedbandits.privacy.rounding import grid_step
 from fedbandits.systems.agents.config import AgentsConfig
 from fedbandits.systems.agents.counting import require_persons
 from fedbandits.systems.agents.decisions import RecordBounds
@@ -36,15 +36,15 @@ from fedbandits.systems.agents.noise import (
     Releases,
     bias_factor,
     gram_noise,
-    largest_product,
     prior_ridge,
+    record_grid,
     record_norm,
     releases_of_all,
-    require_exact_sums,
     ridge,
     spectral_bounds,
 )
 from fedbandits.systems.agents.schedule import NEVER, settled, sync_threshold, sync_times
+from fedbandits.systems.aggregation import SecureTotals
 from fedbandits.systems.base import Plan
 
 
@@ -58,6 +58,7 @@ class Pooling(NamedTuple):
     divisor: float = 1.0  # of the trigger's threshold
     share: float = 1.0  # of α, that bounds on pooled sums have
     others: int = 1  # with a joint view, the same as sums, of releases without one's own
+    secure: SecureTotals | None = None  # where nobody sees more than sums
 
 
 class AgentsPlan(Plan, frozen=True, kw_only=True):
@@ -69,6 +70,10 @@ class AgentsPlan(Plan, frozen=True, kw_only=True):
         As compiled code takes them.
     release
         How a running sum is released; by the agent with the largest ε, where budgets differ.
+    priced
+        The mechanism that a record's price follows from: ``release``, or that of a secure sum.
+    secure
+        The numbers of secure sums; None where releases are seen.
     record_norm
         How far what is protected can move a running sum: one replaced record, or k of a person.
     bounds
@@ -77,8 +82,10 @@ class AgentsPlan(Plan, frozen=True, kw_only=True):
 
     constants: Constants
     release: ContinualPlan
+    priced: ContinualPlan
     record_norm: float
     bounds: SpectralBounds | None
+    secure: SecureTotals | None = None
 
     @property
     def agent_names(self) -> tuple[str, ...]:
@@ -127,19 +134,21 @@ class AgentsPlan(Plan, frozen=True, kw_only=True):
 
     def event(self, releases: int | None = None) -> Event:
         """Return the priced event of a record after so many releases; by default after all."""
-        if self.release.mechanism == "none":
+        if self.priced.mechanism == "none":
             return Clear()
-        return ContinualSum(self.release, self.record_norm, releases)
+        return ContinualSum(self.priced, self.record_norm, releases)
 
     def epsilon_spent(self, releases: int) -> float:
         """Return ε that an agent's first ``releases`` releases cost, at the δ of all."""
-        return gaussian.epsilon_of(self.release.mu(self.record_norm, releases), self.config.delta)
+        return gaussian.epsilon_of(self.priced.mu(self.record_norm, releases), self.config.delta)
 
     def of_agent(self, agent: int) -> Self:
         """Return the plan that one agent goes by: the same, with the noise of its own budget."""
+        if self.secure is not None:
+            return self
         scale = float(self.constants.noise_deviation[agent])
         own = msgspec.structs.replace(self.release, scale=scale)
-        return msgspec.structs.replace(self, release=own)
+        return msgspec.structs.replace(self, release=own, priced=own)
 
 
 def plan_pooling(
@@ -160,18 +169,18 @@ def plan_pooling(
         config = msgspec.structs.replace(config, alpha=AgentsConfig().alpha)
     require_persons(config, facts)
     norm = record_norm(config) * config.records_at_once
-    times = sync_times(config, facts, rounds, norm, pooling.typical)
+    times = sync_times(config, facts, rounds, norm, pooling.typical, pooling.secure)
     uses = -(-rounds // pooling.estimators)  # of one estimator
     count = uses if times is None else len(times)
-    release = releases_of_all(config, facts.parties, count, norm)
+    release = releases_of_all(config, facts.parties, count, norm, pooling.secure)
     bounds = spectral_bounds(config, facts, release.most_noise, pooling.estimators)
-    require_exact_sums(config, facts.dimension, rounds, count)
-    constants = _constants(config, facts, rounds, release, bounds, times, pooling)
+    grid = record_grid(config, facts, rounds, release, norm, pooling.secure)
+    constants = _constants(config, facts, rounds, release, bounds, times, pooling, grid)
     threshold = sync_threshold(config, facts, uses, bounds, pooling.divisor)
     constants = constants._replace(threshold=threshold)
     return AgentsPlan(
         config=given, facts=facts, rounds=rounds, constants=constants, release=release.least_noise,
-        record_norm=norm, bounds=bounds,
+        priced=release.priced, record_norm=norm, bounds=bounds, secure=pooling.secure,
     )  # fmt: skip
 
 
@@ -192,7 +201,7 @@ def _check_bounds(config: AgentsConfig, facts: ContextualFacts) -> None:
 
 def _constants(
     config: AgentsConfig, facts: ContextualFacts, rounds: int, release: Releases,
-    bounds: SpectralBounds | None, times: Sequence[int] | None, pooling: Pooling,
+    bounds: SpectralBounds | None, times: Sequence[int] | None, pooling: Pooling, grid: float,
 ) -> Constants:  # fmt: skip
     agents, models, dimension = facts.parties, facts.models, facts.dimension
     own_view = config.local_view != "released" and config.confidence == "deviations"
@@ -234,7 +243,8 @@ def _constants(
         reward_bound=float(config.reward_bound),
         parameter_bound=float(config.parameter_bound),
         clip=config.out_of_bounds == "clip",
-        rounding=rounding_constant(rounds, largest_product(config)),
+        rounding=grid,
+        step=grid_step(grid) if pooling.secure is not None else 0.0,
         base=0.0,
         shift=float(shift),
         trigger_shift=float(trigger_shift),

@@ -21,6 +21,7 @@ from fedbandits.systems.agents.config import (
 )
 from fedbandits.systems.agents.kernels.constants import Constants
 from fedbandits.systems.agents.noise import releases_of_all, ridge
+from fedbandits.systems.aggregation import SecureTotals
 
 #: Later than any round.
 NEVER = np.int64(2**62)
@@ -74,8 +75,9 @@ def first_useful_round(
 
 
 def sync_times(
-    config: AgentsConfig, facts: ContextualFacts, rounds: int, record_norm: float, typical: float
-) -> Sequence[int] | None:
+    config: AgentsConfig, facts: ContextualFacts, rounds: int, record_norm: float, typical: float,
+    secure: SecureTotals | None,
+) -> Sequence[int] | None:  # fmt: skip
     """Sync rounds; what ``first = "auto"`` means follows from the noise of an eager schedule.
 
     Parameters
@@ -86,11 +88,13 @@ def sync_times(
         How far one replaced record can move a running sum.
     typical
         How many agents' releases there are in a pooled sum.
+    secure
+        The numbers of secure sums; None where releases are seen.
     """
     eager = sync_rounds(config.schedule, rounds)
     if eager is None or not len(eager) or not config.is_private:
         return eager
-    noise = releases_of_all(config, facts.parties, len(eager), record_norm)
+    noise = releases_of_all(config, facts.parties, len(eager), record_norm, secure)
     first = first_useful_round(
         typical,
         facts.dimension,

@@ -18,7 +18,7 @@ from fedbandits._typing import Floats, Ints
 from fedbandits.environments.kernels.worlds import Handle
 from fedbandits.learners.kernels.assign import add_to, any_fault, fill
 from fedbandits.learners.kernels.joint import one_joint
-from fedbandits.privacy.kernels import NO_FAULT
+from fedbandits.privacy.kernels import NO_FAULT, add_share
 from fedbandits.random import Key
 from fedbandits.systems.agents.kernels.constants import TRIGGERED, Constants
 from fedbandits.systems.agents.kernels.own_views import load_own_view
@@ -70,6 +70,7 @@ class State(NamedTuple):
     uncounted: Floats  # (agents, models, d (d + 3) / 2 or 0): records that count for no release
     joints: Any  # a Joint of every agent; None without joint views
     newest: Floats  # (agents or 0, models · d (d + 3) / 2): last releases, to leave out own ones
+    total: Ints  # (models · d (d + 3) / 2 or 0,): a secure sum in whole steps
 
 
 @inlined
@@ -94,14 +95,21 @@ def _sync(constants: Constants, state: State, scratch: Scratch, key: Key) -> Non
     k = clock.releases[0] + 1
     released, noisy = scratch.released, scratch.noisy
     fill(released, 0.0)
+    for i in range(state.total.size):
+        state.total[i] = 0
     for agent in range(constants.agents):
         simulate_release(
             constants, state.statistic[agent], state.draws[agent], k, key, agent, k, noisy
         )
-        add_to(released, noisy)
+        if constants.step > 0.0:
+            add_share(noisy, state.total)
+        else:
+            add_to(released, noisy)
         if state.newest.shape[0] > 0:
             for i in range(noisy.size):
                 state.newest[agent, i] = noisy[i]
+    for i in range(state.total.size):
+        released[i] = constants.step * state.total[i]
     total = released.reshape(constants.models, -1)
     fault = pool_release(constants, basis_of_all(constants, k), total, state.pool)
     note_fault(state.faults, 0, fault, clock.round_[0])
@@ -119,7 +127,7 @@ def _sync(constants: Constants, state: State, scratch: Scratch, key: Key) -> Non
 
 @compiled
 def load_joints(constants: Constants, state: State, released: Floats) -> None:
-    """Let every agent take up, after a sync, the sum without its own release.
+    """Let every agent take up, after a sync, the sum without its own release or records.
 
     Apart from the loop over rounds, which would compile it anew for every world.
     """
@@ -127,8 +135,7 @@ def load_joints(constants: Constants, state: State, released: Floats) -> None:
     others = np.zeros((constants.models, released.size // constants.models))
     variance = basis_of_all(constants, k).deviation ** 2
     for agent in range(constants.agents):
-        _leave_out(state.newest[agent], released, others)
-        noise = variance - noise_variance(constants, agent, k)
+        noise = _others(constants, state, agent, released, variance, others)
         load_others(
             constants, others, noise, one_view(state.views, 0), one_joint(state.joints, agent)
         )
@@ -144,10 +151,9 @@ def _load_own_views(constants: Constants, state: State, released: Floats) -> int
         own = state.statistic[agent]
         if state.uncounted.size > 0:
             own = own + state.uncounted[agent]
-        _leave_out(state.newest[agent], released, others)
-        noise = max(variance - noise_variance(constants, agent, k), 0.0)
+        noise = _others(constants, state, agent, released, variance, others)
         fault = load_own_view(
-            constants, own, state.residuals[agent], others, math.sqrt(noise),
+            constants, own, state.residuals[agent], others, math.sqrt(max(noise, 0.0)),
             one_view(state.views, agent),
         )  # fmt: skip
         if fault != NO_FAULT:
@@ -156,12 +162,23 @@ def _load_own_views(constants: Constants, state: State, released: Floats) -> int
 
 
 @compiled
-def _leave_out(own: Floats, released: Floats, others: Floats) -> None:
-    """Write the sum of all releases (size,) without an agent's own, as (models, size / models)."""
-    size = others.shape[1]
+def _others(
+    constants: Constants, state: State, agent: int, released: Floats, variance: float,
+    others: Floats,
+) -> float:  # fmt: skip
+    """Write what others released as (models, size / models), and return its noise's variance.
+
+    Own noise stays in a secure sum: only own records are taken out. ``released`` (size,) is the
+    sum, and ``variance`` that of its noise.
+    """
+    size, left_out = others.shape[1], state.newest.shape[0] > 0
     for m in range(others.shape[0]):
         for i in range(size):
-            others[m, i] = released[m * size + i] - own[m * size + i]
+            own = state.newest[agent, m * size + i] if left_out else state.statistic[agent, m, i]
+            others[m, i] = released[m * size + i] - own
+    if left_out:
+        return variance - noise_variance(constants, agent, state.clock.releases[0])
+    return variance
 
 
 @inlined

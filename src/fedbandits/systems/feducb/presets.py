@@ -5,11 +5,12 @@ from __future__ import annotations
 from fedbandits.systems.base import Preset
 
 _IN_CLEAR = {"privatizer": "none"}
+_SECURE = {"aggregation": "secure-sum"}
 _DRAWS = {"exploration": "draws"}
 #: What is sent, when, and with which noise.
 _SHARING = (
-    "schedule", "privatizer", "local_view", "epsilon", "delta", "unit", "records_per_person",
-    "gram_noise",
+    "schedule", "privatizer", "aggregation", "local_view", "epsilon", "delta", "unit",
+    "records_per_person", "gram_noise",
 )  # fmt: skip
 
 PRESETS: dict[str, Preset] = {
@@ -19,6 +20,14 @@ PRESETS: dict[str, Preset] = {
     "feducb-hybrid": Preset(
         "own records, and others' releases as far as their noise allows, in one estimate",
         {"local_view": "joint"},
+    ),
+    "feducb-secure": Preset(
+        "secure sums: nobody sees more than the sum of all releases, which has the noise of one",
+        _SECURE,
+    ),
+    "feducb-secure-hybrid": Preset(
+        "own records, and secure sums of all releases, in one estimate",
+        {**_SECURE, "local_view": "joint"},
     ),
     "feducb-published": Preset(
         "Dubey & Pentland 2020 as published: determinant trigger, tree noise, raw local view",

@@ -33,6 +33,7 @@ def initial_state(plan: AgentsPlan) -> State:
         uncounted=persons.uncounted,
         joints=first_joints(constants, agents),
         newest=np.zeros((agents if constants.leaves_out_own else 0, constants.release_size)),
+        total=np.zeros(constants.release_size if constants.step > 0.0 else 0, np.int64),
     )
 
 

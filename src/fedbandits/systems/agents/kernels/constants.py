@@ -52,6 +52,7 @@ class Constants(NamedTuple):
     parameter_bound: float  # S
     clip: bool
     rounding: float  # rounds a record's products, so that sums are exact: see privacy.rounding
+    step: float  # q, of the whole numbers that secure sums add up; 0 where releases are seen
     base: float  # λ₁, or Mρ_min
     shift: float  # added to the pooled Gram matrix; adaptive confidence chooses its own
     trigger_shift: float  # M(ρ_max - ρ_min)
@@ -69,8 +70,11 @@ class Constants(NamedTuple):
 
     @property
     def leaves_out_own(self) -> bool:
-        """True if an agent takes its own release out of the sum."""
-        return self.joint_view or self.own_view
+        """True if an agent takes its own release, and its noise, out of the sum.
+
+        In a secure sum own noise must stay: decisions that depend on it could take it away.
+        """
+        return (self.joint_view or self.own_view) and self.step == 0.0
 
     @property
     def release_size(self) -> int:

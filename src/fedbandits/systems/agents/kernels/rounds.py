@@ -26,6 +26,7 @@ from fedbandits.privacy.kernels import (
     add_release_noise,
     draw_slot,
     record_fault,
+    simulate_share,
 )
 from fedbandits.random import Key, Purpose, fill_normal, integer
 from fedbandits.systems.agents.kernels.choices import choose_arm, choose_by_draw
@@ -214,6 +215,8 @@ def simulate_release(
 ) -> None:  # fmt: skip
     """Write one agent's k-th release into ``noisy``; the noise is the seed's and protects nobody.
 
+    For a secure sum it is a share, in whole steps.
+
     Parameters
     ----------
     statistic : (models, d (d + 3) / 2) float64
@@ -228,8 +231,15 @@ def simulate_release(
         Receives the noisy running sum.
     """
     flatten(statistic, noisy)
-    if constants.mechanism != NONE:
-        fill_normal(draws[draw_slot(constants.mechanism, k)], key, agent, name, _NOISE)
+    if constants.mechanism == NONE:
+        return
+    fill_normal(draws[draw_slot(constants.mechanism, k)], key, agent, name, _NOISE)
+    if constants.step > 0.0:
+        simulate_share(
+            constants.mechanism, constants.noise_deviation[agent], constants.step,
+            constants.coefficients, constants.entry_scale, draws, k, noisy,
+        )  # fmt: skip
+    else:
         add_release_noise(
             constants.mechanism, constants.noise_deviation[agent], constants.coefficients,
             constants.entry_scale, draws, k, noisy,

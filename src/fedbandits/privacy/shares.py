@@ -1,0 +1,228 @@
+"""Shares of one noise, which parties add where nobody sees more than the sum.
+
+One mechanism B with deviation s would protect a running sum. Each of the parties adds a share: the
+same mechanism with deviation s/√h, by draws of its own. h is the number of parties in a sum whose
+noise an attacker does not know. So a sum has at least the noise of one mechanism, and costs the
+attacker what that costs. The proof is in docs/secure-sums.md.
+
+*Whole numbers.* Sums of records are whole multiples of a step q (:mod:`.rounding`), so a share is a
+whole number of steps: R + N. A party draws w_k for release k, a discrete Gaussian of deviation
+s |B_kk| / (q√h), rounded up to a whole number. Its noise is
+
+    N_k = w_k + ⌊Σ_{j<k} (B_kj / B_jj) w_j⌉.
+
+From w to N there is a way back, so a step in R is a step in w, and both worlds have the same
+outcomes. Real multiples added to whole sums would have outcomes of their own in either world.
+
+*Rounding.* A record of reach x moves h shares by whole numbers near x/h. They differ from x/h by at
+most one step, and the rounded part of N by two. Moved back to w, and divided by its deviation, that
+is at most 3 h q ‖B⁻¹‖ √(n size) / (s ρ), where n releases have ``size`` numbers each, and ρ is the
+least entry of the pattern. :func:`plan_grid` holds that, and what :mod:`.rounding` lists, to the
+margin that calibrated noise has.
+
+*Range.* R and N of a share stay below 2⁵² steps, so float64 holds R + N. Noise of a share has a
+deviation of at most 2⁴⁶ steps. The sum of all R stays below 2⁶¹, so a total mod 2⁶⁴ is the total.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from fedbandits._typing import Floats
+from fedbandits.errors import ConfigError, ReleaseRefusedError
+from fedbandits.privacy.continual import ContinualPlan
+from fedbandits.privacy.factorisation import differences
+from fedbandits.privacy.gaussian import ROUNDING_MARGIN
+from fedbandits.privacy.kernels import (
+    CAST_ROOM,
+    draw_slot,
+    mixed_draws,
+    share_deviation,
+    simulate_share,
+)
+from fedbandits.privacy.rounding import grid_step, rounding_constant
+from fedbandits.privacy.running_sum import ContinualState, SimulatedNoise, checked_noise
+
+#: Bits of a share's noise (its deviation), and of the sum of all parties' records.
+_NOISE_BITS, _TOTAL_BITS = 46, 61
+#: By what share of δ discrete noise may differ from continuous noise.
+_OF_DELTA = 1e-6
+
+
+class WholeNoise(Protocol):
+    """A source that adds whole noise to whole numbers; see :class:`.secure_noise.SecureNoise`."""
+
+    def cover_whole(self, step: int, values: Floats, deviations: Floats) -> Floats:
+        """Return ``values`` plus discrete Gaussians of ``deviations``, drawn only for ``step``."""
+
+
+#: The source of a share's noise.
+ShareSource = SimulatedNoise | WholeNoise
+
+
+class ShareNeeds(NamedTuple):
+    """The numbers that the grid of shares depends on.
+
+    Parameters
+    ----------
+    total
+        The mechanism whose noise the sum must have, with deviation s.
+    honest
+        h, the number of shares whose noise an attacker does not know.
+    parties, records
+        How many parties are in a sum, and how many records each one has.
+    largest
+        Bound on a number that a record adds to a sum.
+    reach
+        How far a record moves a sum, in the norm of the noise.
+    unrounded
+        By how much a record's rounded numbers can move a sum, in steps of the grid and in the norm
+        of the noise.
+    pattern : (size,) float64
+        Deviations of the noise relative to s.
+    delta
+        δ of the claim.
+    """
+
+    total: ContinualPlan
+    honest: int
+    parties: int
+    records: int
+    largest: float
+    reach: float
+    unrounded: float
+    pattern: Floats
+    delta: float
+
+
+def share_plan(total: ContinualPlan, honest: int) -> ContinualPlan:
+    """Return the mechanism of one share: that of the total with deviation s/√h, rounded up."""
+    scale = math.nextafter(total.scale / math.sqrt(honest), math.inf)
+    return ContinualPlan(total.mechanism, total.releases, scale, total.decay)
+
+
+def plan_grid(needs: ShareNeeds) -> float:
+    """Return the constant that rounds records to the grid of shares; see :mod:`.rounding`.
+
+    Raises
+    ------
+    ConfigError
+        If no grid is fine enough for what rounding may add, and coarse enough for the range.
+    """
+    total = needs.parties * needs.records * needs.largest * (1.0 + 4.0 * CAST_ROOM)
+    noise = share_plan(needs.total, needs.honest).largest_deviation() * float(needs.pattern.max())
+    step = max(
+        grid_step(rounding_constant(2 * needs.records, needs.largest)),  # R stays below 2⁵²
+        total / 2.0**_TOTAL_BITS,
+        noise / 2.0**_NOISE_BITS,
+    )
+    step = 2.0 ** math.ceil(math.log2(step))
+    if not (_moved(needs, step) <= ROUNDING_MARGIN and _distance(needs, step) <= _OF_DELTA):
+        raise ConfigError(
+            f"rounds: {needs.records:,} records of each of {needs.parties:,} parties can be in one "
+            "secure sum; rounding to 64-bit whole numbers may move such a sum by more than the "
+            "calibrated noise has room for. Use fewer rounds, or fewer parties"
+        )
+    return 1.5 * 2.0**52 * step
+
+
+def _moved(needs: ShareNeeds, step: float) -> float:
+    """Return what rounding adds to a record's reach, as a share of it."""
+    total, size = needs.total, needs.pattern.size
+    rounded = needs.unrounded * step / needs.reach
+    norm = inverse_norm(total) * math.sqrt(max(total.releases, 1) * size)
+    shares = 3.0 * needs.honest * step * norm / (total.scale * float(needs.pattern.min()))
+    mu = total.mu(needs.reach)
+    return 2.0 * CAST_ROOM + rounded + (shares / mu if mu > 0.0 else 0.0)
+
+
+def _distance(needs: ShareNeeds, step: float) -> float:
+    """Return the distance between discrete and continuous noise of h shares, as a share of δ.
+
+    A discrete Gaussian of σ steps differs from a continuous one by less than 1/(49 σ²) in total
+    variation.
+    """
+    share, n = share_plan(needs.total, needs.honest), needs.total.releases
+    if n == 0:
+        return 0.0
+    every = range(1, n + 1) if share.mechanism == "optimal" else (1,)
+    found = max(
+        float(np.sum(1.0 / (49.0 * deviations_of(share, step, needs.pattern, k) ** 2)))
+        for k in every
+    )
+    return n * needs.honest * found / needs.delta
+
+
+def inverse_norm(plan: ContinualPlan) -> float:
+    """Return a bound on ‖B⁻¹‖, the largest stretch from noise to draws.
+
+    Toeplitz: B⁻¹ is (1 - x)^½ as a series, whose coefficients have the sum 2. Tree: B⁻¹ has two
+    numbers ±1 a row at most, and 1 + log₂ n a column.
+    """
+    if plan.mechanism == "optimal" and plan.releases:
+        return float(np.linalg.norm(differences(plan.releases, plan.decay), 2))
+    if plan.mechanism == "tree":
+        return math.sqrt(2.0 * (1 + max(plan.releases, 1).bit_length()))
+    return 2.0
+
+
+def release_share(
+    plan: ContinualPlan,
+    step: float,
+    state: ContinualState,
+    running_sum: Floats,
+    pattern: Floats,
+    noise: ShareSource,
+) -> tuple[ContinualState, Floats]:
+    """Make the next share of a running sum.
+
+    Parameters
+    ----------
+    plan, state
+        The mechanism of a share, and its state, which is not changed. Draws in it are whole.
+    step : float
+        q, the step of the grid.
+    running_sum : (size,) float64
+        The exact sum, a whole multiple of q.
+    pattern : (size,) float64
+        Relative deviation of the noise in each entry.
+    noise
+        The source of noise. It is used once, for this release.
+
+    Returns
+    -------
+    state, share
+        The state to save, and R + N in steps: whole numbers below 2⁵³, (size,) float64.
+
+    Raises
+    ------
+    ReleaseRefusedError
+        If all planned releases have been made.
+    NoiseError
+        If the source did not return the right number of finite values.
+    """
+    k = state.made + 1
+    if k > plan.releases:
+        raise ReleaseRefusedError(f"share {k} refused: {plan.releases} releases were planned")
+    draws, slot, coefficients = state.draws.copy(), draw_slot(plan.code, k), plan.coefficients()
+    share = np.array(running_sum, dtype=np.float64)
+    if hasattr(noise, "cover_whole"):
+        deviations = deviations_of(plan, step, pattern, k)
+        mixed = [mixed_draws(plan.code, coefficients, draws, k, i) for i in range(share.size)]
+        values = share / step + np.array(mixed)
+        share = checked_noise(noise.cover_whole(k, values, deviations), share.size)
+        draws[slot] = share - values
+    else:
+        draws[slot] = checked_noise(noise(k), share.size)
+        simulate_share(plan.code, plan.scale, step, coefficients, pattern, draws, k, share)
+    return ContinualState(k, draws, state.sums), share
+
+
+def deviations_of(plan: ContinualPlan, step: float, pattern: Floats, k: int) -> Floats:
+    """Return the whole deviations of the draw of release k, (size,), to draw it in advance."""
+    coefficients, relative = plan.coefficients(), set(pattern.tolist())
+    found = {r: share_deviation(plan.code, plan.scale, step, coefficients, r, k) for r in relative}
+    return np.array([found[r] for r in pattern.tolist()])

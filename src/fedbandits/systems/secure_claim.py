@@ -1,0 +1,78 @@
+"""The claim of a system whose parties release secure sums, from that of one mechanism."""
+
+from __future__ import annotations
+
+import math
+
+import msgspec
+
+from fedbandits.privacy import gaussian
+from fedbandits.privacy.claims import Limit, PrivacyClaim, View
+from fedbandits.systems.aggregation import SecureTotals
+
+_COMPUTING = (
+    "ChaCha20, HKDF with SHA-256, BLAKE2b, X25519 and AES-GCM are as hard to break as believed: a "
+    "claim about sums holds against attackers who cannot break them."
+)
+_PART = Limit(
+    "who took part in which release",
+    "The members of every sum are known to the controller, the helpers and all members.",
+)
+_LIES = Limit(
+    "results, from a member that lies within the bounds",
+    "Nobody can check one release. A sum that cannot be is refused, and all are told.",
+)
+_INTEGRITY = Limit(
+    "the sums, from the controller",
+    "It can send wrong sums. It learns no more by that.",
+)
+_HELPERS = Limit(
+    "sums, from helpers that stay away",
+    "Without an answer of every helper no sum comes. All else goes on.",
+)
+
+
+def claim_sums(claim: PrivacyClaim, totals: SecureTotals, parties: int, word: str) -> PrivacyClaim:
+    """Return the claim where nobody sees more than sums.
+
+    Parameters
+    ----------
+    claim
+        The claim of one party whose releases had the noise of the whole sum.
+    totals
+        The numbers that secure sums go by.
+    parties
+        How many parties there are.
+    word
+        What they are called, in the plural.
+
+    Notes
+    -----
+    A party's share has a deviation of s/√h. The controller and all helpers together see it alone,
+    so they are told μ√h.
+    """
+    share = gaussian.epsilon_of(claim.mu * math.sqrt(totals.honest), claim.delta)
+    helpers = ("the helper", "both helpers", "all three helpers")[totals.helpers - 1]
+    sums = (
+        f"whoever sees the sums: all other {word} together, the controller, any helper, and "
+        f"outsiders; up to {totals.colluding} of the {word} may tell them their noise"
+    )
+    views = (
+        View(sums, claim.epsilon_contents),
+        View(f"the controller and {helpers} together, who see single releases", share),
+        View("whoever sees times and sizes of messages, which are fixed in advance", 0.0),
+    )
+    conditions = (
+        f"The controller and {helpers} are not one hand.",
+        f"A sum has the releases of at least {totals.least_parties} of the {parties} {word}. At "
+        f"most {totals.colluding} of all {word} are faulty or tell others their noise, during the "
+        "whole life of the federation. These numbers are in the terms.",
+        _COMPUTING,
+    )
+    return msgspec.structs.replace(
+        claim,
+        from_whom=sums,
+        views=views,
+        conditional_on=(*claim.conditional_on, *conditions),
+        not_protected=(*claim.not_protected, _PART, _LIES, _INTEGRITY, _HELPERS),
+    )
