@@ -51,7 +51,7 @@ class ControllerState(PartyState, frozen=True, kw_only=True):
         The sum that helpers were asked for; 0 while increments are collected.
     asked
         How often they were.
-    totals
+    releases
         How many totals it has told, those with nobody new in them included.
     digest
         Of all sums that were opened.
@@ -79,7 +79,7 @@ class ControllerState(PartyState, frozen=True, kw_only=True):
     newest: int = 0
     opening: int = 0
     asked: int = 0
-    totals: int = 0
+    releases: int = 0
     digest: bytes
     held: Ints
     salts: Words64
@@ -284,7 +284,7 @@ class TotalsController(Party[ControllerState]):
             return Step(state, write=keep)
         after = self._after(
             stage="collecting", newest=state.opening, opening=0, asked=0,
-            totals=state.totals + 1, digest=digest,
+            releases=state.releases + 1, digest=digest,
         )  # fmt: skip
 
         def add_up() -> Sequence[Message]:

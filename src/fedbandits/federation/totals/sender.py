@@ -164,7 +164,7 @@ class Sender:
         text = statements.confirmation(total.release, total.digest, own, salt)
         expected = b"".join(tag(keys.confirmation, text) for keys in self._pairs)
         if not (same(total.confirmations, expected) and known):
-            return self._over(after, retired=True)
+            return msgspec.structs.replace(after, retired=True)
         if included:
             return self._over(
                 after, base=own, base_salt=salt, base_values=state.pending_values
