@@ -33,7 +33,7 @@ from fedbandits.systems.agents.config import AgentsConfig, Determinant, Evenly, 
 from fedbandits.systems.agents.kernels.sync import next_sync
 from fedbandits.systems.agents.noise import gram_noise
 from fedbandits.systems.agents.plan import AgentsPlan
-from fedbandits.systems.aggregation import SecureSum
+from fedbandits.systems.aggregation import of_few
 from fedbandits.systems.base import PartiesReplicate, System
 from fedbandits.systems.games import (
     Neighbours,
@@ -159,9 +159,8 @@ def in_small_world(config: AgentsConfig) -> Any:
     epsilon = max(config.epsilon) if isinstance(config.epsilon, tuple) else config.epsilon
     # Bounds hold by construction; an environment that could exceed them would be refused.
     small = msgspec.structs.replace(config, epsilon=epsilon, out_of_bounds="clip")
-    if hasattr(small, "aggregation") and isinstance(small.aggregation, SecureSum):
-        some = msgspec.structs.replace(small.aggregation, least_parties="auto", colluding="auto")
-        small = msgspec.structs.replace(small, aggregation=some)
+    if hasattr(small, "aggregation"):
+        small = msgspec.structs.replace(small, aggregation=of_few(small.aggregation))
     if isinstance(config.schedule, Evenly):  # as often as a short run has room for
         syncs = min(config.schedule.syncs, _HORIZONS[0] // _PERIOD)
         small = msgspec.structs.replace(small, schedule=Evenly(syncs))

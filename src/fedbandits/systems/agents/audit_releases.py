@@ -179,7 +179,7 @@ def played_numbers(small: SmallWorld, planned: int) -> list[NoisyNumbers]:
     """
     steps = np.arange(1, small.plan.release.releases + 1)
     stated = _stated_noise(small.plan, steps, f"{small.plan.facts.parties} agents")
-    listen = sums_listener(_exact) if small.plan.secure is None else _listen_to_shares
+    listen = sums_listener(_exact) if small.plan.secure is None else listen_to_shares
     return [stated.deployed(small, listen, secure, planned) for secure in (True, False)]
 
 
@@ -215,7 +215,7 @@ def _exact(agent: Any, sent: Any) -> Floats:
     return exact
 
 
-def _listen_to_shares(run: Any) -> Any:
+def listen_to_shares(run: Any) -> Any:
     """Return a listener to agents whose releases are masked: it looks into the agents.
 
     A share is noise and an exact sum, in whole steps.

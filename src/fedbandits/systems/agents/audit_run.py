@@ -168,7 +168,7 @@ class AgentsRun(AuditedRun):
         known = self._others(world, round_) + sum(_exact(agent) for agent in others)
         for agent in others[: len(others) + 1 - plan.secure.honest]:
             known += plan.constants.step * agent.state.sending.base_values - _exact(agent)
-        self.note(_in_records(plan, total) - known, self._entered(round_))
+        self.note(in_records(plan, total) - known, self._entered(round_))
 
     @property
     def speaker(self) -> str:
@@ -194,7 +194,7 @@ class AgentsRun(AuditedRun):
         plan: Any = self.run.plan
         pattern = stated_pattern(plan.facts.models, DIMENSION, gram_noise(plan.config))
         scale = stated_scales(plan)[0] * math.sqrt(plan.secure.honest)
-        return Released(message.release, _in_records(plan, total=message) / (scale * pattern))
+        return Released(message.release, in_records(plan, total=message) / (scale * pattern))
 
 
 def _exact(agent: Any) -> Floats:
@@ -203,7 +203,7 @@ def _exact(agent: Any) -> Floats:
     return exact
 
 
-def _in_records(plan: Any, total: Total) -> Floats:
+def in_records(plan: Any, total: Total) -> Floats:
     """Return a secure sum in the units of records."""
     whole = unpack_words(total.statistic, plan.constants.release_size).view(np.int64)
     values: Floats = plan.constants.step * whole.astype(np.float64)
