@@ -171,9 +171,9 @@ class TotalsController(Party[ControllerState]):
     def _collect(self, message: Increment) -> Step:
         """Hold an increment; with the last one the members of the next sum are fixed."""
         state, plan, place = self._state, self._plan, self._place[message.sender]
+        values = self._checked(message, place)
         if message.release <= max(state.newest, state.opening):
             return Step(state)  # too late for its sum: the agent goes on from its old base
-        values = self._checked(message, place)
         tags = np.frombuffer(message.statements, np.uint8).reshape(plan.helpers, TAG_BYTES)
         held = state.held.copy()
         held[place] = message.release
@@ -192,10 +192,10 @@ class TotalsController(Party[ControllerState]):
     def _checked(self, message: Increment, place: int) -> Words64:
         """Return the masked numbers of an increment, if the agent may send it now."""
         state, plan = self._state, self._plan
-        if message.release > plan.releases or state.held[place]:
+        if not state.opened[place] < message.release <= plan.releases or state.held[place]:
             raise OutOfOrderError(
-                f"{self.name}: increment {message.release} from {message.sender}, of "
-                f"{plan.releases}; {state.held[place]} is held"
+                f"{self.name}: increment {message.release} from {message.sender} after "
+                f"{state.opened[place]}, of {plan.releases}; {state.held[place]} is held"
             )
         base = int(state.opened[place]), int(state.opened_salts[place])
         if (message.base, message.base_salt) != base:
@@ -259,21 +259,16 @@ class TotalsController(Party[ControllerState]):
     def _take_answer(self, message: Opened) -> Step:
         """Keep a helper's answer; with the last one there is a total."""
         state, plan, helper = self._state, self._plan, self._helper[message.sender]
-        if message.release > max(state.opening, state.newest):
-            raise OutOfOrderError(
-                f"{self.name}: {message.sender} answers for sum {message.release}, not for "
-                f"{state.opening}"
-            )
-        if message.release != state.opening or state.answered[helper]:
-            return Step(state)  # it was asked twice
         masks = unpack_words(message.masks, plan.size)
         require_bytes(message.confirmations, TAG_BYTES * plan.agents)
+        tags = np.frombuffer(message.confirmations, np.uint8).reshape(plan.agents, TAG_BYTES)
+        if message.release != state.opening or state.answered[helper]:
+            return self._take_again(message, masks, tags)
         digest = statements.next_digest(
             state.digest, state.opening, self._members(state.opening)[1]
         )
         if message.digest != digest:
             raise ImplausibleError(f"{self.name}: {message.sender} has opened another sum")
-        tags = np.frombuffer(message.confirmations, np.uint8).reshape(plan.agents, TAG_BYTES)
 
         def keep() -> Sequence[Message]:
             state.answered[helper], state.answers[helper] = True, masks
@@ -292,6 +287,21 @@ class TotalsController(Party[ControllerState]):
             return self._add_up(state.opening, digest)
 
         return Step(after, write=add_up)
+
+    def _take_again(self, message: Opened, masks: Words64, tags: NDArray[np.uint8]) -> Step:
+        """Take the last answer of a helper once more; it was asked twice."""
+        state, helper = self._state, self._helper[message.sender]
+        if message.release not in (state.opening, state.newest) or message.release == 0:
+            raise OutOfOrderError(
+                f"{self.name}: {message.sender} answers for sum {message.release} after "
+                f"{state.newest}"
+            )
+        same = (state.answers[helper] == masks).all() and (
+            state.confirmations[helper] == tags
+        ).all()
+        if not same:
+            raise ImplausibleError(f"{self.name}: {message.sender} has answered otherwise before")
+        return Step(state)
 
     def _add_up(self, release: int, digest: bytes) -> Sequence[Message]:
         """Add a sum to the total, and tell all agents."""
