@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fedbandits.federation.totals.controller import MOST_ASKED
 from fedbandits.federation.totals.messages import Total, unpack_words
 from tests.federation.totals.world import World
 
@@ -110,7 +111,7 @@ def test_helpers_that_stay_away_are_not_asked_for_ever():
     controller, asked = world.parties["controller"], 0
     while controller.awaited is not None:
         asked += len(controller.deadline(controller.awaited))
-    assert asked == 4
+    assert asked == (MOST_ASKED - 1) * 2
     assert controller.stage == "opening"
 
 

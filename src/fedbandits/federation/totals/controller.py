@@ -36,7 +36,7 @@ from fedbandits.federation.totals.messages import (
 from fedbandits.federation.totals.plan import AGENT, HELPER, TotalsPlan
 
 #: So often a helper is asked for the same sum, in case its answer, or the request, was lost.
-MOST_ASKED = 3
+MOST_ASKED = 10
 _LARGEST_SALT = (1 << 64) - 1
 
 
