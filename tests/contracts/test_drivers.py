@@ -37,7 +37,7 @@ variants = st.one_of(
              "confidence": confidence, "aggregation": f"secure-sum({helpers})",
              **budget},
         ),
-        st.sampled_from(["growing(1.3, 1)", "every(3)", "evenly(2)"]),
+        st.sampled_from(["growing(1.3, 1)", "every(3)", "every(7)"]),
         st.sampled_from(["optimal", "toeplitz", "tree"]),
         st.sampled_from(["raw", "released", "joint"]),
         st.sampled_from(["adaptive", "deviations"]), st.integers(1, 3), budgets,
