@@ -101,6 +101,6 @@ def test_the_glossary_explains_what_reports_and_pages_say():
         "composition", "interactive", "fixed log", "message times", "contents", "ledger",
         "charge", "audit", "tightness", "exploration scale", "alone", "pooled in clear",
         "verdict", "replicate", "checkpoint", "sweep", "propensity", "replay", "IPS",
-        "doubly robust", "drift", "delay",
+        "doubly robust", "drift", "delay", "secure sum", "share of noise", "helper", "increment",
     }  # fmt: skip
     assert needed <= set(TERMS)

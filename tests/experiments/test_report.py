@@ -183,6 +183,26 @@ def test_where_nobody_knows_how_often_people_come_an_example_is_priced():
     assert "10 records cost ε = 14.4" in card
 
 
+def test_who_looks_is_told_with_an_epsilon_each():
+    world = Linear(agents=200, dim=2, arms=2)
+    claims = experiment(world, fb.system("feducb-secure"), fb.system("feducb")).claims()
+    told = cards(claims)
+    (looks,) = re.findall(r"by who looks (.*?) how much", told["feducb-secure"])
+    sums, together, outside = claims["feducb-secure"].views
+    assert "any helper, and outsiders" in looks
+    assert "tell them their noise: ε = 1." in looks
+    assert 10.0 < together.epsilon < 100.0
+    assert (
+        "The controller and both helpers together, who see single releases: "
+        f"ε = {together.epsilon:.4g}. This is practically no protection."
+    ) in looks
+    assert looks.strip().endswith("fixed in advance: ε = 0.")
+    assert (sums.epsilon, outside.epsilon) == (pytest.approx(1.0, rel=1e-4), 0.0)
+    assert "sees all messages" not in told["feducb-secure"]
+    assert "by who looks" not in told["feducb"]
+    assert "Whoever sees all messages" in told["feducb"]
+
+
 def test_a_broken_claim_promises_nothing_and_encryption_has_no_epsilon():
     card = cards(experiment().claims())["feducb-published"]
     assert "Nothing is promised" in card

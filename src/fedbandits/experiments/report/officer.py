@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from fedbandits.experiments.audits.verdict import Audit, Verdict
 from fedbandits.experiments.html import as_table, as_text
 from fedbandits.experiments.intervals import spelled_epsilon
-from fedbandits.privacy.claims import PrivacyClaim
+from fedbandits.privacy.claims import PrivacyClaim, View
 from fedbandits.privacy.error_rates import gaussian_power
 from fedbandits.privacy.person import PersonCost, person_cost
 
@@ -122,6 +122,9 @@ def _lines(claim: PrivacyClaim, verdict: Verdict | None) -> Iterator[tuple[str, 
     yield "from whom", as_text(_sentence(claim.from_whom))
     protected = "person" if claim.protects_persons else "record"
     yield f"how much, one {protected}", as_text(_per_record(claim))
+    if claim.views:
+        looks = "".join(f"<li>{as_text(_view(view))}</li>" for view in claim.views)
+        yield "by who looks", f"<ul>{looks}</ul>"
     person = _per_person(claim)
     if person:
         everywhere = ", at all parties together" if claim.protects_persons else ""
@@ -142,11 +145,23 @@ def _per_record(claim: PrivacyClaim) -> str:
         return "ε = 0: nothing is sent, so messages tell nothing."
     protected = "person" if claim.protects_persons else "record"
     return (
-        f"ε = {claim.epsilon:.4g} at δ = {claim.delta:g}. Whoever sees all messages changes the "
+        f"ε = {claim.epsilon:.4g} at δ = {claim.delta:g}. {_observer(claim)} changes the "
         f"odds of any guess by a factor of at most e^ε = {_factor(claim.epsilon)}, except with "
         f"probability about {claim.delta:g}. A test with {_ALARMS:.0%} false alarms finds the "
         f"{protected} in at most {gaussian_power(_ALARMS, claim.mu):.1%} of cases."
     )
+
+
+def _observer(claim: PrivacyClaim) -> str:
+    """Name whom the ε is for: where it depends on who looks, not everybody who sees messages."""
+    return "Whoever is named above" if claim.views else "Whoever sees all messages"
+
+
+def _view(view: View) -> str:
+    """Say what one kind of attacker can come to."""
+    weak = view.epsilon >= _NO_PROTECTION
+    told = ". This is practically no protection" if weak else ""
+    return _sentence(f"{view.who}: ε = {spelled_epsilon(view.epsilon)}{told}")
 
 
 def _no_promise(claim: PrivacyClaim) -> str:

@@ -73,6 +73,15 @@ _TOGETHER = {
     "trigger": "A rule that calls for a sync when data have changed enough. When it reads raw "
     "data, the time of a message tells of these data.",
     "controller": "The party that adds up the releases of agents, and hands out the sum.",
+    "secure sum": "Releases are masked, so that nobody sees more than their sum. The noise of the "
+    "guarantee is then needed once, and not by every party.",
+    "share of noise": "The part of a secure sum's noise that one party adds. The shares together "
+    "are the noise of the guarantee; one of them alone is much less.",
+    "helper": "In a secure sum: a party that holds keys and no data. It takes the masks off a sum "
+    "of many parties, never off a single release. The controller and all helpers must not be one "
+    "hand.",
+    "increment": "In a secure sum: what an agent sends, masked. It is the change of its release "
+    "since the last one that is in the sum.",
     "peer to peer": "Without a controller: parties on a graph send to their neighbours.",
     "released view": "An agent decides on released statistics alone, also about its own records.",
     "raw view": "An agent decides on released statistics, and on its own records since the last "
