@@ -198,6 +198,8 @@ def test_who_looks_is_told_with_an_epsilon_each():
     ) in looks
     assert looks.strip().endswith("fixed in advance: ε = 0.")
     assert (sums.epsilon, outside.epsilon) == (pytest.approx(1.0, rel=1e-4), 0.0)
+    cells = re.findall(r"<td>([^<]*)</td>", officer_section(claims, None).split("<article")[0])
+    assert f"1 (at worst {together.epsilon:.4g})" in cells
     assert "sees all messages" not in told["feducb-secure"]
     assert "by who looks" not in told["feducb"]
     assert "Whoever sees all messages" in told["feducb"]

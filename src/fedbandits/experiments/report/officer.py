@@ -60,18 +60,23 @@ def officer_section(claims: Mapping[str, PrivacyClaim], audit: Audit | None) -> 
 
 
 def _row(label: str, claim: PrivacyClaim, verdict: Verdict | None) -> list[str]:
-    accounted = math.nan if claim.encrypted else claim.epsilon
     at_most = "at most " if claim.protects_persons else ""
     found = "–"
     if claim.is_private:
         found = f"{gaussian_power(_ALARMS, claim.mu):.1%}" if claim.events else f"{_ALARMS:.1%}"
     return [
         label,
-        at_most + spelled_epsilon(accounted),
+        at_most + _record_cell(claim),
         _person_cell(claim),
         found,
         "not yet" if verdict is None else verdict.outcome,
     ]
+
+
+def _record_cell(claim: PrivacyClaim) -> str:
+    accounted = spelled_epsilon(math.nan if claim.encrypted else claim.epsilon)
+    worst = max((view.epsilon for view in claim.views), default=0.0)
+    return f"{accounted} (at worst {spelled_epsilon(worst)})" if worst > claim.epsilon else accounted
 
 
 def _person_cell(claim: PrivacyClaim) -> str:
