@@ -18,6 +18,7 @@ import numpy as np
 from fedbandits._typing import Floats, Ints
 from fedbandits.environments.base import Environment
 from fedbandits.federation.messages import Message
+from fedbandits.federation.totals.messages import Increment
 from fedbandits.privacy.attacks import Transcripts
 from fedbandits.privacy.auditing import Game, Sees
 from fedbandits.privacy.likelihood import Attacker
@@ -258,12 +259,19 @@ def _padded(rows: list[Floats]) -> Floats:
     return values
 
 
+def _as_numbers(message: Message, value: bytes) -> Floats:
+    """Read contents as numbers: whole ones behind masks, where bits of a float would be chaos."""
+    if isinstance(message, Increment):
+        return np.frombuffer(value, np.uint64).astype(np.float64)
+    return np.frombuffer(value)
+
+
 class Seen:
     """Messages of one party, told apart into contents and the fact that there is a message."""
 
     def __init__(self, audited: str) -> None:
         self._audited = audited
-        self._contents: list[bytes] = []
+        self._contents: dict[bytes | int, Floats] = {}
         self._envelopes: list[tuple[Any, ...]] = []
 
     def take(self, round_: int, messages: Iterable[Message]) -> None:
@@ -277,8 +285,11 @@ class Seen:
                 value = getattr(message, field)
                 if isinstance(value, bytes):
                     envelope.append(len(value))
-                    if own and value not in self._contents:
-                        self._contents.append(value)
+                    if own:
+                        self._contents.setdefault(value, _as_numbers(message, value))
+                elif isinstance(message, Increment) and "salt" in field:
+                    # It follows from contents. As part of a pattern it would make each run differ.
+                    self._contents.setdefault(value, np.array([float(value)]))
                 else:
                     envelope.append(self._relative(value))
             self._envelopes.append(tuple(envelope))
@@ -300,7 +311,7 @@ class Seen:
 
     def numbers(self) -> Floats:
         """Return all contents, one after the other."""
-        return np.frombuffer(b"".join(self._contents))
+        return np.concatenate([np.zeros(0), *self._contents.values()])
 
     def pattern(self) -> int:
         """Return a number that stands for everything but contents."""

@@ -76,7 +76,9 @@ def _row(label: str, claim: PrivacyClaim, verdict: Verdict | None) -> list[str]:
 def _record_cell(claim: PrivacyClaim) -> str:
     accounted = spelled_epsilon(math.nan if claim.encrypted else claim.epsilon)
     worst = max((view.epsilon for view in claim.views), default=0.0)
-    return f"{accounted} (at worst {spelled_epsilon(worst)})" if worst > claim.epsilon else accounted
+    if worst <= claim.epsilon:
+        return accounted
+    return f"{accounted} (at worst {spelled_epsilon(worst)})"
 
 
 def _person_cell(claim: PrivacyClaim) -> str:
