@@ -7,12 +7,15 @@ import pathlib
 import re
 import sys
 
+import numpy as np
 import pytest
 from scipy import stats
 
 import fedbandits as fb
 from fedbandits import system
 from fedbandits.environments import Bernoulli, Linear
+from fedbandits.systems import registry
+from fedbandits.systems.aggregation import SecureSum, secure_totals
 from fedbandits.systems.feducb.plan import make_plan
 from fedbandits.systems.samba.theory import Counts
 from fedbandits.testing.replicates import plan_of
@@ -37,8 +40,14 @@ TABLE = figures.figures_of()
 PAGES = sorted(["README.md", *(str(p.relative_to(ROOT)) for p in ROOT.glob("docs/*.md"))])
 #: The quickstart's first line, as a page quotes it.
 ANSWERS = (
-    r"No difference was found: learning together privately [^|*\n]*? in 100 visits beside "
-    r"learning alone at its best \(α = [\d.]+\)\."
+    r"Learning together privately saves [^|*\n]*? in 100 visits \(\d+%\): [\d.]+ with "
+    r"[\w-]+ \(ε = 1\), [\d.]+ alone at its best \(α = [\d.]+\)\."
+)
+#: A line on one private system, and on what privacy costs, as they stand below the first line.
+LINES = (
+    r"^(?:> )?("
+    r"[\w-]+ \(ε = 1\)(?: pays)?: [^\n]* in 100 visits(?: saved\)\.| \(\d+%\)\.)"
+    r"|Privacy with [^\n]* exchanges less often\.)$"
 )
 
 
@@ -128,7 +137,10 @@ def test_the_answer_of_the_quickstart_is_that_of_the_readme():
     result = fb.run(fb.with_alone("quickstart"))
     final = result.regret.isel(round=-1).mean("party")
     half = stats.t.ppf(0.975, 7) * final.std("replicate", ddof=1) / 8**0.5
-    names = ("linucb-alone", "alone at its best", "feducb", "feducb-hybrid", "feducb-published")
+    names = (
+        "linucb-alone", "alone at its best", "feducb-secure", "feducb-secure-hybrid",
+        "feducb-hybrid", "feducb-published",
+    )  # fmt: skip
     for name in names:
         (mean, reach) = re.findall(
             rf"^\| `{name}`[^|]* \| ([\d.]+) ± ([\d.]+) \|", spoken, re.MULTILINE
@@ -140,18 +152,34 @@ def test_the_answer_of_the_quickstart_is_that_of_the_readme():
     quoted = [said for page in PAGES for said in re.findall(ANSWERS, _page(page))]
     assert set(quoted) == {answer.headline}
     assert len(quoted) == 4
+    (share,) = re.findall(r"saves (\d+)% of the mistakes at ε = 1,", _page("docs/index.md"))
+    assert f"({share}%)" in answer.headline
+    said = str(answer).splitlines()
+    for page, count in (("README.md", 4), ("docs/does-it-pay.md", 6)):
+        lines = re.findall(LINES, _page(page), re.MULTILINE)
+        assert len(lines) == count
+        assert set(lines) <= set(said)
 
 
-def test_where_the_readme_says_that_it_pays_it_does():
-    given = fb.with_alone(fb.load("quickstart", ["systems.*.epsilon=10"]))
+@pytest.mark.parametrize(
+    "epsilon", ["0.1", "0.3", *(pytest.param(each, marks=pytest.mark.slow) for each in ("3", "10"))]
+)
+def test_the_sweep_over_epsilon_is_that_of_its_page(epsilon):
+    """And the README's ε from which on it pays."""
+    rows = dict(re.findall(r"^\| ε = (\S+) \| (.*) \|$", _page("docs/sweeps.md"), re.MULTILINE))
+    assert list(rows) == ["0.1", "0.3", "1", "3", "10"]
+    none = [each for each, said in rows.items() if said.startswith("No difference")]
+    assert none == ["0.1"]
+    assert "It pays [from ε = 0.3 on]" in _page("README.md")
+    given = fb.with_alone(fb.load("quickstart", [f"systems.*.epsilon={epsilon}"]))
     headline = fb.answer(fb.run(given)).headline
-    assert headline.startswith("Learning together privately saves")
-    for page, words in (
-        ("README.md", r"at ε = 10 it saves (\d+)% of the mistakes"),
-        ("docs/index.md", r"saves (\d+)% of the mistakes at ε = 10"),
-    ):
-        (share,) = re.findall(words, _page(page))
-        assert f"({share}%)" in headline
+    assert headline.startswith("No difference") == (epsilon in none)
+    said = rows[epsilon]
+    (preset,) = re.findall(r"`([\w-]+)`", said)
+    (saved,) = re.findall(r"saves \S+ ± \S+ mistakes", said)
+    assert f"{preset} (ε = {epsilon})" in headline
+    assert saved in headline
+    assert all(f"({share})" in headline for share in re.findall(r"\((\d+%)\)", said))
 
 
 def test_where_the_readme_says_that_it_does_not_pay_it_does_not():
@@ -166,6 +194,33 @@ def test_where_the_readme_says_that_it_does_not_pay_it_does_not():
         assert f"{-one.saves:.{_decimals(mean)}f}" == mean
         assert f"{one.half_width:.{_decimals(reach)}f}" == reach
         assert f"{-100 * one.share:.{_decimals(share)}f}" == share
-    for name in re.findall(r"With `([\w-]+)` no difference is found", spoken):
+        assert f"`{name}` makes {mean} ± {reach} more mistakes there" in _page(
+            "docs/does-it-pay.md"
+        )
+    (unsure,) = re.findall(r"With `([\w-]+)` and `([\w-]+)` no difference is found", spoken)
+    for name in unsure:
         assert losses.pop(name).pays is None
     assert losses == {}
+
+
+def test_noise_of_a_secure_sum_is_as_stated():
+    """Its deviation, beside that of one guarantee: all add a share, fewer are relied on."""
+    (factor,) = re.findall(r"they have ([\d.]+) times as much", _page("docs/exploration.md"))
+    totals = secure_totals(SecureSum(), 500)
+    assert f"{(500 / totals.honest) ** 0.5:.1f}" == factor
+
+
+def test_a_private_learner_with_secure_sums_does_as_its_page_says(monkeypatch, capsys):
+    monkeypatch.setattr(registry, "_registered", {})
+    page = _page("docs/your-algorithm.md")
+    blocks = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    (learner,) = [block for block in blocks if "class PrivateGreedy" in block]
+    (secure,) = [block for block in blocks if "secure-sum" in block]
+    names = {"np": np, "fb": fb, "world": Linear(agents=2, dim=5, arms=20)}
+    exec(learner, names)  # noqa: S102
+    exec(secure, names)  # noqa: S102
+    printed = capsys.readouterr().out
+    rows = re.findall(r"^\| `([\w-]+)`[^|]* \| ([\d.]+) \|$", page, re.MULTILINE)
+    assert len(rows) == 3
+    for name, regret in rows:
+        assert re.search(rf"^{name} +{regret}$", printed, re.MULTILINE)
