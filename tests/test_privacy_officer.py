@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
+import fedbandits as fb
+from fedbandits.experiments.report.officer import officer_section
 from fedbandits.privacy import gaussian
 from fedbandits.privacy.error_rates import direct_bound, gaussian_power, most_power
 from fedbandits.settings.reference.glossary import TERMS, glossary_page
@@ -51,6 +53,48 @@ def test_what_visits_cost_is_as_stated():
         for person, epsilon in zip((1.0, 3.0, 10.0), shown, strict=True):
             most = gaussian.epsilon_of(gaussian.mu_of(person, DELTA) / visits, DELTA)
             assert epsilon == pytest.approx(most, rel=0.05)
+
+
+@pytest.fixture(scope="module")
+def claims():
+    experiment = fb.with_alone(fb.load("quickstart", ["replicates=1"]))
+    return experiment.claims()
+
+
+def test_the_table_of_systems_is_that_of_the_report(claims):
+    report = officer_section(claims, None).split("<article")[0]
+    cells = re.findall(r"<t[dh][^>]*>(.*?)</t[dh]>", report)
+    shown = [
+        [cell.strip(" `") for cell in line.strip(" |").split("|")]
+        for line in PAGE.splitlines()
+        if line.startswith("   | `")
+    ]
+    assert [row[0] for row in shown] == list(claims)
+    assert [cell for row in shown for cell in row] == cells[5:]
+
+
+def test_the_claim_that_is_explained_is_the_one_of_the_preset(claims):
+    claim = claims["feducb-secure"]
+    lines = PAGE.split("| line | what it says here", 1)[1].split("\n\n", 1)[0]
+    sums, together, outside = claim.views
+    assert f"| from whom | {claim.from_whom} |" in lines
+    assert f"| by who looks | whoever sees the sums: ε = {sums.epsilon:.4g} |" in lines
+    assert f"| by who looks | {together.who}: ε = {together.epsilon:.4g} |" in lines
+    assert f"| by who looks | {outside.who}: ε = {outside.epsilon:g} |" in lines
+    (charged,) = (texts for title, texts in claim.rows() if title == "charged")
+    releases, scale, mu = re.findall(r"(\d+) releases planned, (.*?),.*: (μ = .*)", charged[0])[0]
+    assert f"| charged | {releases} releases, {scale}: {mu} |" in lines
+    assert f"ε = {claim.person.shown}" in lines
+    count = PAGE.split("| conditional on | ", 1)[1].split(" conditions", 1)[0]
+    assert ("nine", "ten", "eleven", "twelve").index(count) + 9 == len(claim.conditional_on)
+    assert "at least 400 of the 500" in claim.conditional_on[-2]
+    assert "at least 400 hospitals" in PAGE
+    readme = (DOCS.parent / "README.md").read_text(encoding="utf-8")
+    assert f"against them together it is ε = {together.epsilon:.0f}" in readme
+    worst = set(re.findall(r"ε (?:is|=) (\d\d\.\d+)", PAGE + readme))
+    assert f"{together.epsilon:.4g}" in worst
+    changes = (DOCS.parent / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert f"it is {together.epsilon:.4g} in the quickstart" in changes
 
 
 def test_the_example_of_the_page_runs(capsys):
