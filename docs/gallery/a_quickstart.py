@@ -14,7 +14,7 @@ experiment = fb.Experiment(
     systems=(
         fb.presets.linucb_alone(),
         fb.presets.linucb_pooled(label="pooled in clear"),
-        fb.presets.feducb(epsilon=3.0, delta=1e-5),
+        fb.presets.feducb_secure(epsilon=1.0, delta=1e-5),
     ),
 )
 result = fb.run(experiment)
