@@ -228,7 +228,9 @@ def test_a_silent_run_is_held_against_silent_scores(tmp_path, means, monkeypatch
     other = {"comparison": "published"}
     monkeypatch.setattr(
         samba_rewards, "_variants",
-        lambda kind, **parts: real(kind, **(parts | other if "comparison" in parts else parts)),
+        lambda kind, source, **parts: real(
+            kind, source, **(parts | other if "comparison" in parts else parts)
+        ),
     )  # fmt: skip
     outcome = FIGURES["samba-8c"].make(Context(tmp_path / "out", data=[means], jobs=1))
     assert {row["secure equals plain"] for row in outcome.rows} == {"yes"}
