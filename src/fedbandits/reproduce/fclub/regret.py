@@ -190,7 +190,7 @@ def verdict_on_curves(rows: Sequence[Row], synthetic: bool) -> Verdict:
 
 
 def _below_baselines(rows: Sequence[Row]) -> tuple[bool, str]:
-    """CDP-FCLUB-DC is below all baselines."""
+    """Judge whether CDP-FCLUB-DC is below all baselines."""
     ratio = {row["system"]: row[_RATIO] for row in rows}
     noisy, run = ratio[PUBLISHED], ratio[AS_RUN]
     lost = [name for name in _BASELINES if noisy >= ratio[name]]
@@ -207,7 +207,7 @@ def _below_baselines(rows: Sequence[Row]) -> tuple[bool, str]:
 
 
 def _worse(rows: Sequence[Row], a_little: bool) -> tuple[bool, str]:
-    """CDP-FCLUB-DC is worse than FCLUB and FCLUB-DC: the paper's curve, and the noisy one."""
+    """Judge whether CDP-FCLUB-DC is worse than FCLUB and FCLUB-DC: as drawn, and with noise."""
     said, allowed = ("a little worse", _LITTLE) if a_little else ("worse", math.inf)
     ratio = {row["system"]: row[_RATIO] for row in rows}
     least, most = (pick(ratio[name] for name in _BETTER) for pick in (min, max))
@@ -229,7 +229,7 @@ def _worse(rows: Sequence[Row], a_little: bool) -> tuple[bool, str]:
 
 
 def _linear(rows: Sequence[Row]) -> tuple[bool, str]:
-    """Regret of Homo and Homo-DC is linear: half of it comes in the second half of the rounds."""
+    """Judge whether regret of Homo and Homo-DC is linear: half of it comes in the second half."""
     growth = {row["system"]: row[_GROWTH] for row in rows if row["system"] in _HOMO}
     said = ", ".join(f"{name} {value:.2f}" for name, value in growth.items())
     return min(growth.values()) >= _LINEAR, (
