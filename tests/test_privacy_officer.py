@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
+import fedbandits as fb
 from fedbandits.privacy import gaussian
 from fedbandits.privacy.error_rates import direct_bound, gaussian_power, most_power
 from fedbandits.settings.reference.glossary import TERMS, glossary_page
@@ -44,10 +45,13 @@ def test_the_power_against_gaussian_noise_is_as_stated():
 
 def test_what_visits_cost_is_as_stated():
     visit = gaussian.mu_of(1.0, DELTA)
-    for visits, mu, epsilon in table("| visits of one person | μ | ε"):
-        assert mu == pytest.approx(visits * visit, rel=0.005)
-        assert epsilon == pytest.approx(gaussian.epsilon_of(visits * visit, DELTA), abs=0.051)
-    for visits, *shown in table("| visits of one person | ε of a visit"):
+    for visits, *shown in table("| visits of one person | all at one hospital: μ | ε"):
+        for mu, epsilon, cost in zip(
+            shown[::2], shown[1::2], (visits * visit, visits**0.5 * visit), strict=True
+        ):
+            assert mu == pytest.approx(cost, rel=0.005)
+            assert epsilon == pytest.approx(gaussian.epsilon_of(cost, DELTA), abs=0.051)
+    for visits, *shown in table("| visits of one person to one hospital | ε of a visit"):
         for person, epsilon in zip((1.0, 3.0, 10.0), shown, strict=True):
             most = gaussian.epsilon_of(gaussian.mu_of(person, DELTA) / visits, DELTA)
             assert epsilon == pytest.approx(most, rel=0.05)
@@ -56,6 +60,17 @@ def test_what_visits_cost_is_as_stated():
 def test_the_example_of_the_page_runs(capsys):
     exec(re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)[0], {})  # noqa: S102
     assert "1.0 [2.7, 13.6, 27.2]" in capsys.readouterr().out
+
+
+def test_a_person_of_the_quickstart_costs_what_the_page_says(capsys):
+    claim = fb.load("quickstart").claims()["feducb"]
+    assert f"{claim.headline.replace('1e-05', '10⁻⁵')} |" in PAGE
+    assert f"| {claim.person.shown} ({claim.person.counted_visits}) |" in PAGE
+    exec(re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)[1], {})  # noqa: S102
+    exact, together = re.findall(r"# ε = ([\d.]+);.* cost ([\d.]+)\n", PAGE)[0]
+    assert f"ε = {exact} at" in capsys.readouterr().out
+    six = gaussian.epsilon_of(6 * gaussian.mu_of(1.0, DELTA), DELTA)
+    assert f"{six:.4g}" == together
 
 
 def test_no_test_of_a_gaussian_release_exceeds_what_is_stated():

@@ -180,7 +180,8 @@ def test_what_the_price_of_a_person_is_worth(visits, said):
 def test_where_nobody_knows_how_often_people_come_an_example_is_priced():
     card = cards(experiment().claims())["feducb"]
     assert "It is not known how many records a person has" in card
-    assert "10 records cost ε = 14.4" in card
+    assert "10 records at one party cost ε = 14.4" in card
+    assert "one at each of 10 parties ε = 3.619" in card
 
 
 def test_a_broken_claim_promises_nothing_and_encryption_has_no_epsilon():

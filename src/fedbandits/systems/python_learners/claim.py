@@ -10,6 +10,7 @@ from fedbandits.privacy.claims import Limit, PrivacyClaim
 from fedbandits.privacy.statements import (
     A_PERSON,
     AGENT_INTERACTION,
+    AT_SEVERAL_AGENTS,
     IN_CLEAR,
     NEVER_BACK,
     ON_A_CLOCK,
@@ -42,7 +43,7 @@ _LATER = Limit(
 )
 _SEVERAL = Limit(
     "a person with several interactions",
-    "The guarantee is for one interaction. Each of a person's counts: k of them cost k times μ.",
+    f"The guarantee is for one interaction. {AT_SEVERAL_AGENTS}",
 )
 
 
