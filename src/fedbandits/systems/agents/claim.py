@@ -83,7 +83,9 @@ def claim_towards(from_whom: str, plan: AgentsPlan, public: tuple[str, ...] = ()
         epsilon_each=_each(plan),
         person=_at_all_agents(plan, mu)
         if config.protects_persons
-        else per_person(plan.facts, plan.rounds, mu, config.delta),
+        else per_person(
+            plan.facts, plan.rounds, mu, config.delta, one_noise=plan.secure is not None
+        ),
     )
 
 
@@ -157,6 +159,8 @@ def _at_all_agents(plan: AgentsPlan, mu: float) -> PersonCost | None:
     parties = facts.most_parties or facts.parties
     come = min(float(most * parties), facts.most_visits(rounds) or math.inf)
     squares = facts.squared_visits(rounds, most)
+    if plan.secure is not None:  # one noise for all agents: records add up
+        squares = math.ceil(come) ** 2
     if come <= most or squares is None or not 0.0 < mu < math.inf:
         return None
     # Where visits are drawn, how many there are is no more than expected of anybody.
@@ -167,17 +171,20 @@ def _at_all_agents(plan: AgentsPlan, mu: float) -> PersonCost | None:
     )  # fmt: skip
 
 
-def per_person(facts: ContextualFacts, rounds: int, mu: float, delta: float) -> PersonCost | None:
+def per_person(
+    facts: ContextualFacts, rounds: int, mu: float, delta: float, one_noise: bool = False
+) -> PersonCost | None:
     """Price a person's visits, if one costs μ; None if each visit is of a new person.
 
     The person who costs most is priced, if it is known how often people come, else the mean. Each
-    agent has noise of its own: n visits to each cost √(Σ n²) times μ.
+    agent has noise of its own: n visits to each cost √(Σ n²) times μ. Where ``one_noise`` covers
+    the sum of all agents, visits add up wherever they are.
     """
     most, mean = facts.most_visits(rounds), facts.visits_per_person(rounds)
     visits = mean if most is None else most
     if visits is None or not 0.0 < mu < math.inf:
         return None
-    squares = facts.squared_visits(rounds)
+    squares = math.ceil(visits) ** 2 if one_noise else facts.squared_visits(rounds)
     if squares is None:
         squares = packed(math.ceil(visits), rounds)
     places: Places = "any parties"

@@ -55,7 +55,8 @@ def claim(plan: LearnerPlan) -> PrivacyClaim:
     events = (plan.event(),) if shares else ()
     mu, delta = total_mu(events), plan.config.delta if private else 0.0
     epsilon = gaussian.epsilon_of(mu, delta) if private else mu
-    person = per_person(plan.facts, plan.rounds, mu, delta) if private else None
+    one_noise = plan.secure is not None
+    person = per_person(plan.facts, plan.rounds, mu, delta, one_noise) if private else None
     claimed = PrivacyClaim(
         unit=AGENT_INTERACTION,
         from_whom="everybody but the agent itself",
