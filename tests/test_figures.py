@@ -14,6 +14,7 @@ from scipy import stats
 import fedbandits as fb
 from fedbandits import system
 from fedbandits.environments import Bernoulli, Linear
+from fedbandits.privacy import gaussian
 from fedbandits.systems import registry
 from fedbandits.systems.aggregation import SecureSum, secure_totals
 from fedbandits.systems.feducb.plan import make_plan
@@ -126,6 +127,13 @@ def test_noise_of_feducb_is_that_of_its_page():
         for preset, deviation in zip(("feducb", "feducb-published"), said, strict=True):
             plan = make_plan(system(preset, delta=delta).config, Linear().facts, 60_000)
             assert f"{plan.release.largest_deviation():,.{_decimals(deviation)}f}" == deviation
+
+
+def test_noise_in_every_round_costs_what_the_page_says():
+    """Section 5.1 of Solanki et al. (2022): ε = 0.01 in each of 10⁶ rounds, on the same records."""
+    told = re.findall(r"it would cost μ = ([\d.]+), and ε = ([\d.]+) at δ", _page("docs/theory.md"))
+    mu = gaussian.compose([gaussian.mu_of(0.01, 1e-5)] * 1_000_000)
+    assert told == [(f"{mu:.1f}", f"{gaussian.epsilon_of(mu, 1e-5):.1f}")]
 
 
 def _decimals(number: str) -> int:

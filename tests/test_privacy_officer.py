@@ -46,10 +46,13 @@ def test_the_power_against_gaussian_noise_is_as_stated():
 
 def test_what_visits_cost_is_as_stated():
     visit = gaussian.mu_of(1.0, DELTA)
-    for visits, mu, epsilon in table("| visits of one person | μ | ε"):
-        assert mu == pytest.approx(visits * visit, rel=0.005)
-        assert epsilon == pytest.approx(gaussian.epsilon_of(visits * visit, DELTA), abs=0.051)
-    for visits, *shown in table("| visits of one person | ε of a visit"):
+    for visits, *shown in table("| visits of one person | all at one hospital: μ | ε"):
+        for mu, epsilon, cost in zip(
+            shown[::2], shown[1::2], (visits * visit, visits**0.5 * visit), strict=True
+        ):
+            assert mu == pytest.approx(cost, rel=0.005)
+            assert epsilon == pytest.approx(gaussian.epsilon_of(cost, DELTA), abs=0.051)
+    for visits, *shown in table("| visits of one person to one hospital | ε of a visit"):
         for person, epsilon in zip((1.0, 3.0, 10.0), shown, strict=True):
             most = gaussian.epsilon_of(gaussian.mu_of(person, DELTA) / visits, DELTA)
             assert epsilon == pytest.approx(most, rel=0.05)
@@ -78,7 +81,7 @@ def test_the_claim_that_is_explained_is_the_one_of_the_preset(claims):
     lines = PAGE.split("| line | what it says here", 1)[1].split("\n\n", 1)[0]
     sums, together, outside = claim.views
     assert f"| from whom | {claim.from_whom} |" in lines
-    assert f"| by who looks | whoever sees the sums: ε = {sums.epsilon:.4g} |" in lines
+    assert f"| by who looks | {sums.who}: ε = {sums.epsilon:.4g} |" in lines
     assert f"| by who looks | {together.who}: ε = {together.epsilon:.4g} |" in lines
     assert f"| by who looks | {outside.who}: ε = {outside.epsilon:g} |" in lines
     (charged,) = (texts for title, texts in claim.rows() if title == "charged")
@@ -100,6 +103,26 @@ def test_the_claim_that_is_explained_is_the_one_of_the_preset(claims):
 def test_the_example_of_the_page_runs(capsys):
     exec(re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)[0], {})  # noqa: S102
     assert "1.0 [2.7, 13.6, 27.2]" in capsys.readouterr().out
+
+
+def test_a_person_of_the_quickstart_costs_what_the_page_says(claims, capsys):
+    together, apart = claims["feducb-secure"], claims["feducb-hybrid"]
+    assert f"{together.headline.replace('1e-05', '10⁻⁵')} |" in PAGE
+    for claim in (together, apart):
+        assert f"| {claim.person.shown} ({claim.person.counted_visits}) |" in PAGE
+    visits, dear, cheap = together.person.visits, together.person.shown, apart.person.shown
+    assert (
+        f"For the person with {visits} visits that is ε = {dear} with `feducb-secure`, and {cheap} "
+        "with `feducb-hybrid`."
+    ) in PAGE
+    readme = (DOCS.parent / "README.md").read_text(encoding="utf-8")
+    assert f"up to {visits} visits of one person, at several hospitals, cost ε = {dear}" in readme
+    assert f"they cost ε = {apart.person.epsilon:.1f}" in readme
+    exec(re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)[1], {})  # noqa: S102
+    exact, together = re.findall(r"# ε = ([\d.]+);.* cost ([\d.]+)\n", PAGE)[0]
+    assert f"ε = {exact} at" in capsys.readouterr().out
+    six = gaussian.epsilon_of(6 * gaussian.mu_of(1.0, DELTA), DELTA)
+    assert f"{six:.4g}" == together
 
 
 def test_no_test_of_a_gaussian_release_exceeds_what_is_stated():

@@ -164,6 +164,21 @@ class TestWorld:
         np.testing.assert_allclose(np.linalg.norm(world.theta, axis=1), 1.0)
         assert not np.array_equal(world.theta, environment.world(replicate_key(5, 2)).theta)
 
+    @pytest.mark.parametrize(("dim", "gap", "within"), [(3, 0.3, 0.2), (10, 0.5, 0.3), (4, 0, 0.7)])
+    def test_users_of_a_cluster_are_alike_within_eta(self, dim, gap, within):
+        parts = {"users": 40, "clusters": 4, "servers": 2, "dim": dim, "gap": gap}
+        environment = Clustered(**parts, within=within)
+        world = environment.world(KEY)
+        same = world.cluster[:, None] == world.cluster[None, :]
+        distances = np.linalg.norm(world.theta[:, None] - world.theta[None], axis=2)
+        assert 0.3 * within < distances[same].max() <= within * (1 + 1e-12)
+        assert distances[~same].min() > gap
+        assert np.unique(world.theta, axis=0).shape[0] == 40  # nobody is like another
+        np.testing.assert_allclose(np.linalg.norm(world.theta, axis=1), 1.0)
+        assert environment.cluster_count == environment.facts.clusters == 4
+        before = Clustered(**parts).world(KEY)
+        np.testing.assert_array_equal(before.cluster, world.cluster)
+
     def test_a_file_gives_its_first_users(self, tmp_path):
         vectors = np.repeat(unit(4), 3, axis=0)
         environment = Clustered(preferences=saved(tmp_path, vectors), users=7, servers=2)
@@ -200,6 +215,9 @@ class TestBadInput:
             ({"preferences": "a.npy", "ratings": "u.data"}, "not both"),
             ({"preferences": "a.npy", "clusters": 3}, "leave them out"),
             ({"ratings": "u.data", "gap": 0.3}, "gap is for vectors that are drawn"),
+            ({"ratings": "u.data", "within": 0.3}, "within is for vectors that are drawn"),
+            ({"within": 0.3, "dim": 2}, "use a larger dim"),
+            ({"within": 0.5, "gap": 1.0}, "within: given 0.5, allowed: at most 0.118"),
         ],
     )  # fmt: skip
     def test_impossible_settings_are_refused(self, keys, message):

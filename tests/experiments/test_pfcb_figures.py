@@ -102,13 +102,16 @@ def swept(over, value, uniform, normal, points):
         ((0.6, 0.75, 0.7), False),
         ((1.45, 0.55, 0.5), False),
         ((0.9, 0.75, 0.7), False),  # the label at 1.5 is far
+        ((1.45, 0.75, 0.6), False),  # the last step is the steepest
     ],
 )
 def test_the_verdict_on_figure_4(uniform, agrees):
-    rows = swept("epsilon", "FRR", uniform, (0.95, 0.7, 0.65), (0.2, 1.0, 1.1))
+    rows = swept("epsilon", "FRR", uniform, (0.95, 0.7, 0.68), (0.2, 1.0, 1.1))
     verdict = pfcb_sweeps._verdict_4(rows)
     assert ("labels up to 1.5 (uniform):" in verdict.why) == (max(uniform) < 1.4)
     assert verdict.agrees == agrees
+    before, beyond = (uniform[0] - uniform[1]) / 0.8, (uniform[1] - uniform[2]) / 0.1
+    assert ("less than linearly" in verdict.why) == (0.0 < before < beyond)
     assert "make it 0.71" in verdict.why
     assert "make it 0.68" in verdict.why
 

@@ -180,7 +180,8 @@ def test_what_the_price_of_a_person_is_worth(visits, said):
 def test_where_nobody_knows_how_often_people_come_an_example_is_priced():
     card = cards(experiment().claims())["feducb"]
     assert "It is not known how many records a person has" in card
-    assert "10 records cost ε = 14.4" in card
+    assert "10 records at one party cost ε = 14.4" in card
+    assert "one at each of 10 parties ε = 3.619" in card
 
 
 def test_who_looks_is_told_with_an_epsilon_each():
@@ -189,7 +190,7 @@ def test_who_looks_is_told_with_an_epsilon_each():
     told = cards(claims)
     (looks,) = re.findall(r"by who looks (.*?) how much", told["feducb-secure"])
     sums, together, outside = claims["feducb-secure"].views
-    assert "any helper, and outsiders" in looks
+    assert "any helper and outsiders" in looks
     assert "tell them their noise: ε = 1." in looks
     assert 10.0 < together.epsilon < 100.0
     assert (

@@ -8,6 +8,7 @@ import pytest
 
 from fedbandits.crypto import paillier
 from fedbandits.experiments import output
+from fedbandits.random import Key
 from fedbandits.reproduce import FIGURES, Context, write_outcome
 from fedbandits.reproduce import samba as samba_runs
 from fedbandits.reproduce.engine import verdict_of
@@ -19,6 +20,7 @@ from fedbandits.reproduce.samba import (
     STREAM,
     WAYS,
     Sizes,
+    Source,
     drawn_means,
 )
 from fedbandits.reproduce.samba import laws as samba_laws
@@ -128,7 +130,8 @@ def made_up(plain=1e-3, pursuit=2.0, bend=0.0, thompson=1.1):
         times = {"secure": secure, "distributed in clear": secure / 5, "plain": plain * n * factor}
         for way, seconds in times.items():
             rows.append({
-                "budget N": 1000 * n, "arms K": 10, "system": f"{algorithm}, {way}",
+                "data": "made up", "budget N": 1000 * n, "arms K": 10,
+                "system": f"{algorithm}, {way}",
                 "seconds": seconds, "deviation": 0.0, "runs": 3,
             })  # fmt: skip
     return rows
@@ -152,6 +155,16 @@ def test_the_verdict_on_times(parts, broken):
         assert "1000 ×" in found.why.split("As in the paper")[0]
 
 
+def test_the_order_is_compared_where_there_are_two_data_sets():
+    one = made_up(plain=0.2)
+    assert "hierarchy" not in samba_laws.work_out(one, "budget N", COSTS)
+    for parts, holds in (({}, True), ({"thompson": 0.8}, False)):
+        other = [row | {"data": "other"} for row in made_up(plain=0.2, **parts)]
+        law = samba_laws.work_out([*one, *other], "budget N", COSTS)["hierarchy"]
+        assert law.holds == holds
+        assert ("thompson" in law.text) is not holds
+
+
 def test_secure_equals_plain_and_authors_stand_beside_their_own_schedule(
     tmp_path, means, monkeypatch
 ):
@@ -165,6 +178,23 @@ def test_secure_equals_plain_and_authors_stand_beside_their_own_schedule(
     beside = {row["algorithm"]: row["authors"] for row in outcome.rows}
     assert beside["egreedy-decreasing"] == "–"
     assert beside[samba_rewards.LOGARITHMIC] == 20
+
+
+def test_jester_is_counted_and_tuned_as_the_authors_do(tmp_path):
+    path = tmp_path / "jester-data.csv"
+    ratings = [(4.49, 4.5, 99), (4.5, 9.0, -3.0), (4.4, 8.75, 4.6), (5.0, -9.9, 4.5)]
+    missing = ["99"] * 97
+    rows = [",".join(["3", *map(str, row), *missing]) for row in ratings]
+    path.write_text("\n".join(rows) + "\n")
+    source = Source(path.stem, str(path))
+    assert source.is_jester
+    means = source.world(3).world(Key(0, 0)).means
+    assert sorted(means.tolist()) == [0.5, 0.5, 0.75]  # of four users, from 4.5 on
+    tuned = {each.label: each.config.algorithm for each in samba_rewards._variants("plain", source)}
+    assert tuned["softmax"].temperature == 0.02
+    assert tuned["pursuit"].rate == 0.2
+    films = samba_rewards._variants("plain", Source("movielens", "u.data"))
+    assert {each.label: each.config.algorithm for each in films}["softmax"].temperature == 0.06
 
 
 def rewards(**changed):
@@ -198,7 +228,9 @@ def test_a_silent_run_is_held_against_silent_scores(tmp_path, means, monkeypatch
     other = {"comparison": "published"}
     monkeypatch.setattr(
         samba_rewards, "_variants",
-        lambda kind, **parts: real(kind, **(parts | other if "comparison" in parts else parts)),
+        lambda kind, source, **parts: real(
+            kind, source, **(parts | other if "comparison" in parts else parts)
+        ),
     )  # fmt: skip
     outcome = FIGURES["samba-8c"].make(Context(tmp_path / "out", data=[means], jobs=1))
     assert {row["secure equals plain"] for row in outcome.rows} == {"yes"}
@@ -249,11 +281,14 @@ def test_figure_7_names_comps_rate(tmp_path):
     outcome = FIGURES["samba-7"].make(Context(tmp_path, jobs=1))
     cells = [row for row in outcome.rows if "worked out" not in row["what"]]
     assert len(cells) == 25
-    assert all(row["paper"] == row["here"] for row in cells)
+    differ = [row for row in cells if row["paper"] != row["here"]]
+    assert [(row["who"], row["paper"], row["here"]) for row in differ] == [
+        ("Comp", "masked", "masked, permuted")
+    ] * 2
     rates = [row for row in outcome.rows if "cumulative reward, worked out: ucb" in row["what"]]
     assert [row["paper"] for row in rates] == ["not seen"]
     assert not outcome.verdict.agrees
-    assert "25 of 25 cells are the paper's" in outcome.verdict.why
+    assert "23 of 25 cells are the paper's; 2 more print Comp's mask" in outcome.verdict.why
 
 
 def test_the_verdict_on_sight():

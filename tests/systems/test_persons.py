@@ -73,13 +73,41 @@ def test_a_person_at_several_agents_pays_at_each(most):
     parts = {"unit": "person", "records_per_person": most, "schedule": "every(20)"}
     made = plan_of(system("feducb", **parts).config, shared, 60)
     stated, visits = claim(made), shared.facts.most_visits(60)
+    squares = shared.facts.squared_visits(60, most)  # agents have noise of their own
     # Persons are drawn here: in rare cases somebody comes more often than is expected of anybody.
     counted = "at most" if visits < 40 * most else "to all parties"
-    expected = person_cost(min(40 * most, visits), stated.mu / most, 1e-5, counted)
+    expected = person_cost(
+        min(40 * most, visits), stated.mu / most, 1e-5, counted,
+        squares=squares, places="several parties",
+    )  # fmt: skip
     assert stated.person == (None if visits <= most else expected)
     record = claim(plan_of(system("feducb", schedule="every(20)").config, shared, 60))
     if most == 1:  # the same noise: what counts is at most what there is
         assert stated.person.epsilon <= record.person.epsilon
+
+
+@pytest.mark.parametrize("preset", SOUND)
+def test_what_a_person_costs_follows_from_what_is_known_of_visits(preset):
+    """Two sites: ann has 3 visits to one and 1 to the other, bob 2 to one. Σ n² = 10 and 4."""
+    columns = {
+        "site": ["a"] * 5 + ["b"] * 5,
+        "who": ["ann"] * 3 + ["bob"] * 2 + ["ann", "c", "d", "e", "f"],
+        "x": [i / 10 for i in range(10)], "y": ["0", "1"] * 5,
+    }  # fmt: skip
+    known = {"features": ["x"], "ranges": {"x": (0.0, 1.0)}, "target": "y", "visits": "once",
+             "classes": ("0", "1")}  # fmt: skip
+
+    def priced(**columns_named):
+        world = fb.environments.table(columns, person="who", **known, **columns_named)
+        return claim(plan_of(system(preset, schedule="every(2)").config, world, 5))
+
+    sites = priced(site="site")
+    assert (sites.person.visits, sites.person.places) == (4, "several parties")
+    assert sites.person.mu == pytest.approx(math.sqrt(10) * sites.mu)
+    assert "4 visits at several parties: ε = " in sites.headline
+    dealt = priced(agents=2)  # ann's four rows may all be at one agent
+    assert dealt.person.places == "any parties"
+    assert dealt.person.mu == pytest.approx(4 * dealt.mu)
 
 
 def test_the_first_sync_waits_for_the_larger_noise():

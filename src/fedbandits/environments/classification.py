@@ -106,6 +106,7 @@ class Classification(ContextualEnvironment, frozen=True, kw_only=True, tag="clas
             persons=rows,
             most_share=self.agents / rows if shared else 1 / max(1, rows // self.agents),
             most_parties=self.agents if shared else 1,
+            share_at_one=1 / rows if shared else None,
         )
 
     def prepare(self) -> None:

@@ -35,6 +35,8 @@ from fedbandits.random import Key
 
 #: Most rated items that users are told apart by; Liu et al. (2022) take as many as users.
 _RATED_ITEMS = 1000
+#: η up to which users of a cluster are drawn: half a length, 1/√2, to each side.
+_WIDEST = 0.7
 #: What a privacy claim takes as public.
 _ARRIVALS = (
     "These are public: who arrives when, on which server each user lives, and the items of every "
@@ -71,7 +73,10 @@ class Clustered(Environment, frozen=True, kw_only=True, tag="clustered"):
     dim
         Dimension d of the vectors, 10 by default. Vectors in a file have their own dimension.
     gap
-        Smallest distance between the vectors of two clusters, if vectors are drawn.
+        γ, the smallest distance between the vectors of users of two clusters, if vectors are drawn.
+    within
+        η, the largest distance between the vectors of two users of one cluster, if vectors are
+        drawn. 0: they are the same (the paper's clusters; its footnote 2 allows η > 0).
     servers
         Number of servers, L. Users are divided into contiguous blocks of equal size. Where this is
         not possible, the last blocks have one user fewer.
@@ -95,6 +100,7 @@ class Clustered(Environment, frozen=True, kw_only=True, tag="clustered"):
     clusters: Users | None = None
     dim: Dimension | None = None
     gap: Annotated[float, Meta(ge=0.0)] = 0.0
+    within: Annotated[float, Meta(ge=0.0)] = 0.0
     servers: Users = 5
     placement: Literal["together", "spread"] = "together"
     arrivals: Literal["equal", "zipf"] | tuple[Rate, ...] = "equal"
@@ -107,6 +113,8 @@ class Clustered(Environment, frozen=True, kw_only=True, tag="clustered"):
             raise ValueError("clusters and gap are for vectors that are drawn; leave them out")
         if self.ratings is not None and self.gap > 0.0:
             raise ValueError("gap is for vectors that are drawn; leave it out with ratings")
+        if self.within > 0.0:
+            self._check_within()
         if self.gap > largest_gap(self._clusters):
             raise ValueError(
                 f"gap: {self._clusters} vectors cannot keep a distance of {self.gap:g}; at most "
@@ -118,6 +126,18 @@ class Clustered(Environment, frozen=True, kw_only=True, tag="clustered"):
                 raise ValueError(f"arrivals: probabilities must sum to 1, these sum to {total:.9g}")
         if self.preferences is None:
             self._check_counts(self.users or 40)
+
+    def _check_within(self) -> None:
+        if self.preferences is not None or self.ratings is not None:
+            raise ValueError("within is for vectors that are drawn; leave it out")
+        if self.dim == 2:
+            raise ValueError("within: in dim = 2 there are two directions alone; use a larger dim")
+        most = min(largest_gap(self._clusters) - self.gap, _WIDEST)
+        if self.within > most:
+            raise ValueError(
+                f"within: given {self.within:g}, allowed: at most {most:.4g}, so that clusters "
+                f"can lie a gap of {self.gap:g} apart"
+            )
 
     def _check_counts(self, users: int) -> None:
         if self.servers > users:
@@ -185,9 +205,12 @@ class Clustered(Environment, frozen=True, kw_only=True, tag="clustered"):
         theta = self._given()
         n = self.parties
         if theta is None:
-            theta = drawn_preferences(key, n, self._clusters, self.dimension, self.gap)
+            theta = drawn_preferences(key, n, self._clusters, self.dimension, self.gap, self.within)
+            labels = block_of(n, self._clusters)
+        else:
+            labels = cluster_labels(theta)
         world = ClusteredWorld(
-            np.array(theta), self._home(), self._cumulative(n), cluster_labels(theta), self.items
+            np.array(theta), self._home(), self._cumulative(n), labels, self.items
         )
         if self.drift is None:
             return world

@@ -12,32 +12,9 @@ from typing import Annotated
 from msgspec import Meta
 
 from fedbandits._checked import Checked
+from fedbandits.environments.visits import largest_of_many, largest_squares, packed
 
 Count = Annotated[int, Meta(ge=1)]
-
-
-#: Probability that somebody comes more often than :meth:`ContextualFacts.most_visits` says.
-_EXCEEDED = 0.01
-
-
-def largest_of_many(mean: float, persons: int) -> int:
-    """Find a count that no sum of ``persons`` many exceeds, but with probability 1 %.
-
-    Each is a sum of independent draws, and has at most the given ``mean``. By Chernoff's bound it
-    reaches k > mean with a probability of at most exp(k - mean - k ln(k / mean)).
-    """
-    enough = math.log(persons / _EXCEEDED)
-
-    def is_rare(count: int) -> bool:
-        return count > mean and count * math.log(count / mean) - count + mean >= enough
-
-    low, high = 0, 1
-    while not is_rare(high):
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if is_rare(middle) else (middle, high)
-    return high - 1
 
 
 class Facts(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -81,6 +58,11 @@ class ContextualFacts(Facts, frozen=True, kw_only=True, tag="contextual"):
         Largest number of visits of one person, where that is known.
     most_parties
         Largest number of parties that one person visits, where that is known.
+    share_at_one
+        Expected number of visits in a round of one person to one party, the largest there is, where
+        visits are drawn at random.
+    most_squares
+        Largest Σ n² of one person, with n visits to each party, where ``most_rows`` is known.
     """
 
     dimension: Count
@@ -92,6 +74,8 @@ class ContextualFacts(Facts, frozen=True, kw_only=True, tag="contextual"):
     most_share: Annotated[float, Meta(gt=0.0)] | None = None
     most_rows: Count | None = None
     most_parties: Count | None = None
+    share_at_one: Annotated[float, Meta(gt=0.0)] | None = None
+    most_squares: Count | None = None
 
     def validate(self) -> None:
         low, high = self.reward_range
@@ -115,13 +99,43 @@ class ContextualFacts(Facts, frozen=True, kw_only=True, tag="contextual"):
 
         Where visits are drawn at random, with a probability of at most 1 % somebody has more.
         """
+        all_there_are = rounds * (self.most_parties or self.parties)
         if self.most_rows is not None:
-            return float(min(self.most_rows, rounds * self.parties))
+            return float(min(self.most_rows, all_there_are))
         if self.most_share is None or self.persons is None:
             return None
-        return float(
-            min(largest_of_many(rounds * self.most_share, self.persons), rounds * self.parties)
-        )
+        return float(min(largest_of_many(rounds * self.most_share, self.persons), all_there_are))
+
+    @property
+    def knows_parties_of_persons(self) -> bool:
+        """True if it is known how a person's visits are spread over parties."""
+        alone = 1 in (self.parties, self.most_parties)
+        return alone or self.share_at_one is not None or self.most_squares is not None
+
+    def squared_visits(self, rounds: int, counted: int | None = None) -> int | None:
+        """Return a Σ n² that no person exceeds, with n its visits to each party; None if unknown.
+
+        Where visits are drawn at random, with a probability of at most 1 % somebody has more. Where
+        it is not known how visits are spread, as few parties as can be have them: one a round.
+
+        Parameters
+        ----------
+        rounds
+            Number of rounds.
+        counted
+            How many of a person's visits to one party count; by default all.
+        """
+        cap = rounds if counted is None else min(counted, rounds)
+        parties, most = self.most_parties or self.parties, self.most_visits(rounds)
+        bounds = [] if counted is None else [parties * cap * cap]
+        if most is not None:
+            bounds.append(packed(math.ceil(most), cap))
+        if self.most_squares is not None:
+            bounds.append(self.most_squares)
+        if self.persons and self.most_share and self.share_at_one and most is not None:
+            means = rounds * self.most_share, rounds * self.share_at_one
+            bounds.append(largest_squares(*means, self.persons, parties, cap))
+        return min(bounds, default=None)
 
 
 class ArmFacts(Facts, frozen=True, kw_only=True, tag="arms"):

@@ -68,11 +68,15 @@ def largest_gap(clusters: int) -> float:
     return math.inf if clusters < 2 else HALF * math.sqrt(2.0 * clusters / (clusters - 1))
 
 
-def drawn_preferences(key: Key, users: int, clusters: int, dim: int, gap: float) -> Floats:
+def drawn_preferences(
+    key: Key, users: int, clusters: int, dim: int, gap: float, within: float = 0.0
+) -> Floats:
     """Draw preference vectors of clusters that lie side by side, as equal in size as can be.
 
     A cluster's vector is a uniform direction of length 1/√2 and a constant 1/√2; directions that
-    come too close to an earlier one are drawn anew. Raises ConfigError if none was found.
+    come too close to an earlier one are drawn anew. Users of a cluster lie around its vector, no
+    further apart than ``within``, and no closer than ``gap`` to users of another. Raises
+    ConfigError if none was found.
     """
     centres = np.full((clusters, dim), HALF)
     for cluster in range(clusters):
@@ -80,14 +84,34 @@ def drawn_preferences(key: Key, users: int, clusters: int, dim: int, gap: float)
             direction = normals(dim - 1, key, cluster, attempt, Purpose.WORLD)
             centres[cluster, :-1] = direction * (HALF / float(np.linalg.norm(direction)))
             distances = np.linalg.norm(centres[:cluster] - centres[cluster], axis=1)
-            if (distances > max(gap, _SAME)).all():
+            if (distances > max(gap + within, _SAME)).all():
                 break
         else:
             raise ConfigError(
                 f"environment.gap: found no {clusters} vectors in dimension {dim} at a distance "
                 f"of {gap:g} from one another; use a smaller gap, fewer clusters or a larger dim"
             )
-    return centres[block_of(users, clusters)]
+    found: Floats = centres[block_of(users, clusters)]
+    if within > 0.0:
+        for user in range(users):
+            draws = normals(dim, key, clusters + user, 0, Purpose.WORLD)
+            found[user, :-1] = _beside(found[user, :-1], draws, 0.5 * within)
+    return found
+
+
+def _beside(centre: Floats, draws: Floats, farthest: float) -> Floats:
+    """Draw a vector of the same length whose distance is at most so much, evenly in the tangent.
+
+    ``draws`` has a normal for every coordinate of ``centre``, and one for the distance.
+    """
+    length = float(np.linalg.norm(centre))
+    tangent = draws[:-1] - centre * (draws[:-1] @ centre) / length**2
+    tangent /= np.linalg.norm(tangent)
+    share = 0.5 * math.erfc(-float(draws[-1]) / math.sqrt(2.0))  # uniform on [0, 1]
+    distance = farthest * share ** (1.0 / (len(centre) - 1))
+    angle = 2.0 * math.asin(distance / (2.0 * length))
+    beside: Floats = math.cos(angle) * centre + math.sin(angle) * length * tangent
+    return beside
 
 
 def block_of(count: int, blocks: int) -> Ints:

@@ -223,6 +223,8 @@ class Table(ContextualEnvironment, frozen=True, kw_only=True, tag="table"):
             most_share=persons.most_share if drawn else None,
             most_rows=persons.most_rows if comes_again and not drawn else None,
             most_parties=persons.most_parties if comes_again else None,
+            share_at_one=persons.share_at_one if drawn else None,
+            most_squares=persons.most_squares if comes_again and not drawn else None,
         )
 
     def identified(self) -> Self:

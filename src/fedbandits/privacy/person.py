@@ -1,8 +1,15 @@
-"""The price of all visits of one person together, where a claim is for one visit."""
+"""The price of all visits of one person together, where a claim is for one visit.
+
+A party's releases are one Gaussian mechanism: n records of a person are n steps apart, so they cost
+n times μ. Parties draw their noise independently, so their releases compose: n records at each of
+several parties cost √(Σ n²) times μ. Where one noise covers a sum over all parties, n is the number
+of records in that sum: there they add up again.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
@@ -10,11 +17,18 @@ import msgspec
 from fedbandits.errors import ClaimError
 from fedbandits.privacy import gaussian
 
-Counted = Literal["on average", "at most", "to all parties"]
+Counted = Literal["on average", "at most", "to all parties", "exactly"]
+Places = Literal["one party", "several parties", "any parties"]
 _SOME: dict[Counted, str] = {
     "on average": "the mean: some have more",
     "at most": "the most that is expected of anybody",
     "to all parties": "the most that count",
+    "exactly": "as counted",
+}
+_WHERE: dict[Places, str] = {
+    "one party": "",
+    "several parties": " at several parties",
+    "any parties": " at as few parties as can be",
 }
 
 
@@ -23,7 +37,9 @@ class PersonCost(msgspec.Struct, frozen=True, kw_only=True):
 
     ``counted`` says what kind of number ``visits`` is. ``on average``: some persons have more.
     ``at most``: nobody is expected to have more. ``to all parties``: as many count at all parties
-    together, each of which protects persons by itself. Less than 1 visit raises ClaimError.
+    together, each of which protects persons by itself. ``exactly``: they were counted. ``places``
+    says where the visits were. ``any parties``: that is not known, so they have the price of visits
+    to as few parties as can be. Less than 1 visit raises ClaimError.
 
     Examples
     --------
@@ -36,6 +52,7 @@ class PersonCost(msgspec.Struct, frozen=True, kw_only=True):
     epsilon: float  # what they cost together at ``delta``
     delta: float
     counted: Counted = "on average"
+    places: Places = "one party"
 
     def __post_init__(self) -> None:
         if self.visits < 1:
@@ -49,8 +66,8 @@ class PersonCost(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def counted_visits(self) -> str:
         """The number of visits as text."""
-        all_parties = " to all parties" if self.counted == "to all parties" else ""
-        return f"{self.visits:,} visit{'s' if self.visits != 1 else ''}{all_parties}"
+        where = " to all parties" if self.counted == "to all parties" else _WHERE[self.places]
+        return f"{self.visits:,} visit{'s' if self.visits != 1 else ''}{where}"
 
     @property
     def shown(self) -> str:
@@ -59,13 +76,56 @@ class PersonCost(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def person_cost(
-    visits: float, mu: float, delta: float, counted: Counted = "on average"
+    visits: float,
+    mu: float,
+    delta: float,
+    counted: Counted = "on average",
+    *,
+    squares: int | None = None,
+    places: Places = "one party",
 ) -> PersonCost:
     """Return what ``visits`` records of one person cost, if one record costs ``mu``.
 
     Neighbours that differ in k records are k steps apart, so k records cost k times μ. A fraction
     of a visit counts as one more. ε is stated at ``delta``.
+
+    With ``squares``, records are at parties with independent noise. It is Σ n², with n records at
+    each party, and they cost its root times μ.
     """
     count = max(1, math.ceil(visits))
-    epsilon = gaussian.epsilon_of(count * mu, delta)
-    return PersonCost(visits=count, mu=count * mu, epsilon=epsilon, delta=delta, counted=counted)
+    together = count * mu if squares is None else math.sqrt(squares) * mu
+    return PersonCost(
+        visits=count,
+        mu=together,
+        epsilon=gaussian.epsilon_of(together, delta),
+        delta=delta,
+        counted=counted,
+        places=places,
+    )
+
+
+def cost_at_parties(counts: Sequence[int], mu: float, delta: float) -> PersonCost:
+    """Return the exact price of a person whose records at each party were counted.
+
+    Parameters
+    ----------
+    counts
+        Records of the person at each party, n. Parties draw their noise independently.
+    mu
+        μ of one record.
+    delta
+        The δ at which ε is stated.
+
+    Returns
+    -------
+    PersonCost
+        μ √(Σ n²), and its ε.
+
+    Examples
+    --------
+    >>> print(cost_at_parties([3, 0, 1], mu=0.1, delta=1e-5))
+    ε = 1.199 at δ = 1e-05 for a person with 4 visits at several parties (as counted)
+    """
+    places: Places = "one party" if sum(count > 0 for count in counts) <= 1 else "several parties"
+    squares = sum(count * count for count in counts)
+    return person_cost(sum(counts), mu, delta, "exactly", squares=squares, places=places)

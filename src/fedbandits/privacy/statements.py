@@ -52,11 +52,15 @@ OWN_RECORDS = Limit(
     "The agent sees them. The person for whom a decision is made sees that decision.",
 )
 
+#: What records of one person cost, where every agent has noise of its own.
+AT_SEVERAL_AGENTS = (
+    "k records at one agent cost k times μ, and n at each of several agents √(Σ n²) times μ: their "
+    "noise is independent."
+)
 #: Not protected, where it is known that persons have several records.
 A_PERSON = Limit(
     "a person rather than a visit",
-    "The guarantee is for one visit: k visits of one person cost k times μ. What that comes to is "
-    "stated per person.",
+    f"The guarantee is for one visit. {AT_SEVERAL_AGENTS} What that comes to is stated per person.",
 )
 
 #: Units.
@@ -71,8 +75,8 @@ USER_PERSON = "a user: all records of that user"
 #: Not protected, where persons are protected at each agent by itself.
 SEVERAL_AGENTS = Limit(
     "a person who is served by several agents, as one",
-    "Agents do not share names of persons, so each counts for itself: records at j agents cost up "
-    "to j times μ.",
+    "Agents do not share names of persons, so each counts for itself. Their noise is independent: "
+    "records at j agents cost up to √j times μ.",
 )
 #: Not protected, where persons are.
 WHO_COMES = Limit(

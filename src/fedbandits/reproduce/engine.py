@@ -56,10 +56,14 @@ class Verdict(NamedTuple):
     #: figure could be held against.
     agrees: bool | None
     why: str  # in numbers: what agrees, or by what it differs, and why
+    #: False where a term of the paper explains the difference, and would not at the paper's scale.
+    comparable: bool = True
 
     @property
     def line(self) -> str:
         """The verdict as it is printed."""
+        if not self.comparable:
+            return f"Not comparable at this scale: {self.why}"
         words = {True: "Agrees", False: "Differs", None: "No verdict"}
         return f"{words[self.agrees]}: {self.why}"
 

@@ -8,6 +8,7 @@ import msgspec
 
 from fedbandits.privacy import gaussian
 from fedbandits.privacy.claims import Limit, PrivacyClaim, View
+from fedbandits.privacy.statements import AT_SEVERAL_AGENTS, SEVERAL_AGENTS
 from fedbandits.systems.aggregation import SecureTotals
 
 _COMPUTING = (
@@ -26,9 +27,18 @@ _INTEGRITY = Limit(
     "the sums, from the controller",
     "It can send wrong sums. It learns no more by that.",
 )
+_STOPS = Limit(
+    "sums, from a member or helper that stops them",
+    "A false tag of one member stops a sum, and false masks of a helper spoil it. Nobody learns "
+    "more by that.",
+)
 _HELPERS = Limit(
     "sums, from helpers that stay away",
     "Without an answer of every helper no sum comes. All else goes on.",
+)
+#: What records of one person cost where one noise covers the sum of all parties.
+_IN_ONE_SUM = (
+    "k records of a person cost k times μ, wherever they are: one noise covers all of them."
 )
 
 
@@ -54,8 +64,8 @@ def claim_sums(claim: PrivacyClaim, totals: SecureTotals, parties: int, word: st
     share = gaussian.epsilon_of(claim.mu * math.sqrt(totals.honest), claim.delta)
     helpers = ("the helper", "both helpers", "all three helpers")[totals.helpers - 1]
     sums = (
-        f"whoever sees the sums: all other {word} together, the controller, any helper, and "
-        f"outsiders; up to {totals.colluding} of the {word} may tell them their noise"
+        f"all other {word}, the controller, any helper and outsiders, even if up to "
+        f"{totals.colluding} of the {word} tell them their noise"
     )
     views = (
         View(sums, claim.epsilon_contents),
@@ -74,5 +84,19 @@ def claim_sums(claim: PrivacyClaim, totals: SecureTotals, parties: int, word: st
         from_whom=sums,
         views=views,
         conditional_on=(*claim.conditional_on, *conditions),
-        not_protected=(*claim.not_protected, _PART, _LIES, _INTEGRITY, _HELPERS),
+        not_protected=(
+            *map(_added_up, claim.not_protected),
+            _PART,
+            _LIES,
+            _INTEGRITY,
+            _HELPERS,
+            _STOPS,
+        ),
     )
+
+
+def _added_up(limit: Limit) -> Limit:
+    """Return what is said of persons where their records add up over parties."""
+    if limit == SEVERAL_AGENTS:
+        return Limit(limit.what, f"Agents do not share names of persons. {_IN_ONE_SUM}")
+    return Limit(limit.what, limit.why.replace(AT_SEVERAL_AGENTS, _IN_ONE_SUM))

@@ -158,6 +158,8 @@ class PersonRows(NamedTuple):
     most_share: float  # the largest expected visits of one person in a round, if rows are drawn
     of_rows: Ints  # (rows,): the person of each row
     most_parties: int  # the largest number of parties that have rows of one person
+    share_at_one: float | None = None  # of one person at one party, if it is known who has which
+    most_squares: int | None = None  # the largest Σ n² of a person with n rows at each party
 
 
 def sites_of(raw: RawTable, column: str) -> Sites:
@@ -185,11 +187,22 @@ def persons_of(raw: RawTable, column: str | None, sites: Sites) -> PersonRows:
     _, codes = np.unique(texts(raw, column, "person").astype(str), return_inverse=True)
     rows = np.bincount(codes)
     most_share = float(np.bincount(codes, shares).max())
-    most_parties = min(sites.parties, int(rows.max()))  # rows that are dealt may all be apart
-    if sites.names:
-        pairs = np.unique(np.stack([codes, sites.of_rows]), axis=1)
-        most_parties = int(np.bincount(pairs[0]).max())
-    return PersonRows(len(rows), int(rows.max()), most_share, codes.astype(np.int64), most_parties)
+    found = codes.astype(np.int64)
+    if not sites.names:  # rows are dealt: they may all be apart, or all together
+        most_parties = min(sites.parties, int(rows.max()))
+        return PersonRows(len(rows), int(rows.max()), most_share, found, most_parties)
+    pairs, of_pair, counts = np.unique(
+        np.stack([codes, sites.of_rows]), axis=1, return_inverse=True, return_counts=True
+    )
+    return PersonRows(
+        len(rows),
+        int(rows.max()),
+        most_share,
+        found,
+        most_parties=int(np.bincount(pairs[0]).max()),
+        share_at_one=float(np.bincount(of_pair.ravel(), shares).max()),
+        most_squares=int(np.bincount(pairs[0], counts.astype(np.int64) ** 2).max()),
+    )
 
 
 class Prepared(NamedTuple):

@@ -10,7 +10,7 @@ from fedbandits.experiments.html import as_table, as_text
 from fedbandits.experiments.intervals import spelled_epsilon
 from fedbandits.privacy.claims import PrivacyClaim, View
 from fedbandits.privacy.error_rates import gaussian_power
-from fedbandits.privacy.person import PersonCost, person_cost
+from fedbandits.privacy.person import PersonCost, cost_at_parties, person_cost
 
 #: Share of wrong alarms at which the power of tests is told.
 _ALARMS = 0.05
@@ -192,9 +192,11 @@ def _per_person(claim: PrivacyClaim) -> str:
     if claim.person is not None:
         return f"{_sentence(str(claim.person))} {_worth(claim.person)}"
     example = person_cost(_EXAMPLE, claim.mu, claim.delta)
+    apart = cost_at_parties([1] * _EXAMPLE, claim.mu, claim.delta)
     return (
         "It is not known how many records a person has; each counts. For example "
-        f"{_EXAMPLE} records cost ε = {example.shown}. {_worth(example)}"
+        f"{_EXAMPLE} records at one party cost ε = {example.shown}, and one at each of {_EXAMPLE} "
+        f"parties ε = {apart.shown}. {_worth(example)}"
     )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import xarray as xr
 
 from fedbandits.environments import Linear
-from fedbandits.reproduce.engine import Context, Key, Measured, Row
+from fedbandits.reproduce.engine import Context, Key, Measured, Row, Verdict
 from fedbandits.settings.experiment import Experiment, Variant, system
 
 #: δ of all figures.
@@ -102,14 +102,32 @@ class Played(NamedTuple):
 
     def shift(self, label: str) -> str:
         """Compare the published shift with what is learned: why it plays at random for long."""
-        index = [entry.label for entry in self.experiment.systems].index(label)
-        plan = self.experiment.check()[index]
-        share = 2.0 * plan.bounds.rho_min  # type: ignore[attr-defined] # an AgentsPlan
-        times = _factor(share * self.environment.dim / plan.rounds)
+        share = self._shift(label)
+        times = _factor(self.shift_factor(label))
         return (
             f"an agent's share of the shift, 2Λ = {share:,.0f}, is {times} times what it "
             "has seen in a direction by the end, about T/d"
         )
+
+    def shift_factor(self, label: str) -> float:
+        """Return the published shift over what an agent has seen in a direction by the end."""
+        return self._shift(label) * self.environment.dim / self.experiment.rounds
+
+    def _shift(self, label: str) -> float:
+        """Return an agent's share of the shift, 2Λ."""
+        index = [entry.label for entry in self.experiment.systems].index(label)
+        plan = self.experiment.check()[index]
+        return 2.0 * float(plan.bounds.rho_min)  # type: ignore[attr-defined] # an AgentsPlan
+
+    def judged(self, label: str, agrees: bool, why: str) -> Verdict:
+        """Judge a sentence of the paper about a published system.
+
+        Where the shift is more than what was seen, the system plays at random. That is so at a
+        quick scale, and not at the paper's. So a difference is none that could be compared.
+        """
+        if not agrees and self.shift_factor(label) > 1.0:
+            return Verdict(None, why, comparable=False)
+        return Verdict(agrees, why)
 
     @property
     def agents(self) -> int:

@@ -141,7 +141,10 @@ def _verdict_1b(played: Played, groups: Mapping[str, Mapping[str, Variant]]) -> 
             f"{played.shift(groups['exact']['MT'].label)}, and more releases make it larger"
         )
     why = f", because {' and '.join(reasons)}" if reasons else ""
-    return Verdict(private_falls and clear_falls, f"{said}{why}; the sound variant: {ours}.")
+    line = f"{said}{why}; the sound variant: {ours}."
+    if not clear_falls:  # no shift explains that
+        return Verdict(False, line)
+    return played.judged(groups["exact"]["MT"].label, private_falls, line)
 
 
 def _draw_1b(played: Played, groups: Mapping[str, Mapping[str, Variant]]) -> Plot:
@@ -210,7 +213,8 @@ def _verdict_1c(runs: Mapping[int, Played]) -> Verdict:
         f"a random ordinary arm costs), which costs the same in every d: {last.shift(PUBLISHED)}"
     )
     others = ", ".join(f"{label} d^{found[label]:.1f}" for label in (SOUND, CLEAR, ALONE))
-    return Verdict(
+    return last.judged(
+        PUBLISHED,
         agrees,
         f"the paper sees 'essentially a quadratic dependence'; {PUBLISHED} grows like "
         f"d^{found[PUBLISHED]:.1f}{because}; {others}.",

@@ -119,7 +119,8 @@ def _verdict_1a(runs: Mapping[float, Played]) -> Verdict:
     ]
     agrees = with_epsilon[PUBLISHED] and with_agents[PUBLISHED] and ratio[PUBLISHED] < 1.0
     because = "" if agrees else f", because {runs[many].shift(_label(PUBLISHED, 1.0))}"
-    return Verdict(agrees, f"{said[0]}{because}; {said[1]}.")
+    why = f"{said[0]}{because}; {said[1]}."
+    return runs[many].judged(_label(PUBLISHED, 1.0), agrees, why)
 
 
 def _draw_1a(runs: Mapping[float, Played]) -> Plot:
@@ -183,7 +184,8 @@ def _verdict_2(runs: Mapping[float, Played]) -> Verdict:
         )
     early = runs[large].shift(_label(PUBLISHED, 1.0))
     because = "" if holds[PUBLISHED] else f", because {early}, and every miss costs more"
-    return Verdict(holds[PUBLISHED], f"{said[0]}{because}; {said[1]}.")
+    why = f"{said[0]}{because}; {said[1]}."
+    return runs[large].judged(_label(PUBLISHED, 1.0), holds[PUBLISHED], why)
 
 
 def _draw_2(runs: Mapping[float, Played]) -> Plot:

@@ -99,12 +99,18 @@ def _falls(rows: Sequence[Row], over: str, value: str) -> Iterator[str]:
 
 
 def _verdict_4(rows: Sequence[Row]) -> Verdict:
-    """Judge whether FRR falls with ε, from the end of the paper's axis to Figure 3's at ε = 1."""
-    agrees, parts, low = True, [], []
+    """Judge whether FRR falls with ε, from the end of the paper's axis to Figure 3's at ε = 1.
+
+    The text also says that it falls less than linearly: a unit of ε less beyond 1 than before.
+    """
+    agrees, parts, low, straight = True, [], [], []
     for case in CASES:
         x, y = _series(rows, case, _PUBLISHED, "epsilon", "FRR")
         at_one, stated, falls = y[x.index(1.0)], _stated_ratio(case), _falling(x, y)
         agrees = agrees and falls and abs(at_one - stated) <= _NEAR
+        before, beyond = (y[0] - at_one) / (1.0 - x[0]), (at_one - y[-1]) / (x[-1] - 1.0)
+        if falls and beyond > before:
+            straight.append(f"{before:.2f} a unit of ε up to 1, and {beyond:.2f} beyond ({case})")
         if max(y) < _LABELS[case] - _NEAR:
             low.append(f"{_LABELS[case]:g} ({case})")
         parts.append(
@@ -118,7 +124,9 @@ def _verdict_4(rows: Sequence[Row]) -> Verdict:
             f". But the paper's axis has labels up to {', '.join(low)}: small budgets cost more "
             "there, and here Procedure 1 refuses nearly all of what is so noisy"
         )
-    return Verdict(agrees and not low, f"{why}.")
+    if straight:
+        why += f". It does NOT fall less than linearly, as the text says: {'; '.join(straight)}"
+    return Verdict(agrees and not low and not straight, f"{why}.")
 
 
 def figure_5(context: Context) -> Outcome:

@@ -6,6 +6,7 @@ They show who sees what, times, rewards and shares of work.
 from __future__ import annotations
 
 import functools
+import math
 import os
 import pathlib
 import time
@@ -50,14 +51,19 @@ class Source(NamedTuple):
     name: str  # what it is called in tables and above axes
     path: str | None = None  # A file; None for the stand-in
 
+    @property
+    def is_jester(self) -> bool:
+        """True if these are Jester's, by the name of the file."""
+        return "jester" in self.name.lower()
+
     def world(self, arms: int) -> Bernoulli:
         """Make a world of the K largest means; ratings are counted as the published means were."""
         if self.path is None:
             return Bernoulli(means=drawn_means(), arms=arms)
         if pathlib.Path(self.path).suffix == ".txt":
             return Bernoulli(means=self.path, arms=arms)
-        # Jester's ratings go from -10 to 10; MovieLens's published means count 4 and 5 stars.
-        threshold = 0.0 if "jester" in self.name.lower() else 3.0
+        # As the authors count: of Jester (-10 to 10) from 4.5 on, of MovieLens 4 and 5 stars.
+        threshold = math.nextafter(4.5, 0.0) if self.is_jester else 3.0
         return Bernoulli(ratings=self.path, threshold=threshold, share_of="users", arms=arms)
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from fedbandits._typing import Floats
-from fedbandits.reproduce.engine import Row, where
+from fedbandits.reproduce.engine import Row, grouped, where
 from fedbandits.reproduce.samba import ALGORITHMS, WAYS
 from fedbandits.systems.samba.theory import Costs
 
@@ -31,13 +32,18 @@ class Law(NamedTuple):
 
 
 def work_out(rows: Sequence[Row], over: str, costs: Costs) -> dict[str, Law]:
-    """Work out each law over all data, from rows over a column and the costs of bare operations."""
-    return {
+    """Work out each law over all data, from rows over a column and the costs of bare operations.
+
+    With two data sets or more their orders are compared, too.
+    """
+    laws = {
         "linear": _linear(rows, over),
         "double": _double(rows, over, costs),
         "order": _order(rows),
         "overhead": _overhead(rows, costs),
     }
+    by_data = grouped(rows, "data")
+    return laws | {"hierarchy": _hierarchy(by_data)} if len(by_data) > 1 else laws
 
 
 def _linear(rows: Sequence[Row], over: str) -> Law:
@@ -88,6 +94,25 @@ def _order(rows: Sequence[Row]) -> Law:
         "of those with one iteration nobody is clearly slower than Thompson or faster than "
         f"ε-greedy ({slowest} is slowest, by {apart['slowest']:.1f} standard errors; {fastest} "
         f"fastest, by {apart['fastest']:.1f})",
+    )
+
+
+def _hierarchy(by_data: Mapping[tuple[str, ...], Sequence[Row]]) -> Law:
+    """Check that no two algorithms clearly change places from one data set to another."""
+    changed = []
+    for one, other in itertools.combinations(ALGORITHMS, 2):
+        signs = []
+        for mine in by_data.values():
+            (first, spread), (second, other_spread) = (
+                _total(mine, name, "samba") for name in (one, other)
+            )
+            signs.append((first - second) / max(float(np.hypot(spread, other_spread)), 1e-12))
+        if min(signs) < -_APART and max(signs) > _APART:
+            changed.append(f"{one} and {other}")
+    return Law(
+        not changed,
+        "all data sets have the same order of algorithms "
+        f"({'; '.join(changed) or 'no two'} clearly change places)",
     )
 
 

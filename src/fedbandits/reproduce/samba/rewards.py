@@ -39,6 +39,9 @@ PUBLISHED = {
     10: dict(zip(THEIRS, (51_069, 51_862, 49_614, 49_174, 52_310, 52_743), strict=True)),
     100: dict(zip(THEIRS, (48_172, 49_451, 47_737, 45_119, 47_953, 52_572), strict=True)),
 }
+#: The same of Jester's ratings, where they are known (150 runs), and what the authors tuned there.
+JESTER: dict[int, dict[str, int]] = {100: {"softmax": 46_589, "thompson": 48_605}}
+TUNED_ON_JESTER = {"softmax": "softmax(0.02)", "pursuit": "pursuit(0.2)"}
 #: Of a run with independent draws, from a separate check: mean and deviation of a single run.
 CHECKED = {
     (10, "ucb"): (52_285, 144),
@@ -84,11 +87,13 @@ def figure_8c(context: Context) -> Outcome:
     return Outcome(rows, _draw(rows, curves), remarks, verdict(rows))
 
 
-def _variants(kind: str, **parts: Any) -> tuple[Variant, ...]:
+def _variants(kind: str, source: Source, **parts: Any) -> tuple[Variant, ...]:
     presets = {name: f"{kind}-{name.partition(',')[0]}" for name in PLAYED}
-    schedule = {LOGARITHMIC: {"algorithm": "decreasing-epsilon-greedy(1, 1, logarithmic)"}}
+    algorithms = {LOGARITHMIC: "decreasing-epsilon-greedy(1, 1, logarithmic)"}
+    algorithms |= TUNED_ON_JESTER if source.is_jester else {}
+    settings = {name: {"algorithm": algorithm} for name, algorithm in algorithms.items()}
     return tuple(
-        system(preset, label=name, **parts, **schedule.get(name, {}))
+        system(preset, label=name, **parts, **settings.get(name, {}))
         for name, preset in presets.items()
     )
 
@@ -96,10 +101,13 @@ def _variants(kind: str, **parts: Any) -> tuple[Variant, ...]:
 def _play(context: Context, source: Source, arms: int) -> Rewards:
     stem = f"{source.name}-K{arms}".replace(" ", "-")
     kinds = {
-        "plain": (_variants("plain"), REPLICATES[context.full]),
-        "secure": (_variants("samba", cipher="stream", paillier_bits=2048), _SECURE),
-        "silent-plain": (_variants("plain", comparison="silent"), SILENT_REPLICATES[context.full]),
-        "silent": (_variants("samba-silent", cipher="stream"), _SECURE),
+        "plain": (_variants("plain", source), REPLICATES[context.full]),
+        "secure": (_variants("samba", source, cipher="stream", paillier_bits=2048), _SECURE),
+        "silent-plain": (
+            _variants("plain", source, comparison="silent"),
+            SILENT_REPLICATES[context.full],
+        ),
+        "silent": (_variants("samba-silent", source, cipher="stream"), _SECURE),
     }
     table = {
         kind: (
@@ -123,7 +131,8 @@ def _row(source: Source, arms: int, name: str, played: Rewards) -> Row:
     totals, secured, silent_totals, silent = (
         each.sel(system=name).isel(round=-1).values for each in played
     )
-    authors = PUBLISHED.get(arms, {}).get(name, "–") if _is_published(source) else "–"
+    stated = JESTER if source.is_jester else PUBLISHED if _is_published(source) else {}
+    authors = stated.get(arms, {}).get(name, "–")
     deviation = float(totals.std(ddof=1))
     return {
         "data": source.name,

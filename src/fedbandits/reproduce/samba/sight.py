@@ -20,7 +20,13 @@ from fedbandits.systems.samba import SYSTEM
 from fedbandits.systems.samba.application import Supply
 from fedbandits.systems.samba.audit.adversary import Exposure
 from fedbandits.systems.samba.audit.attack import count_recovered
-from fedbandits.systems.samba.audit.examination import FIGURE_7, PARTICIPANTS, security_table
+from fedbandits.systems.samba.audit.examination import (
+    FIGURE_7,
+    OTHERS,
+    OWN,
+    PARTICIPANTS,
+    security_table,
+)
 from fedbandits.systems.samba.keys import COMP, CUSTOMER
 from fedbandits.systems.samba.plan import make_plan
 
@@ -34,6 +40,8 @@ _SHADES = {
     Exposure.CLEAR: "#a8d8a0",
 }  # fmt: skip
 _REWARD, _STATISTICS = "the cumulative reward", "every (sᵢ, nᵢ), without names"
+#: Cells that print the mask αₜ alone. Comp's lists are in the order σₜ, too, which hides more.
+_MASK_ALONE = ((OWN, COMP), (OTHERS, COMP))
 #: How everybody sees every datum: by datum, then by participant.
 Seen = Mapping[str, Mapping[str, Exposure]]
 #: Runs in which Comp is let try, quick and full.
@@ -96,7 +104,9 @@ def _cells(seen: Seen) -> Iterator[Row]:
 
 
 def _printed(datum: str, participant: str) -> Exposure:
-    """Return the paper's cell."""
+    """Return the paper's cell, as it is printed."""
+    if (datum, participant) in _MASK_ALONE:
+        return Exposure.MASKED
     return FIGURE_7[datum].get(participant, Exposure.NOT_SEEN)
 
 
@@ -140,6 +150,17 @@ def verdict(seen: Seen, rates: Sequence[_Rate]) -> Verdict:
     ]
     total = sum(len(row) for row in seen.values())
     parts = [f"{total - len(cells)} of {total} cells are the paper's"]
+    hidden = [
+        (datum, name, sight)
+        for datum, name, sight in cells
+        if (datum, name) in _MASK_ALONE and sight is Exposure.MASKED_PERMUTED
+    ]
+    if hidden:
+        parts.append(
+            f"{len(hidden)} more print Comp's mask alone, and hide the order too: "
+            + ", ".join(datum for datum, _, _ in hidden)
+        )
+    cells = [cell for cell in cells if cell not in hidden]
     parts += [f"{PARTICIPANTS[name]}: {datum}: {sight.text}" for datum, name, sight in cells]
     known = [rate for rate in rates if rate.rewards > _NOTHING]
     most = max(rates, key=lambda rate: rate.rewards)

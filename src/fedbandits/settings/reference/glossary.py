@@ -122,8 +122,8 @@ _PRIVACY = {
     "sensitivity": "The most that one record can change in what is released, before noise.",
     "composition": "The cost of several releases of the same data together. In Gaussian "
     "differential privacy μ is the root of the sum of squares. In basic composition ε adds up.",
-    "person": "Somebody who may have many records. k records of one person cost at most k times "
-    "μ; ε grows faster than that.",
+    "person": "Somebody who may have many records. k records of one person at one party cost k "
+    "times μ, and n at each of several parties √(Σ n²) times μ; ε grows faster than that.",
     "interactive": "The claim holds also when the system reacts to the changed record, so that "
     "later decisions and records change with it.",
     "fixed log": "The claim holds only if every other record would have been the same.",

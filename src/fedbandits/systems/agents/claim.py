@@ -6,14 +6,16 @@ import math
 from typing import Literal
 
 from fedbandits.environments.facts import ContextualFacts
+from fedbandits.environments.visits import packed
 from fedbandits.privacy import gaussian
 from fedbandits.privacy.accounting import Event, total_mu
 from fedbandits.privacy.claims import Limit, PrivacyClaim
-from fedbandits.privacy.person import Counted, PersonCost, person_cost
+from fedbandits.privacy.person import Counted, PersonCost, Places, person_cost
 from fedbandits.privacy.statements import (
     A_PERSON,
     AGENT_INTERACTION,
     AGENT_PERSON,
+    AT_SEVERAL_AGENTS,
     COMPUTING_SHOWS,
     IN_CLEAR,
     NEVER_BACK,
@@ -46,8 +48,7 @@ _LATER = Limit(
 )
 _SERVED_BY_SEVERAL = Limit(
     "a person who is served in several rounds, or by several agents",
-    "The guarantee is for one visit. Every record of a person counts: k of them cost k times μ "
-    "(the paper's footnote 4).",
+    f"The guarantee is for one visit. {AT_SEVERAL_AGENTS}",
 )
 
 
@@ -82,7 +83,9 @@ def claim_towards(from_whom: str, plan: AgentsPlan, public: tuple[str, ...] = ()
         epsilon_each=_each(plan),
         person=_at_all_agents(plan, mu)
         if config.protects_persons
-        else per_person(plan.facts, plan.rounds, mu, config.delta),
+        else per_person(
+            plan.facts, plan.rounds, mu, config.delta, one_noise=plan.secure is not None
+        ),
     )
 
 
@@ -152,25 +155,40 @@ def _at_all_agents(plan: AgentsPlan, mu: float) -> PersonCost | None:
 
     Each agent counts k of them at most, and all together no more than there are.
     """
-    most, facts = plan.config.records_per_person, plan.facts
-    visits = float(most * (facts.most_parties or facts.parties))
-    come = min(visits, facts.most_visits(plan.rounds) or visits)
-    if come <= most or not 0.0 < mu < math.inf:
+    most, facts, rounds = plan.config.records_per_person, plan.facts, plan.rounds
+    parties = facts.most_parties or facts.parties
+    come = min(float(most * parties), facts.most_visits(rounds) or math.inf)
+    squares = facts.squared_visits(rounds, most)
+    if plan.secure is not None:  # one noise for all agents: records add up
+        squares = math.ceil(come) ** 2
+    if come <= most or squares is None or not 0.0 < mu < math.inf:
         return None
     # Where visits are drawn, how many there are is no more than expected of anybody.
-    sure = come == visits or facts.most_rows is not None
-    counted: Counted = "to all parties" if sure else "at most"
-    return person_cost(come, mu / most, plan.config.delta, counted)
+    sure = come == most * parties or facts.most_rows is not None
+    return person_cost(
+        come, mu / most, plan.config.delta, "to all parties" if sure else "at most",
+        squares=squares, places="several parties",
+    )  # fmt: skip
 
 
-def per_person(facts: ContextualFacts, rounds: int, mu: float, delta: float) -> PersonCost | None:
+def per_person(
+    facts: ContextualFacts, rounds: int, mu: float, delta: float, one_noise: bool = False
+) -> PersonCost | None:
     """Price a person's visits, if one costs μ; None if each visit is of a new person.
 
-    The person who has most is priced, if it is known how many that are, else the mean.
+    The person who costs most is priced, if it is known how often people come, else the mean. Each
+    agent has noise of its own: n visits to each cost √(Σ n²) times μ. Where ``one_noise`` covers
+    the sum of all agents, visits add up wherever they are.
     """
     most, mean = facts.most_visits(rounds), facts.visits_per_person(rounds)
-    if not 0.0 < mu < math.inf:
+    visits = mean if most is None else most
+    if visits is None or not 0.0 < mu < math.inf:
         return None
-    if most is not None:
-        return person_cost(most, mu, delta, "at most")
-    return None if mean is None else person_cost(mean, mu, delta)
+    squares = math.ceil(visits) ** 2 if one_noise else facts.squared_visits(rounds)
+    if squares is None:
+        squares = packed(math.ceil(visits), rounds)
+    places: Places = "any parties"
+    if facts.knows_parties_of_persons:
+        places = "one party" if 1 in (facts.parties, facts.most_parties) else "several parties"
+    counted: Counted = "on average" if most is None else "at most"
+    return person_cost(visits, mu, delta, counted, squares=squares, places=places)

@@ -53,7 +53,8 @@ _WHOLE_CLUSTERS = (
 )
 _MANY = Limit(
     "all of a user's records together",
-    "The guarantee is for one interaction: k records in one phase cost k times μ.",
+    "The guarantee is for one interaction: k records in one phase cost k times μ. Servers draw "
+    "their noise independently: a person with n records at each of several costs √(Σ n²) times μ.",
 )
 
 

@@ -136,16 +136,19 @@ def _not_protected(plan: PFCBPlan, mu: float) -> tuple[Limit, ...]:
         limits.append(_LATER if config.local_view == "raw" else _AMOUNTS)
     if 0.0 < mu < math.inf:
         limits += [_HELD_UP] if plan.late else []
-        limits.append(_whole_order(mu, producers, config.delta))
+        limits.append(_whole_order(mu, producers, config.delta, plan.continual is not None))
     return tuple(limits)
 
 
-def _whole_order(mu: float, producers: int, delta: float) -> Limit:
+def _whole_order(mu: float, producers: int, delta: float, continual: bool) -> Limit:
     """Return what several purchases together cost, in one round or of one producer."""
+    alike = "from one producer" if continual else "in one batch from one producer"
+    apart = "producers and buyers" if continual else "batches, producers and buyers"
     order = math.sqrt(producers) * mu
     return Limit(
         "a whole round's order, or a habit of buying from one producer",
-        "The guarantee is for one purchase: k purchases in one batch from one producer cost k "
-        f"times μ. One order from {producers} producers costs μ = {order:.3g}, "
+        f"The guarantee is for one purchase: k purchases {alike} cost k times μ. Other {apart} "
+        "have noise of their own: n purchases at each cost √(Σ n²) times μ. One order from "
+        f"{producers} producers costs μ = {order:.3g}, "
         f"ε = {gaussian.epsilon_of(order, delta):.4g} at δ = {delta:g}.",
     )

@@ -10,6 +10,7 @@ from fedbandits.privacy.claims import Limit, PrivacyClaim
 from fedbandits.privacy.statements import (
     A_PERSON,
     AGENT_INTERACTION,
+    AT_SEVERAL_AGENTS,
     IN_CLEAR,
     NEVER_BACK,
     ON_A_CLOCK,
@@ -42,7 +43,7 @@ _LATER = Limit(
 )
 _SEVERAL = Limit(
     "a person with several interactions",
-    "The guarantee is for one interaction. Each of a person's counts: k of them cost k times μ.",
+    f"The guarantee is for one interaction. {AT_SEVERAL_AGENTS}",
 )
 
 
@@ -54,7 +55,8 @@ def claim(plan: LearnerPlan) -> PrivacyClaim:
     events = (plan.event(),) if shares else ()
     mu, delta = total_mu(events), plan.config.delta if private else 0.0
     epsilon = gaussian.epsilon_of(mu, delta) if private else mu
-    person = per_person(plan.facts, plan.rounds, mu, delta) if private else None
+    one_noise = plan.secure is not None
+    person = per_person(plan.facts, plan.rounds, mu, delta, one_noise) if private else None
     claimed = PrivacyClaim(
         unit=AGENT_INTERACTION,
         from_whom="everybody but the agent itself",
