@@ -54,8 +54,10 @@ class Replicate(CompiledReplicate[PFCBPlan]):
 
     @property
     def messages(self) -> int:
-        """Messages so far: everybody to everybody else, every exchange."""
+        """Messages so far: everybody to everybody else, every exchange; or to who adds up, and back."""
         agents = self.plan.constants.agents
+        if self.plan.secure is not None:
+            return self.syncs * 2 * agents
         return self.syncs * agents * (agents - 1)
 
     @property

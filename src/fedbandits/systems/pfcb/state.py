@@ -23,7 +23,8 @@ def initial_state(plan: PFCBPlan) -> State:
         faults=np.zeros(n, np.int64),
         books=empty_books(m, n),
         draws=np.zeros((n, plan.slots, 2 * m)),
-        reports=np.zeros((n, 2, m)),
+        reports=np.zeros((n if plan.secure is None else 1, 2, m)),
+        total=np.zeros(0 if plan.secure is None else 2 * m, np.int64),
         tally=Tally(
             regret=np.zeros(n),
             late_regret=np.zeros(n),
@@ -45,7 +46,8 @@ def needs(plan: PFCBPlan) -> Needs:
         Memory("noise that is kept for later reports", 2 * plan.slots * pairs * F64, keys),
     )
     exchanges = min(plan.constants.releases, plan.rounds)
-    judged = 10.0 * plan.constants.agents  # everybody judges everybody's report
+    # Everybody judges everybody's report, or one sum.
+    judged = 10.0 * (plan.constants.agents if plan.secure is None else 1)
     report = 40.0 + plan.slots + judged
     return Needs(parts, pairs * (30.0 * plan.rounds + exchanges * report))
 

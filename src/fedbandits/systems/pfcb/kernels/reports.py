@@ -8,7 +8,7 @@ import numpy as np
 
 from fedbandits._compile import compiled
 from fedbandits._typing import Floats, Ints
-from fedbandits.privacy.kernels import TOEPLITZ, add_release_noise, release_deviation
+from fedbandits.privacy.kernels import add_release_noise, release_deviation
 from fedbandits.systems.pfcb.kernels import (
     ALWAYS,
     BATCHES,
@@ -43,7 +43,8 @@ def noise_deviation(constants: Constants, release: int) -> float:
     if constants.reports == CLEAR:
         return 0.0
     if constants.reports == RUNNING:
-        return float(release_deviation(TOEPLITZ, constants.scale, constants.coefficients, release))
+        mechanism, coefficients = constants.mechanism, constants.coefficients
+        return float(release_deviation(mechanism, constants.scale, coefficients, release))
     return float(_draw_deviation(constants, release))
 
 
@@ -68,8 +69,9 @@ def write_report(
     if constants.reports == RUNNING:
         ones = np.ones(2 * m)
         add_release_noise(
-            TOEPLITZ, constants.scale, constants.coefficients, ones, draws, release, noise
-        )
+            constants.mechanism, constants.scale, constants.coefficients, ones, draws, release,
+            noise,
+        )  # fmt: skip
     elif constants.reports == BATCHES:
         noise += _draw_deviation(constants, release) * draws[0]
     known = books.own if constants.reports == RUNNING else books.fresh

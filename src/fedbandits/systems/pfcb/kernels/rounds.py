@@ -16,7 +16,7 @@ from fedbandits.environments.kernels.procurement import (
     truth_of,
 )
 from fedbandits.learners.kernels.purchasing import is_empty
-from fedbandits.privacy.kernels import NO_FAULT, TOEPLITZ, draw_slot, purchase_fault
+from fedbandits.privacy.kernels import NO_FAULT, draw_slot, purchase_fault
 from fedbandits.random import Key, Purpose, fill_normal
 from fedbandits.systems.pfcb.kernels import (
     CLEAR,
@@ -35,6 +35,13 @@ from fedbandits.systems.pfcb.kernels.reports import (
     take_report,
     write_report,
 )
+from fedbandits.systems.pfcb.kernels.sums import (
+    add_own_share,
+    largest_capacities,
+    read_total,
+    share_pattern,
+    take_total,
+)
 
 _NOISE = int(Purpose.PRIVACY_NOISE)
 
@@ -43,7 +50,7 @@ _NOISE = int(Purpose.PRIVACY_NOISE)
 def draw_noise(constants: Constants, key: Key, agent: int, release: int, draws: Floats) -> None:
     """Draw a report's simulated noise, into its slot of ``draws`` (slots, 2 m)."""
     if constants.reports != CLEAR:
-        slot = draw_slot(TOEPLITZ, release) if constants.reports == RUNNING else 0
+        slot = draw_slot(constants.mechanism, release) if constants.reports == RUNNING else 0
         fill_normal(draws[slot], key, agent, release, _NOISE)
 
 
@@ -102,6 +109,29 @@ def _exchange(world: ProcurementWorld, constants: Constants, state: State, key: 
 
 
 @compiled
+def _exchange_total(world: ProcurementWorld, constants: Constants, state: State, key: Key) -> None:
+    """Let all buyers add their shares, then each take what the sum says of the others."""
+    release, round_ = state.clock.releases[0] + 1, state.clock.round_[0]
+    most, report = largest_capacities(world.capacity), state.reports[0]
+    pattern, share = share_pattern(most), np.empty(2 * most.size)
+    state.total[:] = 0
+    for agent in range(constants.agents):
+        draw_noise(constants, key, agent, release, state.draws[agent])
+        add_own_share(
+            constants, release, pattern, state.draws[agent], state.books.own[agent], share,
+            state.total,
+        )  # fmt: skip
+        state.books.fresh[agent] = 0.0
+    read_total(constants.step, state.total, report)
+    for agent in range(constants.agents):
+        books = one_book(state.books, agent)
+        take_total(
+            constants, release, round_, most, report, books.own, books, state.tally.judged[agent]
+        )
+    state.clock.releases[0] = release
+
+
+@compiled
 def run_until(
     world: ProcurementWorld, constants: Constants, state: State, scratch: Scratch, key: Key,
     stop: int,
@@ -118,7 +148,10 @@ def run_until(
             return
         clock.round_[0] = end
         if end == exchange and clock.releases[0] < constants.releases:
-            _exchange(world, constants, state, key)
+            if constants.step > 0.0:
+                _exchange_total(world, constants, state, key)
+            else:
+                _exchange(world, constants, state, key)
 
 
 @compiled
