@@ -23,7 +23,7 @@ def initial_state(plan: PFCBPlan) -> State:
         faults=np.zeros(n, np.int64),
         books=empty_books(m, n),
         draws=np.zeros((n, plan.slots, 2 * m)),
-        reports=np.zeros((n if plan.secure is None else 1, 2, m)),
+        reports=np.zeros((n if plan.secure is None else 0, 2, m)),
         total=np.zeros(0 if plan.secure is None else 2 * m, np.int64),
         tally=Tally(
             regret=np.zeros(n),

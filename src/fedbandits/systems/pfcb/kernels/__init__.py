@@ -119,6 +119,6 @@ class State(NamedTuple):
     faults: Ints  # (agents,): what is wrong with a purchase
     books: Books  # with a first axis of buyers
     draws: Floats  # (agents, slots, 2 m): noise draws in use
-    reports: Floats  # (agents, 2, m): the last ones; of secure sums (1, 2, m)
+    reports: Floats  # (agents, 2, m): the last ones; none where they are added up
     total: Ints  # (2 m or 0,): a secure sum in whole steps
     tally: Tally

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -103,7 +104,7 @@ def believes(
 
 @compiled
 def take_report(
-    constants: Constants, release: int, round_: int, capacity: Ints, report: Floats, mine: bool,
+    constants: Constants, release: int, round_: int, capacity: Any, report: Floats, mine: bool,
     books: Books, judged: Ints,
 ) -> None:  # fmt: skip
     """Judge a report producer by producer, and add what is believed (Procedure 1).
@@ -116,8 +117,8 @@ def take_report(
 
     Parameters
     ----------
-    capacity : (m,) int64
-        The most units that its sender can buy.
+    capacity : (m,) int64 or float64
+        The most units that its sender can buy, which its noise is for.
     report : (2, m) float64
         The reported w̃ and ỹ, in units.
     mine : bool

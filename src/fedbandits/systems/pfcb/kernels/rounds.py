@@ -37,10 +37,9 @@ from fedbandits.systems.pfcb.kernels.reports import (
 )
 from fedbandits.systems.pfcb.kernels.sums import (
     add_own_share,
-    largest_capacities,
-    read_total,
-    share_pattern,
+    measures,
     take_total,
+    write_sums,
 )
 
 _NOISE = int(Purpose.PRIVACY_NOISE)
@@ -112,22 +111,21 @@ def _exchange(world: ProcurementWorld, constants: Constants, state: State, key: 
 def _exchange_total(world: ProcurementWorld, constants: Constants, state: State, key: Key) -> None:
     """Let all buyers add their shares, then each take what the sum says of the others."""
     release, round_ = state.clock.releases[0] + 1, state.clock.round_[0]
-    most, report = largest_capacities(world.capacity), state.reports[0]
-    pattern, share = share_pattern(most), np.empty(2 * most.size)
+    known, share = measures(world.capacity), np.zeros(2 * constants.producers)
     state.total[:] = 0
     for agent in range(constants.agents):
         draw_noise(constants, key, agent, release, state.draws[agent])
-        add_own_share(
-            constants, release, pattern, state.draws[agent], state.books.own[agent], share,
-            state.total,
-        )  # fmt: skip
+        write_sums(world.capacity[agent], known.most, state.books.own[agent], share)
+        add_own_share(constants, release, known.most, state.draws[agent], share, state.total)
         state.books.fresh[agent] = 0.0
-    read_total(constants.step, state.total, report)
+    share[:] = 0.0
     for agent in range(constants.agents):
-        books = one_book(state.books, agent)
+        if constants.raw_view:
+            write_sums(world.capacity[agent], known.most, state.books.own[agent], share)
         take_total(
-            constants, release, round_, most, report, books.own, books, state.tally.judged[agent]
-        )
+            constants, release, round_, known, state.total, share, one_book(state.books, agent),
+            state.tally.judged[agent],
+        )  # fmt: skip
     state.clock.releases[0] = release
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,22 +17,82 @@ from fedbandits.systems.pfcb.kernels.reports import begin_exchange, take_report
 AXES = (math.sqrt(4.0 / 3.0), 2.0)
 
 
-@compiled
-def largest_capacities(capacities: Ints) -> Ints:
-    """Return the most units that any buyer can buy of each producer, (m,), of (n, m)."""
-    most = np.zeros(capacities.shape[1], np.int64)
-    for j in range(capacities.shape[0]):
-        for i in range(most.size):
-            most[i] = max(most[i], capacities[j, i])
-    return most
+#: A unit of a buyer with a small capacity counts as so many units at most.
+MOST_WEIGHT = 2.0
+#: Weights of units are whole multiples of it, so sums of weighed units are exact.
+WEIGHT_STEP = 2.0**-10
+
+
+class Measures(NamedTuple):
+    """What everybody's capacities say of a sum, all public, (m,) each."""
+
+    most: Floats  # largest capacity of any buyer, which noise is for
+    typical: Floats  # units that an effective one stands for
 
 
 @compiled
-def share_pattern(most: Ints) -> Floats:
-    """Return deviations of the noise of w and 2y - w, (2 m,), per unit of scale.
+def unit_weight(capacity: int, most: float) -> float:
+    """Return what a unit counts for in a sum, of a buyer that can buy so many.
 
-    ``most`` (m,) is what :func:`largest_capacities` returns.
+    The largest capacity ``most`` over its own: an order that takes all counts as much as one of
+    the largest buyer, and is hidden as well. But it is at most :data:`MOST_WEIGHT`: weights that
+    differ much make a sum of few units.
     """
+    found = most / max(float(capacity), most / MOST_WEIGHT) if most > 0.0 else 1.0
+    return math.floor(found / WEIGHT_STEP) * WEIGHT_STEP
+
+
+@compiled
+def measures(capacities: Ints) -> Measures:
+    """Return the measures of all buyers' ``capacities``, (n, m).
+
+    Units of weights a have the information of (Σ a w)² / Σ a² w units. With orders in proportion to
+    capacities that is Σ a w / ρ, where ρ = Σ a² k / Σ a k is typical.
+    """
+    n, m = capacities.shape
+    most, typical = np.zeros(m), np.ones(m)
+    for i in range(m):
+        for j in range(n):
+            most[i] = max(most[i], float(capacities[j, i]))
+        weighed = squares = 0.0
+        for j in range(n):
+            weight = unit_weight(capacities[j, i], most[i])
+            weighed += weight * capacities[j, i]
+            squares += weight * weight * capacities[j, i]
+        if weighed > 0.0:
+            typical[i] = squares / weighed
+    return Measures(most, typical)
+
+
+@compiled
+def write_sums(capacity: Ints, most: Floats, own: Floats, sums: Floats) -> None:
+    """Write w and 2y - w of all that was bought, (2, m), weighed, into ``sums`` (2 m,)."""
+    m = capacity.size
+    for i in range(m):
+        weight = unit_weight(capacity[i], most[i])
+        sums[i] = weight * own[0, i]
+        sums[m + i] = weight * (2.0 * own[1, i] - own[0, i])
+
+
+@compiled
+def add_own_share(
+    constants: Constants, release: int, most: Floats, draws: Floats, share: Floats, total: Ints
+) -> None:
+    """Turn a buyer's sums into its share, in place: ``share`` (2 m,); add it to ``total`` (2 m,).
+
+    ``draws`` (slots, 2 m) are whole numbers of earlier reports, and standard normals for this one,
+    which become whole numbers. Shares and totals are in steps.
+    """
+    simulate_share(
+        constants.mechanism, constants.share, constants.step, constants.coefficients,
+        share_pattern(most), draws, release, share,
+    )  # fmt: skip
+    add_share(share, total)
+
+
+@compiled
+def share_pattern(most: Floats) -> Floats:
+    """Return deviations of the noise of w and 2y - w, (2 m,), per unit of scale."""
     m = most.size
     pattern = np.empty(2 * m)
     for i in range(m):
@@ -40,45 +101,8 @@ def share_pattern(most: Ints) -> Floats:
 
 
 @compiled
-def write_sums(own: Floats, sums: Floats) -> None:
-    """Write w and 2y - w of all that was bought, (2, m), into ``sums`` (2 m,)."""
-    m = own.shape[1]
-    for i in range(m):
-        sums[i] = own[0, i]
-        sums[m + i] = 2.0 * own[1, i] - own[0, i]
-
-
-@compiled
-def add_own_share(
-    constants: Constants, release: int, pattern: Floats, draws: Floats, own: Floats, share: Floats,
-    total: Ints,
-) -> None:  # fmt: skip
-    """Write a buyer's share of a sum into ``share`` (2 m,), and add it to ``total`` (2 m,).
-
-    ``draws`` (slots, 2 m) are whole numbers of earlier reports, and standard normals for this one,
-    which become whole numbers. Shares and totals are in steps.
-    """
-    write_sums(own, share)
-    simulate_share(
-        constants.mechanism, constants.share, constants.step, constants.coefficients, pattern,
-        draws, release, share,
-    )  # fmt: skip
-    add_share(share, total)
-
-
-@compiled
-def read_total(step: float, total: Ints, report: Floats) -> None:
-    """Read a sum (2 m,), in steps, as units bought and good of all buyers, ``report`` (2, m)."""
-    m = report.shape[1]
-    for i in range(m):
-        bought = step * total[i]
-        report[0, i] = bought
-        report[1, i] = 0.5 * (bought + step * total[m + i])
-
-
-@compiled
 def take_total(
-    constants: Constants, release: int, round_: int, most: Ints, report: Floats, released: Floats,
+    constants: Constants, release: int, round_: int, known: Measures, total: Ints, released: Floats,
     books: Books, judged: Ints,
 ) -> None:  # fmt: skip
     """Take what others bought from a sum, as one report that is judged and weighed.
@@ -88,15 +112,22 @@ def take_total(
 
     Parameters
     ----------
-    most : (m,) int64
-        Largest capacity of any buyer, which the noise is for.
-    report : (2, m) float64
-        Of all buyers, see :func:`read_total`.
-    released : (2, m) float64
-        The buyer's own units in the sum.
+    known : Measures
+        See :func:`measures`.
+    total : (2 m,) int64
+        The sum, in steps.
+    released : (2 m,) float64
+        The buyer's own part of the sum, see :func:`write_sums`; zeros if it acts on sums alone.
     books, judged
         See :func:`.take_report`.
     """
-    others = report - released if constants.raw_view else report.copy()
+    m = known.most.size
+    report, noise_for = np.empty((2, m)), np.empty(m)
+    for i in range(m):
+        bought = constants.step * total[i] - released[i]
+        better = constants.step * total[m + i] - released[m + i]
+        report[0, i] = bought / known.typical[i]
+        report[1, i] = 0.5 * (bought + better) / known.typical[i]
+        noise_for[i] = known.most[i] / known.typical[i]
     begin_exchange(constants, books)
-    take_report(constants, release, round_, most, others, False, books, judged)
+    take_report(constants, release, round_, noise_for, report, False, books, judged)
