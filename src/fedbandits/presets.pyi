@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeAlias, TypedDict, Unpack
 
 from fedbandits.federation import graphs as _federation_graphs
 from fedbandits.settings.experiment import Variant
+from fedbandits.systems import aggregation as _systems_aggregation
 from fedbandits.systems.agents import config as _agents_config
 from fedbandits.systems.fclub import config as _fclub_config
 from fedbandits.systems.fclub_published import config as _fclub_published_config
@@ -31,6 +32,9 @@ _FedUCBSchedule: TypeAlias = (
     | _agents_config.Never
     | str
     | Mapping[str, Any]
+)
+_FedUCBAggregation: TypeAlias = (
+    _systems_aggregation.Clear | _systems_aggregation.SecureSum | str | Mapping[str, Any]
 )
 _PeerFedUCBSchedule: TypeAlias = (
     _agents_config.Every
@@ -214,6 +218,12 @@ class _FedUCBKeys(_AgentsConfigKeys, total=False):
     schedule: _FedUCBSchedule
     """When all agents sync: ``growing(1.5)``, ``every(B)``, ``evenly(n)``, ``determinant(D)``,
     ``never``. Default: "growing(1.5, auto)".
+    """
+    aggregation: _FedUCBAggregation
+    """Who adds up releases. ``clear``: the controller sees each release. ``secure-sum``: nobody
+    sees more than sums, so their noise is needed once (docs/secure-sums.md). It needs a
+    schedule that is fixed in advance, calibrated noise, and one ε for all agents. Default:
+    "clear".
     """
 
 class _PeerFedUCBKeys(_AgentsConfigKeys, total=False):
@@ -548,6 +558,18 @@ def feducb_hybrid(**keys: Unpack[_FedUCBKeys]) -> Variant:
     """Own records, and others' releases as far as their noise allows, in one estimate.
 
     Other defaults: local_view="joint".
+    """
+
+def feducb_secure(**keys: Unpack[_FedUCBKeys]) -> Variant:
+    """Secure sums: nobody sees more than the sum of all releases, which has the noise of one.
+
+    Other defaults: aggregation="secure-sum(2, auto, auto)".
+    """
+
+def feducb_secure_hybrid(**keys: Unpack[_FedUCBKeys]) -> Variant:
+    """Own records, and secure sums of all releases, in one estimate.
+
+    Other defaults: local_view="joint", aggregation="secure-sum(2, auto, auto)".
     """
 
 def feducb_published(**keys: Unpack[_FedUCBKeys]) -> Variant:

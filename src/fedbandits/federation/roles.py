@@ -36,6 +36,9 @@ class Role(NamedTuple):
     patience
         How much longer than others it waits for what is late: whoever depends on others' giving up
         first waits longer. Infinite for those who wait for the whole run.
+    may_be_restored
+        Whether such a party may go on from an old store, at a price. One that must do something
+        once, whatever it costs, may not.
     """
 
     name: str
@@ -43,6 +46,7 @@ class Role(NamedTuple):
     make: Callable[[Seat, Any], Party[Any]]
     acts: bool = False
     patience: float = 1.0
+    may_be_restored: bool = True
 
 
 class Roles:
@@ -62,14 +66,18 @@ class Roles:
     outcomes_may_be_late
         Whether outcomes may come many rounds after their decisions, in any order, or never. The
         parties must be able to take them, and the privacy claim must hold for them.
+    rounds_are_shared
+        Whether a round's number means the same to all parties. If it does, a party that begins late
+        ends the rounds that are over, one after the other, before it takes part.
     """
 
     def __init__(
         self, roles: tuple[Role, ...], table: MessageTable, messages_set_pace: bool = False,
         rounds_done: Callable[[list[Any]], int] | None = None, outcomes_may_be_late: bool = False,
+        rounds_are_shared: bool = True,
     ) -> None:  # fmt: skip
         self.roles, self.table = roles, table
-        self.outcomes_may_be_late = outcomes_may_be_late
+        self.outcomes_may_be_late, self.rounds_are_shared = outcomes_may_be_late, rounds_are_shared
         self.messages_set_pace, self.rounds_done = messages_set_pace, rounds_done
 
     @cached_property

@@ -83,7 +83,7 @@ class Limit(msgspec.Struct, frozen=True):
 
 
 class View(msgspec.Struct, frozen=True):
-    """What one kind of attacker sees, and the ε that holds then.
+    """One kind of attacker, and the ε that holds against it.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Shares of one noise: what each party adds where nobody sees more than the sum.
+"""Shares of one noise, which parties add where nobody sees more than the sum.
 
 One mechanism B with deviation s would protect a running sum. Each of the parties adds a share: the
 same mechanism with deviation s/√h, by draws of its own. h is the number of parties in a sum whose
@@ -64,7 +64,7 @@ ShareSource = SimulatedNoise | WholeNoise
 
 
 class ShareNeeds(NamedTuple):
-    """What the grid of shares depends on.
+    """The numbers that the grid of shares depends on.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Who adds up what parties release: a controller in clear, or nobody who sees more than the sum."""
+"""Two ways to add up releases: a controller sees each of them, or nobody sees more than the sum."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Clear(_Part, frozen=True, tag="clear"):
 
 
 class SecureSum(_Part, frozen=True, tag="secure-sum"):
-    """Nobody sees more than the sum of releases, so its noise is needed once (docs/secure-sums.md).
+    """Releases are masked: only their sum is seen, so noise is needed once (docs/secure-sums.md).
 
     Parameters
     ----------

@@ -190,13 +190,15 @@ class SharedSecret(msgspec.Struct, frozen=True):
     #: Names it, and no other of the system: the maker has it as its ``resources.secret(name)``, the
     #: others as their ``resources.shared(name)``.
     name: str
-    #: The role whose first party makes it, and the role whose parties are given it. They may be the
-    #: same role: its first party makes it for the others.
+    #: The role one of whose parties makes it, and the role whose parties are given it. They may be
+    #: the same role: then one makes it for the others.
     maker: str
     takers: str
     #: Whether every taker is given a secret of its own, made of the maker's: see :meth:`gift`.
     #: Takers then cannot read one another's messages.
     each: bool = False
+    #: Which party of its role makes it: the first, unless every one makes a secret of its own.
+    place: int = 0
 
     def gift(self, secret: bytes, party: str) -> bytes:
         """Return the bytes that a taker is handed of the maker's ``secret``.
@@ -207,7 +209,7 @@ class SharedSecret(msgspec.Struct, frozen=True):
 
     def is_made_by(self, role: str, place: int) -> bool:
         """Tell whether the party at that place of a role makes it."""
-        return (role, place) == (self.maker, 0)
+        return (role, place) == (self.maker, self.place)
 
     def partners(
         self, role: str, place: int, members: Mapping[str, tuple[str, ...]]
@@ -215,7 +217,9 @@ class SharedSecret(msgspec.Struct, frozen=True):
         """Return the members, given by role, with whom a party shares it, on either side."""
         if self.is_made_by(role, place):
             return members[self.takers]
-        return members[self.maker][:1] if self.is_taken_by(role, place) else ()
+        if not self.is_taken_by(role, place):
+            return ()
+        return members[self.maker][self.place : self.place + 1]
 
     def is_taken_by(self, role: str, place: int) -> bool:
         """Tell whether the party at that place of a role is given it."""

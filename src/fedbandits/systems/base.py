@@ -149,9 +149,6 @@ class System(Generic[AnyPlan]):
     #: The facts that it plans from: it plays in environments that have such.
     facts_type: ClassVar[type[Facts]]
 
-    #: Whether a round's number means the same to all parties. If it does, a party that begins late
-    #: ends the rounds that are over, one after the other, before it takes part.
-    ROUNDS_ARE_SHARED: ClassVar[bool] = True
     #: Whether it can play where some agents join late. Its compiled loop
     #: then goes by the ``joins`` of a handle.
     AGENTS_MAY_JOIN_LATE: ClassVar[bool] = False

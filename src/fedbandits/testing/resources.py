@@ -71,7 +71,8 @@ class MemoryResources:
         """Return the maker's secret, if the system hands it to this party."""
         for each in self._workplace.system.shared(self._workplace.plan):
             if each.name == name and each.is_taken_by(self._role, self._place):
-                return each.gift(self._workplace.of(each.maker, 0).secret(name), self.party)
+                maker = self._workplace.of(each.maker, each.place)
+                return each.gift(maker.secret(name), self.party)
         raise LocalProtocolError(f"{self.party}: is given no secret called {name!r}")
 
     def paillier(self, bits: int) -> Any:

@@ -3,7 +3,7 @@
 When something is released follows from the terms and from the time, never from data. A tick is
 numbered: the k-th is due at ``start + k × every``. A party that was away ends the rounds that it
 has missed when it is back, one after the other. What was due before a party was there at all it
-owes only where rounds are shared, see :attr:`.System.ROUNDS_ARE_SHARED`.
+owes only where rounds are shared, see :class:`.Roles`.
 """
 
 from __future__ import annotations
@@ -164,7 +164,7 @@ class Clock:
         def find(batch: Batch) -> int:
             kept = batch.store.number(batch.connection, TICKS)
             is_new = kept == 0 and batch.event <= 1
-            if chatty or (is_new and not self._federation.system.ROUNDS_ARE_SHARED):
+            if chatty or (is_new and not self._federation.roles.rounds_are_shared):
                 kept = max(kept, elapsed)
                 batch.store.set_number(batch.connection, TICKS, kept)
             return kept

@@ -57,7 +57,8 @@ def require_newest(store: Store, connection: Connection, seat: HostedSeat) -> No
     """Refuse a store that does not know all that has left its party.
 
     Who restores on purpose goes on: then all that has left is charged once more, because the same
-    records may leave with other noise. Where the file is missing that is the whole budget.
+    records may leave with other noise. Where the file is missing that is the whole budget. A helper
+    of secure sums must not go on: it would open a sum for a second set of members.
 
     Raises
     ------
@@ -79,6 +80,12 @@ def require_newest(store: Store, connection: Connection, seat: HostedSeat) -> No
         and _spent(store, connection, seat) >= left.spent
     ):
         return
+    if not seat.role.may_be_restored:
+        raise StaleStoreError(
+            f"{seat.member}: its store is older than what has left, or {file.path} is missing. A "
+            f"{seat.role.name} does everything once, so none goes on from an old store, nor with "
+            "--restore. Put the newest store and this file back, or begin a new federation"
+        )
     if not file.restores:
         found = "is missing" if left is None else "knows of more than this store"
         raise StaleStoreError(

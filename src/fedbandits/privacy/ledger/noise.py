@@ -73,7 +73,7 @@ class LedgeredNoise:
         return self._once(step, values.size, lambda: self._source.cover(step, values))
 
     def draw_whole_ahead(self, deviations: Floats) -> None:
-        """Let the source draw whole noise in advance; nothing is charged or stored yet."""
+        """Let the source draw whole noise of ``deviations`` in advance; nothing is charged yet."""
         self._whole_source.draw_whole_ahead(deviations)
 
     def cover_whole(self, step: int, values: Floats, deviations: Floats) -> Floats:

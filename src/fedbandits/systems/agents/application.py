@@ -11,6 +11,7 @@ from fedbandits._typing import Floats32
 from fedbandits.environments.stage import Visit
 from fedbandits.errors import LocalProtocolError
 from fedbandits.federation.acting import ActingParty
+from fedbandits.federation.totals.plan import HELPER, HelperSecrets
 from fedbandits.learners.kernels.joint import Joint
 from fedbandits.privacy.bounds import require_contexts
 from fedbandits.privacy.kernels import NONE
@@ -28,6 +29,7 @@ from fedbandits.systems.application import (
     list_type,
 )
 from fedbandits.systems.exported import Learned, symmetric_inverse
+from fedbandits.systems.secure_sums import agent_secrets, helper_secrets
 from fedbandits.systems.simulated import simulated_draw, simulated_tie
 
 #: A name of a person, as an application uses it.
@@ -129,8 +131,16 @@ def secret_key(resources: Resources, name: str) -> Key:
     return Key(int.from_bytes(secret[:4], "big"), int.from_bytes(secret[4:8], "big"))
 
 
-def supply(plan: AgentsPlan, role: str, place: int, resources: Resources) -> AgentSupply | None:
-    """Make what an agent brings: noise that is charged for, ties, and draws to decide by."""
+def supply(
+    plan: AgentsPlan, role: str, place: int, resources: Resources
+) -> AgentSupply | HelperSecrets | None:
+    """Make what a party brings.
+
+    An agent brings noise that is charged for, ties, draws to decide by, and secrets to mask
+    releases by. A helper brings what it shares with agents; a controller nothing.
+    """
+    if role == HELPER:
+        return helper_secrets(plan, place, resources)
     if role != "agent":
         return None
     own, arms = plan.of_agent(place), plan.facts.arms
@@ -142,6 +152,7 @@ def supply(plan: AgentsPlan, role: str, place: int, resources: Resources) -> Age
         lambda number: simulated_tie(arms, key, place, number),
         person_key,
         lambda number: simulated_draw(plan.draw_size, key, place, number),
+        agent_secrets(plan, resources),
     )
 
 

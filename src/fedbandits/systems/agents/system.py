@@ -9,8 +9,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from fedbandits.environments.facts import ContextualFacts
 from fedbandits.environments.open_world import first_round_of
 from fedbandits.federation.roles import Supplies
+from fedbandits.federation.totals.plan import HELPER, AgentSecrets, HelperSecrets
 from fedbandits.random import replicate_key
+from fedbandits.systems.application import SharedSecret
 from fedbandits.systems.package import PackageSystem
+from fedbandits.systems.secure_sums import (
+    shared_masks,
+    simulated_agent_secrets,
+    simulated_helper_secrets,
+)
 from fedbandits.systems.simulated import simulated_draw, simulated_noise, simulated_tie
 
 if TYPE_CHECKING:  # not imported to start the command
@@ -41,12 +48,15 @@ class AgentSupply(NamedTuple):
     draws
         ``draws(round)`` are the standard normals by which it decides in that round, where it draws
         parameters.
+    masks
+        Its secrets to mask releases by, where only sums of them are seen.
     """
 
     noise: NoiseSource
     ties: Callable[[int], int]
     person_key: bytes = b""
     draws: Callable[[int], Floats] = no_draws
+    masks: AgentSecrets | None = None
 
 
 class AgentsSystem(PackageSystem[AnyPlan]):
@@ -55,11 +65,16 @@ class AgentsSystem(PackageSystem[AnyPlan]):
     facts_type = ContextualFacts
     AGENTS_MAY_JOIN_LATE = True
 
+    def shared(self, plan: AnyPlan) -> tuple[SharedSecret, ...]:
+        return shared_masks(plan)
+
     def simulated_supplies(self, plan: AnyPlan, world: Any, seed: int, replicate: int) -> Supplies:
         key = replicate_key(seed, replicate)
         size, arms, drawn = plan.constants.release_size, plan.facts.arms, plan.draw_size
 
-        def supply(role: str, place: int) -> AgentSupply | None:
+        def supply(role: str, place: int) -> AgentSupply | HelperSecrets | None:
+            if role == HELPER:
+                return simulated_helper_secrets(plan, place, seed, replicate)
             if role != "agent":
                 return None
             first = first_round_of(world, place)
@@ -67,6 +82,7 @@ class AgentsSystem(PackageSystem[AnyPlan]):
                 partial(simulated_noise, size, key, place),
                 lambda number: simulated_tie(arms, key, place, first + number - 1),
                 draws=lambda number: simulated_draw(drawn, key, place, first + number - 1),
+                masks=simulated_agent_secrets(plan, place, seed, replicate),
             )
 
         return supply

@@ -21,8 +21,6 @@ class FedUCBSystem(AgentsSystem["AgentsPlan"]):
     config_type = FedUCB
     presets = PRESETS
     SHARED_ROOMS = ("fedbandits.systems.agents.application", "fedbandits.systems.agents.audit")
-    #: Releases are numbered by each agent for itself; a sum says which of whom is in it.
-    ROUNDS_ARE_SHARED = False
 
     def syncs(self, run: PartiesRun) -> int:
         return int(run.one("controller").state.releases)

@@ -51,6 +51,18 @@ class Replicate(BatchedReplicate[AgentsPlan]):
         return int(self.state.clock.releases[0])
 
     @property
+    def _helpers(self) -> int:
+        """Helpers, each of which is asked and answers once a sync."""
+        secure = self.plan.secure
+        return 0 if secure is None else secure.helpers
+
+    @property
+    def messages(self) -> int:
+        """Messages so far."""
+        return super().messages + self.syncs * 2 * self._helpers
+
+    @property
     def bytes(self) -> int:
-        """Bytes of statistics so far, up and down, 8 a number."""
-        return self.syncs * 2 * self.plan.constants.agents * 8 * self.plan.constants.release_size
+        """Bytes of statistics so far, up and down and of helpers' masks, 8 a number."""
+        sent = 2 * self.plan.constants.agents + self._helpers
+        return self.syncs * sent * 8 * self.plan.constants.release_size

@@ -6,22 +6,33 @@ compiled functions that the simulation calls, so the same seed gives the same ru
 
 Nobody waits for anybody. An agent decides on the last sum while a sync is under way. At a deadline
 the controller adds up the newest release of each agent, and says which it is.
+
+With secure sums the controller sees no release. Agents mask what they send, and helpers take the
+masks off a whole sum; see :mod:`fedbandits.federation.totals`.
 """
 
 from __future__ import annotations
 
 from fedbandits.federation.roles import Role, Roles
+from fedbandits.federation.totals.messages import TABLE as TOTALS_TABLE
 from fedbandits.systems.agents.plan import AgentsPlan
 from fedbandits.systems.feducb.messages import TABLE
 from fedbandits.systems.feducb.roles.agent import Agent
 from fedbandits.systems.feducb.roles.controller import Controller
+from fedbandits.systems.feducb.roles.secure_agent import SecureAgent
+from fedbandits.systems.secure_sums import totals_roles
 
 #: Role and name of the controller.
 CONTROLLER = "controller"
 
 
 def roles(plan: AgentsPlan) -> Roles:
-    """Return agents, and a controller that adds up what they release."""
+    """Return agents, and who adds up what they release: a controller, with helpers or alone."""
+    if plan.secure is not None:
+        agents = Role(
+            "agent", plan.agent_names, lambda seat, own: SecureAgent(seat, plan, own), True
+        )
+        return Roles((agents, *totals_roles(plan)), TOTALS_TABLE, outcomes_may_be_late=True)
     # Whoever gave up before the controller would ask anew for a sum that is about to come.
     return Roles(
         (
@@ -30,4 +41,5 @@ def roles(plan: AgentsPlan) -> Roles:
         ),
         TABLE,
         outcomes_may_be_late=True,
+        rounds_are_shared=False,  # each agent numbers its own releases; a sum says which are in it
     )

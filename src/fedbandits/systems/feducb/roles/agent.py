@@ -1,99 +1,28 @@
-"""FedUCB's agents: one organisation each."""
+"""FedUCB's agents where the controller sees each release: one organisation each."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-import msgspec
-import numpy as np
-
-from fedbandits._typing import Floats
-from fedbandits.errors import BudgetExceededError, LocalProtocolError, RemoteProtocolError
+from fedbandits.errors import BudgetExceededError
 from fedbandits.federation.events import Deadline, Decide, EndRound, LetGo, Observe
 from fedbandits.federation.messages import ImplausibleError, Message, OutOfOrderError, pack, unpack
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import Step, Transitions
-from fedbandits.learners.kernels.ridge import Record
 from fedbandits.privacy import running_sum
-from fedbandits.privacy.running_sum import ContinualState
-from fedbandits.systems.agents.counting import countable, nothing_uncounted, sum_of, sum_to_release
-from fedbandits.systems.agents.joint import first_joint, no_release
+from fedbandits.systems.agents.counting import sum_to_release
+from fedbandits.systems.agents.joint import no_release
 from fedbandits.systems.agents.kernels.constants import TRIGGERED
-from fedbandits.systems.agents.kernels.pools import Pool
 from fedbandits.systems.agents.kernels.sync import sync_due
-from fedbandits.systems.agents.kernels.views import (
-    Views,
-    add_uncounted,
-    first_view,
-    load_others,
-    load_view,
-)
-from fedbandits.systems.agents.limits import Limits
-from fedbandits.systems.agents.linear_agent import LinearAgent, LinearAgentState
 from fedbandits.systems.agents.plan import AgentsPlan
-from fedbandits.systems.agents.schedule import planned_round
 from fedbandits.systems.agents.system import AgentSupply
 from fedbandits.systems.feducb.messages import Pooled, SyncCall, SyncRequest, Upload
-from fedbandits.systems.feducb.roles.sums import (
-    Released,
-    others_in_sum,
-    pool_of_sum,
-    records_after,
-    view_of_sum,
-)
+from fedbandits.systems.feducb.roles.sums import Released
+from fedbandits.systems.feducb.roles.synced import AgentState, SyncedAgent, first_state
 
 
-class AgentState(LinearAgentState, frozen=True, kw_only=True):
-    """All that changes in an agent.
-
-    Parameters
-    ----------
-    statistic : (models, d (d + 3) / 2) float64
-        The sum of the records that count for the next release.
-    uncounted : (models, d (d + 3) / 2) float64
-        The sum of own records that count for no release; nothing where none is learned from.
-    residuals : (models, 3) float64
-        See :func:`~fedbandits.systems.agents.kernels.own_views.take_up_own`.
-    pool, view
-        What it knows of the last sum, and what it acts on.
-    released
-        Where its releases stand.
-    pooled
-        The number of the last sum that it has taken over.
-    called
-        The number of the last sum that it was called to release for.
-    included
-        The number of its own release in that sum; 0 if there was none.
-    refused
-        How many calls its ledger has kept it from answering.
-    waited
-        Records since that sum, and decisions that never became one.
-    fresh
-        The same since its last release.
-    kept
-        Records of decisions beyond those that the next release may be about, by their numbers.
-    under_way
-        What it had at its release in the last sum, and at those that are in no sum yet.
-    """
-
-    statistic: Floats
-    uncounted: Floats
-    residuals: Floats
-    pool: Pool
-    view: Views
-    released: ContinualState
-    pooled: int = 0
-    called: int = 0
-    included: int = 0
-    refused: int = 0
-    waited: int = 0
-    fresh: int = 0
-    kept: dict[int, Record] = msgspec.field(default_factory=dict)
-    under_way: dict[int, Released] = msgspec.field(default_factory=dict)
-
-
-class Agent(LinearAgent[AgentState]):
+class Agent(SyncedAgent[AgentState]):
     """One organisation: decides, learns from rewards, releases when a sync is due.
 
     Parameters
@@ -123,29 +52,7 @@ class Agent(LinearAgent[AgentState]):
     }
 
     def __init__(self, seat: Seat, plan: AgentsPlan, supply: AgentSupply) -> None:
-        constants = plan.constants
-        pool, view = first_view(constants, constants.base, constants.log_term)
-        state = AgentState(
-            statistic=np.zeros(constants.statistic_shape),
-            uncounted=nothing_uncounted(plan, 1)[0],
-            residuals=np.zeros((constants.models, 3)),
-            joint=first_joint(constants),
-            pool=pool,
-            view=view,
-            released=running_sum.init(plan.release, constants.release_size),
-        )
-        super().__init__(seat, plan.of_agent(seat.place), supply, state)
-        self._controller = seat.one("controller")
-        self._limits, self._most_records = Limits(plan), plan.schedule.most_records
-        self._everybody = range(constants.agents)
-        self._draw_ahead(0)
-
-    @property
-    def next_end(self) -> int | None:
-        """The next round that ends with a release, where those are fixed in advance."""
-        constants, made = self._plan.constants, self._state.released.made
-        fixed = constants.schedule != TRIGGERED and made < constants.releases
-        return planned_round(constants, made + 1) if fixed else None
+        super().__init__(seat, plan, supply, AgentState(**first_state(plan)))
 
     @property
     def awaited(self) -> int | None:
@@ -173,38 +80,6 @@ class Agent(LinearAgent[AgentState]):
             case _:
                 return Step(self._after(stage="ready", called=self._state.pooled))
 
-    def _observe(self, event: Observe) -> Step:
-        """Learn from a reward; ask for a sync, if data-dependent ones are due."""
-        state = self._state
-        record, number = self._checked_record(event), event.decision.number
-        counts, counted, kept = self._counts(event), [record], state.kept
-        if counts:  # else it is learned from at once, and the trigger takes it for none
-            counted, kept = countable(
-                self._plan, self._most_records, state.released.made, {**state.kept, number: record}
-            )
-        after = self._after(
-            records=state.records + 1,
-            waited=state.waited + len(counted), fresh=state.fresh + len(counted), kept=kept,
-        )  # fmt: skip
-
-        def learn() -> Sequence[Message]:
-            self._learn_jointly(record)
-            self._learn_own(record, state.residuals, state.view)
-            for each in counted:
-                self._learn(
-                    each, counts, state.statistic, state.uncounted, state.pool, state.view,
-                    self._plan.constants.log_term,
-                )  # fmt: skip
-            return self._requests(after)
-
-        return Step(after, write=learn, closed=number)
-
-    def _let_go(self, event: LetGo) -> Step:
-        """Close a decision without a record: it counts as a round in which nothing was learned."""
-        step, state = super()._let_go(event), self._state
-        after = self._after(waited=state.waited + 1, fresh=state.fresh + 1)
-        return msgspec.structs.replace(step, state=after, write=lambda: self._requests(after))
-
     def _requests(self, after: AgentState) -> Sequence[Message]:
         constants = self._plan.constants
         if (
@@ -219,14 +94,6 @@ class Agent(LinearAgent[AgentState]):
             return ()
         release = after.pooled + 1
         return [SyncRequest(sender=self.name, receiver=self._controller, release=release)]
-
-    def _end_round(self, event: EndRound) -> Step:
-        """Release; what is to be learned from it waits until it has left."""
-        if event.round_ != self.next_end:
-            raise LocalProtocolError(
-                f"{self.name}: end of round {event.round_}, not of {self.next_end}"
-            )
-        return self._release()
 
     def _answer(self, call: SyncCall) -> Step:
         constants, state = self._plan.constants, self._state
@@ -267,49 +134,10 @@ class Agent(LinearAgent[AgentState]):
         return Step(after, [upload])
 
     def _take_over(self, message: Pooled) -> Step:
-        """Go on from the sum of all agents' newest releases, and from own records after it."""
-        state, constants = self._state, self._plan.constants
+        """Go on from the sum of all agents' newest releases."""
         newest = self._checked_numbers(message)
-        values = unpack(message.statistic, constants.release_size)
-        heard: Sequence[int] = self._everybody
-        if message.newest:
-            heard = [agent for agent, release in enumerate(newest) if release]
-        self._limits.check(self.name, values, heard, [newest[agent] for agent in heard])
-        own, made = newest[self._index], state.released.made
-        had, fresh = state.under_way.get(own), None
-        if constants.raw_view:
-            fresh = records_after(had, state.statistic, state.records - len(state.kept))
-        pool = pool_of_sum(constants, newest, values, fresh)
-        if pool is None:
-            raise RemoteProtocolError(f"{self.name}: the pooled Gram matrix is not positive")
-        view, residuals = state.view, state.residuals
-        if constants.own_view:
-            mine = sum_of(state.statistic, state.uncounted, state.kept, constants.rounding)
-            others = others_in_sum(constants, self._index, newest, values, had)
-            found = view_of_sum(constants, mine, residuals, *others)
-            if found is None:
-                raise RemoteProtocolError(f"{self.name}: own records and the sum do not add up")
-            view, residuals = found
-        self._draw_ahead(made)  # of the noise nothing else rests: it may fail
-        after = self._after(
-            stage="ready", pool=pool, view=view, residuals=residuals, pooled=message.release,
-            included=own,
-            waited=state.fresh if own == made else state.waited,
-            under_way={k: left for k, left in state.under_way.items() if k >= own},
-        )  # fmt: skip
-
-        def load() -> Sequence[Message]:
-            if constants.own_view:
-                return ()
-            load_view(constants, constants.log_term, pool, state.view)
-            if state.uncounted.size:
-                add_uncounted(constants, constants.log_term, pool, state.uncounted, state.view)
-            if constants.joint_view:
-                others, variance = others_in_sum(constants, self._index, newest, values, had)
-                load_others(constants, others, variance, state.view, state.joint)
-            return ()
-
-        return Step(after, write=load)
+        values = unpack(message.statistic, self._plan.constants.release_size)
+        return self._go_on(message.release, newest, values)
 
     def _checked_numbers(self, message: Pooled) -> tuple[int, ...]:
         """Return the number of every agent's release in a sum."""

@@ -86,21 +86,26 @@ def pool_of_sum(
 def others_in_sum(
     constants: Constants, agent: int, newest: Sequence[int], values: Floats, had: Released | None
 ) -> tuple[Floats, float]:
-    """Return the sum of others' releases, (models, d (d + 3) / 2), and its noise's variance.
+    """Return the sum without an agent's own part, (models, d (d + 3) / 2), and the variance left.
+
+    Of a sum that shows releases, the agent's own release is taken out, and its noise with it. Of a
+    secure sum only its records are: decisions that depend on its own noise could take it away.
 
     Parameters
     ----------
     agent
-        Whose release is left out.
+        Whose part is left out.
     newest, values
         See :func:`pool_of_sum`.
     had
         What the agent had at its release in the sum; None if there is none.
     """
     variance = _basis_of_sum(constants, newest).deviation ** 2
-    if newest[agent]:
+    own = no_release()
+    if had is not None:
+        own = had.statistic.reshape(-1) if constants.step > 0.0 else had.noisy
+    if newest[agent] and constants.step == 0.0:
         variance -= noise_variance(constants, agent, newest[agent])
-    own = had.noisy if had is not None else no_release()
     return others_of(values, own).reshape(constants.models, -1), max(variance, 0.0)
 
 

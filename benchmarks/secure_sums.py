@@ -1,0 +1,55 @@
+"""Regret with secure sums, in eight worlds, beside alone at its best and all records in clear.
+
+ε = 1 and δ = 1e-5, ``least_parties`` is 80% of all agents and ``colluding`` 10%. Alone, and all in
+clear, have the best of four scales of exploration, chosen by the same replicates: they are at their
+best. The private systems have α = 1, the default, and beside it their best. Prints Markdown.
+Mistakes or regret an agent.
+
+    python benchmarks/secure_sums.py [--replicates 6] [--only NAME …]
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+import numpy as np
+
+from exploration import DELTA, EPSILON, SCALES, WORLDS, World, regret
+
+PRIVATE = ("feducb-hybrid", "feducb-secure", "feducb-secure-hybrid")
+BUDGET = {"epsilon": EPSILON, "delta": DELTA}
+
+
+def tried(world: World, preset: str, replicates: int, **more: Any) -> dict[float, float]:
+    """Return the mean regret by the scale of exploration."""
+    return {a: float(np.mean(regret(world, preset, a, replicates, **more))) for a in SCALES}
+
+
+def row(name: str, world: World, replicates: int) -> str:
+    """Return one line of the table."""
+    cells = [name]
+    for preset in ("linucb-alone", *PRIVATE, "linucb-pooled"):
+        private = preset in PRIVATE
+        found = tried(world, preset, replicates, **(BUDGET if private else {}))
+        best = min(found.values())
+        cells.append(f"{found[1.0]:.3g} ({best:.3g})" if private else f"{best:.3g}")
+    return f"| {' | '.join(cells)} |"
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--replicates", type=int, default=6)
+    parser.add_argument("--only", nargs="+", default=list(WORLDS))
+    given = parser.parse_args()
+    shown = [f"`{preset}`, α = 1 (best α)" for preset in PRIVATE]
+    titles = ["world", "alone at its best", *shown, "pooled in clear at its best"]
+    print("| " + " | ".join(titles) + " |")
+    print("| --- |" + " ---: |" * (len(titles) - 1))
+    for name in given.only:
+        print(row(name, WORLDS[name], given.replicates), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,151 @@
+"""Masks: numbers that a pair of parties can make, and that hide whatever they are added to.
+
+A pair shares one secret. Three keys are derived of it (HKDF-SHA256). Their labels name the terms,
+both parties and the purpose, so no key serves two federations, two pairs or two purposes.
+
+A mask is the ChaCha20 stream of the pair's mask key, read as numbers modulo 2⁶⁴. Its nonce is the
+number of a sum and 64 bits, the *salt*, that make a message's masks its own. Two messages with
+different salts never share a mask, though they are for the same sum. To all others a mask cannot
+be told from uniform numbers, as long as ChaCha20 is a pseudorandom function (RFC 8439).
+
+Tags are keyed BLAKE2b. Only the two of a pair make and check them: no third party can, and none
+needs to. That is simpler than signatures, and there is no key of a signature to keep.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import hmac
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from cryptography.hazmat.primitives.ciphers import Cipher
+from cryptography.hazmat.primitives.ciphers.algorithms import ChaCha20
+
+from fedbandits._typing import Words64
+from fedbandits.crypto.keystream import derive_key
+
+#: Bytes of a tag, and of a salt.
+TAG_BYTES, SALT_BYTES = 16, 8
+#: Sums are numbered below this: a number has 32 bits of a nonce.
+MOST_SUMS = (1 << 32) - 1
+#: So many masks are made before they are added up: they stay in the processor's cache.
+_AT_ONCE = 64
+_NONCE_BYTES = 16
+_COUNTER = bytes(4)
+
+
+class PairKeys(NamedTuple):
+    """Keys of an agent and a helper.
+
+    Parameters
+    ----------
+    mask
+        Makes the masks that the agent adds, and that the helper can take off.
+    statement
+        Tags what the agent says to the helper.
+    confirmation
+        Tags what the helper says to the agent.
+    """
+
+    mask: bytes
+    statement: bytes
+    confirmation: bytes
+
+    @classmethod
+    def derive(cls, secret: bytes, terms: str, agent: str, helper: str) -> Self:
+        """Derive them of the pair's secret, for a federation on terms of that digest."""
+        label = f"fedbandits secure sums {terms} {agent} {helper}"
+        return cls(*(derive_key(secret, f"{label} {purpose}") for purpose in cls._fields))
+
+
+class Masks:
+    """All masks of one pair, made under its mask key of 32 bytes."""
+
+    def __init__(self, key: bytes) -> None:
+        self._key = key
+        self._cipher: Any = None
+
+    def fill(self, number: int, salt: int, out: Words64) -> None:
+        """Write the mask of a message over ``out``, (n,) contiguous.
+
+        Parameters
+        ----------
+        number, salt
+            The number of the sum that the message is for, and the salt of the message.
+        """
+        self._turn_to(nonce(number, salt))
+        raw = out.view(np.uint8).data
+        self._cipher.update_into(_zeros(len(raw)), raw)
+        if sys.byteorder == "big":
+            out.byteswap(inplace=True)
+
+    def _turn_to(self, start: bytes) -> None:
+        """Begin the stream of a nonce; an old library has to make a new cipher for that."""
+        if self._cipher is not None and hasattr(self._cipher, "reset_nonce"):
+            self._cipher.reset_nonce(start)
+        else:
+            self._cipher = Cipher(ChaCha20(self._key, start), None).encryptor()
+
+
+@functools.lru_cache(maxsize=8)
+def _zeros(count: int) -> bytes:
+    """Return what is encrypted: the stream itself is wanted."""
+    return bytes(count)
+
+
+def nonce(number: int, salt: int) -> bytes:
+    """Return the bytes that ChaCha20 starts from: a counter of 0, the number, the salt."""
+    if not 0 <= number <= MOST_SUMS:
+        raise ValueError(f"sums are numbered from 0 to {MOST_SUMS}, given {number}")
+    start = _COUNTER + number.to_bytes(4, "little") + salt.to_bytes(SALT_BYTES, "little")
+    if len(start) != _NONCE_BYTES:
+        raise ValueError("a nonce has 16 bytes")
+    return start
+
+
+def sum_of_masks(pairs: Sequence[Masks], number: int, salts: Iterable[int], size: int) -> Words64:
+    """Return the sum of one mask of each pair modulo 2⁶⁴, (size,).
+
+    Parameters
+    ----------
+    pairs, salts
+        Whose masks are added, and the salt of each one's message.
+    number
+        The number of the sum that all these messages are for.
+    """
+    total = np.zeros(size, np.uint64)
+    rows: Words64 = np.empty((_AT_ONCE, size), np.uint64)
+    filled = 0
+    for masks, salt in zip(pairs, salts, strict=True):
+        masks.fill(number, salt, rows[filled])
+        filled += 1
+        if filled == _AT_ONCE:
+            total += rows.sum(axis=0, dtype=np.uint64)
+            filled = 0
+    total += rows[:filled].sum(axis=0, dtype=np.uint64)
+    return total
+
+
+def tag(key: bytes, text: bytes) -> bytes:
+    """Return the tag of a text, 16 bytes, which nobody can make without the key."""
+    return hashlib.blake2b(text, key=key, digest_size=TAG_BYTES).digest()
+
+
+def same(given: bytes, expected: bytes) -> bool:
+    """Tell whether tags are those expected, in a time that does not tell where they differ."""
+    return hmac.compare_digest(given, expected)
+
+
+def salt_of(key: bytes, text: bytes) -> int:
+    """Make the salt of a message: of the same text the same one, of another text another.
+
+    It is a pseudorandom function under a key that nobody else has, so it tells nothing of the
+    text. A message that is made again, after a crash, is the same message. One that differs in any
+    number gets other masks.
+    """
+    made = hashlib.blake2b(text, key=key, digest_size=SALT_BYTES, person=b"fedbandits salt")
+    return int.from_bytes(made.digest(), "little")

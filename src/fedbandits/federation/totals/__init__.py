@@ -1,0 +1,12 @@
+"""Secure sums: nobody sees more than the total of all that agents release.
+
+Every agent sends the controller what has come since its newest release that is in a total, behind
+one mask for each helper. The controller says who is in the next sum, and every helper answers with
+the sum of these members' masks. What is left is the total. Only the controller and *all* helpers
+together could see one agent's release. No system is known here: numbers go in, a total comes out.
+
+* :mod:`~.plan`: what all parties go by, and what they bring;
+* :mod:`~.messages`, :mod:`~.statements`: what they send, and what a pair says to one another;
+* :mod:`~.sender`: an agent's side, which a party of some system holds;
+* :mod:`~.controller`, :mod:`~.helper`: whole parties.
+"""

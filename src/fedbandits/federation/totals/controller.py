@@ -1,0 +1,314 @@
+"""The controller of secure sums: it collects increments, has their masks opened, and tells totals.
+
+It fixes the members of a sum before it asks any helper. From then on it waits for all helpers, and
+asks them for nothing else. It asks again a few times, in case a message was lost; how long it takes
+does not matter, as agents wait too. It cannot be forced to have a sum of too few opened: such a sum
+is closed with nobody in it, and those who had come go on from their old base at the next one.
+
+It sees masked numbers, who came when, and totals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedbandits._typing import Bools, Ints, Words64
+from fedbandits.crypto.masks import TAG_BYTES
+from fedbandits.federation.events import Deadline
+from fedbandits.federation.messages import ImplausibleError, Message, OutOfOrderError
+from fedbandits.federation.party import Party
+from fedbandits.federation.seats import Seat
+from fedbandits.federation.state import PartyState, Step, Transitions
+from fedbandits.federation.totals import statements
+from fedbandits.federation.totals.messages import (
+    Increment,
+    Opened,
+    Opening,
+    Total,
+    pack_words,
+    require_bytes,
+    unpack_words,
+)
+from fedbandits.federation.totals.plan import AGENT, HELPER, TotalsPlan
+
+#: So often a helper is asked for the same sum, in case its answer, or the request, was lost.
+MOST_ASKED = 3
+_LARGEST_SALT = (1 << 64) - 1
+
+
+class ControllerState(PartyState, frozen=True, kw_only=True):
+    """All that changes in a controller of secure sums.
+
+    Parameters
+    ----------
+    newest
+        The number of the last total.
+    opening
+        The sum that helpers were asked for; 0 while increments are collected.
+    asked
+        How often they were.
+    releases
+        How many totals it has told, those with nobody new in them included.
+    digest
+        Of all sums that were opened.
+    held, salts, bases, base_salts : (agents,) int64 or uint64
+        What agents have stated of the message that is held of each; ``held`` is the number of the
+        sum it is for, 0 if there is none. While a sum is opened, its members are those whose
+        message is for it.
+    values : (agents, size) uint64
+        The masked numbers in these messages.
+    statements : (agents, helpers, 16) uint8
+        The tags in these messages.
+    opened, opened_salts : (agents,) int64, (agents,) uint64
+        Every agent's newest message in the total, 0 for none.
+    total : (size,) uint64
+        The total.
+    answered : (helpers,) bool
+        Who has answered.
+    answers : (helpers, size) uint64
+        What helpers have answered.
+    confirmations : (helpers, agents, 16) uint8
+        What they confirm to agents.
+    """
+
+    stage: str = "collecting"
+    newest: int = 0
+    opening: int = 0
+    asked: int = 0
+    releases: int = 0
+    digest: bytes
+    held: Ints
+    salts: Words64
+    bases: Ints
+    base_salts: Words64
+    values: Words64
+    statements: NDArray[np.uint8]
+    opened: Ints
+    opened_salts: Words64
+    total: Words64
+    answered: Bools
+    answers: Words64
+    confirmations: NDArray[np.uint8]
+
+
+def _first(plan: TotalsPlan, terms: str) -> ControllerState:
+    agents, helpers, size = plan.agents, plan.helpers, plan.size
+    return ControllerState(
+        digest=statements.first_digest(terms),
+        held=np.zeros(agents, np.int64),
+        salts=np.zeros(agents, np.uint64),
+        bases=np.zeros(agents, np.int64),
+        base_salts=np.zeros(agents, np.uint64),
+        values=np.zeros((agents, size), np.uint64),
+        statements=np.zeros((agents, helpers, TAG_BYTES), np.uint8),
+        opened=np.zeros(agents, np.int64),
+        opened_salts=np.zeros(agents, np.uint64),
+        total=np.zeros(size, np.uint64),
+        answered=np.zeros(helpers, np.bool_),
+        answers=np.zeros((helpers, size), np.uint64),
+        confirmations=np.zeros((helpers, agents, TAG_BYTES), np.uint8),
+    )
+
+
+class TotalsController(Party[ControllerState]):
+    """Adds up masked increments, and takes the masks of a whole sum off at once.
+
+    Parameters
+    ----------
+    seat
+        What it is told of all that is public.
+    plan
+        What all parties go by.
+    """
+
+    TRANSITIONS: ClassVar[Transitions] = {
+        ("collecting", Increment): ("collecting", "opening"),
+        ("collecting", Opened): ("collecting",),
+        ("collecting", Deadline): ("collecting", "opening"),
+        ("opening", Increment): ("opening",),
+        ("opening", Opened): ("opening", "collecting"),
+        ("opening", Deadline): ("opening",),
+    }
+
+    def __init__(self, seat: Seat, plan: TotalsPlan) -> None:
+        super().__init__(seat, _first(plan, seat.terms.digest))
+        self._plan = plan
+        self._agents, self._helpers = seat.names(AGENT), seat.names(HELPER)
+        self._place = {name: i for i, name in enumerate(self._agents)}
+        self._helper = {name: i for i, name in enumerate(self._helpers)}
+
+    @property
+    def awaited(self) -> int | None:
+        """The sum that some agents wait for: its other members, or helpers that may be asked again.
+
+        Helpers are waited for without end. But nothing more is done about it once they have been
+        asked often enough.
+        """
+        state = self._state
+        if state.opening:
+            return state.opening if state.asked < MOST_ASKED else super().awaited
+        return state.newest + 1 if state.held.any() else super().awaited
+
+    def _compute(self, event: Any) -> Step:
+        match event:
+            case Increment():
+                return self._collect(event)
+            case Opened():
+                return self._take_answer(event)
+            case _ if event.number != self.awaited:
+                return Step(self._state)
+            case _ if self._state.opening:
+                return self._ask_again()
+            case _ if self._state.held.any():
+                return self._fix(self._state.held)
+            case _:
+                return Step(self._state)
+
+    def _collect(self, message: Increment) -> Step:
+        """Hold an increment; with the last one the members of the next sum are fixed."""
+        state, plan, place = self._state, self._plan, self._place[message.sender]
+        if message.release <= max(state.newest, state.opening):
+            return Step(state)  # too late for its sum: the agent goes on from its old base
+        values = self._checked(message, place)
+        tags = np.frombuffer(message.statements, np.uint8).reshape(plan.helpers, TAG_BYTES)
+        held = state.held.copy()
+        held[place] = message.release
+
+        def keep() -> Sequence[Message]:
+            state.held[place] = message.release
+            state.salts[place] = message.salt
+            state.bases[place], state.base_salts[place] = message.base, message.base_salt
+            state.values[place], state.statements[place] = values, tags
+            return ()
+
+        if state.opening or not held.all():
+            return Step(state, write=keep)
+        return self._fix(held, keep)
+
+    def _checked(self, message: Increment, place: int) -> Words64:
+        """Return the masked numbers of an increment, if the agent may send it now."""
+        state, plan = self._state, self._plan
+        if message.release > plan.releases or state.held[place]:
+            raise OutOfOrderError(
+                f"{self.name}: increment {message.release} from {message.sender}, of "
+                f"{plan.releases}; {state.held[place]} is held"
+            )
+        base = int(state.opened[place]), int(state.opened_salts[place])
+        if (message.base, message.base_salt) != base:
+            raise ImplausibleError(
+                f"{self.name}: {message.sender} goes on from its release {message.base}, or "
+                f"another one of that number; {base[0]} is in the total"
+            )
+        if not 0 <= message.salt <= _LARGEST_SALT:
+            raise ImplausibleError(f"{self.name}: the salt of {message.sender} is too long")
+        require_bytes(message.statements, TAG_BYTES * plan.helpers)
+        return unpack_words(message.statistic, plan.size)
+
+    def _fix(self, held: Ints, keep: Callable[[], Sequence[Message]] | None = None) -> Step:
+        """Choose the members of the next sum, of all who have come, and ask all helpers.
+
+        Those whose message is for a later sum have let this one go. Too few are nobody: the sum is
+        closed, and their messages are dropped.
+        """
+        state = self._state
+        release = int(held[held > 0].min())
+        chosen = held == release
+        if np.count_nonzero(chosen) < self._plan.least_parties:
+            chosen, dropped = np.zeros_like(chosen), chosen
+        else:
+            dropped = np.zeros_like(chosen)
+
+        def ask() -> Sequence[Message]:
+            if keep is not None:
+                keep()
+            state.held[dropped] = 0
+            state.answered[:] = False
+            return self._requests(release)
+
+        return Step(self._after(stage="opening", opening=release, asked=1), write=ask)
+
+    def _members(self, release: int) -> tuple[Ints, bytes]:
+        """Return the places of a sum's members, and what they have stated, packed."""
+        state = self._state
+        places = np.flatnonzero(state.held == release)
+        packed = statements.pack_members(
+            places, state.salts[places], state.bases[places], state.base_salts[places]
+        )
+        return places, packed
+
+    def _requests(self, release: int) -> list[Message]:
+        """Ask all helpers who have not answered for the masks of a sum."""
+        state = self._state
+        places, members = self._members(release)
+        return [
+            Opening(
+                sender=self.name, receiver=name, release=release, members=members,
+                statements=state.statements[places, helper].tobytes(),
+            )
+            for helper, name in enumerate(self._helpers) if not state.answered[helper]
+        ]  # fmt: skip
+
+    def _ask_again(self) -> Step:
+        state = self._state
+        return Step(self._after(asked=state.asked + 1), self._requests(state.opening))
+
+    def _take_answer(self, message: Opened) -> Step:
+        """Keep a helper's answer; with the last one there is a total."""
+        state, plan, helper = self._state, self._plan, self._helper[message.sender]
+        if message.release > max(state.opening, state.newest):
+            raise OutOfOrderError(
+                f"{self.name}: {message.sender} answers for sum {message.release}, not for "
+                f"{state.opening}"
+            )
+        if message.release != state.opening or state.answered[helper]:
+            return Step(state)  # it was asked twice
+        masks = unpack_words(message.masks, plan.size)
+        require_bytes(message.confirmations, TAG_BYTES * plan.agents)
+        digest = statements.next_digest(
+            state.digest, state.opening, self._members(state.opening)[1]
+        )
+        if message.digest != digest:
+            raise ImplausibleError(f"{self.name}: {message.sender} has opened another sum")
+        tags = np.frombuffer(message.confirmations, np.uint8).reshape(plan.agents, TAG_BYTES)
+
+        def keep() -> Sequence[Message]:
+            state.answered[helper], state.answers[helper] = True, masks
+            state.confirmations[helper] = tags
+            return ()
+
+        if np.count_nonzero(state.answered) + 1 < plan.helpers:
+            return Step(state, write=keep)
+        after = self._after(
+            stage="collecting", newest=state.opening, opening=0, asked=0,
+            releases=state.releases + 1, digest=digest,
+        )  # fmt: skip
+
+        def add_up() -> Sequence[Message]:
+            keep()
+            return self._add_up(state.opening, digest)
+
+        return Step(after, write=add_up)
+
+    def _add_up(self, release: int, digest: bytes) -> Sequence[Message]:
+        """Add a sum to the total, and tell all agents."""
+        state = self._state
+        places = np.flatnonzero(state.held == release)
+        state.total[:] += state.values[places].sum(axis=0, dtype=np.uint64)
+        state.total[:] -= state.answers.sum(axis=0, dtype=np.uint64)
+        state.opened[places], state.opened_salts[places] = release, state.salts[places]
+        state.held[places] = 0
+        alike = bool((state.opened == release).all())
+        newest = () if alike else tuple(state.opened.tolist())
+        statistic = pack_words(state.total)
+        return [
+            Total(
+                sender=self.name, receiver=agent, release=release, statistic=statistic,
+                newest=newest, digest=digest,
+                confirmations=state.confirmations[:, place].tobytes(),
+            )
+            for place, agent in enumerate(self._agents)
+        ]  # fmt: skip

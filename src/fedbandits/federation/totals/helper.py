@@ -1,0 +1,177 @@
+"""A helper: it can make every mask that agents add for it, and sees no number behind them.
+
+It answers once for every sum. It gives the sum of the masks of the members that the controller
+names, each of whom has stated its message to it. It never answers for another set, nor for a sum
+before its last one. So the controller can open one total a sum, whatever it asks.
+
+A helper must not go on from an old store: it would open a sum for a second set of members. So
+nobody may restore one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedbandits._typing import Ints, Words64
+from fedbandits.crypto.masks import TAG_BYTES, Masks, PairKeys, same, sum_of_masks, tag
+from fedbandits.errors import LocalProtocolError
+from fedbandits.federation.messages import ImplausibleError, OutOfOrderError
+from fedbandits.federation.party import Party
+from fedbandits.federation.seats import Seat
+from fedbandits.federation.state import PartyState, Step, Transitions
+from fedbandits.federation.totals import statements
+from fedbandits.federation.totals.messages import Opened, Opening, pack_words, require_bytes
+from fedbandits.federation.totals.plan import AGENT, CONTROLLER, HelperSecrets, TotalsPlan
+
+
+class HelperState(PartyState, frozen=True, kw_only=True):
+    """All that changes in a helper.
+
+    Parameters
+    ----------
+    answered
+        The number of the last sum that it has answered for; 0 before the first.
+    request
+        Digest of what it was asked then; empty before the first.
+    digest
+        Of all that it has opened.
+    newest, salts : (agents,) int64, (agents,) uint64
+        Every agent's newest message that it has opened, and that message's salt; 0 for none.
+    """
+
+    stage: str = "serving"
+    answered: int = 0
+    request: bytes = b""
+    digest: bytes
+    newest: Ints
+    salts: Words64
+
+
+class Helper(Party[HelperState]):
+    """Makes sums of masks, each for one set of members.
+
+    Parameters
+    ----------
+    seat
+        What it is told of all that is public.
+    plan
+        What all parties go by.
+    secrets
+        What it shares with each agent.
+    """
+
+    TRANSITIONS: ClassVar[Transitions] = {("serving", Opening): ("serving",)}
+
+    def __init__(self, seat: Seat, plan: TotalsPlan, secrets: HelperSecrets) -> None:
+        self._agents, terms = seat.names(AGENT), seat.terms.digest
+        if len(secrets.pairs) != len(self._agents):
+            raise LocalProtocolError(
+                f"{seat.name}: secrets with {len(secrets.pairs)} agents, there are "
+                f"{len(self._agents)}"
+            )
+        state = HelperState(
+            digest=statements.first_digest(terms),
+            newest=np.zeros(plan.agents, np.int64),
+            salts=np.zeros(plan.agents, np.uint64),
+        )
+        super().__init__(seat, state)
+        self._plan, self._controller = plan, seat.one(CONTROLLER)
+        self._pairs = [
+            PairKeys.derive(secret, terms, agent, seat.name)
+            for secret, agent in zip(secrets.pairs, self._agents, strict=True)
+        ]
+        self._masks = [Masks(keys.mask) for keys in self._pairs]
+
+    def _compute(self, event: Any) -> Step:
+        """Answer a request: the first for a sum, or the same one again."""
+        state, release = self._state, event.release
+        if not max(state.answered, 1) <= release <= self._plan.releases:
+            raise OutOfOrderError(
+                f"{self.name}: asked for sum {release} after {state.answered}, of "
+                f"{self._plan.releases}"
+            )
+        request = statements.request_digest(release, event.members, event.statements)
+        if release == state.answered:
+            if request != state.request:
+                raise OutOfOrderError(
+                    f"{self.name}: sum {release} was opened, and is not opened otherwise"
+                )
+            return Step(state, self._answer(state))
+        members = self._checked(event)
+        after = self._after(
+            answered=release, request=request,
+            digest=statements.next_digest(state.digest, release, event.members),
+        )  # fmt: skip
+
+        def keep() -> Sequence[Opened]:
+            state.newest[members["place"]] = release
+            state.salts[members["place"]] = members["salt"]
+            return self._answer(after)
+
+        return Step(after, write=keep)
+
+    def _checked(self, opening: Opening) -> NDArray[np.void]:
+        """Return the members of a sum, (members,), if it may be opened for them."""
+        state, plan = self._state, self._plan
+        if len(opening.members) % statements.MEMBER.itemsize:
+            raise ImplausibleError(f"{self.name}: the members of a sum are cut off")
+        members = statements.unpack_members(opening.members)
+        places = members["place"].astype(np.int64)
+        if 0 < len(members) < plan.least_parties:
+            raise ImplausibleError(
+                f"{self.name}: a sum of {len(members)}, none below {plan.least_parties} is opened"
+            )
+        if len(places) and (places[-1] >= plan.agents or (np.diff(places) <= 0).any()):
+            raise ImplausibleError(
+                f"{self.name}: the members of a sum are {plan.agents} agents at most, each once, "
+                "in order"
+            )
+        require_bytes(opening.statements, TAG_BYTES * len(members))
+        other = (members["base"] != state.newest[places]) | (
+            members["base_salt"] != state.salts[places]
+        )
+        if other.any():
+            raise ImplausibleError(
+                f"{self.name}: {self._agents[places[other][0]]} has not gone on from what was "
+                "opened of it"
+            )
+        self._check_statements(opening, places)
+        return members
+
+    def _check_statements(self, opening: Opening, places: Ints) -> None:
+        """Refuse members that have not stated what is said of them."""
+        width = statements.MEMBER.itemsize
+        for at, place in enumerate(places.tolist()):
+            member = opening.members[at * width : (at + 1) * width]
+            text = statements.statement(opening.release, member)
+            given = opening.statements[at * TAG_BYTES : (at + 1) * TAG_BYTES]
+            if not same(given, tag(self._pairs[place].statement, text)):
+                raise ImplausibleError(
+                    f"{self.name}: {self._agents[place]} has not stated its message"
+                )
+
+    def _answer(self, state: HelperState) -> list[Opened]:
+        """Make the answer for the last sum; it follows from the state, and is always the same."""
+        places = np.flatnonzero(state.newest == state.answered).tolist()
+        masks = sum_of_masks(
+            [self._masks[place] for place in places], state.answered,
+            state.salts[places].tolist(), self._plan.size,
+        )  # fmt: skip
+        each = zip(self._pairs, state.newest.tolist(), state.salts.tolist(), strict=True)
+        confirmations = b"".join(
+            tag(
+                keys.confirmation,
+                statements.confirmation(state.answered, state.digest, newest, salt),
+            )
+            for keys, newest, salt in each
+        )
+        return [
+            Opened(
+                sender=self.name, receiver=self._controller, release=state.answered,
+                masks=pack_words(masks), digest=state.digest, confirmations=confirmations,
+            )
+        ]  # fmt: skip

@@ -1,0 +1,154 @@
+"""Messages of secure sums: increments, openings, answers, totals."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fedbandits._typing import Words64
+from fedbandits.federation.messages import Message, WrongShapeError
+from fedbandits.federation.roles import MessageTable
+
+_WORDS = np.dtype("<u8")
+
+
+class Increment(Message, frozen=True, kw_only=True, tag="totals.increment"):
+    """An agent's k-th release, less its newest one that is in a total, behind masks.
+
+    Parameters
+    ----------
+    release, salt
+        The number k of the sum that it is for, and the salt of its masks.
+    base, base_salt
+        Number and salt of the release that is taken off; 0 and 0 if none of the agent's is in a
+        total.
+    statistic
+        Whole numbers modulo 2⁶⁴, packed. Without all helpers' masks they tell nothing.
+    statements
+        A tag for every helper, in order: that the agent has said all of the above, but for the
+        statistic.
+    """
+
+    release: int
+    salt: int
+    base: int
+    base_salt: int
+    statistic: bytes
+    statements: bytes
+
+    @property
+    def payload_size(self) -> int:
+        """Bytes of statistics inside."""
+        return len(self.statistic)
+
+
+class Opening(Message, frozen=True, kw_only=True, tag="totals.opening"):
+    """The controller asks a helper for the sum of the masks of some members' messages.
+
+    Parameters
+    ----------
+    release
+        The number k of the sum.
+    members
+        What members have stated, packed; see :mod:`.statements`. Nothing if the k-th sum is closed
+        with nobody in it.
+    statements
+        The members' tags for this helper.
+    """
+
+    release: int
+    members: bytes
+    statements: bytes
+
+
+class Opened(Message, frozen=True, kw_only=True, tag="totals.opened"):
+    """A helper's answer to an opening.
+
+    Parameters
+    ----------
+    release
+        The number k of the sum.
+    masks
+        The sum of the members' masks modulo 2⁶⁴, packed.
+    digest
+        Of all that this helper has opened up to the k-th sum.
+    confirmations
+        For every agent, member or not, a tag: with which of its messages it is in totals by now.
+    """
+
+    release: int
+    masks: bytes
+    digest: bytes
+    confirmations: bytes
+
+    @property
+    def payload_size(self) -> int:
+        """Bytes of statistics inside."""
+        return len(self.masks)
+
+
+class Total(Message, frozen=True, kw_only=True, tag="totals.total"):
+    """The sum of every agent's newest release that was opened.
+
+    Parameters
+    ----------
+    release
+        The number k of the sum.
+    statistic
+        The total, packed whole numbers with a sign.
+    newest
+        The number of every agent's release in it, in order, 0 where there is none; empty where all
+        are the k-th.
+    digest
+        Of all openings, as helpers have it.
+    confirmations
+        A tag of every helper, in order, for the agent that this message is sent to.
+    """
+
+    release: int
+    statistic: bytes
+    newest: tuple[int, ...] = ()
+    digest: bytes
+    confirmations: bytes
+
+    @property
+    def payload_size(self) -> int:
+        """Bytes of statistics inside."""
+        return len(self.statistic)
+
+
+#: Who sends what to whom.
+TABLE: MessageTable = {
+    Increment: ("agent", "controller"),
+    Opening: ("controller", "helper"),
+    Opened: ("helper", "controller"),
+    Total: ("controller", "agent"),
+}
+
+
+def pack_words(values: Words64) -> bytes:
+    """Pack whole numbers modulo 2⁶⁴ as little-endian bytes."""
+    return np.ascontiguousarray(values, _WORDS).tobytes()
+
+
+def unpack_words(data: bytes, size: int) -> Words64:
+    """Unpack ``size`` numbers that :func:`pack_words` has packed.
+
+    Raises
+    ------
+    WrongShapeError
+        If there are not ``size`` numbers.
+    """
+    require_bytes(data, 8 * size)
+    return np.frombuffer(data, _WORDS).astype(np.uint64)
+
+
+def require_bytes(data: bytes, count: int) -> None:
+    """Refuse a field that does not have so many bytes.
+
+    Raises
+    ------
+    WrongShapeError
+        If it is longer or shorter.
+    """
+    if len(data) != count:
+        raise WrongShapeError(f"expected {count} bytes, got {len(data)}")

@@ -1,0 +1,78 @@
+"""Plans of secure sums, and what each party brings to them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from fedbandits.crypto.masks import MOST_SUMS
+from fedbandits.errors import ConfigError
+
+#: Roles of parties to secure sums; agents may have any other name in a system.
+AGENT, CONTROLLER, HELPER = "agent", "controller", "helper"
+
+
+class TotalsPlan(NamedTuple):
+    """The public numbers of a federation's secure sums.
+
+    Parameters
+    ----------
+    agents, helpers
+        How many agents there are, who are the members of every sum, and how many helpers.
+    size
+        How many whole numbers an agent releases at once.
+    releases
+        The number of the last release.
+    least_parties
+        Helpers open no sum of fewer members, but for the empty one.
+    """
+
+    agents: int
+    helpers: int
+    size: int
+    releases: int
+    least_parties: int
+
+    def check(self) -> None:
+        """Refuse numbers with which nothing could be added up, or nothing would be hidden.
+
+        Raises
+        ------
+        ConfigError
+            If there is no helper, or ``least_parties`` is below 2 or above the number of agents.
+        """
+        if self.helpers < 1:
+            raise ConfigError("helpers: at least one must hold masks, given 0")
+        if not 2 <= self.least_parties <= self.agents:
+            raise ConfigError(
+                f"least_parties: given {self.least_parties}, allowed are 2 to {self.agents}, the "
+                "number of agents"
+            )
+        if self.releases > MOST_SUMS:
+            raise ConfigError(f"releases: at most {MOST_SUMS}, given {self.releases}")
+
+
+class AgentSecrets(NamedTuple):
+    """Secrets that an agent brings.
+
+    Parameters
+    ----------
+    pairs
+        For every helper, in order, the 32 bytes that nobody else but that helper has.
+    own
+        32 bytes that nobody else has; salts are made by them.
+    """
+
+    pairs: tuple[bytes, ...]
+    own: bytes
+
+
+class HelperSecrets(NamedTuple):
+    """Secrets that a helper brings.
+
+    Parameters
+    ----------
+    pairs
+        For every agent, in order, the 32 bytes that nobody else but that agent has.
+    """
+
+    pairs: tuple[bytes, ...]

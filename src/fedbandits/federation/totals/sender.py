@@ -1,0 +1,186 @@
+"""An agent's side of secure sums: what it has sent, what became of it, and whether it goes on.
+
+An agent sends what has come since its newest release in a total, its *base*. It sends nothing more
+before it knows what became of its last message: a running sum that is opened for two sets would
+show one agent's release, which has only a share of the noise.
+
+It sends nothing more at all, it *retires*, once a helper confirms something else than what the
+agent itself knows, or confirms nothing. Then it was put back from an old store, or the controller
+or a helper lies. It does not join anew, as members are fixed by the terms.
+"""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+
+from fedbandits._typing import Ints, Words64
+from fedbandits.crypto.keystream import derive_key
+from fedbandits.crypto.masks import TAG_BYTES, Masks, PairKeys, salt_of, same, tag
+from fedbandits.errors import LocalProtocolError
+from fedbandits.federation.messages import ImplausibleError, OutOfOrderError
+from fedbandits.federation.seats import Seat
+from fedbandits.federation.totals import statements
+from fedbandits.federation.totals.messages import Increment, Total, pack_words, require_bytes
+from fedbandits.federation.totals.plan import CONTROLLER, HELPER, AgentSecrets, TotalsPlan
+
+
+class Sending(msgspec.Struct, frozen=True):
+    """State of an agent with its messages; its arrays are never written to.
+
+    Parameters
+    ----------
+    base, base_salt
+        Its newest release that is in a total; 0 and 0 if there is none.
+    base_values : (size,) int64
+        What it released then, noise included, without masks.
+    pending, pending_salt, pending_values
+        The same of its message of which it does not know what became of it; 0 if there is none.
+    newest
+        The number of the last total that it has heard of.
+    retired
+        Whether it sends nothing more.
+    """
+
+    base_values: Ints
+    pending_values: Ints
+    base: int = 0
+    base_salt: int = 0
+    pending: int = 0
+    pending_salt: int = 0
+    newest: int = 0
+    retired: bool = False
+
+
+class Sender:
+    """Makes an agent's messages, and judges what comes back. It has keys, but no state.
+
+    Parameters
+    ----------
+    seat
+        The agent's seat.
+    plan
+        What all parties go by.
+    secrets
+        What the agent brings.
+    """
+
+    def __init__(self, seat: Seat, plan: TotalsPlan, secrets: AgentSecrets) -> None:
+        helpers, terms = seat.names(HELPER), seat.terms.digest
+        if len(secrets.pairs) != len(helpers):
+            raise LocalProtocolError(
+                f"{seat.name}: secrets for {len(secrets.pairs)} helpers, there are {len(helpers)}"
+            )
+        self._name, self._place, self._plan = seat.name, seat.place, plan
+        self._controller = seat.one(CONTROLLER)
+        self._pairs = [
+            PairKeys.derive(secret, terms, seat.name, helper)
+            for secret, helper in zip(secrets.pairs, helpers, strict=True)
+        ]
+        self._masks = [Masks(keys.mask) for keys in self._pairs]
+        self._own = derive_key(secrets.own, f"fedbandits secure sums {terms} {seat.name} salts")
+
+    def first(self) -> Sending:
+        """Return where an agent stands before its first release."""
+        return Sending(self._nothing(), self._nothing())
+
+    def send(self, state: Sending, release: int, values: Ints) -> tuple[Sending, list[Increment]]:
+        """Make the message of a release, if the agent may send one.
+
+        Parameters
+        ----------
+        release
+            The number of the release, which is that of the sum it is for.
+        values : (size,) int64
+            The agent's running sum and its noise, whole numbers.
+
+        Returns
+        -------
+        state
+            Where it stands then; as before if nothing is sent.
+        messages
+            One message, or none: while another one is under way, for a sum that is over, and once
+            it is retired.
+        """
+        if values.shape != (self._plan.size,) or values.dtype != np.int64:
+            raise LocalProtocolError(f"{self._name}: a release is {self._plan.size} whole numbers")
+        if state.retired or state.pending or release <= state.newest:
+            return state, []
+        increment = values.view(np.uint64) - state.base_values.view(np.uint64)
+        salt = self._salt(state, release, increment)
+        masked = increment.copy()
+        mask: Words64 = np.empty_like(masked)
+        for each in self._masks:
+            each.fill(release, salt, mask)
+            masked += mask
+        member = statements.pack_member(self._place, salt, state.base, state.base_salt)
+        text = statements.statement(release, member)
+        message = Increment(
+            sender=self._name, receiver=self._controller, release=release, salt=salt,
+            base=state.base, base_salt=state.base_salt, statistic=pack_words(masked),
+            statements=b"".join(tag(keys.statement, text) for keys in self._pairs),
+        )  # fmt: skip
+        after = msgspec.structs.replace(
+            state, pending=release, pending_salt=salt, pending_values=values.copy()
+        )
+        return after, [message]
+
+    def numbers_of(self, state: Sending, total: Total) -> tuple[int, ...]:
+        """Return the number of every agent's release in a total, once it is known to be a total.
+
+        Raises
+        ------
+        OutOfOrderError
+            If it does not come next.
+        WrongShapeError, ImplausibleError
+            If no controller that keeps to the terms sends it.
+        """
+        plan = self._plan
+        if not state.newest < total.release <= plan.releases:
+            raise OutOfOrderError(
+                f"{self._name}: total {total.release} after {state.newest}, of {plan.releases}"
+            )
+        require_bytes(total.statistic, 8 * plan.size)
+        require_bytes(total.digest, statements.DIGEST_BYTES)
+        require_bytes(total.confirmations, TAG_BYTES * plan.helpers)
+        newest = total.newest or (total.release,) * plan.agents
+        if len(newest) != plan.agents or not 0 <= min(newest) <= max(newest) <= total.release:
+            raise ImplausibleError(f"{self._name}: the total names releases that cannot be in it")
+        return newest
+
+    def settle(self, state: Sending, total: Total) -> Sending:
+        """Find out what became of the agent's last message, or that it must retire.
+
+        Raises as :meth:`numbers_of` does. A total that makes the agent retire is no error: the
+        agent goes on acting on it.
+        """
+        own = self.numbers_of(state, total)[self._place]
+        after = msgspec.structs.replace(state, newest=total.release)
+        if state.retired:
+            return after
+        included = own == state.pending != 0
+        salt = state.pending_salt if included else state.base_salt
+        known = included or own == state.base
+        text = statements.confirmation(total.release, total.digest, own, salt)
+        expected = b"".join(tag(keys.confirmation, text) for keys in self._pairs)
+        if not (same(total.confirmations, expected) and known):
+            return msgspec.structs.replace(after, retired=True)
+        if included:
+            return self._over(
+                after, base=own, base_salt=salt, base_values=state.pending_values
+            )  # fmt: skip
+        return self._over(after) if total.release >= state.pending else after
+
+    def _over(self, state: Sending, **changed: object) -> Sending:
+        """Return the state with no message under way."""
+        return msgspec.structs.replace(
+            state, pending=0, pending_salt=0, pending_values=self._nothing(), **changed
+        )
+
+    def _salt(self, state: Sending, release: int, increment: Words64) -> int:
+        """Make the salt of a message, of all that is in it."""
+        member = statements.pack_member(self._place, 0, state.base, state.base_salt)
+        return salt_of(self._own, statements.statement(release, member) + pack_words(increment))
+
+    def _nothing(self) -> Ints:
+        return np.zeros(self._plan.size, np.int64)

@@ -1,0 +1,89 @@
+"""Statements of agents, confirmations of helpers, and the digest of all openings.
+
+Statements and confirmations are tags under keys that one agent and one helper share. The keys name
+the terms, the pair and the direction, so texts need not. They travel through the controller, which
+can make none of them.
+
+An agent believes what all helpers confirm, never the controller. So a helper confirms to every
+agent, at every sum, member or not, *with which of its messages* it is in totals by now. One
+confirmation then settles all of the agent's earlier messages, and a total that was lost is made up
+for by the next one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+from numpy.typing import NDArray
+
+#: One member of a sum: its place among agents, its message's salt, and what it has taken off.
+MEMBER = np.dtype(
+    [("place", "<u4"), ("salt", "<u8"), ("base", "<u4"), ("base_salt", "<u8")], align=False
+)
+DIGEST_BYTES = 32
+
+
+def pack_members(
+    places: NDArray[np.integer], salts: NDArray[np.uint64],
+    bases: NDArray[np.integer], base_salts: NDArray[np.uint64],
+) -> bytes:  # fmt: skip
+    """Pack the members of a sum, all (members,), places in rising order."""
+    members = np.zeros(len(places), MEMBER)
+    members["place"], members["salt"] = places, salts
+    members["base"], members["base_salt"] = bases, base_salts
+    return members.tobytes()
+
+
+def pack_member(place: int, salt: int, base: int, base_salt: int) -> bytes:
+    """Pack one member of a sum."""
+    return np.array((place, salt, base, base_salt), MEMBER).tobytes()
+
+
+def unpack_members(data: bytes) -> NDArray[np.void]:
+    """Unpack what :func:`pack_members` has packed: (members,) of :data:`MEMBER`.
+
+    Raises ValueError if the bytes are not whole members.
+    """
+    return np.frombuffer(data, MEMBER)
+
+
+def statement(release: int, member: bytes) -> bytes:
+    """Return the text by which an agent states its message for a sum, packed as a member of it."""
+    return _numbered(release) + member
+
+
+def confirmation(release: int, digest: bytes, newest: int, salt: int) -> bytes:
+    """Return the text by which a helper confirms what it has opened of an agent.
+
+    Parameters
+    ----------
+    release, digest
+        The number of the helper's last sum, and the digest of all up to it.
+    newest, salt
+        The agent's newest message that was opened, 0 and 0 if none was.
+    """
+    return _numbered(release) + digest + _numbered(newest) + salt.to_bytes(8, "little")
+
+
+def first_digest(terms: str) -> bytes:
+    """Return the digest before all sums, under terms of that digest."""
+    return _hash(b"secure sums begin " + terms.encode())
+
+
+def next_digest(before: bytes, release: int, members: bytes) -> bytes:
+    """Return the digest after a sum with these members, packed, has been opened."""
+    return _hash(before + _numbered(release) + members)
+
+
+def request_digest(release: int, members: bytes, statements: bytes) -> bytes:
+    """Return a digest by which a helper knows a request again."""
+    return _hash(_numbered(release) + _numbered(len(members)) + members + statements)
+
+
+def _hash(text: bytes) -> bytes:
+    return hashlib.blake2b(text, digest_size=DIGEST_BYTES).digest()
+
+
+def _numbered(number: int) -> bytes:
+    return number.to_bytes(4, "little")

@@ -1,0 +1,138 @@
+"""Roles and secrets of systems that release to secure sums.
+
+Every helper makes a secret of its own, and hands each agent one that is derived of it. So a pair
+of agent and helper shares what no third party knows, and the helper keeps a single secret.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from fedbandits.crypto.keystream import derive_key
+from fedbandits.federation.roles import Role
+from fedbandits.federation.totals.controller import TotalsController
+from fedbandits.federation.totals.helper import Helper
+from fedbandits.federation.totals.plan import (
+    AGENT,
+    CONTROLLER,
+    HELPER,
+    AgentSecrets,
+    HelperSecrets,
+    TotalsPlan,
+)
+from fedbandits.systems.aggregation import SecureTotals
+from fedbandits.systems.application import Resources, SharedSecret
+
+#: Under which name an agent keeps the secret that its salts are made by.
+_OWN = "salts"
+
+
+class SumsConstants(Protocol):
+    """Constants of a plan on which secure sums depend."""
+
+    @property
+    def agents(self) -> int:
+        """Number of agents."""
+
+    @property
+    def releases(self) -> int:
+        """Number of releases of an agent."""
+
+    @property
+    def release_size(self) -> int:
+        """Number of values in a release."""
+
+
+class SumsPlan(Protocol):
+    """A plan of agents that may release to secure sums."""
+
+    @property
+    def constants(self) -> SumsConstants:
+        """Constants of the plan."""
+
+    @property
+    def secure(self) -> SecureTotals | None:
+        """The numbers of secure sums; None where releases are seen."""
+
+    @property
+    def agent_names(self) -> tuple[str, ...]:
+        """The names of all agents, in order."""
+
+
+def totals_plan(plan: SumsPlan) -> TotalsPlan:
+    """Return what the parties to secure sums go by."""
+    constants, secure = plan.constants, _secure(plan)
+    return TotalsPlan(
+        agents=constants.agents, helpers=secure.helpers, size=constants.release_size,
+        releases=constants.releases, least_parties=secure.least_parties,
+    )  # fmt: skip
+
+
+def totals_roles(plan: SumsPlan) -> tuple[Role, Role]:
+    """Return the roles of the controller and of the helpers."""
+    totals = totals_plan(plan)
+    names = tuple(f"{HELPER}-{place}" for place in range(totals.helpers))
+    return (
+        Role(CONTROLLER, (CONTROLLER,), lambda seat, _: TotalsController(seat, totals)),
+        Role(HELPER, names, lambda seat, own: Helper(seat, totals, own), may_be_restored=False),
+    )
+
+
+def shared_masks(plan: SumsPlan) -> tuple[SharedSecret, ...]:
+    """List the secrets that helpers hand agents; none where releases are seen."""
+    if plan.secure is None:
+        return ()
+    return tuple(
+        SharedSecret(f"masks-{place}", HELPER, AGENT, each=True, place=place)
+        for place in range(plan.secure.helpers)
+    )
+
+
+def agent_secrets(plan: SumsPlan, resources: Resources) -> AgentSecrets | None:
+    """Make what an agent masks its releases by; None where they are seen."""
+    if plan.secure is None:
+        return None
+    given = tuple(resources.shared(secret.name) for secret in shared_masks(plan))
+    return AgentSecrets(given, resources.secret(_OWN))
+
+
+def helper_secrets(plan: SumsPlan, place: int, resources: Resources) -> HelperSecrets:
+    """Make what a helper shares with agents, of its one secret."""
+    secret = shared_masks(plan)[place]
+    return _gifts(plan, secret, resources.secret(secret.name))
+
+
+def simulated_agent_secrets(
+    plan: SumsPlan, place: int, seed: int, replicate: int
+) -> AgentSecrets | None:
+    """Make an agent's secrets from a seed: they protect nobody. None where releases are seen."""
+    if plan.secure is None:
+        return None
+    name = plan.agent_names[place]
+    given = tuple(
+        secret.gift(_simulated(secret.name, seed, replicate), name) for secret in shared_masks(plan)
+    )
+    return AgentSecrets(given, _simulated(f"{_OWN} {name}", seed, replicate))
+
+
+def simulated_helper_secrets(
+    plan: SumsPlan, place: int, seed: int, replicate: int
+) -> HelperSecrets:
+    """Make a helper's secrets from a seed: they protect nobody."""
+    secret = shared_masks(plan)[place]
+    return _gifts(plan, secret, _simulated(secret.name, seed, replicate))
+
+
+def _gifts(plan: SumsPlan, secret: SharedSecret, made: bytes) -> HelperSecrets:
+    return HelperSecrets(tuple(secret.gift(made, name) for name in plan.agent_names))
+
+
+def _simulated(name: str, seed: int, replicate: int) -> bytes:
+    root = b"fedbandits simulated secrets" + seed.to_bytes(8, "big") + replicate.to_bytes(4, "big")
+    return derive_key(root, f"secure sums {name}")
+
+
+def _secure(plan: SumsPlan) -> SecureTotals:
+    if plan.secure is None:
+        raise ValueError("in this plan releases are seen, so there are no secure sums")
+    return plan.secure

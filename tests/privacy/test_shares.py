@@ -1,0 +1,196 @@
+"""Shares of one noise: whole numbers, whose sum has the noise of one mechanism."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fedbandits.errors import ConfigError, NoiseError, ReleaseRefusedError
+from fedbandits.privacy import running_sum, shares
+from fedbandits.privacy.continual import ContinualPlan, calibrated, noise_pattern
+from fedbandits.privacy.gaussian import ROUNDING_MARGIN, record_sensitivity
+from fedbandits.privacy.likelihood import decoder
+from fedbandits.privacy.secure_noise import SecureNoise
+from fedbandits.privacy.shares import ShareNeeds, deviations_of, plan_grid, release_share
+
+MECHANISMS = ("tree", "toeplitz", "optimal")
+PATTERN = noise_pattern(1, 2)
+NORM = record_sensitivity(1.0, 1.0)
+STEP = 2.0**-30
+
+
+def total_plan(mechanism: str, releases: int = 7, mu: float = 0.4) -> ContinualPlan:
+    """Return the mechanism of a sum."""
+    return calibrated(mechanism, releases, mu, NORM)  # type: ignore[arg-type]
+
+
+def play(plan: ContinualPlan, sums: np.ndarray, draws: np.ndarray) -> np.ndarray:
+    """Return shares of running sums (n, size) by standard normals (n, size)."""
+    state, found = running_sum.init(plan, sums.shape[1]), []
+    for k in range(len(sums)):
+        state, share = release_share(plan, STEP, state, sums[k], PATTERN, lambda k: draws[k - 1])
+        found.append(share)
+    return np.array(found)
+
+
+def ratios(plan: ContinualPlan) -> np.ndarray:
+    """Return B̃ = B diag(1/B_jj), from the definition of the mechanism, (n, n)."""
+    if plan.mechanism == "tree":
+        found = np.zeros((plan.releases, plan.releases))
+        for k in range(1, plan.releases + 1):
+            j = k
+            while j:
+                found[k - 1, j - 1] = 1.0
+                j &= j - 1
+        return found
+    matrix = decoder(plan, np.arange(1, plan.releases + 1))
+    return matrix / np.diag(matrix)
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_a_share_is_the_sum_and_noise_mixed_in_exact_arithmetic(mechanism: str) -> None:
+    plan = shares.share_plan(total_plan(mechanism), 3)
+    rng = np.random.default_rng(0)
+    sums = rng.integers(-(2**40), 2**40, (7, PATTERN.size)) * STEP
+    draws = rng.normal(size=sums.shape)
+    found, mixed = play(plan, sums, draws), ratios(plan)
+    whole = np.array(
+        [np.rint(deviations_of(plan, STEP, PATTERN, k + 1) * draws[k]) for k in range(7)]
+    )
+    for k, i in np.ndindex(sums.shape):
+        earlier = sum(
+            (Fraction(mixed[k, j]) * int(whole[j, i]) for j in range(k)), start=Fraction(0)
+        )
+        expected = round(sums[k, i] / STEP) + int(whole[k, i])
+        # Where a fraction is next to a half the definition's own last digit decides.
+        assert abs(found[k, i] - expected - earlier) <= Fraction(1, 2) + Fraction(1, 1000)
+        assert found[k, i] == math.floor(found[k, i])
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_a_sum_of_shares_has_the_noise_of_one_mechanism(mechanism: str) -> None:
+    total, honest = total_plan(mechanism, 5), 4
+    plan, rng, runs = shares.share_plan(total, honest), np.random.default_rng(1), 800
+    nothing = np.zeros((5, PATTERN.size))
+    sums = STEP * np.array([
+        sum(play(plan, nothing, rng.normal(size=nothing.shape)) for _ in range(honest))
+        for _ in range(runs)
+    ])  # fmt: skip
+    normed = sums / PATTERN / total.scale  # (runs, n, size): alike in every entry
+    found = np.einsum("rki,rli->kl", normed, normed) / (runs * PATTERN.size)
+    mixing = decoder(total, np.arange(1, 6))
+    expected = mixing @ mixing.T
+    sizes = np.sqrt(np.diag(expected))
+    assert np.abs((found - expected) / np.outer(sizes, sizes)).max() < 0.07
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("honest", [1, 3, 10])
+def test_a_record_moves_the_draws_by_no_more_than_its_price(mechanism: str, honest: int) -> None:
+    """Move w so that shares with another record are the same: that is the whole attack."""
+    total = total_plan(mechanism, 16)
+    plan, rng, mixed = shares.share_plan(total, honest), np.random.default_rng(2), ratios(total)
+    deviations = np.array([deviations_of(plan, STEP, PATTERN, k) for k in range(1, 17)])
+    largest = 0.0
+    for first in (0, 3, 11):
+        change = rng.normal(size=PATTERN.size)
+        change *= NORM / math.sqrt(np.sum((change / PATTERN) ** 2))
+        parts = np.rint(change / STEP / honest)  # of every honest party, whole
+        moved = 0.0
+        for _ in range(honest):
+            before = np.rint(deviations * rng.normal(size=deviations.shape))
+            noise = _noise(mixed, before)
+            noise[first:] -= parts  # the record is in the sum now, so the noise must be less
+            after = _draws(mixed, noise)
+            moved += float(np.sum(((after - before) / deviations) ** 2))
+        largest = max(largest, math.sqrt(moved))
+    assert largest <= total.mu(NORM) * (1.0 + ROUNDING_MARGIN)
+    assert largest > 0.5 * total.mu(NORM)
+
+
+def _noise(mixed: np.ndarray, whole: np.ndarray) -> np.ndarray:
+    """Return N of whole draws w, by the definition."""
+    return whole + np.rint((mixed - np.eye(len(mixed))) @ whole)
+
+
+def _draws(mixed: np.ndarray, noise: np.ndarray) -> np.ndarray:
+    """Return the only w that comes to a given N."""
+    whole = np.zeros_like(noise)
+    for k in range(len(noise)):
+        whole[k] = noise[k] - np.rint(mixed[k, :k] @ whole[:k])
+    return whole
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_secure_noise_is_mixed_as_simulated_noise_is(mechanism: str) -> None:
+    plan = shares.share_plan(total_plan(mechanism), 2)
+    rng = np.random.default_rng(3)
+    sums = rng.integers(0, 2**40, (7, PATTERN.size)) * STEP
+    draws = rng.normal(size=sums.shape)
+
+    class Known:
+        def cover_whole(self, step: int, values: np.ndarray, deviations: np.ndarray) -> np.ndarray:
+            return np.asarray(values + np.rint(deviations * draws[step - 1]))
+
+    state, found = running_sum.init(plan, PATTERN.size), []
+    for k in range(7):
+        state, share = release_share(plan, STEP, state, sums[k], PATTERN, Known())
+        found.append(share)
+    assert (np.array(found) == play(plan, sums, draws)).all()
+
+
+def test_whole_noise_has_its_deviations_and_is_used_once() -> None:
+    noise, deviations = SecureNoise(), np.array([1000.0] * 500 + [70.0] * 500)
+    noise.draw_whole_ahead(deviations)
+    one, other = (noise.cover_whole(k, np.zeros(1000), deviations) for k in (1, 2))
+    assert (one != other).any()
+    assert (one == np.rint(one)).all()
+    for half, deviation in ((slice(0, 500), 1000.0), (slice(500, 1000), 70.0)):
+        assert 0.8 * deviation < one[half].std() < 1.2 * deviation
+
+
+def test_a_copy_of_a_source_has_none_of_its_noise() -> None:
+    import copy
+
+    noise = SecureNoise()
+    noise.draw_whole_ahead(np.full(4, 50.0))
+    assert not copy.copy(noise)._whole
+
+
+def test_no_more_shares_than_planned_and_no_bad_noise() -> None:
+    plan = shares.share_plan(total_plan("optimal", 1), 2)
+    state = running_sum.init(plan, PATTERN.size)
+    nothing = np.zeros(PATTERN.size)
+    with pytest.raises(NoiseError):
+        release_share(plan, STEP, state, nothing, PATTERN, lambda k: np.full(PATTERN.size, np.nan))
+    state, _ = release_share(plan, STEP, state, nothing, PATTERN, lambda k: nothing)
+    with pytest.raises(ReleaseRefusedError):
+        release_share(plan, STEP, state, nothing, PATTERN, lambda k: nothing)
+
+
+def needs(parties: int, records: int, honest: int = 5, releases: int = 10) -> ShareNeeds:
+    """Return what a grid depends on, for FedUCB with d = 2."""
+    total = total_plan("optimal", releases)
+    return ShareNeeds(total, honest, parties, records, 1.0, NORM, 3.0, PATTERN, 1e-5)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(1, 10_000), st.integers(1, 10**6), st.integers(1, 40))
+def test_a_grid_has_room_for_all_that_is_added(parties: int, records: int, releases: int) -> None:
+    found = needs(parties, records, max(1, parties // 2), releases)
+    step = plan_grid(found) / (1.5 * 2.0**52)
+    assert math.log2(step) == math.floor(math.log2(step))
+    assert records / step < 2.0**52
+    assert parties * records / step <= 2.0**61
+    noise = shares.share_plan(found.total, found.honest).largest_deviation() * PATTERN.max()
+    assert noise / step <= 2.0**46
+
+
+def test_sums_that_no_grid_is_fine_enough_for_are_refused() -> None:
+    with pytest.raises(ConfigError, match="secure sum"):
+        plan_grid(needs(10**6, 10**12))
