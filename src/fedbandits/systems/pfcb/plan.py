@@ -14,6 +14,7 @@ from fedbandits.learners.kernels.purchasing import EXACT, GREEDY
 from fedbandits.privacy import accounting, gaussian
 from fedbandits.privacy.accounting import Clear, ContinualSum, Event, GaussianRelease, Parallel
 from fedbandits.privacy.continual import ContinualPlan
+from fedbandits.privacy.shares import share_plan
 from fedbandits.systems.aggregation import SecureTotals, secure_totals
 from fedbandits.systems.base import Plan
 from fedbandits.systems.pfcb.config import (
@@ -75,6 +76,17 @@ class PFCBPlan(Plan, frozen=True, kw_only=True):
         if self.continual is not None:
             return self.continual.slots
         return int(self.constants.reports != CLEAR)
+
+    @property
+    def agent_names(self) -> tuple[str, ...]:
+        """Names of all buyers, in order."""
+        return tuple(f"buyer-{j}" for j in range(self.constants.agents))
+
+    @property
+    def share(self) -> ContinualPlan:
+        """The mechanism of one buyer's share of a secure sum; of other variants that of a report."""
+        found = self.continual or NO_SUMS
+        return found if self.secure is None else share_plan(found, self.secure.honest)
 
     def deviation(self, release: int) -> float:
         """Return the deviation of the noise that a report draws, in capacities."""
@@ -202,7 +214,7 @@ def _check_capacities(facts: ProcurementFacts) -> None:
 
 
 #: Stands for running sums where a report has noise of its own.
-_NO_SUMS = ContinualPlan("none", 0, 0.0)
+NO_SUMS = ContinualPlan("none", 0, 0.0)
 
 
 def _constants(
@@ -227,8 +239,8 @@ def _constants(
         if config.idle
         else math.sqrt(2.0 * math.log(1.25 / config.delta)) / config.epsilon,
         log_horizon=_log_horizon(config, rounds),
-        mechanism=(noise.continual or _NO_SUMS).code,
-        coefficients=(noise.continual or _NO_SUMS).coefficients(),
+        mechanism=(noise.continual or NO_SUMS).code,
+        coefficients=(noise.continual or NO_SUMS).coefficients(),
         share=noise.share,
         step=noise.step,
         mixing=noise.mixing.copy(),

@@ -7,12 +7,14 @@ both are whole numbers with noise of their own, and nothing has to be rounded. W
 takes y = (w + d) / 2.
 
 *Whose capacity.* The noise of a sum must hide a purchase of any buyer. At producer i it is for the
-largest capacity of all, max_j k_ij, which is public.
+largest capacity of all, K = max_j k_ij, which is public. So units of a buyer with a smaller capacity
+count for more, K / k_ij but at most twice. A whole order of it then stands out of the noise as one
+of the largest buyer does, and moves the sum as far at most (:func:`.unit_weight`).
 
-*The grid.* Purchases are whole numbers, so they are on every grid of steps 2⁻ᵖ. A share's earlier
-noise is rounded to it (:mod:`fedbandits.privacy.shares`). With few buyers that is within the margin
-of calibrated noise. With thousands it need not be. Then noise is as much larger as rounding may
-move a purchase farther: 0.8% with 10,000 buyers and 100,000 rounds.
+*The grid.* Weighed units are whole multiples of 2⁻¹⁰, so they are on every finer grid. A share's
+earlier noise is rounded to it (:mod:`fedbandits.privacy.shares`). With few buyers that is within the
+margin of calibrated noise. With thousands it need not be. Then noise is as much larger as rounding
+may move a purchase farther: 0.8% with 10,000 buyers and 100,000 rounds.
 
 *Late outcomes.* A purchase can move from one report to another, and other buyers may be in one of
 both alone. So nothing is taken off for what both reports have in common: √2.
@@ -31,7 +33,7 @@ from fedbandits.privacy.gaussian import ROUNDING_MARGIN
 from fedbandits.privacy.shares import ShareNeeds, finest_grid, share_plan
 from fedbandits.systems.aggregation import SecureTotals
 from fedbandits.systems.pfcb.config import PFCB
-from fedbandits.systems.pfcb.kernels.sums import AXES
+from fedbandits.systems.pfcb.kernels.sums import AXES, WEIGHT_STEP
 from fedbandits.systems.pfcb.noise import (
     HEXAGONAL,
     Noise,
@@ -64,7 +66,7 @@ def noise_of_shares(
         room += grid.moved
         total = calibrated_sums(unit, config, reach * room)
     grid.require(_MOST_ROOM, needs)
-    if grid.step > 1.0:
+    if grid.step > WEIGHT_STEP:
         raise ConfigError(
             f"rounds: purchases of {rounds:,} rounds of {facts.parties:,} buyers do not fit into a "
             "secure sum of 64-bit whole numbers; use fewer rounds, or fewer buyers"

@@ -50,6 +50,11 @@ class Constants(NamedTuple):
     target: float  # α + γ
     revenue: float  # ρ
 
+    @property
+    def release_size(self) -> int:
+        """Number of values in a report."""
+        return 2 * self.producers
+
 
 def draw_deviation(constants: Constants, release: int) -> float:
     """Return the deviation of the noise that a report draws, in capacities; compiled code calls it.

@@ -104,7 +104,17 @@ def believes(
 
 @compiled
 def take_report(
-    constants: Constants, release: int, round_: int, capacity: Any, report: Floats, mine: bool,
+    constants: Constants, release: int, round_: int, capacity: Ints, report: Floats, mine: bool,
+    books: Books, judged: Ints,
+) -> None:  # fmt: skip
+    """Judge a report by its number, and add what is believed; see :func:`take_noisy`."""
+    scale = noise_deviation(constants, release)
+    take_noisy(constants, scale, round_, capacity, report, mine, books, judged)
+
+
+@compiled
+def take_noisy(
+    constants: Constants, scale: float, round_: int, capacity: Any, report: Floats, mine: bool,
     books: Books, judged: Ints,
 ) -> None:  # fmt: skip
     """Judge a report producer by producer, and add what is believed (Procedure 1).
@@ -117,6 +127,8 @@ def take_report(
 
     Parameters
     ----------
+    scale : float
+        Scale of its noise, in capacities.
     capacity : (m,) int64 or float64
         The most units that its sender can buy, which its noise is for.
     report : (2, m) float64
@@ -128,7 +140,7 @@ def take_report(
     judged : (2,) int64
         Counts what was accepted and refused; added to.
     """
-    scale, constant = noise_deviation(constants, release), constants.omega2 > 0.0
+    constant = constants.omega2 > 0.0
     combined, evidence = books.combined, books.own if constants.judged_by_own else books.combined
     for i in range(capacity.size):
         if capacity[i] == 0:

@@ -32,6 +32,7 @@ from fedbandits.systems.pfcb.kernels.reports import (
     begin_exchange,
     next_exchange,
     next_noise,
+    noise_deviation,
     take_report,
     write_report,
 )
@@ -118,12 +119,13 @@ def _exchange_total(world: ProcurementWorld, constants: Constants, state: State,
         write_sums(world.capacity[agent], known.most, state.books.own[agent], share)
         add_own_share(constants, release, known.most, state.draws[agent], share, state.total)
         state.books.fresh[agent] = 0.0
+    scale = noise_deviation(constants, release)
     share[:] = 0.0
     for agent in range(constants.agents):
         if constants.raw_view:
             write_sums(world.capacity[agent], known.most, state.books.own[agent], share)
         take_total(
-            constants, release, round_, known, state.total, share, one_book(state.books, agent),
+            constants, scale, round_, known, state.total, share, one_book(state.books, agent),
             state.tally.judged[agent],
         )  # fmt: skip
     state.clock.releases[0] = release

@@ -11,12 +11,10 @@ from fedbandits._compile import compiled
 from fedbandits._typing import Floats, Ints
 from fedbandits.privacy.kernels import add_share, simulate_share
 from fedbandits.systems.pfcb.kernels import Books, Constants
-from fedbandits.systems.pfcb.kernels.reports import begin_exchange, take_report
+from fedbandits.systems.pfcb.kernels.reports import begin_exchange, take_noisy
 
 #: Deviations of the noise of w and of 2y - w, in capacities and per unit of scale.
 AXES = (math.sqrt(4.0 / 3.0), 2.0)
-
-
 #: A unit of a buyer with a small capacity counts as so many units at most.
 MOST_WEIGHT = 2.0
 #: Weights of units are whole multiples of it, so sums of weighed units are exact.
@@ -102,7 +100,7 @@ def share_pattern(most: Floats) -> Floats:
 
 @compiled
 def take_total(
-    constants: Constants, release: int, round_: int, known: Measures, total: Ints, released: Floats,
+    constants: Constants, scale: float, round_: int, known: Measures, total: Ints, released: Floats,
     books: Books, judged: Ints,
 ) -> None:  # fmt: skip
     """Take what others bought from a sum, as one report that is judged and weighed.
@@ -112,6 +110,8 @@ def take_total(
 
     Parameters
     ----------
+    scale : float
+        Scale of all the noise in the sum, in capacities.
     known : Measures
         See :func:`measures`.
     total : (2 m,) int64
@@ -119,7 +119,7 @@ def take_total(
     released : (2 m,) float64
         The buyer's own part of the sum, see :func:`write_sums`; zeros if it acts on sums alone.
     books, judged
-        See :func:`.take_report`.
+        See :func:`.take_noisy`.
     """
     m = known.most.size
     report, noise_for = np.empty((2, m)), np.empty(m)
@@ -130,4 +130,4 @@ def take_total(
         report[1, i] = 0.5 * (bought + better) / known.typical[i]
         noise_for[i] = known.most[i] / known.typical[i]
     begin_exchange(constants, books)
-    take_report(constants, release, round_, noise_for, report, False, books, judged)
+    take_noisy(constants, scale, round_, noise_for, report, False, books, judged)
