@@ -46,9 +46,9 @@ from fedbandits.systems.games import (
 from fedbandits.systems.party_games import SmallWorld
 from fedbandits.systems.pfcb import SYSTEM as PFCB
 from fedbandits.systems.pfcb import audit as pfcb_audit
-from fedbandits.systems.pfcb import roles as pfcb_roles
 from fedbandits.systems.pfcb.audit import releases as pfcb_releases
 from fedbandits.systems.pfcb.kernels import rounds as pfcb_kernels
+from fedbandits.systems.pfcb.roles import buyer as pfcb_buyer
 from fedbandits.systems.pfcb.roles import reports as pfcb_reports
 from fedbandits.testing.replicates import federate, plan_of, system_of
 from tests.privacy.ledgers import ledger_at
@@ -328,7 +328,7 @@ class TestBuyers:
             books.fresh[:] = fresh
             return done
 
-        monkeypatch.setattr(pfcb_roles, "release_report", release_report)
+        monkeypatch.setattr(pfcb_buyer, "release_report", release_report)
         assert not holds(attacked_parties(game, runs=200, training=400))
 
     @pytest.mark.parametrize("row", [0, 1])
@@ -341,7 +341,7 @@ class TestBuyers:
             report[row] = raw
             return state, report
 
-        monkeypatch.setattr(pfcb_roles, "release_report", release_report)
+        monkeypatch.setattr(pfcb_buyer, "release_report", release_report)
         assert not holds(attacked_parties(game))
 
     def test_noise_of_running_sums_that_is_reused_is_found_by_a_later_purchase(self, monkeypatch):
@@ -357,7 +357,7 @@ class TestBuyers:
             kept = first.setdefault(noise, report - exact)  # a source a buyer and run
             return state, exact + kept
 
-        monkeypatch.setattr(pfcb_roles, "release_report", release_report)
+        monkeypatch.setattr(pfcb_buyer, "release_report", release_report)
         assert not holds(attacked_parties(late, runs=60, training=60))
 
 

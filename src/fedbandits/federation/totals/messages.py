@@ -116,8 +116,6 @@ class Total(Message, frozen=True, kw_only=True, tag="totals.total"):
         return len(self.statistic)
 
 
-
-
 def table_of(agents: str) -> MessageTable:
     """Return who sends what to whom, where ``agents`` is the role of agents."""
     return {

@@ -281,7 +281,9 @@ class PFCB(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def _not_summed(self) -> str:
         """Say why reports cannot be added up secretly; empty if they can."""
         if isinstance(self.privatizer, NoNoise):
-            return 'there is no noise to share; leave out aggregation, or set privatizer = "optimal"'
+            return (
+                'there is no noise to share; leave out aggregation, or set privatizer = "optimal"'
+            )
         if not isinstance(self.privatizer, RunningSums):
             return 'they are sums of all purchases so far; set privatizer = "optimal"'
         if isinstance(self.schedule, Never):

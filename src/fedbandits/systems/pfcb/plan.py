@@ -84,7 +84,7 @@ class PFCBPlan(Plan, frozen=True, kw_only=True):
 
     @property
     def share(self) -> ContinualPlan:
-        """The mechanism of one buyer's share of a secure sum; of other variants that of a report."""
+        """The mechanism of a buyer's share of a secure sum; of other variants that of a report."""
         found = self.continual or NO_SUMS
         return found if self.secure is None else share_plan(found, self.secure.honest)
 
@@ -137,7 +137,9 @@ class PFCBPlan(Plan, frozen=True, kw_only=True):
             return Clear()
         releases = self.constants.releases if releases is None else releases
         if self.continual is not None:
-            return ContinualSum(self.continual, self.sensitivity * self._further(releases), releases)
+            return ContinualSum(
+                self.continual, self.sensitivity * self._further(releases), releases
+            )
         # Reports alike in noise cost the same, however many there are.
         reports = range(1, min(releases, _DIFFERENT) + 1)
         deviations = sorted(self.deviation(z) for z in reports)

@@ -7,14 +7,14 @@ both are whole numbers with noise of their own, and nothing has to be rounded. W
 takes y = (w + d) / 2.
 
 *Whose capacity.* The noise of a sum must hide a purchase of any buyer. At producer i it is for the
-largest capacity of all, K = max_j k_ij, which is public. So units of a buyer with a smaller capacity
-count for more, K / k_ij but at most twice. A whole order of it then stands out of the noise as one
-of the largest buyer does, and moves the sum as far at most (:func:`.unit_weight`).
+largest capacity of all, K = max_j k_ij, which is public. So units of a buyer with a smaller
+capacity count for more: K / k_ij, but at most twice. Its whole order then stands out of the noise
+more, and moves the sum no further than one of the largest buyer (:func:`.unit_weight`).
 
 *The grid.* Weighed units are whole multiples of 2⁻¹⁰, so they are on every finer grid. A share's
-earlier noise is rounded to it (:mod:`fedbandits.privacy.shares`). With few buyers that is within the
-margin of calibrated noise. With thousands it need not be. Then noise is as much larger as rounding
-may move a purchase farther: 0.8% with 10,000 buyers and 100,000 rounds.
+earlier noise is rounded to it (:mod:`fedbandits.privacy.shares`). With few buyers that is within
+the margin of calibrated noise. With thousands it need not be. Then noise is as much larger as
+rounding may move a purchase farther: 0.8% with 10,000 buyers and 100,000 rounds.
 
 *Late outcomes.* A purchase can move from one report to another, and other buyers may be in one of
 both alone. So nothing is taken off for what both reports have in common: √2.
@@ -91,4 +91,3 @@ def _needs(
         largest=float(largest), reach=reach, unrounded=0.0,
         pattern=np.concatenate([axes, largest * axes]), delta=config.delta,
     )  # fmt: skip
-

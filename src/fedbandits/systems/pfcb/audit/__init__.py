@@ -42,7 +42,7 @@ from fedbandits.systems.pfcb.audit.releases import (
 from fedbandits.systems.pfcb.config import PFCB
 from fedbandits.systems.pfcb.kernels import CLEAR, RUNNING
 from fedbandits.systems.pfcb.plan import PFCBPlan
-from fedbandits.systems.pfcb.roles import Buyer
+from fedbandits.systems.pfcb.roles.buyer import Buyer
 
 
 def games(system: System[PFCBPlan], plan: PFCBPlan) -> Sequence[Game]:
