@@ -21,7 +21,8 @@ from tests.own_things import SharedRidge
 LATE = Linear(agents=3, dim=3, arms=4, first_round=(1, 23, 40))
 PRESETS = (
     "feducb", "feducb-published", "linucb-alone", "feducb-p2p", "feducb-p2p-published",
-    "fedlinucb-async", "shared-ridge", "feducb-hybrid", "feducb-p2p-hybrid",
+    "fedlinucb-async", "shared-ridge", "feducb-hybrid", "feducb-p2p-hybrid", "feducb-secure",
+    "feducb-secure-hybrid",
 )  # fmt: skip
 
 
@@ -95,7 +96,7 @@ def test_neither_chunks_nor_threads_change_a_bit(name, monkeypatch):
     np.testing.assert_array_equal(whole.state.statistic, pieces.state.statistic)
 
 
-@pytest.mark.parametrize("preset", ["feducb", "feducb-p2p"])
+@pytest.mark.parametrize("preset", ["feducb", "feducb-p2p", "feducb-secure"])
 def test_whoever_has_not_joined_releases_noise_when_the_others_release(preset):
     """Nobody falls silent, and what an agent sends is as long as what the others send."""
     run = federate(system(preset).config, LATE, 39, 1, 0)

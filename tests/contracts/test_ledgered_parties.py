@@ -20,6 +20,7 @@ ROUNDS = 60
 #: Presets whose noise is charged, and environments.
 PARTIES = [
     ("feducb", LINEAR),
+    ("feducb-secure", LINEAR),
     ("ldp-silo", LINEAR),
     ("feducb-p2p", LINEAR),
     ("pfcb", BUYERS),

@@ -28,6 +28,7 @@ VARIANTS = {
     "feducb": {"epsilon": 30.0},
     "feducb, raw": {"preset": "feducb", "local_view": "raw", "schedule": "every(7)"},
     "feducb-hybrid": {"epsilon": 30.0},
+    "feducb-secure-hybrid": {"epsilon": 30.0},
     "feducb-p2p-hybrid": {"graph": "ring", "gamma": 2, "schedule": "every(4)"},
     "feducb-hybrid, proved": {
         "preset": "feducb-hybrid", "confidence": "adaptive", "epsilon": 30.0,

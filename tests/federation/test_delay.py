@@ -106,6 +106,7 @@ def test_as_many_rewards_are_lost_as_was_asked_for():
 
 LATE_PRESETS = [
     "feducb", "feducb-p2p", "fedlinucb-async", "linucb-alone", "feducb-hybrid", "feducb-p2p-hybrid",
+    "feducb-secure", "feducb-secure-hybrid",
 ]  # fmt: skip
 
 

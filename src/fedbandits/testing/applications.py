@@ -24,6 +24,7 @@ from fedbandits.federation.events import Decision
 from fedbandits.federation.messages import Message
 from fedbandits.federation.party import Party
 from fedbandits.federation.run import PartiesRun
+from fedbandits.federation.terms import Terms
 from fedbandits.privacy.ledger import Ledger
 from fedbandits.random import replicate_key
 from fedbandits.settings.experiment import system
@@ -69,12 +70,16 @@ class Setting:
         assert application is not None, "parties that act, and nobody can ask them"
         return application
 
-    def begin(self, embody: Callable[[ActingParty[Any]], Any], supplies: Any = None) -> PartiesRun:
+    def begin(
+        self, embody: Callable[[ActingParty[Any]], Any], supplies: Any = None,
+        terms: Terms | None = None,
+    ) -> PartiesRun:  # fmt: skip
         """Begin a run of simulated parties, in which ``embody`` replaces each acting party.
 
-        ``supplies`` are the noise and keys of the parties; by default they are simulated.
+        ``supplies`` are the noise and keys of the parties; by default they are simulated. ``terms``
+        are by default those of a simulation.
         """
-        terms = terms_of(self.system, self.plan, "simulated")
+        terms = terms or terms_of(self.system, self.plan, "simulated")
         stage = self.world.stage(replicate_key(1, 0))
         brought = supplies or self.system.simulated_supplies(self.plan, stage.world, 1, 0)
         assert self.roles is not None

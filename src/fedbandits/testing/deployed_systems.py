@@ -18,6 +18,7 @@ from fedbandits.deployment.hosting.node import Node
 from fedbandits.environments.base import Environment
 from fedbandits.federation import snapshots
 from fedbandits.federation.roles import Supplies
+from fedbandits.federation.terms import Terms
 from fedbandits.random import replicate_key
 from fedbandits.systems.application import Application
 from fedbandits.testing.applications import ROUNDS, AskedParty, Setting, asked_of, told_of
@@ -163,15 +164,15 @@ def does_as_simulated(
     if setting.roles is None:
         return
     supplies = setting.system.simulated_supplies(setting.plan, setting.stated, _SEED, 0)
-    expected = _simulated(setting, supplies)
+    expected = _simulated(setting, supplies, federation_from(setting).terms)
     found = asyncio.run(_deployed(setting, supplies, folder, restarts, make))
     for party, state in expected.items():
         assert found[party] == state, f"{preset}: {party} is elsewhere than in a simulation"
 
 
-def _simulated(setting: Setting, supplies: Supplies) -> dict[str, bytes]:
+def _simulated(setting: Setting, supplies: Supplies, terms: Terms) -> dict[str, bytes]:
     application = setting.application
-    run = setting.begin(lambda party: AskedParty(party, application), supplies)
+    run = setting.begin(lambda party: AskedParty(party, application), supplies, terms)
     run.advance(ROUNDS)
     return {party.name: snapshots.plain(party.state) for party in run.parties}
 

@@ -1,0 +1,267 @@
+"""FedUCB by secure sums: whatever is late or lost, and that own noise is in no decision."""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+import pytest
+
+from fedbandits.environments import Linear
+from fedbandits.errors import LocalProtocolError
+from fedbandits.federation.totals.messages import Total, pack_words
+from fedbandits.privacy.secure_noise import SecureNoise
+from fedbandits.random import replicate_key
+from fedbandits.settings.experiment import system
+from fedbandits.systems.feducb.roles import secure_agent, sums, synced
+from fedbandits.testing.replicates import federate, plan_of, system_of
+from tests.federation.receiving import next_number, taken
+
+WORLD = Linear(agents=5, dim=2, arms=3)
+ROUNDS = 60
+HELPERS = {"kind": "secure-sum", "helpers": 2, "least_parties": 3, "colluding": 1}
+
+
+def config_of(preset="feducb-secure", **parts):
+    settings = {"schedule": "every(4)", "epsilon": 5.0, "aggregation": HELPERS, **parts}
+    return system(preset, **settings).config
+
+
+def shares_of(run):
+    """Every agent's share that is in the controller's total, by what the agent itself keeps."""
+    found = []
+    for agent, opened in zip(run.of("agent"), run.one("controller").state.opened, strict=True):
+        sending = agent.state.sending
+        kept = {sending.base: sending.base_values, sending.pending: sending.pending_values}
+        found.append(kept[int(opened)])
+    return np.array(found)
+
+
+def require_total(run):
+    total = run.one("controller").state.total
+    np.testing.assert_array_equal(total, shares_of(run).view(np.uint64).sum(0, dtype=np.uint64))
+
+
+def losing(seed, share):
+    """A route on which a share of all messages is lost."""
+    draws = np.random.default_rng(seed)
+    return lambda message: None if draws.random() < share else 0
+
+
+@pytest.mark.parametrize("lost", [0.15, 0.4])
+@pytest.mark.parametrize("preset", ["feducb-secure", "feducb-secure-hybrid"])
+def test_whatever_is_lost_the_total_is_that_of_the_newest_shares(preset, lost):
+    run = federate(config_of(preset), WORLD, ROUNDS, 3, 0, route=losing(1, lost), lenient=True)
+    for round_ in range(1, ROUNDS + 1):
+        run.advance(round_)
+        require_total(run)
+    assert run.network.refusals == []
+    agents, controller = run.of("agent"), run.one("controller")
+    assert not any(agent.state.sending.retired for agent in agents)
+    assert {agent.state.released.made for agent in agents} == {len(range(4, ROUNDS, 4))}
+    assert controller.state.releases >= 2
+    assert len(set(controller.state.opened.tolist())) > 1  # some came late
+
+
+def one_agent_away(until, preset="feducb-secure"):
+    """All that agent-0 sends is lost, up to some release."""
+
+    def route(message):
+        away = message.sender == "agent-0" and getattr(message, "release", until) < until
+        return None if away else 0
+
+    return federate(config_of(preset), WORLD, ROUNDS, 3, 0, route=route)
+
+
+@pytest.mark.parametrize("preset", ["feducb-secure", "feducb-secure-hybrid"])
+def test_who_was_away_comes_back_with_all_that_it_has(preset):
+    run = one_agent_away(4, preset)
+    run.advance(13)
+    agent, controller = run.of("agent")[0], run.one("controller")
+    assert controller.state.opened.tolist() == [0, 3, 3, 3, 3]
+    assert (agent.state.pooled, agent.state.included) == (3, 0)
+    run.advance(17)
+    assert controller.state.opened.tolist() == [4] * 5
+    assert agent.state.included == 4
+    require_total(run)
+
+
+def test_a_sum_of_too_few_is_no_sum_and_costs_nothing_but_time():
+    """Of five agents three are away: least_parties is three."""
+
+    def route(message):
+        away = message.sender in ("agent-0", "agent-1", "agent-2")
+        return None if away and getattr(message, "release", 9) in (2, 3) else 0
+
+    run = federate(config_of(), WORLD, ROUNDS, 3, 0, route=route)
+    run.advance(13)
+    controller = run.one("controller")
+    assert (controller.state.newest, controller.state.opened.tolist()) == (3, [1] * 5)
+    require_total(run)
+    run.advance(17)
+    assert controller.state.opened.tolist() == [4] * 5
+    require_total(run)
+
+
+def at_first_total(preset, seed, view=None):
+    """An agent that is about to hear the first total, and that total."""
+    config, told = config_of(preset, **(view or {})), []
+    run = federate(
+        config, WORLD, ROUNDS, 3, 0, supplies=noisy_supplies(config, seed),
+        route=lambda message: told.append(message) if isinstance(message, Total) else 0,
+    )  # fmt: skip
+    run.advance(5)
+    return run.of("agent")[0], next(m for m in told if m.receiver == "agent-0")
+
+
+def noisy_supplies(config, seed):
+    """Simulated supplies, but agent-0's noise is another with every seed."""
+    plan = plan_of(config, WORLD, ROUNDS)
+    world = WORLD.stage(replicate_key(3, 0)).world
+    simulated = system_of(config).simulated_supplies(plan, world, 3, 0)
+
+    class Noise(SecureNoise):
+        __slots__ = ("seed",)
+
+        def cover_whole(self, step, values, deviations):
+            drawn = np.random.default_rng([self.seed, step]).normal(size=values.size)
+            return values + np.rint(drawn * deviations)
+
+        def draw_whole_ahead(self, deviations):
+            pass
+
+    def supply(role, place):
+        brought = simulated(role, place)
+        if role != "agent":
+            return brought
+        noise = Noise()
+        noise.seed = seed if place == 0 else 100 + place
+        return brought._replace(noise=noise)
+
+    return supply
+
+
+VIEWS = [
+    ("feducb-secure", {}),
+    ("feducb-secure", {"local_view": "raw"}),
+    ("feducb-secure-hybrid", {}),
+    ("feducb-secure-hybrid", {"confidence": "adaptive"}),
+]
+
+
+def acted_on(preset, view, seed, statistic):
+    """What an agent acts on after a total of given numbers."""
+    agent, total = at_first_total(preset, seed, view)
+    total = msgspec.structs.replace(
+        total, statistic=statistic, number=next_number(agent, "controller")
+    )
+    taken(agent, total)
+    assert agent.state.pooled == 1
+    state = agent.state
+    return [
+        np.array(array).tobytes()
+        for part in (state.pool, state.view, state.joint)
+        for array in part
+    ]
+
+
+@pytest.mark.parametrize(("preset", "view"), VIEWS)
+def test_nothing_that_an_agent_acts_on_depends_on_its_own_noise(preset, view):
+    """The total is the same, and the agent's noise in it another one."""
+    first, total = at_first_total(preset, 1, view)
+    second, other = at_first_total(preset, 2, view)
+    assert total.statistic != other.statistic
+    shares = [a.state.sending.pending_values for a in (first, second)]
+    assert (shares[0] != shares[1]).any()
+    assert acted_on(preset, view, 1, total.statistic) == acted_on(preset, view, 2, total.statistic)
+
+
+def test_an_agent_that_takes_its_own_noise_out_is_found(monkeypatch):
+    """The test above would see it."""
+    _, total = at_first_total("feducb-secure-hybrid", 1)
+    acting = []
+
+    def leaks(constants, index, newest, values, had):
+        others, variance = sums.others_in_sum(constants, index, newest, values, had)
+        share = constants.step * acting[-1].state.sending.pending_values
+        return others + had.statistic - share.reshape(others.shape), variance
+
+    monkeypatch.setattr(synced, "others_in_sum", leaks)
+    for seed in (1, 2):
+        agent, own = at_first_total("feducb-secure-hybrid", seed)
+        acting.append(agent)
+        number = next_number(agent, "controller")
+        taken(agent, msgspec.structs.replace(own, statistic=total.statistic, number=number))
+    one, two = (agent.state.view.estimate for agent in acting)
+    assert (one != two).any()
+
+
+def test_a_total_that_makes_no_estimate_settles_messages_all_the_same():
+    """If it were refused everybody would wait for ever."""
+    agent, total = at_first_total("feducb-secure", 1)
+    before = agent.state.view
+    for wrong in (-(2**60), 2**62):
+        fresh, total = at_first_total("feducb-secure", 1)
+        values = np.full(fresh._plan.constants.release_size, wrong, np.int64)
+        bad = msgspec.structs.replace(
+            total, statistic=pack_words(values.view(np.uint64)),
+            number=next_number(fresh, "controller"),
+        )  # fmt: skip
+        taken(fresh, bad)
+        assert fresh.state.unused == 1
+        assert (fresh.state.pooled, fresh.state.sending.base) == (0, 1)
+        assert fresh.state.view.estimate.tobytes() == before.estimate.tobytes()
+        (again,) = fresh.end_round(fresh.next_end)
+        assert (again.release, again.base) == (2, 1)
+
+
+def test_an_agent_that_is_told_lies_goes_on_acting_and_sends_nothing_more():
+    run = federate(config_of("feducb-secure-hybrid"), WORLD, ROUNDS, 3, 0)
+    carry, codec = run.network.send_bytes, run.network._codec
+
+    def lies(sender, receiver, data, ticks=0):
+        message = codec.decode(data)
+        if isinstance(message, Total) and receiver == "agent-0" and message.release == 2:
+            data = codec.encode(msgspec.structs.replace(message, digest=bytes(32)))
+        carry(sender, receiver, data, ticks)
+
+    run.network.send_bytes = lies
+    run.advance(ROUNDS)
+    agent, controller = run.of("agent")[0], run.one("controller")
+    assert agent.state.sending.retired
+    assert agent.state.released.made == 14  # noise goes on, unsent
+    assert controller.state.opened.tolist() == [2, *[14] * 4]
+    assert agent.state.pooled == 14  # and it acts on every total
+    assert agent.state.included == 2
+    sent = [m for _, m in run.network.transcript.deliveries if m.sender == "agent-0"]
+    assert len(sent) == 2
+
+
+def test_nobody_is_made_without_secrets():
+    config = config_of()
+    simulated = system_of(config).simulated_supplies(plan_of(config, WORLD, ROUNDS), None, 3, 0)
+
+    def bare(role, place):
+        brought = simulated(role, place)
+        return brought._replace(masks=None) if role == "agent" else brought
+
+    with pytest.raises(LocalProtocolError, match="secrets to mask"):
+        federate(config, WORLD, ROUNDS, 3, 0, supplies=bare)
+
+
+def test_no_message_has_a_share_in_it(monkeypatch):
+    """Nor an increment of one, nor a record, in whole steps or as released in clear."""
+    run = federate(config_of(), WORLD, ROUNDS, 3, 0)
+    hidden = []
+    release = secure_agent.release_share
+
+    def noting(*given):
+        state, share = release(*given)
+        hidden.extend([share.astype(np.int64).view(np.uint64), share.view(np.uint64)])
+        return state, share
+
+    monkeypatch.setattr(secure_agent, "release_share", noting)
+    run.advance(ROUNDS)
+    codec = run.network._codec
+    sent = b"".join(codec.encode(m) for _, m in run.network.transcript.deliveries)
+    assert len(hidden) == 2 * 14 * 5
+    assert not any(pack_words(np.array([word])) in sent for row in hidden for word in row if word)
