@@ -122,7 +122,8 @@ class SecureBuyer(Buying[SecureBuyerState]):
         )
         self._has_noise = False
         sending, messages = self._sender.send(state.sending, made, share.astype(np.int64))
-        under_way = {**state.under_way, made: sums} if messages else state.under_way
+        is_new = sending is not state.sending  # or the last message is sent once more
+        under_way = {**state.under_way, made: sums} if is_new else state.under_way
         books.fresh[:] = 0.0
         after = msgspec.structs.replace(
             close_batch(state, plan, books), releases=made, released=released, books=books,
@@ -145,6 +146,8 @@ class SecureBuyer(Buying[SecureBuyerState]):
         state = self._state
         newest = self._sender.numbers_of(state.sending, event)
         sending = self._sender.settle(state.sending, event)
+        if sending is state.sending:  # told once more
+            return Step(state)
         after = self._used(event, newest)
         if after is None:
             after = self._after(unused=state.unused + 1)
