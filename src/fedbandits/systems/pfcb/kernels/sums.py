@@ -22,7 +22,7 @@ WEIGHT_STEP = 2.0**-10
 
 
 class Measures(NamedTuple):
-    """What everybody's capacities say of a sum, all public, (m,) each."""
+    """Public facts of a sum that follow from everybody's capacities, (m,) each."""
 
     most: Floats  # largest capacity of any buyer, which noise is for
     typical: Floats  # units that an effective one stands for

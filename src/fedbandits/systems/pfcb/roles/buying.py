@@ -1,4 +1,4 @@
-"""What a buyer does, whoever adds up what buyers report: it decides, buys and inspects."""
+"""Buyers, whoever adds up what they report: one decides, buys and inspects."""
 
 from __future__ import annotations
 

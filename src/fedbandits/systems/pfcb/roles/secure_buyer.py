@@ -97,7 +97,7 @@ class SecureBuyer(Buying[SecureBuyerState]):
 
     @cached_property
     def _known(self) -> Measures:
-        """What everybody's capacities say of a sum."""
+        """Public facts of a sum."""
         return measures(self._capacities)
 
     @cached_property
