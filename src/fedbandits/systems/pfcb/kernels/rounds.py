@@ -181,6 +181,40 @@ def play_reports(
 
 
 @compiled
+def play_sums(
+    constants: Constants, honest: int, entered: Floats, record: Floats, targets: Ints,
+    keys: NDArray[np.uint64], most: Floats, draws: Floats, values: Floats,
+) -> None:  # fmt: skip
+    """Run after run add up honest buyers' shares, and write w and y of a producer into ``values``.
+
+    ``values`` are (runs, n, 2): of the first n sums. Parameters are those of :func:`play_reports`,
+    where all buyers have the capacities ``most`` (m,).
+    """
+    m, capacity = most.size, most.astype(np.int64)
+    own, share, total = (
+        np.zeros((2, m)),
+        np.zeros(2 * m),
+        np.zeros((values.shape[1], 2 * m), np.int64),
+    )
+    for run in range(values.shape[0]):
+        buyer, producer = targets[run, 0], targets[run, 1]
+        key = Key(keys[run, 0], keys[run, 1])
+        total[:] = 0
+        for other in range(honest):
+            agent = (buyer + other) % constants.agents
+            for place in range(values.shape[1]):
+                draw_noise(constants, key, agent, place + 1, draws)
+                own[:, producer] = entered[run, place] * record if other == 0 else 0.0 * record
+                write_sums(capacity, most, own, share)
+                add_own_share(constants, place + 1, most, draws, share, total[place])
+        own[:, producer] = 0.0
+        for place in range(values.shape[1]):
+            bought = constants.step * total[place, producer]
+            values[run, place, 0] = bought
+            values[run, place, 1] = 0.5 * (bought + constants.step * total[place, m + producer])
+
+
+@compiled
 def draw_reports(
     constants: Constants, steps: Ints, bought: float, key: Key, capacity: Ints, books: Books,
     draws: Floats, reports: Floats,
