@@ -11,7 +11,6 @@ count twice, but never its own noise: decisions that depend on that could take i
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -88,7 +87,6 @@ class SecureBuyer(Buying[SecureBuyerState]):
         if supply.masks is None:
             raise LocalProtocolError(f"{seat.name}: secure sums need secrets to mask reports")
         self._sender = Sender(seat, totals_plan(plan, seat.role), supply.masks)
-        self._index = seat.place
         released = running_sum.init(plan.share, plan.constants.release_size)
         state = SecureBuyerState(
             **first_state(plan), released=released, sending=self._sender.first()
@@ -144,11 +142,10 @@ class SecureBuyer(Buying[SecureBuyerState]):
         wait for ever.
         """
         state = self._state
-        newest = self._sender.numbers_of(state.sending, event)
         sending = self._sender.settle(state.sending, event)
         if sending is state.sending:  # told once more
             return Step(state)
-        after = self._used(event, newest)
+        after = self._used(event)
         if after is None:
             after = self._after(unused=state.unused + 1)
         own = after.included, sending.base, sending.pending
@@ -156,14 +153,15 @@ class SecureBuyer(Buying[SecureBuyerState]):
         self._draw_ahead()
         return Step(msgspec.structs.replace(after, sending=sending, under_way=under_way))
 
-    def _used(self, message: Total, newest: Sequence[int]) -> SecureBuyerState | None:
+    def _used(self, message: Total) -> SecureBuyerState | None:
         """Return the state that goes on from a total; None if it cannot be gone on from."""
-        state, constants, own = self._state, self._plan.constants, newest[self._index]
-        if max(newest) == 0 or not (own in state.under_way if own else state.included == 0):
+        state, constants, own = self._state, self._plan.constants, message.own
+        newest = message.releases[-1]
+        if newest == 0 or not (own in state.under_way if own else state.included == 0):
             return None
         total = unpack_words(message.statistic, constants.release_size).view(np.int64)
-        scale = self._scale(newest)
-        if self._is_implausible(constants.step * total.astype(np.float64), max(newest), scale):
+        scale = self._scale(message)
+        if self._is_implausible(constants.step * total.astype(np.float64), newest, scale):
             return None
         released = np.zeros(constants.release_size)
         if constants.raw_view and own:
@@ -173,13 +171,12 @@ class SecureBuyer(Buying[SecureBuyerState]):
         take_total(constants, scale, round_, self._known, total, released, books, judged)
         return self._after(books=books, judged=judged, taken=message.release, included=own)
 
-    def _scale(self, newest: Sequence[int]) -> float:
-        """Return the scale of the noise in a total of shares of these numbers, in capacities."""
-        constants = self._plan.constants
-        if min(newest) == max(newest):
-            return noise_deviation(constants, max(newest))
-        each = [self._plan.share.deviation(k) for k in newest if k]
-        return math.sqrt(math.fsum(deviation**2 for deviation in each))
+    def _scale(self, total: Total) -> float:
+        """Return the scale of the noise of all shares in a total, in capacities."""
+        if len(total.releases) == 1:
+            return noise_deviation(self._plan.constants, total.releases[0])
+        each = zip(total.releases, total.counts, strict=True)
+        return math.sqrt(math.fsum(n * self._plan.share.deviation(k) ** 2 for k, n in each if k))
 
     def _is_implausible(self, values: Floats, release: int, scale: float) -> bool:
         """Tell whether a total is more than capacities allow, but for noise."""
