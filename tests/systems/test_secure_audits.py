@@ -49,7 +49,12 @@ def learner_plan(name):
 
 def wrong_noise(checks):
     """Tell of each check whether it finds numbers without their planned noise."""
-    return [not check_noise(numbers).right for numbers in checks]
+    return [not check_noise(numbers, scale=0.25).right for numbers in checks]
+
+
+def moves_of(plan):
+    """Return the games that measure how far a record moves sums."""
+    return agents_audit.moves_games(FEDUCB, plan, plan.config)
 
 
 class TestFedUCB:
@@ -79,7 +84,7 @@ class TestFedUCB:
         assert all(wrong_noise(agents_audit.noise_checks(FEDUCB, feducb_plan())))
 
     def test_a_record_moves_a_sum_as_far_as_is_charged(self):
-        (*_, within) = agents_audit.moves_games(FEDUCB, feducb_plan())
+        (*_, within) = moves_of(feducb_plan())
         (paired,) = paired_games([within])
         found = check_sensitivity(paired)
         assert found.right
@@ -90,7 +95,7 @@ class TestFedUCB:
             return shares.release_share(plan, step, state, 2.0 * running_sum, pattern, noise)
 
         monkeypatch.setattr(secure_agent, "release_share", twice)
-        (*_, within) = agents_audit.moves_games(FEDUCB, feducb_plan())
+        (*_, within) = moves_of(feducb_plan())
         (paired,) = paired_games([within])
         assert check_sensitivity(paired).too_far
 
@@ -98,8 +103,8 @@ class TestFedUCB:
 class TestLearners:
     def test_a_sum_has_the_noise_that_its_learner_is_told(self, learner):
         config = fb.system(learner, aggregation=SUMS, schedule="every(8)").config
-        plan = plan_of(config, WORLD, ROUNDS)
-        clear = plan_of(fb.system(learner, schedule="every(8)").config, WORLD, ROUNDS)
+        plan = plan_of(config, WORLD, 9)
+        clear = plan_of(fb.system(learner, schedule="every(8)").config, WORLD, 9)
         told = plan.deviation((1,) * 6)
         assert told == pytest.approx(clear.deviation((1,) * 6) / math.sqrt(3.0))
         noise = []
