@@ -46,9 +46,10 @@ from fedbandits.systems.games import (
 from fedbandits.systems.party_games import SmallWorld
 from fedbandits.systems.pfcb import SYSTEM as PFCB
 from fedbandits.systems.pfcb import audit as pfcb_audit
-from fedbandits.systems.pfcb import roles as pfcb_roles
+from fedbandits.systems.pfcb.audit import numbers as pfcb_numbers
 from fedbandits.systems.pfcb.audit import releases as pfcb_releases
 from fedbandits.systems.pfcb.kernels import rounds as pfcb_kernels
+from fedbandits.systems.pfcb.roles import buyer as pfcb_buyer
 from fedbandits.systems.pfcb.roles import reports as pfcb_reports
 from fedbandits.testing.replicates import federate, plan_of, system_of
 from tests.privacy.ledgers import ledger_at
@@ -328,7 +329,7 @@ class TestBuyers:
             books.fresh[:] = fresh
             return done
 
-        monkeypatch.setattr(pfcb_roles, "release_report", release_report)
+        monkeypatch.setattr(pfcb_buyer, "release_report", release_report)
         assert not holds(attacked_parties(game, runs=200, training=400))
 
     @pytest.mark.parametrize("row", [0, 1])
@@ -341,7 +342,7 @@ class TestBuyers:
             report[row] = raw
             return state, report
 
-        monkeypatch.setattr(pfcb_roles, "release_report", release_report)
+        monkeypatch.setattr(pfcb_buyer, "release_report", release_report)
         assert not holds(attacked_parties(game))
 
     def test_noise_of_running_sums_that_is_reused_is_found_by_a_later_purchase(self, monkeypatch):
@@ -357,7 +358,7 @@ class TestBuyers:
             kept = first.setdefault(noise, report - exact)  # a source a buyer and run
             return state, exact + kept
 
-        monkeypatch.setattr(pfcb_roles, "release_report", release_report)
+        monkeypatch.setattr(pfcb_buyer, "release_report", release_report)
         assert not holds(attacked_parties(late, runs=60, training=60))
 
 
@@ -465,11 +466,11 @@ class TestConfiguredReleases:
             real(constants, release, capacity, draws, books, report)
             report[:, producer] = raw
 
-        for name in ("play_reports", "draw_reports"):
+        for module, name in ((pfcb_releases, "play_reports"), (pfcb_numbers, "draw_reports")):
             broken = rebuilt(getattr(pfcb_kernels, name), write_report=write_report)
-            monkeypatch.setattr(pfcb_releases, name, broken)
+            monkeypatch.setattr(module, name, broken)
         assert not holds(attacked_contents(pfcb_releases.contents_games(plan)[0]))
-        names = wrong([pfcb_releases.simulated_numbers(plan)])
+        names = wrong([pfcb_numbers.simulated_numbers(plan)])
         assert names
         assert all(f"producer {producer}:" in name for name in names)
 
