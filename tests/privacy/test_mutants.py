@@ -219,7 +219,7 @@ def test_a_variance_taken_for_a_deviation_wastes_noise_and_is_seen_too():
 # -------------------------------------------------------------------------------- whole parties
 
 #: So few suffice: whole parties are dear, and what is broken here is broken thoroughly.
-PARTY_RUNS, TRAINING = 100, 100
+PARTY_RUNS, TRAINING = 100, 50
 
 
 def attacked_parties(game, runs=PARTY_RUNS, training=TRAINING):
@@ -552,8 +552,8 @@ class TestAnyParty:
             return made
 
         monkeypatch.setattr(SmallWorld, "begin", begun)
-        assert not holds(attacked_parties(games[0], training=50))
-        assert not holds(attacked_parties(games[-1], training=50))
+        assert not holds(attacked_parties(games[0]))
+        assert not holds(attacked_parties(games[-1]))
         assert wrong(secure, NONE)
 
     def test_a_source_of_secure_noise_that_gives_none_is_found(self, monkeypatch, played):
