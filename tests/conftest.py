@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import functools
 import gc
+import os
 import pathlib
+import shutil
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -20,6 +22,12 @@ from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadScopeScheduling
 
 from fedbandits.systems import find_preset, preset_names
+
+#: Folders of tests lie in memory where there is room: ledgers and stores wait for disks, and what
+#: they must survive here is that processes die.
+MEMORY, ROOM = pathlib.Path("/dev/shm"), 4 * 2**30  # noqa: S108
+if MEMORY.is_dir() and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free >= ROOM:
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
 
 settings.register_profile(
     "fedbandits",
