@@ -20,6 +20,7 @@ import sys
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import NamedTuple
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
@@ -185,7 +186,7 @@ BREAKS = (
     Break(
         "a joiner that begins in the first round", "environments/kernels/worlds.py",
         "missed = max(0, joins[agent] - round_)", "missed = 0",
-        ("tests/environments/test_joins.py",),
+        ("tests/environments/test_first_rounds.py",),
     ),
     Break(
         "a world in Python whose errors are lost", "systems/agents/batches.py",
@@ -252,8 +253,11 @@ BREAKS = (
 )  # fmt: skip
 
 
-def play(one: Break) -> tuple[bool, str]:
-    """Break a copy of the sources; whether a test failed, and which one or why not."""
+def play(one: Break, cache: str) -> tuple[bool, str]:
+    """Break a copy of the sources; whether a test failed, and which one or why not.
+
+    Compiled kernels are filed in ``cache`` under their own text: breaks elsewhere share them.
+    """
     with tempfile.TemporaryDirectory() as folder:
         copy = pathlib.Path(folder) / "src"
         shutil.copytree(ROOT / "src", copy, ignore=shutil.ignore_patterns("__pycache__"))
@@ -262,7 +266,7 @@ def play(one: Break) -> tuple[bool, str]:
         if text.count(one.old) != 1:
             return False, f"{one.file} has {text.count(one.old)} such places: move the break along"
         file.write_text(text.replace(one.old, one.new), encoding="utf-8")
-        own = os.environ | {"PYTHONPATH": str(copy), "XDG_CACHE_HOME": f"{folder}/cache"}
+        own = os.environ | {"PYTHONPATH": str(copy), "XDG_CACHE_HOME": cache}
         command = ("-m", "pytest", "-x", "-q", "-n0", "-m", "", "-p", "no:cacheprovider")
         ended = subprocess.run(  # noqa: S603
             [sys.executable, *command, *one.tests],
@@ -284,8 +288,9 @@ def main() -> None:
     if not wanted:
         raise SystemExit(f"no such break; there are: {'; '.join(b.name for b in BREAKS)}")
     loose, began = [], time.monotonic()
-    with ThreadPoolExecutor(options.jobs) as workers:
-        for one, (caught, told) in zip(wanted, workers.map(play, wanted), strict=True):
+    with tempfile.TemporaryDirectory() as cache, ThreadPoolExecutor(options.jobs) as workers:
+        played = workers.map(partial(play, cache=cache), wanted)
+        for one, (caught, told) in zip(wanted, played, strict=True):
             print(f"{'caught' if caught else 'LOOSE '} {one.name}: {told}", flush=True)
             loose += [] if caught else [one.name]
     print(f"{len(wanted) - len(loose)} of {len(wanted)} caught, {time.monotonic() - began:.0f} s")

@@ -220,7 +220,7 @@ def test_a_variance_taken_for_a_deviation_wastes_noise_and_is_seen_too():
 # -------------------------------------------------------------------------------- whole parties
 
 #: So few suffice: whole parties are dear, and what is broken here is broken thoroughly.
-PARTY_RUNS, TRAINING = 100, 100
+PARTY_RUNS, TRAINING = 100, 50
 
 
 def attacked_parties(game, runs=PARTY_RUNS, training=TRAINING):
@@ -384,9 +384,9 @@ def attacked_contents(game):
     return audit(game, FEW, DELTA, training=FEW)
 
 
-def wrong(checks):
+def wrong(checks, scale=1.0):
     """What checks of noise name, of all numbers that they are given."""
-    return [name for numbers in checks for name in check_noise(numbers).named]
+    return [name for numbers in checks for name in check_noise(numbers, scale=scale).named]
 
 
 class TestConfiguredReleases:
@@ -502,12 +502,21 @@ def silenced(noise):
     return lambda step: np.zeros_like(noise(step))
 
 
+#: Of the usual size of a check of noise: no noise shows in so few draws, and half the variance in
+#: several numbers of all.
+NONE, HALF = 0.0, 0.5
+
+
 class TestAnyParty:
-    """Whole parties: whoever has the record, whichever of its records, whatever noise they have."""
+    """Whole parties: whoever has the record, whichever of its records, whatever noise they have.
+
+    That sound parties pass checks of the usual size, ``tests/contracts`` shows.
+    """
 
     @pytest.fixture(autouse=True)
     def three_releases(self, monkeypatch):
         monkeypatch.setattr(agents_audit, "_HORIZONS", (8,))
+        monkeypatch.setattr(agents_audit, "_MOST_RELEASES", 7)
         monkeypatch.setattr(pfcb_audit, "ROUNDS", 24)
         monkeypatch.setattr(fclub_audit, "ROUNDS", 32)
 
@@ -529,8 +538,8 @@ class TestAnyParty:
 
     def test_without_a_mistake_every_number_has_its_noise(self, played):
         games, secure = played
-        assert wrong(secure) == []
-        assert holds(attacked_parties(games[-1], runs=60, training=60))
+        assert wrong(secure, HALF) == []
+        assert holds(attacked_parties(games[-1], runs=60, training=40))
 
     def test_a_party_other_than_the_first_without_noise_is_found(self, monkeypatch, played):
         games, secure = played
@@ -545,16 +554,16 @@ class TestAnyParty:
 
         monkeypatch.setattr(SmallWorld, "begin", begun)
         assert not holds(attacked_parties(games[0]))
-        assert not holds(attacked_parties(games[-1], runs=200))
-        assert wrong(secure)
+        assert not holds(attacked_parties(games[-1]))
+        assert wrong(secure, NONE)
 
     def test_a_source_of_secure_noise_that_gives_none_is_found(self, monkeypatch, played):
         """Nothing but some games draw from it."""
         games, secure = played
         monkeypatch.setattr(secure_noise, "own_sampler", lambda count: [0] * count)
-        assert len(wrong(secure)) == 3
+        assert len(wrong(secure, NONE)) == 3
         (game,) = (game for game in games if game.secure)
-        assert not holds(attacked_parties(game))
+        assert not holds(attacked_parties(game, runs=60, training=40))
 
     @pytest.mark.parametrize("played", ["feducb", "pfcb"], indirect=True)
     def test_a_source_of_secure_noise_that_gives_too_little_is_found(self, monkeypatch, played):
@@ -566,7 +575,7 @@ class TestAnyParty:
             return [int(drawn * 2**-0.5) for drawn in real(count)]
 
         monkeypatch.setattr(secure_noise, "own_sampler", sampler)
-        assert len(wrong(secure)) == 3
+        assert len(wrong(secure, HALF)) == 3
 
     @pytest.mark.parametrize("played", ["feducb", "pfcb"], indirect=True)
     def test_a_single_number_that_goes_past_the_noise_is_found(self, monkeypatch, played):
@@ -580,7 +589,7 @@ class TestAnyParty:
             return covered
 
         monkeypatch.setattr(SecureNoise, "cover", cover)
-        assert wrong(secure)
+        assert wrong(secure, HALF)
 
 
 class TestRestart:
