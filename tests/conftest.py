@@ -10,13 +10,24 @@ from __future__ import annotations
 
 import functools
 import gc
+import os
 import pathlib
+import shutil
+import sys
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadScopeScheduling
 
 from fedbandits.systems import find_preset, preset_names
+
+#: Folders of tests lie in memory where there is room: ledgers and stores wait for disks, and what
+#: they must survive here is that processes die.
+MEMORY, ROOM = pathlib.Path("/dev/shm"), 4 * 2**30  # noqa: S108
+if MEMORY.is_dir() and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free >= ROOM:
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
 
 settings.register_profile(
     "fedbandits",
@@ -56,6 +67,31 @@ FIRST = (
     "test_commands", "test_docs", "test_door_contract", "test_samba_security", "test_audit",
     "test_procurement",
 )  # fmt: skip
+
+
+#: Modules that make the pictures of a run and of a sweep.
+PICTURES = ("fedbandits.experiments.plots", "fedbandits.experiments.plots.swept")
+
+
+@functools.cache
+def drawn(picture: Callable[..., Any], look: Any) -> Any:
+    """An image of nothing."""
+    return picture(lambda axes: axes, look)
+
+
+def sketch(picture: Callable[..., Any], draw: Callable[..., Any], look: Any) -> Any:
+    """Draw on axes, and return an image of nothing: to make one takes a third of a second."""
+    draw(sys.modules["fedbandits.experiments.plots.style"].Figure().add_subplot())
+    return drawn(picture, look)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Pictures are made in full only where a test says that it looks at them."""
+    loaded = [sys.modules[name] for name in PICTURES if name in sys.modules]
+    for module in loaded:
+        full = sys.modules["fedbandits.experiments.plots.style"].picture
+        whole = item.get_closest_marker("pictures") is not None
+        module.picture = full if whole else functools.partial(sketch, full)
 
 
 def pytest_collection_finish() -> None:

@@ -169,7 +169,8 @@ class TestAudit:
     few = ("--set", "rounds=60", "--set", "systems.0.schedule=every(4)")
 
     def test_verdicts_come_last_and_a_broken_claim_is_no_error(self, folder, monkeypatch, capsys):
-        monkeypatch.setattr(agents_audit, "_HORIZONS", (16,))
+        monkeypatch.setattr(agents_audit, "_HORIZONS", (13,))
+        monkeypatch.setattr(agents_audit, "_MOST_RELEASES", 4)
         monkeypatch.setattr(audit_parts, "attack", attack_of_few_runs)
         assert call(monkeypatch, "audit", "tiny.toml", "--runs", "200", *self.few) == 0
         *lines, summary = capsys.readouterr().out.splitlines()

@@ -85,8 +85,12 @@ _PFCBPrivatizer: TypeAlias = (
     | _pfcb_config.Independent
     | _pfcb_config.Correlated
     | _pfcb_config.Continual
+    | _pfcb_config.Optimal
     | str
     | Mapping[str, Any]
+)
+_PFCBAggregation: TypeAlias = (
+    _systems_aggregation.Clear | _systems_aggregation.SecureSum | str | Mapping[str, Any]
 )
 _PFCBAcceptance: TypeAlias = (
     _pfcb_config.WithinRadius
@@ -409,11 +413,18 @@ class _PFCBKeys(_Label, total=False):
     """
     privatizer: _PFCBPrivatizer
     """How noise is added to a report: ``correlated``, ``independent``, ``published``,
-    ``continual``, ``none``. Default: "correlated".
+    ``continual``, ``optimal``, ``none``. Default: "correlated".
+    """
+    aggregation: _PFCBAggregation
+    """Who adds up what buyers report. ``clear``: every buyer sees each report of every other
+    one. ``secure-sum``: buyers send to a controller, and nobody sees more than sums, so their
+    noise is needed once (docs/secure-sums.md). It needs running sums: the privatizer
+    ``optimal`` or ``continual``. Default: "clear".
     """
     local_view: Literal["raw", "released"]
     """What a buyer decides on. ``raw``: also its own purchases since the last report.
-    ``released``: only reports, its own noisy ones included. Default: "raw".
+    ``released``: only reports, its own noisy ones included. Of a secure sum: only the sum.
+    Default: "raw".
     """
     acceptance: _PFCBAcceptance
     """Which reports a buyer accepts: ``within-deviations(4)``, ``within-radius(ω₁)``,
@@ -878,6 +889,12 @@ def samba_silent_pursuit(**keys: Unpack[_SambaKeys]) -> Variant:
 
 def pfcb(**keys: Unpack[_PFCBKeys]) -> Variant:
     """The sound variant: correlated noise, inverse-variance weights, cautious purchases."""
+
+def pfcb_secure(**keys: Unpack[_PFCBKeys]) -> Variant:
+    """Secure sums: nobody sees more than the sum of all buyers, which has the noise of one.
+
+    Other defaults: privatizer="optimal", aggregation="secure-sum(2, auto, auto)".
+    """
 
 def pfcb_published(**keys: Unpack[_PFCBKeys]) -> Variant:
     """Solanki et al. 2022, Algorithm 2, as published: decreasing budgets, ω₁ = 0.1, ω₂ = 10.

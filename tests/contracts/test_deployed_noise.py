@@ -27,7 +27,7 @@ from fedbandits.settings.experiment import system
 from fedbandits.systems.agents.config import AgentsConfig
 from fedbandits.systems.agents.noise import gram_noise
 from fedbandits.systems.games import opposite_records
-from fedbandits.systems.pfcb.roles import BuyerSupply
+from fedbandits.systems.pfcb.roles.buying import BuyerSupply
 from fedbandits.systems.terms import terms_of
 from fedbandits.testing.replicates import federate, plan_of, system_of
 from tests import strategies as own

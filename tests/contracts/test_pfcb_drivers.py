@@ -30,7 +30,7 @@ parts = st.fixed_dictionaries(
     optional={
         "schedule": st.sampled_from(["literal", "powers", "growing(1.4)", "every"]),
         "privatizer": st.sampled_from(
-            ["correlated", "independent", "published", "continual", "none"]
+            ["correlated", "independent", "published", "continual", "optimal", "none"]
         ),
         "local_view": st.sampled_from(["raw", "released"]),
         "acceptance": st.sampled_from(
@@ -68,7 +68,7 @@ def compare(config, environment, rounds, seed, replicate, route=None):
         np.testing.assert_array_equal(compiled.state.tally.violations, violations)
         for count in ("syncs", "messages", "bytes", "epsilon"):
             assert getattr(compiled, count) == getattr(parties, count), (stop, count)
-    if compiled.syncs:
+    if compiled.syncs and compiled.plan.secure is None:
         sent = [m for _, m in parties.network.transcript.deliveries if m.release == compiled.syncs]
         for message in sent:
             sender = int(message.sender.split("-")[1])

@@ -192,7 +192,7 @@ def attack_of_few_runs(game, runs, delta, confidence, **options):
     Without an error in 60 runs a side the bound is ε ≥ 1.8, whatever the seed; that a sound system
     is taken for a broken one has a probability of at most 0.01.
     """
-    return attack(game, min(runs, 60), delta, confidence, training=40, **options)
+    return attack(game, min(runs, 60), delta, confidence, training=20, **options)
 
 
 def three_systems():
@@ -215,7 +215,8 @@ def audited():
     """What an audit of three systems came to, and what it told while it went on."""
     told = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(agents_audit, "_HORIZONS", (16,))  # whole parties are dear
+        patch.setattr(agents_audit, "_HORIZONS", (13,))  # whole parties are dear
+        patch.setattr(agents_audit, "_MOST_RELEASES", 8)
         patch.setattr(audit_parts, "attack", attack_of_few_runs)
         return audit(three_systems(), 10_000, on_event=told.append), told
 

@@ -17,6 +17,8 @@ from fedbandits.experiments.plots.style import coinciding, looks
 from fedbandits.experiments.result import build_dataset
 from fedbandits.experiments.trace import ReplicateTrace
 
+pytestmark = pytest.mark.pictures
+
 ROUNDS = np.array([1, 5, 20, 60])
 #: Mean regret of the group in the end, by system.
 FINAL = {"feducb": 30.0, "feducb-published": 100.0, "linucb-alone": 60.0}

@@ -260,6 +260,7 @@ def test_the_price_of_a_person_grows_with_visits():
         PersonCost(visits=0, mu=0.0, epsilon=0.0, delta=0.1)
 
 
+@pytest.mark.pictures
 def test_a_report_is_written_again_in_another_size(tmp_path):
     out = tmp_path / "r"
     small = experiment()

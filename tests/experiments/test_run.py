@@ -167,6 +167,7 @@ def test_real_data_runs_end_to_end(tmp_path):
     np.testing.assert_allclose(played, 60.0)  # every visit is right or wrong
 
 
+@pytest.mark.pictures
 def test_the_folder_of_a_run(tmp_path):
     out = tmp_path / "deep" / "small"
     outcome = fb.run(small(), out=out)
@@ -194,6 +195,7 @@ def test_the_folder_of_a_run(tmp_path):
     assert fb.load(out / "config.toml") == small()
 
 
+@pytest.mark.pictures
 def test_the_report_needs_nothing_beside_itself_and_states_every_claim(tmp_path):
     named = fb.system("feducb-nonprivate", label="<b>bold & co</b> $\\frac{$")
     fb.run(small(systems=(*small().systems, named)), out=tmp_path / "r")

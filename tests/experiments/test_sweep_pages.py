@@ -264,6 +264,7 @@ preset = "feducb"
 
 
 class TestCommand:
+    @pytest.mark.pictures
     def test_a_file_with_a_sweep_is_run_as_one(self, tmp_path, monkeypatch, capsys):
         (tmp_path / "tiny.toml").write_text(TOML)
         monkeypatch.chdir(tmp_path)

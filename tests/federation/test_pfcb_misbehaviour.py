@@ -19,7 +19,7 @@ from fedbandits.settings.experiment import system
 from fedbandits.systems.feducb.messages import SyncCall
 from fedbandits.systems.pfcb import SYSTEM
 from fedbandits.systems.pfcb.messages import LateReportError, Report
-from fedbandits.systems.pfcb.roles import BuyerSupply
+from fedbandits.systems.pfcb.roles.buying import BuyerSupply
 from fedbandits.systems.terms import terms_of
 from fedbandits.testing.replicates import federate
 from tests.federation.receiving import refused, refused_next, snapshot, stamped, taken

@@ -84,6 +84,12 @@ def test_the_chosen_shift_keeps_v_positive_and_beats_the_paper_s_habit(values, b
     assert width(shift) <= width(habit) * (1 + 1e-9)
 
 
+def test_the_radius_is_the_root_of_both_logarithms():
+    """β = c R √(log term + log det V) + bias; a sum of logarithms below 0 counts as 0."""
+    assert radius(2.0, 0.5, 3.0, 6.0, 0.25) == 3.25
+    assert radius(2.0, 0.5, 3.0, -6.0, 0.25) == 0.25
+
+
 def test_without_noise_the_shift_is_the_ridge_parameter():
     spectrum = np.array([0.0, 3.0])
     assert choose_shift(spectrum, 2.5, 0.0, 0.0, 1.0, 0.5, 0.0) == 2.5

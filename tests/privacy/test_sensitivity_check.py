@@ -20,8 +20,8 @@ from fedbandits.systems import find_preset
 from fedbandits.systems.agents import linear_agent
 from fedbandits.systems.agents.kernels.views import take_up
 from fedbandits.systems.party_games import paired_games
-from fedbandits.systems.pfcb import roles as pfcb_roles
 from fedbandits.systems.pfcb.kernels import note_purchase
+from fedbandits.systems.pfcb.roles import buying as pfcb_buying
 
 DELTA = 1e-5
 
@@ -182,7 +182,7 @@ class TestMistakes:
         def more(raw_view, units, good, books):
             note_purchase(raw_view, units, good + (good > 0), books)
 
-        monkeypatch.setattr(pfcb_roles, "note_purchase", more)
+        monkeypatch.setattr(pfcb_buying, "note_purchase", more)
         assert measured("pfcb")[FIXED] > 1.01
 
 

@@ -15,10 +15,15 @@ from scipy.stats import norm
 from fedbandits.environments import Procurement
 from fedbandits.environments.kernels.procurement import draw_good_units
 from fedbandits.privacy.continual import toeplitz_coefficients
+from fedbandits.privacy.factorisation import encoder
 from fedbandits.privacy.gaussian import mu_of
 from fedbandits.random import Purpose, normals, replicate_key
+from fedbandits.systems.aggregation import SecureSum
 from fedbandits.systems.pfcb import PFCB
 from fedbandits.systems.pfcb import config as p
+
+#: The sender of a sum of all buyers.
+SUM = -1
 
 
 class Trace(NamedTuple):
@@ -96,9 +101,10 @@ class Reference:
             self.explore = max(self.explore, self.times[0])
         mu = mu_of(config.epsilon, config.delta) / (1 + 2.0**-16)  # room for rounding
         self.ellipse = 4 / 3 * np.array([[1, 0.5], [0.5, 1]])  # of the noise of (w, y)
-        if isinstance(config.privatizer, p.Continual):
-            c = toeplitz_coefficients(len(self.times))
-            self.toeplitz, self.s = c, np.linalg.norm(c) / mu
+        self.running = isinstance(config.privatizer, p.RunningSums)
+        if self.running:
+            self.decoder, norm = self.factorised(len(self.times))
+            self.s = norm / mu
         elif isinstance(config.privatizer, p.Correlated):
             self.s = 1 / mu
         elif isinstance(config.privatizer, p.Independent):
@@ -109,6 +115,22 @@ class Reference:
         self.own = np.zeros((self.n, 2, self.m))
         self.sent = np.zeros((self.n, 2, self.m))  # what earlier reports covered
         self.judged = np.zeros((self.n, 2), int)
+        self.secure = isinstance(config.aggregation, SecureSum)
+        if self.secure:  # of ten: eight in a sum, one of whom may tell its noise
+            self.honest = math.ceil(0.8 * self.n - 1e-9) - math.ceil(0.1 * self.n - 1e-9)
+            k, self.most = self.world.capacity, self.world.capacity.max(axis=0)
+            self.weight = np.floor(1024 * self.most / np.maximum(k, self.most / 2)) / 1024
+            self.typical = (self.weight**2 * k).sum(axis=0) / (self.weight * k).sum(axis=0)
+
+    def factorised(self, count: int) -> tuple[np.ndarray, float]:
+        """Return B of the running sums' matrix B·C, and the largest norm of a column of C."""
+        if isinstance(self.c.privatizer, p.Optimal):
+            growth = self.c.schedule.factor if isinstance(self.c.schedule, p.Growing) else 1.0
+            inner = encoder(count, growth**-0.5)
+            return np.tri(count) @ np.linalg.inv(inner), 1.0
+        c = toeplitz_coefficients(count)
+        return np.array([[c[z - x] if x <= z else 0 for x in range(count)] for z in range(count)]
+                        ), float(np.linalg.norm(c))  # fmt: skip
 
     def schedule(self) -> list[int]:
         low, high = self.window
@@ -142,13 +164,15 @@ class Reference:
             log = {"binary": math.log2, "natural": math.log}[self.c.privatizer.logarithm]
             budget = self.c.epsilon / (2 * log(self.T)) + self.c.epsilon / 2 ** (z + 1)
             return math.sqrt(2 * math.log(1.25 / self.c.delta)) / budget
-        if isinstance(self.c.privatizer, p.Continual):
-            return self.s * np.linalg.norm(self.toeplitz[:z])
+        if self.running:
+            shares = math.sqrt(self.n / self.honest) if self.secure else 1.0
+            return float(shares * self.s * np.linalg.norm(self.decoder[z - 1]))
         return self.s
 
     def noise_of(self, sender: int, z: int, i: int) -> np.ndarray:
         """Covariance of the noise of (w, y) in a report."""
-        return self.ellipse * (self.deviation(z) * self.world.capacity[sender, i]) ** 2
+        capacity = self.most / self.typical if sender == SUM else self.world.capacity[sender]
+        return self.ellipse * (self.deviation(z) * capacity[i]) ** 2
 
     def error(self, sender: int, z: int, i: int, q: float) -> float:
         """Variance of the noise in y - q w."""
@@ -224,13 +248,12 @@ class Reference:
         return bought
 
     def report(self, j: int, z: int) -> np.ndarray:
-        running = isinstance(self.c.privatizer, p.Continual)
-        known = self.own[j] if running else self.own[j] - self.sent[j]
+        known = self.own[j] if self.running else self.own[j] - self.sent[j]
         draws = [
             normals(2 * self.m, self.key, j, x, Purpose.PRIVACY_NOISE) for x in range(1, z + 1)
         ]
-        if running:
-            noise = self.s * sum(self.toeplitz[z - 1 - x] * d for x, d in enumerate(draws))
+        if self.running:
+            noise = self.s * sum(self.decoder[z - 1, x] * d for x, d in enumerate(draws))
         else:
             noise = self.deviation(z) * draws[-1]
         self.sent[j] = self.own[j]
@@ -240,7 +263,7 @@ class Reference:
     def believe(self, receiver: int, sender: int, z: int, t: int, i: int, w: float, y: float):
         c, mine = self.c, receiver == sender
         W, Y = self.pool[receiver, :, i]
-        if self.world.capacity[sender, i] == 0:
+        if (self.most if sender == SUM else self.world.capacity[sender])[i] == 0:
             return
         q = Y / W if W > 0 else 0.5
         inside = min(1.0, max(0.0, q))
@@ -269,14 +292,37 @@ class Reference:
     def exchange(self, t: int) -> None:
         z = self.times.index(t) + 1
         raw = self.c.local_view == "raw"
-        reports = [self.report(j, z) for j in range(self.n)]
-        if isinstance(self.c.privatizer, p.Continual):
+        if self.running:
             self.pool = self.own.copy() if raw else np.zeros_like(self.own)
+        if self.secure:
+            return self.take_sum(z, t, raw)
+        reports = [self.report(j, z) for j in range(self.n)]
         for receiver in range(self.n):
             for sender in range(self.n):
                 if sender != receiver or not raw:
                     for i in range(self.m):
                         self.believe(receiver, sender, z, t, i, *reports[sender][:, i])
+
+    def weighed(self, j: int) -> np.ndarray:
+        """Units bought, and good ones less bad ones, of a buyer as they count in a sum, (2, m)."""
+        bought, good = self.own[j]
+        return self.weight[j] * np.array([bought, 2 * good - bought])
+
+    def take_sum(self, z: int, t: int, raw: bool) -> None:
+        total = np.zeros((2, self.m))
+        for j in range(self.n):
+            noise = sum(
+                self.decoder[z - 1, x - 1]
+                * normals(2 * self.m, self.key, j, x, Purpose.PRIVACY_NOISE)
+                for x in range(1, z + 1)
+            ).reshape(2, self.m)
+            axes = np.array([[math.sqrt(4 / 3)], [2.0]]) * self.most
+            total += self.weighed(j) + self.s / math.sqrt(self.honest) * axes * noise
+            self.sent[j] = self.own[j]
+        for j in range(self.n):
+            bought, better = (total - (self.weighed(j) if raw else 0.0)) / self.typical
+            for i in range(self.m):
+                self.believe(j, SUM, z, t, i, bought[i], (bought[i] + better[i]) / 2)
 
     def run(self) -> Trace:
         w = self.world

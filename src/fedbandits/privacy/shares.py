@@ -104,14 +104,54 @@ def share_plan(total: ContinualPlan, honest: int) -> ContinualPlan:
     return ContinualPlan(total.mechanism, total.releases, scale, total.decay)
 
 
+class Grid(NamedTuple):
+    """A grid of shares, and what rounding to it costs.
+
+    Parameters
+    ----------
+    step
+        q, the finest power of two that the range allows.
+    moved
+        What rounding adds to a record's reach, as a share of it.
+    distance
+        Distance between discrete and continuous noise, as a share of δ.
+    """
+
+    step: float
+    moved: float
+    distance: float
+
+    def require(self, room: float, needs: ShareNeeds) -> None:
+        """Refuse a grid on which rounding adds more than ``room`` to a record's reach.
+
+        Raises
+        ------
+        ConfigError
+            If no grid is fine enough for what rounding may add, and coarse enough for the range.
+        """
+        if not (self.moved <= room and self.distance <= _OF_DELTA):
+            raise ConfigError(
+                f"rounds: {needs.records:,} records of each of {needs.parties:,} parties can be in "
+                "one secure sum; rounding to 64-bit whole numbers may move such a sum by more than "
+                "the calibrated noise has room for. Use fewer rounds, or fewer parties"
+            )
+
+
 def plan_grid(needs: ShareNeeds) -> float:
     """Return the constant that rounds records to the grid of shares; see :mod:`.rounding`.
 
     Raises
     ------
     ConfigError
-        If no grid is fine enough for what rounding may add, and coarse enough for the range.
+        If rounding needs more than the margin of calibrated noise.
     """
+    grid = finest_grid(needs)
+    grid.require(ROUNDING_MARGIN, needs)
+    return 1.5 * 2.0**52 * grid.step
+
+
+def finest_grid(needs: ShareNeeds) -> Grid:
+    """Return the finest grid on which shares and their sums stay within the range."""
     total = needs.parties * needs.records * needs.largest * (1.0 + 4.0 * CAST_ROOM)
     noise = share_plan(needs.total, needs.honest).largest_deviation() * float(needs.pattern.max())
     step = max(
@@ -120,13 +160,7 @@ def plan_grid(needs: ShareNeeds) -> float:
         noise / 2.0**_NOISE_BITS,
     )
     step = 2.0 ** math.ceil(math.log2(step))
-    if not (_moved(needs, step) <= ROUNDING_MARGIN and _distance(needs, step) <= _OF_DELTA):
-        raise ConfigError(
-            f"rounds: {needs.records:,} records of each of {needs.parties:,} parties can be in one "
-            "secure sum; rounding to 64-bit whole numbers may move such a sum by more than the "
-            "calibrated noise has room for. Use fewer rounds, or fewer parties"
-        )
-    return 1.5 * 2.0**52 * step
+    return Grid(step, _moved(needs, step), _distance(needs, step))
 
 
 def _moved(needs: ShareNeeds, step: float) -> float:

@@ -59,18 +59,19 @@ class SumsPlan(Protocol):
         """The names of all agents, in order."""
 
 
-def totals_plan(plan: SumsPlan) -> TotalsPlan:
-    """Return what the parties to secure sums go by."""
+def totals_plan(plan: SumsPlan, role: str = AGENT) -> TotalsPlan:
+    """Return what the parties to secure sums go by; ``role`` is that of agents."""
     constants, secure = plan.constants, _secure(plan)
     return TotalsPlan(
         agents=constants.agents, helpers=secure.helpers, size=constants.release_size,
         releases=constants.releases, least_parties=secure.least_parties,
+        role=role,
     )  # fmt: skip
 
 
-def totals_roles(plan: SumsPlan) -> tuple[Role, Role]:
-    """Return the roles of the controller and of the helpers."""
-    totals = totals_plan(plan)
+def totals_roles(plan: SumsPlan, role: str = AGENT) -> tuple[Role, Role]:
+    """Return the roles of the controller and of the helpers; ``role`` is that of agents."""
+    totals = totals_plan(plan, role)
     names = tuple(f"{HELPER}-{place}" for place in range(totals.helpers))
     return (
         Role(CONTROLLER, (CONTROLLER,), lambda seat, _: TotalsController(seat, totals)),
@@ -78,12 +79,12 @@ def totals_roles(plan: SumsPlan) -> tuple[Role, Role]:
     )
 
 
-def shared_masks(plan: SumsPlan) -> tuple[SharedSecret, ...]:
-    """List the secrets that helpers hand agents; none where releases are seen."""
+def shared_masks(plan: SumsPlan, role: str = AGENT) -> tuple[SharedSecret, ...]:
+    """List the secrets that helpers hand agents, by their role; none where releases are seen."""
     if plan.secure is None:
         return ()
     return tuple(
-        SharedSecret(f"masks-{place}", HELPER, AGENT, each=True, place=place)
+        SharedSecret(f"masks-{place}", HELPER, role, each=True, place=place)
         for place in range(plan.secure.helpers)
     )
 

@@ -76,6 +76,7 @@ def claim_under(system: System[Any], plan: Plan, terms: Terms) -> PrivacyClaim:
         encrypted="",
         epsilon_each=(),
         person=None,
+        views=(),
         not_protected=(
             Limit(
                 "everything",

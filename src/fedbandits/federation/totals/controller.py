@@ -34,7 +34,7 @@ from fedbandits.federation.totals.messages import (
     require_bytes,
     unpack_words,
 )
-from fedbandits.federation.totals.plan import AGENT, HELPER, TotalsPlan
+from fedbandits.federation.totals.plan import HELPER, TotalsPlan
 
 #: So often a helper is asked for the same sum, in case its answer, or the request, was lost.
 MOST_ASKED = 10
@@ -64,7 +64,7 @@ class TotalsController(Party[ControllerState]):
     def __init__(self, seat: Seat, plan: TotalsPlan) -> None:
         super().__init__(seat, first_state(plan, seat.terms.digest))
         self._plan = plan
-        self._agents, self._helpers = seat.names(AGENT), seat.names(HELPER)
+        self._agents, self._helpers = seat.names(plan.role), seat.names(HELPER)
         self._place = {name: i for i, name in enumerate(self._agents)}
         self._helper = {name: i for i, name in enumerate(self._helpers)}
 

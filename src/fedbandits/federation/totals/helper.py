@@ -25,7 +25,7 @@ from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import PartyState, Step, Transitions
 from fedbandits.federation.totals import statements
 from fedbandits.federation.totals.messages import Opened, Opening, pack_words, require_bytes
-from fedbandits.federation.totals.plan import AGENT, CONTROLLER, HelperSecrets, TotalsPlan
+from fedbandits.federation.totals.plan import CONTROLLER, HelperSecrets, TotalsPlan
 
 
 class HelperState(PartyState, frozen=True, kw_only=True):
@@ -67,7 +67,7 @@ class Helper(Party[HelperState]):
     TRANSITIONS: ClassVar[Transitions] = {("serving", Opening): ("serving",)}
 
     def __init__(self, seat: Seat, plan: TotalsPlan, secrets: HelperSecrets) -> None:
-        self._agents, terms = seat.names(AGENT), seat.terms.digest
+        self._agents, terms = seat.names(plan.role), seat.terms.digest
         if len(secrets.pairs) != len(self._agents):
             raise LocalProtocolError(
                 f"{seat.name}: secrets with {len(secrets.pairs)} agents, there are "

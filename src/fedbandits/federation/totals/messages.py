@@ -121,13 +121,18 @@ class Total(Message, frozen=True, kw_only=True, tag="totals.total"):
         return len(self.statistic)
 
 
+def table_of(agents: str) -> MessageTable:
+    """Return who sends what to whom, where ``agents`` is the role of agents."""
+    return {
+        Increment: (agents, "controller"),
+        Opening: ("controller", "helper"),
+        Opened: ("helper", "controller"),
+        Total: ("controller", agents),
+    }
+
+
 #: Who sends what to whom.
-TABLE: MessageTable = {
-    Increment: ("agent", "controller"),
-    Opening: ("controller", "helper"),
-    Opened: ("helper", "controller"),
-    Total: ("controller", "agent"),
-}
+TABLE: MessageTable = table_of("agent")
 
 
 def pack_words(values: Words64) -> bytes:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from fedbandits.crypto.masks import MOST_SUMS
 from fedbandits.errors import ConfigError
 
-#: Roles of parties to secure sums; agents may have any other name in a system.
+#: Roles of parties to secure sums. Agents may have another name, see :class:`TotalsPlan`.
 AGENT, CONTROLLER, HELPER = "agent", "controller", "helper"
 
 
@@ -24,6 +24,8 @@ class TotalsPlan(NamedTuple):
         The number of the last release.
     least_parties
         Helpers open no sum of fewer members, but for the empty one.
+    role
+        The role of agents.
     """
 
     agents: int
@@ -31,6 +33,7 @@ class TotalsPlan(NamedTuple):
     size: int
     releases: int
     least_parties: int
+    role: str = AGENT
 
     def check(self) -> None:
         """Refuse numbers with which nothing could be added up, or nothing would be hidden.

@@ -8,14 +8,24 @@ from typing import TYPE_CHECKING, Any
 from fedbandits.environments.facts import ProcurementFacts
 from fedbandits.federation.roles import Supplies
 from fedbandits.federation.run import PartiesRun
+from fedbandits.federation.totals.plan import HELPER
 from fedbandits.random import replicate_key
+from fedbandits.systems.application import SharedSecret
 from fedbandits.systems.package import PackageSystem
 from fedbandits.systems.pfcb.config import PFCB
 from fedbandits.systems.pfcb.presets import PRESETS
+from fedbandits.systems.secure_sums import (
+    shared_masks,
+    simulated_agent_secrets,
+    simulated_helper_secrets,
+)
 from fedbandits.systems.simulated import simulated_noise
 
 if TYPE_CHECKING:
     from fedbandits.systems.pfcb.plan import PFCBPlan
+
+#: The role of buyers.
+BUYER = "buyer"
 
 
 class PFCBSystem(PackageSystem["PFCBPlan"]):
@@ -34,18 +44,26 @@ class PFCBSystem(PackageSystem["PFCBPlan"]):
         found: tuple[str, ...] = self.room("claim").cautions(plan)
         return found
 
+    def shared(self, plan: PFCBPlan) -> tuple[SharedSecret, ...]:
+        return shared_masks(plan, BUYER)
+
     def simulated_supplies(self, plan: PFCBPlan, world: Any, seed: int, replicate: int) -> Supplies:
-        size, key = 2 * plan.constants.producers, replicate_key(seed, replicate)
+        size, key = plan.constants.release_size, replicate_key(seed, replicate)
 
         def supply(role: str, place: int) -> Any:
-            del role
-            noise = partial(simulated_noise, size, key, place)
-            return self.room("roles").BuyerSupply(noise, world.cost[place], world.capacity)
+            if role == HELPER:
+                return simulated_helper_secrets(plan, place, seed, replicate)
+            if role != BUYER:
+                return None
+            return self.room("application").BuyerSupply(
+                partial(simulated_noise, size, key, place), world.cost[place], world.capacity,
+                simulated_agent_secrets(plan, place, seed, replicate),
+            )  # fmt: skip
 
         return supply
 
     def syncs(self, run: PartiesRun) -> int:
-        return int(run.of("buyer")[0].state.releases)
+        return int(run.of(BUYER)[0].state.releases)
 
     def epsilon_spent(self, plan: PFCBPlan, run: PartiesRun) -> float:
         return plan.epsilon_spent(self.syncs(run))

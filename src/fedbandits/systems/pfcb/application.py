@@ -17,12 +17,15 @@ from fedbandits._typing import Floats, Ints
 from fedbandits.errors import ConfigError, LocalProtocolError
 from fedbandits.federation.acting import ActingParty
 from fedbandits.federation.events import Decision
+from fedbandits.federation.totals.plan import HELPER, HelperSecrets
 from fedbandits.systems.application import Application, Asked, Resources, Told, list_type
 from fedbandits.systems.exported import Learned
 from fedbandits.systems.pfcb.kernels import CLEAR
 from fedbandits.systems.pfcb.plan import PFCBPlan
-from fedbandits.systems.pfcb.roles import BuyerSupply
+from fedbandits.systems.pfcb.roles.buying import BuyerSupply
+from fedbandits.systems.secure_sums import agent_secrets, helper_secrets
 
+BUYER = "buyer"
 #: Far beyond any price, and far from what a float cannot hold.
 _MOST_COST = 1e300
 
@@ -102,15 +105,23 @@ def application(plan: PFCBPlan) -> Purchases:
     return Purchases(plan)
 
 
-def supply(plan: PFCBPlan, role: str, place: int, resources: Resources) -> BuyerSupply:
-    """Return what a buyer brings: its costs, and noise that is charged for.
+def supply(
+    plan: PFCBPlan, role: str, place: int, resources: Resources
+) -> BuyerSupply | HelperSecrets | None:
+    """Return what a party brings.
+
+    A buyer brings its costs, noise that is charged for, and secrets to mask reports by. A helper
+    brings what it shares with buyers; a controller nothing.
 
     Raises
     ------
     ConfigError
         If its settings have no costs, or the facts no capacities.
     """
-    del role, place
+    if role == HELPER:
+        return helper_secrets(plan, place, resources)
+    if role != BUYER:
+        return None
     if not plan.facts.capacities:
         raise ConfigError(
             "facts.capacities: missing; allowed: a row for each buyer, with the most units that it "
@@ -118,7 +129,8 @@ def supply(plan: PFCBPlan, role: str, place: int, resources: Resources) -> Buyer
         )
     noise = resources.noise(plan.event) if plan.constants.reports != CLEAR else _no_noise
     capacities = np.array(plan.facts.capacities, np.int64)
-    return BuyerSupply(noise, _costs(plan, resources.own("costs")), capacities)
+    masks = agent_secrets(plan, resources)
+    return BuyerSupply(noise, _costs(plan, resources.own("costs")), capacities, masks)
 
 
 def _costs(plan: PFCBPlan, given: Any) -> Floats:

@@ -12,6 +12,7 @@ from fedbandits.privacy.statements import IN_CLEAR, NEVER_BACK, ON_A_CLOCK, SECU
 from fedbandits.systems.pfcb.config import Never, Published
 from fedbandits.systems.pfcb.kernels import CLEAR
 from fedbandits.systems.pfcb.plan import PFCBPlan
+from fedbandits.systems.secure_claim import claim_sums
 
 _PURCHASE = (
     "one purchase (units bought, units found good) of one buyer from one producer in one round"
@@ -72,7 +73,7 @@ def claim(plan: PFCBPlan) -> PrivacyClaim:
     interactive = config.local_view == "released" or not events
     reach: Literal["interactive", "fixed log"] = "interactive" if interactive else "fixed log"
     published = isinstance(config.privatizer, Published)
-    return PrivacyClaim(
+    claimed = PrivacyClaim(
         unit=_unit(plan),
         from_whom="all other buyers together, even if they see all messages ever sent",
         relation="replace-one",
@@ -86,6 +87,9 @@ def claim(plan: PFCBPlan) -> PrivacyClaim:
         paper_claims=(config.epsilon, config.delta) if published else None,
         events=events,
     )
+    if plan.secure is None:
+        return claimed
+    return claim_sums(claimed, plan.secure, plan.constants.agents, "buyers")
 
 
 def _unit(plan: PFCBPlan) -> str:

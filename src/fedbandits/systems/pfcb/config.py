@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from fedbandits._checked import Checked
+from fedbandits.systems.aggregation import Aggregation, Clear
 from fedbandits.systems.variants import BUDGET
 
 Positive = Annotated[float, Meta(gt=0.0, le=1e9)]
@@ -83,7 +84,16 @@ class Continual(_Part, frozen=True, tag="continual"):
     """Running sums of all purchases with square-root Toeplitz noise; w and y are correlated."""
 
 
-Privatizer = NoNoise | Published | Independent | Correlated | Continual
+class Optimal(_Part, frozen=True, tag="optimal"):
+    """Running sums of all purchases with the least noise for their number; w and y are correlated.
+
+    For more than 40 exchanges it is the same as ``continual``.
+    """
+
+
+Privatizer = NoNoise | Published | Independent | Correlated | Continual | Optimal
+#: Those that release running sums.
+RunningSums = Continual | Optimal
 
 
 class WithinRadius(_Part, frozen=True, tag="within-radius"):
@@ -168,10 +178,15 @@ class PFCB(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True):
         opens in round 10 at the latest, because buyers learn nothing before.
     privatizer
         How noise is added to a report: ``correlated``, ``independent``, ``published``,
-        ``continual``, ``none``.
+        ``continual``, ``optimal``, ``none``.
+    aggregation
+        Who adds up what buyers report. ``clear``: every buyer sees each report of every other one.
+        ``secure-sum``: buyers send to a controller, and nobody sees more than sums, so their noise
+        is needed once (docs/secure-sums.md). It needs running sums: the privatizer ``optimal`` or
+        ``continual``.
     local_view
         What a buyer decides on. ``raw``: also its own purchases since the last report.
-        ``released``: only reports, its own noisy ones included.
+        ``released``: only reports, its own noisy ones included. Of a secure sum: only the sum.
     acceptance
         Which reports a buyer accepts: ``within-deviations(4)``, ``within-radius(ω₁)``, ``always``.
     weighting
@@ -226,6 +241,7 @@ class PFCB(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True):
     schedule: Schedule = msgspec.field(default_factory=Growing)
     window: tuple[Round, Round] | Literal["auto"] = "auto"
     privatizer: Privatizer = msgspec.field(default_factory=Correlated)
+    aggregation: Aggregation = msgspec.field(default_factory=Clear)
     local_view: Literal["raw", "released"] = "raw"
     acceptance: Acceptance = msgspec.field(default_factory=WithinDeviations)
     weighting: Weighting = msgspec.field(default_factory=InverseVariance)
@@ -258,6 +274,21 @@ class PFCB(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True):
                 'cannot compare reports with them; set acceptance.evidence = "pooled", or '
                 'local_view = "raw"'
             )
+        reason = "" if isinstance(self.aggregation, Clear) else self._not_summed()
+        if reason:
+            raise ValueError(f"aggregation: secure sums cannot be had here: {reason}")
+
+    def _not_summed(self) -> str:
+        """Say why reports cannot be added up secretly; empty if they can."""
+        if isinstance(self.privatizer, NoNoise):
+            return (
+                'there is no noise to share; leave out aggregation, or set privatizer = "optimal"'
+            )
+        if not isinstance(self.privatizer, RunningSums):
+            return 'they are sums of all purchases so far; set privatizer = "optimal"'
+        if isinstance(self.schedule, Never):
+            return "buyers do not communicate; leave out aggregation, or set a schedule"
+        return ""
 
     @property
     def idle(self) -> tuple[str, ...]:

@@ -54,14 +54,20 @@ class Replicate(CompiledReplicate[PFCBPlan]):
 
     @property
     def messages(self) -> int:
-        """Messages so far: everybody to everybody else, every exchange."""
-        agents = self.plan.constants.agents
-        return self.syncs * agents * (agents - 1)
+        """Messages so far: everybody to everybody else, every exchange.
+
+        With secure sums: to the controller and back, and to every helper and back.
+        """
+        agents, secure = self.plan.constants.agents, self.plan.secure
+        each = agents * (agents - 1) if secure is None else 2 * (agents + secure.helpers)
+        return self.syncs * each
 
     @property
     def bytes(self) -> int:
-        """Bytes of reports so far, two numbers a producer."""
-        return self.messages * 16 * self.plan.constants.producers
+        """Bytes of reports so far, two numbers a producer; a request to a helper has none."""
+        secure = self.plan.secure
+        empty = 0 if secure is None else self.syncs * secure.helpers
+        return (self.messages - empty) * 16 * self.plan.constants.producers
 
     @property
     def epsilon(self) -> float:

@@ -20,16 +20,21 @@ from fedbandits.errors import ConfigError
 from fedbandits.privacy import gaussian
 from fedbandits.privacy.accounting import GaussianRelease
 from fedbandits.privacy.continual import ContinualPlan, calibrated, toeplitz_coefficients
+from fedbandits.privacy.factorisation import MOST_RELEASES, encoder
 from fedbandits.systems.pfcb.config import (
     PFCB,
     Continual,
     Correlated,
+    Growing,
     Independent,
     NoNoise,
+    Optimal,
     Published,
 )
 
 _MOST_RUNNING_SUMS = 2**14
+#: With a schedule that grows faster there are two reports at most, whose weights hardly matter.
+_LEAST_DECAY = 1e-4
 _ROOT_2 = math.sqrt(2.0)
 #: More than rounding takes from a sum of so many squares.
 _ROUNDING_ROOM = 1.0 + 1e-12
@@ -40,7 +45,7 @@ _SEPARATE = np.eye(2)
 #: A purchase is a point (l, g) with 0 ≤ g ≤ l ≤ k; replacing it moves the sums by a difference of
 #: two such points, a hexagon. This is the noise whose covariance is the smallest ellipse around it
 #: (Löwner & John): no difference is longer than k in its measure.
-_HEXAGONAL = np.array([[math.sqrt(4 / 3), 0.0], [math.sqrt(1 / 3), 1.0]])
+HEXAGONAL = np.array([[math.sqrt(4 / 3), 0.0], [math.sqrt(1 / 3), 1.0]])
 
 
 class Noise(NamedTuple):
@@ -49,7 +54,9 @@ class Noise(NamedTuple):
     scale: float  # deviation of a draw, in capacities; 0 where reports differ, or are in clear
     mixing: Floats = _SEPARATE  # (2, 2): draws to noise of (w, y)
     sensitivity: float = _ROOT_2  # of a batch to one purchase, in capacities and in its measure
-    continual: ContinualPlan | None = None  # of running sums
+    continual: ContinualPlan | None = None  # of running sums; of a secure sum, that of the sum
+    share: float = 0.0  # deviation of a draw of one buyer's share of a secure sum, in capacities
+    step: float = 0.0  # q, of the whole numbers that secure sums add up, in units
 
 
 def noise_of_reports(config: PFCB, releases: int) -> Noise:
@@ -60,19 +67,38 @@ def noise_of_reports(config: PFCB, releases: int) -> Noise:
         case Independent():
             return Noise(_calibrated_scale(_ROOT_2 * further, config))
         case Correlated():
-            return Noise(_calibrated_scale(further, config), _HEXAGONAL, 1.0)
-        case Continual():
-            if releases > _MOST_RUNNING_SUMS:
-                raise ConfigError(
-                    f"schedule: {releases:,} running sums are more than the continual privatizer "
-                    f"keeps ({_MOST_RUNNING_SUMS:,}); exchange less often"
-                )
-            mu = gaussian.mu_of(config.epsilon, config.delta)
-            further = further_in_running_sums(releases) if late else 1.0
-            found = calibrated("toeplitz", releases, mu, further)
-            return Noise(found.scale, _HEXAGONAL, 1.0, found)
+            return Noise(_calibrated_scale(further, config), HEXAGONAL, 1.0)
+        case Continual() | Optimal():
+            unit = running_sums(config, releases)
+            further = further_when_moved(unit, releases) if late else 1.0
+            found = calibrated_sums(unit, config, further)
+            return Noise(found.scale, HEXAGONAL, 1.0, found)
         case NoNoise() | Published():
             return Noise(0.0)
+
+
+def running_sums(config: PFCB, releases: int) -> ContinualPlan:
+    """Return the mechanism of running sums, with noise of deviation 1; refuse too many of them.
+
+    A report after t rounds counts as much as that after 1.5 t times √1.5: noise matters less and
+    less beside what has been bought.
+    """
+    if isinstance(config.privatizer, Optimal) and releases <= MOST_RELEASES:
+        schedule = config.schedule
+        grows = schedule.factor if isinstance(schedule, Growing) else 1.0
+        return ContinualPlan("optimal", releases, 1.0, max(1.0 / math.sqrt(grows), _LEAST_DECAY))
+    if releases > _MOST_RUNNING_SUMS:
+        raise ConfigError(
+            f"schedule: {releases:,} running sums are more than the continual privatizer "
+            f"keeps ({_MOST_RUNNING_SUMS:,}); exchange less often"
+        )
+    return ContinualPlan("toeplitz", releases, 1.0)
+
+
+def calibrated_sums(unit: ContinualPlan, config: PFCB, reach: float) -> ContinualPlan:
+    """Return the mechanism with the least noise for (ε, δ), by how far a purchase moves sums."""
+    mu = gaussian.mu_of(config.epsilon, config.delta)
+    return calibrated(unit.mechanism, unit.releases, mu, reach, unit.decay)
 
 
 def _calibrated_scale(sensitivity: float, config: PFCB) -> float:
@@ -96,6 +122,23 @@ def in_two_batches(sensitivity: float, deviations: Sequence[float]) -> GaussianR
     least = deviations[0]
     other = least / deviations[1] if len(deviations) > 1 else 0.0
     return GaussianRelease(sensitivity * math.hypot(1.0, other), least)
+
+
+def further_when_moved(plan: ContinualPlan, releases: int) -> float:
+    """Return how many times as far as a replaced purchase a moved one moves running sums.
+
+    See :func:`further_in_running_sums`, for Toeplitz. Of the optimal mechanism all pairs of batches
+    are looked at; its C has no negative numbers either.
+    """
+    if plan.mechanism != "optimal":
+        return further_in_running_sums(releases)
+    if not releases:
+        return 1.0
+    rows = encoder(plan.releases, plan.decay)[:releases, :releases]
+    together = rows.T @ rows
+    alone = np.diag(together)
+    worst = float(np.max(alone[:, None] + alone - together))
+    return math.sqrt(worst) / plan.sensitivity(releases) * _ROUNDING_ROOM
 
 
 def further_in_running_sums(releases: int) -> float:

@@ -14,13 +14,15 @@ from fedbandits.learners.kernels.purchasing import EXACT, GREEDY
 from fedbandits.privacy import accounting, gaussian
 from fedbandits.privacy.accounting import Clear, ContinualSum, Event, GaussianRelease, Parallel
 from fedbandits.privacy.continual import ContinualPlan
+from fedbandits.privacy.shares import share_plan
+from fedbandits.systems.aggregation import SecureTotals, secure_totals
 from fedbandits.systems.base import Plan
 from fedbandits.systems.pfcb.config import (
     PFCB,
     Constant,
-    Continual,
     NoNoise,
     Published,
+    RunningSums,
     WithinDeviations,
     WithinRadius,
 )
@@ -36,10 +38,12 @@ from fedbandits.systems.pfcb.kernels import (
 )
 from fedbandits.systems.pfcb.noise import (
     Noise,
-    further_in_running_sums,
+    further_in_batches,
+    further_when_moved,
     in_two_batches,
     noise_of_reports,
 )
+from fedbandits.systems.pfcb.sharing import noise_of_shares
 from fedbandits.systems.pfcb.timing import Timing, timing_of
 
 #: Later than any round.
@@ -58,10 +62,13 @@ class PFCBPlan(Plan, frozen=True, kw_only=True):
     config: PFCB
     facts: ProcurementFacts
     constants: Constants
-    #: How running sums are released; None where batches are reported, or nothing is noisy.
+    #: How running sums are released; None where batches are reported, or nothing is noisy. Of a
+    #: secure sum: the mechanism that all honest shares come to.
     continual: ContinualPlan | None
     #: How far one purchase can move (w, y) of a batch, in capacities and in the noise's measure.
     sensitivity: float
+    #: The numbers of secure sums; None where reports are seen.
+    secure: SecureTotals | None = None
 
     @property
     def slots(self) -> int:
@@ -69,6 +76,17 @@ class PFCBPlan(Plan, frozen=True, kw_only=True):
         if self.continual is not None:
             return self.continual.slots
         return int(self.constants.reports != CLEAR)
+
+    @property
+    def agent_names(self) -> tuple[str, ...]:
+        """Names of all buyers, in order."""
+        return tuple(f"buyer-{j}" for j in range(self.constants.agents))
+
+    @property
+    def share(self) -> ContinualPlan:
+        """The mechanism of a buyer's share of a secure sum; of other variants that of a report."""
+        found = self.continual or NO_SUMS
+        return found if self.secure is None else share_plan(found, self.secure.honest)
 
     def deviation(self, release: int) -> float:
         """Return the deviation of the noise that a report draws, in capacities."""
@@ -119,14 +137,23 @@ class PFCBPlan(Plan, frozen=True, kw_only=True):
             return Clear()
         releases = self.constants.releases if releases is None else releases
         if self.continual is not None:
-            further = further_in_running_sums(releases) if self.late else 1.0
-            return ContinualSum(self.continual, self.sensitivity * further, releases)
+            return ContinualSum(
+                self.continual, self.sensitivity * self._further(releases), releases
+            )
         # Reports alike in noise cost the same, however many there are.
         reports = range(1, min(releases, _DIFFERENT) + 1)
         deviations = sorted(self.deviation(z) for z in reports)
         if self.late and deviations:
             return in_two_batches(self.sensitivity, deviations)
         return Parallel(tuple(GaussianRelease(self.sensitivity, d) for d in sorted({*deviations})))
+
+    def _further(self, releases: int) -> float:
+        """Return how many times as far a late outcome can move running sums."""
+        if not self.late or self.continual is None:
+            return 1.0
+        if self.secure is not None:
+            return further_in_batches(self.continual.releases)
+        return further_when_moved(self.continual, releases)
 
     def epsilon_spent(self, releases: int) -> float:
         """Return ε that the contents of a buyer's first reports cost, at the configured δ."""
@@ -144,11 +171,15 @@ def make_plan(config: PFCB, facts: ProcurementFacts, rounds: int) -> PFCBPlan:
     _check_target_and_oracle(config, facts)
     _check_capacities(facts)
     exchanges = timing_of(config, facts.parties, rounds)
-    noise = noise_of_reports(config, exchanges.number)
+    secure = secure_totals(config.aggregation, facts.parties)
+    if secure is None:
+        noise = noise_of_reports(config, exchanges.number)
+    else:
+        noise = noise_of_shares(config, facts, rounds, exchanges.number, secure)
     return PFCBPlan(
         config=config, facts=facts, rounds=rounds,
         constants=_constants(config, facts, rounds, exchanges, noise),
-        continual=noise.continual, sensitivity=noise.sensitivity,
+        continual=noise.continual, sensitivity=noise.sensitivity, secure=secure,
     )  # fmt: skip
 
 
@@ -185,7 +216,7 @@ def _check_capacities(facts: ProcurementFacts) -> None:
 
 
 #: Stands for running sums where a report has noise of its own.
-_NO_SUMS = ContinualPlan("none", 0, 0.0)
+NO_SUMS = ContinualPlan("none", 0, 0.0)
 
 
 def _constants(
@@ -203,14 +234,17 @@ def _constants(
         exchange_times=np.array([*exchanges.times, _NEVER], np.int64),
         releases=exchanges.number,
         raw_view=config.local_view == "raw",
-        reports={NoNoise: CLEAR, Continual: RUNNING}.get(type(config.privatizer), BATCHES),
+        reports=_kind_of_reports(config),
         published_budgets=isinstance(config.privatizer, Published),
         scale=noise.scale,
         budget=0.0
         if config.idle
         else math.sqrt(2.0 * math.log(1.25 / config.delta)) / config.epsilon,
         log_horizon=_log_horizon(config, rounds),
-        coefficients=(noise.continual or _NO_SUMS).coefficients(),
+        mechanism=(noise.continual or NO_SUMS).code,
+        coefficients=(noise.continual or NO_SUMS).coefficients(),
+        share=noise.share,
+        step=noise.step,
         mixing=noise.mixing.copy(),
         covariance=noise.mixing @ noise.mixing.T,
         acceptance=acceptance,
@@ -226,6 +260,12 @@ def _constants(
         target=facts.quality_threshold + config.quality_margin,
         revenue=facts.revenue,
     )
+
+
+def _kind_of_reports(config: PFCB) -> int:
+    if isinstance(config.privatizer, RunningSums):
+        return RUNNING
+    return CLEAR if isinstance(config.privatizer, NoNoise) else BATCHES
 
 
 def _acceptance(config: PFCB) -> tuple[float, int]:

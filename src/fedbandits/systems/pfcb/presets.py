@@ -12,13 +12,17 @@ _PROCEDURE_1 = {"acceptance": "within-radius(0.1, pooled, shared)", "weighting":
 
 #: What is sent, when, with which noise, and what others make of it. How buyers purchase is not.
 _SHARING = (
-    "schedule", "window", "privatizer", "local_view", "acceptance", "weighting", "outcomes",
-    "epsilon", "delta",
+    "schedule", "window", "privatizer", "aggregation", "local_view", "acceptance", "weighting",
+    "outcomes", "epsilon", "delta",
 )  # fmt: skip
 
 PRESETS: dict[str, Preset] = {
     "pfcb": Preset(
         "the sound variant: correlated noise, inverse-variance weights, cautious purchases", {}
+    ),
+    "pfcb-secure": Preset(
+        "secure sums: nobody sees more than the sum of all buyers, which has the noise of one",
+        {"aggregation": "secure-sum", "privatizer": "optimal"},
     ),
     "pfcb-published": Preset(
         "Solanki et al. 2022, Algorithm 2, as published: decreasing budgets, ω₁ = 0.1, ω₂ = 10",

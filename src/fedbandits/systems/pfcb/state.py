@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypeVar
 
 import msgspec
 import numpy as np
@@ -23,7 +23,8 @@ def initial_state(plan: PFCBPlan) -> State:
         faults=np.zeros(n, np.int64),
         books=empty_books(m, n),
         draws=np.zeros((n, plan.slots, 2 * m)),
-        reports=np.zeros((n, 2, m)),
+        reports=np.zeros((n if plan.secure is None else 0, 2, m)),
+        total=np.zeros(0 if plan.secure is None else 2 * m, np.int64),
         tally=Tally(
             regret=np.zeros(n),
             late_regret=np.zeros(n),
@@ -45,7 +46,8 @@ def needs(plan: PFCBPlan) -> Needs:
         Memory("noise that is kept for later reports", 2 * plan.slots * pairs * F64, keys),
     )
     exchanges = min(plan.constants.releases, plan.rounds)
-    judged = 10.0 * plan.constants.agents  # everybody judges everybody's report
+    # Everybody judges everybody's report, or one sum.
+    judged = 10.0 * (plan.constants.agents if plan.secure is None else 1)
     report = 40.0 + plan.slots + judged
     return Needs(parts, pairs * (30.0 * plan.rounds + exchanges * report))
 
@@ -93,8 +95,8 @@ class ReleaseState(NamedTuple):
         return cls(np.zeros(shape), np.zeros(shape))
 
 
-class BuyerState(PartyState, frozen=True, kw_only=True):
-    """All that changes in a buyer."""
+class BuyingState(PartyState, frozen=True, kw_only=True):
+    """All that changes in a buyer, whoever adds up what buyers report."""
 
     #: ``exchanging`` from its own report to when it has taken what came of that exchange.
     stage: str = "ready"
@@ -110,6 +112,11 @@ class BuyerState(PartyState, frozen=True, kw_only=True):
     ordered: Floats  # (m,): units decided on since the last report
     books: Books
     judged: Ints  # (2,): reports accepted and refused, a producer at a time
+
+
+class BuyerState(BuyingState, frozen=True, kw_only=True):
+    """All that changes in a buyer that reports to all others."""
+
     released: ReleaseState
     #: Reports of exchanges that are not in its books yet, by exchange and buyer.
     inbox: dict[int, dict[str, Floats]] = msgspec.field(default_factory=dict)
@@ -117,18 +124,25 @@ class BuyerState(PartyState, frozen=True, kw_only=True):
     newest: dict[str, LastReport] = msgspec.field(default_factory=dict)
 
 
+AnyBuyingState = TypeVar("AnyBuyingState", bound=BuyingState)
+
+
+def first_state(plan: PFCBPlan) -> dict[str, Any]:
+    """Return what a buyer knows before the first round, as fields of its state."""
+    producers = plan.constants.producers
+    return {
+        "ordered": np.zeros(producers),
+        "books": empty_books(producers),
+        "judged": np.zeros(2, np.int64),
+    }
+
+
 def initial_buyer_state(plan: PFCBPlan) -> BuyerState:
     """Return a buyer's state before the first round."""
-    producers = plan.constants.producers
-    return BuyerState(
-        ordered=np.zeros(producers),
-        books=empty_books(producers),
-        judged=np.zeros(2, np.int64),
-        released=ReleaseState.empty(plan),
-    )
+    return BuyerState(**first_state(plan), released=ReleaseState.empty(plan))
 
 
-def allot(state: BuyerState, releases: int, most: int) -> tuple[int, int]:
+def allot(state: BuyingState, releases: int, most: int) -> tuple[int, int]:
     """Choose the report that the next decision is due in; count those that have the same.
 
     It is the next one of ``releases`` that has room for one of ``most`` purchases; after the last
@@ -148,7 +162,7 @@ def copied(books: Books) -> Books:
     return Books(*(each.copy() for each in books))
 
 
-def close_batch(state: BuyerState, plan: PFCBPlan, books: Books) -> BuyerState:
+def close_batch(state: AnyBuyingState, plan: PFCBPlan, books: Books) -> AnyBuyingState:
     """Return the state after the next report, with the purchases that are left.
 
     Those that were kept for the report after it are noted in ``books``. Where outcomes are

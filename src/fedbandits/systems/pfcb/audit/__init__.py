@@ -20,13 +20,21 @@ from fedbandits._typing import Floats, Ints
 from fedbandits.environments.procurement import Procurement
 from fedbandits.federation.events import Decision
 from fedbandits.federation.messages import Message
+from fedbandits.federation.totals.messages import Total, unpack_words
+from fedbandits.federation.totals.plan import CONTROLLER
 from fedbandits.privacy.auditing import Game
 from fedbandits.privacy.likelihood import Attacker
 from fedbandits.privacy.noise_check import NoisyNumbers
 from fedbandits.random import Purpose, integer
+from fedbandits.systems.aggregation import SecureSum
 from fedbandits.systems.base import PartiesReplicate, System
 from fedbandits.systems.games import Look, Neighbours, audit_key
 from fedbandits.systems.party_games import AuditedRun, MessagesGame, Released, SmallWorld
+from fedbandits.systems.pfcb.audit.numbers import (
+    secure_numbers,
+    share_numbers,
+    simulated_numbers,
+)
 from fedbandits.systems.pfcb.audit.releases import (
     UNITS,
     attacker,
@@ -36,13 +44,11 @@ from fedbandits.systems.pfcb.audit.releases import (
     draw_covariance,
     moved,
     moved_game,
-    secure_numbers,
-    simulated_numbers,
 )
 from fedbandits.systems.pfcb.config import PFCB
 from fedbandits.systems.pfcb.kernels import CLEAR, RUNNING
+from fedbandits.systems.pfcb.kernels.sums import share_pattern
 from fedbandits.systems.pfcb.plan import PFCBPlan
-from fedbandits.systems.pfcb.roles import Buyer
 
 
 def games(system: System[PFCBPlan], plan: PFCBPlan) -> Sequence[Game]:
@@ -63,7 +69,10 @@ def noise_checks(system: System[PFCBPlan], plan: PFCBPlan) -> Sequence[NoisyNumb
     """Return all that buyers report: as configured, and as two of them with secure noise."""
     if plan.constants.reports == CLEAR or plan.constants.releases == 0:
         return []
-    return [simulated_numbers(plan), secure_numbers(small_world(system, plan.config))]
+    small = small_world(system, plan.config)
+    if plan.secure is not None:
+        return [share_numbers(small, secure) for secure in (True, False)]
+    return [simulated_numbers(plan), secure_numbers(small)]
 
 
 ROUNDS = 48
@@ -76,8 +85,13 @@ WORLD = Procurement(
 
 def small_world(system: System[PFCBPlan], config: PFCB) -> SmallWorld:
     """Return the variant as two buyers play it."""
-    small = msgspec.structs.replace(config, window="auto")
-    return SmallWorld(system, system.plan(small, WORLD.facts, ROUNDS), WORLD)
+    small, world = msgspec.structs.replace(config, window="auto"), WORLD
+    if isinstance(config.aggregation, SecureSum):
+        # Of two buyers one is honest. With equal capacities a purchase moves sums the farthest.
+        some = msgspec.structs.replace(config.aggregation, least_parties="auto", colluding="auto")
+        small = msgspec.structs.replace(small, aggregation=some)
+        world = msgspec.structs.replace(WORLD, homogeneous=True)
+    return SmallWorld(system, system.plan(small, world.facts, ROUNDS), world)
 
 
 def messages_games(small: SmallWorld) -> list[Game]:
@@ -117,8 +131,9 @@ def messages_game(
         return BuyersRun(run, number, fixed, informed, (buyer, producer, first + after))
 
     which = f", a purchase of rounds {first} to {last}" + (", with secure noise" if secure else "")
+    what = "messages" if plan.secure is None else "sums by messages"
     return MessagesGame(
-        neighbours, f"messages of one drawn of 2 buyers in {plan.rounds} rounds{which}", small,
+        neighbours, f"{what} of one drawn of 2 buyers in {plan.rounds} rounds{which}", small,
         (BUYERS, PRODUCERS, last - first + 1), make, informed, secure, covariance_over_time(plan),
     )  # fmt: skip
 
@@ -160,12 +175,13 @@ class BuyersRun(AuditedRun):
         super().__init__(run, self._buyer, self._knows_others if informed else None)
         plan: Any = run.plan
         self._plan: PFCBPlan = plan
-        self._buyers: list[Buyer] = run.players
+        self._buyers: list[Any] = run.players
         self._capacity: Ints = run.stage.world.capacity
         self._fixed, self._key = fixed, audit_key(0) if fixed else audit_key(number)
         self._amounts = fixed and plan.config.local_view == "raw"
         #: Of the audited buyer and producer: all other units so far, and at the last report.
         self._units, self._before = np.zeros(2), np.zeros(2)
+        self._newest = 0  # the last secure sum that was heard
         self._fresh = False  # whether the replaced purchase came since the last report
 
     def _knows_others(self, steps: Ints) -> Attacker:
@@ -186,7 +202,12 @@ class BuyersRun(AuditedRun):
             elif index == self._buyer:
                 self._units += bought[at], good[at]
             self.network.send(buyer.observe(Decision(decision.number, bought), good))
+        self._end_round(round_)
+
+    def _end_round(self, round_: int) -> None:
         self.run.end_round(round_, self._hear)
+        if self._plan.secure is not None:
+            self._hear_total()
 
     def _good(self, buyer: int, round_: int, bought: Ints) -> Ints:
         """Draw how many of the units bought from each producer are good."""
@@ -195,7 +216,7 @@ class BuyersRun(AuditedRun):
 
     def _hear(self, buyer: Any, messages: list[Message]) -> None:
         """Note a report in capacities, less what all other purchases add to it."""
-        if buyer is not self.target or not messages:
+        if buyer is not self.target or not messages or self._plan.secure is not None:
             return
         reported = np.frombuffer(messages[0].sums).reshape(2, -1)[:, self._producer]  # type: ignore[attr-defined]
         running = self._plan.constants.reports == RUNNING
@@ -204,9 +225,46 @@ class BuyersRun(AuditedRun):
         self.note((reported - others) / capacity, self._fresh)
         self._fresh, self._before = self._fresh and running, self._units.copy()
 
-    def released(self, message: Any) -> Released:
-        """Return a report, in capacities, and in deviations of the noise that its rows share."""
-        reported = np.frombuffer(message.sums).reshape(2, -1) / self._capacity[self._buyer]
+    def _hear_total(self) -> None:
+        """Note a new secure sum in capacities, less all other purchases and the other's noise."""
+        target: Any = self.target
+        newest, constants = target.state.sending.newest, self._plan.constants
+        if newest == self._newest:
+            return
+        self._newest = newest
+        deliveries = reversed(self.network.transcript.deliveries)
+        total = next(
+            m for _, m in deliveries if isinstance(m, Total) and m.receiver == self.audited
+        )
+        others: Any = [buyer for buyer in self._buyers if buyer is not target]
+        known = sum(other.state.sending.base_values for other in others)
+        values = constants.step * (self._whole(total) - known)
+        bought, better = values.reshape(2, -1)[:, self._producer]
+        capacity = float(self._capacity[self._buyer, self._producer])
+        reported = np.array([bought, 0.5 * (bought + better)])
+        self.note((reported - self._units) / capacity, self._fresh)
+
+    def _whole(self, total: Total) -> Ints:
+        size = self._plan.constants.release_size
+        return unpack_words(total.statistic, size).view(np.int64)
+
+    @property
+    def speaker(self) -> str:
+        return self.audited if self._plan.secure is None else CONTROLLER
+
+    def released(self, message: Any) -> Released | None:
+        """Return a report, in capacities, and in deviations of the noise that its rows share.
+
+        Or a secure sum, in deviations of a draw of all its noise.
+        """
+        if self._plan.secure is not None:
+            if not isinstance(message, Total):
+                return None
+            constants = self._plan.constants
+            noise = constants.scale * share_pattern(self._capacity[0].astype(np.float64))
+            return Released(message.release, constants.step * self._whole(message) / noise)
+        sums = np.frombuffer(message.sums).reshape(2, -1)
+        reported: Floats = sums / self._capacity[self._buyer]
         drawn = np.linalg.cholesky(draw_covariance(self._plan, message.release))
         return Released(message.release, np.linalg.solve(drawn, reported).reshape(-1))
 
@@ -238,7 +296,7 @@ class LateRun(BuyersRun):
             elif index == self._buyer:
                 self._units += bought[self._producer], good[self._producer]
             self.network.send(buyer.observe(Decision(number, bought), good))
-        self.run.end_round(round_, self._hear)
+        self._end_round(round_)
         if self._held and round_ == self._ends[self._batch - 1]:
             self.network.send(self._buyers[self._buyer].observe(*self._held))
             self._held = None

@@ -1,4 +1,4 @@
-"""Reports as configured, for an audit: who looks at them, what they tell, and their noise.
+"""Reports as configured, for an audit: who looks at them, and what they tell.
 
 One purchase is replaced, of a buyer and a producer that are drawn. Or it moves from one report to
 another, because its outcome comes late in one world. Then it is counted in one batch in world 0 and
@@ -10,12 +10,11 @@ not from how it is priced. All numbers are in capacities.
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from fedbandits._typing import Floats, Ints
-from fedbandits.federation.messages import Message
 from fedbandits.privacy.auditing import Game
 from fedbandits.privacy.likelihood import (
     NO_NOISE,
@@ -25,8 +24,6 @@ from fedbandits.privacy.likelihood import (
     stated_deviations,
     telling_releases,
 )
-from fedbandits.privacy.noise_check import NoisyNumbers
-from fedbandits.systems.base import PartiesReplicate
 from fedbandits.systems.games import (
     ContentsGame,
     Look,
@@ -35,18 +32,12 @@ from fedbandits.systems.games import (
     drawn_targets,
     look_of,
 )
-from fedbandits.systems.noisy_releases import StatedNoise, some_releases
-from fedbandits.systems.party_games import SmallWorld
 from fedbandits.systems.pfcb.kernels import RUNNING, empty_books
-from fedbandits.systems.pfcb.kernels.rounds import draw_reports, play_reports
+from fedbandits.systems.pfcb.kernels.rounds import play_reports, play_sums
 from fedbandits.systems.pfcb.plan import PFCBPlan
 
 #: The most units that anybody buys.
 UNITS = 10
-#: Units that a report stands for in a check of noise: they are taken off again.
-_BOUGHT = 3.0
-#: Keys of draws that nothing else here has.
-_CHECKED = 2**21
 
 
 # ---------------------------------------------------------------- who looks at reports
@@ -181,8 +172,9 @@ def _contents_game(plan: PFCBPlan, late: bool) -> ContentsGame:
     amounts, releases = plan.config.local_view == "raw", plan.constants.releases
     if plan.continual is not None:
         steps = telling_releases(plan.continual)
-        seen, places = f"{len(steps)} of {releases} reports", len(steps)
+        seen, places = f"{len(steps)} of {releases} {_seen(plan)}", len(steps)
         made = 1 + len(steps) // 8  # a report takes the noise of all before it
+        made *= 1 if plan.secure is None else plan.secure.honest
     else:
         alike = plan.deviation(1) == plan.deviation(releases)
         least = min((1, releases), key=plan.deviation)
@@ -197,6 +189,11 @@ def _contents_game(plan: PFCBPlan, late: bool) -> ContentsGame:
     made *= 2 * places * plan.constants.producers
     look = partial(_look, _Attacked(plan, steps, record))
     return ContentsGame(looks_at, 2 * places, look, made, late)
+
+
+def _seen(plan: PFCBPlan) -> str:
+    """Name what an attacker sees."""
+    return "reports" if plan.secure is None else f"sums, of {plan.secure.honest} honest buyers"
 
 
 def _look(attacked: _Attacked, world: int, first: int, count: int) -> Look:
@@ -230,6 +227,13 @@ def _reported(
     producers = plan.constants.producers
     keys = np.array([audit_key(run) for run in range(first, first + len(at))], np.uint64)
     values, draws = np.zeros((*at.shape, 2)), np.zeros((plan.slots, 2 * producers))
+    if plan.secure is not None:  # ``at`` are the first ones of all
+        most = np.full(producers, float(UNITS))
+        play_sums(
+            plan.constants, plan.secure.honest, entered, record * UNITS, targets, keys, most, draws,
+            values,
+        )  # fmt: skip
+        return values / UNITS
     play_reports(
         plan.constants, at, entered, record * UNITS, targets, keys,
         np.full(producers, UNITS, np.int64), empty_books(producers), draws, values,
@@ -244,8 +248,8 @@ def moved_game(plan: PFCBPlan) -> ContentsGame:
     batches = farthest_batches(plan, steps)
     made = 1 + len(steps) // 8 if running else 1
     return ContentsGame(
-        f"contents of {len(steps)} of {releases} reports, one drawn buyer and producer, a purchase "
-        f"of batch {batches[0]} or, late, of batch {batches[1]}",
+        f"contents of {len(steps)} of {releases} {_seen(plan)}, one drawn buyer and producer, a "
+        f"purchase of batch {batches[0]} or, late, of batch {batches[1]}",
         2 * len(steps),
         partial(_look_for_moved, plan, steps, batches),
         2 * len(steps) * plan.constants.producers * made,
@@ -259,69 +263,3 @@ def _look_for_moved(
     targets = np.stack(drawn_targets(first, count, constants.agents, constants.producers), axis=1)
     entered, record = np.tile(sees.means[world, :, 0], (count, 1)), corners(plan)[world]
     return sees.look(_reported(plan, np.tile(steps, (count, 1)), entered, record, targets, first))
-
-
-# ---------------------------------------------------------------- noise
-
-
-def simulated_numbers(plan: PFCBPlan) -> NoisyNumbers:
-    """Return all buyers' reports as configured, by the code of the simulation."""
-    constants = plan.constants
-    buyers, size = constants.agents, 2 * constants.producers
-    steps = some_releases(constants.releases, buyers * size, plan.continual)
-    stated = _stated(plan, buyers, steps)
-    return stated.simulated(steps, constants.releases, partial(_drawn, plan, steps))
-
-
-def secure_numbers(small: SmallWorld) -> NoisyNumbers:
-    """Return all that a few buyers report with the noise of a deployment."""
-    plan: PFCBPlan = small.plan
-    steps = np.arange(1, plan.constants.releases + 1)
-    return _stated(plan, plan.constants.agents, steps).deployed(small, _Heard)
-
-
-def _stated(plan: PFCBPlan, buyers: int, steps: Ints) -> StatedNoise:
-    by_row = np.repeat(planned_deviations(plan, steps), plan.constants.producers, axis=1)
-    deviations = np.broadcast_to(by_row, (buyers, *by_row.shape))
-    number = partial(_number, plan.constants.producers)
-    return StatedNoise(f"{buyers} buyers", "buyer", deviations, number)
-
-
-def _number(producers: int, place: int) -> str:
-    kind, producer = divmod(place, producers)
-    return f"units {('bought', 'good')[kind]} of producer {producer}"
-
-
-def _drawn(plan: PFCBPlan, steps: Ints, first: int, count: int) -> Floats:
-    constants, producers = plan.constants, plan.constants.producers
-    reports = np.zeros((count, constants.agents, len(steps), 2, producers))
-    books = empty_books(producers)
-    draws, capacity = np.zeros((plan.slots, 2 * producers)), np.full(producers, UNITS, np.int64)
-    for run in range(count):
-        key = audit_key(_CHECKED + first + run)
-        draw_reports(constants, steps, _BOUGHT, key, capacity, books, draws, reports[run])
-    noise: Floats = (reports - _BOUGHT) / UNITS
-    return noise.reshape(*noise.shape[:3], -1)
-
-
-class _Heard:
-    """Hears the noise in reports: less what was bought, all of it or since the last report."""
-
-    def __init__(self, run: PartiesReplicate) -> None:
-        plan: Any = run.plan
-        self._running = plan.constants.reports == RUNNING
-        self._buyers, self._capacity = run.players, run.stage.world.capacity
-        self._before = [np.zeros_like(buyer.state.books.own) for buyer in self._buyers]
-
-    def __call__(self, messages: list[Message]) -> list[tuple[int, int, Floats]]:
-        found: list[tuple[int, int, Floats]] = []
-        for index, buyer in enumerate(self._buyers):
-            sent: Any
-            for sent in (m for m in messages if m.sender == buyer.name):
-                own = buyer.state.books.own.copy()
-                exact = own if self._running else own - self._before[index]
-                report = np.frombuffer(sent.sums).reshape(2, -1)
-                noise = (report - exact) / self._capacity[index]
-                found.append((index, sent.release, noise.reshape(-1)))
-                self._before[index] = own
-        return found

@@ -31,7 +31,10 @@ class Constants(NamedTuple):
     scale: float  # noise of a draw, in capacities; published noise has one of its own a release
     budget: float  # √(2 ln(1.25/δ))/ε
     log_horizon: float  # of T, as the published budgets have it
+    mechanism: int  # of the running sums, a code of privacy.kernels
     coefficients: Floats  # of the running sums
+    share: float  # noise of a draw of one buyer's share of a secure sum, in capacities
+    step: float  # q, of the whole numbers that secure sums add up; 0 where reports are seen
     mixing: Floats  # (2, 2): draws to noise of (w, y)
     covariance: Floats  # (2, 2)
     acceptance: int
@@ -46,6 +49,11 @@ class Constants(NamedTuple):
     exploration_scale: float
     target: float  # α + γ
     revenue: float  # ρ
+
+    @property
+    def release_size(self) -> int:
+        """Number of values in a report."""
+        return 2 * self.producers
 
 
 def draw_deviation(constants: Constants, release: int) -> float:
@@ -116,5 +124,6 @@ class State(NamedTuple):
     faults: Ints  # (agents,): what is wrong with a purchase
     books: Books  # with a first axis of buyers
     draws: Floats  # (agents, slots, 2 m): noise draws in use
-    reports: Floats  # (agents, 2, m): the last ones
+    reports: Floats  # (agents, 2, m): the last ones; none where they are added up
+    total: Ints  # (2 m or 0,): a secure sum in whole steps
     tally: Tally

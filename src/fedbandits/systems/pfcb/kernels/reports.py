@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
 from fedbandits._compile import compiled
 from fedbandits._typing import Floats, Ints
-from fedbandits.privacy.kernels import TOEPLITZ, add_release_noise, release_deviation
+from fedbandits.privacy.kernels import add_release_noise, release_deviation
 from fedbandits.systems.pfcb.kernels import (
     ALWAYS,
     BATCHES,
@@ -43,7 +44,8 @@ def noise_deviation(constants: Constants, release: int) -> float:
     if constants.reports == CLEAR:
         return 0.0
     if constants.reports == RUNNING:
-        return float(release_deviation(TOEPLITZ, constants.scale, constants.coefficients, release))
+        mechanism, coefficients = constants.mechanism, constants.coefficients
+        return float(release_deviation(mechanism, constants.scale, coefficients, release))
     return float(_draw_deviation(constants, release))
 
 
@@ -68,8 +70,9 @@ def write_report(
     if constants.reports == RUNNING:
         ones = np.ones(2 * m)
         add_release_noise(
-            TOEPLITZ, constants.scale, constants.coefficients, ones, draws, release, noise
-        )
+            constants.mechanism, constants.scale, constants.coefficients, ones, draws, release,
+            noise,
+        )  # fmt: skip
     elif constants.reports == BATCHES:
         noise += _draw_deviation(constants, release) * draws[0]
     known = books.own if constants.reports == RUNNING else books.fresh
@@ -104,6 +107,16 @@ def take_report(
     constants: Constants, release: int, round_: int, capacity: Ints, report: Floats, mine: bool,
     books: Books, judged: Ints,
 ) -> None:  # fmt: skip
+    """Judge a report by its number, and add what is believed; see :func:`take_noisy`."""
+    scale = noise_deviation(constants, release)
+    take_noisy(constants, scale, round_, capacity, report, mine, books, judged)
+
+
+@compiled
+def take_noisy(
+    constants: Constants, scale: float, round_: int, capacity: Any, report: Floats, mine: bool,
+    books: Books, judged: Ints,
+) -> None:  # fmt: skip
     """Judge a report producer by producer, and add what is believed (Procedure 1).
 
     A report of no units says nothing and is refused. With a constant weight units are w̃, as
@@ -114,8 +127,10 @@ def take_report(
 
     Parameters
     ----------
-    capacity : (m,) int64
-        The most units that its sender can buy.
+    scale : float
+        Scale of its noise, in capacities.
+    capacity : (m,) int64 or float64
+        The most units that its sender can buy, which its noise is for.
     report : (2, m) float64
         The reported w̃ and ỹ, in units.
     mine : bool
@@ -125,7 +140,7 @@ def take_report(
     judged : (2,) int64
         Counts what was accepted and refused; added to.
     """
-    scale, constant = noise_deviation(constants, release), constants.omega2 > 0.0
+    constant = constants.omega2 > 0.0
     combined, evidence = books.combined, books.own if constants.judged_by_own else books.combined
     for i in range(capacity.size):
         if capacity[i] == 0:

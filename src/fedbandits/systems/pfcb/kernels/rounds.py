@@ -16,7 +16,7 @@ from fedbandits.environments.kernels.procurement import (
     truth_of,
 )
 from fedbandits.learners.kernels.purchasing import is_empty
-from fedbandits.privacy.kernels import NO_FAULT, TOEPLITZ, draw_slot, purchase_fault
+from fedbandits.privacy.kernels import NO_FAULT, draw_slot, purchase_fault
 from fedbandits.random import Key, Purpose, fill_normal
 from fedbandits.systems.pfcb.kernels import (
     CLEAR,
@@ -32,8 +32,15 @@ from fedbandits.systems.pfcb.kernels.reports import (
     begin_exchange,
     next_exchange,
     next_noise,
+    noise_deviation,
     take_report,
     write_report,
+)
+from fedbandits.systems.pfcb.kernels.sums import (
+    add_own_share,
+    measures,
+    take_total,
+    write_sums,
 )
 
 _NOISE = int(Purpose.PRIVACY_NOISE)
@@ -43,7 +50,7 @@ _NOISE = int(Purpose.PRIVACY_NOISE)
 def draw_noise(constants: Constants, key: Key, agent: int, release: int, draws: Floats) -> None:
     """Draw a report's simulated noise, into its slot of ``draws`` (slots, 2 m)."""
     if constants.reports != CLEAR:
-        slot = draw_slot(TOEPLITZ, release) if constants.reports == RUNNING else 0
+        slot = draw_slot(constants.mechanism, release) if constants.reports == RUNNING else 0
         fill_normal(draws[slot], key, agent, release, _NOISE)
 
 
@@ -102,6 +109,29 @@ def _exchange(world: ProcurementWorld, constants: Constants, state: State, key: 
 
 
 @compiled
+def _exchange_total(world: ProcurementWorld, constants: Constants, state: State, key: Key) -> None:
+    """Let all buyers add their shares, then each take what the sum says of the others."""
+    release, round_ = state.clock.releases[0] + 1, state.clock.round_[0]
+    known, share = measures(world.capacity), np.zeros(2 * constants.producers)
+    state.total[:] = 0
+    for agent in range(constants.agents):
+        draw_noise(constants, key, agent, release, state.draws[agent])
+        write_sums(world.capacity[agent], known.most, state.books.own[agent], share)
+        add_own_share(constants, release, known.most, state.draws[agent], share, state.total)
+        state.books.fresh[agent] = 0.0
+    scale = noise_deviation(constants, release)
+    share[:] = 0.0
+    for agent in range(constants.agents):
+        if constants.raw_view:
+            write_sums(world.capacity[agent], known.most, state.books.own[agent], share)
+        take_total(
+            constants, scale, round_, known, state.total, share, one_book(state.books, agent),
+            state.tally.judged[agent],
+        )  # fmt: skip
+    state.clock.releases[0] = release
+
+
+@compiled
 def run_until(
     world: ProcurementWorld, constants: Constants, state: State, scratch: Scratch, key: Key,
     stop: int,
@@ -118,7 +148,10 @@ def run_until(
             return
         clock.round_[0] = end
         if end == exchange and clock.releases[0] < constants.releases:
-            _exchange(world, constants, state, key)
+            if constants.step > 0.0:
+                _exchange_total(world, constants, state, key)
+            else:
+                _exchange(world, constants, state, key)
 
 
 @compiled
@@ -145,6 +178,40 @@ def play_reports(
             books.fresh[:, producer] = entered[run, place] * record
             write_report(constants, release, capacity, draws, books, report)
             values[run, place] = report[:, producer]
+
+
+@compiled
+def play_sums(
+    constants: Constants, honest: int, entered: Floats, record: Floats, targets: Ints,
+    keys: NDArray[np.uint64], most: Floats, draws: Floats, values: Floats,
+) -> None:  # fmt: skip
+    """Run after run add up honest buyers' shares, and write w and y of a producer into ``values``.
+
+    ``values`` are (runs, n, 2): of the first n sums. Parameters are those of :func:`play_reports`,
+    where all buyers have the capacities ``most`` (m,).
+    """
+    m, capacity = most.size, most.astype(np.int64)
+    own, share, total = (
+        np.zeros((2, m)),
+        np.zeros(2 * m),
+        np.zeros((values.shape[1], 2 * m), np.int64),
+    )
+    for run in range(values.shape[0]):
+        buyer, producer = targets[run, 0], targets[run, 1]
+        key = Key(keys[run, 0], keys[run, 1])
+        total[:] = 0
+        for other in range(honest):
+            agent = (buyer + other) % constants.agents
+            for place in range(values.shape[1]):
+                draw_noise(constants, key, agent, place + 1, draws)
+                own[:, producer] = entered[run, place] * record if other == 0 else 0.0 * record
+                write_sums(capacity, most, own, share)
+                add_own_share(constants, place + 1, most, draws, share, total[place])
+        own[:, producer] = 0.0
+        for place in range(values.shape[1]):
+            bought = constants.step * total[place, producer]
+            values[run, place, 0] = bought
+            values[run, place, 1] = 0.5 * (bought + constants.step * total[place, m + producer])
 
 
 @compiled

@@ -1,4 +1,8 @@
-"""P-FCB's buyers, one organisation each, as parties that broadcast reports to one another.
+"""P-FCB's buyers, one organisation each, as parties.
+
+They broadcast reports to one another. Or nobody sees more than sums of them: then buyers send to a
+controller what it cannot read, and helpers take the masks off a whole sum, see
+:mod:`fedbandits.federation.totals`.
 
 Nobody waits for anybody. A buyer decides by its last books while reports are exchanged. At a
 deadline it takes what has come; whose report is missing is not in its books.
@@ -6,259 +10,23 @@ deadline it takes what has come; whose report is missing is not in its books.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, ClassVar, NamedTuple
-
-import msgspec
-import numpy as np
-
-from fedbandits._typing import Floats, Ints
-from fedbandits.errors import LocalProtocolError
-from fedbandits.federation.acting import ActingParty
-from fedbandits.federation.events import Deadline, Decide, Decision, EndRound, Observe
-from fedbandits.federation.messages import Message, pack
 from fedbandits.federation.roles import Role, Roles
-from fedbandits.federation.seats import Seat
-from fedbandits.federation.state import Step, Transitions
-from fedbandits.privacy.bounds import require_within
-from fedbandits.privacy.kernels import purchase_fault
-from fedbandits.privacy.running_sum import NoiseSource, draw_ahead
-from fedbandits.systems.pfcb.kernels import CLEAR, Books, note_purchase
-from fedbandits.systems.pfcb.kernels.purchases import decide, new_scratch
-from fedbandits.systems.pfcb.kernels.reports import next_noise
-from fedbandits.systems.pfcb.messages import TABLE, Report
+from fedbandits.federation.totals.messages import table_of
+from fedbandits.systems.pfcb.messages import TABLE
 from fedbandits.systems.pfcb.plan import PFCBPlan
-from fedbandits.systems.pfcb.roles.reports import Exchange, release_report
-from fedbandits.systems.pfcb.state import (
-    Bought,
-    BuyerState,
-    Kept,
-    LateOutcomeError,
-    allot,
-    close_batch,
-    copied,
-    initial_buyer_state,
-)
-from fedbandits.systems.terms import require_secure
+from fedbandits.systems.pfcb.roles.buyer import Buyer
+from fedbandits.systems.pfcb.roles.secure_buyer import SecureBuyer
+from fedbandits.systems.secure_sums import totals_roles
 
-
-class BuyerSupply(NamedTuple):
-    """Supply of a buyer: its noise, its costs, and everybody's capacities.
-
-    Parameters
-    ----------
-    noise
-        The noise of the z-th report, (2 m,), asked once each, again only if it raised. Simulated in
-        a simulation; in a deployment it must be secure and what it gave saved.
-    cost : (m,) float64
-        What a unit costs this buyer, by producer; nobody else is told.
-    capacities : (n, m) int64
-        The most units that each buyer can buy from each producer in a round; public.
-    """
-
-    noise: NoiseSource
-    cost: Floats
-    capacities: Ints
-
-
-class Buyer(ActingParty[BuyerState]):
-    """Buys, inspects, reports in rounds fixed in advance, and learns from others' reports.
-
-    A decision is units to buy by producer, an outcome those found good. The units that were really
-    bought need not be those that were decided on: ``observe`` is told them as the decision's
-    action.
-
-    Raises
-    ------
-    LocalProtocolError
-        If costs or capacities are not what they must be, or the noise is not what the terms say.
-    """
-
-    TRANSITIONS: ClassVar[Transitions] = {
-        ("ready", Decide): ("ready",),
-        ("ready", Observe): ("ready",),
-        ("ready", EndRound): ("exchanging",),
-        ("ready", Report): ("ready",),
-        ("exchanging", Decide): ("exchanging", "ready"),
-        ("exchanging", Observe): ("exchanging",),
-        ("exchanging", EndRound): ("exchanging",),
-        ("exchanging", Report): ("exchanging", "ready"),
-        ("exchanging", Deadline): ("exchanging", "ready"),
-    }
-
-    def __init__(self, seat: Seat, plan: PFCBPlan, supply: BuyerSupply) -> None:
-        _check_numbers(seat.name, supply, plan)
-        super().__init__(seat, initial_buyer_state(plan))
-        if plan.constants.reports != CLEAR:
-            require_secure(self.name, seat.terms, supply.noise)
-        self._plan, self._noise = plan, supply.noise
-        self._cost = supply.cost.astype(np.float64)
-        capacities = supply.capacities.astype(np.int64)
-        self._capacity, self._most = capacities[seat.place], plan.schedule.most_records
-        self._exchange = Exchange(plan, self.name, seat.names(seat.role), capacities)
-        #: Work memory of a decision.
-        self._scratch, self._coming = new_scratch(self._cost.size), np.zeros((2, self._cost.size))
-        #: Whether the noise of the next report has been drawn; a state that was saved has none.
-        self._has_noise = False
-        self._draw_ahead()
-
-    @property
-    def next_end(self) -> int | None:
-        """The next round that ends with an exchange."""
-        made = self._state.releases
-        return self._plan.exchange_round(made + 1) if made < self._plan.constants.releases else None
-
-    @property
-    def awaited(self) -> int | None:
-        """The exchange whose reports have not all come."""
-        return self._state.releases if self.stage == "exchanging" else super().awaited
-
-    @property
-    def settled_decisions(self) -> int:
-        return self._state.closed
-
-    def _compute(self, event: Any) -> Step:
-        match event:
-            case Decide():
-                return self._decide()
-            case Observe():
-                return self._observe(event)
-            case EndRound():
-                return self._end_round(event)
-            case Report():
-                return self._hear(event)
-            case _:
-                return self._end_waiting(event)
-
-    def _draw_ahead(self) -> None:
-        """Have the noise of the next report, if there is one, before anybody waits for it."""
-        constants = self._plan.constants
-        if not self._has_noise and self._state.releases < constants.releases:
-            if constants.reports != CLEAR:
-                draw_ahead(self._noise, 2 * constants.producers)
-            self._has_noise = True
-
-    def _decide(self) -> Step:
-        """Decide what to buy in the next round, (m,) whole numbers."""
-        self._draw_ahead()
-        state, constants, scratch = self._state, self._plan.constants, self._scratch
-        if state.stage == "exchanging":  # all may have reported when this buyer did
-            state = self._exchange.caught_up(state)
-        books, number, ordered = state.books, state.decisions + 1, state.ordered
-        if not constants.raw_view:  # what it orders follows from reports; when units come does not
-            self._coming[0] = ordered
-            books = Books(books.combined, books.own, self._coming)
-        decide(
-            constants, number, books, next_noise(constants, state.releases), self._cost,
-            self._capacity, scratch,
-        )  # fmt: skip
-        due, allotted = allot(state, constants.releases, self._most)
-        units = scratch.purchase.copy()
-        after = msgspec.structs.replace(
-            state, decisions=number, due=due, allotted=allotted,
-            ordered=ordered if constants.raw_view else ordered + units,
-        )  # fmt: skip
-        bought = Bought(due, units)
-        return Step(after, answer=Decision(number, units.copy()), opened=(number, bought))
-
-    def _observe(self, event: Observe) -> Step:
-        """Learn how many units were good, as bounds allow. Reports leave at the round's end."""
-        state, number = self._state, event.decision.number
-        due = self._due(number)
-        units, good = self._whole(event.decision.action), self._whole(event.outcome)
-        fault = purchase_fault(units, good, self._capacity)
-        require_within(int(fault), f"{self.name}, decision {number}")
-        if due > state.releases + 1:
-            kept = (*state.kept, Kept(number, due, units, good))
-            return Step(self._after(kept=kept), closed=number)
-
-        def note() -> Sequence[Message]:
-            note_purchase(self._plan.constants.raw_view, units, good, state.books)
-            return ()
-
-        return Step(state, write=note, closed=number)
-
-    def _due(self, number: int) -> int:
-        """Return the report that an open decision is due in, at the earliest.
-
-        Refuses one that is not open, or too late: its report has left, and outcomes are immediate.
-        """
-        state = self._state
-        bought = state.open.get(number)
-        if bought is not None:
-            return bought.due
-        if 0 < number <= state.closed:
-            raise LateOutcomeError(
-                f"{self.name}: the outcome of decision {number} comes after its report has left, "
-                'and the terms have outcomes = "immediate"'
-            )
-        raise LocalProtocolError(f"{self.name}: decision {number} is not open")
-
-    def _whole(self, units: Ints) -> Ints:
-        """Return numbers of units as they are counted with."""
-        found = np.asarray(units)
-        if found.shape != self._cost.shape or not np.issubdtype(found.dtype, np.integer):
-            raise LocalProtocolError(
-                f"{self.name}: expected {self._cost.size} whole numbers, one a producer"
-            )
-        return found.astype(np.int64)
-
-    def _end_round(self, event: EndRound) -> Step:
-        """Report; what others have told is judged by raw books, so it waits until that has left."""
-        if event.round_ != self.next_end:
-            raise LocalProtocolError(
-                f"{self.name}: end of round {event.round_}, not of {self.next_end}"
-            )
-        state, books = self._state, copied(self._state.books)
-        made = state.releases + 1
-        released, report = release_report(
-            self._plan, made, self._capacity, books, state.released, self._noise
-        )
-        self._has_noise = False
-        heard = {**state.inbox.get(made, {}), self.name: report}
-        after = msgspec.structs.replace(
-            close_batch(state, self._plan, books), stage="exchanging", releases=made,
-            released=released, books=books, ordered=np.zeros_like(state.ordered),
-            inbox={**state.inbox, made: heard},
-        )  # fmt: skip
-        told: dict[str, Any] = {
-            "release": made,
-            "round": event.round_,
-            "sums": pack(report.reshape(-1)),
-        }
-        others = (buyer for buyer in self._exchange.buyers if buyer != self.name)
-        return Step(after, [Report(sender=self.name, receiver=other, **told) for other in others])
-
-    def _hear(self, message: Report) -> Step:
-        heard = self._exchange.heard(self._state, message)
-        after = self._exchange.caught_up(heard)
-        if after.taken > heard.taken:
-            self._draw_ahead()  # nothing has changed if the noise raises
-        return Step(after)
-
-    def _end_waiting(self, event: Deadline) -> Step:
-        """Go on with what has come of the exchange that is going on."""
-        state = self._state
-        if event.number != state.releases:
-            return Step(state)
-        self._draw_ahead()
-        return Step(self._exchange.taken(state, state.releases))
-
-
-def _check_numbers(name: str, supply: BuyerSupply, plan: PFCBPlan) -> None:
-    cost, capacities = supply.cost, supply.capacities
-    n, m = plan.constants.agents, plan.constants.producers
-    if cost.shape != (m,) or capacities.shape != (n, m):
-        raise LocalProtocolError(f"{name}: costs are ({m},), capacities ({n}, {m}) numbers")
-    if not (np.isfinite(cost).all() and (cost >= 0).all()):
-        raise LocalProtocolError(f"{name}: costs are numbers ≥ 0")
-    whole = np.isfinite(capacities).all() and (np.mod(capacities, 1) == 0).all()
-    if not (whole and (capacities >= 0).all()):
-        raise LocalProtocolError(f"{name}: capacities are whole numbers ≥ 0")
+#: The role of buyers.
+BUYER = "buyer"
 
 
 def roles(plan: PFCBPlan) -> Roles:
-    """Return buyers that report to one another."""
-    buyers = tuple(f"buyer-{j}" for j in range(plan.constants.agents))
-    buyer = Role("buyer", buyers, lambda seat, own: Buyer(seat, plan, own), acts=True)
+    """Return buyers that report to one another, or to who adds up."""
+    if plan.secure is not None:
+        buyer = Role(BUYER, plan.agent_names, lambda seat, own: SecureBuyer(seat, plan, own), True)
+        summing = totals_roles(plan, BUYER)
+        return Roles((buyer, *summing), table_of(BUYER), outcomes_may_be_late=plan.late)
+    buyer = Role(BUYER, plan.agent_names, lambda seat, own: Buyer(seat, plan, own), acts=True)
     return Roles((buyer,), TABLE, outcomes_may_be_late=plan.late)

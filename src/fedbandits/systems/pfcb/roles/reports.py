@@ -12,7 +12,7 @@ import numpy as np
 
 from fedbandits._typing import Floats, Ints
 from fedbandits.federation.messages import DuplicateError, ImplausibleError, OutOfOrderError, unpack
-from fedbandits.privacy.kernels import TOEPLITZ, any_implausible, draw_slot
+from fedbandits.privacy.kernels import any_implausible, draw_slot
 from fedbandits.privacy.running_sum import NoiseSource, checked_noise, cover, encode
 from fedbandits.systems.pfcb.kernels import CLEAR, RUNNING, Books
 from fedbandits.systems.pfcb.kernels.reports import (
@@ -45,7 +45,7 @@ def release_report(
         write_report(constants, release, capacity, state.draws, books, report)
         return state, report
     draws, sums = state.draws.copy(), state.sums.copy()
-    slot = int(draw_slot(TOEPLITZ, release)) if constants.reports == RUNNING else 0
+    slot = int(draw_slot(constants.mechanism, release)) if constants.reports == RUNNING else 0
     written = books
     if hasattr(noise, "cover"):
         values = _values(plan, release, slot, capacity, books, sums)

@@ -1,0 +1,206 @@
+"""Buyers, whoever adds up what they report: one decides, buys and inspects."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+
+from fedbandits._typing import Floats, Ints
+from fedbandits.errors import LocalProtocolError
+from fedbandits.federation.acting import ActingParty
+from fedbandits.federation.events import Decide, Decision, EndRound, Observe
+from fedbandits.federation.messages import Message
+from fedbandits.federation.seats import Seat
+from fedbandits.federation.state import Step
+from fedbandits.federation.totals.plan import AgentSecrets
+from fedbandits.privacy.bounds import require_within
+from fedbandits.privacy.kernels import purchase_fault
+from fedbandits.privacy.running_sum import NoiseSource
+from fedbandits.systems.pfcb.kernels import CLEAR, Books, note_purchase
+from fedbandits.systems.pfcb.kernels.purchases import decide, new_scratch
+from fedbandits.systems.pfcb.kernels.reports import next_noise
+from fedbandits.systems.pfcb.plan import PFCBPlan
+from fedbandits.systems.pfcb.state import AnyBuyingState, Bought, Kept, LateOutcomeError, allot
+from fedbandits.systems.terms import require_secure
+
+
+class BuyerSupply(NamedTuple):
+    """Supply of a buyer: its noise, its costs, and everybody's capacities.
+
+    Parameters
+    ----------
+    noise
+        The noise of the z-th report, (2 m,), asked once each, again only if it raised. Simulated in
+        a simulation; in a deployment it must be secure and what it gave saved.
+    cost : (m,) float64
+        What a unit costs this buyer, by producer; nobody else is told.
+    capacities : (n, m) int64
+        The most units that each buyer can buy from each producer in a round; public.
+    masks
+        Its secrets to mask reports by, where only sums of them are seen.
+    """
+
+    noise: NoiseSource
+    cost: Floats
+    capacities: Ints
+    masks: AgentSecrets | None = None
+
+
+class Buying(ActingParty[AnyBuyingState]):
+    """Buys and inspects in any round, and reports in rounds fixed in advance.
+
+    A decision is units to buy by producer, an outcome those found good. The units that were really
+    bought need not be those that were decided on: ``observe`` is told them as the decision's
+    action.
+
+    Raises
+    ------
+    LocalProtocolError
+        If costs or capacities are not what they must be, or the noise is not what the terms say.
+    """
+
+    def __init__(
+        self, seat: Seat, plan: PFCBPlan, supply: BuyerSupply, state: AnyBuyingState
+    ) -> None:
+        _check_numbers(seat.name, supply, plan)
+        super().__init__(seat, state)
+        if plan.constants.reports != CLEAR:
+            require_secure(self.name, seat.terms, supply.noise)
+        self._plan, self._noise = plan, supply.noise
+        self._cost = supply.cost.astype(np.float64)
+        self._capacities = supply.capacities.astype(np.int64)
+        self._capacity = self._capacities[seat.place]
+        self._most = plan.schedule.most_records
+        #: Work memory of a decision.
+        self._scratch, self._coming = new_scratch(self._cost.size), np.zeros((2, self._cost.size))
+        #: Whether the noise of the next report has been drawn; a state that was saved has none.
+        self._has_noise = False
+        self._draw_ahead()
+
+    @property
+    def next_end(self) -> int | None:
+        """The next round that ends with an exchange."""
+        made = self._state.releases
+        return self._plan.exchange_round(made + 1) if made < self._plan.constants.releases else None
+
+    @property
+    def settled_decisions(self) -> int:
+        return self._state.closed
+
+    def _compute(self, event: Any) -> Step:
+        match event:
+            case Decide():
+                return self._decide()
+            case Observe():
+                return self._observe(event)
+            case EndRound():
+                self._check_end(event)
+                return self._report(event)
+            case _:
+                return self._learn_of(event)
+
+    def _report(self, event: EndRound) -> Step:
+        """Report what was bought, at the end of a round of exchange."""
+        raise NotImplementedError
+
+    def _learn_of(self, event: Any) -> Step:
+        """Take what others tell, or what a clock does."""
+        raise NotImplementedError
+
+    def _draw_ahead(self) -> None:
+        """Have the noise of the next report, if there is one, before anybody waits for it."""
+        if not self._has_noise and self._state.releases < self._plan.constants.releases:
+            self._draw_noise()
+            self._has_noise = True
+
+    def _draw_noise(self) -> None:
+        """Have a source draw the noise of the next report."""
+        raise NotImplementedError
+
+    def _caught_up(self) -> AnyBuyingState:
+        """Return the state on which the next decision is based."""
+        return self._state
+
+    def _decide(self) -> Step:
+        """Decide what to buy in the next round, (m,) whole numbers."""
+        self._draw_ahead()
+        state, constants, scratch = self._caught_up(), self._plan.constants, self._scratch
+        books, number, ordered = state.books, state.decisions + 1, state.ordered
+        if not constants.raw_view:  # what it orders follows from reports; when units come does not
+            self._coming[0] = ordered
+            books = Books(books.combined, books.own, self._coming)
+        decide(
+            constants, number, books, next_noise(constants, state.releases), self._cost,
+            self._capacity, scratch,
+        )  # fmt: skip
+        due, allotted = allot(state, constants.releases, self._most)
+        units = scratch.purchase.copy()
+        after = msgspec.structs.replace(
+            state, decisions=number, due=due, allotted=allotted,
+            ordered=ordered if constants.raw_view else ordered + units,
+        )  # fmt: skip
+        bought = Bought(due, units)
+        return Step(after, answer=Decision(number, units.copy()), opened=(number, bought))
+
+    def _observe(self, event: Observe) -> Step:
+        """Learn how many units were good, as bounds allow. Reports leave at the round's end."""
+        state, number = self._state, event.decision.number
+        due = self._due(number)
+        units, good = self._whole(event.decision.action), self._whole(event.outcome)
+        fault = purchase_fault(units, good, self._capacity)
+        require_within(int(fault), f"{self.name}, decision {number}")
+        if due > state.releases + 1:
+            kept = (*state.kept, Kept(number, due, units, good))
+            return Step(self._after(kept=kept), closed=number)
+
+        def note() -> Sequence[Message]:
+            note_purchase(self._plan.constants.raw_view, units, good, state.books)
+            return ()
+
+        return Step(state, write=note, closed=number)
+
+    def _due(self, number: int) -> int:
+        """Return the report that an open decision is due in, at the earliest.
+
+        Refuses one that is not open, or too late: its report has left, and outcomes are immediate.
+        """
+        state = self._state
+        bought = state.open.get(number)
+        if bought is not None:
+            return bought.due
+        if 0 < number <= state.closed:
+            raise LateOutcomeError(
+                f"{self.name}: the outcome of decision {number} comes after its report has left, "
+                'and the terms have outcomes = "immediate"'
+            )
+        raise LocalProtocolError(f"{self.name}: decision {number} is not open")
+
+    def _whole(self, units: Ints) -> Ints:
+        """Return numbers of units as they are counted with."""
+        found = np.asarray(units)
+        if found.shape != self._cost.shape or not np.issubdtype(found.dtype, np.integer):
+            raise LocalProtocolError(
+                f"{self.name}: expected {self._cost.size} whole numbers, one a producer"
+            )
+        return found.astype(np.int64)
+
+    def _check_end(self, event: EndRound) -> None:
+        if event.round_ != self.next_end:
+            raise LocalProtocolError(
+                f"{self.name}: end of round {event.round_}, not of {self.next_end}"
+            )
+
+
+def _check_numbers(name: str, supply: BuyerSupply, plan: PFCBPlan) -> None:
+    cost, capacities = supply.cost, supply.capacities
+    n, m = plan.constants.agents, plan.constants.producers
+    if cost.shape != (m,) or capacities.shape != (n, m):
+        raise LocalProtocolError(f"{name}: costs are ({m},), capacities ({n}, {m}) numbers")
+    if not (np.isfinite(cost).all() and (cost >= 0).all()):
+        raise LocalProtocolError(f"{name}: costs are numbers ≥ 0")
+    whole = np.isfinite(capacities).all() and (np.mod(capacities, 1) == 0).all()
+    if not (whole and (capacities >= 0).all()):
+        raise LocalProtocolError(f"{name}: capacities are whole numbers ≥ 0")
