@@ -190,6 +190,30 @@ def test_the_sweep_over_epsilon_is_that_of_its_page(epsilon):
     assert all(f"({share})" in headline for share in re.findall(r"\((\d+%)\)", said))
 
 
+@pytest.mark.slow
+def test_from_where_on_it_pays_is_as_the_page_says():
+    told = str(fb.advise(fb.with_alone("quickstart"))).splitlines()
+    page = _page("docs/does-it-pay.md")
+    assert len(told) == 2
+    assert all(f"\n{line}\n" in page for line in told)
+    (least,) = re.findall(r"pays with every number of hospitals that was tried, from (\d+)", page)
+    assert f"at ε = 1 from {least} hospitals on" in _page("README.md")
+
+
+def test_what_secure_sums_are_worth_is_the_same_on_all_pages():
+    rows = re.findall(r"^\| ([\w ]+[^|]*M = [^|]*) \|(.*)\|$", _page("docs/secure-sums.md"), re.M)
+    regrets = {
+        world: [float(cell.replace(",", "").split()[0]) for cell in cells.split("|")]
+        for world, cells in rows
+    }
+    assert len(regrets) == 8
+    for _, hybrid, _, secure_hybrid, _ in regrets.values():
+        assert secure_hybrid < hybrid  # so says docs/feducb.md
+    alone, _, _, secure_hybrid, _ = regrets["linear d = 5, K = 10, M = 200, T = 500"]
+    said = f"regret of {secure_hybrid:.2f} at ε = 1, and learning alone one of {alone}."
+    assert said in _page("README.md")
+
+
 def test_where_the_readme_says_that_it_does_not_pay_it_does_not():
     spoken = _page("README.md").partition("**Collaboration is not always better.**")[2]
     settings = re.findall(r"--set ([\w.=]+)", spoken.partition("),")[0])
