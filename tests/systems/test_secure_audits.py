@@ -13,6 +13,7 @@ from fedbandits.privacy.noise_check import check_noise
 from fedbandits.privacy.sensitivity_check import check_sensitivity
 from fedbandits.systems import registry
 from fedbandits.systems.agents import audit as agents_audit
+from fedbandits.systems.agents import audit_releases
 from fedbandits.systems.agents import noise as agents_noise
 from fedbandits.systems.feducb import SYSTEM as FEDUCB
 from fedbandits.systems.feducb.roles import secure_agent
@@ -155,3 +156,13 @@ def test_views_name_who_must_not_be_one_hand():
     words = " ".join((*claim.conditional_on, *(view.who for view in claim.views)))
     assert "controller and both helpers" in words
     assert "at least 5 of the 6 agents" in words
+
+
+def test_releases_that_are_passed_over_have_their_draws_too():
+    """Of many numbers some releases are looked at; noise of those in between is in them."""
+    plan = feducb_plan()
+    steps = np.array([2, 4])
+    deviations = audit_releases._stated_noise(plan, steps, "agents").deviations
+    noise = audit_releases._drawn(plan, steps, 0, 400) / deviations
+    spread = noise.reshape(400, 6, 2, -1).std(axis=(0, 1, 3))
+    assert spread == pytest.approx(1.0, abs=0.05)

@@ -6,7 +6,7 @@ import numpy as np
 
 from fedbandits._compile import compiled
 from fedbandits._typing import Floats, Ints
-from fedbandits.privacy.kernels import TREE, draw_slot
+from fedbandits.privacy.kernels import TREE, draw_slot, simulate_share
 from fedbandits.random import Key, Purpose, fill_normal
 from fedbandits.systems.agents.kernels.constants import Constants
 from fedbandits.systems.agents.kernels.rounds import simulate_release
@@ -44,6 +44,11 @@ def release_some(
             # Of nobody's name in the simulation.
             party, name = constants.agents + before, run * constants.agents + agent
             fill_normal(draws[draw_slot(constants.mechanism, before)], key, party, name, _NOISE)
+            if constants.step > 0.0:  # draws of shares are whole numbers of steps
+                simulate_share(
+                    constants.mechanism, constants.noise_deviation[agent], constants.step,
+                    constants.coefficients, constants.entry_scale, draws, before, noisy[place],
+                )  # fmt: skip
             before = before & (before - 1) if constants.mechanism == TREE else before - 1
         name = run * steps.size + place
         simulate_release(constants, sums[place], draws, k, key, agent, name, noisy[place])
