@@ -62,7 +62,7 @@ BREAKS = (
         "own noise is taken out of a secure sum", "systems/agents/kernels/constants.py",
         "(self.joint_view or self.own_view) and self.step == 0.0",
         "self.joint_view or self.own_view",
-        ("tests/systems/test_feducb_secure.py",),
+        ("tests/contracts/test_drivers.py",),
     ),
     Break(
         "one mask for all sums", "crypto/masks.py",
