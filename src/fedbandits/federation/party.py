@@ -77,6 +77,11 @@ class Party(Generic[AnyState]):
         """The stage that the party is in, according to its table of transitions."""
         return self._state.stage
 
+    @property
+    def report(self) -> Mapping[str, Any]:
+        """Plain values that the party tells its own operator, without a record or statistic."""
+        return {}
+
     def start(self) -> list[Message]:
         """Begin, and return the messages to send before the first round."""
         legal = (self.stage, Start) in self.TRANSITIONS

@@ -123,12 +123,19 @@ class Clock:
                 self._look()
                 continue
             self._look()
-            if self._host.view.next_end is None:  # there is nothing to end, nor to keep
+            if self._must_begin():  # it waits for secrets, and owes this round then
+                await asyncio.sleep(_AGAIN)
+            elif self._host.view.next_end is None:  # there is nothing to end, nor to keep
                 self.done = max(self.done + 1, self._elapsed())
             elif (
                 self.problem or self._clocked.exhausted or not await self._carry_out(self.done + 1)
             ):
                 await asyncio.sleep(_AGAIN)
+
+    def _must_begin(self) -> bool:
+        """Tell whether there is no party yet, and rounds are numbered for all."""
+        shared = self._federation.roles.rounds_are_shared and not self._seat.is_chatty
+        return shared and not self._host.view.stage
 
     def _owes(self) -> str:
         """Say how many rounds are owed, if somebody must decide whether they are to be ended."""
@@ -138,7 +145,7 @@ class Clock:
         charged = self._seat.budget is not None and not self._seat.is_chatty
         ends = charged and owed > MOST_OWED and self._host.view.next_end is not None
         self._was_away = self._was_away and ends
-        if self._catches_up or not self._was_away:
+        if self._catches_up or self._federation.roles.catches_up or not self._was_away:
             return ""
         return (
             f"{owed:,} rounds were to end while this party was away. To end them now would release "

@@ -18,6 +18,7 @@ from fedbandits.environments.facts import (
     ProcurementFacts,
 )
 from fedbandits.errors import ConfigError
+from fedbandits.federation.totals.plan import HELPER
 from fedbandits.settings.experiment import system as variant_of
 from fedbandits.settings.federation import Federation
 from fedbandits.systems import find_system
@@ -38,6 +39,10 @@ _ROUNDS = 1000
 _ROUNDS_END = "Rounds end by the clock, whatever the data are; it decides when everything leaves."
 _BEATS = "A beat: whoever has acted answers at the next one, so that nobody sees who was asked."
 _NAMES = "north", "south", "east", "west"
+_HELPERS = """\
+# A helper holds keys, and no data. Any organisation can host one, members too. What matters is that
+# the controller and all helpers are not in one hand: together they could see single releases.
+"""
 
 _TEXT = """\
 # A federation of {title}. All members have this same file.
@@ -87,7 +92,11 @@ def example(preset: str, every: str | None = None, port: int = 4222) -> str:
         for key in ("epsilon", "delta")
         if math.isfinite(getattr(variant.config, key, math.inf))
     }
-    members = {role: list(_called(role, len(parties))) for role, parties in roles.parties.items()}
+    acting = roles.acting.name
+    members = {
+        role: list(_called(role, len(parties), role == acting))
+        for role, parties in roles.parties.items()
+    }
     start = datetime.datetime.now(datetime.UTC).replace(microsecond=0)
     text = _TEXT.format(
         title=f"{len(roles.acting.parties)} {roles.acting.name}s",
@@ -96,7 +105,7 @@ def example(preset: str, every: str | None = None, port: int = 4222) -> str:
         preset=preset,
         settings=tomli_w.dumps(settings),
         facts=tomli_w.dumps(facts),
-        members=tomli_w.dumps(members),
+        members=_hosted(members) + tomli_w.dumps(members),
         clock=_BEATS if roles.messages_set_pace else _ROUNDS_END,
         start=start.isoformat(),
         every=every or ("100 ms" if roles.messages_set_pace else "1 h"),
@@ -104,13 +113,23 @@ def example(preset: str, every: str | None = None, port: int = 4222) -> str:
     return text.replace(":4222", f":{port}")
 
 
-def _called(role: str, count: int) -> Iterator[str]:
-    """Give a role's members names, with their places where there are several."""
+def _called(role: str, count: int, acts: bool) -> Iterator[str]:
+    """Give a role's members names, with their places where there are several.
+
+    Those that act are organisations, and are called so. A name is one member's alone.
+    """
     for place in range(count):
         if count == 1:
             yield role.replace("_", "-")
+        elif acts and place < len(_NAMES):
+            yield _NAMES[place]
         else:
-            yield _NAMES[place] if place < len(_NAMES) else f"{role.replace('_', '-')}-{place}"
+            yield f"{role.replace('_', '-')}-{place}"
+
+
+def _hosted(members: Mapping[str, Any]) -> str:
+    """Say who may host helpers, where there are any."""
+    return _HELPERS if HELPER in members else ""
 
 
 def own_example(federation: Federation, member: str) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from fedbandits.federation.events import Decide, EndRound, LetGo, Observe
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import Step, Transitions
 from fedbandits.federation.totals.messages import Total, unpack_words
+from fedbandits.federation.totals.reports import of_agent
 from fedbandits.federation.totals.sender import Sender, Sending
 from fedbandits.privacy.shares import deviations_of, release_share
 from fedbandits.systems.agents.counting import sum_to_release
@@ -68,6 +69,10 @@ class SecureAgent(SyncedAgent[SecureAgentState]):
         self._sender = Sender(seat, totals_plan(plan), supply.masks)
         state = SecureAgentState(**first_state(plan), sending=self._sender.first())
         super().__init__(seat, plan, supply, state)
+
+    @property
+    def report(self) -> dict[str, Any]:
+        return of_agent(self._state.sending, self._state.unused)
 
     def _compute(self, event: Any) -> Step:
         match event:
