@@ -108,6 +108,7 @@ def privacy_of(seat: HostedSeat, exhausted: bool, spent: Statement | None) -> di
         "claim": claim.headline,
         "unit": claim.unit,
         "from_whom": claim.from_whom,
+        "views": msgspec.to_builtins(claim.views),
         "conditional_on": list(claim.conditional_on),
         "not_protected": msgspec.to_builtins(claim.not_protected),
         "exhausted": exhausted,
