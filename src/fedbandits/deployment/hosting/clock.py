@@ -18,6 +18,7 @@ from fedbandits.deployment.delivery.delivery import Delivery
 from fedbandits.deployment.hosting.batch import Batch
 from fedbandits.deployment.hosting.host import Host
 from fedbandits.errors import BudgetExceededError, FedbanditsError, NotReadyError
+from fedbandits.federation.totals.plan import HELPER
 from fedbandits.settings.federation import Federation, Live
 
 _LOG = logging.getLogger("fedbandits.deployment")
@@ -52,6 +53,22 @@ def over_since(federation: Federation, now: float) -> str:
     return (
         f"clock.start: all {federation.rounds:,} rounds were over on {last:%Y-%m-%d %H:%M} UTC; "
         "agree on a later start, or on more rounds"
+    )
+
+
+def too_short(federation: Federation) -> str:
+    """Tell that rounds are too short for secure sums, if they are; empty where they are not.
+
+    A sum without a late agent is opened when a message cannot come any more. Until then the others
+    send nothing else, and would miss the next sum.
+    """
+    late = 2.0 * federation.message_time
+    if HELPER not in federation.members or not 0.0 < federation.every <= late:
+        return ""
+    return (
+        f"clock.every: {federation.every:g} s is no longer than twice message_time: while an agent "
+        "is away, others would miss every second sum. Choose a longer one, or a shorter "
+        "message_time"
     )
 
 
