@@ -365,3 +365,41 @@ def test_a_party_of_samba_that_is_put_back_sends_nothing(member, tmp_path):
         assert (member, frames.Data) not in members.sent
 
     played(Members(federation, tmp_path, supplies=supplies), work)
+
+
+SECURE = """
+schedule = "every(1)"
+epsilon = 5.0
+delta = 1e-5
+aggregation = {kind = "secure-sum", helpers = 1, least_parties = 2, colluding = 1}
+"""
+
+
+def test_a_helper_never_goes_on_from_an_old_store(tmp_path):
+    """It would open a sum for a second set of members; there is no price for that."""
+    federation = clinics(
+        "feducb-secure", SECURE, agents=3, rounds=8, noise="secure",
+        others='controller = ["hub"]\nhelper = ["aid"]',
+    )  # fmt: skip
+    everybody = ("clinic-0", "clinic-1", "clinic-2", "hub", "aid")
+
+    async def work(members):
+        deployed = members.deployed
+        await members.start(*everybody)
+        for member in everybody:
+            await members.greeted(member, set(deployed.nodes[member].delivery.exchanges))
+        await members.keep("aid")
+        for member in everybody[:3]:
+            await release(deployed.nodes[member])
+        await until(lambda: deployed.state("hub").newest == 1)
+        assert deployed.state("aid").answered == 1
+        for restores in (False, True):
+            deployed.restores = restores
+            with pytest.raises(StaleStoreError, match="none goes on from an old store"):
+                await members.put_back("aid", ".left")
+        for path in members.files("aid", ".left"):
+            path.unlink()
+        with pytest.raises(StaleStoreError, match="begin a new federation"):
+            await members.start("aid")  # nor does it begin anew
+
+    played(Members(federation, tmp_path), work)

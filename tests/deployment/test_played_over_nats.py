@@ -24,7 +24,9 @@ FIVE = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("preset", ["feducb", "fclub", "pfcb", "samba-ucb", "samba-silent-ucb"])
+@pytest.mark.parametrize(
+    "preset", ["feducb", "feducb-secure", "fclub", "pfcb", "samba-ucb", "samba-silent-ucb"]
+)
 def test_members_do_as_simulated(preset, tmp_path):
     with Brokered(table_from(Setting(preset)), tmp_path) as here:
 

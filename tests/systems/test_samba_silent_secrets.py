@@ -254,3 +254,16 @@ def test_a_published_run_shares_one_secret(execution):
     assert setting.system.shared(setting.plan) == (SharedSecret("channel", "comp", "owner"),)
     plan = SYSTEM.plan(silent("ucb"), Bernoulli(arms=3).facts, 9)
     assert shared(plan) == SYSTEM.shared(plan)
+
+
+def test_every_party_of_a_role_may_make_a_secret_of_its_own():
+    one, two = (
+        SharedSecret(f"masks-{at}", "helper", "agent", each=True, place=at) for at in range(2)
+    )
+    assert [two.is_made_by("helper", place) for place in range(3)] == [False, True, False]
+    assert not two.is_taken_by("helper", 0)
+    members = {"helper": ("x", "y"), "agent": ("a", "b")}
+    assert two.partners("agent", 1, members) == ("y",)
+    assert one.partners("agent", 1, members) == ("x",)
+    assert two.partners("helper", 1, members) == ("a", "b")
+    assert two.partners("helper", 0, members) == ()

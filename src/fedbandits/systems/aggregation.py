@@ -88,6 +88,13 @@ def secure_totals(aggregation: Aggregation, parties: int) -> SecureTotals | None
     return SecureTotals(aggregation.helpers, least, colluding)
 
 
+def of_few(aggregation: Aggregation) -> Aggregation:
+    """Return how a few parties add up in the place of many: numbers of parties follow theirs."""
+    if isinstance(aggregation, Clear):
+        return aggregation
+    return SecureSum(aggregation.helpers)
+
+
 def _number(given: int | Literal["auto"], share: float, parties: int) -> int:
     """Return a number of parties, or the share of all that ``"auto"`` stands for."""
     return math.ceil(share * parties - 1e-9) if given == "auto" else given

@@ -111,6 +111,11 @@ class AuditedRun:
         raise NotImplementedError
 
     @property
+    def speaker(self) -> str:
+        """The name of the party whose messages hold the releases that are looked at."""
+        return self.audited
+
+    @property
     def informed(self) -> bool:
         """True if somebody looks who knows all other records."""
         return self._attacker is not None
@@ -209,7 +214,7 @@ class MessagesGame(NamedTuple):
             run.play_round(world, round_)
         released: dict[int, Floats] = {}
         for _, message in run.network.transcript.deliveries:
-            if message.sender == run.audited and (found := run.released(message)) is not None:
+            if message.sender == run.speaker and (found := run.released(message)) is not None:
                 released.setdefault(found.number, found.values)
         return released
 

@@ -58,8 +58,11 @@ def test_a_message_for_a_later_sum_lets_this_one_go():
     world = World(agents=3, least=2)
     first = [out for agent in world.agents for out in agent.end_round(1)]
     asked = [out for message in first for out in world.deliver(message)]
-    for k in (2, 3):  # their last message is under way: nobody sends
-        assert [agent.end_round(k) for agent in world.agents] == [[], [], []]
+    for k in (2, 3):  # their last message is under way: nobody sends another one
+        for agent in world.agents:
+            (again,) = agent.end_round(k)
+            assert again.release == 1
+            assert world.deliver(again) == []
     world.settle(asked)
     later = [out for agent in world.agents for out in agent.end_round(4)]
     world.settle(later)

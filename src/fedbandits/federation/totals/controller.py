@@ -10,20 +10,21 @@ It sees masked numbers, who came when, and totals.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fedbandits._typing import Bools, Ints, Words64
+from fedbandits._typing import Ints, Words64
 from fedbandits.crypto.masks import TAG_BYTES
 from fedbandits.federation.events import Deadline
 from fedbandits.federation.messages import ImplausibleError, Message, OutOfOrderError
 from fedbandits.federation.party import Party
 from fedbandits.federation.seats import Seat
-from fedbandits.federation.state import PartyState, Step, Transitions
+from fedbandits.federation.state import Step, Transitions
 from fedbandits.federation.totals import statements
+from fedbandits.federation.totals.controller_state import ControllerState, first_state
 from fedbandits.federation.totals.messages import (
     Increment,
     Opened,
@@ -39,80 +40,6 @@ from fedbandits.federation.totals.reports import of_controller
 #: So often a helper is asked for the same sum, in case its answer, or the request, was lost.
 MOST_ASKED = 10
 _LARGEST_SALT = (1 << 64) - 1
-
-
-class ControllerState(PartyState, frozen=True, kw_only=True):
-    """All that changes in a controller of secure sums.
-
-    Parameters
-    ----------
-    newest
-        The number of the last total.
-    opening
-        The sum that helpers were asked for; 0 while increments are collected.
-    asked
-        How often they were.
-    releases
-        How many totals it has told, those with nobody new in them included.
-    digest
-        Of all sums that were opened.
-    held, salts, bases, base_salts : (agents,) int64 or uint64
-        What agents have stated of the message that is held of each; ``held`` is the number of the
-        sum it is for, 0 if there is none. While a sum is opened, its members are those whose
-        message is for it.
-    values : (agents, size) uint64
-        The masked numbers in these messages.
-    statements : (agents, helpers, 16) uint8
-        The tags in these messages.
-    opened, opened_salts : (agents,) int64, (agents,) uint64
-        Every agent's newest message in the total, 0 for none.
-    total : (size,) uint64
-        The total.
-    answered : (helpers,) bool
-        Who has answered.
-    answers : (helpers, size) uint64
-        What helpers have answered.
-    confirmations : (helpers, agents, 16) uint8
-        What they confirm to agents.
-    """
-
-    stage: str = "collecting"
-    newest: int = 0
-    opening: int = 0
-    asked: int = 0
-    releases: int = 0
-    digest: bytes
-    held: Ints
-    salts: Words64
-    bases: Ints
-    base_salts: Words64
-    values: Words64
-    statements: NDArray[np.uint8]
-    opened: Ints
-    opened_salts: Words64
-    total: Words64
-    answered: Bools
-    answers: Words64
-    confirmations: NDArray[np.uint8]
-
-
-def _first(plan: TotalsPlan, terms: str) -> ControllerState:
-    agents, helpers, size = plan.agents, plan.helpers, plan.size
-    return ControllerState(
-        digest=statements.first_digest(terms),
-        held=np.zeros(agents, np.int64),
-        salts=np.zeros(agents, np.uint64),
-        bases=np.zeros(agents, np.int64),
-        base_salts=np.zeros(agents, np.uint64),
-        values=np.zeros((agents, size), np.uint64),
-        statements=np.zeros((agents, helpers, TAG_BYTES), np.uint8),
-        opened=np.zeros(agents, np.int64),
-        opened_salts=np.zeros(agents, np.uint64),
-        total=np.zeros(size, np.uint64),
-        answered=np.zeros(helpers, np.bool_),
-        answers=np.zeros((helpers, size), np.uint64),
-        confirmations=np.zeros((helpers, agents, TAG_BYTES), np.uint8),
-    )
 
 
 class TotalsController(Party[ControllerState]):
@@ -136,7 +63,7 @@ class TotalsController(Party[ControllerState]):
     }
 
     def __init__(self, seat: Seat, plan: TotalsPlan) -> None:
-        super().__init__(seat, _first(plan, seat.terms.digest))
+        super().__init__(seat, first_state(plan, seat.terms.digest))
         self._plan = plan
         self._agents, self._helpers = seat.names(AGENT), seat.names(HELPER)
         self._place = {name: i for i, name in enumerate(self._agents)}
@@ -176,10 +103,14 @@ class TotalsController(Party[ControllerState]):
     def _collect(self, message: Increment) -> Step:
         """Hold an increment; with the last one the members of the next sum are fixed."""
         state, plan, place = self._state, self._plan, self._place[message.sender]
-        values = self._checked(message, place)
-        if message.release <= max(state.newest, state.opening):
-            return Step(state)  # too late for its sum: the agent goes on from its old base
+        values = unpack_words(message.statistic, plan.size)
+        require_bytes(message.statements, TAG_BYTES * plan.helpers)
         tags = np.frombuffer(message.statements, np.uint8).reshape(plan.helpers, TAG_BYTES)
+        if self._is_again(message, place, values, tags):
+            return Step(state, self._told_again(place))
+        self._check(message, place)
+        if message.release <= max(state.newest, state.opening):
+            return Step(state, self._told_again(place))  # late: it goes on from its old base
         held = state.held.copy()
         held[place] = message.release
 
@@ -194,8 +125,24 @@ class TotalsController(Party[ControllerState]):
             return Step(state, write=keep)
         return self._fix(held, keep)
 
-    def _checked(self, message: Increment, place: int) -> Words64:
-        """Return the masked numbers of an increment, if the agent may send it now."""
+    def _is_again(
+        self, message: Increment, place: int, values: Words64, tags: NDArray[np.uint8]
+    ) -> bool:
+        """Tell whether an agent sends once more what is held of it, or is in the total."""
+        state = self._state
+        release, salt = int(state.held[place]), int(state.salts[place])
+        if not release:
+            release, salt = int(state.opened[place]), int(state.opened_salts[place])
+        said = message.base, message.base_salt
+        return bool(
+            (message.release, message.salt) == (release, salt)
+            and said == (int(state.bases[place]), int(state.base_salts[place]))
+            and (values == state.values[place]).all()
+            and (tags == state.statements[place]).all()
+        )
+
+    def _check(self, message: Increment, place: int) -> None:
+        """Refuse an increment that the agent must not send now."""
         state, plan = self._state, self._plan
         if not state.opened[place] < message.release <= plan.releases or state.held[place]:
             raise OutOfOrderError(
@@ -210,8 +157,6 @@ class TotalsController(Party[ControllerState]):
             )
         if not 0 <= message.salt <= _LARGEST_SALT:
             raise ImplausibleError(f"{self.name}: the salt of {message.sender} is too long")
-        require_bytes(message.statements, TAG_BYTES * plan.helpers)
-        return unpack_words(message.statistic, plan.size)
 
     def _fix(self, held: Ints, keep: Callable[[], Sequence[Message]] | None = None) -> Step:
         """Choose the members of the next sum, of all who have come, and ask all helpers.
@@ -316,14 +261,28 @@ class TotalsController(Party[ControllerState]):
         state.total[:] -= state.answers.sum(axis=0, dtype=np.uint64)
         state.opened[places], state.opened_salts[places] = release, state.salts[places]
         state.held[places] = 0
+        return self._totals(range(len(self._agents)), release, digest)
+
+    def _told_again(self, place: int) -> Sequence[Message]:
+        """Tell an agent the last total once more: it does not know what became of its message.
+
+        While helpers are asked there is no need to, as the next total tells it.
+        """
+        state = self._state
+        known = state.newest and not state.opening and not state.held[place]
+        return self._totals((place,), state.newest, state.digest) if known else ()
+
+    def _totals(self, places: Iterable[int], release: int, digest: bytes) -> Sequence[Message]:
+        """Make messages with the total for some agents."""
+        state = self._state
         alike = bool((state.opened == release).all())
         newest = () if alike else tuple(state.opened.tolist())
         statistic = pack_words(state.total)
         return [
             Total(
-                sender=self.name, receiver=agent, release=release, statistic=statistic,
-                newest=newest, digest=digest,
+                sender=self.name, receiver=self._agents[place], release=release,
+                statistic=statistic, newest=newest, digest=digest,
                 confirmations=state.confirmations[:, place].tobytes(),
             )
-            for place, agent in enumerate(self._agents)
+            for place in places
         ]  # fmt: skip

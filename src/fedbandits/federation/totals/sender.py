@@ -1,8 +1,9 @@
 """An agent's side of secure sums: what it has sent, what became of it, and whether it goes on.
 
-An agent sends what has come since its newest release in a total, its *base*. It sends nothing more
+An agent sends what has come since its newest release in a total, its *base*. It sends nothing new
 before it knows what became of its last message: a running sum that is opened for two sets would
-show one agent's release, which has only a share of the noise.
+show one agent's release, which has only a share of the noise. Until then it sends the same message
+again, bit for bit, whenever a release is due, in case one was lost.
 
 It sends nothing more at all, it *retires*, once a helper confirms something else than what the
 agent itself knows, or confirms nothing. Then it was put back from an old store, or the controller
@@ -85,7 +86,7 @@ class Sender:
         return Sending(self._nothing(), self._nothing())
 
     def send(self, state: Sending, release: int, values: Ints) -> tuple[Sending, list[Increment]]:
-        """Make the message of a release, if the agent may send one.
+        """Make the message of a release, or the last one again.
 
         Parameters
         ----------
@@ -97,33 +98,37 @@ class Sender:
         Returns
         -------
         state
-            Where it stands then; as before if nothing is sent.
+            Where it stands then; as before if nothing new is sent.
         messages
-            One message, or none: while another one is under way, for a sum that is over, and once
-            it is retired.
+            One message, or none for a sum that is over, and once the agent is retired.
         """
         if values.shape != (self._plan.size,) or values.dtype != np.int64:
             raise LocalProtocolError(f"{self._name}: a release is {self._plan.size} whole numbers")
-        if state.retired or state.pending or release <= state.newest:
+        if state.retired or release <= state.newest:
             return state, []
-        increment = values.view(np.uint64) - state.base_values.view(np.uint64)
-        salt = self._salt(state, release, increment)
-        masked = increment.copy()
+        if not state.pending:
+            increment = values.view(np.uint64) - state.base_values.view(np.uint64)
+            state = msgspec.structs.replace(
+                state, pending=release, pending_salt=self._salt(state, release, increment),
+                pending_values=values.copy(),
+            )  # fmt: skip
+        return state, [self._message(state)]
+
+    def _message(self, state: Sending) -> Increment:
+        """Make the message that is under way; it follows from the state, and is always the same."""
+        release, salt = state.pending, state.pending_salt
+        masked = state.pending_values.view(np.uint64) - state.base_values.view(np.uint64)
         mask: Words64 = np.empty_like(masked)
         for each in self._masks:
             each.fill(release, salt, mask)
             masked += mask
         member = statements.pack_member(self._place, salt, state.base, state.base_salt)
         text = statements.statement(release, member)
-        message = Increment(
+        return Increment(
             sender=self._name, receiver=self._controller, release=release, salt=salt,
             base=state.base, base_salt=state.base_salt, statistic=pack_words(masked),
             statements=b"".join(tag(keys.statement, text) for keys in self._pairs),
         )  # fmt: skip
-        after = msgspec.structs.replace(
-            state, pending=release, pending_salt=salt, pending_values=values.copy()
-        )
-        return after, [message]
 
     def numbers_of(self, state: Sending, total: Total) -> tuple[int, ...]:
         """Return the number of every agent's release in a total, once it is known to be a total.
@@ -131,12 +136,12 @@ class Sender:
         Raises
         ------
         OutOfOrderError
-            If it does not come next.
+            If it is older than the last one.
         WrongShapeError, ImplausibleError
             If no controller that keeps to the terms sends it.
         """
         plan = self._plan
-        if not state.newest < total.release <= plan.releases:
+        if not max(state.newest, 1) <= total.release <= plan.releases:
             raise OutOfOrderError(
                 f"{self._name}: total {total.release} after {state.newest}, of {plan.releases}"
             )
@@ -151,19 +156,26 @@ class Sender:
     def settle(self, state: Sending, total: Total) -> Sending:
         """Find out what became of the agent's last message, or that it must retire.
 
-        Raises as :meth:`numbers_of` does. A total that makes the agent retire is no error: the
-        agent goes on acting on it.
+        A total that has come before changes nothing: ``state`` itself is returned. One that makes
+        the agent retire is no error: the agent goes on acting on it.
+
+        Raises
+        ------
+        OutOfOrderError, WrongShapeError, ImplausibleError
+            See :meth:`numbers_of`; and if a total comes again that was another one before.
         """
         own = self.numbers_of(state, total)[self._place]
         after = msgspec.structs.replace(state, newest=total.release)
-        if state.retired:
-            return after
         included = own == state.pending != 0
         salt = state.pending_salt if included else state.base_salt
-        known = included or own == state.base
         text = statements.confirmation(total.release, total.digest, own, salt)
         expected = b"".join(tag(keys.confirmation, text) for keys in self._pairs)
-        if not (same(total.confirmations, expected) and known):
+        believed = same(total.confirmations, expected) and (included or own == state.base)
+        if total.release == state.newest:
+            if believed or state.retired:
+                return state
+            raise ImplausibleError(f"{self._name}: total {total.release} was another one before")
+        if not believed or state.retired:
             return msgspec.structs.replace(after, retired=True)
         if included:
             return self._over(

@@ -25,7 +25,10 @@ from fedbandits.settings.reference.templates import comment, in_shell
 from fedbandits.settings.toml_files import NAME
 
 #: Learning alone, sharing everything in clear, and sharing privately in two ways.
-_SYSTEMS = ("linucb-alone", "linucb-pooled", "feducb", "feducb-hybrid")
+_COMPARED = ("linucb-alone", "linucb-pooled")
+#: Private systems: in secure sums of fewer parties each would have all of the noise.
+_PRIVATE, _PRIVATE_OF_TWO = ("feducb-secure", "feducb-secure-hybrid"), ("feducb", "feducb-hybrid")
+_FEWEST_SUMMED = 3
 _LABELS = {"linucb-alone": "alone", "linucb-pooled": "pooled in clear"}
 _REPLICATES, _FEWEST_ROUNDS, _MOST_ROUNDS = 8, 50, 1000
 
@@ -49,7 +52,8 @@ def own_data_template(
     The file is read here, and nothing of it leaves this machine. ``path``, where the configuration
     will be, names the experiment too. ``site``, ``target``, ``person``, ``action``, ``reward`` and
     ``propensity`` are the columns with these roles; others are guessed by their names. The systems
-    are by default learning alone, pooling in clear, ``feducb`` and ``feducb-hybrid``.
+    are by default learning alone, pooling in clear, ``feducb-secure`` and ``feducb-secure-hybrid``;
+    without secure sums where there are fewer than three parties.
 
     Raises DataError if the file is no table, and ConfigError if a column is not there, there is no
     target, or what is written could not be run.
@@ -112,12 +116,16 @@ def _text(
     lines += [*_parties(roles), f"features = {in_toml(features)}"]
     lines += [*_form(raw, roles), *_gaps(columns, features, roles)]
     lines += _scaling(raw, [columns[name] for name in features], roles)
-    return "\n".join(lines) + _systems(presets)
+    site = roles.of("site")
+    parties = columns[site].different if site else _FEWEST_SUMMED
+    return "\n".join(lines) + _systems(presets, parties)
 
 
-def _systems(presets: Sequence[str]) -> str:
+def _systems(presets: Sequence[str], parties: int = _FEWEST_SUMMED) -> str:
+    """Write tables of the presets, by default of those that fit so many parties."""
     lines = []
-    for preset in presets or _SYSTEMS:
+    private = _PRIVATE if parties >= _FEWEST_SUMMED else _PRIVATE_OF_TWO
+    for preset in presets or (*_COMPARED, *private):
         lines += ["", "", "[[systems]]", f"preset = {in_toml(preset)}"]
         lines += [f"label = {in_toml(_LABELS[preset])}"] if preset in _LABELS else []
     return "\n".join(lines).replace("\n\n\n", "\n\n") + "\n"

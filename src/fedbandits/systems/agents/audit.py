@@ -33,6 +33,7 @@ from fedbandits.systems.agents.config import AgentsConfig, Determinant, Evenly, 
 from fedbandits.systems.agents.kernels.sync import next_sync
 from fedbandits.systems.agents.noise import gram_noise
 from fedbandits.systems.agents.plan import AgentsPlan
+from fedbandits.systems.aggregation import of_few
 from fedbandits.systems.base import PartiesReplicate, System
 from fedbandits.systems.games import (
     Neighbours,
@@ -158,6 +159,8 @@ def in_small_world(config: AgentsConfig) -> Any:
     epsilon = max(config.epsilon) if isinstance(config.epsilon, tuple) else config.epsilon
     # Bounds hold by construction; an environment that could exceed them would be refused.
     small = msgspec.structs.replace(config, epsilon=epsilon, out_of_bounds="clip")
+    if hasattr(small, "aggregation"):
+        small = msgspec.structs.replace(small, aggregation=of_few(small.aggregation))
     if isinstance(config.schedule, Evenly):  # as often as a short run has room for
         syncs = min(config.schedule.syncs, _HORIZONS[0] // _PERIOD)
         small = msgspec.structs.replace(small, schedule=Evenly(syncs))
@@ -188,6 +191,8 @@ def _messages_game(
     # Whoever acts on releases alone has records that follow from them and from public facts.
     informed = on_a_clock and (fixed or config.local_view == "released")
     play = PersonRun if config.protects_persons else AgentsRun
+    if plan.secure is not None:
+        looks_at = f"sums by {looks_at}"
 
     def make(run: PartiesReplicate, number: int, agent: int, after: int) -> AgentsRun:
         return play(run, pair, Target(agent, first + after), fixed, informed, audit_key(number))
@@ -197,7 +202,7 @@ def _messages_game(
     return MessagesGame(
         neighbours, f"{looks_at} of {whose} in {plan.rounds} rounds{persons}", small,
         (agents, last - first + 1), make, informed, secure,
-        covariance_of(plan.release) if on_a_clock else None,
+        covariance_of(plan.priced) if on_a_clock else None,
     )  # fmt: skip
 
 

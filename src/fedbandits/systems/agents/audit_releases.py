@@ -6,12 +6,14 @@ there is to say of the record, and one more, drawn from all: noise may be missin
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from fedbandits._typing import Floats, Ints
+from fedbandits.federation.totals.messages import Increment
 from fedbandits.learners.kernels.ridge import Record
 from fedbandits.privacy.auditing import Game
 from fedbandits.privacy.likelihood import (
@@ -23,7 +25,7 @@ from fedbandits.privacy.likelihood import (
 )
 from fedbandits.privacy.noise_check import NoisyNumbers
 from fedbandits.random import Key
-from fedbandits.systems.agents.kernels.audit import release_some
+from fedbandits.systems.agents.kernels.audit import release_some, sum_some
 from fedbandits.systems.agents.noise import budgets, gram_noise, release_plan
 from fedbandits.systems.agents.plan import AgentsPlan
 from fedbandits.systems.games import (
@@ -51,7 +53,8 @@ def stated_scales(plan: AgentsPlan) -> Floats:
     config, releases = plan.config, plan.release.releases
     given = budgets(config, plan.facts.parties)
     plans = {e: release_plan(config, releases, plan.record_norm, e) for e in set(given)}
-    return np.array([plans[epsilon].scale for epsilon in given])
+    shares = 1 if plan.secure is None else plan.secure.honest
+    return np.array([plans[epsilon].scale for epsilon in given]) / math.sqrt(shares)
 
 
 # ---------------------------------------------------------------- contents
@@ -90,24 +93,27 @@ class _Attacked(NamedTuple):
 
 
 def _game(plan: AgentsPlan, agents: Ints, pair: tuple[Record, Record], late: bool) -> ContentsGame:
-    release, config, scales = plan.release, plan.config, stated_scales(plan)
+    release, config, scales = plan.priced, plan.config, stated_scales(plan)
+    honest = 1 if plan.secure is None else plan.secure.honest
     steps, moved = telling_releases(release), packed_pair(pair)
     drawn = 0 if len(steps) == release.releases else min(release.releases, _MOST_DRAWN)
     if release.mechanism == "tree" and drawn:
         drawn = release.releases
     sees = attacker(release, moved, steps, gram_noise(config))
     record = ReplacedRecord(moved, sees, late, config.records_at_once)
-    attacked = _Attacked(plan, agents, scales / release.scale, steps, drawn, record)
+    relative = scales * math.sqrt(honest) / release.scale
+    attacked = _Attacked(plan, agents, relative, steps, drawn, record)
     count, size = len(steps), len(moved[0])
     seen = f"{count} of {release.releases}" if drawn else f"{release.releases}"
     more = " and a drawn one" if drawn else ""
     persons = f"{config.records_at_once} records of a person" if config.protects_persons else ""
     of = "one drawn agent" if plan.constants.models == 1 else "a drawn agent and model"
     whose = "" if scales[agents[0]] == scales.min() else " of smaller budgets"
+    what = "releases" if plan.secure is None else f"secure sums, of {honest} honest agents,"
     looks_at = (
-        f"contents of {seen} releases{more} of {size} numbers, {of}{whose}{record.words(persons)}"
+        f"contents of {seen} {what}{more} of {size} numbers, {of}{whose}{record.words(persons)}"
     )
-    made = (count + 1) * plan.constants.release_size
+    made = (count + 1) * plan.constants.release_size * honest
     return ContentsGame(looks_at, count * size, partial(_look, attacked), made, late)
 
 
@@ -147,8 +153,11 @@ def _released(
         # What other records add is known to the attacker, and left out.
         sums[:, model] = entered[run, :, None] * record
         release_some(constants, agent, at[run], sums, draws, key, first + run, noisy)
-        values[run] = noisy.reshape(sums.shape)[:, model]
         sums[:, model] = 0.0
+        if plan.secure is not None:
+            honest = plan.secure.honest
+            sum_some(constants, agent, honest, at[run], sums, draws, key, first + run, noisy)
+        values[run] = noisy.reshape(sums.shape)[:, model]
     return values, entered
 
 
@@ -170,7 +179,7 @@ def played_numbers(small: SmallWorld, planned: int) -> list[NoisyNumbers]:
     """
     steps = np.arange(1, small.plan.release.releases + 1)
     stated = _stated_noise(small.plan, steps, f"{small.plan.facts.parties} agents")
-    listen = sums_listener(_exact)
+    listen = sums_listener(_exact) if small.plan.secure is None else listen_to_shares
     return [stated.deployed(small, listen, secure, planned) for secure in (True, False)]
 
 
@@ -204,3 +213,27 @@ def _exact(agent: Any, sent: Any) -> Floats:
     sums = agent.state.statistic.reshape(-1, len(sent.statistic) // 8)
     exact: Floats = sums[getattr(sent, "estimator", 0)]
     return exact
+
+
+def listen_to_shares(run: Any) -> Any:
+    """Return a listener to agents whose releases are masked: it looks into the agents.
+
+    A share is noise and an exact sum, in whole steps.
+    """
+    places = {player.name: (place, player) for place, player in enumerate(run.players)}
+
+    def noise_in(messages: list[Any]) -> list[tuple[int, int, Floats]]:
+        found = []
+        for message in messages:
+            if not isinstance(message, Increment):
+                continue
+            place, agent = places[message.sender]
+            sending, step = agent.state.sending, run.plan.constants.step
+            sent = (
+                sending.base_values if sending.base == message.release else sending.pending_values
+            )
+            noise = step * sent - agent.state.statistic.reshape(-1)
+            found.append((place, message.release, noise))
+        return found
+
+    return noise_in

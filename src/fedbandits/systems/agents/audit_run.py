@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from typing import Any, NamedTuple
 
 import msgspec
@@ -15,6 +16,8 @@ from fedbandits.environments.facts import ContextualFacts
 from fedbandits.environments.stage import Visit
 from fedbandits.errors import BoundExceededError
 from fedbandits.federation.messages import Message, unpack
+from fedbandits.federation.totals.messages import Total, unpack_words
+from fedbandits.federation.totals.plan import CONTROLLER
 from fedbandits.learners.kernels.ridge import Record
 from fedbandits.privacy.likelihood import Attacker, attacker, stated_pattern
 from fedbandits.random import Key
@@ -64,10 +67,12 @@ class AgentsRun(AuditedRun):
         self._pair, self._target = pair, target
         # On a fixed log contexts are the same in every run: the log is one.
         self._fixed, self._key = fixed, audit_key(0) if fixed else key
+        plan: Any = run.plan
+        self._sums, self._newest = plan.secure is not None, 0
 
     def _knows_others(self, steps: Ints) -> Attacker:
         plan: Any = self.run.plan
-        return attacker(plan.release, packed_pair(self._pair), steps, plan.constants.gram_noise)
+        return attacker(plan.priced, packed_pair(self._pair), steps, plan.constants.gram_noise)
 
     def play_round(self, world: int, round_: int) -> None:
         """Let all agents decide and observe; then the round is over."""
@@ -82,10 +87,12 @@ class AgentsRun(AuditedRun):
                 self.network.send(agent.observe(decision, reward))
 
         def hear(player: Any, messages: list[Message]) -> None:
-            if self.informed and player is self.target:
+            if self.informed and player is self.target and not self._sums:
                 self._hear(world, round_, messages)
 
         self.run.end_round(round_, hear)
+        if self.informed and self._sums:
+            self._hear_total(world, round_)
 
     def _decision_set(self, world: int, agent: int, round_: int) -> tuple[Floats32, float | None]:
         """Return the contexts of a round, and the reward where it is settled beforehand."""
@@ -143,7 +150,33 @@ class AgentsRun(AuditedRun):
             others = self._others(world, round_)
             self.note(unpack(statistic, others.size) - others, self._entered(round_))
 
+    def _hear_total(self, world: int, round_: int) -> None:
+        """Note a new secure sum, less all other records, and the noise of agents that tell theirs.
+
+        Whoever looks knows the noise of all agents but as many as the claim takes for honest.
+        """
+        newest = self.target.state.sending.newest
+        if newest == self._newest:
+            return
+        self._newest = newest
+        deliveries = reversed(self.network.transcript.deliveries)
+        total = next(
+            m for _, m in deliveries if isinstance(m, Total) and m.receiver == self.audited
+        )
+        plan: Any = self.run.plan
+        others = [agent for agent in self.run.players if agent is not self.target]
+        known = self._others(world, round_) + sum(_exact(agent) for agent in others)
+        for agent in others[: len(others) + 1 - plan.secure.honest]:
+            known += plan.constants.step * agent.state.sending.base_values - _exact(agent)
+        self.note(in_records(plan, total) - known, self._entered(round_))
+
+    @property
+    def speaker(self) -> str:
+        return CONTROLLER if self._sums else self.audited
+
     def released(self, message: Any) -> Released | None:
+        if self._sums:
+            return self._total(message)
         if (
             not hasattr(message, "statistic")
             or getattr(message, "origin", self.audited) != self.audited
@@ -153,6 +186,28 @@ class AgentsRun(AuditedRun):
         pattern = stated_pattern(plan.facts.models, DIMENSION, gram_noise(plan.config))
         deviations = stated_scales(plan)[self._target.agent] * pattern
         return Released(message.release, unpack(message.statistic, len(pattern)) / deviations)
+
+    def _total(self, message: Any) -> Released | None:
+        """Return a secure sum, in deviations of one draw of all its noise."""
+        if not isinstance(message, Total):
+            return None
+        plan: Any = self.run.plan
+        pattern = stated_pattern(plan.facts.models, DIMENSION, gram_noise(plan.config))
+        scale = stated_scales(plan)[0] * math.sqrt(plan.secure.honest)
+        return Released(message.release, in_records(plan, total=message) / (scale * pattern))
+
+
+def _exact(agent: Any) -> Floats:
+    """Return the sum of the records of an agent's releases."""
+    exact: Floats = agent.state.statistic.reshape(-1)
+    return exact
+
+
+def in_records(plan: Any, total: Total) -> Floats:
+    """Return a secure sum in the units of records."""
+    whole = unpack_words(total.statistic, plan.constants.release_size).view(np.int64)
+    values: Floats = plan.constants.step * whole.astype(np.float64)
+    return values
 
 
 class PersonRun(AgentsRun):

@@ -17,11 +17,13 @@ from fedbandits.learners.learner import Learner
 from fedbandits.systems.base import Preset
 from fedbandits.systems.package import PackageSystem
 from fedbandits.systems.python_learners.config import config_of
+from fedbandits.systems.secure_sums import shared_masks
 
 if TYPE_CHECKING:
     from fedbandits.federation.run import PartiesRun
     from fedbandits.privacy.auditing import Game
     from fedbandits.privacy.noise_check import NoisyNumbers
+    from fedbandits.systems.application import SharedSecret
     from fedbandits.systems.python_learners.plan import LearnerPlan
 
 
@@ -53,8 +55,12 @@ class LearnerSystem(PackageSystem["LearnerPlan"]):
             plan, role, place, seed, replicate, first_round_of(world, place)
         )
 
+    def shared(self, plan: LearnerPlan) -> tuple[SharedSecret, ...]:
+        return shared_masks(plan)
+
     def syncs(self, run: PartiesRun) -> int:
-        return int(run.one("controller").state.totals)
+        state = run.one("controller").state
+        return int(state.totals if hasattr(state, "totals") else state.releases)
 
     def epsilon_spent(self, plan: LearnerPlan, run: PartiesRun) -> float:
         return plan.epsilon_spent(max(agent.state.releases for agent in run.of("agent")))

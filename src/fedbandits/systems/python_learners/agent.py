@@ -16,6 +16,7 @@ from fedbandits.federation.events import Decide, Decision, EndRound, LetGo, Obse
 from fedbandits.federation.messages import ImplausibleError, OutOfOrderError, pack, unpack
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import PartyState, Step, Transitions
+from fedbandits.federation.totals.plan import AgentSecrets
 from fedbandits.privacy import running_sum
 from fedbandits.privacy.running_sum import ContinualState, NoiseSource, draw_ahead
 from fedbandits.systems.agents.counting import counted_until
@@ -33,6 +34,8 @@ class LearnerSupply(NamedTuple):
     #: Noise of the k-th release; not asked of a learner that shares in clear. Simulated in a
     #: simulation; in a deployment it must be secure and what it gave saved.
     noise: NoiseSource
+    #: Secrets to mask releases by, where only sums of them are seen.
+    masks: AgentSecrets | None = None
 
 
 class OpenDecision(msgspec.Struct, frozen=True):
@@ -70,11 +73,10 @@ class LearnerAgent(ActingParty[AgentState]):
         ("ready", kind): ("ready",) for kind in (Decide, Observe, LetGo, EndRound, Total)
     }
 
-    def __init__(self, seat: Seat, plan: LearnerPlan, supply: LearnerSupply) -> None:
-        state = AgentState(
-            statistic=np.zeros(plan.size), released=running_sum.init(plan.release, plan.size)
-        )
-        super().__init__(seat, state)
+    def __init__(
+        self, seat: Seat, plan: LearnerPlan, supply: LearnerSupply, state: AgentState | None = None
+    ) -> None:
+        super().__init__(seat, state or AgentState(**first_state(plan)))
         if plan.release.slots:
             require_secure(self.name, seat.terms, supply.noise)
         self._plan, self._place, self._supply = plan, seat.place, supply
@@ -202,25 +204,38 @@ class LearnerAgent(ActingParty[AgentState]):
             raise LocalProtocolError(
                 f"{self.name}: round {event.round_} is over, expected {self.next_end}"
             )
-        state, plan = self._state, self._plan
+        state = self._state
         counted, kept = self._counted(state.kept)
         statistic = state.statistic.copy()
         for record in counted:
             statistic += record
         values = self._contribution.values(self.learner, statistic)
-        released, noisy = running_sum.release(
-            plan.release, state.released, values, np.ones(plan.size), self._supply.noise
-        )
+        step = self._send(values)
         self._has_noise = False
+        after: Any = step.state
+        return msgspec.structs.replace(
+            step, state=msgspec.structs.replace(after, statistic=statistic, kept=kept)
+        )
+
+    def _send(self, values: Floats) -> Step:
+        """Make the next release of exact values (size,), and the message that it leaves by."""
+        plan = self._plan
+        released, noisy = running_sum.release(
+            plan.release, self._state.released, values, np.ones(plan.size), self._supply.noise
+        )
         message = AgentRelease(
             sender=self.name, receiver=self._controller, release=released.made,
             statistic=pack(noisy),
         )  # fmt: skip
-        return Step(self._after(statistic=statistic, kept=kept, released=released), [message])
+        return Step(self._after(released=released), [message])
 
-    def _take_over(self, message: Total) -> Step:
-        newest, plan = self._checked_numbers(message), self._plan
-        total = unpack(message.statistic, plan.size)
+    def _take_over(self, message: Any) -> Step:
+        newest = self._checked_numbers(message)
+        return self._go_on(message.release, newest, unpack(message.statistic, self._plan.size))
+
+    def _go_on(self, number: int, newest: tuple[int, ...], total: Floats) -> Step:
+        """Hand a sum of releases, (size,), to the learner; ``newest`` is everybody's number."""
+        plan = self._plan
         self._limits.check(self.name, total, newest)
         deviation = plan.deviation(newest)
         self._draw_ahead(self._state.releases)  # of the noise nothing else rests: it may fail
@@ -229,7 +244,7 @@ class LearnerAgent(ActingParty[AgentState]):
             self._contribution.receive(self.learner, np.array(total), deviation)
             return ()
 
-        return Step(self._after(totals=message.release), write=take)
+        return Step(self._after(totals=number), write=take)
 
     def _checked_numbers(self, message: Total) -> tuple[int, ...]:
         """Return the number of every agent's release in a sum."""
@@ -252,6 +267,12 @@ class LearnerAgent(ActingParty[AgentState]):
             if self._plan.release.slots:
                 draw_ahead(self._supply.noise, self._plan.size)
             self._has_noise = True
+
+
+def first_state(plan: LearnerPlan) -> dict[str, Any]:
+    """Return the fields of an agent's state before its first decision."""
+    released = running_sum.init(plan.release, plan.size)
+    return {"statistic": np.zeros(plan.size), "released": released}
 
 
 def _whole(chosen: Any) -> int | None:

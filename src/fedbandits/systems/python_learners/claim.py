@@ -19,6 +19,7 @@ from fedbandits.privacy.statements import (
 )
 from fedbandits.systems.agents.claim import per_person
 from fedbandits.systems.python_learners.plan import LearnerPlan
+from fedbandits.systems.secure_claim import claim_sums
 
 _PUBLIC = (
     "These are public: who takes part, how many rounds each plays, and record_bound.",
@@ -54,7 +55,7 @@ def claim(plan: LearnerPlan) -> PrivacyClaim:
     mu, delta = total_mu(events), plan.config.delta if private else 0.0
     epsilon = gaussian.epsilon_of(mu, delta) if private else mu
     person = per_person(plan.facts, plan.rounds, mu, delta) if private else None
-    return PrivacyClaim(
+    claimed = PrivacyClaim(
         unit=AGENT_INTERACTION,
         from_whom="everybody but the agent itself",
         relation="replace-one",
@@ -73,6 +74,9 @@ def claim(plan: LearnerPlan) -> PrivacyClaim:
         events=events,
         person=person,
     )
+    if plan.secure is None:
+        return claimed
+    return claim_sums(claimed, plan.secure, plan.facts.parties, "agents")
 
 
 def _conditions(plan: LearnerPlan, raw: bool) -> tuple[str, ...]:

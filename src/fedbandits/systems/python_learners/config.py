@@ -13,6 +13,7 @@ from fedbandits.errors import LearnerError
 from fedbandits.learners.learner import Learner, settings_of
 from fedbandits.learners.private_learner import PrivateLearner
 from fedbandits.systems.agents.config import Evenly, Every, Growing
+from fedbandits.systems.aggregation import Aggregation, Clear
 
 
 class LearnerConfig(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -31,6 +32,19 @@ class SharingConfig(LearnerConfig, frozen=True, kw_only=True):
     schedule: Growing | Every | Evenly = msgspec.field(default_factory=Growing)
 
 
+class PrivateConfig(SharingConfig, frozen=True, kw_only=True):
+    """The settings of a private learner.
+
+    Parameters
+    ----------
+    aggregation
+        Who adds up releases. ``clear``: the controller sees each release. ``secure-sum``: nobody
+        sees more than sums, so their noise is needed once (docs/secure-sums.md).
+    """
+
+    aggregation: Aggregation = msgspec.field(default_factory=Clear)
+
+
 def config_of(learner: type[Learner]) -> type[LearnerConfig]:
     """Make the configuration type of a learner, from its annotated attributes.
 
@@ -39,12 +53,13 @@ def config_of(learner: type[Learner]) -> type[LearnerConfig]:
     LearnerError
         If a setting has a type that no configuration can hold, or a name that is taken.
     """
-    base = SharingConfig if learner.shares() else LearnerConfig
+    base: type[LearnerConfig] = SharingConfig if learner.shares() else LearnerConfig
     settings = dict(settings_of(learner))
-    taken = {"preset", "label", *SharingConfig.__struct_fields__} & settings.keys()
+    taken = {"preset", "label", *PrivateConfig.__struct_fields__} & settings.keys()
     if taken:
         raise LearnerError(f"{learner.__name__}.{min(taken)}: the name is taken; choose another")
     if issubclass(learner, PrivateLearner):
+        base = PrivateConfig
         settings |= _budget_settings(learner)
     fields = [(name, kind, getattr(learner, name)) for name, kind in settings.items()]
     try:

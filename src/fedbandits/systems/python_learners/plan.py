@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -21,10 +21,12 @@ from fedbandits.privacy import gaussian
 from fedbandits.privacy.accounting import Clear, ContinualSum, Event
 from fedbandits.privacy.continual import ContinualPlan, calibrated
 from fedbandits.privacy.kernels import CAST_ROOM
-from fedbandits.privacy.rounding import require_room_for_vectors, rounding_constant
+from fedbandits.privacy.rounding import grid_step, require_room_for_vectors, rounding_constant
+from fedbandits.privacy.shares import ShareNeeds, plan_grid, share_plan
 from fedbandits.systems.agents.decisions import RecordBounds
 from fedbandits.systems.agents.noise import require_few
 from fedbandits.systems.agents.schedule import settled, sync_rounds
+from fedbandits.systems.aggregation import SecureTotals, secure_totals
 from fedbandits.systems.base import Plan
 
 #: Larger releases are a mistake: 512 MiB.
@@ -36,6 +38,15 @@ RECORD_ROOM = 2.0 * CAST_ROOM
 _LATEST_FIRST = 0.05
 
 
+class SumsNumbers(NamedTuple):
+    """Numbers of a plan that secure sums depend on."""
+
+    agents: int
+    releases: int  # of an agent
+    release_size: int  # numbers in a release
+    step: float  # q, of the whole numbers that are added up
+
+
 class LearnerPlan(Plan, frozen=True, kw_only=True):
     """Plan that all parties go by."""
 
@@ -44,6 +55,11 @@ class LearnerPlan(Plan, frozen=True, kw_only=True):
     size: int = 0  # numbers in a release; 0 where nothing is shared
     #: How often agents release, and under which noise: none for a learner that shares in clear.
     release: ContinualPlan = ContinualPlan("none", 0, 0.0)
+    #: The mechanism that a record's price follows from: ``release``, or that of a secure sum.
+    priced: ContinualPlan = ContinualPlan("none", 0, 0.0)
+    secure: SecureTotals | None = None  # the numbers of secure sums; None where releases are seen
+    #: The constant that rounds private records to a grid, on which sums of them are exact.
+    rounding: float = 0.0
     record_bound: float = math.inf  # the largest norm of a private learner's record
     #: How many records a private release can be about that none before it was about; 0 for other
     #: learners.
@@ -70,23 +86,29 @@ class LearnerPlan(Plan, frozen=True, kw_only=True):
         return 2.0 * self.record_bound
 
     @property
-    def rounding(self) -> float:
-        """The constant that rounds private records to a grid, on which sums of them are exact."""
-        return rounding_constant(self.rounds, self.record_bound)
+    def constants(self) -> SumsNumbers:
+        """The numbers that secure sums depend on."""
+        agents, releases = self.facts.parties, self.release.releases
+        return SumsNumbers(agents, releases, self.size, grid_step(self.rounding))
+
+    @property
+    def agent_names(self) -> tuple[str, ...]:
+        """Names of the agents, in order."""
+        return tuple(f"agent-{i}" for i in range(self.facts.parties))
 
     def event(self, releases: int | None = None) -> Event:
         """Return what a record is charged for after so many releases, by default all of them."""
-        if self.release.mechanism == "none":
+        if self.priced.mechanism == "none":
             return Clear()
-        return ContinualSum(self.release, self.record_norm, releases)
+        return ContinualSum(self.priced, self.record_norm, releases)
 
     def epsilon_spent(self, releases: int) -> float:
         """Return ε that an agent's first ``releases`` releases cost, at the δ of all."""
         if not releases:
             return 0.0
-        if self.release.mechanism == "none":
+        if self.priced.mechanism == "none":
             return math.inf
-        return gaussian.epsilon_of(self.release.mu(self.record_norm, releases), self.config.delta)
+        return gaussian.epsilon_of(self.priced.mu(self.record_norm, releases), self.config.delta)
 
     def records_in(self, release: int) -> int:
         """Return how many records of one agent a release can be about."""
@@ -104,7 +126,7 @@ class LearnerPlan(Plan, frozen=True, kw_only=True):
         settings = {
             name: getattr(self.config, name)
             for name in self.config.__struct_fields__
-            if name != "schedule"
+            if name not in ("schedule", "aggregation")
         }
         return self.learner(self.facts, self.rounds, agent, **settings)
 
@@ -130,7 +152,9 @@ def make_plan(
         return _private(plan, fresh)
     ends = sync_rounds(settled(config.schedule, rounds, facts.parties), rounds) or ()
     release = ContinualPlan("none", len(ends), 0.0)
-    return msgspec.structs.replace(plan, ends=ends, size=released(fresh).size, release=release)
+    return msgspec.structs.replace(
+        plan, ends=ends, size=released(fresh).size, release=release, priced=release
+    )
 
 
 def _private(plan: LearnerPlan, fresh: PrivateLearner) -> LearnerPlan:
@@ -142,15 +166,32 @@ def _private(plan: LearnerPlan, fresh: PrivateLearner) -> LearnerPlan:
         )
     schedule = settled(config.schedule, plan.rounds, facts.parties)
     mu = gaussian.mu_of(config.epsilon, config.delta)
+    secure = secure_totals(config.aggregation, facts.parties)
     eager = sync_rounds(schedule, plan.rounds) or ()
-    most_noise = _calibrated(len(eager), mu, bound).largest_deviation()
+    most_noise = _own_part(_calibrated(len(eager), mu, bound), secure).largest_deviation()
     first = _first_useful_round(plan, size, bound, most_noise)
     ends = sync_rounds(schedule, plan.rounds, first) or ()
-    require_room_for_vectors(plan.rounds, size, len(ends), mu)
+    total = _calibrated(len(ends), mu, bound)
+    if secure is None:
+        require_room_for_vectors(plan.rounds, size, len(ends), mu)
+        grid = rounding_constant(plan.rounds, bound)
+    else:
+        # Each number of either of two records is off by half a step.
+        needs = ShareNeeds(
+            total, secure.honest, facts.parties, plan.rounds, bound, 2.0 * bound, math.sqrt(size),
+            np.ones(size), config.delta,
+        )  # fmt: skip
+        grid = plan_grid(needs)
     return msgspec.structs.replace(
-        plan, ends=ends, size=size, record_bound=bound, release=_calibrated(len(ends), mu, bound),
+        plan, ends=ends, size=size, record_bound=bound, release=_own_part(total, secure),
+        priced=total, secure=secure, rounding=grid,
         most_records=max(np.diff((0, *ends)).tolist(), default=plan.rounds),
     )  # fmt: skip
+
+
+def _own_part(total: ContinualPlan, secure: SecureTotals | None) -> ContinualPlan:
+    """Return how one agent releases: with all of the noise, or with a share of it."""
+    return total if secure is None else share_plan(total, secure.honest)
 
 
 def _calibrated(releases: int, mu: float, record_bound: float) -> ContinualPlan:

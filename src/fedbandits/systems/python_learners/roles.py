@@ -14,9 +14,12 @@ from fedbandits.federation.party import Party
 from fedbandits.federation.roles import Role, Roles
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import PartyState, Step, Transitions
+from fedbandits.federation.totals.messages import TABLE as TOTALS_TABLE
 from fedbandits.systems.python_learners.agent import LearnerAgent
 from fedbandits.systems.python_learners.messages import TABLE, AgentRelease, Limits, Total
 from fedbandits.systems.python_learners.plan import LearnerPlan
+from fedbandits.systems.python_learners.secure_agent import SecureLearnerAgent
+from fedbandits.systems.secure_sums import totals_roles
 
 
 class ControllerState(PartyState, frozen=True, kw_only=True):
@@ -107,8 +110,11 @@ class LearnerController(Party[ControllerState]):
 
 
 def roles(plan: LearnerPlan) -> Roles:
-    """Return the parties of a learner."""
-    agents = tuple(f"agent-{i}" for i in range(plan.facts.parties))
+    """Return the parties of a learner: agents, and a controller, with helpers or alone."""
+    agents = plan.agent_names
+    if plan.secure is not None:
+        secure = Role("agent", agents, lambda seat, own: SecureLearnerAgent(seat, plan, own), True)
+        return Roles((secure, *totals_roles(plan)), TOTALS_TABLE, outcomes_may_be_late=True)
     return Roles(
         (
             Role("agent", agents, lambda seat, own: LearnerAgent(seat, plan, own), True, 2.0),

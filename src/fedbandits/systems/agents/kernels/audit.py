@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from fedbandits._compile import compiled
 from fedbandits._typing import Floats, Ints
 from fedbandits.privacy.kernels import TREE, draw_slot
@@ -19,7 +21,8 @@ def release_some(
 ) -> None:  # fmt: skip
     """Make some releases of one agent, by the code of the simulation, into ``noisy`` (steps, size).
 
-    Draws that only releases in between would have made are made too.
+    Draws that only releases in between would have made are made too. Shares of secure sums are
+    written in the units of records.
 
     Parameters
     ----------
@@ -44,4 +47,34 @@ def release_some(
             before = before & (before - 1) if constants.mechanism == TREE else before - 1
         name = run * steps.size + place
         simulate_release(constants, sums[place], draws, k, key, agent, name, noisy[place])
+        if constants.step > 0.0:
+            for i in range(noisy.shape[1]):
+                noisy[place, i] *= constants.step
         done = k
+
+
+@compiled
+def sum_some(
+    constants: Constants, agent: int, honest: int, steps: Ints, sums: Floats, draws: Floats,
+    key: Key, run: int, noisy: Floats,
+) -> None:  # fmt: skip
+    """Add to releases of one agent the noise of other honest ones: what secure sums show.
+
+    Parameters
+    ----------
+    honest
+        Number of agents whose noise the attacker does not know, this one included.
+    steps, draws, key, run
+        See :func:`release_some`.
+    sums : (steps, models, d (d + 3) / 2) float64
+        Zeros.
+    noisy : (steps, size) float64
+        Releases of the agent, to which the noise is added.
+    """
+    share = np.zeros(noisy.shape)
+    for other in range(1, honest):
+        place = (agent + other) % constants.agents
+        release_some(constants, place, steps, sums, draws, key, run, share)
+        for k in range(noisy.shape[0]):
+            for i in range(noisy.shape[1]):
+                noisy[k, i] += share[k, i]

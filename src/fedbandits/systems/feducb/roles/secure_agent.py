@@ -1,8 +1,8 @@
 """FedUCB's agents where nobody sees more than sums of releases.
 
 An agent makes a share for every release of the schedule, as the noise of shares is correlated. It
-sends one when it knows what became of its last message. Whether and when follows from the schedule
-and from totals alone.
+sends one when it knows what became of its last message, and else that message again. Whether and
+when follows from the schedule and from totals alone.
 
 It acts on totals and on its own records. It takes its records out of a total, where they would
 count twice, but never its own noise: decisions that depend on that could take it away.
@@ -102,7 +102,7 @@ class SecureAgent(SyncedAgent[SecureAgentState]):
         self._has_noise = False
         sending, messages = self._sender.send(state.sending, released.made, share.astype(np.int64))
         under_way = state.under_way
-        if messages:
+        if sending is not state.sending:
             had = Released(state.records - len(kept), statistic, no_release())
             under_way = {**under_way, released.made: had}
         after = self._after(
@@ -120,6 +120,8 @@ class SecureAgent(SyncedAgent[SecureAgentState]):
         state = self._state
         newest = self._sender.numbers_of(state.sending, message)
         sending = self._sender.settle(state.sending, message)
+        if sending is state.sending:  # told once more
+            return Step(state)
         step = self._used(message, newest)
         after: Any = self._after(unused=state.unused + 1) if step is None else step.state
         own = after.included, sending.base, sending.pending

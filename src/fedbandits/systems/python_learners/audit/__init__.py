@@ -7,6 +7,7 @@ And all released numbers, whose noise is held against what is planned.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -21,8 +22,11 @@ from fedbandits.privacy.auditing import Game
 from fedbandits.privacy.continual import ContinualPlan
 from fedbandits.privacy.likelihood import attacker_of, covariance_of, stated_deviations
 from fedbandits.privacy.noise_check import NoisyNumbers
-from fedbandits.random import Purpose, normals
+from fedbandits.privacy.shares import release_share
+from fedbandits.random import Key, Purpose, normals
+from fedbandits.systems.agents.audit_releases import listen_to_shares
 from fedbandits.systems.agents.config import Every
+from fedbandits.systems.aggregation import of_few
 from fedbandits.systems.base import System
 from fedbandits.systems.games import (
     AUDIT_SEED,
@@ -72,6 +76,8 @@ def noise_checks(
     small, planned = _making_all(system, plan, environment), plan.release.releases
     stated = _stated(small.plan, np.arange(1, small.plan.release.releases + 1))
     listen = sums_listener(lambda agent, sent: agent.state.statistic)
+    if plan.secure is not None:
+        listen = listen_to_shares
     return [
         _simulated_numbers(system, plan),
         *(stated.deployed(small, listen, secure, planned) for secure in (True, False)),
@@ -92,7 +98,10 @@ def _small(
     if isinstance(environment, ContextualEnvironment):
         world = msgspec.structs.replace(world, agents=_AGENTS)
     # A record that is too long stops a run; an audit goes on to the others.
-    config = msgspec.structs.replace(plan.config, schedule=Every(period), out_of_bounds="clip")
+    config = msgspec.structs.replace(
+        plan.config, schedule=Every(period), out_of_bounds="clip",
+        aggregation=of_few(plan.config.aggregation),
+    )  # fmt: skip
     return SmallWorld(system, system.plan(config, world.facts, period * releases + 1), world)
 
 
@@ -101,7 +110,8 @@ def _small(
 
 def _contents_game(plan: LearnerPlan, late: bool) -> ContentsGame:
     """Attack the first releases: a longer mechanism's first ones are those of a shorter one."""
-    release, size = plan.release, plan.size
+    release, size = plan.priced, plan.size
+    honest = 1 if plan.secure is None else plan.secure.honest
     count = min(release.releases, _MOST_RELEASES)
     short = msgspec.structs.replace(release, releases=count)
     longest = np.full(size, plan.record_bound / np.sqrt(size))
@@ -112,12 +122,14 @@ def _contents_game(plan: LearnerPlan, late: bool) -> ContentsGame:
     def look(world: int, first: int, runs: int) -> Look:
         (drawn,) = drawn_targets(first, runs, max(1, count - 1))
         entered = record.entered(steps, record.batches(drawn))
-        values = _released(short, entered[:, :, None] * pair[world], first)
+        sums = entered[:, :, None] * pair[world]
+        values = _released(short, sums, first) if honest == 1 else _summed(plan, count, sums, first)
         return look_of(record.attacker, values, entered)
 
     seen = f"{count} of {release.releases}" if count < release.releases else f"{count}"
-    looks_at = f"contents of {seen} releases of {size} numbers{record.words()}"
-    return ContentsGame(looks_at, count * size, look, count**2 * size, late)
+    what = "releases" if plan.secure is None else f"secure sums, of {honest} honest agents,"
+    looks_at = f"contents of {seen} {what} of {size} numbers{record.words()}"
+    return ContentsGame(looks_at, count * size, look, count**2 * size * honest, late)
 
 
 def _released(plan: ContinualPlan, sums: Floats, first: int) -> Floats:
@@ -134,6 +146,26 @@ def _released(plan: ContinualPlan, sums: Floats, first: int) -> Floats:
     return np.ascontiguousarray(noisy.transpose(1, 0, 2))
 
 
+def _summed(plan: LearnerPlan, count: int, sums: Floats, first: int) -> Floats:
+    """Return secure sums of honest agents, one of which has the sums, (runs, n, size)."""
+    secure, step = plan.secure, plan.constants.step
+    short = msgspec.structs.replace(plan.release, releases=count)
+    total = np.zeros_like(sums)
+    for agent in range(1 if secure is None else secure.honest):
+        key, state = audit_key(first), running_sum.init(short, sums[:, 0].size)
+        draw = partial(_drawn_by, key, agent, sums[:, 0].size)
+        for k in range(count):
+            own = sums[:, k].reshape(-1) if agent == 0 else np.zeros(sums[:, k].size)
+            state, share = release_share(short, step, state, own, np.ones(own.size), draw)
+            total[:, k] += step * share.reshape(sums[:, k].shape)
+    return total
+
+
+def _drawn_by(key: Key, agent: int, size: int, step: int) -> Floats:
+    """Draw the noise of an agent's release."""
+    return normals(size, key, agent, step, Purpose.PRIVACY_NOISE)
+
+
 # ---------------------------------------------------------------- noise
 
 
@@ -146,7 +178,8 @@ def _simulated_numbers(system: System[Any], plan: LearnerPlan) -> NoisyNumbers:
 
 
 def _stated(plan: LearnerPlan, steps: Ints) -> StatedNoise:
-    agents, relative = plan.facts.parties, stated_deviations(plan.release, steps)
+    agents, relative = plan.facts.parties, stated_deviations(plan.priced, steps)
+    relative = relative / math.sqrt(1 if plan.secure is None else plan.secure.honest)
     deviations = np.tile(relative[None, :, None], (agents, 1, plan.size))
     covariance = covariance_of(plan.release, steps)
     return StatedNoise(f"{agents} agents", "agent", deviations, covariance=covariance)
@@ -162,9 +195,16 @@ def _drawn(system: System[Any], plan: LearnerPlan, steps: Ints, first: int, coun
     short = msgspec.structs.replace(plan.release, releases=last)
     sums, pattern = np.full(len(brought) * size, _SUM), np.ones(len(brought) * size)
     state, noise = running_sum.init(short, sums.size), np.empty((len(steps), sums.size))
+    unit = plan.constants.step if plan.secure is not None else 0.0
+
+    def draw(step: int) -> Floats:
+        return np.concatenate([own(step) for own in brought])
+
     for k in range(1, last + 1):
-        state, released = running_sum.release(
-            short, state, sums, pattern, lambda step: np.concatenate([own(step) for own in brought])
-        )
+        if unit:
+            state, share = release_share(short, unit, state, sums, pattern, draw)
+            released = unit * share
+        else:
+            state, released = running_sum.release(short, state, sums, pattern, draw)
         noise[steps == k] = released - _SUM
     return noise.reshape(len(steps), count, agents, size).transpose(1, 2, 0, 3)

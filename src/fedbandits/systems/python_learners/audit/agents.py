@@ -9,9 +9,10 @@ import numpy as np
 
 from fedbandits._typing import Floats, Floats32, Ints
 from fedbandits.federation.messages import unpack
+from fedbandits.federation.totals.messages import Total
 from fedbandits.privacy.likelihood import Attacker, attacker_of, covariance_of
 from fedbandits.random import Purpose, uniforms
-from fedbandits.systems.agents.audit_run import AgentsRun, Target
+from fedbandits.systems.agents.audit_run import AgentsRun, Target, in_records
 from fedbandits.systems.base import PartiesReplicate
 from fedbandits.systems.games import Neighbours, audit_key, contexts, stretched_records
 from fedbandits.systems.party_games import MessagesGame, Released, SmallWorld
@@ -62,10 +63,11 @@ def _messages_game(
         return LearnersRun(run, pairs[agent], target, fixed, informed, key)
 
     known = not (fixed and _tells_of_arms(plan))
+    looks_at = looks_at if plan.secure is None else f"sums by {looks_at}"
     return MessagesGame(
         neighbours, f"{looks_at} of one drawn of {agents} agents in {plan.rounds} rounds", small,
         (agents, min(early, plan.rounds - 1)), make, informed, secure,
-        covariance_of(plan.release) if known else None,
+        covariance_of(plan.priced) if known else None,
     )  # fmt: skip
 
 
@@ -97,7 +99,7 @@ class LearnersRun(AgentsRun):
         records than is claimed.
         """
         pair, pattern = (self._pair[0].record, self._pair[1].record), np.ones(self._plan.size)
-        return attacker_of(self._plan.release, pair, steps, pattern)
+        return attacker_of(self._plan.priced, pair, steps, pattern)
 
     def _contexts(self, agent: int, round_: int) -> Floats:
         facts = self._plan.facts
@@ -122,8 +124,15 @@ class LearnersRun(AgentsRun):
         others: Floats = self.target.state.statistic - self._own
         return others
 
-    def released(self, message: Any) -> Released:
+    def _total(self, message: Any) -> Released | None:
+        if not isinstance(message, Total):
+            return None
+        return Released(message.release, in_records(self._plan, message) / self._plan.priced.scale)
+
+    def released(self, message: Any) -> Released | None:
         plan = self._plan
+        if plan.secure is not None:
+            return self._total(message)
         return Released(message.release, unpack(message.statistic, plan.size) / plan.release.scale)
 
 

@@ -1,0 +1,87 @@
+"""State of a controller of secure sums: what it holds of agents, and what helpers have answered."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedbandits._typing import Bools, Ints, Words64
+from fedbandits.crypto.masks import TAG_BYTES
+from fedbandits.federation.state import PartyState
+from fedbandits.federation.totals import statements
+from fedbandits.federation.totals.plan import TotalsPlan
+
+
+class ControllerState(PartyState, frozen=True, kw_only=True):
+    """All that changes in a controller of secure sums.
+
+    Parameters
+    ----------
+    newest
+        The number of the last total.
+    opening
+        The sum that helpers were asked for; 0 while increments are collected.
+    asked
+        How often they were.
+    releases
+        How many totals it has told, those with nobody new in them included.
+    digest
+        Of all sums that were opened.
+    held, salts, bases, base_salts : (agents,) int64 or uint64
+        What agents have stated of the message that is held of each; ``held`` is the number of the
+        sum it is for, 0 if there is none. While a sum is opened, its members are those whose
+        message is for it.
+    values : (agents, size) uint64
+        The masked numbers in these messages.
+    statements : (agents, helpers, 16) uint8
+        The tags in these messages.
+    opened, opened_salts : (agents,) int64, (agents,) uint64
+        Every agent's newest message in the total, 0 for none.
+    total : (size,) uint64
+        The total.
+    answered : (helpers,) bool
+        Who has answered.
+    answers : (helpers, size) uint64
+        What helpers have answered.
+    confirmations : (helpers, agents, 16) uint8
+        What they confirm to agents.
+    """
+
+    stage: str = "collecting"
+    newest: int = 0
+    opening: int = 0
+    asked: int = 0
+    releases: int = 0
+    digest: bytes
+    held: Ints
+    salts: Words64
+    bases: Ints
+    base_salts: Words64
+    values: Words64
+    statements: NDArray[np.uint8]
+    opened: Ints
+    opened_salts: Words64
+    total: Words64
+    answered: Bools
+    answers: Words64
+    confirmations: NDArray[np.uint8]
+
+
+def first_state(plan: TotalsPlan, terms: str) -> ControllerState:
+    """Return the state before the first sum, under terms of that digest."""
+    agents, helpers, size = plan.agents, plan.helpers, plan.size
+    return ControllerState(
+        digest=statements.first_digest(terms),
+        held=np.zeros(agents, np.int64),
+        salts=np.zeros(agents, np.uint64),
+        bases=np.zeros(agents, np.int64),
+        base_salts=np.zeros(agents, np.uint64),
+        values=np.zeros((agents, size), np.uint64),
+        statements=np.zeros((agents, helpers, TAG_BYTES), np.uint8),
+        opened=np.zeros(agents, np.int64),
+        opened_salts=np.zeros(agents, np.uint64),
+        total=np.zeros(size, np.uint64),
+        answered=np.zeros(helpers, np.bool_),
+        answers=np.zeros((helpers, size), np.uint64),
+        confirmations=np.zeros((helpers, agents, TAG_BYTES), np.uint8),
+    )
