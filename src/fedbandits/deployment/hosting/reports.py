@@ -46,7 +46,8 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def is_exchanging(self) -> bool:
         """True while it waits for what others release."""
-        return self.stage in ("waiting", "exchanging")
+        waits = self.stage in ("waiting", "exchanging")
+        return waits or bool(self.report.get("release_on_its_way"))
 
     def told(self) -> dict[str, Any]:
         """Return what the status of a party says of this, by name."""
