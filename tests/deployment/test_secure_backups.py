@@ -1,0 +1,92 @@
+"""A party to secure sums that was put back from an old backup does nothing a second time."""
+
+from __future__ import annotations
+
+import pytest
+
+from fedbandits.errors import StaleStoreError
+from fedbandits.testing.deployed import until
+from tests.deployment.secure import AGENTS, HELPERS, learn, release, report, summed, three_clinics
+from tests.deployment.test_old_backups import Members, played
+
+EVERYBODY = (*AGENTS, "hub", *HELPERS)
+
+
+async def summed_since(members, kept):
+    """Copy what a member's machine holds, and have a sum opened after that."""
+    deployed = members.deployed
+    await members.start(*EVERYBODY)
+    await deployed.greeted()
+    await members.keep(kept)
+    await deployed.greeted()
+    await learn(deployed)
+    await release(deployed)
+    await summed(deployed, 1)
+    await until(lambda: report(deployed, kept)["sums"] == 1)
+    for member in EVERYBODY:
+        await members.acknowledged(member, deployed.nodes[member].delivery.exchanges)
+
+
+@pytest.mark.parametrize("member", HELPERS)
+def test_a_helper_goes_on_from_no_old_store_whatever_it_is_told(member, tmp_path):
+    async def work(members):
+        await summed_since(members, member)
+        for restores in (False, True):
+            members.deployed.restores = restores
+            with pytest.raises(StaleStoreError, match="does everything once.*new federation"):
+                await members.put_back(member, ".left")
+        (tmp_path / f"{member}.left").unlink()
+        with pytest.raises(StaleStoreError, match=r"--restore"):
+            await members.start(member)
+
+    played(Members(three_clinics(), tmp_path), work)
+
+
+def test_a_helper_whose_whole_machine_was_put_back_is_stopped_and_sums_nothing(tmp_path):
+    async def work(members):
+        await summed_since(members, "lab")
+        await members.put_back("lab")
+        await until(lambda: bool(members.fatal))
+        assert "hub has seen" in str(members.fatal[0])
+        assert "old backup" in str(members.fatal[0])
+        await release(members.deployed)
+        assert members.deployed.state("hub").newest == 1
+        await learn(members.deployed)  # all else goes on
+
+    played(Members(three_clinics(), tmp_path), work)
+
+
+def test_helpers_open_no_second_set_for_a_controller_that_was_put_back(tmp_path):
+    async def work(members):
+        await summed_since(members, "hub")
+        deployed = members.deployed
+        before = {helper: deployed.state(helper).digest for helper in HELPERS}
+        members.silent = set(AGENTS)  # so it has heard of two that have seen more, not of most
+        hub = await members.put_back("hub")
+        await until(lambda: set(HELPERS) <= set(hub.delivery.problems))
+        assert not members.fatal
+        assert "old backup" in hub.status()["problems"]["lab"]
+        assert {helper: deployed.state(helper).digest for helper in HELPERS} == before
+        members.silent = set()
+        for node in deployed.nodes.values():
+            node.delivery._connected()
+        await until(lambda: bool(members.fatal))
+        assert "old backup" in str(members.fatal[0])
+        assert {helper: deployed.state(helper).digest for helper in HELPERS} == before
+        await learn(deployed)
+
+    played(Members(three_clinics(), tmp_path), work)
+
+
+def test_an_agent_that_was_put_back_sends_nothing(tmp_path):
+    async def work(members):
+        await summed_since(members, "clinic-0")
+        opened = members.deployed.state("hub").opened.tolist()
+        with pytest.raises(StaleStoreError, match="--restore"):
+            await members.put_back("clinic-0", ".left")
+        await members.put_back("clinic-0")
+        await until(lambda: bool(members.fatal))
+        assert "hub has seen" in str(members.fatal[0])
+        assert members.deployed.state("hub").opened.tolist() == opened
+
+    played(Members(three_clinics(), tmp_path), work)
