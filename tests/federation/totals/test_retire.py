@@ -72,8 +72,9 @@ def test_another_digest(told, place):
 
 def test_a_controller_that_says_an_agent_is_in_or_out_against_all_helpers(told):
     world, messages = told
-    for place, newest in ((0, (0, 1, 1, 0)), (3, (1, 1, 1, 1))):
-        retires(world, msgspec.structs.replace(messages[place], newest=newest))
+    for place, own in ((0, 0), (3, 1)):
+        assert (messages[place].releases, messages[place].counts) == ((0, 1), (1, 3))
+        retires(world, msgspec.structs.replace(messages[place], own=own))
 
 
 def test_helpers_that_open_different_sums():
@@ -137,9 +138,14 @@ def test_totals_that_no_controller_sends_are_refused(told):
     for fields, kind in (
         ({"release": 0}, OutOfOrderError),
         ({"release": 7}, OutOfOrderError),
-        ({"newest": (1, 1, 1)}, ImplausibleError),
-        ({"newest": (1, 1, 2, 0)}, ImplausibleError),
-        ({"newest": (1, 1, -1, 0)}, ImplausibleError),
+        ({"own": 2}, ImplausibleError),
+        ({"releases": (1,)}, ImplausibleError),
+        ({"releases": (1,), "counts": (3,)}, ImplausibleError),
+        ({"releases": (1, 2)}, ImplausibleError),
+        ({"releases": (-1, 1)}, ImplausibleError),
+        ({"releases": (1, 0)}, ImplausibleError),
+        ({"releases": (), "counts": ()}, ImplausibleError),
+        ({"counts": (0, 4)}, ImplausibleError),
         ({"statistic": right.statistic[:-1]}, WrongShapeError),
         ({"digest": b""}, WrongShapeError),
         ({"confirmations": right.confirmations[TAG_BYTES:]}, WrongShapeError),

@@ -22,7 +22,7 @@ def test_all_present(agents, helpers):
     totals = [each for each in seen if isinstance(each, Total)]
     assert len(totals) == agents * world.plan.releases
     for each in totals:
-        assert each.newest == ()
+        assert (each.own, each.releases, each.counts) == (each.release, (each.release,), (agents,))
         got = unpack_words(each.statistic, world.plan.size)
         np.testing.assert_array_equal(got, world.expected([each.release] * agents))
     assert not any(agent.state.sending.retired for agent in world.agents)

@@ -275,13 +275,13 @@ class TotalsController(Party[ControllerState]):
     def _totals(self, places: Iterable[int], release: int, digest: bytes) -> Sequence[Message]:
         """Make messages with the total for some agents."""
         state = self._state
-        alike = bool((state.opened == release).all())
-        newest = () if alike else tuple(state.opened.tolist())
+        releases, counts = (tuple(e.tolist()) for e in np.unique(state.opened, return_counts=True))
         statistic = pack_words(state.total)
         return [
             Total(
                 sender=self.name, receiver=self._agents[place], release=release,
-                statistic=statistic, newest=newest, digest=digest,
+                statistic=statistic, own=int(state.opened[place]), releases=releases,
+                counts=counts, digest=digest,
                 confirmations=state.confirmations[:, place].tobytes(),
             )
             for place in places

@@ -95,9 +95,12 @@ class Total(Message, frozen=True, kw_only=True, tag="totals.total"):
         The number k of the sum.
     statistic
         The total, packed whole numbers with a sign.
-    newest
-        The number of every agent's release in it, in order, 0 where there is none; empty where all
-        are the k-th.
+    own
+        The number of the receiver's release in it, 0 if there is none.
+    releases, counts
+        Which releases are in it, by their numbers in rising order, and of how many agents each;
+        with 0, of how many there is none. Whose they are nobody needs to know, as all agents'
+        noise is alike.
     digest
         Of all openings, as helpers have it.
     confirmations
@@ -106,7 +109,9 @@ class Total(Message, frozen=True, kw_only=True, tag="totals.total"):
 
     release: int
     statistic: bytes
-    newest: tuple[int, ...] = ()
+    own: int
+    releases: tuple[int, ...]
+    counts: tuple[int, ...]
     digest: bytes
     confirmations: bytes
 

@@ -12,6 +12,8 @@ or a helper lies. It does not join anew, as members are fixed by the terms.
 
 from __future__ import annotations
 
+import itertools
+
 import msgspec
 import numpy as np
 
@@ -130,17 +132,20 @@ class Sender:
             statements=b"".join(tag(keys.statement, text) for keys in self._pairs),
         )  # fmt: skip
 
-    def numbers_of(self, state: Sending, total: Total) -> tuple[int, ...]:
-        """Return the number of every agent's release in a total, once it is known to be a total.
+    def numbers_of(self, total: Total) -> tuple[int, ...]:
+        """Return the number of every agent's release in a total that was settled.
 
-        Raises
-        ------
-        OutOfOrderError
-            If it is older than the last one.
-        WrongShapeError, ImplausibleError
-            If no controller that keeps to the terms sends it.
+        The agent's own is at its place. It is not known whose the others are: they are in rising
+        order.
         """
-        plan = self._plan
+        others = dict(zip(total.releases, total.counts, strict=True))
+        others[total.own] -= 1
+        found = [release for release, count in others.items() for _ in range(count)]
+        return (*found[: self._place], total.own, *found[self._place :])
+
+    def _check(self, state: Sending, total: Total) -> None:
+        """Refuse what no controller sends that keeps to the terms."""
+        plan, releases, counts = self._plan, total.releases, total.counts
         if not max(state.newest, 1) <= total.release <= plan.releases:
             raise OutOfOrderError(
                 f"{self._name}: total {total.release} after {state.newest}, of {plan.releases}"
@@ -148,10 +153,15 @@ class Sender:
         require_bytes(total.statistic, 8 * plan.size)
         require_bytes(total.digest, statements.DIGEST_BYTES)
         require_bytes(total.confirmations, TAG_BYTES * plan.helpers)
-        newest = total.newest or (total.release,) * plan.agents
-        if len(newest) != plan.agents or not 0 <= min(newest) <= max(newest) <= total.release:
+        rising = all(one < other for one, other in itertools.pairwise(releases))
+        if (
+            len(releases) != len(counts)
+            or total.own not in releases
+            or not (rising and releases[0] >= 0 and releases[-1] <= total.release)
+            or min(counts) < 1
+            or sum(counts) != plan.agents
+        ):
             raise ImplausibleError(f"{self._name}: the total names releases that cannot be in it")
-        return newest
 
     def settle(self, state: Sending, total: Total) -> Sending:
         """Find out what became of the agent's last message, or that it must retire.
@@ -161,10 +171,13 @@ class Sender:
 
         Raises
         ------
-        OutOfOrderError, WrongShapeError, ImplausibleError
-            See :meth:`numbers_of`; and if a total comes again that was another one before.
+        OutOfOrderError
+            If it is older than the last one.
+        WrongShapeError, ImplausibleError
+            If no controller that keeps to the terms sends it, or it was another one before.
         """
-        own = self.numbers_of(state, total)[self._place]
+        self._check(state, total)
+        own = total.own
         after = msgspec.structs.replace(state, newest=total.release)
         included = own == state.pending != 0
         salt = state.pending_salt if included else state.base_salt

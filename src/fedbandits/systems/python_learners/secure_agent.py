@@ -65,9 +65,10 @@ class SecureLearnerAgent(LearnerAgent):
         for ever.
         """
         state = self._own
-        newest = self._sender.numbers_of(state.sending, message)
         sending = self._sender.settle(state.sending, message)
-        step = self._used(message, newest)
+        if sending is state.sending:  # told once more
+            return Step(state)
+        step = self._used(message, self._sender.numbers_of(message))
         if step is None:
             return Step(self._after(sending=sending, unused=state.unused + 1))
         after: Any = step.state

@@ -118,11 +118,10 @@ class SecureAgent(SyncedAgent[SecureAgentState]):
         were refused, the agent would wait for ever.
         """
         state = self._state
-        newest = self._sender.numbers_of(state.sending, message)
         sending = self._sender.settle(state.sending, message)
         if sending is state.sending:  # told once more
             return Step(state)
-        step = self._used(message, newest)
+        step = self._used(message, self._sender.numbers_of(message))
         after: Any = self._after(unused=state.unused + 1) if step is None else step.state
         own = after.included, sending.base, sending.pending
         after = msgspec.structs.replace(
