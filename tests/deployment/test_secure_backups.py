@@ -33,7 +33,7 @@ def test_a_helper_goes_on_from_no_old_store_whatever_it_is_told(member, tmp_path
         await summed_since(members, member)
         for restores in (False, True):
             members.deployed.restores = restores
-            with pytest.raises(StaleStoreError, match="does everything once.*new federation"):
+            with pytest.raises(StaleStoreError, match=r"does everything once.*new federation"):
                 await members.put_back(member, ".left")
         (tmp_path / f"{member}.left").unlink()
         with pytest.raises(StaleStoreError, match=r"--restore"):
@@ -88,5 +88,24 @@ def test_an_agent_that_was_put_back_sends_nothing(tmp_path):
         await until(lambda: bool(members.fatal))
         assert "hub has seen" in str(members.fatal[0])
         assert members.deployed.state("hub").opened.tolist() == opened
+
+    played(Members(three_clinics(), tmp_path), work)
+
+
+def test_who_takes_an_agents_place_is_not_handed_its_secrets(tmp_path):
+    """With them, and with what the controller has, its earlier releases could be read."""
+
+    async def work(members):
+        await summed_since(members, "clinic-0")
+        await members.deployed.stop("clinic-0")
+        for path in members.files("clinic-0"):
+            path.unlink()  # its seat, without anything that it has kept
+        await members.start("clinic-0")
+        node = members.deployed.nodes["clinic-0"]
+        gifts = [members.deployed.nodes[helper].gift("clinic-0", f"masks-{place}")
+                 for place, helper in enumerate(HELPERS)]  # fmt: skip
+        assert gifts == [None, None]
+        await until(lambda: bool(node.delivery.exchanges["lab"].life))
+        assert node.wants == ["masks-0", "masks-1"]
 
     played(Members(three_clinics(), tmp_path), work)

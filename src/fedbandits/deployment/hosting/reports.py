@@ -6,7 +6,7 @@ No context, no reward and no statistic is in them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -26,7 +26,8 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
 
     ``messages`` counts messages by what they came to, and ``sent`` those that have left.
     ``given_up`` messages of peers never came. ``refusals`` are names of errors, and how often;
-    ``last_refusal`` is the newest one, in a line. See :class:`.party.Party` for ``report``.
+    ``last_refusal`` is the newest one, in a line. See :class:`.party.Party` for ``report`` and
+    ``hands_over_to``.
     """
 
     stage: str = ""
@@ -42,6 +43,7 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     refusals: dict[str, int] = {}
     last_refusal: str = ""
     report: Mapping[str, Any] = {}
+    hands_over_to: Callable[[str], bool] = lambda _: True
 
     @property
     def is_exchanging(self) -> bool:
@@ -84,6 +86,7 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
             given_up=sum(link.given_up for link in party.links.values()),
             refusals=refusals,
             last_refusal=batch.last_refusal or self.last_refusal,
+            hands_over_to=party.hands_over_to,
             report=_by_member(party.report, batch),
         )
 

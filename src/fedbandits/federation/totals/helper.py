@@ -91,6 +91,13 @@ class Helper(Party[HelperState]):
     def report(self) -> dict[str, Any]:
         return of_helper(self._state)
 
+    def hands_over_to(self, party: str) -> bool:
+        """Tell whether an agent may be handed its secret: not once it was in a sum.
+
+        It has kept it then. Somebody who was admitted in its place later must not have it.
+        """
+        return party not in self._agents or not self._state.newest[self._agents.index(party)]
+
     def _compute(self, event: Any) -> Step:
         """Answer a request: the first for a sum, or the same one again."""
         state, release = self._state, event.release
