@@ -147,7 +147,9 @@ def without_masks(sums: int) -> float:
     world = World(1000, 0)
     for release in range(1, sums + 1):
         for name in world._agents:
-            world.timed("release", lambda n=name, k=release: world.sent(world.parties[n].end_round(k)))
+            world.timed(
+                "release", lambda n=name, k=release: world.sent(world.parties[n].end_round(k))
+            )
             state = world.parties[name]._state
             world.parties[name]._state = type(state)(
                 sending=Sending(state.sending.base_values, state.sending.base_values)

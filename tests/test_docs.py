@@ -120,7 +120,7 @@ def test_the_reference_has_every_table_of_a_store():
 @pytest.mark.parametrize(
     "preset",
     [
-        "feducb", "feducb-p2p", "fedlinucb-async", "fclub", "fclub-published", "pfcb", "samba-ucb",
+        "feducb", "feducb-secure", "feducb-p2p", "fedlinucb-async", "fclub", "fclub-published", "pfcb", "samba-ucb",
         "samba-silent-ucb",
     ],
 )  # fmt: skip
@@ -132,7 +132,7 @@ def test_the_reference_has_every_message(preset):
 
 
 def test_operating_has_every_number_and_every_problem():
-    numbers = [f"_{name}" for name in (*_STATUS, *_PRIVACY)]
+    numbers = [f"_{name}" for name in (*_STATUS, *_SUMS, *_PRIVACY)]
     text = (ROOT / "docs" / "federation-operate.md").read_text(encoding="utf-8")
     assert [name for name in numbers if name not in text] == []
     problems = {problem.name for problem in PROBLEMS}

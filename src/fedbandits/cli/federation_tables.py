@@ -55,7 +55,7 @@ def _about_sums(status: dict[str, Any]) -> list[str]:
     sums: dict[str, Any] = status.get("sums", {})
     lines = []
     if "members_of_last_sum" in sums and sums["sums"]:
-        line = f"{sums['sums']:,} sums; the last has {sums['members_of_last_sum']:,} members"
+        line = f"sum {sums['sums']:,} has {sums['members_of_last_sum']:,} members"
         out = sums.get("left_out")
         lines.append(f"{line}; not in it: {', '.join(out)}" if out else line)
     if late := sums.get("helpers_awaited"):

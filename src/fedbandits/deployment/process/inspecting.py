@@ -102,6 +102,8 @@ def _shown(message: Message, name: str) -> Any:
     value = getattr(message, name)
     if name in _UNTOLD.get(type(message), ()):
         return f"{len(value)} bytes"
+    if name == "digest":
+        return value.hex()
     if isinstance(message, Total) and name == "statistic":
         return np.frombuffer(value, "<i8").tolist()
     if isinstance(message, Opening) and name == "members":

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:  # they call what is here
-    from fedbandits.federation.totals.controller import ControllerState
+    from fedbandits.federation.totals.controller_state import ControllerState
     from fedbandits.federation.totals.helper import HelperState
     from fedbandits.federation.totals.sender import Sending
 

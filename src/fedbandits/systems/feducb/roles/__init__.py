@@ -32,7 +32,7 @@ def roles(plan: AgentsPlan) -> Roles:
         agents = Role(
             "agent", plan.agent_names, lambda seat, own: SecureAgent(seat, plan, own), True
         )
-        # A share for a sum that is over is made, for what comes after it, and is not sent.
+        # A share for a sum that is over is made, for what comes after it, and is in no sum.
         return Roles(
             (agents, *totals_roles(plan)), TOTALS_TABLE, outcomes_may_be_late=True, catches_up=True
         )
