@@ -192,12 +192,14 @@ class Reference:
             return size * math.log(2 / config.delta) / self.epsilon(agent)
         ratio = gram_noise(config)
         norm = config.context_bound**2 / ratio + ratio * config.reward_bound**2
-        return (
+        whole = (
             (1 + 2.0**-16)
             * release.sensitivity()
             * norm
             / gaussian.mu_of(self.epsilon(agent), config.delta)
         )
+        secure = self.plan.secure  # its noise is that of all shares together
+        return whole if secure is None else whole / math.sqrt(secure.honest)
 
     def pooled_deviation(self, k: int) -> float:
         scales = np.array([self.scale(agent) for agent in range(self.M)])
@@ -231,13 +233,16 @@ class Reference:
             self.S[model], self.s[model] = gram + shift * np.eye(self.d), moment
         if self.config.local_view == "joint":
             for agent in range(self.M):
-                self.take_up(agent, released - each[agent], k)
+                mine = each[agent] if self.plan.secure is None else self.Q[agent]
+                self.take_up(agent, released - mine, k)
         return released
 
     def take_up(self, agent: int, others: np.ndarray, k: int) -> None:
         """What others released, and whether the bound of all releases is worth looking at."""
         constants, scale = self.plan.constants, self.config.exploration_scale
         own = self.plan.release.deviation(k) / (self.plan.release.scale or 1.0) * self.scale(agent)
+        if self.plan.secure is not None:  # own noise stays
+            own = 0.0
         deviation = math.sqrt(max(self.pooled_deviation(k) ** 2 - own**2, 0.0))
         factors = constants.joint.norm_factor, constants.joint.bias_factor
         noise = ReleasedNoise(deviation, *(factor * deviation for factor in factors))
