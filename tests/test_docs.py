@@ -10,7 +10,7 @@ import pytest
 
 import fedbandits as fb
 from fedbandits.cli.exit_codes import ENDINGS
-from fedbandits.deployment.door.metrics import _PRIVACY, _STATUS
+from fedbandits.deployment.door.metrics import _PRIVACY, _STATUS, _SUMS
 from fedbandits.deployment.door.problems import PROBLEMS
 from fedbandits.deployment.door.settings import DoorSettings
 from fedbandits.deployment.process.examples import example
@@ -120,8 +120,8 @@ def test_the_reference_has_every_table_of_a_store():
 @pytest.mark.parametrize(
     "preset",
     [
-        "feducb", "feducb-secure", "feducb-p2p", "fedlinucb-async", "fclub", "fclub-published", "pfcb", "samba-ucb",
-        "samba-silent-ucb",
+        "feducb", "feducb-secure", "feducb-p2p", "fedlinucb-async", "fclub", "fclub-published",
+        "pfcb", "samba-ucb", "samba-silent-ucb",
     ],
 )  # fmt: skip
 def test_the_reference_has_every_message(preset):
