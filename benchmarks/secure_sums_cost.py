@@ -1,4 +1,4 @@
-"""What secure sums cost: processor microseconds of every party, bytes of every message, a sum of many agents.
+"""What secure sums cost: processor time of every party, bytes of every message, many agents.
 
 Whole parties exchange encoded messages in one process; nothing is stored, sealed or sent. A release
 is 130 numbers (d = 10, two models of 65). Without helpers there are no masks and no tags.
