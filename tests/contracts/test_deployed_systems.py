@@ -14,8 +14,7 @@ from fedbandits.testing.deployed_systems import does_as_simulated
 #: One of every kind of parties; ``benchmarks/deployed.py`` plays all presets.
 PRESETS = [
     "feducb", "feducb-secure", "feducb-published", "feducb-p2p", "fedlinucb-async", "fclub",
-    "fclub-published",
-    "pfcb", "samba-ucb", "samba-silent-ucb",
+    "fclub-published", "pfcb", "samba-ucb", "samba-silent-ucb",
 ]  # fmt: skip
 
 

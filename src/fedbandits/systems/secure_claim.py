@@ -54,8 +54,8 @@ def claim_sums(claim: PrivacyClaim, totals: SecureTotals, parties: int, word: st
     share = gaussian.epsilon_of(claim.mu * math.sqrt(totals.honest), claim.delta)
     helpers = ("the helper", "both helpers", "all three helpers")[totals.helpers - 1]
     sums = (
-        f"whoever sees the sums: all other {word} together, the controller, any helper, and "
-        f"outsiders; up to {totals.colluding} of the {word} may tell them their noise"
+        f"all other {word}, the controller, any helper and outsiders, even if up to "
+        f"{totals.colluding} of the {word} tell them their noise"
     )
     views = (
         View(sums, claim.epsilon_contents),

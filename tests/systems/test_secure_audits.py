@@ -1,0 +1,152 @@
+"""Audits of secure sums: what they see, and which mistakes they find."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import fedbandits as fb
+from fedbandits.privacy import shares
+from fedbandits.privacy.noise_check import check_noise
+from fedbandits.privacy.sensitivity_check import check_sensitivity
+from fedbandits.systems import registry
+from fedbandits.systems.agents import audit as agents_audit
+from fedbandits.systems.agents import noise as agents_noise
+from fedbandits.systems.feducb import SYSTEM as FEDUCB
+from fedbandits.systems.feducb.roles import secure_agent
+from fedbandits.systems.party_games import paired_games
+from fedbandits.systems.python_learners import audit as learners_audit
+from fedbandits.systems.python_learners import plan as learners_plan
+from fedbandits.systems.python_learners import secure_agent as secure_learner
+from fedbandits.systems.secure_claim import claim_sums
+from fedbandits.testing.replicates import federate, plan_of, system_of
+from tests.systems.private_learners import PrivateLinUCB
+
+WORLD = fb.environments.Linear(agents=6, dim=2, arms=3)
+SUMS = {"kind": "secure-sum", "helpers": 2, "least_parties": 5, "colluding": 2}
+ROUNDS = 40
+
+
+@pytest.fixture
+def learner(monkeypatch):
+    """Register a private learner for one test, and return its name."""
+    monkeypatch.setattr(registry, "_registered", {})
+    fb.register(PrivateLinUCB)
+    return "private-lin-ucb"
+
+
+def feducb_plan(**settings):
+    config = fb.system("feducb-secure", aggregation=SUMS, schedule="every(8)", **settings).config
+    return plan_of(config, WORLD, ROUNDS)
+
+
+def learner_plan(name):
+    config = fb.system(name, aggregation=SUMS, schedule="every(8)").config
+    return plan_of(config, WORLD, ROUNDS)
+
+
+def wrong_noise(checks):
+    """Tell of each check whether it finds numbers without their planned noise."""
+    return [not check_noise(numbers).right for numbers in checks]
+
+
+class TestFedUCB:
+    def test_a_sum_costs_what_one_mechanism_does(self):
+        plan = feducb_plan(epsilon=2.0)
+        clear = plan_of(fb.system("feducb", schedule="every(8)", epsilon=2.0).config, WORLD, ROUNDS)
+        assert plan.secure.honest == 3
+        assert plan.priced == clear.release
+        assert plan.release.scale == pytest.approx(clear.release.scale / math.sqrt(3.0))
+        claim = FEDUCB.claim(plan)
+        assert claim.epsilon == FEDUCB.claim(clear).epsilon
+        assert [view.epsilon for view in claim.views[:2]] == [
+            claim.epsilon,
+            pytest.approx(fb.privacy.gaussian.epsilon_of(claim.mu * math.sqrt(3.0), claim.delta)),
+        ]
+
+    def test_the_noise_is_as_planned(self):
+        plan = feducb_plan()
+        assert wrong_noise(agents_audit.noise_checks(FEDUCB, plan)) == [False, False, False]
+
+    @pytest.mark.parametrize("times", [1 / 3, 3.0])
+    def test_noise_by_another_number_of_parties_is_found(self, monkeypatch, times):
+        def planned(total, honest):
+            return shares.share_plan(total, round(honest * times))
+
+        monkeypatch.setattr(agents_noise, "share_plan", planned)
+        assert all(wrong_noise(agents_audit.noise_checks(FEDUCB, feducb_plan())))
+
+    def test_a_record_moves_a_sum_as_far_as_is_charged(self):
+        (*_, within) = agents_audit.moves_games(FEDUCB, feducb_plan())
+        (paired,) = paired_games([within])
+        found = check_sensitivity(paired)
+        assert found.right
+        assert found.epsilon == pytest.approx(found.charged, rel=1e-3)
+
+    def test_a_record_that_counts_twice_is_found(self, monkeypatch):
+        def twice(plan, step, state, running_sum, pattern, noise):
+            return shares.release_share(plan, step, state, 2.0 * running_sum, pattern, noise)
+
+        monkeypatch.setattr(secure_agent, "release_share", twice)
+        (*_, within) = agents_audit.moves_games(FEDUCB, feducb_plan())
+        (paired,) = paired_games([within])
+        assert check_sensitivity(paired).too_far
+
+
+class TestLearners:
+    def test_a_sum_has_the_noise_that_its_learner_is_told(self, learner):
+        config = fb.system(learner, aggregation=SUMS, schedule="every(8)").config
+        plan = plan_of(config, WORLD, ROUNDS)
+        clear = plan_of(fb.system(learner, schedule="every(8)").config, WORLD, ROUNDS)
+        told = plan.deviation((1,) * 6)
+        assert told == pytest.approx(clear.deviation((1,) * 6) / math.sqrt(3.0))
+        noise = []
+        for replicate in range(6):
+            run = federate(config, WORLD, 9, 0, replicate)
+            run.advance(9)
+            total = run.one("controller").state.total.view(np.int64) * plan.constants.step
+            exact = sum(agent.state.statistic for agent in run.of("agent"))
+            noise += list(total - exact)
+            assert all(agent.learner.noise_deviation == told for agent in run.of("agent"))
+        assert 0.6 * told < np.std(noise) < 1.5 * told
+
+    def test_the_noise_is_as_planned(self, learner):
+        system, plan = system_of(learner_plan(learner).config), learner_plan(learner)
+        checks = learners_audit.noise_checks(system, plan, WORLD)
+        assert wrong_noise(checks) == [False, False, False]
+
+    def test_noise_by_another_number_of_parties_is_found(self, learner, monkeypatch):
+        def planned(total, honest):
+            return shares.share_plan(total, 3 * honest)
+
+        monkeypatch.setattr(learners_plan, "share_plan", planned)
+        plan = learner_plan(learner)
+        system = system_of(plan.config)
+        assert all(wrong_noise(learners_audit.noise_checks(system, plan, WORLD)))
+
+    def test_records_beyond_their_bound_are_found(self, learner, monkeypatch):
+        plan = learner_plan(learner)
+        system = system_of(plan.config)
+        assert not any(moves_too_far(system, plan))
+
+        def twice(plan, step, state, running_sum, pattern, noise):
+            return shares.release_share(plan, step, state, 2.0 * running_sum, pattern, noise)
+
+        monkeypatch.setattr(secure_learner, "release_share", twice)
+        assert any(moves_too_far(system, plan))
+
+
+def moves_too_far(system, plan):
+    """Tell of each game of whole parties whether a record moves sums too far."""
+    games = paired_games(learners_audit.games(system, plan, WORLD))
+    return [check_sensitivity(paired).too_far for paired in games]
+
+
+def test_views_name_who_must_not_be_one_hand():
+    plan = feducb_plan()
+    claim = claim_sums(FEDUCB.claim(feducb_plan()), plan.secure, 6, "agents")
+    words = " ".join((*claim.conditional_on, *(view.who for view in claim.views)))
+    assert "controller and both helpers" in words
+    assert "at least 5 of the 6 agents" in words
