@@ -109,3 +109,59 @@ def test_who_takes_an_agents_place_is_not_handed_its_secrets(tmp_path):
         assert node.wants == ["masks-0", "masks-1"]
 
     played(Members(three_clinics(), tmp_path), work)
+
+
+@pytest.mark.parametrize("alone", [True, False])
+def test_most_agents_stop_a_helper_that_was_put_back_with_its_controller(alone, tmp_path):
+    """Helper and controller say that there was no sum; agents have heard of it."""
+
+    async def work(members):
+        deployed = members.deployed
+        await members.start(*EVERYBODY)
+        await deployed.greeted()
+        await members.keep("lab")
+        await members.keep("hub")
+        await deployed.greeted()
+        await learn(deployed)
+        await release(deployed)
+        await summed(deployed, 1)
+        members.silent = {"clinic-2", "clinic-1"} if alone else {"clinic-2"}
+        for member in ("hub", "lab"):
+            await deployed.stop(member)
+        members.fatal.clear()
+        members.silent |= {"office"}
+        await members.put_back("hub")
+        lab = await members.put_back("lab")
+        await until(lambda: "clinic-0" in lab.status()["problems"])
+        assert "clinic-0 has seen sum 1" in lab.status()["problems"]["clinic-0"]
+        await until(lambda: "hub" in lab.delivery.greeted)
+        assert "clinic-0" in lab.status()["waits_for"]
+        if alone:  # the others' word is missing, so nothing is said to the controller
+            assert lab.failed is None
+        members.silent = set()
+        for node in deployed.nodes.values():
+            node.delivery._connected()
+        await until(lambda: lab.failed is not None)
+        assert "sum 1" in str(lab.failed)
+
+    played(Members(three_clinics(), tmp_path), work)
+
+
+def test_one_agent_that_lies_stops_no_helper(tmp_path):
+    async def work(members):
+        deployed = members.deployed
+        await members.start(*EVERYBODY)
+        await deployed.greeted()
+        deployed.nodes["clinic-0"].sums = lambda peer: (1_000, None)
+        await deployed.stop("lab")
+        await members.start("lab")
+        lab = deployed.nodes["lab"]
+        await until(lambda: "sum 1000" in lab.status()["problems"].get("clinic-0", ""))
+        await learn(deployed)
+        await release(deployed)
+        await summed(deployed, 1)
+        assert report(deployed, "lab")["members_of_last_sum"] == len(AGENTS)
+        assert lab.failed is None
+        assert not members.fatal
+
+    played(Members(three_clinics(), tmp_path), work)

@@ -87,6 +87,16 @@ class Party(Generic[AnyState]):
         del party
         return True
 
+    def heard_of(self, party: str) -> int:
+        """Return the newest sum that another party has confirmed to this one; 0 for none."""
+        del party
+        return 0
+
+    @property
+    def opened(self) -> int | None:
+        """The newest sum that this party has opened, if it opens sums."""
+        return None
+
     def start(self) -> list[Message]:
         """Begin, and return the messages to send before the first round."""
         legal = (self.stage, Start) in self.TRANSITIONS

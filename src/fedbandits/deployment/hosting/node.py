@@ -261,7 +261,13 @@ class Node:
 
     @property
     def witnesses(self) -> Collection[str]:
+        if not self.seat.role.may_be_restored:  # whoever has heard of what it did is asked, too
+            return self.delivery.exchanges
         return self.host.counts if self._must_never_repeat else ()
+
+    def sums(self, peer: str) -> tuple[int, int | None]:
+        view = self.host.view
+        return view.heard_of(self.federation.party_of[peer]), view.opened
 
     def receive(self, peer: str, body: bytes, number: int, mark: bytes) -> None:
         # What is too much is not acknowledged: it comes again.
@@ -273,8 +279,8 @@ class Node:
     def acknowledged(self, peer: str, number: int, mark: bytes) -> None:
         self.host.acknowledged(peer, number, mark)
 
-    def stale(self, why: str, most: bool) -> None:
-        if most or self._must_never_repeat:
+    def stale(self, why: str, most: bool, heard: bool) -> None:
+        if most or (self._must_never_repeat and not heard):
             self.fail(StaleStoreError(why))
 
     def given(self, peer: str, name: str, value: bytes) -> None:

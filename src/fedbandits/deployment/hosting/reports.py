@@ -26,8 +26,8 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
 
     ``messages`` counts messages by what they came to, and ``sent`` those that have left.
     ``given_up`` messages of peers never came. ``refusals`` are names of errors, and how often;
-    ``last_refusal`` is the newest one, in a line. See :class:`.party.Party` for ``report`` and
-    ``hands_over_to``.
+    ``last_refusal`` is the newest one, in a line. See :class:`.party.Party` for ``report``,
+    ``hands_over_to``, ``heard_of`` and ``opened``.
     """
 
     stage: str = ""
@@ -44,6 +44,8 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     last_refusal: str = ""
     report: Mapping[str, Any] = {}
     hands_over_to: Callable[[str], bool] = lambda _: True
+    heard_of: Callable[[str], int] = lambda _: 0
+    opened: int | None = None
 
     @property
     def is_exchanging(self) -> bool:
@@ -87,6 +89,8 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
             refusals=refusals,
             last_refusal=batch.last_refusal or self.last_refusal,
             hands_over_to=party.hands_over_to,
+            heard_of=party.heard_of,
+            opened=party.opened,
             report=_by_member(party.report, batch),
         )
 

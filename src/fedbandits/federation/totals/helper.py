@@ -91,6 +91,11 @@ class Helper(Party[HelperState]):
     def report(self) -> dict[str, Any]:
         return of_helper(self._state)
 
+    @property
+    def opened(self) -> int:
+        """The newest sum that it has opened; 0 before the first."""
+        return self._state.answered
+
     def hands_over_to(self, party: str) -> bool:
         """Tell whether an agent may be handed its secret: not once it was in a sum.
 
