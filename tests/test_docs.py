@@ -10,7 +10,7 @@ import pytest
 
 import fedbandits as fb
 from fedbandits.cli.exit_codes import ENDINGS
-from fedbandits.deployment.door.metrics import _PRIVACY, _STATUS
+from fedbandits.deployment.door.metrics import _PRIVACY, _STATUS, _SUMS
 from fedbandits.deployment.door.problems import PROBLEMS
 from fedbandits.deployment.door.settings import DoorSettings
 from fedbandits.deployment.process.examples import example
@@ -120,8 +120,8 @@ def test_the_reference_has_every_table_of_a_store():
 @pytest.mark.parametrize(
     "preset",
     [
-        "feducb", "feducb-p2p", "fedlinucb-async", "fclub", "fclub-published", "pfcb", "samba-ucb",
-        "samba-silent-ucb",
+        "feducb", "feducb-secure", "feducb-p2p", "fedlinucb-async", "fclub", "fclub-published",
+        "pfcb", "samba-ucb", "samba-silent-ucb",
     ],
 )  # fmt: skip
 def test_the_reference_has_every_message(preset):
@@ -132,7 +132,7 @@ def test_the_reference_has_every_message(preset):
 
 
 def test_operating_has_every_number_and_every_problem():
-    numbers = [f"_{name}" for name in (*_STATUS, *_PRIVACY)]
+    numbers = [f"_{name}" for name in (*_STATUS, *_SUMS, *_PRIVACY)]
     text = (ROOT / "docs" / "federation-operate.md").read_text(encoding="utf-8")
     assert [name for name in numbers if name not in text] == []
     problems = {problem.name for problem in PROBLEMS}

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from fedbandits.federation import snapshots
+from fedbandits.federation.run import PartiesRun
+from fedbandits.random import replicate_key
 from fedbandits.settings.federation import read_federation
+from fedbandits.testing.deployed import simulated
 
 CLINICS = """
 name = "clinics"
@@ -50,3 +54,29 @@ def clinics(
         "noise": noise, "message_time": message_time, "others": others, "names": names,
     }  # fmt: skip
     return read_federation(CLINICS.format(**table))
+
+
+def with_helpers(
+    preset="feducb-secure",
+    settings="""schedule = "every(10)"
+epsilon = 1.0
+delta = 1e-5
+[system.aggregation]
+kind = "secure-sum"
+least_parties = 2""",
+    others="""controller = ["hub"]
+helper = ["lab", "office"]""",
+    **table,
+):
+    """Make a federation whose agents release to secure sums, with two helpers."""
+    return clinics(preset, settings, others=others, **table)
+
+
+def undisturbed(federation, environment, seed, rounds):
+    """Run a federation's parties in one process, under its terms; their states, by member."""
+    stage = environment.stage(replicate_key(seed, 0))
+    run = PartiesRun(
+        federation.roles, simulated(federation, environment, seed), federation.terms, stage, rounds
+    )
+    run.advance(rounds)
+    return {federation.member_of[party.name]: snapshots.plain(party.state) for party in run.parties}

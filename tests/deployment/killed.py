@@ -252,7 +252,12 @@ async def settled(killed: Killed) -> int:
         found = 0
         for door in doors:
             status = door.report().status
-            if not status or status["outbox"] or status["stage"] in ("waiting", "exchanging"):
+            waits = status and (
+                status["outbox"]
+                or status["stage"] in ("waiting", "exchanging", "opening")
+                or status["sums"].get("release_on_its_way")
+            )
+            if not status or waits:
                 return 0
             found += status["events"]
         return found

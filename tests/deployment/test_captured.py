@@ -51,7 +51,7 @@ async def captured(preset, folder, sealed):
     return said, [frame for _, _, frame in members.frames]
 
 
-@pytest.mark.parametrize("preset", ["feducb", "fclub", "pfcb", *PULLING])
+@pytest.mark.parametrize("preset", ["feducb", "feducb-secure", "fclub", "pfcb", *PULLING])
 def test_frames_hold_nothing_that_was_said(preset, tmp_path, monkeypatch):
     for sealed in (True, False):
         folder = tmp_path / str(sealed)

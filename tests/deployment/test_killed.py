@@ -9,8 +9,8 @@ import pytest
 
 from fedbandits.environments.linear import Linear
 from fedbandits.federation import snapshots
-from fedbandits.systems.base import PartiesReplicate
 from tests.deployment.brokered import Brokered
+from tests.deployment.federations import undisturbed
 from tests.deployment.killed import Killed, killing, settled, states
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks members")
@@ -25,13 +25,24 @@ TABLE = {
 }  # fmt: skip
 
 
-def test_whoever_is_killed_goes_on_where_it_was(tmp_path):
-    with Brokered(TABLE, tmp_path) as here:
+SECURE = TABLE | {
+    "system": TABLE["system"] | {"preset": "feducb-secure"},
+    "members": TABLE["members"] | {"helper": ["lab", "office"]},
+}
+
+
+@pytest.mark.parametrize(
+    ("table", "victims"),
+    [(TABLE, ["north", "hub", "broker"]), (SECURE, ["lab", "north", "hub"])],
+    ids=["clear", "secure sums"],
+)
+def test_whoever_is_killed_goes_on_where_it_was(table, victims, tmp_path):
+    with Brokered(table, tmp_path) as here:
 
         async def play():
             with Killed(here, WORLD, ROUNDS) as killed:
                 killed.start()
-                made = await killing(killed, ["north", "hub", "broker"], 6, True, 1, 2 * ROUNDS)
+                made = await killing(killed, victims, 6, True, 1, 2 * ROUNDS)
                 await settled(killed)
                 again = await killed.told_again()
                 await killed.stop()
@@ -41,8 +52,5 @@ def test_whoever_is_killed_goes_on_where_it_was(tmp_path):
         federation = here.federation
     assert made >= 5
     assert again == 2 * ROUNDS
-    run = PartiesReplicate(federation.system, federation.plan, WORLD, 0, 0)
-    run.advance(ROUNDS)
-    for party in run.parties:
-        state = snapshots.plain(found[federation.member_of[party.name]])
-        assert state == snapshots.plain(party.state), party.name
+    for member, state in undisturbed(federation, WORLD, 0, ROUNDS).items():
+        assert snapshots.plain(found[member]) == state, member

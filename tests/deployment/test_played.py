@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
 from fedbandits.environments.linear import Linear
 from fedbandits.federation import snapshots
-from fedbandits.systems.base import PartiesReplicate
 from fedbandits.testing.deployed import DeployedFederation, simulated
 from fedbandits.testing.deployed_systems import WorldDriver
-from tests.deployment.federations import clinics
+from tests.deployment.federations import clinics, undisturbed, with_helpers
 
 
-def simulated_states(federation, environment, seed, rounds):
-    run = PartiesReplicate(federation.system, federation.plan, environment, seed, 0)
-    run.advance(rounds)
-    return {federation.member_of[party.name]: snapshots.plain(party.state) for party in run.parties}
-
-
-def test_agents_and_their_controller(tmp_path):
-    federation = clinics()
+@pytest.mark.parametrize("make", [clinics, with_helpers])
+def test_agents_and_their_controller(make, tmp_path):
+    federation = make()
     environment = Linear(agents=3, dim=4, arms=5)
 
     async def play():
@@ -34,4 +30,4 @@ def test_agents_and_their_controller(tmp_path):
         await deployed.stop()
         return found
 
-    assert asyncio.run(play()) == simulated_states(federation, environment, 7, 25)
+    assert asyncio.run(play()) == undisturbed(federation, environment, 7, 25)

@@ -62,15 +62,25 @@ def init(
         int, typer.Option(help="Of the parties' doors, with --local; 0 for any free ones.")
     ] = 8420,
 ) -> None:
-    """Make a federation: an authority that admits its members, and a broker's configuration."""
+    """Make a federation: an authority that admits its members, and a broker's configuration.
+
+    With secure sums (feducb-secure, feducb-secure-hybrid) there are helpers besides, with seats of
+    their own under [members]. They hold keys and no data, and any organisation can host one. The
+    controller and all helpers must not be in one hand: together they could see single releases.
+    """
+    from fedbandits.deployment.hosting.clock import too_short
     from fedbandits.deployment.process.federation_folder import init_federation
     from fedbandits.systems.terms import cautions_of
 
     made = init_federation(config, out, local, first_port)
+    if caution := too_short(made.federation):
+        typer.echo(f"warning: {caution}", err=True)
     for caution in cautions_of(made.federation.system, made.federation.plan):
         typer.echo(f"warning: system.{caution}", err=True)
     typer.echo(f"{out / 'authority'}: admits members; its fingerprint is {made.fingerprint}")
     typer.echo(f"{out / 'broker'}: nats-server -c nats.conf, run there, is the broker")
+    if helpers := made.federation.members.get("helper"):
+        typer.echo(f"Helpers of secure sums: {', '.join(helpers)}, not in one hand with the rest")
     if not local:
         command = "fedbandits party create NAME --federation CONFIG.toml --out DIR"
         typer.echo(f"Next, each member: {command}")

@@ -42,11 +42,30 @@ def status_of(federation: Federation, reports: list[PartyReport]) -> list[Render
         if waits := each.status.get("waits_for"):
             said = "nothing leaves before most peers have said what they saw; missing: "
             shown.append(Text(f"{each.party}: {said}{', '.join(waits)}"))
+        shown += [Text(f"{each.party}: {line}") for line in _about_sums(each.status)]
         if each.status.get("exhausted"):
             shown.append(
                 Text(f"{each.party}: its budget is spent: it decides, and releases nothing")
             )
     return shown
+
+
+def _about_sums(status: dict[str, Any]) -> list[str]:
+    """Say how secure sums stand with a party, where there are any, a line each."""
+    sums: dict[str, Any] = status.get("sums", {})
+    lines = []
+    if "members_of_last_sum" in sums and sums["sums"]:
+        line = f"sum {sums['sums']:,} has {sums['members_of_last_sum']:,} members"
+        out = sums.get("left_out")
+        lines.append(f"{line}; not in it: {', '.join(out)}" if out else line)
+    if late := sums.get("helpers_awaited"):
+        lines.append(f"sum {sums['sums'] + 1:,} waits for {', '.join(late)}; all else goes on")
+    if sums.get("retired"):
+        lines.append(
+            "has retired: what helpers confirm does not fit what it has sent. It decides, and "
+            "sends nothing more under these terms"
+        )
+    return lines
 
 
 def _state(report: PartyReport) -> str:

@@ -160,6 +160,10 @@ def _statement_table(statement: Statement) -> Table:
         ("charges", f"{statement.charges:,}{_between(statement.first, statement.last)}"),
     ]
     rows += [
+        ("by who looks", f"{view.who}: ε = {view.epsilon:.4g} {delta}, of the whole budget")
+        for view in statement.claim.views
+    ]
+    rows += [
         (f"stream {s.name}", f"{s.steps:,} releases, μ = {s.mu:.4g}: {s.description}")
         for s in statement.streams
     ]

@@ -77,6 +77,26 @@ class Party(Generic[AnyState]):
         """The stage that the party is in, according to its table of transitions."""
         return self._state.stage
 
+    @property
+    def report(self) -> Mapping[str, Any]:
+        """Plain values that the party tells its own operator, without a record or statistic."""
+        return {}
+
+    def hands_over_to(self, party: str) -> bool:
+        """Tell whether a secret that was made for another party may still be handed to it."""
+        del party
+        return True
+
+    def heard_of(self, party: str) -> int:
+        """Return the newest sum that another party has confirmed to this one; 0 for none."""
+        del party
+        return 0
+
+    @property
+    def opened(self) -> int | None:
+        """The newest sum that this party has opened, if it opens sums."""
+        return None
+
     def start(self) -> list[Message]:
         """Begin, and return the messages to send before the first round."""
         legal = (self.stage, Start) in self.TRANSITIONS

@@ -181,7 +181,7 @@ class Delivery:
             self._life, exchange.life, exchange.greeted and not exchange.asks, self.terms.digest,
             stands.received, stands.sent, self._receiver.wants, time.time(),
             self.terms.content if exchange.has_other_terms else b"",
-            stands.seen, stands.mark,
+            stands.seen, stands.mark, self._receiver.sums(exchange.peer)[0],
         )  # fmt: skip
         self._send(exchange, self._greets, hello)
 
@@ -272,9 +272,9 @@ class Delivery:
     def _compare(self, exchange: Exchange, hello: Hello) -> None:
         """Take over where a peer stands, as it has just said."""
         received, sent, *_ = self._receiver.counts(exchange.peer)
-        if exchange.accuses(hello, self.member, sent):
-            saw_more = sum(each.saw_more for each in self.exchanges.values())
-            self._receiver.stale(exchange.problem, 2 * saw_more > len(self.exchanges))
+        if exchange.accuses(hello, self.member, sent, self._receiver.sums(exchange.peer)[1]):
+            most = 2 * sum(e.saw_more for e in self.exchanges.values()) > len(self.exchanges)
+            self._receiver.stale(exchange.problem, most, max(hello.received, hello.seen) == 0)
             return
         if received > hello.sent or exchange.has_forgotten(hello):
             if not exchange.greeted:  # else its own messages have overtaken it

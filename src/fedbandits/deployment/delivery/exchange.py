@@ -51,8 +51,17 @@ class Receiver(Protocol):
     def acknowledged(self, peer: str, number: int, mark: bytes) -> None:
         """Forget all messages to a peer below a number; keep the mark of these."""
 
-    def stale(self, why: str, most: bool) -> None:
-        """Note that a peer, or most of them, say that this party was put back from a backup."""
+    def sums(self, peer: str) -> tuple[int, int | None]:
+        """Return the newest secure sums that a peer has confirmed, and that this party has opened.
+
+        The first is 0 if it has confirmed none, and the second None if this party opens none.
+        """
+
+    def stale(self, why: str, most: bool, heard: bool) -> None:
+        """Note that a peer, or most of them, say that this party was put back from a backup.
+
+        They have seen it in messages of this party, or have only ``heard`` of it.
+        """
 
     def given(self, peer: str, name: str, value: bytes) -> None:
         """Take a secret that a peer has handed over."""
@@ -110,13 +119,18 @@ class Exchange:
         if number not in self.marks:
             self.marks[number] = extended(self.marks.get(number - 1, b""), body)
 
-    def accuses(self, hello: Hello, member: str, sent: int) -> bool:
-        """Tell whether a peer has seen what is not among the messages that were ``sent`` to it."""
+    def accuses(self, hello: Hello, member: str, sent: int, opened: int | None) -> bool:
+        """Tell whether a peer has seen what is not among the messages that were ``sent`` to it.
+
+        Or it has heard of a sum beyond the last that this party has ``opened``.
+        """
         mark = self.marks.get(hello.seen - 1)
         if (count := max(hello.received, hello.seen)) > sent:
             seen = f"{count} messages"
         elif mark is not None and mark != hello.mark:
             seen = f"another message {hello.seen - 1}"
+        elif opened is not None and hello.heard > opened:
+            seen, sent = f"sum {hello.heard}", opened
         else:
             self.saw_more = False
             return False

@@ -73,6 +73,9 @@ class Hello(Frame, frozen=True, array_like=True, tag=0):
     seen, mark
         How many of the receiver's messages the sender has seen, and the mark that the last of them
         had. So a receiver that was put back from a backup finds out, whatever it has sent since.
+    heard
+        The newest secure sum that the receiver has confirmed to the sender, by way of others; 0 if
+        there is none.
     """
 
     life: Life
@@ -86,6 +89,7 @@ class Hello(Frame, frozen=True, array_like=True, tag=0):
     content: bytes = b""
     seen: Count = 0
     mark: Mark = b""
+    heard: Count = 0
 
 
 class Data(Frame, frozen=True, array_like=True, tag=1):

@@ -86,6 +86,13 @@ _STATUS = {
     "ticks": "Rounds of the federation's clock that are over.",
     "outbox": "Messages that peers have not acknowledged yet. It should come back to 0.",
 }
+#: Plain numbers of what a party to secure sums tells of them.
+_SUMS = {
+    "sums": "Secure sums that are over, those with nobody in them included.",
+    "members_of_last_sum": "Agents whose releases are in the last secure sum; 0 if nobody's are.",
+    "unused_sums": "Secure sums that made no estimate: their noise was too large.",
+    "retired": "1 once the agent has retired: it decides, and sends nothing more.",
+}
 _PRIVACY = {
     "releases": "Releases that were charged for, and have left the party with their noise.",
     "epsilon_spent": "Privacy spent so far: ε at the claim's δ, of what has left the party.",
@@ -95,6 +102,7 @@ _WAITS_FOR = (
     "1 for each peer that must say what it has seen before anything leaves the party. No peer is "
     "here once most have, since the start."
 )
+_HELPERS = "1 for each helper whose answer the secure sum that is under way waits for."
 #: Counts by some name: their key in the party's status, and what the names are called.
 _BY_NAME = {
     "messages": ("messages", "outcome", "Messages, by what became of them."),
@@ -115,7 +123,8 @@ class _OfTheParty(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """Collect all numbers that the party tells."""
-        for told, texts in ((self.status, _STATUS), (self.privacy, _PRIVACY)):
+        sums = self.status.get("sums", {})
+        for told, texts in ((self.status, _STATUS), (sums, _SUMS), (self.privacy, _PRIVACY)):
             for name, text in texts.items():
                 if _is_number(value := told.get(name)):
                     yield GaugeMetricFamily(f"fedbandits_{name}", text, value=float(value))
@@ -123,6 +132,11 @@ class _OfTheParty(Collector):
         for peer in self.status.get("waits_for", ()):
             waits.add_metric([str(peer)], 1.0)
         yield waits
+        if "helpers_awaited" in sums:
+            helpers = GaugeMetricFamily("fedbandits_helpers_awaited", _HELPERS, labels=["helper"])
+            for helper in sums["helpers_awaited"]:
+                helpers.add_metric([str(helper)], 1.0)
+            yield helpers
         for name, (key, label, text) in _BY_NAME.items():
             family = CounterMetricFamily(f"fedbandits_{name}", text, labels=[label])
             for value, count in self.status.get(key, {}).items():

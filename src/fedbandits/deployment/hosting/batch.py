@@ -57,7 +57,7 @@ class Batch:
     def __init__(
         self, store: Store, connection: Connection, hosted: HostedParty | None, seat: HostedSeat
     ) -> None:
-        self.store, self.connection, self.hosted, self._seat = store, connection, hosted, seat
+        self.store, self.connection, self.hosted, self.seat = store, connection, hosted, seat
         self._entries: list[Entry] = []
         self._headers: list[Header] = []
         self._asked: dict[int, Opened] = {}
@@ -86,15 +86,15 @@ class Batch:
         Raises StaleStoreError if the store is older than what has left.
         """
         self._open_account()
-        require_newest(self.store, self.connection, self._seat)
+        require_newest(self.store, self.connection, self.seat)
         party = self.restore(resources).party
-        if self._seat.is_chatty:
-            require_same_boot(self.store, self.connection, self._seat, party, machine_boot())
+        if self.seat.is_chatty:
+            require_same_boot(self.store, self.connection, self.seat, party, machine_boot())
         return self.store.outbox(self.connection)
 
     def _open_account(self) -> None:
         """Give the party its budget, if its releases cost anything and it has none yet."""
-        seat, ledger = self._seat, self.store.ledger
+        seat, ledger = self.seat, self.store.ledger
         if (budget := seat.budget) is None:
             return
         ledger.open_account(self.connection, seat.member, seat.claim, *budget)
@@ -104,9 +104,9 @@ class Batch:
     def restore(self, resources: StoredResources) -> HostedParty:
         """Make the party from its newest state and the events since; a new one without a state."""
         saved = self.store.saved(self.connection)
-        party = self._seat.make(resources)
-        self.hosted = hosted = HostedParty(party, self._seat.application)
-        hosted.is_charged = self._seat.budget is not None
+        party = self.seat.make(resources)
+        self.hosted = hosted = HostedParty(party, self.seat.application)
+        hosted.is_charged = self.seat.budget is not None
         if saved.body is not None:
             party.load(saved.body)
         for entry in saved.journal:
@@ -128,14 +128,14 @@ class Batch:
         """
         hosted = self.hosted
         if hosted is None:
-            raise LocalProtocolError(f"{self._seat.member}: the party has not begun")
+            raise LocalProtocolError(f"{self.seat.member}: the party has not begun")
         if kind is Kind.OBSERVE:
             self._check_open(hosted.party, content[0])
         handled = self._applied(hosted, kind, content)
         if not (kind is Kind.RECEIVE and handled.answer.outcome == "duplicate"):
             self._note(hosted, kind, content)
         self._after(kind, content, handled)
-        if kind in (Kind.OBSERVE, Kind.PULL, Kind.RECEIVE) and self._seat.ends_rounds_itself:
+        if kind in (Kind.OBSERVE, Kind.PULL, Kind.RECEIVE) and self.seat.ends_rounds_itself:
             self._end_rounds(hosted)
         return handled.answer
 
@@ -182,8 +182,8 @@ class Batch:
             self._seen(receipt, now, content)
 
     def _send(self, message: Message) -> None:
-        body = self._seat.federation.roles.codec.encode(message)
-        peer = self._seat.federation.member_of[message.receiver]
+        body = self.seat.federation.roles.codec.encode(message)
+        peer = self.seat.federation.member_of[message.receiver]
         kind, number = type(message).__name__, message.number
         self.outgoing.append(Sent(peer, number, body))
         if self.hosted is not None:
@@ -198,7 +198,7 @@ class Batch:
             self.last_refusal = f"{type(receipt.why).__name__}: {receipt.why}"
         message = receipt.message
         sender = content.sender if message is None else message.sender
-        member = self._seat.federation.member_of.get(sender, "?")
+        member = self.seat.federation.member_of.get(sender, "?")
         kind, number = ("?", -1) if message is None else (type(message).__name__, message.number)
         size = len(content.data) if isinstance(content, Received) else 0
         self._headers.append(Header(now, "seen", member, kind, number, size, receipt.outcome))
@@ -222,7 +222,7 @@ class Batch:
         What was told twice must not count for the pull that comes next.
         """
         if self.hosted is None or self.hosted.party.round_to_act != number:
-            raise NotReadyError(f"{self._seat.member}: pull {number} is not due")
+            raise NotReadyError(f"{self.seat.member}: pull {number} is not due")
         self.carry_out(Kind.PULL, reward)
 
     def end_next_round(self) -> None:
@@ -242,7 +242,7 @@ class Batch:
 
     def _check_open(self, party: Party[Any], number: int) -> None:
         """Say in which way a decision is not open."""
-        waiting, member = party.open_decisions, self._seat.member
+        waiting, member = party.open_decisions, self.seat.member
         if waiting is None or number in waiting:
             return
         if not 0 < number <= party.decisions_made:
@@ -288,7 +288,7 @@ class Batch:
         store.note(connection, self._entries)
         store.post(connection, self.outgoing)
         store.head(connection, self._headers)
-        waits = self._seat.federation.reward_default is not None
+        waits = self.seat.federation.reward_default is not None
         still = (one for one in self._asked.values() if one.number not in self._answered)
         store.asked(connection, [one for one in still if waits or one.request], time.time())
         store.answered(connection, self._answered)
@@ -302,7 +302,7 @@ class Batch:
         hosted.since += len(self._entries)
         if self._saves or journal > max(_LEAST_JOURNAL, 2 * state) or hosted.since >= _MOST_EVENTS:
             body = hosted.party.dump()
-            store.keep_state(connection, self.event, body, self._seat.keep_journal)
+            store.keep_state(connection, self.event, body, self.seat.keep_journal)
             journal, state, hosted.since = 0, len(body), 0
         self.bytes_since = journal, state
 
@@ -312,11 +312,11 @@ class Batch:
             self.store.left.write(self._leaves)
 
     def _all_left(self, hosted: HostedParty) -> Left | None:
-        return all_left(self.store, self.connection, self._seat, hosted.marks)
+        return all_left(self.store, self.connection, self.seat, hosted.marks)
 
     def count(self, hosted: HostedParty) -> None:
         """Note where the links stand that have moved."""
-        links, members = hosted.party.links, self._seat.federation.member_of
+        links, members = hosted.party.links, self.seat.federation.member_of
         for peer in hosted.touched:
             if peer in links:
                 self.received[members[peer]] = links[peer].received
@@ -325,4 +325,4 @@ class Batch:
         for peer in moved:
             self.counts[members[peer]] = standing_of(links[peer])
         for member in {*self.received, *(member for member, _, _ in self.outgoing)}:
-            self.counts[member] = standing_of(links[self._seat.federation.party_of[member]])
+            self.counts[member] = standing_of(links[self.seat.federation.party_of[member]])

@@ -18,6 +18,7 @@ from fedbandits.deployment.delivery.delivery import Delivery
 from fedbandits.deployment.hosting.batch import Batch
 from fedbandits.deployment.hosting.host import Host
 from fedbandits.errors import BudgetExceededError, FedbanditsError, NotReadyError
+from fedbandits.federation.totals.plan import HELPER
 from fedbandits.settings.federation import Federation, Live
 
 _LOG = logging.getLogger("fedbandits.deployment")
@@ -52,6 +53,22 @@ def over_since(federation: Federation, now: float) -> str:
     return (
         f"clock.start: all {federation.rounds:,} rounds were over on {last:%Y-%m-%d %H:%M} UTC; "
         "agree on a later start, or on more rounds"
+    )
+
+
+def too_short(federation: Federation) -> str:
+    """Tell that rounds are too short for secure sums, if they are; empty where they are not.
+
+    A sum without a late agent is opened when a message cannot come any more. Until then the others
+    send nothing else, and would miss the next sum.
+    """
+    late = 2.0 * federation.message_time
+    if HELPER not in federation.members or not 0.0 < federation.every <= late:
+        return ""
+    return (
+        f"clock.every: {federation.every:g} s is no longer than twice message_time: while an agent "
+        "is away, others would miss every second sum. Choose a longer one, or a shorter "
+        "message_time"
     )
 
 
@@ -123,12 +140,19 @@ class Clock:
                 self._look()
                 continue
             self._look()
-            if self._host.view.next_end is None:  # there is nothing to end, nor to keep
+            if self._must_begin():  # it waits for secrets, and owes this round then
+                await asyncio.sleep(_AGAIN)
+            elif self._host.view.next_end is None:  # there is nothing to end, nor to keep
                 self.done = max(self.done + 1, self._elapsed())
             elif (
                 self.problem or self._clocked.exhausted or not await self._carry_out(self.done + 1)
             ):
                 await asyncio.sleep(_AGAIN)
+
+    def _must_begin(self) -> bool:
+        """Tell whether there is no party yet, and rounds are numbered for all."""
+        shared = self._federation.roles.rounds_are_shared and not self._seat.is_chatty
+        return shared and not self._host.view.stage
 
     def _owes(self) -> str:
         """Say how many rounds are owed, if somebody must decide whether they are to be ended."""
@@ -138,7 +162,7 @@ class Clock:
         charged = self._seat.budget is not None and not self._seat.is_chatty
         ends = charged and owed > MOST_OWED and self._host.view.next_end is not None
         self._was_away = self._was_away and ends
-        if self._catches_up or not self._was_away:
+        if self._catches_up or self._federation.roles.catches_up or not self._was_away:
             return ""
         return (
             f"{owed:,} rounds were to end while this party was away. To end them now would release "

@@ -25,6 +25,8 @@ class Handover:
     ) -> None:
         self._seat, self._host, self._on_complete = seat, host, on_complete
         self._made: dict[str, bytes] = {}
+        #: Who has asked for secrets that are not handed over any more.
+        self._refused: set[str] = set()
         #: Those that are being written down, and what writes them.
         self._coming: set[str] = set()
         self._writing: set[asyncio.Task[None]] = set()
@@ -52,8 +54,13 @@ class Handover:
         await asyncio.gather(*self._writing, return_exceptions=True)
 
     def gift(self, peer: str, name: str) -> bytes | None:
-        """Return a secret for a peer; None if it is not for that one."""
+        """Return a secret for a peer; None if it is not for that one, or not any more."""
         taker = self._seat.federation.seat_of(peer)
+        if not self._host.view.hands_over_to(taker.party):
+            if peer not in self._refused:  # it asks again and again
+                _LOG.warning("%s: %s is not handed its secret again", self._seat.member, peer)
+            self._refused.add(peer)
+            return None
         for secret in self._seat.makes:
             if secret.name == name and secret.is_taken_by(taker.role.name, taker.place):
                 made = self._made.get(name)

@@ -19,6 +19,7 @@ from fedbandits.deployment.hosting.clock import TICKS, Clock, over_since
 from fedbandits.deployment.hosting.events import Decided, Kind, Received
 from fedbandits.deployment.hosting.handover import Handover
 from fedbandits.deployment.hosting.host import Host
+from fedbandits.deployment.hosting.notices import Notices
 from fedbandits.deployment.hosting.reports import privacy_of
 from fedbandits.deployment.hosting.seat import HostedSeat
 from fedbandits.deployment.storage.rows import Sent
@@ -64,6 +65,7 @@ class Node:
         self.failed: FedbanditsError | None = None
         #: Whether the ledger has refused a release.
         self.exhausted = False
+        self._notices = Notices(self.member)
         self._begun = asyncio.Event()
         self.handover = Handover(seat, self.host, self._begin_with_secrets)
         #: How many messages of peers wait to be taken.
@@ -229,15 +231,9 @@ class Node:
             "greeted": list(self.delivery.greeted),
             "waits_for": list(self.delivery.awaited),
             "problems": self._problems(),
-            "stage": view.stage,
-            "decisions": view.decisions,
-            "open_decisions": view.open,
-            "events": view.events,
-            "messages": {**view.messages, "sent": view.sent, "given_up": view.given_up},
+            **view.told(),
             "outbox": sum(len(e.unacknowledged) for e in self.delivery.exchanges.values()),
-            "refusals": view.refusals,
             "refused_frames": dict(self.delivery.refused),
-            "last_refusal": view.last_refusal,
             "exhausted": self.exhausted,
             "ticks": self.clock.done,
             "next_tick": self.clock.next_tick,
@@ -265,7 +261,13 @@ class Node:
 
     @property
     def witnesses(self) -> Collection[str]:
+        if not self.seat.role.may_be_restored:  # whoever has heard of what it did is asked, too
+            return self.delivery.exchanges
         return self.host.counts if self._must_never_repeat else ()
+
+    def sums(self, peer: str) -> tuple[int, int | None]:
+        view = self.host.view
+        return view.heard_of(self.federation.party_of[peer]), view.opened
 
     def receive(self, peer: str, body: bytes, number: int, mark: bytes) -> None:
         # What is too much is not acknowledged: it comes again.
@@ -277,8 +279,8 @@ class Node:
     def acknowledged(self, peer: str, number: int, mark: bytes) -> None:
         self.host.acknowledged(peer, number, mark)
 
-    def stale(self, why: str, most: bool) -> None:
-        if most or self._must_never_repeat:
+    def stale(self, why: str, most: bool, heard: bool) -> None:
+        if most or (self._must_never_repeat and not heard):
             self.fail(StaleStoreError(why))
 
     def given(self, peer: str, name: str, value: bytes) -> None:
@@ -322,6 +324,7 @@ class Node:
         future.add_done_callback(look)
 
     def _wake(self) -> None:
+        self._notices.look(self.host.view.report)
         if self._change is not None:
             self._change.set()
             self._change = None

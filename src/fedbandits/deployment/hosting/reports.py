@@ -6,6 +6,7 @@ No context, no reward and no statistic is in them.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -25,7 +26,8 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
 
     ``messages`` counts messages by what they came to, and ``sent`` those that have left.
     ``given_up`` messages of peers never came. ``refusals`` are names of errors, and how often;
-    ``last_refusal`` is the newest one, in a line.
+    ``last_refusal`` is the newest one, in a line. See :class:`.party.Party` for ``report``,
+    ``hands_over_to``, ``heard_of`` and ``opened``.
     """
 
     stage: str = ""
@@ -40,11 +42,29 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     given_up: int = 0
     refusals: dict[str, int] = {}
     last_refusal: str = ""
+    report: Mapping[str, Any] = {}
+    hands_over_to: Callable[[str], bool] = lambda _: True
+    heard_of: Callable[[str], int] = lambda _: 0
+    opened: int | None = None
 
     @property
     def is_exchanging(self) -> bool:
         """True while it waits for what others release."""
-        return self.stage in ("waiting", "exchanging")
+        waits = self.stage in ("waiting", "exchanging")
+        return waits or bool(self.report.get("release_on_its_way"))
+
+    def told(self) -> dict[str, Any]:
+        """Return what the status of a party says of this, by name."""
+        return {
+            "stage": self.stage,
+            "decisions": self.decisions,
+            "open_decisions": self.open,
+            "events": self.events,
+            "messages": {**self.messages, "sent": self.sent, "given_up": self.given_up},
+            "refusals": self.refusals,
+            "last_refusal": self.last_refusal,
+            "sums": dict(self.report),
+        }
 
     def after(self, batch: Batch) -> View:
         """Return the view after a batch of events."""
@@ -68,7 +88,20 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
             given_up=sum(link.given_up for link in party.links.values()),
             refusals=refusals,
             last_refusal=batch.last_refusal or self.last_refusal,
+            hands_over_to=party.hands_over_to,
+            heard_of=party.heard_of,
+            opened=party.opened,
+            report=_by_member(party.report, batch),
         )
+
+
+def _by_member(report: Mapping[str, Any], batch: Batch) -> Mapping[str, Any]:
+    """Put members' names in the place of their parties', in lists of a party's report."""
+    members = batch.seat.federation.member_of
+    return {
+        name: [members.get(party, party) for party in value] if isinstance(value, list) else value
+        for name, value in report.items()
+    }
 
 
 def privacy_of(seat: HostedSeat, exhausted: bool, spent: Statement | None) -> dict[str, Any]:
@@ -83,6 +116,7 @@ def privacy_of(seat: HostedSeat, exhausted: bool, spent: Statement | None) -> di
         "claim": claim.headline,
         "unit": claim.unit,
         "from_whom": claim.from_whom,
+        "views": msgspec.to_builtins(claim.views),
         "conditional_on": list(claim.conditional_on),
         "not_protected": msgspec.to_builtins(claim.not_protected),
         "exhausted": exhausted,

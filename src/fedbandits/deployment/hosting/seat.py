@@ -156,6 +156,12 @@ class HostedSeat(NamedTuple):
             epsilon_contents=with_earlier(claim.epsilon_contents),
             epsilon_each=tuple(map(with_earlier, claim.epsilon_each)),
             events=(*claim.events, self.earlier_event),
+            views=tuple(
+                msgspec.structs.replace(view, epsilon=with_earlier(view.epsilon))
+                if view.epsilon
+                else view  # who sees nothing that costs saw nothing of that before
+                for view in claim.views
+            ),
             conditional_on=(
                 *claim.conditional_on,
                 "Only this federation and earlier ones have released anything of the same records. "

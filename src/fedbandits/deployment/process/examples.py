@@ -18,8 +18,10 @@ from fedbandits.environments.facts import (
     ProcurementFacts,
 )
 from fedbandits.errors import ConfigError
+from fedbandits.federation.totals.plan import HELPER
 from fedbandits.settings.experiment import system as variant_of
 from fedbandits.settings.federation import Federation
+from fedbandits.settings.written import seconds
 from fedbandits.systems import find_system
 
 #: Facts of a small world of each kind.
@@ -35,16 +37,22 @@ _FACTS: Mapping[type[Facts], dict[str, Any]] = {
     },
 }  # fmt: skip
 _ROUNDS = 1000
+#: Seconds of a round in which a usual message takes long.
+_SHORT = 120.0
 _ROUNDS_END = "Rounds end by the clock, whatever the data are; it decides when everything leaves."
 _BEATS = "A beat: whoever has acted answers at the next one, so that nobody sees who was asked."
 _NAMES = "north", "south", "east", "west"
+_HELPERS = """\
+# A helper holds keys, and no data. Any organisation can host one, members too. What matters is that
+# the controller and all helpers are not in one hand: together they could see single releases.
+"""
 
 _TEXT = """\
 # A federation of {title}. All members have this same file.
 name = "{name}"          # names it, in certificates and on the broker
 rounds = {rounds}             # how many rounds there are, at most
 noise = "secure"         # "simulated" comes from a seed: for tests alone, it protects nobody
-message_time = "30 s"    # a message takes no longer; after twice that nobody waits for it
+message_time = {message_time}    # a message takes no longer; after twice that nobody waits for it
 
 # What is learned, and how: the keys of [[systems]] in an experiment's file.
 [system]
@@ -87,7 +95,12 @@ def example(preset: str, every: str | None = None, port: int = 4222) -> str:
         for key in ("epsilon", "delta")
         if math.isfinite(getattr(variant.config, key, math.inf))
     }
-    members = {role: list(_called(role, len(parties))) for role, parties in roles.parties.items()}
+    acting = roles.acting.name
+    members = {
+        role: list(_called(role, len(parties), role == acting))
+        for role, parties in roles.parties.items()
+    }
+    every = every or ("100 ms" if roles.messages_set_pace else "1 h")
     start = datetime.datetime.now(datetime.UTC).replace(microsecond=0)
     text = _TEXT.format(
         title=f"{len(roles.acting.parties)} {roles.acting.name}s",
@@ -96,21 +109,38 @@ def example(preset: str, every: str | None = None, port: int = 4222) -> str:
         preset=preset,
         settings=tomli_w.dumps(settings),
         facts=tomli_w.dumps(facts),
-        members=tomli_w.dumps(members),
+        members=_hosted(members) + tomli_w.dumps(members),
         clock=_BEATS if roles.messages_set_pace else _ROUNDS_END,
         start=start.isoformat(),
-        every=every or ("100 ms" if roles.messages_set_pace else "1 h"),
+        every=every,
+        message_time=f'"{_message_time(every, HELPER in members)}"',
     )
     return text.replace(":4222", f":{port}")
 
 
-def _called(role: str, count: int) -> Iterator[str]:
-    """Give a role's members names, with their places where there are several."""
+def _message_time(every: str, sums: bool) -> str:
+    """Say how long a message may take; secure sums need rounds longer than twice that."""
+    round_ = seconds(every, "--every")
+    return f"{round_ / 4.0:g} s" if sums and round_ < _SHORT else "30 s"
+
+
+def _called(role: str, count: int, acts: bool) -> Iterator[str]:
+    """Give a role's members names, with their places where there are several.
+
+    Those that act are organisations, and are called so. A name is one member's alone.
+    """
     for place in range(count):
         if count == 1:
             yield role.replace("_", "-")
+        elif acts and place < len(_NAMES):
+            yield _NAMES[place]
         else:
-            yield _NAMES[place] if place < len(_NAMES) else f"{role.replace('_', '-')}-{place}"
+            yield f"{role.replace('_', '-')}-{place}"
+
+
+def _hosted(members: Mapping[str, Any]) -> str:
+    """Say who may host helpers, where there are any."""
+    return _HELPERS if HELPER in members else ""
 
 
 def own_example(federation: Federation, member: str) -> dict[str, Any]:

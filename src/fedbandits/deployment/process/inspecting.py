@@ -29,9 +29,19 @@ from fedbandits.errors import (
     StoreVersionError,
 )
 from fedbandits.federation.messages import Message
+from fedbandits.federation.totals.messages import Increment, Opened, Opening, Total
+from fedbandits.federation.totals.statements import unpack_members
 from fedbandits.privacy.ledger.database import engine_that_reads, named_errors, url_of
 from fedbandits.privacy.ledger.files import path_of
 from fedbandits.systems.exported import Model
+
+#: Fields of messages that tell nothing by themselves: masked numbers, masks, tags.
+_UNTOLD: dict[type[Message], frozenset[str]] = {
+    Increment: frozenset({"statistic", "statements"}),
+    Opening: frozenset({"statements"}),
+    Opened: frozenset({"masks", "confirmations"}),
+    Total: frozenset({"confirmations"}),
+}
 
 
 class StoredMessage(NamedTuple):
@@ -49,8 +59,8 @@ class StoredMessage(NamedTuple):
         """List what is in it, field by field; statistics as lists of numbers."""
         if self.message is None:
             return {}
-        names = self.message.__struct_fields__
-        return {name: _plain(getattr(self.message, name)) for name in names}
+        names, message = self.message.__struct_fields__, self.message
+        return {name: _shown(message, name) for name in names}
 
 
 class StoredMessages(NamedTuple):
@@ -85,6 +95,30 @@ def _message(party: PartyFolder, data: bytes) -> Message | None:
         return party.federation.roles.codec.decode(data)
     except RemoteProtocolError:
         return None
+
+
+def _shown(message: Message, name: str) -> Any:
+    """Show a field; what is behind masks, and tags, by their size: they tell nothing."""
+    value = getattr(message, name)
+    if name in _UNTOLD.get(type(message), ()):
+        return f"{len(value)} bytes"
+    if name == "digest":
+        return value.hex()
+    if isinstance(message, Total) and name == "statistic":
+        return np.frombuffer(value, "<i8").tolist()
+    if isinstance(message, Opening) and name == "members":
+        return _members(value)
+    return _plain(value)
+
+
+def _members(packed: bytes) -> list[dict[str, int]] | str:
+    """Show the members of a sum, by their places among agents."""
+    try:
+        members = unpack_members(packed)
+    except ValueError:
+        return packed.hex()
+    names = members.dtype.names or ()
+    return [{name: int(member[name]) for name in names} for member in members]
 
 
 def _plain(value: Any) -> Any:

@@ -16,6 +16,7 @@ from fedbandits.deployment.process.folder import PartyFolder
 from fedbandits.federation.roles import Supplies
 from fedbandits.privacy.secure_noise import SecureNoise
 from fedbandits.settings.federation import Federation
+from fedbandits.systems.application import SharedSecret
 
 
 def _from_seed(federation: Federation, costs: Mapping[int, Any], seed: int) -> Supplies:
@@ -52,6 +53,8 @@ class RehearsalSupplies:
 
     def __init__(self, federation: Federation, own: Mapping[str, Mapping[str, Any]]) -> None:
         self._federation, self._own = federation, own
+        shared = federation.system.shared(federation.plan)
+        self._shared = {secret.name: (secret, secrets.token_bytes(32)) for secret in shared}
 
     def __call__(self, role: str, place: int) -> Any:
         federation = self._federation
@@ -62,26 +65,31 @@ class RehearsalSupplies:
         if federation.noise == "simulated":
             costs = {i: each["costs"] for i, each in enumerate(own) if "costs" in each}
             return _from_seed(federation, costs, 0)(role, place)
-        return federation.system.supply(federation.plan, role, place, _Unstored(own[place]))
+        resources = _Unstored(own[place], self._shared, federation.roles.parties[role][place])
+        return federation.system.supply(federation.plan, role, place, resources)
 
 
 class _Unstored:
-    """Resources of a party that is never asked for anything in earnest; see :class:`.Resources`."""
+    """Resources of a party that is never asked for anything in earnest; see :class:`.Resources`.
 
-    def __init__(self, own: Mapping[str, Any]) -> None:
-        self._own = own
+    All have the same ``shared`` secrets, as after they were handed over.
+    """
+
+    def __init__(
+        self, own: Mapping[str, Any], shared: Mapping[str, tuple[SharedSecret, bytes]], party: str
+    ) -> None:
+        self._own, self._shared, self._party = own, shared, party
 
     def noise(self, event: Any, stream: str = "releases") -> SecureNoise:
         del event, stream
         return SecureNoise()
 
     def secret(self, name: str) -> bytes:
-        del name
-        return secrets.token_bytes(32)
+        return self._shared[name][1] if name in self._shared else secrets.token_bytes(32)
 
     def shared(self, name: str) -> bytes:
-        del name
-        return bytes(32)
+        secret, made = self._shared[name]
+        return secret.gift(made, self._party)
 
     def paillier(self, bits: int) -> paillier.PrivateKey:
         return paillier.generate(bits)

@@ -8,5 +8,6 @@ together could see one agent's release. No system is known here: numbers go in, 
 * :mod:`~.plan`: what all parties go by, and what they bring;
 * :mod:`~.messages`, :mod:`~.statements`: what they send, and what a pair says to one another;
 * :mod:`~.sender`: an agent's side, which a party of some system holds;
+* :mod:`~.reports`: what they tell their own operators;
 * :mod:`~.controller`, :mod:`~.helper`: whole parties.
 """

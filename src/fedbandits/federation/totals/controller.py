@@ -35,6 +35,7 @@ from fedbandits.federation.totals.messages import (
     unpack_words,
 )
 from fedbandits.federation.totals.plan import HELPER, TotalsPlan
+from fedbandits.federation.totals.reports import of_controller
 
 #: So often a helper is asked for the same sum, in case its answer, or the request, was lost.
 MOST_ASKED = 10
@@ -79,6 +80,10 @@ class TotalsController(Party[ControllerState]):
         if state.opening:
             return state.opening if state.asked < MOST_ASKED else super().awaited
         return state.newest + 1 if state.held.any() else super().awaited
+
+    @property
+    def report(self) -> dict[str, Any]:
+        return of_controller(self._state, self._agents, self._helpers)
 
     def _compute(self, event: Any) -> Step:
         match event:

@@ -26,6 +26,7 @@ from fedbandits.federation.state import PartyState, Step, Transitions
 from fedbandits.federation.totals import statements
 from fedbandits.federation.totals.messages import Opened, Opening, pack_words, require_bytes
 from fedbandits.federation.totals.plan import CONTROLLER, HelperSecrets, TotalsPlan
+from fedbandits.federation.totals.reports import of_helper
 
 
 class HelperState(PartyState, frozen=True, kw_only=True):
@@ -85,6 +86,22 @@ class Helper(Party[HelperState]):
             for secret, agent in zip(secrets.pairs, self._agents, strict=True)
         ]
         self._masks = [Masks(keys.mask) for keys in self._pairs]
+
+    @property
+    def report(self) -> dict[str, Any]:
+        return of_helper(self._state)
+
+    @property
+    def opened(self) -> int:
+        """The newest sum that it has opened; 0 before the first."""
+        return self._state.answered
+
+    def hands_over_to(self, party: str) -> bool:
+        """Tell whether an agent may be handed its secret: not once it was in a sum.
+
+        It has kept it then. Somebody who was admitted in its place later must not have it.
+        """
+        return party not in self._agents or not self._state.newest[self._agents.index(party)]
 
     def _compute(self, event: Any) -> Step:
         """Answer a request: the first for a sum, or the same one again."""

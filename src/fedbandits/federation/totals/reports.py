@@ -1,0 +1,62 @@
+"""Reports of parties to secure sums to their own operators.
+
+They say who took part and who is waited for. No number that anybody has released is in them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:  # they call what is here
+    from fedbandits.federation.totals.controller_state import ControllerState
+    from fedbandits.federation.totals.helper import HelperState
+    from fedbandits.federation.totals.sender import Sending
+
+#: So many names of agents are told at most.
+_MOST_NAMED = 20
+
+
+def of_controller(
+    state: ControllerState, agents: Sequence[str], helpers: Sequence[str]
+) -> dict[str, Any]:
+    """Report the sums that were told, who was left out of the last one, and helpers awaited.
+
+    A sum that nobody was in counts, too. Names are those of parties. ``helpers_asked`` says how
+    often helpers were asked for the sum that is under way, 0 if none is.
+    """
+    last = (state.opened == state.newest) & (state.newest > 0)
+    out = np.flatnonzero(~last) if state.newest else ()
+    return {
+        "sums": state.newest,
+        "members_of_last_sum": int(np.count_nonzero(last)),
+        "left_out": [agents[place] for place in out[:_MOST_NAMED]],
+        "helpers_awaited": [
+            name
+            for name, answered in zip(helpers, state.answered, strict=True)
+            if state.opening and not answered
+        ],
+        "helpers_asked": state.asked,
+    }
+
+
+def of_helper(state: HelperState) -> dict[str, Any]:
+    """Report the sums that were answered for, and how many agents were in the last one."""
+    members = np.count_nonzero(state.newest == state.answered) if state.answered else 0
+    return {"sums": state.answered, "members_of_last_sum": int(members)}
+
+
+def of_agent(sending: Sending, unused: int) -> dict[str, Any]:
+    """Report the last sum that was heard of, the agent's newest release in one, and if it retired.
+
+    ``unused`` totals made no estimate.
+    """
+    return {
+        "sums": sending.newest,
+        "newest_release_in_a_sum": sending.base,
+        "release_on_its_way": sending.pending,
+        "unused_sums": unused,
+        "retired": sending.retired,
+    }
