@@ -76,6 +76,7 @@ class Sender:
             )
         self._name, self._place, self._plan = seat.name, seat.place, plan
         self._controller = seat.one(CONTROLLER)
+        self._helpers = frozenset(helpers)
         self._pairs = [
             PairKeys.derive(secret, terms, seat.name, helper)
             for secret, helper in zip(secrets.pairs, helpers, strict=True)
@@ -142,6 +143,14 @@ class Sender:
         others[total.own] -= 1
         found = [release for release, count in others.items() for _ in range(count)]
         return (*found[: self._place], total.own, *found[self._place :])
+
+    def heard_of(self, state: Sending, party: str) -> int:
+        """Return the newest sum that all helpers have confirmed, if the other party is one.
+
+        What made the agent retire was not confirmed. Its newest release in a sum was.
+        """
+        known = state.base if state.retired else state.newest
+        return known if party in self._helpers else 0
 
     def _check(self, state: Sending, total: Total) -> None:
         """Refuse what no controller sends that keeps to the terms."""

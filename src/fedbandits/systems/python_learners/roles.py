@@ -114,7 +114,9 @@ def roles(plan: LearnerPlan) -> Roles:
     agents = plan.agent_names
     if plan.secure is not None:
         secure = Role("agent", agents, lambda seat, own: SecureLearnerAgent(seat, plan, own), True)
-        return Roles((secure, *totals_roles(plan)), TOTALS_TABLE, outcomes_may_be_late=True)
+        return Roles(
+            (secure, *totals_roles(plan)), TOTALS_TABLE, outcomes_may_be_late=True, catches_up=True
+        )
     return Roles(
         (
             Role("agent", agents, lambda seat, own: LearnerAgent(seat, plan, own), True, 2.0),

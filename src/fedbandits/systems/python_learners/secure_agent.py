@@ -13,6 +13,7 @@ from fedbandits.federation.events import Decide, EndRound, LetGo, Observe
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import Step, Transitions
 from fedbandits.federation.totals.messages import Total, unpack_words
+from fedbandits.federation.totals.reports import of_agent
 from fedbandits.federation.totals.sender import Sender, Sending
 from fedbandits.privacy.shares import deviations_of, release_share
 from fedbandits.systems.python_learners.agent import (
@@ -48,6 +49,13 @@ class SecureLearnerAgent(LearnerAgent):
         self._sender = Sender(seat, totals_plan(plan), supply.masks)
         state = SecureAgentState(**first_state(plan), sending=self._sender.first())
         super().__init__(seat, plan, supply, state)
+
+    @property
+    def report(self) -> dict[str, Any]:
+        return of_agent(self._own.sending, self._own.unused)
+
+    def heard_of(self, party: str) -> int:
+        return self._sender.heard_of(self._own.sending, party)
 
     def _send(self, values: Floats) -> Step:
         plan, state = self._plan, self._own

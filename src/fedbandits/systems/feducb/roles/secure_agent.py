@@ -21,7 +21,6 @@ from fedbandits.federation.events import Decide, EndRound, LetGo, Observe
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import Step, Transitions
 from fedbandits.federation.totals.messages import Total, unpack_words
-from fedbandits.federation.totals.plan import HELPER
 from fedbandits.federation.totals.reports import of_agent
 from fedbandits.federation.totals.sender import Sender, Sending
 from fedbandits.privacy.shares import deviations_of, release_share
@@ -67,7 +66,6 @@ class SecureAgent(SyncedAgent[SecureAgentState]):
     def __init__(self, seat: Seat, plan: AgentsPlan, supply: AgentSupply) -> None:
         if supply.masks is None:
             raise LocalProtocolError(f"{seat.name}: secure sums need secrets to mask releases")
-        self._helpers = frozenset(seat.names(HELPER))
         self._sender = Sender(seat, totals_plan(plan), supply.masks)
         state = SecureAgentState(**first_state(plan), sending=self._sender.first())
         super().__init__(seat, plan, supply, state)
@@ -77,13 +75,7 @@ class SecureAgent(SyncedAgent[SecureAgentState]):
         return of_agent(self._state.sending, self._state.unused)
 
     def heard_of(self, party: str) -> int:
-        """Return the newest sum that all helpers have confirmed, if the other party is one.
-
-        What made the agent retire was not confirmed. Its newest release in a sum was.
-        """
-        sending = self._state.sending
-        known = sending.base if sending.retired else sending.newest
-        return known if party in self._helpers else 0
+        return self._sender.heard_of(self._state.sending, party)
 
     def _compute(self, event: Any) -> Step:
         match event:

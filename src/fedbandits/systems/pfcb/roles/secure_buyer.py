@@ -23,6 +23,7 @@ from fedbandits.federation.events import Decide, EndRound, Observe
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import Step, Transitions
 from fedbandits.federation.totals.messages import Total, unpack_words
+from fedbandits.federation.totals.reports import of_agent
 from fedbandits.federation.totals.sender import Sender, Sending
 from fedbandits.privacy import running_sum
 from fedbandits.privacy.kernels import any_implausible
@@ -92,6 +93,13 @@ class SecureBuyer(Buying[SecureBuyerState]):
             **first_state(plan), released=released, sending=self._sender.first()
         )
         super().__init__(seat, plan, supply, state)
+
+    @property
+    def report(self) -> dict[str, Any]:
+        return of_agent(self._state.sending, self._state.unused)
+
+    def heard_of(self, party: str) -> int:
+        return self._sender.heard_of(self._state.sending, party)
 
     @cached_property
     def _known(self) -> Measures:
