@@ -285,7 +285,8 @@ BREAKS = (
     ),
     Break(
         "rounds that were missed, at any price", "deployment/hosting/clock.py",
-        "if self._catches_up or self._federation.roles.catches_up or not self._was_away:", "if True:",
+        "if self._catches_up or self._federation.roles.catches_up or not self._was_away:",
+        "if True:",
         ("tests/deployment/test_clock.py",),
     ),
 )  # fmt: skip

@@ -27,6 +27,8 @@ def roles(plan: PFCBPlan) -> Roles:
     if plan.secure is not None:
         buyer = Role(BUYER, plan.agent_names, lambda seat, own: SecureBuyer(seat, plan, own), True)
         summing = totals_roles(plan, BUYER)
-        return Roles((buyer, *summing), table_of(BUYER), outcomes_may_be_late=plan.late)
+        return Roles(
+            (buyer, *summing), table_of(BUYER), outcomes_may_be_late=plan.late, catches_up=True
+        )
     buyer = Role(BUYER, plan.agent_names, lambda seat, own: Buyer(seat, plan, own), acts=True)
     return Roles((buyer,), TABLE, outcomes_may_be_late=plan.late)
