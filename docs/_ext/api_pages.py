@@ -91,7 +91,9 @@ PAGES: dict[str, tuple[Section, ...]] = {
 
 
 #: Where structs are defined that are settings: they are found by the configurations they are in.
-_SETTINGS = re.compile(r"fedbandits\.(systems\.\w+\.config|federation\.graphs)\b")
+_SETTINGS = re.compile(
+    r"fedbandits\.(systems\.\w+\.config|systems\.aggregation|federation\.graphs)\b"
+)
 
 
 class Entry(NamedTuple):

@@ -116,6 +116,18 @@ def test_regret_has_a_ratio_of_its_own_from_which_on_axes_are_logarithmic():
         assert fb.plot.regret(result).get_yscale() == scale
 
 
+def test_a_line_far_above_all_others_leaves_the_picture_and_is_named():
+    final = {"feducb": 10.0, "linucb-alone": 12.0, "feducb-published": 40.0}  # of two agents
+    axes = fb.plot.regret(made(3, final))
+    assert 6.0 < axes.get_ylim()[1] < 10.0
+    assert "feducb-published leaves the picture; it ends at 20" in said(axes)
+    near = fb.plot.regret(made(3, {**final, "feducb-published": 34.0}))
+    assert near.get_ylim()[1] > 17.0
+    assert "leaves" not in said(near)
+    # A scale that was asked for shows everything.
+    assert fb.plot.regret(made(3, final), scale="linear").get_ylim()[1] > 20.0
+
+
 def test_curves_that_coincide_share_a_line_and_are_named():
     axes = fb.plot.regret(made(final=dict.fromkeys(FINAL, 30.0) | {"linucb-alone": 60.0}))
     drawn = lines(axes)

@@ -89,6 +89,16 @@ def test_the_plot_has_a_line_for_each_system(one):
     assert [tick.get_text() for tick in axes.get_xticklabels()] == ["0.3", "3", "30"]
 
 
+def test_a_system_far_above_all_others_leaves_the_picture(one):
+    far = one.copy(deep=True)
+    far.regret.loc[{"system": "feducb"}] *= 10.0
+    axes, height = draw_sweep(far), ends(far).mean
+    others = float(height.sel(system=["linucb-alone", "linucb-pooled"]).max())
+    assert others < axes.get_ylim()[1] < 2.0 * others
+    shown = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert shown[0] == f"feducb, up to {float(height.sel(system='feducb').max()):.3g}"
+
+
 def test_bars_are_intervals(one):
     axes = draw_sweep(one)
     half = ends(one).half

@@ -30,6 +30,8 @@ Scale = Literal["linear", "log"]
 #: Beyond this ratio of final heights, the lowest curves of linear axes lie on the ground: those of
 #: regret, and those of syncs.
 _WIDEST, _WIDEST_SYNCS = 40.0, 60.0
+#: A line that ends so many times as high as all others leaves the picture, so that they are seen.
+FAR, ROOM = 3.0, 1.25
 
 
 class SystemLine(NamedTuple):
@@ -57,6 +59,7 @@ def regret(
     no band, and thin lines show the replicates. Lines that coincide share one dashed line.
 
     Axes are linear, unless systems differ too much; with ``log`` as ``scale`` they are logarithmic.
+    One line that ends three times as high as all others leaves linear axes, and a note says where.
     :mod:`fedbandits.experiments.plots` explains ``result``, ``axes``, ``size`` and ``font_size``.
 
     Raises
@@ -78,7 +81,8 @@ def regret(
         raise DataError("result.regret: it is not known here; draw fb.plot.reward instead")
     axes, look = own_axes(axes, size, font_size)
     chosen = scale or _scale_of([curve.mean for curve in curves])
-    return _draw(axes, look, result, curves, f"{labels.loss} so far", chosen)
+    axes = _draw(axes, look, result, curves, f"{labels.loss} so far", chosen, cuts=scale is None)
+    return axes
 
 
 def reward(
@@ -134,7 +138,7 @@ def _scale_of(means: list[Floats]) -> Scale:
 
 def _draw(
     axes: Axes, look: Look, result: xr.Dataset, curves: list[SystemLine], title: str, scale: Scale,
-    bands: list[str] | None = None,
+    bands: list[str] | None = None, cuts: bool = False,
 ) -> Axes:  # fmt: skip
     rounds = result["round"].values
     low, high = _heights(curves, scale)
@@ -148,6 +152,9 @@ def _draw(
         _draw_spread(axes, rounds, curve, band, low if scale == "log" else None)
     axes.set(yscale=scale, xlabel="round", ylabel=title)
     axes.set_ylim(bottom=low)
+    far = _far_above(curves) if cuts and scale == "linear" else None
+    if far is not None:
+        axes.set_ylim(top=far[0])
     if scale == "linear":
         axes.set_xlim(left=0.0)
         axes.xaxis.set_major_formatter(plain_number)
@@ -156,7 +163,20 @@ def _draw(
         logarithmic_rounds(axes, rounds)
     order = sorted(range(len(curves)), key=lambda i: -np.nan_to_num(curves[i].mean[-1], nan=-9e99))
     told = [*notes(groups, [curve.label for curve in curves]), *(bands or _spread_notes(curves))]
+    told += [] if far is None else [far[1]]
     return finish(axes, look, [entries[i] for i in order], told)
+
+
+def _far_above(curves: list[SystemLine]) -> tuple[float, str] | None:
+    """Return where axes end below a line that is far above all others, and what is said of it."""
+    known = sorted(
+        (curve for curve in curves if np.isfinite(curve.mean[-1])), key=lambda c: -c.mean[-1]
+    )
+    if len(known) < 3 or not known[0].mean[-1] > FAR * known[1].mean[-1] > 0.0:
+        return None
+    highest = max(float(np.nanmax(curve.mean + np.nan_to_num(curve.half))) for curve in known[1:])
+    said = f"{known[0].label} leaves the picture; it ends at {known[0].mean[-1]:.3g}"
+    return ROOM * highest, said
 
 
 def _heights(curves: list[SystemLine], scale: Scale) -> tuple[float, float]:

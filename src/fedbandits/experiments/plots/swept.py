@@ -17,6 +17,7 @@ from fedbandits.errors import ConfigError
 from fedbandits.experiments.answers.advice import Advice, Curve
 from fedbandits.experiments.measure import Ends, claimed_epsilon, ends, swept_keys
 from fedbandits.experiments.plots import Look, Picture, line_style
+from fedbandits.experiments.plots.curves import FAR, ROOM
 from fedbandits.experiments.plots.style import picture, svg_of
 from fedbandits.settings.sweeps import in_words, key_words, value_text
 
@@ -24,6 +25,8 @@ from fedbandits.settings.sweeps import in_words, key_words, value_text
 _DECADE = 10.0
 _DASHES = ("-", "--", "-.", ":")
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+#: Most systems whose legend has room between the lines.
+_INSIDE = 5
 #: Most pictures of one sweep.
 _PICTURES = 24
 #: Most values that each have a tick of their own.
@@ -34,7 +37,8 @@ def draw_sweep(result: xr.Dataset, axes: Axes | None = None) -> Axes:
     """Draw the final regret of one party against a swept value, one line for each system.
 
     Bars are 95% intervals (Student's t over replicates). With fewer than 3 replicates there are
-    none. If two keys are swept, there is a line for each system and each value of the second key.
+    none. One system far above all others leaves the picture, and its name says how high it is. If
+    two keys are swept, there is a line for each system and each value of the second key.
 
     Parameters
     ----------
@@ -61,7 +65,8 @@ def draw_sweep(result: xr.Dataset, axes: Axes | None = None) -> Axes:
             "choose values of the others with result.sel"
         )
     if axes is None:
-        axes = Figure(figsize=_size(len(keys)), layout="constrained").add_subplot()
+        size = _size(len(keys), result.sizes["system"])
+        axes = Figure(figsize=size, layout="constrained").add_subplot()
     across = next((key for key in keys if _is_number(result, key)), keys[0])
     others = [key for key in keys if key != across]
     found = ends(result)
@@ -70,6 +75,7 @@ def draw_sweep(result: xr.Dataset, axes: Axes | None = None) -> Axes:
     for index, system in enumerate(names):
         _draw_system(axes, found, places, system, index, others)
     _scale_up(axes, found.mean)
+    _cut(axes, found, names)
     axes.set_xlabel(key_words(across))
     axes.set_ylabel(found.unit)
     axes.grid(alpha=0.25, which="major")
@@ -83,16 +89,16 @@ def sweep_pictures(result: xr.Dataset) -> dict[str, Picture]:
 
     There are at most 24; the table has all points.
     """
-    look = Look(size=_size(len(swept_keys(result))))
+    look = Look(size=_size(len(swept_keys(result)), result.sizes["system"]))
     return {
         in_words(chosen): picture(partial(draw_sweep, result.sel(chosen)), look)
         for chosen in _choices(result, swept_keys(result)[2:])[:_PICTURES]
     }
 
 
-def _size(keys: int) -> tuple[float, float]:
-    """Return a size that is wider for two keys, whose legend stands beside the axes."""
-    return (7.2 if keys == 1 else 9.0, 4.4)
+def _size(keys: int, systems: int) -> tuple[float, float]:
+    """Return a size that is wider where the legend stands beside the axes."""
+    return (7.2 if keys == 1 and systems <= _INSIDE else 9.0, 4.4)
 
 
 def _choices(result: xr.Dataset, keys: Sequence[str]) -> list[dict[str, Any]]:
@@ -185,7 +191,8 @@ def _explain(axes: Axes, systems: Sequence[str], others: dict[str, list[Any]]) -
                    **_look(0, n))
             for n, value in enumerate(values)
         ]  # fmt: skip
-    beside: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)} if others else {}
+    outside = others or len(systems) > _INSIDE
+    beside: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)} if outside else {}
     for text in axes.legend(handles=handles, frameon=False, fontsize=9, **beside).get_texts():
         text.set_parse_math(False)  # a label is a name, not a formula
 
@@ -206,6 +213,16 @@ def _scale_up(axes: Axes, mean: xr.DataArray) -> None:
         axes.set_yscale("log")
     elif len(known) and known.min() >= 0:
         axes.set_ylim(bottom=0.0)
+
+
+def _cut(axes: Axes, found: Ends, names: dict[str, str]) -> None:
+    """End linear axes below a system that is far above all others, and say in its name how far."""
+    highest = {system: float(found.mean.sel(system=system).max()) for system in names}
+    (far, top), *others = sorted(highest.items(), key=lambda item: -item[1])
+    if axes.get_yscale() != "linear" or len(others) < 2 or not top > FAR * others[0][1] > 0.0:
+        return
+    axes.set_ylim(top=ROOM * others[0][1])
+    names[far] += f", up to {top:.3g}"
 
 
 _SAVES, _COSTS, _UNKNOWN = "#009E73", "#D55E00", "#666666"
