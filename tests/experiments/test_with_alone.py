@@ -16,6 +16,8 @@ from tests.systems.private_learners import PrivateMeans
 PRIVATE = {
     "feducb": fb.environments.Linear(agents=3, dim=2, arms=3),
     "feducb-hybrid": fb.environments.Linear(agents=3, dim=2, arms=3),
+    "feducb-secure": fb.environments.Linear(agents=3, dim=2, arms=3),
+    "feducb-secure-hybrid": fb.environments.Linear(agents=3, dim=2, arms=3),
     "lints-hybrid": fb.environments.Linear(agents=3, dim=2, arms=3),
     "ldp-silo": fb.environments.Linear(agents=3, dim=2, arms=3),
     "feducb-p2p": fb.environments.Linear(agents=3, dim=2, arms=3),
@@ -23,6 +25,7 @@ PRIVATE = {
     "fclub": fb.environments.Clustered(users=6, servers=2, clusters=2, dim=2),
     "fclub-released": fb.environments.Clustered(users=6, servers=2, clusters=2, dim=2),
     "pfcb": fb.environments.Procurement(agents=2, producers=3, max_capacity=4),
+    "pfcb-secure": fb.environments.Procurement(agents=3, producers=3, max_capacity=4),
     "pfcb-published": fb.environments.Procurement(agents=2, producers=3, max_capacity=4),
     "pfcb-interactive": fb.environments.Procurement(agents=2, producers=3, max_capacity=4),
 }

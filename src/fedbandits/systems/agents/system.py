@@ -9,21 +9,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from fedbandits.environments.facts import ContextualFacts
 from fedbandits.environments.open_world import first_round_of
 from fedbandits.federation.roles import Supplies
-from fedbandits.federation.totals.plan import HELPER, AgentSecrets, HelperSecrets
 from fedbandits.random import replicate_key
-from fedbandits.systems.application import SharedSecret
 from fedbandits.systems.package import PackageSystem
-from fedbandits.systems.secure_sums import (
-    shared_masks,
-    simulated_agent_secrets,
-    simulated_helper_secrets,
-)
 from fedbandits.systems.simulated import simulated_draw, simulated_noise, simulated_tie
 
 if TYPE_CHECKING:  # not imported to start the command
     from fedbandits._typing import Floats
+    from fedbandits.federation.totals.plan import AgentSecrets, HelperSecrets
     from fedbandits.privacy.running_sum import NoiseSource
     from fedbandits.systems.agents.plan import AgentsPlan
+    from fedbandits.systems.application import SharedSecret
 
 AnyPlan = TypeVar("AnyPlan", bound="AgentsPlan")
 
@@ -66,9 +61,17 @@ class AgentsSystem(PackageSystem[AnyPlan]):
     AGENTS_MAY_JOIN_LATE = True
 
     def shared(self, plan: AnyPlan) -> tuple[SharedSecret, ...]:
+        from fedbandits.systems.secure_sums import shared_masks  # a configuration needs no masks
+
         return shared_masks(plan)
 
     def simulated_supplies(self, plan: AnyPlan, world: Any, seed: int, replicate: int) -> Supplies:
+        from fedbandits.federation.totals.plan import HELPER  # the same
+        from fedbandits.systems.secure_sums import (
+            simulated_agent_secrets,
+            simulated_helper_secrets,
+        )
+
         key = replicate_key(seed, replicate)
         size, arms, drawn = plan.constants.release_size, plan.facts.arms, plan.draw_size
 

@@ -8,20 +8,14 @@ from typing import TYPE_CHECKING, Any
 from fedbandits.environments.facts import ProcurementFacts
 from fedbandits.federation.roles import Supplies
 from fedbandits.federation.run import PartiesRun
-from fedbandits.federation.totals.plan import HELPER
 from fedbandits.random import replicate_key
-from fedbandits.systems.application import SharedSecret
 from fedbandits.systems.package import PackageSystem
 from fedbandits.systems.pfcb.config import PFCB
 from fedbandits.systems.pfcb.presets import PRESETS
-from fedbandits.systems.secure_sums import (
-    shared_masks,
-    simulated_agent_secrets,
-    simulated_helper_secrets,
-)
 from fedbandits.systems.simulated import simulated_noise
 
 if TYPE_CHECKING:
+    from fedbandits.systems.application import SharedSecret
     from fedbandits.systems.pfcb.plan import PFCBPlan
 
 #: The role of buyers.
@@ -45,9 +39,17 @@ class PFCBSystem(PackageSystem["PFCBPlan"]):
         return found
 
     def shared(self, plan: PFCBPlan) -> tuple[SharedSecret, ...]:
+        from fedbandits.systems.secure_sums import shared_masks  # a configuration needs no masks
+
         return shared_masks(plan, BUYER)
 
     def simulated_supplies(self, plan: PFCBPlan, world: Any, seed: int, replicate: int) -> Supplies:
+        from fedbandits.federation.totals.plan import HELPER  # the same
+        from fedbandits.systems.secure_sums import (
+            simulated_agent_secrets,
+            simulated_helper_secrets,
+        )
+
         size, key = plan.constants.release_size, replicate_key(seed, replicate)
 
         def supply(role: str, place: int) -> Any:

@@ -17,7 +17,6 @@ from fedbandits.learners.learner import Learner
 from fedbandits.systems.base import Preset
 from fedbandits.systems.package import PackageSystem
 from fedbandits.systems.python_learners.config import config_of
-from fedbandits.systems.secure_sums import shared_masks
 
 if TYPE_CHECKING:
     from fedbandits.federation.run import PartiesRun
@@ -56,6 +55,8 @@ class LearnerSystem(PackageSystem["LearnerPlan"]):
         )
 
     def shared(self, plan: LearnerPlan) -> tuple[SharedSecret, ...]:
+        from fedbandits.systems.secure_sums import shared_masks  # a configuration needs no masks
+
         return shared_masks(plan)
 
     def syncs(self, run: PartiesRun) -> int:
