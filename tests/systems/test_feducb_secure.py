@@ -8,13 +8,13 @@ import pytest
 
 from fedbandits.environments import Linear
 from fedbandits.errors import LocalProtocolError
+from fedbandits.federation.totals import member
 from fedbandits.federation.totals.messages import Total, pack_words
-from fedbandits.privacy.secure_noise import SecureNoise
-from fedbandits.random import replicate_key
 from fedbandits.settings.experiment import system
-from fedbandits.systems.feducb.roles import secure_agent, sums, synced
+from fedbandits.systems.feducb.roles import sums, synced
 from fedbandits.testing.replicates import federate, plan_of, system_of
 from tests.federation.receiving import next_number, taken
+from tests.systems.summed import losing, noisy_supplies, play_with_losses, require_total
 
 WORLD = Linear(agents=5, dim=2, arms=3)
 ROUNDS = 60
@@ -26,40 +26,12 @@ def config_of(preset="feducb-secure", **parts):
     return system(preset, **settings).config
 
 
-def shares_of(run):
-    """Every agent's share that is in the controller's total, by what the agent itself keeps."""
-    found = []
-    for agent, opened in zip(run.of("agent"), run.one("controller").state.opened, strict=True):
-        sending = agent.state.sending
-        kept = {sending.base: sending.base_values, sending.pending: sending.pending_values}
-        found.append(kept[int(opened)])
-    return np.array(found)
-
-
-def require_total(run):
-    total = run.one("controller").state.total
-    np.testing.assert_array_equal(total, shares_of(run).view(np.uint64).sum(0, dtype=np.uint64))
-
-
-def losing(seed, share):
-    """A route on which a share of all messages is lost."""
-    draws = np.random.default_rng(seed)
-    return lambda message: None if draws.random() < share else 0
-
-
 @pytest.mark.parametrize("lost", [0.15, 0.4])
 @pytest.mark.parametrize("preset", ["feducb-secure", "feducb-secure-hybrid"])
 def test_whatever_is_lost_the_total_is_that_of_the_newest_shares(preset, lost):
     run = federate(config_of(preset), WORLD, ROUNDS, 3, 0, route=losing(1, lost), lenient=True)
-    for round_ in range(1, ROUNDS + 1):
-        run.advance(round_)
-        require_total(run)
-    assert run.network.refusals == []
-    agents, controller = run.of("agent"), run.one("controller")
-    assert not any(agent.state.sending.retired for agent in agents)
-    assert {agent.state.released.made for agent in agents} == {len(range(4, ROUNDS, 4))}
-    assert controller.state.releases >= 2
-    assert len(set(controller.state.opened.tolist())) > 1  # some came late
+    play_with_losses(run, ROUNDS)
+    assert {agent.state.released.made for agent in run.players} == {len(range(4, ROUNDS, 4))}
 
 
 def one_agent_away(until, preset="feducb-secure"):
@@ -106,38 +78,11 @@ def at_first_total(preset, seed, view=None):
     """An agent that is about to hear the first total, and that total."""
     config, told = config_of(preset, **(view or {})), []
     run = federate(
-        config, WORLD, ROUNDS, 3, 0, supplies=noisy_supplies(config, seed),
+        config, WORLD, ROUNDS, 3, 0, supplies=noisy_supplies(config, WORLD, ROUNDS, "agent", seed),
         route=lambda message: told.append(message) if isinstance(message, Total) else 0,
     )  # fmt: skip
     run.advance(5)
     return run.of("agent")[0], next(m for m in told if m.receiver == "agent-0")
-
-
-def noisy_supplies(config, seed):
-    """Simulated supplies, but agent-0's noise is another with every seed."""
-    plan = plan_of(config, WORLD, ROUNDS)
-    world = WORLD.stage(replicate_key(3, 0)).world
-    simulated = system_of(config).simulated_supplies(plan, world, 3, 0)
-
-    class Noise(SecureNoise):
-        __slots__ = ("seed",)
-
-        def cover_whole(self, step, values, deviations):
-            drawn = np.random.default_rng([self.seed, step]).normal(size=values.size)
-            return values + np.rint(drawn * deviations)
-
-        def draw_whole_ahead(self, deviations):
-            pass
-
-    def supply(role, place):
-        brought = simulated(role, place)
-        if role != "agent":
-            return brought
-        noise = Noise()
-        noise.seed = seed if place == 0 else 100 + place
-        return brought._replace(noise=noise)
-
-    return supply
 
 
 VIEWS = [
@@ -252,14 +197,14 @@ def test_no_message_has_a_share_in_it(monkeypatch):
     """Nor an increment of one, nor a record, in whole steps or as released in clear."""
     run = federate(config_of(), WORLD, ROUNDS, 3, 0)
     hidden = []
-    release = secure_agent.release_share
+    release = member.release_share
 
     def noting(*given):
         state, share = release(*given)
         hidden.extend([share.astype(np.int64).view(np.uint64), share.view(np.uint64)])
         return state, share
 
-    monkeypatch.setattr(secure_agent, "release_share", noting)
+    monkeypatch.setattr(member, "release_share", noting)
     run.advance(ROUNDS)
     codec = run.network._codec
     sent = b"".join(codec.encode(m) for _, m in run.network.transcript.deliveries)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import fedbandits as fb
+from fedbandits.federation.totals import member
 from fedbandits.privacy import shares
 from fedbandits.privacy.noise_check import check_noise
 from fedbandits.privacy.sensitivity_check import check_sensitivity
@@ -16,14 +17,13 @@ from fedbandits.systems.agents import audit as agents_audit
 from fedbandits.systems.agents import audit_releases
 from fedbandits.systems.agents import noise as agents_noise
 from fedbandits.systems.feducb import SYSTEM as FEDUCB
-from fedbandits.systems.feducb.roles import secure_agent
 from fedbandits.systems.party_games import paired_games
 from fedbandits.systems.python_learners import audit as learners_audit
 from fedbandits.systems.python_learners import plan as learners_plan
-from fedbandits.systems.python_learners import secure_agent as secure_learner
 from fedbandits.systems.secure_claim import claim_sums
 from fedbandits.testing.replicates import federate, plan_of, system_of
 from tests.systems.private_learners import PrivateLinUCB
+from tests.systems.summed import losing, play_with_losses
 
 WORLD = fb.environments.Linear(agents=6, dim=2, arms=3)
 SUMS = {"kind": "secure-sum", "helpers": 2, "least_parties": 5, "colluding": 2}
@@ -95,7 +95,7 @@ class TestFedUCB:
         def twice(plan, step, state, running_sum, pattern, noise):
             return shares.release_share(plan, step, state, 2.0 * running_sum, pattern, noise)
 
-        monkeypatch.setattr(secure_agent, "release_share", twice)
+        monkeypatch.setattr(member, "release_share", twice)
         (*_, within) = moves_of(feducb_plan())
         (paired,) = paired_games([within])
         assert check_sensitivity(paired).too_far
@@ -117,6 +117,14 @@ class TestLearners:
             noise += list(total - exact)
             assert all(agent.learner.noise_deviation == told for agent in run.of("agent"))
         assert 0.6 * told < np.std(noise) < 1.5 * told
+
+    @pytest.mark.parametrize("lost", [0.15, 0.4])
+    def test_whatever_is_lost_the_total_is_that_of_the_newest_shares(self, learner, lost):
+        few = SUMS | {"least_parties": 3, "colluding": 1}
+        config = fb.system(learner, aggregation=few, schedule="every(4)").config
+        run = federate(config, WORLD, ROUNDS, 3, 0, route=losing(1, lost), lenient=True)
+        play_with_losses(run, ROUNDS)
+        assert {agent.state.releases for agent in run.players} == {len(range(4, ROUNDS, 4))}
 
     def test_the_noise_is_as_planned(self, learner):
         system, plan = system_of(learner_plan(learner).config), learner_plan(learner)
@@ -140,7 +148,7 @@ class TestLearners:
         def twice(plan, step, state, running_sum, pattern, noise):
             return shares.release_share(plan, step, state, 2.0 * running_sum, pattern, noise)
 
-        monkeypatch.setattr(secure_learner, "release_share", twice)
+        monkeypatch.setattr(member, "release_share", twice)
         assert any(moves_too_far(system, plan))
 
 

@@ -16,7 +16,7 @@ from fedbandits.federation.totals.controller import TotalsController
 from fedbandits.federation.totals.helper import Helper
 from fedbandits.federation.totals.messages import TABLE, Total
 from fedbandits.federation.totals.plan import AgentSecrets, HelperSecrets, TotalsPlan
-from fedbandits.federation.totals.sender import Sender, Sending
+from fedbandits.federation.totals.sender import Sender, Sending, first_sending
 
 
 class ToyState(PartyState, frozen=True, kw_only=True):
@@ -32,7 +32,7 @@ class Toy(Party[ToyState]):
 
     def __init__(self, seat, plan, secrets, values):
         self.sender, self.values = Sender(seat, plan, secrets), values
-        super().__init__(seat, ToyState(sending=self.sender.first()))
+        super().__init__(seat, ToyState(sending=first_sending(plan.size)))
 
     def _compute(self, event: Any) -> Step:
         state = self._state

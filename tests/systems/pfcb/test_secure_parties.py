@@ -9,12 +9,11 @@ import pytest
 from fedbandits.environments import Procurement
 from fedbandits.errors import LocalProtocolError
 from fedbandits.federation.totals.messages import Total, pack_words
-from fedbandits.privacy.secure_noise import SecureNoise
-from fedbandits.random import replicate_key
 from fedbandits.settings.experiment import system
 from fedbandits.systems.pfcb.roles import secure_buyer
-from fedbandits.testing.replicates import federate, plan_of, simulate, system_of
+from fedbandits.testing.replicates import federate, simulate
 from tests.federation.receiving import next_number, taken
+from tests.systems.summed import losing, noisy_supplies, play_with_losses, require_total
 
 WORLD = Procurement(agents=5, producers=4, max_capacity=9, instance=3)
 ROUNDS = 40
@@ -26,38 +25,13 @@ def config_of(**parts):
     return system("pfcb-secure", **{**settings, "aggregation": SUMS, **parts}).config
 
 
-def shares_of(run):
-    """Every buyer's share that is in the controller's total, by what the buyer itself keeps."""
-    found = []
-    for buyer, opened in zip(run.of("buyer"), run.one("controller").state.opened, strict=True):
-        sending = buyer.state.sending
-        kept = {sending.base: sending.base_values, sending.pending: sending.pending_values}
-        found.append(kept[int(opened)])
-    return np.array(found)
-
-
-def require_total(run):
-    total = run.one("controller").state.total
-    np.testing.assert_array_equal(total, shares_of(run).view(np.uint64).sum(0, dtype=np.uint64))
-
-
 @pytest.mark.parametrize("outcomes", ["immediate", "late"])
 @pytest.mark.parametrize("lost", [0.15, 0.4])
 def test_whatever_is_lost_the_total_is_that_of_the_newest_shares(outcomes, lost):
-    draws = np.random.default_rng(1)
-    run = federate(
-        config_of(outcomes=outcomes), WORLD, ROUNDS, 3, 0, lenient=True,
-        route=lambda message: None if draws.random() < lost else 0,
-    )  # fmt: skip
-    for round_ in range(1, ROUNDS + 1):
-        run.advance(round_)
-        require_total(run)
-    assert run.network.refusals == []
-    buyers, controller = run.of("buyer"), run.one("controller")
-    assert not any(buyer.state.sending.retired for buyer in buyers)
-    assert {buyer.state.releases for buyer in buyers} == {run.plan.constants.releases}
-    assert controller.state.releases >= 2
-    assert len(set(controller.state.opened.tolist())) > 1  # some came late
+    config = config_of(outcomes=outcomes)
+    run = federate(config, WORLD, ROUNDS, 3, 0, route=losing(1, lost), lenient=True)
+    play_with_losses(run, ROUNDS)
+    assert {buyer.state.releases for buyer in run.players} == {run.plan.constants.releases}
 
 
 def test_who_was_away_comes_back_with_all_that_it_has():
@@ -84,38 +58,11 @@ def at_first_total(seed, **parts):
     """A buyer that is about to hear the first total, and that total."""
     config, told = config_of(**parts), []
     run = federate(
-        config, WORLD, ROUNDS, 3, 0, supplies=noisy_supplies(config, seed),
+        config, WORLD, ROUNDS, 3, 0, supplies=noisy_supplies(config, WORLD, ROUNDS, "buyer", seed),
         route=lambda message: told.append(message) if isinstance(message, Total) else 0,
     )  # fmt: skip
     run.advance(run.plan.exchange_round(1) + 1)
     return run.of("buyer")[0], next(m for m in told if m.receiver == "buyer-0")
-
-
-def noisy_supplies(config, seed):
-    """Simulated supplies, but buyer-0's noise is another with every seed."""
-    plan = plan_of(config, WORLD, ROUNDS)
-    world = WORLD.stage(replicate_key(3, 0)).world
-    simulated = system_of(config).simulated_supplies(plan, world, 3, 0)
-
-    class Noise(SecureNoise):
-        __slots__ = ("seed",)
-
-        def cover_whole(self, step, values, deviations):
-            drawn = np.random.default_rng([self.seed, step]).normal(size=values.size)
-            return values + np.rint(drawn * deviations)
-
-        def draw_whole_ahead(self, deviations):
-            pass
-
-    def supply(role, place):
-        brought = simulated(role, place)
-        if role != "buyer":
-            return brought
-        noise = Noise()
-        noise.seed = seed if place == 0 else 100 + place
-        return brought._replace(noise=noise)
-
-    return supply
 
 
 def acted_on(seed, statistic, **parts):
@@ -175,7 +122,7 @@ def test_a_total_that_cannot_be_settles_messages_all_the_same():
 
 def test_nobody_is_made_without_secrets():
     config = config_of()
-    supplies = noisy_supplies(config, 1)
+    supplies = noisy_supplies(config, WORLD, ROUNDS, "buyer", 1)
 
     def without(role, place):
         brought = supplies(role, place)

@@ -7,7 +7,8 @@ together could see one agent's release. No system is known here: numbers go in, 
 
 * :mod:`~.plan`: what all parties go by, and what they bring;
 * :mod:`~.messages`, :mod:`~.statements`: what they send, and what a pair says to one another;
-* :mod:`~.sender`: an agent's side, which a party of some system holds;
+* :mod:`~.sender`: an agent's messages, and what became of them;
+* :mod:`~.member`: what agents of all systems have in common: shares, and going on from totals;
 * :mod:`~.reports`: what they tell their own operators;
 * :mod:`~.controller`, :mod:`~.helper`: whole parties.
 """

@@ -55,6 +55,11 @@ class Sending(msgspec.Struct, frozen=True):
     retired: bool = False
 
 
+def first_sending(size: int) -> Sending:
+    """Return where an agent of releases (size,) stands before the first."""
+    return Sending(np.zeros(size, np.int64), np.zeros(size, np.int64))
+
+
 class Sender:
     """Makes an agent's messages, and judges what comes back. It has keys, but no state.
 
@@ -83,10 +88,6 @@ class Sender:
         ]
         self._masks = [Masks(keys.mask) for keys in self._pairs]
         self._own = derive_key(secrets.own, f"fedbandits secure sums {terms} {seat.name} salts")
-
-    def first(self) -> Sending:
-        """Return where an agent stands before its first release."""
-        return Sending(self._nothing(), self._nothing())
 
     def send(self, state: Sending, release: int, values: Ints) -> tuple[Sending, list[Increment]]:
         """Make the message of a release, or the last one again.

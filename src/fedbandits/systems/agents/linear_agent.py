@@ -283,6 +283,11 @@ class LinearAgent(ActingParty[AnyAgentState]):
             How many may have to be made at once.
         """
         if not self._has_noise and made < self._plan.constants.releases:
-            if self._plan.release.slots:
-                draw_ahead(self._noise, count * self._plan.constants.release_size)
+            self._draw_noise(made, count)
             self._has_noise = True
+
+    def _draw_noise(self, made: int, count: int) -> None:
+        """Let the source draw the noise of so many releases after ``made``."""
+        del made
+        if self._plan.release.slots:
+            draw_ahead(self._noise, count * self._plan.constants.release_size)

@@ -264,9 +264,14 @@ class LearnerAgent(ActingParty[AgentState]):
     def _draw_ahead(self, made: int) -> None:
         """Have the noise of the next release, if there is one, before anybody waits for it."""
         if not self._has_noise and made < self._plan.release.releases:
-            if self._plan.release.slots:
-                draw_ahead(self._supply.noise, self._plan.size)
+            self._draw_noise(made)
             self._has_noise = True
+
+    def _draw_noise(self, made: int) -> None:
+        """Let the source draw the noise of the release after ``made``."""
+        del made
+        if self._plan.release.slots:
+            draw_ahead(self._supply.noise, self._plan.size)
 
 
 def first_state(plan: LearnerPlan) -> dict[str, Any]:

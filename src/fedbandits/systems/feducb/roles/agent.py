@@ -60,17 +60,8 @@ class Agent(SyncedAgent[AgentState]):
         waits = self.stage == "waiting" and self._plan.constants.schedule == TRIGGERED
         return self._state.released.made if waits else super().awaited
 
-    def _compute(self, event: Any) -> Step:
+    def _hear(self, event: Any) -> Step:
         match event:
-            case Decide():
-                self._draw_ahead(self._state.released.made)
-                return self._choose(event, self._state.view, self._state.joint)
-            case Observe():
-                return self._observe(event)
-            case LetGo():
-                return self._let_go(event)
-            case EndRound():
-                return self._end_round(event)
             case SyncCall():
                 return self._answer(event)
             case Pooled():

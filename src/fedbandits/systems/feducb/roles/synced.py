@@ -10,7 +10,7 @@ import numpy as np
 
 from fedbandits._typing import Floats
 from fedbandits.errors import LocalProtocolError, RemoteProtocolError
-from fedbandits.federation.events import EndRound, LetGo, Observe
+from fedbandits.federation.events import Decide, EndRound, LetGo, Observe
 from fedbandits.federation.messages import Message
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import Step
@@ -139,6 +139,24 @@ class SyncedAgent(LinearAgent[AnySyncedState]):
         constants, made = self._plan.constants, self._state.released.made
         fixed = constants.schedule != TRIGGERED and made < constants.releases
         return planned_round(constants, made + 1) if fixed else None
+
+    def _compute(self, event: Any) -> Step:
+        match event:
+            case Decide():
+                self._draw_ahead(self._state.released.made)
+                return self._choose(event, self._state.view, self._state.joint)
+            case Observe():
+                return self._observe(event)
+            case LetGo():
+                return self._let_go(event)
+            case EndRound():
+                return self._end_round(event)
+            case _:
+                return self._hear(event)
+
+    def _hear(self, event: Any) -> Step:
+        """Act on a message, or on the end of a wait."""
+        raise NotImplementedError
 
     def _observe(self, event: Observe) -> Step:
         """Learn from a reward; ask for a sync, if data-dependent ones are due."""

@@ -37,8 +37,11 @@ class Buyer(Buying[BuyerState]):
 
     def __init__(self, seat: Seat, plan: PFCBPlan, supply: BuyerSupply) -> None:
         super().__init__(seat, plan, supply, initial_buyer_state(plan))
+
+    def _prepare(self, seat: Seat, supply: BuyerSupply) -> None:
+        del supply
         buyers = seat.names(seat.role)
-        self._exchange = Exchange(plan, self.name, buyers, self._capacities)
+        self._exchange = Exchange(self._plan, self.name, buyers, self._capacities)
 
     @property
     def awaited(self) -> int | None:

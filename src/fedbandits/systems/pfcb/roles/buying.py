@@ -78,7 +78,12 @@ class Buying(ActingParty[AnyBuyingState]):
         self._scratch, self._coming = new_scratch(self._cost.size), np.zeros((2, self._cost.size))
         #: Whether the noise of the next report has been drawn; a state that was saved has none.
         self._has_noise = False
+        self._prepare(seat, supply)
         self._draw_ahead()
+
+    def _prepare(self, seat: Seat, supply: BuyerSupply) -> None:
+        """Set up what this kind of buyer exchanges reports by; the supply was checked."""
+        raise NotImplementedError
 
     @property
     def next_end(self) -> int | None:

@@ -1,38 +1,26 @@
-"""P-FCB's buyers where nobody sees more than sums of what they report.
-
-A buyer makes a share at every exchange, as the noise of shares is correlated. It sends one when it
-knows what became of its last message. Whether and when follows from the schedule and from totals
-alone.
-
-It acts on totals and on its own purchases. It takes its purchases out of a total, where they would
-count twice, but never its own noise: decisions that depend on that could take it away.
-"""
+"""P-FCB's buyers where nobody sees more than sums of what they report."""
 
 from __future__ import annotations
 
 import math
-from functools import cached_property
 from typing import Any, ClassVar
 
 import msgspec
 import numpy as np
 
 from fedbandits._typing import Floats
-from fedbandits.errors import LocalProtocolError
 from fedbandits.federation.events import Decide, EndRound, Observe
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import Step, Transitions
+from fedbandits.federation.totals.member import Member, ShareOf, still_under_way
 from fedbandits.federation.totals.messages import Total, unpack_words
-from fedbandits.federation.totals.reports import of_agent
-from fedbandits.federation.totals.sender import Sender, Sending
+from fedbandits.federation.totals.sender import Sending, first_sending
 from fedbandits.privacy import running_sum
 from fedbandits.privacy.kernels import any_implausible
 from fedbandits.privacy.running_sum import ContinualState
-from fedbandits.privacy.shares import deviations_of, release_share
 from fedbandits.systems.pfcb.kernels import Books
 from fedbandits.systems.pfcb.kernels.reports import noise_deviation
 from fedbandits.systems.pfcb.kernels.sums import (
-    Measures,
     measures,
     share_pattern,
     take_total,
@@ -68,7 +56,7 @@ class SecureBuyerState(BuyingState, frozen=True, kw_only=True):
     under_way: dict[int, Floats] = msgspec.field(default_factory=dict)
 
 
-class SecureBuyer(Buying[SecureBuyerState]):
+class SecureBuyer(Member[SecureBuyerState], Buying[SecureBuyerState]):
     """Sends shares of sums to a controller, and learns from the sums.
 
     Parameters
@@ -85,57 +73,38 @@ class SecureBuyer(Buying[SecureBuyerState]):
     }
 
     def __init__(self, seat: Seat, plan: PFCBPlan, supply: BuyerSupply) -> None:
-        if supply.masks is None:
-            raise LocalProtocolError(f"{seat.name}: secure sums need secrets to mask reports")
-        self._sender = Sender(seat, totals_plan(plan, seat.role), supply.masks)
-        released = running_sum.init(plan.share, plan.constants.release_size)
+        size = plan.constants.release_size
         state = SecureBuyerState(
-            **first_state(plan), released=released, sending=self._sender.first()
-        )
+            **first_state(plan), released=running_sum.init(plan.share, size),
+            sending=first_sending(size),
+        )  # fmt: skip
         super().__init__(seat, plan, supply, state)
 
-    @property
-    def report(self) -> dict[str, Any]:
-        return of_agent(self._state.sending, self._state.unused)
-
-    def heard_of(self, party: str) -> int:
-        return self._sender.heard_of(self._state.sending, party)
-
-    @cached_property
-    def _known(self) -> Measures:
-        """Public facts of a sum."""
-        return measures(self._capacities)
-
-    @cached_property
-    def _pattern(self) -> Floats:
-        """Deviations of the noise in a share, (2 m,), per unit of scale."""
-        return share_pattern(self._known.most)
+    def _prepare(self, seat: Seat, supply: BuyerSupply) -> None:
+        plan = self._plan
+        #: Public facts of a sum.
+        self._known = measures(self._capacities)
+        shares = ShareOf(plan.share, plan.constants.step, share_pattern(self._known.most))
+        self._open_sums(seat, totals_plan(plan, seat.role), supply.masks, shares)
 
     def _draw_noise(self) -> None:
-        noise: Any = self._noise
-        if hasattr(noise, "draw_whole_ahead"):
-            step, made = self._plan.constants.step, self._state.releases
-            noise.draw_whole_ahead(deviations_of(self._plan.share, step, self._pattern, made + 1))
+        self._draw_share_ahead(self._noise, self._state.releases)
 
     def _report(self, event: EndRound) -> Step:
         """Make the next share, and send what has come since the last one that was opened."""
         del event
         state, plan, books = self._state, self._plan, copied(self._state.books)
-        noise: Any = self._noise  # whole, or simulated
         made, sums = state.releases + 1, self._sums(books)
-        released, share = release_share(
-            plan.share, plan.constants.step, state.released, sums, self._pattern, noise
-        )
+        shared = self._share(sums, self._noise)
         self._has_noise = False
-        sending, messages = self._sender.send(state.sending, made, share.astype(np.int64))
-        is_new = sending is not state.sending  # or the last message is sent once more
-        under_way = {**state.under_way, made: sums} if is_new else state.under_way
+        under_way = {**state.under_way, made: sums} if shared.is_new else state.under_way
         books.fresh[:] = 0.0
         after = msgspec.structs.replace(
-            close_batch(state, plan, books), releases=made, released=released, books=books,
-            ordered=np.zeros_like(state.ordered), sending=sending, under_way=under_way,
+            close_batch(state, plan, books), releases=made, released=shared.released,
+            books=books, ordered=np.zeros_like(state.ordered), sending=shared.sending,
+            under_way=under_way,
         )  # fmt: skip
-        return Step(after, messages)
+        return Step(after, shared.messages)
 
     def _sums(self, books: Books) -> Floats:
         """Return the exact sums of all own purchases that count by now, (2 m,)."""
@@ -144,40 +113,29 @@ class SecureBuyer(Buying[SecureBuyerState]):
         return sums
 
     def _learn_of(self, event: Any) -> Step:
-        """Find out what became of the last message, and go on from the total.
-
-        A total that cannot be is no reason to stop: if this message were refused, the buyer would
-        wait for ever.
-        """
-        state = self._state
-        sending = self._sender.settle(state.sending, event)
-        if sending is state.sending:  # told once more
-            return Step(state)
-        after = self._used(event)
-        if after is None:
-            after = self._after(unused=state.unused + 1)
-        own = after.included, sending.base, sending.pending
-        under_way = {k: had for k, had in state.under_way.items() if k in own}
+        step = self._take_total(event)
         self._draw_ahead()
-        return Step(msgspec.structs.replace(after, sending=sending, under_way=under_way))
+        return step
 
-    def _used(self, message: Total) -> SecureBuyerState | None:
-        """Return the state that goes on from a total; None if it cannot be gone on from."""
-        state, constants, own = self._state, self._plan.constants, message.own
-        newest = message.releases[-1]
-        if newest == 0 or not (own in state.under_way if own else state.included == 0):
+    def _settled(self, after: Any) -> SecureBuyerState:
+        state: SecureBuyerState = msgspec.structs.replace(after, under_way=still_under_way(after))
+        return state
+
+    def _used(self, total: Total) -> Step | None:
+        state, constants, own = self._state, self._plan.constants, total.own
+        if not (own in state.under_way if own else state.included == 0):
             return None
-        total = unpack_words(message.statistic, constants.release_size).view(np.int64)
-        scale = self._scale(message)
-        if self._is_implausible(constants.step * total.astype(np.float64), newest, scale):
+        scale = self._scale(total)
+        if self._is_implausible(self._in_records(total), total.releases[-1], scale):
             return None
         released = np.zeros(constants.release_size)
         if constants.raw_view and own:
             released = state.under_way[own]
         books, judged = copied(state.books), state.judged.copy()
-        round_ = self._plan.exchange_round(message.release)
-        take_total(constants, scale, round_, self._known, total, released, books, judged)
-        return self._after(books=books, judged=judged, taken=message.release, included=own)
+        round_ = self._plan.exchange_round(total.release)
+        whole = unpack_words(total.statistic, constants.release_size).view(np.int64)
+        take_total(constants, scale, round_, self._known, whole, released, books, judged)
+        return Step(self._after(books=books, judged=judged, taken=total.release, included=own))
 
     def _scale(self, total: Total) -> float:
         """Return the scale of the noise of all shares in a total, in capacities."""
@@ -191,4 +149,4 @@ class SecureBuyer(Buying[SecureBuyerState]):
         known, plan = self._known, self._plan
         most = float(plan.batches(release) * self._most)  # purchases of a buyer
         bound = np.tile(len(self._capacities) * known.most, 2)
-        return bool(any_implausible(values, bound, most, self._pattern, scale))
+        return bool(any_implausible(values, bound, most, self._shares.pattern, scale))
