@@ -17,7 +17,6 @@ from fedbandits.privacy.factorisation import encoder
 from fedbandits.privacy.gaussian import epsilon_of, mu_of
 from fedbandits.settings.experiment import system
 from fedbandits.systems.pfcb import SYSTEM, sharing
-from fedbandits.systems.pfcb import plan as plans
 from fedbandits.systems.pfcb.kernels.sums import AXES, measures, unit_weight, write_sums
 from fedbandits.testing.replicates import plan_of, simulate
 from tests.contracts.test_pfcb_drivers import compare
@@ -76,8 +75,7 @@ def test_noise_that_is_divided_otherwise_is_found(monkeypatch, divided_by):
         scale = total.scale / math.sqrt(divided_by)
         return ContinualPlan(total.mechanism, total.releases, scale, total.decay)
 
-    for module in (sharing, plans):
-        monkeypatch.setattr(module, "share_plan", share_plan)
+    monkeypatch.setattr(sharing, "share_plan", share_plan)
     with pytest.raises(AssertionError):
         require_stated_noise()
 

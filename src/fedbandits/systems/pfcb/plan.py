@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import msgspec
 import numpy as np
 from scipy.special import ndtri
 
@@ -14,7 +15,6 @@ from fedbandits.learners.kernels.purchasing import EXACT, GREEDY
 from fedbandits.privacy import accounting, gaussian
 from fedbandits.privacy.accounting import Clear, ContinualSum, Event, GaussianRelease, Parallel
 from fedbandits.privacy.continual import ContinualPlan
-from fedbandits.privacy.shares import share_plan
 from fedbandits.systems.aggregation import SecureTotals, secure_totals
 from fedbandits.systems.base import Plan
 from fedbandits.systems.pfcb.config import (
@@ -86,7 +86,9 @@ class PFCBPlan(Plan, frozen=True, kw_only=True):
     def share(self) -> ContinualPlan:
         """The mechanism of a buyer's share of a secure sum; of other variants that of a report."""
         found = self.continual or NO_SUMS
-        return found if self.secure is None else share_plan(found, self.secure.honest)
+        if self.secure is None:
+            return found
+        return msgspec.structs.replace(found, scale=self.constants.share)
 
     def deviation(self, release: int) -> float:
         """Return the deviation of the noise that a report draws, in capacities."""

@@ -26,7 +26,7 @@ from fedbandits.privacy.auditing import Game
 from fedbandits.privacy.likelihood import Attacker
 from fedbandits.privacy.noise_check import NoisyNumbers
 from fedbandits.random import Purpose, integer
-from fedbandits.systems.aggregation import SecureSum
+from fedbandits.systems.aggregation import SecureSum, of_few
 from fedbandits.systems.base import PartiesReplicate, System
 from fedbandits.systems.games import Look, Neighbours, audit_key
 from fedbandits.systems.party_games import AuditedRun, MessagesGame, Released, SmallWorld
@@ -52,7 +52,7 @@ from fedbandits.systems.pfcb.plan import PFCBPlan
 
 
 def games(system: System[PFCBPlan], plan: PFCBPlan) -> Sequence[Game]:
-    """Return what an audit plays: reports as configured, then two buyers on a log, and reacting."""
+    """Return what an audit plays: reports as configured, then whole buyers on a log, reacting."""
     if plan.constants.reports == CLEAR or plan.constants.releases == 0:
         return []
     moves = plan.late and plan.constants.releases > 1
@@ -66,7 +66,7 @@ def games(system: System[PFCBPlan], plan: PFCBPlan) -> Sequence[Game]:
 
 
 def noise_checks(system: System[PFCBPlan], plan: PFCBPlan) -> Sequence[NoisyNumbers]:
-    """Return all that buyers report: as configured, and as two of them with secure noise."""
+    """Return all that buyers report: as configured, and as a few of them with secure noise."""
     if plan.constants.reports == CLEAR or plan.constants.releases == 0:
         return []
     small = small_world(system, plan.config)
@@ -77,6 +77,8 @@ def noise_checks(system: System[PFCBPlan], plan: PFCBPlan) -> Sequence[NoisyNumb
 
 ROUNDS = 48
 BUYERS, PRODUCERS = 2, 2
+#: Buyers of secure sums: of so many one may tell the others its noise, and three share the noise.
+SUMMED = 4
 #: The world that whole buyers are audited in.
 WORLD = Procurement(
     agents=BUYERS, producers=PRODUCERS, max_capacity=UNITS, quality_threshold=0.1, instance=1
@@ -84,18 +86,17 @@ WORLD = Procurement(
 
 
 def small_world(system: System[PFCBPlan], config: PFCB) -> SmallWorld:
-    """Return the variant as two buyers play it."""
+    """Return the variant as two buyers play it, or four where nobody sees more than sums."""
     small, world = msgspec.structs.replace(config, window="auto"), WORLD
     if isinstance(config.aggregation, SecureSum):
-        # Of two buyers one is honest. With equal capacities a purchase moves sums the farthest.
-        some = msgspec.structs.replace(config.aggregation, least_parties="auto", colluding="auto")
-        small = msgspec.structs.replace(small, aggregation=some)
-        world = msgspec.structs.replace(WORLD, homogeneous=True)
+        small = msgspec.structs.replace(small, aggregation=of_few(config.aggregation))
+        # With equal capacities a purchase moves sums the farthest.
+        world = msgspec.structs.replace(WORLD, agents=SUMMED, homogeneous=True)
     return SmallWorld(system, system.plan(small, world.facts, ROUNDS), world)
 
 
 def messages_games(small: SmallWorld) -> list[Game]:
-    """Attack two buyers on a log and reacting; with a later purchase of sums; with secure noise."""
+    """Attack whole buyers on a log and reacting; a later purchase of sums; with secure noise."""
     plan, ends = small.plan, exchange_rounds_of(small.plan)
     # In the first running sum, and so in all; a batch is as good as any other.
     early = 1, ends[0] if plan.continual is not None else ends[-1]
@@ -117,7 +118,7 @@ def exchange_rounds_of(plan: PFCBPlan) -> list[int]:
 def messages_game(
     small: SmallWorld, neighbours: Neighbours, rounds: tuple[int, int], secure: bool = False
 ) -> MessagesGame:
-    """Attack two whole buyers, of whom one's purchase from one producer is replaced.
+    """Attack whole buyers, of whom one's purchase from one producer is replaced.
 
     Its round is drawn from ``rounds``, the first and the last. ``secure``: with the noise of a
     deployment.
@@ -132,14 +133,16 @@ def messages_game(
 
     which = f", a purchase of rounds {first} to {last}" + (", with secure noise" if secure else "")
     what = "messages" if plan.secure is None else "sums by messages"
+    buyers = plan.constants.agents
+    looks_at = f"{what} of one drawn of {buyers} buyers in {plan.rounds} rounds{which}"
     return MessagesGame(
-        neighbours, f"{what} of one drawn of 2 buyers in {plan.rounds} rounds{which}", small,
-        (BUYERS, PRODUCERS, last - first + 1), make, informed, secure, covariance_over_time(plan),
+        neighbours, looks_at, small, (buyers, PRODUCERS, last - first + 1), make, informed, secure,
+        covariance_over_time(plan),
     )  # fmt: skip
 
 
 def late_game(small: SmallWorld) -> MessagesGame:
-    """Attack two whole buyers, of whom one's purchase is inspected in time, or late.
+    """Attack whole buyers, of whom one's purchase is inspected in time, or late.
 
     They must have two exchanges at least.
     """
@@ -149,16 +152,17 @@ def late_game(small: SmallWorld) -> MessagesGame:
         buyer, producer, after = drawn
         return LateRun(run, number, (buyer, producer, 1 + after))
 
+    buyers = plan.constants.agents
     looks_at = (
-        f"messages of one drawn of 2 buyers in {plan.rounds} rounds, a purchase of rounds 1 to "
-        f"{last} whose outcome comes before its report or after it"
+        f"messages of one drawn of {buyers} buyers in {plan.rounds} rounds, a purchase of rounds 1 "
+        f"to {last} whose outcome comes before its report or after it"
     )
-    bounds = BUYERS, PRODUCERS, last
+    bounds = buyers, PRODUCERS, last
     return MessagesGame("fixed log", looks_at, small, bounds, make, gaussian=True)
 
 
 class BuyersRun(AuditedRun):
-    """Two buyers; in one round one of them finds no good unit, or none but good ones.
+    """Whole buyers; in one round one of them finds no good unit, or none but good ones.
 
     On a fixed log, where amounts are covered too, it buys nothing there in the first world.
 
@@ -188,7 +192,7 @@ class BuyersRun(AuditedRun):
         return attacker(self._plan, self._amounts, steps)
 
     def play_round(self, world: int, round_: int) -> None:
-        """Let both buyers buy and find out what was good."""
+        """Let all buyers buy and find out what was good."""
         for index, buyer in enumerate(self._buyers):
             decision, capacity = buyer.decide(None), self._capacity[index]
             replaced = index == self._buyer and round_ == self._round
@@ -206,8 +210,7 @@ class BuyersRun(AuditedRun):
 
     def _end_round(self, round_: int) -> None:
         self.run.end_round(round_, self._hear)
-        if self._plan.secure is not None:
-            self._hear_total()
+        self._hear_total()
 
     def _good(self, buyer: int, round_: int, bought: Ints) -> Ints:
         """Draw how many of the units bought from each producer are good."""
@@ -226,8 +229,13 @@ class BuyersRun(AuditedRun):
         self._fresh, self._before = self._fresh and running, self._units.copy()
 
     def _hear_total(self) -> None:
-        """Note a new secure sum in capacities, less all other purchases and the other's noise."""
-        target: Any = self.target
+        """Note a new secure sum in capacities, less all other purchases, and noise that is told.
+
+        Whoever looks knows the noise of all buyers but as many as the claim takes for honest.
+        """
+        target, secure = self.target, self._plan.secure
+        if secure is None:
+            return
         newest, constants = target.state.sending.newest, self._plan.constants
         if newest == self._newest:
             return
@@ -236,9 +244,13 @@ class BuyersRun(AuditedRun):
         total = next(
             m for _, m in deliveries if isinstance(m, Total) and m.receiver == self.audited
         )
-        others: Any = [buyer for buyer in self._buyers if buyer is not target]
-        known = sum(other.state.sending.base_values for other in others)
-        values = constants.step * (self._whole(total) - known)
+        others = [buyer.state for buyer in self._buyers if buyer is not target]
+        known = np.zeros(constants.release_size)
+        for place, other in enumerate(others):
+            exact = other.under_way[other.sending.base]
+            tells = place < len(others) + 1 - secure.honest
+            known += constants.step * other.sending.base_values if tells else exact
+        values = constants.step * self._whole(total) - known
         bought, better = values.reshape(2, -1)[:, self._producer]
         capacity = float(self._capacity[self._buyer, self._producer])
         reported = np.array([bought, 0.5 * (bought + better)])
@@ -270,7 +282,7 @@ class BuyersRun(AuditedRun):
 
 
 class LateRun(BuyersRun):
-    """Two buyers who buy all there is; one order of one of them is known at once, or late.
+    """Buyers who buy all there is; one order of one of them is known at once, or late.
 
     That order is of one producer alone: the outcomes of an order are told together. The parameters
     are those of :class:`BuyersRun`.
@@ -284,7 +296,7 @@ class LateRun(BuyersRun):
         self._held: tuple[Decision, Ints] | None = None
 
     def play_round(self, world: int, round_: int) -> None:
-        """Let both buyers buy and find out what was good, of one order perhaps later."""
+        """Let all buyers buy and find out what was good, of one order perhaps later."""
         for index, buyer in enumerate(self._buyers):
             number, bought = buyer.decide(None).number, self._capacity[index].copy()
             good = self._good(index, round_, bought)
