@@ -3,9 +3,10 @@
 ε = 1 and δ = 1e-5, ``least_parties`` is 80% of all agents and ``colluding`` 10%. Alone, and all in
 clear, have the best of four scales of exploration, chosen by the same replicates: they are at their
 best. The private systems have α = 1, the default, and beside it their best. Prints Markdown.
-Mistakes or regret an agent.
+Mistakes or regret an agent. ``--set`` gives the private systems other settings, such as
+``regularization=10`` or ``schedule=growing(1.3,10)``.
 
-    python benchmarks/secure_sums.py [--replicates 6] [--only NAME …]
+    python benchmarks/secure_sums.py [--replicates 6] [--only NAME …] [--set KEY=VALUE …]
 """
 
 from __future__ import annotations
@@ -26,12 +27,20 @@ def tried(world: World, preset: str, replicates: int, **more: Any) -> dict[float
     return {a: float(np.mean(regret(world, preset, a, replicates, **more))) for a in SCALES}
 
 
-def row(name: str, world: World, replicates: int) -> str:
+def number(text: str) -> float | str:
+    """Return a number, where a text is one."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def row(name: str, world: World, replicates: int, settings: dict[str, Any]) -> str:
     """Return one line of the table."""
     cells = [name]
     for preset in ("linucb-alone", *PRIVATE, "linucb-pooled"):
         private = preset in PRIVATE
-        found = tried(world, preset, replicates, **(BUDGET if private else {}))
+        found = tried(world, preset, replicates, **(BUDGET | settings if private else {}))
         best = min(found.values())
         cells.append(f"{found[1.0]:.3g} ({best:.3g})" if private else f"{best:.3g}")
     return f"| {' | '.join(cells)} |"
@@ -42,13 +51,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--replicates", type=int, default=6)
     parser.add_argument("--only", nargs="+", default=list(WORLDS))
+    parser.add_argument("--set", nargs="+", default=[], metavar="KEY=VALUE")
     given = parser.parse_args()
+    settings = {key: number(value) for key, _, value in (s.partition("=") for s in given.set)}
     shown = [f"`{preset}`, α = 1 (best α)" for preset in PRIVATE]
     titles = ["world", "alone at its best", *shown, "pooled in clear at its best"]
     print("| " + " | ".join(titles) + " |")
     print("| --- |" + " ---: |" * (len(titles) - 1))
     for name in given.only:
-        print(row(name, WORLDS[name], given.replicates), flush=True)
+        print(row(name, WORLDS[name], given.replicates, settings), flush=True)
 
 
 if __name__ == "__main__":
