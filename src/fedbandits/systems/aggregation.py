@@ -15,6 +15,7 @@ from fedbandits.errors import ConfigError
 Count = Annotated[int, Meta(ge=1, le=4_000_000_000)]
 #: Shares of all parties that ``"auto"`` stands for.
 LEAST_SHARE, COLLUDING_SHARE = 0.8, 0.1
+_FEWEST = 2
 
 
 class _Part(Checked, frozen=True, forbid_unknown_fields=True, tag_field="kind"):
@@ -78,6 +79,11 @@ def secure_totals(aggregation: Aggregation, parties: int) -> SecureTotals | None
     """
     if isinstance(aggregation, Clear):
         return None
+    if parties < _FEWEST:
+        raise ConfigError(
+            "aggregation: secure sums need two parties at least, or a sum shows what one releases; "
+            "leave out aggregation, or take a preset without secure sums"
+        )
     least = _number(aggregation.least_parties, LEAST_SHARE, parties)
     colluding = _number(aggregation.colluding, COLLUDING_SHARE, parties)
     if not colluding < least <= parties:

@@ -13,6 +13,7 @@ from fedbandits.federation.messages import ImplausibleError, OutOfOrderError
 from fedbandits.federation.totals.controller import TotalsController
 from fedbandits.federation.totals.helper import Helper
 from fedbandits.federation.totals.messages import Opened, unpack_words
+from fedbandits.federation.totals.sender import first_sending
 from fedbandits.federation.totals.statements import MEMBER, unpack_members
 from tests.federation.receiving import refused_next, taken
 from tests.federation.totals.test_helper_refusals import openings, picked, without
@@ -181,3 +182,25 @@ def test_an_answer_that_is_false_is_seen_or_makes_nonsense_only(field):
     assert retired == [field == "confirmations"] * 3
     if field == "masks":
         assert (state.total != world.expected(state.opened)).all()
+
+
+def test_one_release_with_other_numbers_has_other_masks():
+    """An agent that was put back would else show by how much both messages differ."""
+    world = World(agents=3, helpers=2)
+    sender, first = world.agents[0].sender, first_sending(world.plan.size)
+    one, other = world.values[0, 1], world.values[1, 1]
+    sent = [sender.send(first, 1, values)[1][0] for values in (one, one, other)]
+    assert sent[0] == sent[1]  # played again it is the same message
+    assert sent[0].salt != sent[2].salt
+    masked = [unpack_words(message.statistic, world.plan.size) for message in sent]
+    apart = one.view(np.uint64) - other.view(np.uint64)
+    assert ((masked[0] - masked[2]) != apart).all()
+
+
+def test_the_same_numbers_after_another_base_have_other_masks():
+    world = World(agents=3, helpers=2)
+    sender, first = world.agents[0].sender, first_sending(world.plan.size)
+    values = world.values[0, 2]
+    based = msgspec.structs.replace(first, base=1, base_salt=5)
+    salts = {sender.send(state, 2, values)[1][0].salt for state in (first, based)}
+    assert len(salts) == 2
