@@ -207,7 +207,7 @@ def test_the_smallest_runs_work(name, rounds):
                 simulate(system(name).config, Procurement(agents=agents), rounds, 0, 0)
             continue
         if name == "pfcb-secure" and agents == 1:
-            with pytest.raises(ConfigError, match="aggregation: given least_parties = 1"):
+            with pytest.raises(ConfigError, match="secure sums need two parties at least"):
                 simulate(system(name).config, Procurement(agents=1), rounds, 0, 0)
             continue
         run = simulate(system(name).config, Procurement(agents=agents, producers=1), rounds, 0, 0)
