@@ -16,7 +16,13 @@ from fedbandits.privacy.continual import ContinualPlan, calibrated, noise_patter
 from fedbandits.privacy.gaussian import ROUNDING_MARGIN, record_sensitivity
 from fedbandits.privacy.likelihood import decoder
 from fedbandits.privacy.secure_noise import SecureNoise
-from fedbandits.privacy.shares import ShareNeeds, deviations_of, plan_grid, release_share
+from fedbandits.privacy.shares import (
+    ShareNeeds,
+    deviations_of,
+    finest_grid,
+    plan_grid,
+    release_share,
+)
 
 MECHANISMS = ("tree", "toeplitz", "optimal")
 PATTERN = noise_pattern(1, 2)
@@ -194,3 +200,35 @@ def test_a_grid_has_room_for_all_that_is_added(parties: int, records: int, relea
 def test_sums_that_no_grid_is_fine_enough_for_are_refused() -> None:
     with pytest.raises(ConfigError, match="secure sum"):
         plan_grid(needs(10**6, 10**12))
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_whole_noise_is_no_further_from_continuous_noise_than_a_grid_says(mechanism: str) -> None:
+    """Every number of every share adds the distance of its own draw, found by brute force."""
+    found = needs(20, 1000)._replace(total=total_plan(mechanism, 6))
+    share = shares.share_plan(found.total, found.honest)
+    for step in (2.0**0, 2.0**1, 2.0**2):
+        apart = sum(
+            found.honest * _apart(deviation)
+            for k in range(1, 7)
+            for deviation in deviations_of(share, step, PATTERN, k)
+        )
+        assert 0.75 < apart / (found.delta * shares._distance(found, step)) <= 1.0
+    assert finest_grid(found).distance == shares._distance(found, finest_grid(found).step)
+
+
+def _apart(deviation: float) -> float:
+    """Return the total variation between a discrete Gaussian and a rounded continuous one."""
+    z = np.arange(-40 * deviation - 1, 40 * deviation + 2).round()
+    discrete = np.exp(-0.5 * (z / deviation) ** 2)
+    edges = (np.append(z, z[-1] + 1.0) - 0.5) / deviation / math.sqrt(2.0)
+    continuous = np.diff([0.5 * (1.0 + math.erf(edge)) for edge in edges])
+    return float(0.5 * np.abs(discrete / discrete.sum() - continuous).sum())
+
+
+def test_noise_that_is_too_far_from_continuous_noise_is_refused() -> None:
+    """With a tiny δ the distance counts before rounding does."""
+    fine = needs(20, 1000)
+    plan_grid(fine)
+    with pytest.raises(ConfigError, match="secure sum"):
+        plan_grid(fine._replace(delta=1e-40))

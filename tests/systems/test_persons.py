@@ -86,8 +86,7 @@ def test_a_person_at_several_agents_pays_at_each(most):
         assert stated.person.epsilon <= record.person.epsilon
 
 
-@pytest.mark.parametrize("preset", SOUND)
-def test_what_a_person_costs_follows_from_what_is_known_of_visits(preset):
+def priced_at_sites(preset, rounds=5, **columns_named):
     """Two sites: ann has 3 visits to one and 1 to the other, bob 2 to one. Σ n² = 10 and 4."""
     columns = {
         "site": ["a"] * 5 + ["b"] * 5,
@@ -96,18 +95,34 @@ def test_what_a_person_costs_follows_from_what_is_known_of_visits(preset):
     }  # fmt: skip
     known = {"features": ["x"], "ranges": {"x": (0.0, 1.0)}, "target": "y", "visits": "once",
              "classes": ("0", "1")}  # fmt: skip
+    parts = columns_named.pop("parts", {})
+    world = fb.environments.table(columns, person="who", **known, **columns_named)
+    return claim(plan_of(system(preset, schedule="every(2)", **parts).config, world, rounds))
 
-    def priced(**columns_named):
-        world = fb.environments.table(columns, person="who", **known, **columns_named)
-        return claim(plan_of(system(preset, schedule="every(2)").config, world, 5))
 
-    sites = priced(site="site")
+@pytest.mark.parametrize("preset", SOUND)
+def test_what_a_person_costs_follows_from_what_is_known_of_visits(preset):
+    sites = priced_at_sites(preset, site="site")
     assert (sites.person.visits, sites.person.places) == (4, "several parties")
     assert sites.person.mu == pytest.approx(math.sqrt(10) * sites.mu)
     assert "4 visits at several parties: ε = " in sites.headline
-    dealt = priced(agents=2)  # ann's four rows may all be at one agent
+    dealt = priced_at_sites(preset, agents=2)  # ann's four rows may all be at one agent
     assert dealt.person.places == "any parties"
     assert dealt.person.mu == pytest.approx(4 * dealt.mu)
+
+
+@pytest.mark.parametrize("preset", ["feducb-secure", "feducb-secure-hybrid"])
+def test_in_one_secure_sum_visits_add_up_wherever_they_are(preset):
+    """There is one noise for all agents: ann's four records cost four times one, not √10."""
+    parts = {"aggregation": {"kind": "secure-sum", "least_parties": 2, "colluding": 1}}
+    sites = priced_at_sites(preset, site="site", parts=parts)
+    assert sites.person.mu == pytest.approx(4 * sites.mu)
+    parts |= {"unit": "person", "records_per_person": 3}
+    three = priced_at_sites(preset, site="site", parts=parts)  # μ is for three, ann has one more
+    assert three.person.mu == pytest.approx(4 / 3 * three.mu)
+    own = {"unit": "person", "records_per_person": 3}
+    noise_each = priced_at_sites("feducb", site="site", parts=own)
+    assert noise_each.person.mu == pytest.approx(math.sqrt(10) / 3 * noise_each.mu)
 
 
 def test_the_first_sync_waits_for_the_larger_noise():
