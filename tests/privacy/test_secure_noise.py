@@ -218,19 +218,30 @@ class TestDrawnAhead:
 
     @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
     @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-    def test_a_forked_process_leaves_its_parents_noise_alone(self):
-        source = SecureNoise()
-        source.draw_ahead(3)
+    @pytest.mark.parametrize("whole", [False, True])
+    def test_a_forked_process_leaves_its_parents_noise_alone(self, whole):
+        source, deviations = SecureNoise(), np.full(3, 2.0**40)
+        if whole:
+            source.draw_whole_ahead(deviations)
+        else:
+            source.draw_ahead(3)
+
+        def covered():
+            nothing = np.zeros(3)
+            if whole:
+                return source.cover_whole(1, nothing, deviations)
+            return source.cover(1, nothing)
+
         read, write = os.pipe()
         child = os.fork()
         if child == 0:
-            os.write(write, source.cover(1, np.zeros(3)).tobytes())
+            os.write(write, covered().tobytes())
             os._exit(0)
         os.waitpid(child, 0)
         theirs = np.frombuffer(os.read(read, 24))
         os.close(read)
         os.close(write)
-        assert not set(theirs) & set(source.cover(1, np.zeros(3)))
+        assert not set(theirs) & set(covered())
 
     @pytest.mark.parametrize(
         "again", [copy.copy, copy.deepcopy, lambda s: pickle.loads(pickle.dumps(s))]
