@@ -27,7 +27,7 @@ from fedbandits.federation.totals.controller import TotalsController
 from fedbandits.federation.totals.helper import Helper
 from fedbandits.federation.totals.messages import TABLE, Total
 from fedbandits.federation.totals.plan import AgentSecrets, HelperSecrets, TotalsPlan
-from fedbandits.federation.totals.sender import Sender, Sending
+from fedbandits.federation.totals.sender import Sender, Sending, first_sending
 
 SIZE, RELEASES = 130, 64
 _ROOT = b"secrets of a benchmark, of nobody"
@@ -49,7 +49,7 @@ class Agent(Party[_State]):
         pairs = tuple(secret(seat.place, helper) for helper in range(plan.helpers))
         self._sender = Sender(seat, plan, AgentSecrets(pairs, secret(seat.place, -1)))
         self._values = np.random.default_rng(seat.place).integers(-(2**40), 2**40, SIZE)
-        super().__init__(seat, _State(sending=self._sender.first()))
+        super().__init__(seat, _State(sending=first_sending(SIZE)))
 
     def _compute(self, event: Any) -> Step:
         sending = self._state.sending

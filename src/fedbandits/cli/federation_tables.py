@@ -58,6 +58,8 @@ def _about_sums(status: dict[str, Any]) -> list[str]:
         line = f"sum {sums['sums']:,} has {sums['members_of_last_sum']:,} members"
         out = sums.get("left_out")
         lines.append(f"{line}; not in it: {', '.join(out)}" if out else line)
+    for helper, agents in sums.get("unbelieved", {}).items():
+        lines.append(f"{helper} did not believe {', '.join(agents)}: left out of the last sum")
     if late := sums.get("helpers_awaited"):
         lines.append(f"sum {sums['sums'] + 1:,} waits for {', '.join(late)}; all else goes on")
     if sums.get("retired"):

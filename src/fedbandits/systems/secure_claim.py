@@ -28,9 +28,9 @@ _INTEGRITY = Limit(
     "It can send wrong sums. It learns no more by that.",
 )
 _STOPS = Limit(
-    "sums, from a member or helper that stops them",
-    "A false tag of one member stops a sum, and false masks of a helper spoil it. Nobody learns "
-    "more by that.",
+    "sums, from a helper that spoils them",
+    "False masks of a helper make a sum wrong, and one that believes nobody leaves members out. It "
+    "learns no more by that.",
 )
 _HELPERS = Limit(
     "sums, from helpers that stay away",

@@ -57,8 +57,8 @@ def test_what_is_late_for_its_sum_is_dropped_and_its_agent_is_told_again():
 @pytest.fixture
 def answered():
     world = World(agents=3, helpers=2, least=2)
-    asked = [out for i in range(3) for out in world.deliver(first(world, i))]
-    return world, [out for message in asked for out in world.deliver(message)]
+    checks = [out for i in range(3) for out in world.deliver(first(world, i))]
+    return world, [out for message in world.to_openings(checks) for out in world.deliver(message)]
 
 
 def test_answers_that_are_not_for_this_sum(answered):
@@ -86,7 +86,7 @@ def test_the_members_of_a_sum_stay_who_they_were():
     controller = world.parties["controller"]
     for i in range(2):
         taken(controller, first(world, i))
-    (asked,) = controller.deadline(controller.awaited)
+    (asked,) = world.to_openings([])
     assert taken(controller, late) == []
     (again,) = controller.deadline(controller.awaited)
     assert msgspec.structs.replace(again, number=asked.number) == asked
@@ -95,7 +95,7 @@ def test_the_members_of_a_sum_stay_who_they_were():
 def test_an_agent_that_has_not_heard_of_its_sum_is_told_when_it_sends_again():
     world = World(agents=3, helpers=2, least=2)
     sent = [first(world, i) for i in range(3)]
-    asked = [out for message in sent for out in world.deliver(message)]
+    asked = world.to_openings([out for message in sent for out in world.deliver(message)])
     answers = [out for message in asked for out in world.deliver(message)]
     told = [out for message in answers for out in world.deliver(message)]
     assert len(told) == 3  # and all of them are lost

@@ -8,7 +8,7 @@ import pytest
 
 from fedbandits.crypto.masks import TAG_BYTES
 from fedbandits.federation.messages import ImplausibleError, OutOfOrderError, WrongShapeError
-from fedbandits.federation.totals.messages import Opened, Opening, unpack_words
+from fedbandits.federation.totals.messages import Opened, unpack_words
 from fedbandits.federation.totals.statements import (
     MEMBER,
     pack_member,
@@ -24,12 +24,7 @@ WIDTH = MEMBER.itemsize
 def openings(world, release, present):
     """What the controller asks helpers for a sum, before any has answered."""
     sent = [out for i in present for out in world.agents[i].end_round(release)]
-    asked = [out for message in sent for out in world.deliver(message)]
-    controller = world.parties["controller"]
-    if not asked:
-        asked = controller.deadline(controller.awaited)
-    assert all(isinstance(each, Opening) for each in asked)
-    return asked
+    return world.to_openings([out for message in sent for out in world.deliver(message)])
 
 
 def changed(opening, **fields):

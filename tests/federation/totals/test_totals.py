@@ -57,7 +57,7 @@ def test_a_message_for_a_later_sum_lets_this_one_go():
     """Helpers were away: agents that did not send for sum 2 are not waited for there."""
     world = World(agents=3, least=2)
     first = [out for agent in world.agents for out in agent.end_round(1)]
-    asked = [out for message in first for out in world.deliver(message)]
+    asked = world.to_openings([out for message in first for out in world.deliver(message)])
     for k in (2, 3):  # their last message is under way: nobody sends another one
         for agent in world.agents:
             (again,) = agent.end_round(k)
@@ -74,7 +74,7 @@ def test_a_message_for_a_later_sum_lets_this_one_go():
 def test_a_lost_total_is_made_up_for_by_the_next():
     world = World(agents=3, least=2)
     sent = [out for agent in world.agents for out in agent.end_round(1)]
-    asked = [out for message in sent for out in world.deliver(message)]
+    asked = world.to_openings([out for message in sent for out in world.deliver(message)])
     answers = [out for message in asked for out in world.deliver(message)]
     totals = [out for message in answers for out in world.deliver(message)]
     world.settle(totals[1:])  # that of agent-0 is lost
@@ -91,7 +91,7 @@ def test_a_lost_total_is_made_up_for_by_the_next():
 def test_a_lost_request_and_a_lost_answer_are_asked_for_again():
     world = World(agents=3, helpers=2, least=2)
     sent = [out for agent in world.agents for out in agent.end_round(1)]
-    asked = [out for message in sent for out in world.deliver(message)]
+    asked = world.to_openings([out for message in sent for out in world.deliver(message)])
     answer = world.deliver(asked[1])  # the request to helper-0 is lost, this answer too
     assert len(answer) == 1
     controller = world.parties["controller"]
@@ -115,7 +115,7 @@ def test_helpers_that_stay_away_are_not_asked_for_ever():
     while controller.awaited is not None:
         asked += len(controller.deadline(controller.awaited))
     assert asked == (MOST_ASKED - 1) * 2
-    assert controller.stage == "opening"
+    assert controller.stage == "checking"
 
 
 class Chance:

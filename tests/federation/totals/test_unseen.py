@@ -55,7 +55,7 @@ def test_helpers_see_no_numbers_of_agents():
         for field in each.__struct_fields__
     }  # fmt: skip
     assert fields == {
-        ("Opening", field)
+        (request, field) for request in ("Check", "Opening")
         for field in ("sender", "receiver", "number", "version", "terms", "release", "members",
                       "statements")
     }  # fmt: skip

@@ -14,7 +14,7 @@ from fedbandits.federation.state import PartyState, Step
 from fedbandits.federation.terms import Schedule, Terms
 from fedbandits.federation.totals.controller import TotalsController
 from fedbandits.federation.totals.helper import Helper
-from fedbandits.federation.totals.messages import TABLE, Total
+from fedbandits.federation.totals.messages import TABLE, Check, Opening, Total
 from fedbandits.federation.totals.plan import AgentSecrets, HelperSecrets, TotalsPlan
 from fedbandits.federation.totals.sender import Sender, Sending, first_sending
 
@@ -127,6 +127,16 @@ class World:
         receipt = self.parties[message.receiver].receive_bytes(data, message.sender)
         assert receipt.outcome != "refused", receipt.why
         return list(receipt.outgoing)
+
+    def to_openings(self, checks):
+        """Have helpers check a sum, at the deadline if nobody asked; returns what they get then."""
+        controller = self.parties["controller"]
+        checks = checks or controller.deadline(controller.awaited)
+        answers = [out for message in checks for out in self.deliver(message)]
+        asked = [out for message in answers for out in self.deliver(message)]
+        assert all(isinstance(each, Check) for each in checks)
+        assert all(isinstance(each, Opening) for each in asked)
+        return asked
 
     def settle(self, messages, seen=None):
         """Deliver messages, and all that follow, in order."""

@@ -29,7 +29,7 @@ def config_of(**parts):
 @pytest.mark.parametrize("lost", [0.15, 0.4])
 def test_whatever_is_lost_the_total_is_that_of_the_newest_shares(outcomes, lost):
     config = config_of(outcomes=outcomes)
-    run = federate(config, WORLD, ROUNDS, 3, 0, route=losing(1, lost), lenient=True)
+    run = federate(config, WORLD, ROUNDS, 3, 0, route=losing(2, lost), lenient=True)
     play_with_losses(run, ROUNDS)
     assert {buyer.state.releases for buyer in run.players} == {run.plan.constants.releases}
 

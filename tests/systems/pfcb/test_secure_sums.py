@@ -87,7 +87,7 @@ def test_nothing_in_a_run_grows_with_the_square_of_buyers():
         run = simulate(config, Procurement(agents=buyers, producers=5), 20, 0, 0)
         run.advance(20)
         assert run.syncs >= 4
-        assert run.messages == run.syncs * 2 * (buyers + 2)
+        assert run.messages == run.syncs * 2 * (buyers + 2 * 2)
         arrays = [a for part in (run.state, run.state.books, run.state.tally) for a in part]
         held[buyers] = sum(a.nbytes for a in arrays if isinstance(a, np.ndarray))
         assert (run.state.tally.judged.sum(axis=1) == 5 * run.syncs).all()

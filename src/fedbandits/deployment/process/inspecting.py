@@ -29,7 +29,14 @@ from fedbandits.errors import (
     StoreVersionError,
 )
 from fedbandits.federation.messages import Message
-from fedbandits.federation.totals.messages import Increment, Opened, Opening, Total
+from fedbandits.federation.totals.messages import (
+    Check,
+    Increment,
+    MembersRequest,
+    Opened,
+    Opening,
+    Total,
+)
 from fedbandits.federation.totals.statements import unpack_members
 from fedbandits.privacy.ledger.database import engine_that_reads, named_errors, url_of
 from fedbandits.privacy.ledger.files import path_of
@@ -38,6 +45,7 @@ from fedbandits.systems.exported import Model
 #: Fields of messages that tell nothing by themselves: masked numbers, masks, tags.
 _UNTOLD: dict[type[Message], frozenset[str]] = {
     Increment: frozenset({"statistic", "statements"}),
+    Check: frozenset({"statements"}),
     Opening: frozenset({"statements"}),
     Opened: frozenset({"masks", "confirmations"}),
     Total: frozenset({"confirmations"}),
@@ -106,7 +114,7 @@ def _shown(message: Message, name: str) -> Any:
         return value.hex()
     if isinstance(message, Total) and name == "statistic":
         return np.frombuffer(value, "<i8").tolist()
-    if isinstance(message, Opening) and name == "members":
+    if isinstance(message, MembersRequest) and name == "members":
         return _members(value)
     return _plain(value)
 

@@ -1,9 +1,11 @@
 """The controller of secure sums: it collects increments, has their masks opened, and tells totals.
 
-It fixes the members of a sum before it asks any helper. From then on it waits for all helpers, and
-asks them for nothing else. It asks again a few times, in case a message was lost; how long it takes
-does not matter, as agents wait too. It cannot be forced to have a sum of too few opened: such a sum
-is closed with nobody in it, and those who had come go on from their old base at the next one.
+It asks all helpers whose messages they would open, and leaves out whoever one of them names. So
+nobody stops a sum by a false tag. Then it fixes the members, and has the sum opened. From then on
+it waits for all helpers, and asks them for nothing else. It asks again a few times, in case a
+message was lost; how long it takes does not matter, as agents wait too. It cannot be forced to have
+a sum of too few opened: such a sum is closed with nobody in it, and those who had come go on from
+their old base at the next one.
 
 It sees masked numbers, who came when, and totals.
 """
@@ -26,7 +28,10 @@ from fedbandits.federation.state import Step, Transitions
 from fedbandits.federation.totals import statements
 from fedbandits.federation.totals.controller_state import ControllerState, first_state
 from fedbandits.federation.totals.messages import (
+    Check,
+    Checked,
     Increment,
+    MembersRequest,
     Opened,
     Opening,
     Total,
@@ -54,10 +59,16 @@ class TotalsController(Party[ControllerState]):
     """
 
     TRANSITIONS: ClassVar[Transitions] = {
-        ("collecting", Increment): ("collecting", "opening"),
+        ("collecting", Increment): ("collecting", "checking", "opening"),
+        ("collecting", Checked): ("collecting",),
         ("collecting", Opened): ("collecting",),
-        ("collecting", Deadline): ("collecting", "opening"),
+        ("collecting", Deadline): ("collecting", "checking", "opening"),
+        ("checking", Increment): ("checking",),
+        ("checking", Checked): ("checking", "opening"),
+        ("checking", Opened): ("checking",),
+        ("checking", Deadline): ("checking",),
         ("opening", Increment): ("opening",),
+        ("opening", Checked): ("opening",),
         ("opening", Opened): ("opening", "collecting"),
         ("opening", Deadline): ("opening",),
     }
@@ -89,12 +100,14 @@ class TotalsController(Party[ControllerState]):
         match event:
             case Increment():
                 return self._collect(event)
+            case Checked():
+                return self._take_check(event)
             case Opened():
                 return self._take_answer(event)
             case _ if event.number != self.awaited:
                 return Step(self._state)
             case _ if self._state.opening:
-                return self._ask_again()
+                return Step(self._after(asked=self._state.asked + 1), self._requests(self._state))
             case _ if self._state.held.any():
                 return self._fix(self._state.held)
             case _:
@@ -159,52 +172,74 @@ class TotalsController(Party[ControllerState]):
             raise ImplausibleError(f"{self.name}: the salt of {message.sender} is too long")
 
     def _fix(self, held: Ints, keep: Callable[[], Sequence[Message]] | None = None) -> Step:
-        """Choose the members of the next sum, of all who have come, and ask all helpers.
+        """Choose the members of the next sum, of all who have come, and ask about them.
 
-        Those whose message is for a later sum have let this one go. Too few are nobody: the sum is
-        closed, and their messages are dropped.
+        Those whose message is for a later sum have let this one go.
         """
-        state = self._state
-        release = int(held[held > 0].min())
-        chosen = held == release
-        if np.count_nonzero(chosen) < self._plan.least_parties:
-            chosen, dropped = np.zeros_like(chosen), chosen
-        else:
-            dropped = np.zeros_like(chosen)
+        state, release = self._state, int(held[held > 0].min())
+        few = np.count_nonzero(held == release) < self._plan.least_parties
+        after = self._after(stage="opening" if few else "checking", opening=release, asked=1)
 
         def ask() -> Sequence[Message]:
             if keep is not None:
                 keep()
-            state.held[dropped] = 0
-            state.answered[:] = False
-            return self._requests(release)
+            return self._ask(after)
 
-        return Step(self._after(stage="opening", opening=release, asked=1), write=ask)
+        return Step(after, write=ask)
 
-    def _members(self, release: int) -> tuple[Ints, bytes]:
-        """Return the places of a sum's members, and what they have stated, packed."""
-        state = self._state
-        places = np.flatnonzero(state.held == release)
-        packed = statements.pack_members(
-            places, state.salts[places], state.bases[places], state.base_salts[places]
-        )
-        return places, packed
+    def _take_check(self, message: Checked) -> Step:
+        """Keep whom a helper would not open; with the last answer the members are fixed."""
+        state, helper = self._state, self._helper[message.sender]
+        require_bytes(message.request, statements.DIGEST_BYTES)
+        request = np.frombuffer(message.request, np.uint8)
+        named = statements.unpack_places(message.unfit)
+        unfit = np.isin(np.arange(self._plan.agents), named)
+        if (message.release, state.stage) != (state.opening, "checking") or state.answered[helper]:
+            given = (request == state.checked[helper]).all() and (
+                unfit == state.unfit[helper]
+            ).all()
+            return self._take_again(message, bool(given))
+        places, members = state.members()
+        tags = state.statements[places, helper].tobytes()
+        asked = statements.request_digest(state.opening, members, tags)
+        if message.request != asked or not np.isin(named, places).all():
+            raise ImplausibleError(f"{self.name}: {message.sender} was asked about others")
 
-    def _requests(self, release: int) -> list[Message]:
-        """Ask all helpers who have not answered for the masks of a sum."""
-        state = self._state
-        places, members = self._members(release)
+        def keep() -> Sequence[Message]:
+            state.answered[helper] = True
+            state.checked[helper], state.unfit[helper] = request, unfit
+            return ()
+
+        if np.count_nonzero(state.answered) + 1 < self._plan.helpers:
+            return Step(state, write=keep)
+        after = self._after(stage="opening", asked=1)
+
+        def leave_out() -> Sequence[Message]:
+            keep()
+            state.held[state.unfit.any(axis=0) & (state.held == state.opening)] = 0
+            return self._ask(after)
+
+        return Step(after, write=leave_out)
+
+    def _ask(self, after: ControllerState) -> Sequence[Message]:
+        """Ask all helpers anew. Too few are nobody: their messages are dropped."""
+        members = after.held == after.opening
+        if np.count_nonzero(members) < self._plan.least_parties:
+            after.held[members] = 0
+        after.answered[:] = False
+        return self._requests(after)
+
+    def _requests(self, state: ControllerState) -> list[MembersRequest]:
+        """Make the requests to all helpers who have not answered, as the stage has it."""
+        kind = Check if state.stage == "checking" else Opening
+        places, members = state.members()
         return [
-            Opening(
-                sender=self.name, receiver=name, release=release, members=members,
+            kind(
+                sender=self.name, receiver=name, release=state.opening, members=members,
                 statements=state.statements[places, helper].tobytes(),
             )
             for helper, name in enumerate(self._helpers) if not state.answered[helper]
         ]  # fmt: skip
-
-    def _ask_again(self) -> Step:
-        state = self._state
-        return Step(self._after(asked=state.asked + 1), self._requests(state.opening))
 
     def _take_answer(self, message: Opened) -> Step:
         """Keep a helper's answer; with the last one there is a total."""
@@ -212,11 +247,12 @@ class TotalsController(Party[ControllerState]):
         masks = unpack_words(message.masks, plan.size)
         require_bytes(message.confirmations, TAG_BYTES * plan.agents)
         tags = np.frombuffer(message.confirmations, np.uint8).reshape(plan.agents, TAG_BYTES)
-        if message.release != state.opening or state.answered[helper]:
-            return self._take_again(message, masks, tags)
-        digest = statements.next_digest(
-            state.digest, state.opening, self._members(state.opening)[1]
-        )
+        if (message.release, state.stage) != (state.opening, "opening") or state.answered[helper]:
+            given = (state.answers[helper] == masks).all() and (
+                state.confirmations[helper] == tags
+            ).all()
+            return self._take_again(message, bool(given))
+        digest = statements.next_digest(state.digest, state.opening, state.members()[1])
         if message.digest != digest:
             raise ImplausibleError(f"{self.name}: {message.sender} has opened another sum")
 
@@ -238,17 +274,14 @@ class TotalsController(Party[ControllerState]):
 
         return Step(after, write=add_up)
 
-    def _take_again(self, message: Opened, masks: Words64, tags: NDArray[np.uint8]) -> Step:
-        """Take the last answer of a helper once more; it was asked twice."""
-        state, helper = self._state, self._helper[message.sender]
+    def _take_again(self, message: Checked | Opened, same: bool) -> Step:
+        """Take the last answer of a helper once more, if it is the ``same``; it was asked twice."""
+        state = self._state
         if message.release not in (state.opening, state.newest) or message.release == 0:
             raise OutOfOrderError(
                 f"{self.name}: {message.sender} answers for sum {message.release} after "
                 f"{state.newest}"
             )
-        same = (state.answers[helper] == masks).all() and (
-            state.confirmations[helper] == tags
-        ).all()
         if not same:
             raise ImplausibleError(f"{self.name}: {message.sender} has answered otherwise before")
         return Step(state)

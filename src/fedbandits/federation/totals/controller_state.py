@@ -20,7 +20,7 @@ class ControllerState(PartyState, frozen=True, kw_only=True):
     newest
         The number of the last total.
     opening
-        The sum that helpers were asked for; 0 while increments are collected.
+        The sum that helpers were asked about; 0 while increments are collected.
     asked
         How often they were.
     releases
@@ -40,7 +40,11 @@ class ControllerState(PartyState, frozen=True, kw_only=True):
     total : (size,) uint64
         The total.
     answered : (helpers,) bool
-        Who has answered.
+        Who has answered the last request.
+    checked : (helpers, 32) uint8
+        The digests of the checks that helpers have answered.
+    unfit : (helpers, agents) bool
+        Whose messages each helper would not open, as it has answered then.
     answers : (helpers, size) uint64
         What helpers have answered.
     confirmations : (helpers, agents, 16) uint8
@@ -63,8 +67,17 @@ class ControllerState(PartyState, frozen=True, kw_only=True):
     opened_salts: Words64
     total: Words64
     answered: Bools
+    checked: NDArray[np.uint8]
+    unfit: Bools
     answers: Words64
     confirmations: NDArray[np.uint8]
+
+    def members(self) -> tuple[Ints, bytes]:
+        """Return the places of the members of the sum under way, and what they stated, packed."""
+        places = np.flatnonzero(self.held == self.opening)
+        return places, statements.pack_members(
+            places, self.salts[places], self.bases[places], self.base_salts[places]
+        )
 
 
 def first_state(plan: TotalsPlan, terms: str) -> ControllerState:
@@ -82,6 +95,8 @@ def first_state(plan: TotalsPlan, terms: str) -> ControllerState:
         opened_salts=np.zeros(agents, np.uint64),
         total=np.zeros(size, np.uint64),
         answered=np.zeros(helpers, np.bool_),
+        checked=np.zeros((helpers, statements.DIGEST_BYTES), np.uint8),
+        unfit=np.zeros((helpers, agents), np.bool_),
         answers=np.zeros((helpers, size), np.uint64),
         confirmations=np.zeros((helpers, agents, TAG_BYTES), np.uint8),
     )

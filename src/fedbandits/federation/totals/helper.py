@@ -4,6 +4,9 @@ It answers once for every sum. It gives the sum of the masks of the members that
 names, each of whom has stated its message to it. It never answers for another set, nor for a sum
 before its last one. So the controller can open one total a sum, whatever it asks.
 
+Before that the controller may ask whose messages it would open, as often as it likes. So one member
+with a false tag is left out, and stops nobody. The answer tells nothing of any mask.
+
 A helper must not go on from an old store: it would open a sum for a second set of members. So
 nobody may restore one.
 """
@@ -16,7 +19,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from fedbandits._typing import Ints, Words64
+from fedbandits._typing import Bools, Ints, Words64
 from fedbandits.crypto.masks import TAG_BYTES, Masks, PairKeys, same, sum_of_masks, tag
 from fedbandits.errors import LocalProtocolError
 from fedbandits.federation.messages import ImplausibleError, OutOfOrderError
@@ -24,7 +27,15 @@ from fedbandits.federation.party import Party
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import PartyState, Step, Transitions
 from fedbandits.federation.totals import statements
-from fedbandits.federation.totals.messages import Opened, Opening, pack_words, require_bytes
+from fedbandits.federation.totals.messages import (
+    Check,
+    Checked,
+    MembersRequest,
+    Opened,
+    Opening,
+    pack_words,
+    require_bytes,
+)
 from fedbandits.federation.totals.plan import CONTROLLER, HelperSecrets, TotalsPlan
 from fedbandits.federation.totals.reports import of_helper
 
@@ -65,7 +76,10 @@ class Helper(Party[HelperState]):
         What it shares with each agent.
     """
 
-    TRANSITIONS: ClassVar[Transitions] = {("serving", Opening): ("serving",)}
+    TRANSITIONS: ClassVar[Transitions] = {
+        ("serving", Check): ("serving",),
+        ("serving", Opening): ("serving",),
+    }
 
     def __init__(self, seat: Seat, plan: TotalsPlan, secrets: HelperSecrets) -> None:
         self._agents, terms = seat.names(plan.role), seat.terms.digest
@@ -104,7 +118,7 @@ class Helper(Party[HelperState]):
         return party not in self._agents or not self._state.newest[self._agents.index(party)]
 
     def _compute(self, event: Any) -> Step:
-        """Answer a request: the first for a sum, or the same one again."""
+        """Answer a check, or a request: the first for a sum, or the same one again."""
         state, release = self._state, event.release
         if not max(state.answered, 1) <= release <= self._plan.releases:
             raise OutOfOrderError(
@@ -112,13 +126,15 @@ class Helper(Party[HelperState]):
                 f"{self._plan.releases}"
             )
         request = statements.request_digest(release, event.members, event.statements)
+        if isinstance(event, Check):
+            return Step(state, self._checked(event, request))
         if release == state.answered:
             if request != state.request:
                 raise OutOfOrderError(
                     f"{self.name}: sum {release} was opened, and is not opened otherwise"
                 )
             return Step(state, self._answer(state))
-        members = self._checked(event)
+        members = self._fit(event)
         after = self._after(
             answered=release, request=request,
             digest=statements.next_digest(state.digest, release, event.members),
@@ -131,45 +147,62 @@ class Helper(Party[HelperState]):
 
         return Step(after, write=keep)
 
-    def _checked(self, opening: Opening) -> NDArray[np.void]:
+    def _checked(self, check: Check, request: bytes) -> list[Checked]:
+        """Say whose messages would not be opened."""
+        members = self._named(check)
+        unfit = members["place"][~self._are_fit(check, members)]
+        return [
+            Checked(
+                sender=self.name, receiver=self._controller, release=check.release,
+                request=request, unfit=statements.pack_places(unfit),
+            )
+        ]  # fmt: skip
+
+    def _fit(self, opening: Opening) -> NDArray[np.void]:
         """Return the members of a sum, (members,), if it may be opened for them."""
-        state, plan = self._state, self._plan
-        if len(opening.members) % statements.MEMBER.itemsize:
-            raise ImplausibleError(f"{self.name}: the members of a sum are cut off")
-        members = statements.unpack_members(opening.members)
-        places = members["place"].astype(np.int64)
-        if 0 < len(members) < plan.least_parties:
+        members, least = self._named(opening), self._plan.least_parties
+        if 0 < len(members) < least:
             raise ImplausibleError(
-                f"{self.name}: a sum of {len(members)}, none below {plan.least_parties} is opened"
+                f"{self.name}: a sum of {len(members)}, none below {least} is opened"
             )
-        if len(places) and (places[-1] >= plan.agents or (np.diff(places) <= 0).any()):
+        fit = self._are_fit(opening, members)
+        if not fit.all():
             raise ImplausibleError(
-                f"{self.name}: the members of a sum are {plan.agents} agents at most, each once, "
-                "in order"
+                f"{self.name}: {self._agents[members['place'][~fit][0]]} has not stated its "
+                "message, or has not gone on from what was opened of it"
             )
-        require_bytes(opening.statements, TAG_BYTES * len(members))
-        other = (members["base"] != state.newest[places]) | (
-            members["base_salt"] != state.salts[places]
-        )
-        if other.any():
-            raise ImplausibleError(
-                f"{self.name}: {self._agents[places[other][0]]} has not gone on from what was "
-                "opened of it"
-            )
-        self._check_statements(opening, places)
         return members
 
-    def _check_statements(self, opening: Opening, places: Ints) -> None:
-        """Refuse members that have not stated what is said of them."""
-        width = statements.MEMBER.itemsize
+    def _named(self, request: MembersRequest) -> NDArray[np.void]:
+        """Return the members that a request names, (members,), each once and in order."""
+        if len(request.members) % statements.MEMBER.itemsize:
+            raise ImplausibleError(f"{self.name}: the members of a sum are cut off")
+        members, agents = statements.unpack_members(request.members), self._plan.agents
+        places = members["place"].astype(np.int64)
+        if len(places) and (places[-1] >= agents or (np.diff(places) <= 0).any()):
+            raise ImplausibleError(
+                f"{self.name}: the members of a sum are {agents} agents at most, each once, in "
+                "order"
+            )
+        require_bytes(request.statements, TAG_BYTES * len(members))
+        return members
+
+    def _are_fit(self, request: MembersRequest, members: NDArray[np.void]) -> Bools:
+        """Tell which members have stated what is said of them, and go on from what was opened.
+
+        A sum that was opened is told of by statements alone: by then it is what was opened.
+        """
+        state, width, places = self._state, statements.MEMBER.itemsize, members["place"]
+        fit: Bools = (members["base"] == state.newest[places]) & (
+            members["base_salt"] == state.salts[places]
+        )
+        fit |= request.release == state.answered
         for at, place in enumerate(places.tolist()):
-            member = opening.members[at * width : (at + 1) * width]
-            text = statements.statement(opening.release, member)
-            given = opening.statements[at * TAG_BYTES : (at + 1) * TAG_BYTES]
-            if not same(given, tag(self._pairs[place].statement, text)):
-                raise ImplausibleError(
-                    f"{self.name}: {self._agents[place]} has not stated its message"
-                )
+            member = request.members[at * width : (at + 1) * width]
+            text = statements.statement(request.release, member)
+            given = request.statements[at * TAG_BYTES : (at + 1) * TAG_BYTES]
+            fit[at] &= same(given, tag(self._pairs[place].statement, text))
+        return fit
 
     def _answer(self, state: HelperState) -> list[Opened]:
         """Make the answer for the last sum; it follows from the state, and is always the same."""

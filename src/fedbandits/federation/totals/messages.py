@@ -1,4 +1,4 @@
-"""Messages of secure sums: increments, openings, answers, totals."""
+"""Messages of secure sums: increments, checks, openings, answers, totals."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ class Increment(Message, frozen=True, kw_only=True, tag="totals.increment"):
         return len(self.statistic)
 
 
-class Opening(Message, frozen=True, kw_only=True, tag="totals.opening"):
-    """The controller asks a helper for the sum of the masks of some members' messages.
+class MembersRequest(Message, frozen=True, kw_only=True):
+    """The controller asks a helper about some members of a sum.
 
     Parameters
     ----------
@@ -58,6 +58,32 @@ class Opening(Message, frozen=True, kw_only=True, tag="totals.opening"):
     release: int
     members: bytes
     statements: bytes
+
+
+class Check(MembersRequest, frozen=True, kw_only=True, tag="totals.check"):
+    """The controller asks a helper whose messages it would open. The helper opens nothing."""
+
+
+class Checked(Message, frozen=True, kw_only=True, tag="totals.checked"):
+    """A helper's answer to a check.
+
+    Parameters
+    ----------
+    release
+        The number k of the sum.
+    request
+        Digest of the check that it answers.
+    unfit
+        Whose messages it would not open, packed: places among agents in rising order.
+    """
+
+    release: int
+    request: bytes
+    unfit: bytes
+
+
+class Opening(MembersRequest, frozen=True, kw_only=True, tag="totals.opening"):
+    """The controller asks a helper for the sum of the masks of some members' messages."""
 
 
 class Opened(Message, frozen=True, kw_only=True, tag="totals.opened"):
@@ -125,6 +151,8 @@ def table_of(agents: str) -> MessageTable:
     """Return who sends what to whom, where ``agents`` is the role of agents."""
     return {
         Increment: (agents, "controller"),
+        Check: ("controller", "helper"),
+        Checked: ("helper", "controller"),
         Opening: ("controller", "helper"),
         Opened: ("helper", "controller"),
         Total: ("controller", agents),

@@ -17,11 +17,15 @@ import hashlib
 import numpy as np
 from numpy.typing import NDArray
 
+from fedbandits._typing import Ints
+from fedbandits.federation.messages import WrongShapeError
+
 #: One member of a sum: its place among agents, its message's salt, and what it has taken off.
 MEMBER = np.dtype(
     [("place", "<u4"), ("salt", "<u8"), ("base", "<u4"), ("base_salt", "<u8")], align=False
 )
 DIGEST_BYTES = 32
+_PLACE = np.dtype("<u4")
 
 
 def pack_members(
@@ -46,6 +50,24 @@ def unpack_members(data: bytes) -> NDArray[np.void]:
     Raises ValueError if the bytes are not whole members.
     """
     return np.frombuffer(data, MEMBER)
+
+
+def pack_places(places: NDArray[np.integer]) -> bytes:
+    """Pack places among agents, in rising order."""
+    return places.astype(_PLACE).tobytes()
+
+
+def unpack_places(data: bytes) -> Ints:
+    """Unpack what :func:`pack_places` has packed.
+
+    Raises
+    ------
+    WrongShapeError
+        If the bytes are not whole places.
+    """
+    if len(data) % _PLACE.itemsize:
+        raise WrongShapeError(f"places have {_PLACE.itemsize} bytes each, got {len(data)} bytes")
+    return np.frombuffer(data, _PLACE).astype(np.int64)
 
 
 def statement(release: int, member: bytes) -> bytes:

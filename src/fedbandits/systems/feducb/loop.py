@@ -52,14 +52,14 @@ class Replicate(BatchedReplicate[AgentsPlan]):
 
     @property
     def _helpers(self) -> int:
-        """Helpers, each of which is asked and answers once a sync."""
+        """Helpers, each of which is asked twice and answers twice a sync."""
         secure = self.plan.secure
         return 0 if secure is None else secure.helpers
 
     @property
     def messages(self) -> int:
         """Messages so far."""
-        return super().messages + self.syncs * 2 * self._helpers
+        return super().messages + self.syncs * 4 * self._helpers
 
     @property
     def bytes(self) -> int:

@@ -56,17 +56,20 @@ class Replicate(CompiledReplicate[PFCBPlan]):
     def messages(self) -> int:
         """Messages so far: everybody to everybody else, every exchange.
 
-        With secure sums: to the controller and back, and to every helper and back.
+        With secure sums: to the controller and back, and twice to every helper and back.
         """
         agents, secure = self.plan.constants.agents, self.plan.secure
-        each = agents * (agents - 1) if secure is None else 2 * (agents + secure.helpers)
+        each = agents * (agents - 1) if secure is None else 2 * (agents + 2 * secure.helpers)
         return self.syncs * each
 
     @property
     def bytes(self) -> int:
-        """Bytes of reports so far, two numbers a producer; a request to a helper has none."""
+        """Bytes of reports so far, two numbers a producer.
+
+        Of what passes to and from a helper only the answer to an opening has some.
+        """
         secure = self.plan.secure
-        empty = 0 if secure is None else self.syncs * secure.helpers
+        empty = 0 if secure is None else self.syncs * 3 * secure.helpers
         return (self.messages - empty) * 16 * self.plan.constants.producers
 
     @property
