@@ -176,7 +176,7 @@ class TotalsController(Party[ControllerState]):
 
         Those whose message is for a later sum have let this one go.
         """
-        state, release = self._state, int(held[held > 0].min())
+        release = int(held[held > 0].min())
         few = np.count_nonzero(held == release) < self._plan.least_parties
         after = self._after(stage="opening" if few else "checking", opening=release, asked=1)
 
