@@ -25,7 +25,8 @@ FIVE = {
 
 
 @pytest.mark.parametrize(
-    "preset", ["feducb", "feducb-secure", "fclub", "pfcb", "samba-ucb", "samba-silent-ucb"]
+    "preset",
+    ["feducb", "feducb-secure", "fclub", "pfcb", "pfcb-secure", "samba-ucb", "samba-silent-ucb"],
 )
 def test_members_do_as_simulated(preset, tmp_path):
     with Brokered(table_from(Setting(preset)), tmp_path) as here:
