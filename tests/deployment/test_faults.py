@@ -18,11 +18,13 @@ from fedbandits.errors import (
     StoreError,
     StoreFullError,
 )
+from fedbandits.federation import snapshots
 from fedbandits.random import Key, uniform
 from fedbandits.systems.base import PartiesReplicate
 from fedbandits.testing.deployed import DeployedFederation, simulated, until
 from fedbandits.testing.deployed_systems import WorldDriver
-from tests.deployment.federations import clinics
+from tests.deployment.federations import clinics, with_helpers
+from tests.deployment.federations import undisturbed as undisturbed_states
 
 ENVIRONMENT = Linear(agents=3, dim=4, arms=5)
 ROUNDS = 25
@@ -95,6 +97,10 @@ def failing(monkeypatch, game, chances, seed):
     return failed
 
 
+def plain(states):
+    return {member: snapshots.plain(state) for member, state in states.items()}
+
+
 def statistics(states):
     return {member: state.statistic.tobytes() for member, state in states.items()}
 
@@ -108,8 +114,9 @@ def impatient(monkeypatch):
 
 @pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("seed", range(3))
-def test_no_commit_that_fails_loses_or_repeats_anything(tmp_path, monkeypatch, seed):
-    federation = clinics()
+@pytest.mark.parametrize("made", [clinics, with_helpers])
+def test_no_commit_that_fails_loses_or_repeats_anything(tmp_path, monkeypatch, made, seed):
+    federation = made()
 
     async def play():
         deployed = DeployedFederation(
@@ -138,8 +145,9 @@ def test_no_commit_that_fails_loses_or_repeats_anything(tmp_path, monkeypatch, s
 
 
 @pytest.mark.usefixtures("impatient")
-def test_a_carrier_that_loses_repeats_and_reorders(tmp_path):
-    federation = clinics()
+@pytest.mark.parametrize("made", [clinics, with_helpers])
+def test_a_carrier_that_loses_repeats_and_reorders(tmp_path, made):
+    federation = made()
     key, count = Key(3, 0), itertools.count()
 
     def route(sender, receiver, frame):
@@ -162,13 +170,12 @@ def test_a_carrier_that_loses_repeats_and_reorders(tmp_path):
         return found
 
     found = asyncio.run(play())
-    for party in undisturbed(federation).parties:
-        state = found[federation.member_of[party.name]]
-        assert repr(state) == repr(party.state)
+    assert plain(found) == undisturbed_states(federation, ENVIRONMENT, 7, ROUNDS)
 
 
-def test_members_that_stop_and_start_at_any_time(tmp_path):
-    federation = clinics()
+@pytest.mark.parametrize("made", [clinics, with_helpers])
+def test_members_that_stop_and_start_at_any_time(tmp_path, made):
+    federation = made()
 
     async def play():
         deployed = DeployedFederation(
@@ -179,7 +186,7 @@ def test_members_that_stop_and_start_at_any_time(tmp_path):
         for round_ in range(1, ROUNDS + 1):
             await deployed.greeted()
             await game.advance(round_)
-            member = federation.everybody[round_ % 4]
+            member = federation.everybody[round_ % len(federation.everybody)]
             await deployed.stop(member)
             await deployed.start(member)
         found = {m: deployed.state(m) for m in federation.everybody}
@@ -187,8 +194,7 @@ def test_members_that_stop_and_start_at_any_time(tmp_path):
         return found
 
     found = asyncio.run(play())
-    for party in undisturbed(federation).parties:
-        assert repr(found[federation.member_of[party.name]]) == repr(party.state)
+    assert plain(found) == undisturbed_states(federation, ENVIRONMENT, 7, ROUNDS)
 
 
 def test_a_full_disk_is_told_and_loses_nothing(tmp_path):
