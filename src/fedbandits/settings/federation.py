@@ -6,6 +6,7 @@ import datetime
 import pathlib
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Annotated, Any, NamedTuple
@@ -197,7 +198,7 @@ class Federation:
             agreed["clock"] = {"kind": "live", "start": start, "every": self.every}
         return msgspec.structs.replace(bare, federation=agreed)
 
-    @property
+    @cached_property
     def everybody(self) -> tuple[str, ...]:
         """The names of all members, ordered by role."""
         return tuple(name for names in self.members.values() for name in names)
@@ -210,13 +211,20 @@ class Federation:
         ConfigError
             If the federation has no such member.
         """
-        for role in self.roles.roles:
-            if member in self.members[role.name]:
-                return SeatOf(role, self.members[role.name].index(member))
+        if member in self._seats:
+            return self._seats[member]
         raise ConfigError(
             f"no member of {self.name!r} is called {shown(member)}; members: "
             f"{', '.join(self.everybody)}"
         )
+
+    @cached_property
+    def _seats(self) -> dict[str, SeatOf]:
+        return {
+            name: SeatOf(role, place)
+            for role in self.roles.roles
+            for place, name in enumerate(self.members[role.name])
+        }
 
     @cached_property
     def member_of(self) -> dict[str, str]:
@@ -273,9 +281,9 @@ class Federation:
                         f"members.{role}[{i}]: given {shown(name)}, allowed: up to 32 small "
                         "letters, digits and inner dashes"
                     )
-        twice = [name for name in self.everybody if self.everybody.count(name) > 1]
-        if twice:
-            raise ConfigError(f"members: {twice[0]!r} is there twice; a member has only one seat")
+        twice = next((name for name, n in Counter(self.everybody).items() if n > 1), None)
+        if twice is not None:
+            raise ConfigError(f"members: {twice!r} is there twice; a member has only one seat")
 
 
 def _refuse_code(table: Mapping[str, Any], place: str) -> None:
