@@ -34,7 +34,15 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
 from tests.deployment.brokered import Brokered
 from tests.deployment.killed import Killed, killing, settled, states
 
-SYSTEMS = ("feducb", "feducb-secure", "fclub", "pfcb", "pfcb-secure", "samba-ucb", "samba-silent-ucb")
+SYSTEMS = (
+    "feducb",
+    "feducb-secure",
+    "fclub",
+    "pfcb",
+    "pfcb-secure",
+    "samba-ucb",
+    "samba-silent-ucb",
+)
 #: Seconds that a party stands still, and that its disk is full.
 _AWAY, _FULL = 3.0, 1.0
 

@@ -66,7 +66,7 @@ async def play(here: Brokered, sums: int) -> tuple[float, list[tuple[float, floa
     for number in range(1, sums + 1):
         began, worked = time.perf_counter(), time.process_time()
         await asyncio.gather(*(node.end_round(number) for node in nodes))
-        await _until(lambda: all(node.host.view.report["sums"] >= number for node in nodes))
+        await _until(lambda k=number: all(node.host.view.report["sums"] >= k for node in nodes))
         took.append((time.perf_counter() - began, time.process_time() - worked))
     report = deployed.nodes["controller"].status()["sums"]
     assert report["members_of_last_sum"] == len(agents), report

@@ -83,9 +83,8 @@ def shuffled(agents: int) -> Budget:
     low, high = 0.0, 12.0
     for _ in range(40):
         middle = 0.5 * (low + high)
-        low, high = (
-            (middle, high) if clones_delta(middle, agents, EPSILON) <= DELTA / 2.0 else (low, middle)
-        )
+        keeps = clones_delta(middle, agents, EPSILON) <= DELTA / 2.0
+        low, high = (middle, high) if keeps else (low, middle)
     found = Budget(low, delta)
     return found if low > 0.0 and found.mu > whole.mu else whole
 

@@ -80,7 +80,8 @@ def test_status_tells_of_sums_in_a_line_each():
     federation = read_federation(example("feducb-secure"))
     told = {
         "controller": {"sums": 7, "members_of_last_sum": 2, "left_out": ["south"],
-                       "helpers_awaited": ["helper-1"], "unbelieved": {"helper-1": ["south"]}},
+                       "helpers_awaited": ["helper-1"], "unbelieved": {"helper-1": ["south"]},
+                       "retired_agents": ["east"]},
         "south": {"sums": 7, "retired": True},
         "helper-0": {"sums": 7, "members_of_last_sum": 2},
     }  # fmt: skip
@@ -91,6 +92,7 @@ def test_status_tells_of_sums_in_a_line_each():
     lines = [str(shown) for shown in status_of(federation, reports)]
     assert "controller: sum 7 has 2 members; not in it: south" in lines
     assert "controller: sum 8 waits for helper-1; all else goes on" in lines
+    assert "controller: east: sends nothing more, and is not waited for" in lines
     assert "controller: helper-1 did not believe south: left out of the last sum" in lines
     assert any(line.startswith("south: has retired") for line in lines)
     assert "helper-0: sum 7 has 2 members" in lines

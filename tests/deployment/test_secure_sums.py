@@ -58,8 +58,8 @@ def test_a_helper_is_away_for_a_while(tmp_path, caplog):
         await summed(deployed, 5)
         is_sum(deployed)
         assert report(deployed, "hub") == {
-            "sums": 5, "members_of_last_sum": 3, "left_out": [], "unbelieved": {},
-            "helpers_awaited": [], "helpers_asked": 0,
+            "sums": 5, "members_of_last_sum": 3, "left_out": [], "retired_agents": [],
+            "unbelieved": {}, "helpers_awaited": [], "helpers_asked": 0,
         }  # fmt: skip
 
     caplog.set_level(logging.WARNING, "fedbandits")

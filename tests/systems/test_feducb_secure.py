@@ -178,7 +178,7 @@ def test_an_agent_that_is_told_lies_goes_on_acting_and_sends_nothing_more():
     assert agent.state.pooled == 14  # and it acts on every total
     assert agent.state.included == 2
     sent = [m for _, m in run.network.transcript.deliveries if m.sender == "agent-0"]
-    assert len(sent) == 2
+    assert [type(message).__name__ for message in sent] == ["Increment"] * 2 + ["Retired"]
 
 
 def test_nobody_is_made_without_secrets():

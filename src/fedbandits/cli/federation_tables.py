@@ -62,6 +62,8 @@ def _about_sums(status: dict[str, Any]) -> list[str]:
         lines.append(f"{helper} did not believe {', '.join(agents)}: left out of the last sum")
     if late := sums.get("helpers_awaited"):
         lines.append(f"sum {sums['sums'] + 1:,} waits for {', '.join(late)}; all else goes on")
+    if gone := sums.get("retired_agents"):
+        lines.append(f"{', '.join(gone)}: sends nothing more, and is not waited for")
     if sums.get("retired"):
         lines.append(
             "has retired: what helpers confirm does not fit what it has sent. It decides, and "

@@ -220,11 +220,9 @@ class Federation:
 
     @cached_property
     def _seats(self) -> dict[str, SeatOf]:
-        return {
-            name: SeatOf(role, place)
-            for role in self.roles.roles
-            for place, name in enumerate(self.members[role.name])
-        }
+        members = self.members.items()
+        roles = {role.name: role for role in self.roles.roles}
+        return {n: SeatOf(roles[role], i) for role, names in members for i, n in enumerate(names)}
 
     @cached_property
     def member_of(self) -> dict[str, str]:
@@ -281,8 +279,8 @@ class Federation:
                         f"members.{role}[{i}]: given {shown(name)}, allowed: up to 32 small "
                         "letters, digits and inner dashes"
                     )
-        twice = next((name for name, n in Counter(self.everybody).items() if n > 1), None)
-        if twice is not None:
+        twice, times = Counter(self.everybody).most_common(1)[0]
+        if times > 1:
             raise ConfigError(f"members: {twice!r} is there twice; a member has only one seat")
 
 

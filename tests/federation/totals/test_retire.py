@@ -32,7 +32,8 @@ def totals(world, release, present):
 def retires(world, total):
     """An agent takes a total, and sends nothing more ever after."""
     agent = world.parties[total.receiver]
-    taken(agent, total)
+    (farewell,) = taken(agent, total)
+    assert (farewell.receiver, farewell.release) == ("controller", total.release)
     assert agent.state.sending.retired
     assert agent.state.sending.newest == total.release
     world.restart(total.receiver)
@@ -160,3 +161,34 @@ def test_totals_that_no_controller_sends_are_refused(told):
     later = totals(world, 2, range(4))[0]
     taken(agent, later)
     refused_next(agent, right, OutOfOrderError)
+
+
+def test_nobody_waits_for_an_agent_that_has_retired():
+    world = World(agents=4, helpers=2, least=2)
+    messages = totals(world, 1, range(4))
+    lie = msgspec.structs.replace(messages[0], digest=bytes(32))
+    (farewell,) = taken(world.agents[0], lie)
+    world.settle(messages[1:])
+    sent = [out for agent in world.agents[1:] for out in agent.end_round(2)]
+    controller = world.parties["controller"]
+    for message in sent:  # its word has not come yet, so it is waited for
+        assert world.deliver(message) == []
+    checks = taken(controller, farewell)  # the last thing that was missing
+    assert taken(controller, farewell) == []
+    world.settle(checks)
+    assert controller.state.opened.tolist() == [1, 2, 2, 2]
+    assert controller.report["retired_agents"] == ["agent-0"]
+    world.settle([out for agent in world.agents[1:] for out in agent.end_round(3)])
+    assert controller.state.opened.tolist() == [1, 3, 3, 3]  # no deadline was needed
+    world.total()
+
+
+def test_all_that_have_retired_make_no_sum():
+    world = World(agents=2, helpers=1, least=2)
+    messages = totals(world, 1, range(2))
+    for message in messages:
+        lie = msgspec.structs.replace(message, digest=bytes(32))
+        (farewell,) = taken(world.parties[lie.receiver], lie)
+        assert world.deliver(farewell) == []
+    assert world.parties["controller"].stage == "collecting"
+    assert world.parties["controller"].awaited is None

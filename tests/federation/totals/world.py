@@ -37,7 +37,8 @@ class Toy(Party[ToyState]):
     def _compute(self, event: Any) -> Step:
         state = self._state
         if isinstance(event, Total):
-            return Step(self._after(sending=self.sender.settle(state.sending, event)))
+            sending = self.sender.settle(state.sending, event)
+            return Step(self._after(sending=sending), self.sender.farewell(state.sending, sending))
         sending, out = self.sender.send(state.sending, event.round_, self.values[event.round_])
         return Step(self._after(sending=sending, made=event.round_), out)
 

@@ -16,9 +16,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from fedbandits._typing import Ints, Words64
+from fedbandits._typing import Bools, Ints
 from fedbandits.crypto.masks import TAG_BYTES
 from fedbandits.federation.events import Deadline
 from fedbandits.federation.messages import ImplausibleError, Message, OutOfOrderError
@@ -34,6 +33,7 @@ from fedbandits.federation.totals.messages import (
     MembersRequest,
     Opened,
     Opening,
+    Retired,
     Total,
     pack_words,
     require_bytes,
@@ -44,7 +44,6 @@ from fedbandits.federation.totals.reports import of_controller
 
 #: So often a helper is asked for the same sum, in case its answer, or the request, was lost.
 MOST_ASKED = 10
-_LARGEST_SALT = (1 << 64) - 1
 
 
 class TotalsController(Party[ControllerState]):
@@ -60,14 +59,17 @@ class TotalsController(Party[ControllerState]):
 
     TRANSITIONS: ClassVar[Transitions] = {
         ("collecting", Increment): ("collecting", "checking", "opening"),
+        ("collecting", Retired): ("collecting", "checking", "opening"),
         ("collecting", Checked): ("collecting",),
         ("collecting", Opened): ("collecting",),
         ("collecting", Deadline): ("collecting", "checking", "opening"),
         ("checking", Increment): ("checking",),
+        ("checking", Retired): ("checking",),
         ("checking", Checked): ("checking", "opening"),
         ("checking", Opened): ("checking",),
         ("checking", Deadline): ("checking",),
         ("opening", Increment): ("opening",),
+        ("opening", Retired): ("opening",),
         ("opening", Checked): ("opening",),
         ("opening", Opened): ("opening", "collecting"),
         ("opening", Deadline): ("opening",),
@@ -100,6 +102,8 @@ class TotalsController(Party[ControllerState]):
         match event:
             case Increment():
                 return self._collect(event)
+            case Retired():
+                return self._note_retired(event)
             case Checked():
                 return self._take_check(event)
             case Opened():
@@ -119,9 +123,9 @@ class TotalsController(Party[ControllerState]):
         values = unpack_words(message.statistic, plan.size)
         require_bytes(message.statements, TAG_BYTES * plan.helpers)
         tags = np.frombuffer(message.statements, np.uint8).reshape(plan.helpers, TAG_BYTES)
-        if self._is_again(message, place, values, tags):
+        if state.has(message, place, values, tags):
             return Step(state, self._told_again(place))
-        self._check(message, place)
+        state.check(message, place, plan, self.name)
         if message.release <= max(state.newest, state.opening):
             return Step(state, self._told_again(place))  # late: it goes on from its old base
         held = state.held.copy()
@@ -134,42 +138,26 @@ class TotalsController(Party[ControllerState]):
             state.values[place], state.statements[place] = values, tags
             return ()
 
-        if state.opening or not held.all():
-            return Step(state, write=keep)
+        return self._fix_if_all_have_come(held, state.retired, keep)
+
+    def _note_retired(self, message: Retired) -> Step:
+        """Wait no more for an agent that sends nothing more."""
+        state, retired = self._state, self._state.retired.copy()
+        retired[self._place[message.sender]] = True
+
+        def keep() -> Sequence[Message]:
+            state.retired[:] = retired
+            return ()
+
+        return self._fix_if_all_have_come(state.held, retired, keep)
+
+    def _fix_if_all_have_come(
+        self, held: Ints, retired: Bools, keep: Callable[[], Sequence[Message]]
+    ) -> Step:
+        come = held > 0
+        if self._state.opening or not (come.any() and (come | retired).all()):
+            return Step(self._state, write=keep)
         return self._fix(held, keep)
-
-    def _is_again(
-        self, message: Increment, place: int, values: Words64, tags: NDArray[np.uint8]
-    ) -> bool:
-        """Tell whether an agent sends once more what is held of it, or is in the total."""
-        state = self._state
-        release, salt = int(state.held[place]), int(state.salts[place])
-        if not release:
-            release, salt = int(state.opened[place]), int(state.opened_salts[place])
-        said = message.base, message.base_salt
-        return bool(
-            (message.release, message.salt) == (release, salt)
-            and said == (int(state.bases[place]), int(state.base_salts[place]))
-            and (values == state.values[place]).all()
-            and (tags == state.statements[place]).all()
-        )
-
-    def _check(self, message: Increment, place: int) -> None:
-        """Refuse an increment that the agent must not send now."""
-        state, plan = self._state, self._plan
-        if not state.opened[place] < message.release <= plan.releases or state.held[place]:
-            raise OutOfOrderError(
-                f"{self.name}: increment {message.release} from {message.sender} after "
-                f"{state.opened[place]}, of {plan.releases}; {state.held[place]} is held"
-            )
-        base = int(state.opened[place]), int(state.opened_salts[place])
-        if (message.base, message.base_salt) != base:
-            raise ImplausibleError(
-                f"{self.name}: {message.sender} goes on from its release {message.base}, or "
-                f"another one of that number; {base[0]} is in the total"
-            )
-        if not 0 <= message.salt <= _LARGEST_SALT:
-            raise ImplausibleError(f"{self.name}: the salt of {message.sender} is too long")
 
     def _fix(self, held: Ints, keep: Callable[[], Sequence[Message]] | None = None) -> Step:
         """Choose the members of the next sum, of all who have come, and ask about them.

@@ -7,9 +7,13 @@ from numpy.typing import NDArray
 
 from fedbandits._typing import Bools, Ints, Words64
 from fedbandits.crypto.masks import TAG_BYTES
+from fedbandits.federation.messages import ImplausibleError, OutOfOrderError
 from fedbandits.federation.state import PartyState
 from fedbandits.federation.totals import statements
+from fedbandits.federation.totals.messages import Increment
 from fedbandits.federation.totals.plan import TotalsPlan
+
+_LARGEST_SALT = (1 << 64) - 1
 
 
 class ControllerState(PartyState, frozen=True, kw_only=True):
@@ -37,6 +41,8 @@ class ControllerState(PartyState, frozen=True, kw_only=True):
         The tags in these messages.
     opened, opened_salts : (agents,) int64, (agents,) uint64
         Every agent's newest message in the total, 0 for none.
+    retired : (agents,) bool
+        Who has said that it sends nothing more.
     total : (size,) uint64
         The total.
     answered : (helpers,) bool
@@ -65,6 +71,7 @@ class ControllerState(PartyState, frozen=True, kw_only=True):
     statements: NDArray[np.uint8]
     opened: Ints
     opened_salts: Words64
+    retired: Bools
     total: Words64
     answered: Bools
     checked: NDArray[np.uint8]
@@ -78,6 +85,47 @@ class ControllerState(PartyState, frozen=True, kw_only=True):
         return places, statements.pack_members(
             places, self.salts[places], self.bases[places], self.base_salts[places]
         )
+
+    def has(self, message: Increment, place: int, values: Words64, tags: NDArray[np.uint8]) -> bool:
+        """Tell whether an agent sends once more what is held of it, or is in the total.
+
+        ``values`` (size,) and ``tags`` (helpers, 16) are what is in the message.
+        """
+        release, salt = int(self.held[place]), int(self.salts[place])
+        if not release:
+            release, salt = int(self.opened[place]), int(self.opened_salts[place])
+        said = message.base, message.base_salt
+        return bool(
+            (message.release, message.salt) == (release, salt)
+            and said == (int(self.bases[place]), int(self.base_salts[place]))
+            and (values == self.values[place]).all()
+            and (tags == self.statements[place]).all()
+        )
+
+    def check(self, message: Increment, place: int, plan: TotalsPlan, name: str) -> None:
+        """Refuse an increment that the agent must not send now, in the name of the controller.
+
+        Raises
+        ------
+        OutOfOrderError
+            If it is for a sum that is over, or another one of the agent's is held.
+        ImplausibleError
+            If it goes on from another release than the newest one in the total, or its salt is too
+            long.
+        """
+        if not self.opened[place] < message.release <= plan.releases or self.held[place]:
+            raise OutOfOrderError(
+                f"{name}: increment {message.release} from {message.sender} after "
+                f"{self.opened[place]}, of {plan.releases}; {self.held[place]} is held"
+            )
+        base = int(self.opened[place]), int(self.opened_salts[place])
+        if (message.base, message.base_salt) != base:
+            raise ImplausibleError(
+                f"{name}: {message.sender} goes on from its release {message.base}, or another one "
+                f"of that number; {base[0]} is in the total"
+            )
+        if not 0 <= message.salt <= _LARGEST_SALT:
+            raise ImplausibleError(f"{name}: the salt of {message.sender} is too long")
 
 
 def first_state(plan: TotalsPlan, terms: str) -> ControllerState:
@@ -93,6 +141,7 @@ def first_state(plan: TotalsPlan, terms: str) -> ControllerState:
         statements=np.zeros((agents, helpers, TAG_BYTES), np.uint8),
         opened=np.zeros(agents, np.int64),
         opened_salts=np.zeros(agents, np.uint64),
+        retired=np.zeros(agents, np.bool_),
         total=np.zeros(size, np.uint64),
         answered=np.zeros(helpers, np.bool_),
         checked=np.zeros((helpers, statements.DIGEST_BYTES), np.uint8),

@@ -134,7 +134,8 @@ class Member(Party[AnyState], Generic[AnyState]):
             step = Step(msgspec.structs.replace(state, unused=state.unused + 1))
         after: Any = step.state
         after = self._settled(msgspec.structs.replace(after, sending=sending))
-        return msgspec.structs.replace(step, state=after)
+        outgoing = [*step.outgoing, *self._sender.farewell(state.sending, sending)]
+        return msgspec.structs.replace(step, state=after, outgoing=outgoing)
 
     def _used(self, total: Total) -> Step | None:
         """Go on from a total; None, or RemoteProtocolError, if it cannot be gone on from."""

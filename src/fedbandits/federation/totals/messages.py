@@ -41,6 +41,18 @@ class Increment(Message, frozen=True, kw_only=True, tag="totals.increment"):
         return len(self.statistic)
 
 
+class Retired(Message, frozen=True, kw_only=True, tag="totals.retired"):
+    """An agent says that it sends nothing more, so nobody waits for it.
+
+    Parameters
+    ----------
+    release
+        The number of the total that made it retire.
+    """
+
+    release: int
+
+
 class MembersRequest(Message, frozen=True, kw_only=True):
     """The controller asks a helper about some members of a sum.
 
@@ -151,6 +163,7 @@ def table_of(agents: str) -> MessageTable:
     """Return who sends what to whom, where ``agents`` is the role of agents."""
     return {
         Increment: (agents, "controller"),
+        Retired: (agents, "controller"),
         Check: ("controller", "helper"),
         Checked: ("helper", "controller"),
         Opening: ("controller", "helper"),

@@ -26,8 +26,8 @@ def of_controller(
 
     A sum that nobody was in counts, too. Names are those of parties. ``unbelieved`` says whose
     message for the last sum which helper would not open: one of the two is at fault, or was put
-    back. ``helpers_asked`` says how often helpers were asked about the sum that is under way, 0 if
-    none is.
+    back. ``retired_agents`` have said that they send nothing more. ``helpers_asked`` says how often
+    helpers were asked about the sum that is under way, 0 if none is.
     """
     last = (state.opened == state.newest) & (state.newest > 0)
     out = np.flatnonzero(~last) if state.newest else ()
@@ -35,6 +35,7 @@ def of_controller(
         "sums": state.newest,
         "members_of_last_sum": int(np.count_nonzero(last)),
         "left_out": [agents[place] for place in out[:_MOST_NAMED]],
+        "retired_agents": [agents[place] for place in np.flatnonzero(state.retired)[:_MOST_NAMED]],
         "unbelieved": {
             name: [agents[place] for place in np.flatnonzero(unfit)[:_MOST_NAMED]]
             for name, unfit in zip(helpers, state.unfit, strict=True)

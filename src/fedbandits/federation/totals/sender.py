@@ -24,7 +24,13 @@ from fedbandits.errors import LocalProtocolError
 from fedbandits.federation.messages import ImplausibleError, OutOfOrderError
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.totals import statements
-from fedbandits.federation.totals.messages import Increment, Total, pack_words, require_bytes
+from fedbandits.federation.totals.messages import (
+    Increment,
+    Retired,
+    Total,
+    pack_words,
+    require_bytes,
+)
 from fedbandits.federation.totals.plan import CONTROLLER, HELPER, AgentSecrets, TotalsPlan
 
 
@@ -133,6 +139,12 @@ class Sender:
             base=state.base, base_salt=state.base_salt, statistic=pack_words(masked),
             statements=b"".join(tag(keys.statement, text) for keys in self._pairs),
         )  # fmt: skip
+
+    def farewell(self, before: Sending, after: Sending) -> list[Retired]:
+        """Make the message by which the agent says, once, that it has retired."""
+        if before.retired or not after.retired:
+            return []
+        return [Retired(sender=self._name, receiver=self._controller, release=after.newest)]
 
     def numbers_of(self, total: Total) -> tuple[int, ...]:
         """Return the number of every agent's release in a total that was settled.
