@@ -20,6 +20,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from fedbandits.deployment.delivery.nats_transport import NatsTransport
 from fedbandits.testing.deployed import DeployedFederation
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
@@ -27,7 +28,7 @@ from tests.deployment.brokered import Brokered
 
 #: So many agents are started at a time.
 _AT_ONCE = 4
-_PATIENCE = 400.0
+_PATIENCE = 1500.0
 
 
 def table(agents: int, helpers: int, sums: int) -> dict[str, Any]:
@@ -50,11 +51,15 @@ def table(agents: int, helpers: int, sums: int) -> dict[str, Any]:
 async def play(here: Brokered, sums: int) -> tuple[float, list[tuple[float, float]]]:
     """Start everybody, and make sums; seconds until all know each other, and of each sum."""
     began, federation = time.perf_counter(), here.federation
-    deployed = DeployedFederation(federation, here.folder, here.transport, here.seals)
+    deployed = DeployedFederation(
+        federation, here.folder,
+        lambda member: NatsTransport(here.identity(member), federation.transport.servers),
+        here.seals,
+    )  # fmt: skip
     agents = federation.members["agent"]
-    await deployed.start(*(m for m in federation.everybody if m not in agents))
     for first in range(0, len(agents), _AT_ONCE):
         await asyncio.gather(*(deployed.start(m) for m in agents[first : first + _AT_ONCE]))
+    await deployed.start(*(m for m in federation.everybody if m not in agents))
     await _until(
         lambda: all(
             node.ready and set(node.delivery.greeted) >= set(node.delivery.exchanges)

@@ -36,6 +36,10 @@ class Section(NamedTuple):
 
 
 _RUN = ("Experiment", "Variant", "system", "load", "run", "audit", "Stop")
+_STORED = (
+    "find_runs", "StoredRun", "compare_runs", "RunComparison", "SettingDifference",
+    "SystemDifference",
+)  # fmt: skip
 #: Pages in the order in which a name is looked for: it stands on the first that offers it.
 PAGES: dict[str, tuple[Section, ...]] = {
     "errors": (Section("", "fedbandits.errors"),),
@@ -44,6 +48,7 @@ PAGES: dict[str, tuple[Section, ...]] = {
         Section("Does it pay?", "fedbandits", ("answer", "advise", "with_alone")),
         Section("Sweeps", "fedbandits", ("sweep",)),
         Section("Results", "fedbandits.experiments.result"),
+        Section("Runs in folders", "fedbandits.experiments.stored_runs", _STORED),
     ),
     "plot": (Section("", "fedbandits.plot"),),
     "offline": (Section("", "fedbandits.offline"),),

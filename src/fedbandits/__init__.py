@@ -45,9 +45,11 @@ __all__ = [
     "advise",
     "answer",
     "audit",
+    "compare_runs",
     "environments",
     "errors",
     "events",
+    "find_runs",
     "learners",
     "ledger",
     "load",
@@ -85,6 +87,7 @@ if TYPE_CHECKING:
     from fedbandits.experiments.best_alone import with_alone
     from fedbandits.experiments.run import run, sweep
     from fedbandits.experiments.signals import Stop
+    from fedbandits.experiments.stored_runs import compare_runs, find_runs
     from fedbandits.learners.learner import Learner
     from fedbandits.learners.private_learner import PrivateLearner
     from fedbandits.privacy.claims import Limit, PrivacyClaim
@@ -109,7 +112,9 @@ else:
             "advise": "fedbandits.experiments.answers.advise:advise",
             "answer": "fedbandits.experiments.answers.answer:answer",
             "audit": "fedbandits.experiments.audits.audit:audit",
+            "compare_runs": "fedbandits.experiments.stored_runs:compare_runs",
             "events": "fedbandits.experiments.events",
+            "find_runs": "fedbandits.experiments.stored_runs:find_runs",
             "load": "fedbandits.settings.experiment:load",
             "load_model": "fedbandits.systems.exported:load_model",
             "register": "fedbandits.systems:register",

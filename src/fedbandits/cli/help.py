@@ -33,6 +33,11 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("fedbandits report runs/quickstart", "report and plots again"),
         ("fedbandits report runs/mine --plot-size 4x3", "plots for a paper"),
     ),
+    "runs": (
+        ("fedbandits runs", "all that was written to runs/"),
+        ("fedbandits runs studies/june", "another folder"),
+    ),
+    "compare": (("fedbandits compare runs/mine runs/other", "what differs, and by how much"),),
     "reproduce": (
         ("fedbandits reproduce feducb-2", "quick: minutes"),
         ("fedbandits reproduce pfcb-3 --full --jobs 8", "at the paper's scale"),

@@ -24,6 +24,7 @@ from fedbandits.cli.privacy import privacy
 from fedbandits.cli.report import report
 from fedbandits.cli.reproduce import reproduce
 from fedbandits.cli.run import run
+from fedbandits.cli.runs import compare, runs
 from fedbandits.errors import CacheWarning, ConfigWarning, FedbanditsError
 
 app = typer.Typer(
@@ -55,6 +56,8 @@ add(app, run, "run", PLAY)
 add(app, privacy, "privacy", PLAY)
 add(app, audit, "audit", PLAY)
 add(app, report, "report", PLAY)
+add(app, runs, "runs", PLAY)
+add(app, compare, "compare", PLAY)
 add(app, reproduce, "reproduce", PLAY)
 add(app, list_everything, "list", FIND)
 add(app, explain, "explain", FIND)
