@@ -192,6 +192,25 @@ def test_who_is_revoked_is_no_longer_talked_to(machine):
     asyncio.run(play())
 
 
+def test_peers_are_greeted_at_once_when_a_newer_list_has_come(machine, monkeypatch):
+    """However long a greeting has not been answered: they may only now know this party."""
+    monkeypatch.setattr("fedbandits.deployment.delivery.exchange.FIRST_PAUSE", 1e6)
+    monkeypatch.setattr("fedbandits.deployment.delivery.delivery.LONGEST_PAUSE", 1e6)
+    said = []
+
+    async def play():
+        hub = MemoryHub(lambda sender, receiver, frame: said.append(receiver) or [])
+        (at_hub,) = await started(machine, "hub", hub=hub)
+        await until(lambda: {*said} == {"north", "south"})
+        said.clear()
+        revoke_here(machine, "north")
+        at_hub.take_members((machine / "authority" / "members.json").read_bytes())
+        await until(lambda: said == ["south"])
+        await at_hub.stop()
+
+    asyncio.run(play())
+
+
 def test_a_backup_goes_on_once_it_is_said_to_have_moved(machine, tmp_path):
     """But not where peers have seen more of the party than it holds."""
     north, copy = machine / "north", tmp_path / "copy.db"

@@ -81,7 +81,7 @@ class Delivery:
             if peer in self.exchanges:
                 self.exchanges[peer].add(number, body)
         self._task = asyncio.create_task(self._repeat())
-        await self.transport.open(self._arrived, self._connected)
+        await self.transport.open(self._arrived, self.say_all_again)
 
     async def close(self) -> None:
         """End."""
@@ -141,10 +141,10 @@ class Delivery:
         self._quorum.begin()
         for exchange in self.exchanges.values():
             exchange.greeted = False
-        self._connected()
+        self.say_all_again()
 
-    def _connected(self) -> None:
-        """Say everything again that was not answered: a connection has begun."""
+    def say_all_again(self) -> None:
+        """Say everything again, at once, that was not answered: it may be taken now."""
         for exchange in self.exchanges.values():
             exchange.hurry()
         self._wake.set()
@@ -284,7 +284,7 @@ class Delivery:
         exchange.take_over(hello, received, time.time())
         self._took(exchange, hello.received)
         if waited and not self.awaited:  # what was kept back may leave now
-            self._connected()
+            self.say_all_again()
         if first:
             exchange.hurry()
             self._wake.set()

@@ -197,8 +197,7 @@ class RunningParty:
             members.current.version,
             ", ".join(gone) or "nobody",
         )
-        for exchange in self.node.delivery.exchanges.values():
-            exchange.hurry()
+        self.node.delivery.say_all_again()
 
     def _make(self) -> PartyNode:
         seat = seat_in(self.folder)
