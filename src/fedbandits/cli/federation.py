@@ -28,7 +28,9 @@ Folder = Annotated[
 
 #: Whether a party that was away does what it was to do meanwhile.
 CATCH_UP = typer.Option(
-    "--catch-up", help="End all rounds that were missed. Each releases noise without records."
+    "--catch-up",
+    help="End all rounds that were missed, where rounds are shared. Each releases noise without "
+    "records.",
 )
 
 

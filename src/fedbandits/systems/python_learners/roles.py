@@ -124,4 +124,5 @@ def roles(plan: LearnerPlan) -> Roles:
         ),
         TABLE,
         outcomes_may_be_late=True,
+        rounds_are_shared=False,  # each agent numbers its own releases; a sum says which are in it
     )
