@@ -29,7 +29,14 @@ from fedbandits.deployment.process.folder import load_party, load_settings
 from fedbandits.deployment.process.local_doors import order
 from fedbandits.deployment.process.running import RunningParty
 from fedbandits.deployment.process.warming import warm
-from fedbandits.errors import ConfigError, IdentityError, LedgerFileError, StaleStoreError
+from fedbandits.errors import (
+    ConfigError,
+    DuplicateRewardError,
+    IdentityError,
+    LateRewardError,
+    LedgerFileError,
+    StaleStoreError,
+)
 from fedbandits.federation.messages import VERSION
 from fedbandits.settings.federation import read_federation
 from fedbandits.systems import preset_names
@@ -311,6 +318,8 @@ def test_a_customer_orders_a_run_and_learns_its_total(preset, tmp_path):
             if number is not None:
                 earned.append(number % 2)
                 await party.node.pull(number, number % 2)
+                with pytest.raises(DuplicateRewardError, match=f"pull {number} was told before"):
+                    await party.node.pull(number, 1 - number % 2)
 
     async def play():
         parties = await started(machine, *members)
@@ -323,7 +332,10 @@ def test_a_customer_orders_a_run_and_learns_its_total(preset, tmp_path):
         total = await asyncio.to_thread(order, machine / "customer", said.append)
         for each in pulls:
             each.cancel()
-        await asyncio.gather(*pulls, return_exceptions=True)
+        results = await asyncio.gather(*pulls, return_exceptions=True)
+        assert {type(result) for result in results} == {asyncio.CancelledError}
+        with pytest.raises(LateRewardError, match="the run has ended"):
+            await by_name["north"].node.pull(99, 1)
         for party in parties:
             await party.stop()
         return total

@@ -130,6 +130,11 @@ class BaseOwner(Member[AnyOwner], ActingParty[AnyOwner]):
         return self._state.pulls
 
     @property
+    def settled_decisions(self) -> int:
+        """The last round in which it can have pulled: it is pulled no more in any up to there."""
+        return self._state.step - 1 if self._state.pulls else 0
+
+    @property
     def open_decisions(self) -> None:
         """The decisions that are open: there are none, as it pulls when a message says so."""
 
