@@ -353,6 +353,35 @@ def test_a_federation_whose_rounds_are_over_is_not_made(tmp_path):
     assert not (tmp_path / "clinics").exists()
 
 
+@pytest.mark.parametrize(
+    ("given", "changed", "said"),
+    [
+        (
+            'name = "clinics"', 'name = "w ard"',
+            "name: given 'w ard', allowed: up to 64 letters without accents, digits, _ and -",
+        ),
+        (
+            'message_time = "1 s"', 'message_time = "2 h"',
+            "message_time: given 7200 s, allowed: at most clock.every, 3600 s",
+        ),
+    ],
+)  # fmt: skip
+def test_what_no_federation_can_have_is_refused_with_what_is_allowed(
+    given, changed, said, tmp_path
+):
+    file = clinics_file(tmp_path)
+    text = file.read_text()
+    assert given in text
+    file.write_text(text.replace(given, changed))
+    assert said in fedbandits("federation", "init", file, "--out", tmp_path / "made", code=2)
+    assert not (tmp_path / "made").exists()
+
+
+def test_beats_may_be_shorter_than_messages_take(tmp_path):
+    (tmp_path / "auction.toml").write_text(example("distributed-ucb"))
+    init_federation(tmp_path / "auction.toml", tmp_path / "auction", local=False)
+
+
 def test_a_large_delta_is_told_of_when_a_federation_is_made(tmp_path, capsys):
     file = clinics_file(tmp_path)
     file.write_text(file.read_text().replace("delta = 1e-5", "delta = 0.5"))

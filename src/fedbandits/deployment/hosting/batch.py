@@ -218,7 +218,8 @@ class Batch:
 
     def pull(self, number: int, reward: int) -> None:
         """Tell what a pull has earned; what is told twice must not count for the next one."""
-        party, place = self.hosted and self.hosted.party, f"{self.seat.member}: pull {number}"
+        party = None if self.hosted is None else self.hosted.party
+        place = f"{self.seat.member}: pull {number}"
         if party is not None and number <= party.settled_decisions:
             raise DuplicateRewardError(f"{place} was told before")
         if party is not None and party.stage in ("done", "ended"):
@@ -323,8 +324,7 @@ class Batch:
             if peer in links:
                 self.received[members[peer]] = links[peer].received
         hosted.touched.clear()
-        moved = links if self._restored else ()
-        for peer in moved:
+        for peer in links if self._restored else ():
             self.counts[members[peer]] = standing_of(links[peer])
         for member in {*self.received, *(member for member, _, _ in self.outgoing)}:
             self.counts[member] = standing_of(links[self.seat.federation.party_of[member]])

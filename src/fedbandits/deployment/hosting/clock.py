@@ -80,6 +80,23 @@ def too_short(federation: Federation) -> str:
     )
 
 
+def too_slow(federation: Federation) -> str:
+    """Tell that messages may take longer than a round, if they may; empty where they may not.
+
+    Where messages set the pace, a round is a beat, and much shorter.
+    """
+    clock, longest = federation.clock, federation.message_time
+    if not isinstance(clock, Live) or federation.roles.messages_set_pace:
+        return ""
+    if federation.every >= longest:
+        return ""
+    return (
+        f"message_time: given {longest:g} s, allowed: at most clock.every, {federation.every:g} s; "
+        "else a message may come when the round after it is over. Choose a shorter one, or longer "
+        "rounds"
+    )
+
+
 class Clocked(Protocol):
     """A member that a clock ends rounds and waiting for; see :class:`.node.Node`."""
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from fedbandits.deployment.delivery.broker import CONFIG, LOCAL_HOSTS, make_broker, update_broker
-from fedbandits.deployment.hosting.clock import over_since
+from fedbandits.deployment.hosting.clock import over_since, too_slow
 from fedbandits.deployment.identity.authority import (
     Admitted,
     admit,
@@ -69,8 +69,8 @@ def init_federation(
             "choose another name"
         )
     federation.roles, federation.plan  # noqa: B018  what is wrong in them is found before anything is made
-    if over := over_since(federation, time.time()):
-        raise ConfigError(f"{source}: {over}")
+    if wrong := over_since(federation, time.time()) or too_slow(federation):
+        raise ConfigError(f"{source}: {wrong}")
     names = federation.everybody if local else ()
     with new_folder(pathlib.Path(out)) as folder:
         office = init_authority(source, folder / AUTHORITY)
