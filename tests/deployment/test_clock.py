@@ -9,7 +9,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from fedbandits.deployment.hosting.clock import TICKS, Clock, over_since
+from fedbandits.deployment.hosting.cautions import over_since
+from fedbandits.deployment.hosting.clock import TICKS, Clock
 from fedbandits.deployment.hosting.node import Node
 from fedbandits.deployment.hosting.seat import HostedSeat
 from fedbandits.environments.linear import Linear

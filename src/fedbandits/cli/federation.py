@@ -70,7 +70,7 @@ def init(
     their own under [members]. They hold keys and no data, and any organisation can host one. The
     controller and all helpers must not be in one hand: together they could see single releases.
     """
-    from fedbandits.deployment.hosting.clock import too_short
+    from fedbandits.deployment.hosting.cautions import counted_in_words, too_short
     from fedbandits.deployment.process.federation_folder import init_federation
     from fedbandits.systems.terms import cautions_of
 
@@ -81,6 +81,8 @@ def init(
         typer.echo(f"warning: system.{caution}", err=True)
     typer.echo(f"{out / 'authority'}: admits members; its fingerprint is {made.fingerprint}")
     typer.echo(f"{out / 'broker'}: nats-server -c nats.conf, run there, is the broker")
+    if counted := counted_in_words(made.federation):
+        typer.echo(counted)
     if helpers := made.federation.members.get("helper"):
         typer.echo(f"Helpers of secure sums: {', '.join(helpers)}, not in one hand with the rest")
     if not local:
@@ -178,7 +180,7 @@ def up(
 
     from fedbandits._schema import convert
     from fedbandits.deployment.door import new_loop
-    from fedbandits.deployment.hosting.clock import over_since
+    from fedbandits.deployment.hosting.cautions import over_since
     from fedbandits.deployment.process import supervisor
     from fedbandits.deployment.process.federation_folder import load_parties
     from fedbandits.deployment.process.folder import LogSettings

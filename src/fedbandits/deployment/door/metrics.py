@@ -83,6 +83,9 @@ _STATUS = {
     "connected": "1 while the party can reach its peers. It decides all the same while it is 0.",
     "exhausted": "1 once the privacy budget is used up: the party decides, and releases no more.",
     "open_decisions": "Decisions whose rewards have not come.",
+    "records_waiting": "Records that are in no release up to the next: more were decided on "
+    "than a release is about. They count later.",
+    "records_never": "Decisions that no release will be about, as more were made than is planned.",
     "ticks": "Rounds of the federation's clock that are over.",
     "outbox": "Messages that peers have not acknowledged yet. It should come back to 0.",
 }

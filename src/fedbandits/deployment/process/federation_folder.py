@@ -16,7 +16,7 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from fedbandits.deployment.delivery.broker import CONFIG, LOCAL_HOSTS, make_broker, update_broker
-from fedbandits.deployment.hosting.clock import over_since, too_slow
+from fedbandits.deployment.hosting.cautions import over_since, too_slow
 from fedbandits.deployment.identity.authority import (
     Admitted,
     admit,

@@ -15,7 +15,7 @@ import msgspec
 from fedbandits.deployment.delivery.nats_transport import NatsTransport
 from fedbandits.deployment.delivery.transport import Transport
 from fedbandits.deployment.door import Door, make_token, read_tokens, revoke_token
-from fedbandits.deployment.hosting.clock import over_since
+from fedbandits.deployment.hosting.cautions import over_since
 from fedbandits.deployment.hosting.node import Node
 from fedbandits.deployment.hosting.seat import HostedSeat, spent_before
 from fedbandits.deployment.identity.identity import Identity, load_identity
