@@ -199,6 +199,56 @@ def test_who_is_revoked_is_no_longer_talked_to(machine):
     asyncio.run(play())
 
 
+def test_messages_for_who_is_revoked_leave_the_outbox(machine):
+    """And who comes back gets what is sent from then on; it is not taken for an old backup."""
+
+    async def play():
+        hub = MemoryHub()
+        north, at_hub = await started(machine, "north", "hub", hub=hub)
+        await until(lambda: "north" in at_hub.node.delivery.greeted)
+        await north.stop()
+
+        async def pooled():
+            """The others' release makes a sum, which the hub sends to everybody."""
+            (south,) = await started(machine, "south", hub=hub)
+            await until(lambda: "hub" in south.node.delivery.greeted)
+            ticks = south.node.status()["ticks"]
+            await south.node.tick(ticks + 1)
+            await until(lambda: south.node.status()["outbox"] == 0)
+            awaited = at_hub.node.host.view.awaited
+            await at_hub.node.deadline(awaited)
+            await until(lambda: at_hub.node.delivery.exchanges["south"].unacknowledged == {})
+            await south.stop()
+
+        await pooled()
+        assert at_hub.node.status()["outbox"] == 1
+        revoke_here(machine, "north")
+        at_hub.take_members((machine / "authority" / "members.json").read_bytes())
+        assert at_hub.node.status()["outbox"] == 0
+        await pooled()
+        assert at_hub.node.status()["outbox"] == 0
+        await at_hub.stop()
+
+        fedbandits("party", "rotate", machine / "north")
+        admitted = admit_here(machine, machine / "north" / "request.json", replace=True)
+        fedbandits("party", "admit", machine / "north", admitted.admission)
+        (at_hub,) = await started(machine, "hub", hub=hub)
+        assert at_hub.node.status()["outbox"] == 0
+        at_hub.take_members(admitted.members.read_bytes())
+        (north,) = await started(machine, "north", hub=hub)
+        await until(lambda: "hub" in north.node.delivery.greeted)
+        assert at_hub.node.status()["problems"] == {}
+        await pooled()
+        await until(lambda: at_hub.node.status()["outbox"] == 0)
+        assert north.node.status()["messages"]["early"] == 1
+        await north.node.deadline(north.node.host.view.awaited)
+        assert north.node.status()["messages"]["given_up"] == 2
+        await north.stop()
+        await at_hub.stop()
+
+    asyncio.run(play())
+
+
 def test_peers_are_greeted_at_once_when_a_newer_list_has_come(machine, monkeypatch):
     """However long a greeting has not been answered: they may only now know this party."""
     monkeypatch.setattr("fedbandits.deployment.delivery.exchange.FIRST_PAUSE", 1e6)
