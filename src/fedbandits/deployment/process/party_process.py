@@ -25,6 +25,7 @@ from fedbandits.deployment.delivery.nats_connection import worth_telling
 from fedbandits.deployment.door import new_loop
 from fedbandits.deployment.identity.identity import Path
 from fedbandits.deployment.process.folder import LogSettings, load_party
+from fedbandits.deployment.process.limited_log import LimitedHandler
 from fedbandits.deployment.process.running import RunningParty
 from fedbandits.deployment.process.warming import warm
 
@@ -86,8 +87,11 @@ def _failure(record: logging.LogRecord) -> dict[str, str]:
 
 
 def log_to_stderr(party: str, settings: LogSettings) -> None:
-    """Log to standard error from now on, as the settings say; others' warnings, too."""
-    handler = logging.StreamHandler(sys.stderr)
+    """Log to standard error from now on, as the settings say; others' warnings, too.
+
+    Of warnings that are alike a few a minute are written, see :class:`LimitedHandler`.
+    """
+    handler = LimitedHandler(sys.stderr)
     handler.setFormatter({"json": JsonLines, "plain": PlainLines}[settings.format](party))
     logging.getLogger("asyncio").addFilter(worth_telling)
     root = logging.getLogger()
