@@ -140,6 +140,41 @@ def publish(folder: Folder) -> None:
     typer.echo("published")
 
 
+@app.command(
+    "broker-certificate",
+    epilog="Example: fedbandits federation broker-certificate clinics --name broker.example.org",
+)
+def broker_certificate(
+    folder: Folder,
+    name: Annotated[
+        list[str] | None,
+        typer.Option("--name", help="A further name or address; it may be given several times."),
+    ] = None,
+    days: Annotated[float, typer.Option(min=1.0, help="For how long it is valid.")] = 730.0,
+) -> None:
+    """Renew the broker's certificate, under its names and further ones; its key stays.
+
+    It takes effect when the broker reads it. A broker that runs elsewhere needs the file.
+    """
+    from fedbandits.deployment.process.federation_folder import renew_here
+
+    place, made = renew_here(folder, name or (), days)
+    typer.echo(f"{place / 'server.pem'}: valid until {made.ends:%Y-%m-%d}, for the names")
+    typer.echo(f"{', '.join(made.names)}")
+    typer.echo(
+        f"Next: nats-server --signal reload=nats.pid, in {place}; federation up does so by itself. "
+        "If the broker runs elsewhere, copy server.pem there before."
+    )
+
+
+def _warn_of_broker(folder: pathlib.Path) -> None:
+    """Warn if the broker's certificate ends soon."""
+    from fedbandits.deployment.process.federation_folder import broker_caution
+
+    if caution := broker_caution(folder):
+        typer.echo(f"warning: {caution}", err=True)
+
+
 def _tell_members(folder: pathlib.Path) -> None:
     import asyncio
 
@@ -153,6 +188,7 @@ def _publish(folder: pathlib.Path) -> None:
     """Tell a broker that runs; who is connected takes the list at once."""
     from fedbandits.errors import TransportError
 
+    _warn_of_broker(folder)
     try:
         _tell_members(folder)
         typer.echo("All parties that are connected were told.")

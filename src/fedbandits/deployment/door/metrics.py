@@ -87,6 +87,8 @@ _STATUS = {
     "than a release is about. They count later.",
     "records_never": "Decisions that no release will be about, as more were made than is planned.",
     "ticks": "Rounds of the federation's clock that are over.",
+    "certificate_days": "Days until the party's certificate ends.",
+    "broker_certificate_days": "Days until the broker's certificate ends, as it was shown last.",
     "outbox": "Messages that peers have not acknowledged yet. It should come back to 0.",
 }
 #: Plain numbers of what a party to secure sums tells of them.

@@ -12,10 +12,23 @@ from __future__ import annotations
 import ipaddress
 import pathlib
 import time
+from collections.abc import Sequence
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from fedbandits.deployment.delivery.broker import CONFIG, LOCAL_HOSTS, make_broker, update_broker
+from fedbandits.deployment.delivery.broker import (
+    BROKER_DAYS,
+    CERTIFICATE,
+    CONFIG,
+    LOCAL_HOSTS,
+    make_broker,
+    update_broker,
+)
+from fedbandits.deployment.delivery.broker_certificate import (
+    BrokerCertificate,
+    read_certificate,
+    renew_certificate,
+)
 from fedbandits.deployment.hosting.cautions import over_since, too_slow
 from fedbandits.deployment.identity.authority import (
     Admitted,
@@ -48,6 +61,13 @@ class MadeFederation(NamedTuple):
     federation: Federation
     fingerprint: str
     parties: tuple[str, ...]
+
+
+class Renewed(NamedTuple):
+    """The folder of a broker whose certificate was renewed, and the certificate."""
+
+    folder: pathlib.Path
+    certificate: BrokerCertificate
 
 
 def init_federation(
@@ -117,6 +137,19 @@ def revoke_here(folder: Path, name: str) -> None:
     place = authority_in(folder)
     revoke(place, name)
     _update(place)
+
+
+def renew_here(folder: Path, names: Sequence[str] = (), days: float = BROKER_DAYS) -> Renewed:
+    """Renew the certificate of the broker beside an authority; see :func:`.renew_certificate`."""
+    place = authority_in(folder)
+    beside = place.parent / BROKER
+    return Renewed(beside, renew_certificate(place, beside, names, days))
+
+
+def broker_caution(folder: Path) -> str:
+    """Warn if the certificate of a broker beside an authority ends soon; empty if not."""
+    beside = authority_in(folder).parent / BROKER
+    return read_certificate(beside).caution if (beside / CERTIFICATE).exists() else ""
 
 
 def _update(place: pathlib.Path) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from fedbandits.deployment.delivery.broker_certificate import ends_soon
 from fedbandits.deployment.delivery.nats_transport import NatsTransport
 from fedbandits.deployment.delivery.transport import Transport
 from fedbandits.deployment.door import Door, make_token, read_tokens, revoke_token
@@ -113,6 +114,10 @@ class PartyNode(Node):
         told["protects"] = self.federation.noise == "secure"
         told["members_version"] = self.identity.members.current.version
         told["certificate_days"] = self.identity.days_left()
+        days: int | None = getattr(self.delivery.transport, "broker_days", None)
+        if days is not None:
+            told["broker_certificate_days"] = days
+            told["problems"] |= {"broker": caution} if (caution := ends_soon(days)) else {}
         try:
             self.identity.check()
         except IdentityError as refused:  # nobody exchanges anything with it any more
