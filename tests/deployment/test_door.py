@@ -6,6 +6,8 @@ import asyncio
 import contextlib
 import json
 import logging
+import pathlib
+import re
 import ssl
 
 import httpx
@@ -17,7 +19,8 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from fedbandits import errors
 from fedbandits.client import AsyncClient
 from fedbandits.deployment.delivery.transport import MemoryHub
-from fedbandits.deployment.door import Door, DoorSettings, make_token, revoke_token
+from fedbandits.deployment.door import Door, DoorSettings, make_token, metrics, revoke_token
+from fedbandits.deployment.door.metrics import Metrics
 from fedbandits.deployment.door.problems import PREFIX, PROBLEMS
 from fedbandits.deployment.door.protocol import MOST_WAITING, PIECE
 from fedbandits.deployment.door.served import Ids
@@ -777,6 +780,35 @@ def test_numbers_for_prometheus(tmp_path):
     assert helped == {line.split()[2] for line in page.splitlines() if line.startswith("# TYPE")}
 
 
+def test_every_number_that_alerts_ask_for_is_told():
+    """Those that only some parties have are told by them."""
+    alerts = pathlib.Path(__file__).parents[2] / "examples" / "federation" / "alerts.yml"
+    asked = set(re.findall(r"fedbandits_\w+", alerts.read_text()))
+    known = metrics._STATUS | metrics._SUMS | metrics._PRIVACY
+    told = {f"fedbandits_{name}" for name in known}
+    told |= {"fedbandits_waits_for", "fedbandits_greeted_peers", "fedbandits_problems"}
+    told |= {"fedbandits_requests_refused_total"}
+    assert asked <= told
+    assert len(asked) > 12
+
+
+def test_problems_and_peers_are_numbers(tmp_path):
+    """And what is planned, and when something was released last."""
+
+    async def play():
+        async with north(tmp_path) as node:
+            page = Metrics(node).page(
+                node.status() | {"problems": {"clock": "it has jumped"}}, await node.privacy()
+            )
+        return page.decode()
+
+    page = asyncio.run(play())
+    assert 'fedbandits_problems{about="clock"} 1.0' in page
+    assert "fedbandits_greeted_peers 0.0" in page
+    assert re.search(r"fedbandits_releases_planned [1-9]", page)
+    assert "fedbandits_last_release" not in page.replace("# ", "")
+
+
 def test_logs_say_what_happened_and_to_nobody_what_was_asked(tmp_path, caplog):
     served = InMemory(agents(), "north")
 
@@ -797,6 +829,8 @@ def test_logs_say_what_happened_and_to_nobody_what_was_asked(tmp_path, caplog):
         ("other", "/v1/decisions", 405),
     ]  # fmt: skip
     assert all(line["ms"] > 0 for line in lines)
+    assert [line["token"] for line in lines] == ["tests", "tests", "", ""]
+    assert {line["from"] for line in lines} == {"127.0.0.1"}
     own = "\n".join(r.getMessage() for r in caplog.records if not r.name.startswith("http"))
     for data in ("0.271828", "0.314159", "secret", "SECRET", authorization[-20:]):
         assert data not in own

@@ -151,6 +151,8 @@ def privacy_of(seat: HostedSeat, exhausted: bool, spent: Statement | None) -> di
         return told
     return told | {
         "releases": spent.charges,
+        "releases_planned": seat.federation.plan.schedule.releases,
+        "last_release": spent.last,
         "epsilon": spent.epsilon,
         "delta": spent.delta,
         "epsilon_spent": spent.spent_epsilon,

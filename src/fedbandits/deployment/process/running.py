@@ -113,6 +113,11 @@ class PartyNode(Node):
         told = super().status()
         told["protects"] = self.federation.noise == "secure"
         told["members_version"] = self.identity.members.current.version
+        offsets = self.delivery.offsets().values()
+        told["peers"], told["clock_offset"] = (
+            len(self.delivery.exchanges),
+            max(offsets, key=abs, default=0.0),
+        )
         told["certificate_days"] = self.identity.days_left()
         days: int | None = getattr(self.delivery.transport, "broker_days", None)
         if days is not None:
