@@ -9,6 +9,7 @@ import pytest
 
 import fedbandits as fb
 from fedbandits.deployment.hosting import clock
+from fedbandits.deployment.hosting.clock import Clock
 from fedbandits.deployment.hosting.node import Node
 from fedbandits.federation import snapshots
 from fedbandits.systems import registry
@@ -67,6 +68,16 @@ class Days:
         due = round((self.now - START.timestamp()) // DAY)
         await until(lambda: all(node.clock.done >= due for node in self.players))
         await self.deployed.settle()
+
+    async def pass_a_day(self):
+        """Let a day pass for whoever is there, and the controller end its wait for others."""
+        self.now += DAY
+        due = round((self.now - START.timestamp()) // DAY)
+        there = [
+            node for node in self.deployed.nodes.values() if node.member in self.driver.players
+        ]
+        await until(lambda: all(node.clock.done >= due for node in there))
+        await until(lambda: self.deployed.nodes["controller"].host.view.awaited is None)
 
     async def releases(self):
         return [(await node.privacy())["releases"] for node in self.players]
@@ -154,6 +165,36 @@ def test_an_outage_changes_nothing_but_when_it_happens(preset, tmp_path, monkeyp
         return play(work)
 
     assert states("away", MISSED) == states("there", 0)
+
+
+@pytest.mark.parametrize("preset", [*OWN, "shared-ridge"])
+def test_who_was_away_alone_is_in_the_last_sum_with_all_its_releases(preset, tmp_path, monkeypatch):
+    """It makes the releases that are left when the others have made theirs, and they are added."""
+    monkeypatch.setattr(Clock, "_patience", 0.05)
+    days = Days(preset, tmp_path, monkeypatch, noise="simulated")
+
+    async def work():
+        deployed, away = days.deployed, days.driver.players[0]
+        await deployed.start()
+        await deployed.greeted()
+        await days.act()
+        await days.pass_days()
+        await deployed.stop(away)
+        for _ in range(MISSED):
+            await days.pass_a_day()
+        await deployed.start(away)
+        await deployed.greeted()
+        while any(node.host.view.next_end is not None for node in days.players):
+            await days.pass_a_day()
+        await deployed.settle()
+        made = deployed.state("controller").newest.tolist()
+        await until(lambda: deployed.state("controller").included.tolist() == made)
+        await deployed.stop()
+        return made
+
+    made = play(work)
+    assert made == [made[0]] * len(made)
+    assert made[0] > MISSED
 
 
 @pytest.mark.parametrize("all_are_down", [True, False], ids=["all are down", "peers are missing"])

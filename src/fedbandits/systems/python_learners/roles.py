@@ -62,7 +62,7 @@ class LearnerController(Party[ControllerState]):
 
     @property
     def _left(self) -> bool:
-        return self._state.totals < len(self._plan.ends)
+        return self._state.totals < self._plan.most_sums
 
     def _compute(self, event: Any) -> Step:
         return self._end_waiting(event) if isinstance(event, Deadline) else self._collect(event)
