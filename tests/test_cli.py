@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import math
 import re
 import shutil
@@ -11,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from fedbandits import cli
-from fedbandits.errors import ResumeWarning
+from fedbandits.errors import LedgerError, ResumeWarning
 from fedbandits.experiments.audits import parts as audit_parts
 from fedbandits.experiments.audits.verdict import Audit, Verdict
 from fedbandits.privacy import gaussian
@@ -249,6 +250,20 @@ def test_a_ledger_is_verified_and_shown(folder, monkeypatch, capsys):
     assert "ledger of federation 'hospitals', 1 party, every row verified" in shown
     assert call(monkeypatch, "privacy", "--ledger", "no.db") == 2
     assert "no.db: there is no ledger" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("hidden", ["the folder", "the file"])
+def test_a_ledger_of_another_user_is_not_said_to_be_missing(hidden, monkeypatch, tmp_path):
+    def stat(path, **more):
+        raise PermissionError(errno.EACCES, "Permission denied", path)
+
+    (tmp_path / "ledger.db").write_text("theirs")
+    with monkeypatch.context() as others:
+        others.setattr(
+            *(("os.stat", stat) if hidden == "the folder" else ("os.access", lambda *_: False))
+        )
+        with pytest.raises(LedgerError, match=r"cannot be read .* run this as the user"):
+            Ledger.existing(tmp_path / "ledger.db")
 
 
 def ledger_with(path, federation, party, deviation, steps=1, delta=1e-5, unit="one visit"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import os
 import pathlib
@@ -57,6 +58,33 @@ class TestNames:
         monkeypatch.chdir(tmp_path)
         assert ended.value.code == 1
         assert "the folder that this was called in is gone" in capsys.readouterr().err
+
+    @pytest.mark.parametrize(
+        "arguments",
+        ["party status", "party inspect", "party token", "party run", "samba order"],
+    )
+    def test_a_party_of_another_user(self, arguments, tmp_path, monkeypatch, capsys):
+        """One line says whose it is."""
+        party = tmp_path / "north"
+        party.mkdir()
+        (party / "request.json").write_text("{}")
+        seen = pathlib.Path.stat
+
+        def stat(path, **more):
+            if path.parent == party:
+                raise PermissionError(errno.EACCES, "Permission denied", str(path))
+            return seen(path, **more)
+
+        monkeypatch.setattr(pathlib.Path, "stat", stat)
+        monkeypatch.setattr(sys, "argv", ["fedbandits", *arguments.split(), str(party)])
+        with pytest.raises(SystemExit) as ended:
+            command.main()
+        assert ended.value.code == 1
+        said, whose = capsys.readouterr().err, party.owner()
+        assert said == (
+            f"fedbandits: {party / 'request.json'}: Permission denied; {party} belongs to {whose}: "
+            f"run this as that user, such as with sudo -u {whose}\n"
+        )
 
     def test_a_file_is_named(self, tmp_path, monkeypatch, capsys):
         monkeypatch.setattr(command, "app", lambda args: (tmp_path / "none").read_bytes())

@@ -27,10 +27,10 @@ Examine Exchange Expand Explain Fill Find Finish Fit Flip Fold Force Forget Gene
 Group Hand Handle Hash Have Hold Import Install Issue Iterate Join Judge Keep Kill Lay Learn Leave
 Let List Listen Load Lock Log Look Make Map Mark Mask Measure Merge Move Name Note Observe Offer
 Open Order Pack Pick Place Plan Play Pool Pop Predict Price Print Publish Pull Put Raise Read
-Receive Record Recover Reduce Refine Refuse Register Release Remove Replace Replay Report Restore
-Return Revoke Rewrite Rotate Round Run Save Say Score Seal Send Serve Set Settle Share Shorten Show
-Sign Sort Spell Split Stack Start Stop Store Summarise Sweep Switch Sync Take Tell Translate Trust
-Try Turn Unpack Upload Use Verify Wait Walk Warn Weigh Widen Work Write Yield
+Receive Record Recover Reduce Refine Refuse Register Release Remove Renew Replace Replay Report
+Restore Return Revoke Rewrite Rotate Round Run Save Say Score Seal Send Serve Set Settle Share
+Shorten Show Sign Sort Spell Split Stack Start Stop Store Summarise Sweep Switch Sync Take Tell
+Translate Trust Try Turn Unpack Upload Use Verify Wait Walk Warn Weigh Widen Work Write Yield
 """
 #: Words with which no sentence of a docstring's first line begins.
 FRAGMENTS = """

@@ -18,6 +18,13 @@ from fedbandits.errors import ConfigError
 _SHOWN = 200
 _PLACE = re.compile(r"^(?P<what>.*?)(?: - at `\$(?P<path>.*)`)?\Z", re.DOTALL)
 _STEP = re.compile(r"\.(?P<key>[^.\[]+)|\[(?P<index>\d+|\.\.\.)\]")
+#: What texts of a pattern look like, in words.
+PATTERNS = {
+    r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}\Z": "up to 64 letters without accents, digits, _ and -, of "
+    "which a letter or digit is first",
+    r"^\w[\w .+=,-]{0,99}\Z": "up to 100 letters, digits, blanks and any of _.+=,- of which a "
+    "letter, digit or _ is first",
+}
 _SHORTHAND = re.compile(r"^\s*(?P<kind>[A-Za-z_-]+)\s*(?:\((?P<arguments>.*)\))?\s*\Z")
 
 
@@ -241,8 +248,10 @@ def _describe(info: inspect.Type | None) -> str:
             return f"{noun} {limits_in_words(info)}".strip()
         case inspect.BoolType():
             return "true or false"
+        case inspect.StrType() if info.pattern:
+            return PATTERNS.get(info.pattern, f"a string that matches {info.pattern}")
         case inspect.StrType():
-            return "a string"
+            return "a string that is not empty" if info.min_length else "a string"
         case inspect.StructType() if info.tag_field:
             return f"{info.tag!r}"
         case inspect.StructType() | inspect.DictType():

@@ -6,19 +6,25 @@ import asyncio
 import contextlib
 import json
 import logging
+import pathlib
+import re
 import ssl
 
 import httpx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from fedbandits import errors
 from fedbandits.client import AsyncClient
 from fedbandits.deployment.delivery.transport import MemoryHub
-from fedbandits.deployment.door import Door, DoorSettings, make_token, revoke_token
+from fedbandits.deployment.door import Door, DoorSettings, make_token, metrics, revoke_token
+from fedbandits.deployment.door.metrics import Metrics
 from fedbandits.deployment.door.problems import PREFIX, PROBLEMS
+from fedbandits.deployment.door.protocol import MOST_WAITING, PIECE
 from fedbandits.deployment.door.served import Ids
+from fedbandits.deployment.door.server import _connections
 from fedbandits.deployment.hosting.node import Node
 from fedbandits.deployment.hosting.seat import HostedSeat
 from fedbandits.deployment.storage.store import Store
@@ -385,6 +391,100 @@ def test_requests_may_follow_each_other_on_a_connection(tmp_path):
     played(scenario, InMemory(agents(), "north"), tmp_path)
 
 
+def test_a_head_that_is_too_large_is_refused_though_it_comes_in_one_piece(tmp_path):
+    async def scenario(http, door):
+        for size, status in ((2_900, b"200"), (3_100, b"431")):
+            async with raw(door) as (reader, writer):
+                writer.write(b"GET /healthz HTTP/1.1\r\nx: " + b"y" * size + b"\r\n\r\n")
+                assert (await reader.readline())[9:12] == status
+
+    played(scenario, InMemory(agents(), "north"), tmp_path, most_head=3_000)
+
+
+@pytest.fixture
+def pieces(monkeypatch):
+    """Sizes of what is read at a time, and how many requests wait on a connection then."""
+    seen, read = [], HttpToolsProtocol.data_received
+
+    def noting(self, data):
+        read(self, data)
+        seen.append((len(data), len(self.pipeline)))
+
+    monkeypatch.setattr(HttpToolsProtocol, "data_received", noting)
+    return seen
+
+
+def test_thousands_of_requests_at_once_are_read_a_piece_at_a_time(tmp_path, pieces):
+    """So others have their turn in between; all are answered, in their order."""
+    request = b"GET /healthz HTTP/1.1\r\nhost: door\r\n\r\n"
+
+    async def scenario(http, door):
+        async with raw(door) as (reader, writer):
+            writer.write(request * 3_000)
+            for _ in range(3_000):
+                assert b" 200 " in await reader.readline()
+                while await reader.readline() != b"\r\n":
+                    pass
+                assert await reader.readexactly(14) == b'{"alive":true}'
+
+    played(scenario, InMemory(agents(), "north"), tmp_path)
+    sizes, waiting = zip(*pieces, strict=True)
+    assert sum(sizes) == 3_000 * len(request)
+    assert max(sizes) <= PIECE
+    assert max(waiting) < MOST_WAITING + PIECE // len(request) + 1
+
+
+def test_chunks_of_a_byte_are_read_a_piece_at_a_time(tmp_path, pieces):
+    body = b'{"actions":' + b" " * 50_000 + b"[[0.1,0.2,0.3,0.4]]}"
+
+    async def scenario(http, door):
+        async with raw(door) as (reader, writer):
+            writer.write(head(door, http, "transfer-encoding: chunked"))
+            writer.write(b"".join(b"1\r\n%c\r\n" % byte for byte in body) + b"0\r\n\r\n")
+            assert (await reader.readline())[9:12] in (b"200", b"201", b"422")
+
+    played(scenario, InMemory(agents(), "north"), tmp_path)
+    assert len(pieces) > 30
+    assert max(size for size, _ in pieces) <= PIECE
+
+
+def test_who_does_not_read_is_not_waited_for(tmp_path):
+    async def scenario(http, door):
+        open_ = door._listener._server.server_state.connections
+        before = len(open_)
+        async with raw(door) as (reader, writer):
+            reader._transport.pause_reading()
+            with contextlib.suppress(ConnectionError):
+                writer.write(b"GET /openapi.json HTTP/1.1\r\nhost: door\r\n\r\n" * 3_000)
+                await until(lambda: len(open_) == before + 1)
+                await until(lambda: len(open_) == before)
+
+    played(scenario, InMemory(agents(), "north"), tmp_path, request_time=0.2)
+
+
+def test_more_connections_than_there_may_be_are_refused_and_told_of(tmp_path, caplog):
+    async def scenario(http, door):
+        async with raw(door), raw(door), raw(door) as (reader, _):
+            with contextlib.suppress(ConnectionError):
+                assert await reader.read() == b""
+        open_ = door._listener._server.server_state.connections
+        await until(lambda: not open_)
+        async with raw(door) as (reader, writer):
+            writer.write(b"GET /healthz HTTP/1.1\r\nhost: door\r\n\r\n")
+            assert b" 200 " in await reader.readline()
+
+    played(scenario, InMemory(agents(), "north"), tmp_path, most_connections=2)
+    assert "2 connections are open, and no more are taken: raise door.most_connections" in (
+        caplog.text
+    )
+
+
+def test_connections_leave_half_of_all_files_to_others(monkeypatch):
+    monkeypatch.setattr("resource.getrlimit", lambda _: (256, 256))
+    assert _connections(1_000) == (128, "this process may open 256 files: raise ulimit -n")
+    assert _connections(100) == (100, "raise door.most_connections")
+
+
 # --- tokens ---
 
 
@@ -680,6 +780,35 @@ def test_numbers_for_prometheus(tmp_path):
     assert helped == {line.split()[2] for line in page.splitlines() if line.startswith("# TYPE")}
 
 
+def test_every_number_that_alerts_ask_for_is_told():
+    """Those that only some parties have are told by them."""
+    alerts = pathlib.Path(__file__).parents[2] / "examples" / "federation" / "alerts.yml"
+    asked = set(re.findall(r"fedbandits_\w+", alerts.read_text()))
+    known = metrics._STATUS | metrics._SUMS | metrics._PRIVACY
+    told = {f"fedbandits_{name}" for name in known}
+    told |= {"fedbandits_waits_for", "fedbandits_greeted_peers", "fedbandits_problems"}
+    told |= {"fedbandits_requests_refused_total"}
+    assert asked <= told
+    assert len(asked) > 12
+
+
+def test_problems_and_peers_are_numbers(tmp_path):
+    """And what is planned, and when something was released last."""
+
+    async def play():
+        async with north(tmp_path) as node:
+            page = Metrics(node).page(
+                node.status() | {"problems": {"clock": "it has jumped"}}, await node.privacy()
+            )
+        return page.decode()
+
+    page = asyncio.run(play())
+    assert 'fedbandits_problems{about="clock"} 1.0' in page
+    assert "fedbandits_greeted_peers 0.0" in page
+    assert re.search(r"fedbandits_releases_planned [1-9]", page)
+    assert "fedbandits_last_release" not in page.replace("# ", "")
+
+
 def test_logs_say_what_happened_and_to_nobody_what_was_asked(tmp_path, caplog):
     served = InMemory(agents(), "north")
 
@@ -700,6 +829,8 @@ def test_logs_say_what_happened_and_to_nobody_what_was_asked(tmp_path, caplog):
         ("other", "/v1/decisions", 405),
     ]  # fmt: skip
     assert all(line["ms"] > 0 for line in lines)
+    assert [line["token"] for line in lines] == ["tests", "tests", "", ""]
+    assert {line["from"] for line in lines} == {"127.0.0.1"}
     own = "\n".join(r.getMessage() for r in caplog.records if not r.name.startswith("http"))
     for data in ("0.271828", "0.314159", "secret", "SECRET", authorization[-20:]):
         assert data not in own

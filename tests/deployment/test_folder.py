@@ -29,7 +29,14 @@ from fedbandits.deployment.process.folder import load_party, load_settings
 from fedbandits.deployment.process.local_doors import order
 from fedbandits.deployment.process.running import RunningParty
 from fedbandits.deployment.process.warming import warm
-from fedbandits.errors import ConfigError, IdentityError, LedgerFileError, StaleStoreError
+from fedbandits.errors import (
+    ConfigError,
+    DuplicateRewardError,
+    IdentityError,
+    LateRewardError,
+    LedgerFileError,
+    StaleStoreError,
+)
 from fedbandits.federation.messages import VERSION
 from fedbandits.settings.federation import read_federation
 from fedbandits.systems import preset_names
@@ -192,6 +199,75 @@ def test_who_is_revoked_is_no_longer_talked_to(machine):
     asyncio.run(play())
 
 
+def test_messages_for_who_is_revoked_leave_the_outbox(machine):
+    """And who comes back gets what is sent from then on; it is not taken for an old backup."""
+
+    async def play():
+        hub = MemoryHub()
+        north, at_hub = await started(machine, "north", "hub", hub=hub)
+        await until(lambda: "north" in at_hub.node.delivery.greeted)
+        await north.stop()
+
+        async def pooled():
+            """The others' release makes a sum, which the hub sends to everybody."""
+            (south,) = await started(machine, "south", hub=hub)
+            await until(lambda: "hub" in south.node.delivery.greeted)
+            ticks = south.node.status()["ticks"]
+            await south.node.tick(ticks + 1)
+            await until(lambda: south.node.status()["outbox"] == 0)
+            awaited = at_hub.node.host.view.awaited
+            await at_hub.node.deadline(awaited)
+            await until(lambda: at_hub.node.delivery.exchanges["south"].unacknowledged == {})
+            await south.stop()
+
+        await pooled()
+        assert at_hub.node.status()["outbox"] == 1
+        revoke_here(machine, "north")
+        at_hub.take_members((machine / "authority" / "members.json").read_bytes())
+        assert at_hub.node.status()["outbox"] == 0
+        await pooled()
+        assert at_hub.node.status()["outbox"] == 0
+        await at_hub.stop()
+
+        fedbandits("party", "rotate", machine / "north")
+        admitted = admit_here(machine, machine / "north" / "request.json", replace=True)
+        fedbandits("party", "admit", machine / "north", admitted.admission)
+        (at_hub,) = await started(machine, "hub", hub=hub)
+        assert at_hub.node.status()["outbox"] == 0
+        at_hub.take_members(admitted.members.read_bytes())
+        (north,) = await started(machine, "north", hub=hub)
+        await until(lambda: "hub" in north.node.delivery.greeted)
+        assert at_hub.node.status()["problems"] == {}
+        await pooled()
+        await until(lambda: at_hub.node.status()["outbox"] == 0)
+        assert north.node.status()["messages"]["early"] == 1
+        await north.node.deadline(north.node.host.view.awaited)
+        assert north.node.status()["messages"]["given_up"] == 2
+        await north.stop()
+        await at_hub.stop()
+
+    asyncio.run(play())
+
+
+def test_peers_are_greeted_at_once_when_a_newer_list_has_come(machine, monkeypatch):
+    """However long a greeting has not been answered: they may only now know this party."""
+    monkeypatch.setattr("fedbandits.deployment.delivery.exchange.FIRST_PAUSE", 1e6)
+    monkeypatch.setattr("fedbandits.deployment.delivery.delivery.LONGEST_PAUSE", 1e6)
+    said = []
+
+    async def play():
+        hub = MemoryHub(lambda sender, receiver, frame: said.append(receiver) or [])
+        (at_hub,) = await started(machine, "hub", hub=hub)
+        await until(lambda: {*said} == {"north", "south"})
+        said.clear()
+        revoke_here(machine, "north")
+        at_hub.take_members((machine / "authority" / "members.json").read_bytes())
+        await until(lambda: said == ["south"])
+        await at_hub.stop()
+
+    asyncio.run(play())
+
+
 def test_a_backup_goes_on_once_it_is_said_to_have_moved(machine, tmp_path):
     """But not where peers have seen more of the party than it holds."""
     north, copy = machine / "north", tmp_path / "copy.db"
@@ -292,6 +368,8 @@ def test_a_customer_orders_a_run_and_learns_its_total(preset, tmp_path):
             if number is not None:
                 earned.append(number % 2)
                 await party.node.pull(number, number % 2)
+                with pytest.raises(DuplicateRewardError, match=f"pull {number} was told before"):
+                    await party.node.pull(number, 1 - number % 2)
 
     async def play():
         parties = await started(machine, *members)
@@ -304,7 +382,10 @@ def test_a_customer_orders_a_run_and_learns_its_total(preset, tmp_path):
         total = await asyncio.to_thread(order, machine / "customer", said.append)
         for each in pulls:
             each.cancel()
-        await asyncio.gather(*pulls, return_exceptions=True)
+        results = await asyncio.gather(*pulls, return_exceptions=True)
+        assert {type(result) for result in results} == {asyncio.CancelledError}
+        with pytest.raises(LateRewardError, match="the run has ended"):
+            await by_name["north"].node.pull(99, 1)
         for party in parties:
             await party.stop()
         return total
@@ -320,6 +401,35 @@ def test_a_federation_whose_rounds_are_over_is_not_made(tmp_path):
     said = fedbandits("federation", "init", file, "--out", tmp_path / "clinics", code=2)
     assert "clock.start: all 1,000 rounds were over on 2020-01-01 16:40 UTC" in said
     assert not (tmp_path / "clinics").exists()
+
+
+@pytest.mark.parametrize(
+    ("given", "changed", "said"),
+    [
+        (
+            'name = "clinics"', 'name = "w ard"',
+            "name: given 'w ard', allowed: up to 64 letters without accents, digits, _ and -",
+        ),
+        (
+            'message_time = "1 s"', 'message_time = "2 h"',
+            "message_time: given 7200 s, allowed: at most clock.every, 3600 s",
+        ),
+    ],
+)  # fmt: skip
+def test_what_no_federation_can_have_is_refused_with_what_is_allowed(
+    given, changed, said, tmp_path
+):
+    file = clinics_file(tmp_path)
+    text = file.read_text()
+    assert given in text
+    file.write_text(text.replace(given, changed))
+    assert said in fedbandits("federation", "init", file, "--out", tmp_path / "made", code=2)
+    assert not (tmp_path / "made").exists()
+
+
+def test_beats_may_be_shorter_than_messages_take(tmp_path):
+    (tmp_path / "auction.toml").write_text(example("distributed-ucb"))
+    init_federation(tmp_path / "auction.toml", tmp_path / "auction", local=False)
 
 
 def test_a_large_delta_is_told_of_when_a_federation_is_made(tmp_path, capsys):

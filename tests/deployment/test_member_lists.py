@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
+from collections import deque
 
 import pytest
 
 from fedbandits.deployment.delivery.broker import members_subject, versions_subject
 from fedbandits.deployment.delivery.member_lists import MemberLists
 from fedbandits.deployment.identity.authority import revoke
-from tests.deployment.one_machine import OneMachine
+from fedbandits.deployment.identity.identity import Identity, load_identity
+from tests.deployment.one_machine import EVERYBODY, OneMachine
 
 LIST, ASK = members_subject("clinics"), versions_subject("clinics")
+ORDERS = list(itertools.permutations(EVERYBODY))
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +42,7 @@ def play(machine: OneMachine, *came: tuple[str, bytes]) -> list[tuple[str, bytes
         await lists.begin(connection)  # type: ignore[arg-type]  # all of one that is used
         for subject, data in came:
             lists.takes[subject](subject, data)
-        while lists._answer is not None and not lists._answer.done():
+        while lists.is_speaking:
             await asyncio.sleep(0)
         lists.end()
         return connection.published
@@ -56,9 +60,26 @@ def test_who_knows_an_older_list_is_answered_once(machine, known):
     assert play(machine, (ASK, known), (ASK, known)) == [(ASK, b"3"), (LIST, newest)]
 
 
-@pytest.mark.parametrize("known", [b"3", b"4", b"", b"-1", b"2 ", b"x", b"\xb2", b"0" * 30])
+@pytest.mark.parametrize("known", [b"3", b"", b"-1", b"2 ", b"x", b"\xb2", b"0" * 30])
 def test_who_knows_it_is_not_answered_nor_is_nonsense(machine, known):
     assert play(machine, (ASK, known)) == [(ASK, b"3")]
+
+
+def test_who_hears_of_a_newer_version_asks_for_it_once(machine):
+    assert play(machine, (ASK, b"4"), (ASK, b"5")) == [(ASK, b"3"), (ASK, b"3")]
+
+
+def test_an_old_list_is_not_published_where_a_newer_one_is_known(machine):
+    """Not even where somebody has asked for it before, or another has published it."""
+    newest = machine.identity("hub").members.current.encode()
+    came = (ASK, b"2"), (ASK, b"4"), (LIST, newest)
+    assert play(machine, *came) == [(ASK, b"3"), (ASK, b"3")]
+
+
+def test_who_knows_of_a_newer_version_and_is_sent_it_does_not_ask(machine, tmp_path):
+    newer = revoke(machine.copy(tmp_path / "newer").authority, "south").read_bytes()
+    again = machine.copy(tmp_path / "again")
+    assert play(again, (ASK, b"4"), (LIST, newer)) == [(ASK, b"3")]
 
 
 def test_nobody_answers_after_another_has(machine):
@@ -75,8 +96,64 @@ def test_a_false_list_keeps_nobody_from_answering(machine, caplog):
 
 
 def test_a_newer_list_is_taken_and_not_published_again(machine, tmp_path):
-    other = machine.copy(tmp_path)
-    hub = other.identity("hub")
-    newer = revoke(other.authority, "south").read_bytes()
-    assert play(machine, (ASK, b"0"), (LIST, newer)) == [(ASK, b"3")]
+    hub, other = machine.copy(tmp_path / "hub").identity("hub"), machine.copy(tmp_path / "other")
+    newer = revoke(machine.copy(tmp_path / "newer").authority, "south").read_bytes()
+    assert play(other, (ASK, b"0"), (LIST, newer)) == [(ASK, b"3")]
     assert hub.members.offer(newer)
+
+
+class Bus:
+    """Carries what members publish to all who are connected, as a broker does."""
+
+    def __init__(self) -> None:
+        self.connected: list[MemberLists] = []
+        self._waiting: deque[tuple[str, bytes]] = deque()
+
+    async def publish(self, subject: str, data: bytes) -> None:
+        self._waiting.append((subject, data))
+
+    async def connect(self, identity: Identity) -> None:
+        """Connect a member, and carry on until nobody says anything more."""
+        lists = MemberLists(identity, identity.members.offer, 0.0)
+        self.connected.append(lists)
+        await lists.begin(self)  # type: ignore[arg-type]
+        while self._waiting or any(lists.is_speaking for lists in self.connected):
+            while self._waiting:
+                subject, data = self._waiting.popleft()
+                for each in self.connected:
+                    each.takes[subject](subject, data)
+            await asyncio.sleep(0)
+
+
+@pytest.mark.parametrize("order", ORDERS, ids=", ".join)
+def test_in_any_order_of_starts_all_know_the_newest_list(machine, tmp_path, order):
+    """Each has the list of its own admission: north the first version, and hub the third."""
+    other = machine.copy(tmp_path)
+    identities = {name: load_identity(other.party(name)) for name in EVERYBODY}
+    assert [identities[name].members.current.version for name in EVERYBODY] == [1, 2, 3]
+
+    async def start() -> None:
+        bus = Bus()
+        for name in order:
+            await bus.connect(identities[name])
+
+    asyncio.run(start())
+    assert [identities[name].members.current.version for name in EVERYBODY] == [3, 3, 3]
+
+
+@pytest.mark.parametrize("order", ORDERS, ids=", ".join)
+def test_a_revocation_that_most_missed_reaches_all_after_a_new_start_of_the_broker(
+    machine, tmp_path, order
+):
+    """Only hub was connected when the list was published."""
+    other = machine.copy(tmp_path)
+    identities = {name: other.identity(name) for name in EVERYBODY}
+    identities["hub"].members.offer(revoke(other.authority, "south").read_bytes())
+
+    async def start() -> None:
+        bus = Bus()
+        for name in order:
+            await bus.connect(identities[name])
+
+    asyncio.run(start())
+    assert [identities[name].members.current.version for name in EVERYBODY] == [4, 4, 4]

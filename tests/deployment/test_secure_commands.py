@@ -10,7 +10,7 @@ from rich.console import Console
 
 from fedbandits.cli.federation_tables import status_of
 from fedbandits.cli.privacy import _statement_table
-from fedbandits.deployment.hosting.clock import too_short
+from fedbandits.deployment.hosting.cautions import too_short
 from fedbandits.deployment.process.examples import example
 from fedbandits.deployment.process.federation_folder import init_federation
 from fedbandits.deployment.process.inspecting import StoredMessage

@@ -1,14 +1,20 @@
-"""Signals to end: of a supervisor, of a user, and of a terminal that is closed."""
+"""Signals to end: of a supervisor, of a user, and of a terminal; and what a supervisor is told."""
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import signal
 
 import pytest
 
+from fedbandits._compile.cache import _root
+from fedbandits.deployment.process import party_process, warming
+from fedbandits.deployment.process.federation_folder import init_federation
+from fedbandits.deployment.process.folder import load_party
 from fedbandits.deployment.process.party_process import told_to_end
+from tests.deployment.machines import clinics_file, fedbandits
 
 
 async def _told(number):
@@ -40,3 +46,44 @@ def test_what_was_started_to_outlive_its_terminal_does(monkeypatch):
         assert asyncio.run(stays()) is False
     finally:
         signal.signal(signal.SIGHUP, before)
+
+
+def test_who_compiles_says_so_at_once_and_asks_for_time(tmp_path, monkeypatch, caplog):
+    init_federation(clinics_file(tmp_path), tmp_path / "clinics", local=True)
+    party, told = load_party(tmp_path / "clinics" / "north"), []
+    monkeypatch.setattr(party_process, "notify", told.append)
+
+    def warm(federation, own, on_first):
+        on_first()
+        assert told == ["STATUS=compiling\nEXTEND_TIMEOUT_USEC=600000000"]
+        assert "north: compiles what it needs; that takes up to a minute" in caplog.text
+        return 3
+
+    monkeypatch.setattr(party_process, "warm", warm)
+    with caplog.at_level(logging.INFO, "fedbandits"):
+        party_process._compile(party)
+    assert "compiled 3 kernels" in caplog.text
+
+
+def test_a_service_keeps_kernels_in_its_cache_directory(monkeypatch):
+    """Its user may have no home, and nothing would be kept there."""
+    monkeypatch.setenv("HOME", "/nonexistent")
+    monkeypatch.setenv("CACHE_DIRECTORY", "/var/cache/fedbandits:/var/cache/other")
+    assert _root("") == "/var/cache/fedbandits/numba"
+    assert _root("/chosen") == "/chosen"
+    monkeypatch.delenv("CACHE_DIRECTORY")
+    monkeypatch.setenv("XDG_CACHE_HOME", "/var/cache")
+    assert _root("") == "/var/cache/fedbandits/numba"
+
+
+def test_what_a_party_needs_is_compiled_ahead(tmp_path, monkeypatch):
+    """Of a party, or of a federation, as where an image is built."""
+    asked = []
+    monkeypatch.setattr(warming, "warm", lambda federation, own: asked.append(own) or len(asked))
+    file = clinics_file(tmp_path)
+    assert fedbandits("party", "warm", file).startswith("Compiled 1 kernel; all are kept in /")
+    init_federation(file, tmp_path / "clinics", local=True)
+    assert "Compiled 2 kernels" in fedbandits("party", "warm", tmp_path / "clinics" / "north")
+    assert asked == [{}, {"north": {}}]
+    monkeypatch.setattr("fedbandits._compile.cache.folder_of_kernels", lambda: None)
+    assert "is not kept" in fedbandits("party", "warm", file, code=2)

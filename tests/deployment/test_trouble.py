@@ -20,6 +20,7 @@ from fedbandits.environments.linear import Linear
 from fedbandits.errors import (
     ClockError,
     ConfigError,
+    DuplicateRewardError,
     LedgerError,
     NotReadyError,
     ReleaseRefusedError,
@@ -292,9 +293,12 @@ def test_a_reward_that_is_told_twice_counts_for_no_later_pull(tmp_path, monkeypa
         monkeypatch.setattr(type(hosted.party), "round_to_act", 2)
         node.host.view = msgspec.structs.replace(node.host.view, round_to_act=1)
         applied = []
+        monkeypatch.setattr(type(hosted.party), "settled_decisions", 1)
         monkeypatch.setattr(hosted, "apply", lambda *event: applied.append(event))
-        with pytest.raises(NotReadyError, match="pull 1 is not due"):
+        with pytest.raises(DuplicateRewardError, match="pull 1 was told before"):
             await node.pull(1, 1)
+        with pytest.raises(NotReadyError, match="pull 3 is not due yet"):
+            await node.pull(3, 1)
         assert not applied
         monkeypatch.undo()
 

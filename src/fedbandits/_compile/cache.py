@@ -182,11 +182,21 @@ def _write(file: str, kept: Any) -> None:
 
 
 def _root(chosen: str) -> str:
-    """Find where compiled kernels are kept: a folder of choice, or the user's cache."""
+    """Find where compiled kernels are kept: a folder of choice, the service's, or the user's cache.
+
+    A service of systemd with ``CacheDirectory=`` is told its folder; its user may have no home.
+    """
     if chosen:
         return chosen
+    if service := os.environ.get("CACHE_DIRECTORY", "").partition(":")[0]:
+        return os.path.join(service, "numba")
     base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
     return os.path.join(base, "fedbandits", "numba")
+
+
+def folder_of_kernels() -> str | None:
+    """Return where compiled kernels are kept; None if they cannot be."""
+    return private_folder(_root(numba_config.CACHE_DIR))
 
 
 @functools.cache
@@ -206,7 +216,7 @@ def private_folder(path: str) -> str | None:
 
 def are_kept() -> bool:
     """Tell whether compiled kernels can be kept; if not, :func:`private_folder` has warned."""
-    return private_folder(_root(numba_config.CACHE_DIR)) is not None
+    return folder_of_kernels() is not None
 
 
 @functools.cache

@@ -28,7 +28,9 @@ Folder = Annotated[
 
 #: Whether a party that was away does what it was to do meanwhile.
 CATCH_UP = typer.Option(
-    "--catch-up", help="End all rounds that were missed. Each releases noise without records."
+    "--catch-up",
+    help="End all rounds that were missed, where rounds are shared. Each releases noise without "
+    "records.",
 )
 
 
@@ -68,7 +70,7 @@ def init(
     their own under [members]. They hold keys and no data, and any organisation can host one. The
     controller and all helpers must not be in one hand: together they could see single releases.
     """
-    from fedbandits.deployment.hosting.clock import too_short
+    from fedbandits.deployment.hosting.cautions import counted_in_words, too_short
     from fedbandits.deployment.process.federation_folder import init_federation
     from fedbandits.systems.terms import cautions_of
 
@@ -79,6 +81,8 @@ def init(
         typer.echo(f"warning: system.{caution}", err=True)
     typer.echo(f"{out / 'authority'}: admits members; its fingerprint is {made.fingerprint}")
     typer.echo(f"{out / 'broker'}: nats-server -c nats.conf, run there, is the broker")
+    if counted := counted_in_words(made.federation):
+        typer.echo(counted)
     if helpers := made.federation.members.get("helper"):
         typer.echo(f"Helpers of secure sums: {', '.join(helpers)}, not in one hand with the rest")
     if not local:
@@ -136,6 +140,41 @@ def publish(folder: Folder) -> None:
     typer.echo("published")
 
 
+@app.command(
+    "broker-certificate",
+    epilog="Example: fedbandits federation broker-certificate clinics --name broker.example.org",
+)
+def broker_certificate(
+    folder: Folder,
+    name: Annotated[
+        list[str] | None,
+        typer.Option("--name", help="A further name or address; it may be given several times."),
+    ] = None,
+    days: Annotated[float, typer.Option(min=1.0, help="For how long it is valid.")] = 730.0,
+) -> None:
+    """Renew the broker's certificate, under its names and further ones; its key stays.
+
+    It takes effect when the broker reads it. A broker that runs elsewhere needs the file.
+    """
+    from fedbandits.deployment.process.federation_folder import renew_here
+
+    place, made = renew_here(folder, name or (), days)
+    typer.echo(f"{place / 'server.pem'}: valid until {made.ends:%Y-%m-%d}, for the names")
+    typer.echo(f"{', '.join(made.names)}")
+    typer.echo(
+        f"Next: nats-server --signal reload=nats.pid, in {place}; federation up does so by itself. "
+        "If the broker runs elsewhere, copy server.pem there before."
+    )
+
+
+def _warn_of_broker(folder: pathlib.Path) -> None:
+    """Warn if the broker's certificate ends soon."""
+    from fedbandits.deployment.process.federation_folder import broker_caution
+
+    if caution := broker_caution(folder):
+        typer.echo(f"warning: {caution}", err=True)
+
+
 def _tell_members(folder: pathlib.Path) -> None:
     import asyncio
 
@@ -149,6 +188,7 @@ def _publish(folder: pathlib.Path) -> None:
     """Tell a broker that runs; who is connected takes the list at once."""
     from fedbandits.errors import TransportError
 
+    _warn_of_broker(folder)
     try:
         _tell_members(folder)
         typer.echo("All parties that are connected were told.")
@@ -176,7 +216,7 @@ def up(
 
     from fedbandits._schema import convert
     from fedbandits.deployment.door import new_loop
-    from fedbandits.deployment.hosting.clock import over_since
+    from fedbandits.deployment.hosting.cautions import over_since
     from fedbandits.deployment.process import supervisor
     from fedbandits.deployment.process.federation_folder import load_parties
     from fedbandits.deployment.process.folder import LogSettings

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import pathlib
 import re
 import sys
 import warnings
@@ -109,10 +110,24 @@ def _fails(error: OSError | UnicodeEncodeError) -> str:
         return "a name is not UTF-8: rename it"
     reason = error.strerror or type(error).__name__
     if error.filename is not None:
-        return f"{os.fsdecode(error.filename)}: {reason}"
+        named = os.fsdecode(error.filename)
+        return f"{named}: {reason}{_whose(named) if isinstance(error, PermissionError) else ''}"
     if isinstance(error, FileNotFoundError):
         return "the folder that this was called in is gone: change to another one"
     return f"what is printed cannot be written: {reason}"
+
+
+def _whose(file: str) -> str:
+    """Say to whom the folder belongs that a file lies in, as far as that can be seen."""
+    for folder in pathlib.Path(file).absolute().parents:
+        try:
+            owner = folder.owner()
+        except PermissionError:
+            continue
+        except (OSError, KeyError, NotImplementedError):  # a user without a name; no POSIX
+            return ""
+        return f"; {folder} belongs to {owner}: run this as that user, such as with sudo -u {owner}"
+    return ""
 
 
 def _forget_output() -> None:

@@ -103,6 +103,33 @@ def run(
     )
 
 
+@app.command("warm", epilog="Example: fedbandits party warm clinics.toml")
+def warm(
+    source: Annotated[
+        pathlib.Path,
+        typer.Argument(metavar="DIR/NAME|CONFIG.toml", help="A party, or a federation's file."),
+    ],
+) -> None:
+    """Compile what a party needs, so that it starts at once: when an image is built, for one."""
+    from fedbandits.deployment.process import warming
+    from fedbandits.deployment.process.folder import load_party
+    from fedbandits.errors import OutputError
+    from fedbandits.settings.federation import load_federation
+
+    if source.is_dir():
+        party = load_party(source)
+        federation, own = party.federation, {party.member: party.settings.own}
+    else:
+        federation, own = load_federation(source), {}
+    kernels = warming.warm(federation, own)
+    from fedbandits._compile.cache import folder_of_kernels  # what compiles is loaded by now
+
+    kept = folder_of_kernels()
+    if kept is None:
+        raise OutputError("what was compiled is not kept, so each start compiles it anew")
+    typer.echo(f"Compiled {kernels} kernel{'s' * (kernels != 1)}; all are kept in {kept}")
+
+
 @app.command("status", epilog="Example: fedbandits party status ./north --json")
 def status(
     folder: Folder,

@@ -30,6 +30,11 @@ class ActingParty(Party[AnyState]):
         found: Collection[int] = self._state.open  # type: ignore[attr-defined]
         return found
 
+    @property
+    def records_kept(self) -> int:
+        """Number of records that are kept for releases after the next; most states have them so."""
+        return len(getattr(self._state, "kept", ()))
+
     def decide(self, situation: Any) -> Decision:
         """Decide on an action in ``situation``.
 

@@ -68,7 +68,8 @@ class Roles:
         parties must be able to take them, and the privacy claim must hold for them.
     rounds_are_shared
         Whether a round's number means the same to all parties. If it does, a party that begins late
-        ends the rounds that are over, one after the other, before it takes part.
+        ends the rounds that are over, one after the other, before it takes part. If it does not,
+        each numbers its own releases, and one that is late stands for all that are overdue.
     catches_up
         Whether a party that was away ends the rounds that it has missed without being told to. It
         may where nothing that is released for them is of use, or adds to a claim.

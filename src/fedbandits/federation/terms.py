@@ -40,6 +40,13 @@ class Schedule(msgspec.Struct, frozen=True, kw_only=True):
     ends: str | tuple[int, ...] = ""
     most_records: int = 0
 
+    @property
+    def last_counted(self) -> int | None:
+        """The last decision of a party that can be in a release; None if no limit is planned."""
+        if not self.releases or not self.most_records:
+            return None
+        return min(self.releases * self.most_records, self.rounds)
+
 
 class Difference(NamedTuple):
     """The first key in which two terms differ."""

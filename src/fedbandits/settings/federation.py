@@ -30,7 +30,7 @@ from fedbandits.systems.terms import terms_of
 _MEMBER = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,30}[a-z0-9])?\Z")
 #: Beyond it a time with a zone may be none in another zone.
 _LAST_YEAR = 9999
-_NAME = r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}\Z"
+_NAME = r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}\Z"  # _schema.PATTERNS has it in words
 
 
 class Live(

@@ -12,7 +12,7 @@ from fedbandits._suggest import did_you_mean
 from fedbandits.errors import ConfigError
 
 #: Allowed names of experiments. A name is a folder's name: no separators, no leading dot.
-NAME = r"^\w[\w .+=,-]{0,99}\Z"
+NAME = r"^\w[\w .+=,-]{0,99}\Z"  # :data:`fedbandits._schema.PATTERNS` has it in words
 
 
 def parse_toml(text: str) -> dict[str, Any]:

@@ -37,8 +37,8 @@ BROKER_DAYS = 730.0
 #: Who connects from this machine alone finds the broker under these names.
 LOCAL_HOSTS = ("127.0.0.1", "localhost", "::1")
 #: Names in a broker's folder.
-CONFIG, LOG, CERTIFICATE, KEY, ISSUER = (
-    "nats.conf", "broker.log", "server.pem", "server.key", "issuer.pem"
+CONFIG, LOG, CERTIFICATE, KEY, ISSUER, PID = (
+    "nats.conf", "broker.log", "server.pem", "server.key", "issuer.pem", "nats.pid"
 )  # fmt: skip
 
 
@@ -101,6 +101,7 @@ def broker_config(
         "max_payload": MOST_FRAME_BYTES,
         "max_pending": 8 * MOST_FRAME_BYTES,
         "log_file": LOG,
+        "pid_file": PID,
         "logfile_size_limit": 1 << 24,
         "logfile_max_num": 3,
         "tls": {
@@ -153,12 +154,14 @@ def update_broker(authority: Path, folder: Path) -> None:
     """Write a broker's configuration anew, after members were admitted or revoked.
 
     Where it listens stays as it is. It takes effect with :meth:`Broker.reload`, or ``nats-server
-    --signal reload``. Raises IdentityError if a folder is damaged, or nothing can be written.
+    --signal reload=nats.pid`` in its folder. Raises IdentityError if a folder is damaged, or
+    nothing can be written.
     """
     office, path = load_authority(authority), pathlib.Path(folder) / CONFIG
     try:
         config = json.loads(read_file(path))
         config["authorization"]["users"] = broker_users(office.federation, office.members)
+        config.setdefault("pid_file", PID)
     except (ValueError, TypeError, KeyError):
         raise IdentityError(f"{path}: was changed by hand; make the broker's folder anew") from None
     write_private(path, json.dumps(config, indent=1).encode(), replace=True)

@@ -14,7 +14,7 @@ import math
 import os
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from fedbandits.deployment.delivery import frames
 from fedbandits.deployment.delivery.exchange import (
@@ -81,7 +81,7 @@ class Delivery:
             if peer in self.exchanges:
                 self.exchanges[peer].add(number, body)
         self._task = asyncio.create_task(self._repeat())
-        await self.transport.open(self._arrived, self._connected)
+        await self.transport.open(self._arrived, self.say_all_again)
 
     async def close(self) -> None:
         """End."""
@@ -113,11 +113,20 @@ class Delivery:
             self._took(exchange, exchange.acknowledged, again=True)
             return
         exchange.add(number, body)
-        if exchange.greeted and number < exchange.acknowledged + WINDOW:
+        if exchange.revoked:
+            self._took(exchange, number + 1)
+        elif exchange.greeted and number < exchange.acknowledged + WINDOW:
             exchange.begin_waiting(time.monotonic())
             if exchange.next_try < self._sleeps_until:
                 self._wake.set()
             self._send_data(exchange, number, body)
+
+    def revoke(self, peers: Collection[str]) -> None:
+        """Keep nothing any more for these peers, and for all others what is not acknowledged."""
+        for peer, exchange in self.exchanges.items():
+            exchange.revoked = peer in peers
+            if exchange.revoked and exchange.unacknowledged:
+                self._took(exchange, next(reversed(exchange.unacknowledged)) + 1)
 
     def received(self, peer: str, number: int) -> None:
         """Acknowledge messages of a peer below a number, in a moment: they were committed."""
@@ -141,10 +150,10 @@ class Delivery:
         self._quorum.begin()
         for exchange in self.exchanges.values():
             exchange.greeted = False
-        self._connected()
+        self.say_all_again()
 
-    def _connected(self) -> None:
-        """Say everything again that was not answered: a connection has begun."""
+    def say_all_again(self) -> None:
+        """Say everything again, at once, that was not answered: it may be taken now."""
         for exchange in self.exchanges.values():
             exchange.hurry()
         self._wake.set()
@@ -170,8 +179,7 @@ class Delivery:
     def _say_again(self, exchange: Exchange, now: float) -> None:
         exchange.grow(now)
         if not exchange.greeted or exchange.wants or exchange.asks:
-            self._greet(exchange)
-            return
+            return self._greet(exchange)
         for number, body in exchange.in_window():
             self._send_data(exchange, number, body)
 
@@ -189,8 +197,8 @@ class Delivery:
         if self.awaited:
             return  # it is said again
         exchange.owes, exchange.told = False, exchange.received
-        data = Data(exchange.received, number, body, exchange.marks[number])
-        self._send(exchange, self._seals, data)
+        mark = exchange.marks[number]
+        self._send(exchange, self._seals, Data(exchange.received, number, body, mark))
 
     def _acknowledge(self, exchange: Exchange) -> None:
         if exchange.owes:
@@ -245,9 +253,8 @@ class Delivery:
         return frame
 
     def _refuse(self, sender: str, error: FedbanditsError) -> None:
-        kind = type(error).__name__
-        self.refused[kind] += 1
-        times = self.refused[kind]
+        self.refused[type(error).__name__] += 1
+        times = self.refused[type(error).__name__]
         if times & (times - 1) == 0:  # the 1st, 2nd, 4th, …: nobody can fill a disk with them
             whom = cut(repr(sender))
             _LOG.warning("%s: frame %d refused, from %s: %s", self.member, times, whom, error)
@@ -284,7 +291,7 @@ class Delivery:
         exchange.take_over(hello, received, time.time())
         self._took(exchange, hello.received)
         if waited and not self.awaited:  # what was kept back may leave now
-            self._connected()
+            self.say_all_again()
         if first:
             exchange.hurry()
             self._wake.set()
@@ -300,22 +307,15 @@ class Delivery:
             return
         more = exchange.took(number)
         self._receiver.acknowledged(exchange.peer, number, exchange.marks[number - 1])
-        if exchange.greeted:
-            for each, body in more:
-                self._send_data(exchange, each, body)
+        for each, body in more if exchange.greeted else ():
+            self._send_data(exchange, each, body)
 
     def _differ(self, exchange: Exchange, hello: Hello) -> None:
         """Say in which key a peer's terms differ first, and tell it ours, once a life."""
         is_news = not exchange.has_other_terms
         exchange.has_other_terms, exchange.greeted = True, False
-        found: object = f"they are {cut(repr(hello.terms))}, not {self.terms.digest!r}"
-        if hello.content:
-            try:
-                found = self.terms.difference(hello.content) or found
-            except ValueError as broken:
-                found = broken
         if hello.content or not exchange.problem:
-            self._say(exchange, f"OtherTermsError: {exchange.peer} has other terms: {found}")
+            self._say(exchange, exchange.differs(hello, self.terms))
         if is_news or not hello.content:
             self._greet(exchange)
 

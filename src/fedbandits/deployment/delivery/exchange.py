@@ -10,6 +10,7 @@ from typing import NamedTuple, Protocol
 
 from fedbandits.deployment.delivery.frames import Hello, extended
 from fedbandits.federation.links import MOST_HELD, Link
+from fedbandits.federation.terms import Terms, cut
 
 #: So many messages may be on their way at once: a receiver holds no more than these.
 WINDOW = MOST_HELD
@@ -89,6 +90,8 @@ class Exchange:
         self.saw_more = False
         #: Whether its terms are other ones.
         self.has_other_terms = False
+        #: Whether it is revoked, and nothing is kept for it; and below which number nothing was.
+        self.revoked, self.dropped = False, 0
         #: Whether secrets are waited for, which it may have.
         self.wants = False
         #: Whether it is to say once more what its clock says.
@@ -149,8 +152,22 @@ class Exchange:
         self.vouches = self.vouches or said
 
     def has_forgotten(self, hello: Hello) -> bool:
-        """Tell whether a peer does not know any more of messages that it has acknowledged."""
-        return max(hello.received, hello.seen) < next(iter(self.marks))
+        """Tell whether a peer does not know any more of messages that it has acknowledged.
+
+        While it was revoked nothing was kept for it, and it has acknowledged nothing of that.
+        """
+        first = next(iter(self.marks))
+        return max(hello.received, hello.seen) < first and first >= self.dropped
+
+    def differs(self, hello: Hello, terms: Terms) -> str:
+        """Say in which key a peer's terms differ first, if it has told them."""
+        found: object = f"they are {cut(repr(hello.terms))}, not {terms.digest!r}"
+        if hello.content:
+            try:
+                found = terms.difference(hello.content) or found
+            except ValueError as broken:
+                found = broken
+        return f"OtherTermsError: {self.peer} has other terms: {found}"
 
     @property
     def waits(self) -> bool:

@@ -1,9 +1,10 @@
 """The newest list of members, for a party that was away: it asks, and any peer answers.
 
 The broker stores nothing, so a list that the authority has published reached only those who were
-there. Who connects says which version it knows; who knows a newer one publishes it, after a random
-pause and unless another did so first. Whom a list comes from does not matter: the authority has
-signed it, and an older one is refused.
+there. Who connects says which version it knows. Who knows a newer one publishes it, and who knows
+an older one asks in its turn: so all come to know the newest list, in whatever order they connect.
+Both come after a random pause, and not if a list has come meanwhile. Whom a list comes from does
+not matter: the authority has signed it, and an older one is refused.
 """
 
 from __future__ import annotations
@@ -37,25 +38,36 @@ class MemberLists:
             versions_subject(identity.federation),
         )
         self._connection: Connection | None = None
-        self._answer: asyncio.Task[None] | None = None
-        self._heard = False
+        #: What is to be said, after a pause: the newest list, or which version is known.
+        self._speaking: asyncio.Task[None] | None = None
+        #: Whether a list has come meanwhile, and the newest version that somebody said meanwhile.
+        self._heard, self._newest = False, 0
 
     @property
     def takes(self) -> dict[str, Take]:
         """Subjects to subscribe to, and what takes what comes there."""
         return {self._list: self._take, self._ask: self._hear}
 
+    @property
+    def is_speaking(self) -> bool:
+        """True if something is to be said after a pause."""
+        return self._speaking is not None and not self._speaking.done()
+
     async def begin(self, connection: Connection) -> None:
         """Ask whether there is a newer list, and answer others from now on."""
         self._connection = connection
-        version = self._identity.members.current.version
-        await connection.publish(self._ask, str(version).encode())
+        await connection.publish(self._ask, self._version)
 
     def end(self) -> None:
         """Answer nobody any more."""
-        if self._answer is not None:
-            self._answer.cancel()
-        self._answer = self._connection = None
+        if self._speaking is not None:
+            self._speaking.cancel()
+        self._speaking = self._connection = None
+
+    @property
+    def _version(self) -> bytes:
+        """The version that is known, as it is said."""
+        return str(self._identity.members.current.version).encode()
 
     def _take(self, subject: str, data: bytes) -> None:
         """Offer a list that somebody has published."""
@@ -67,16 +79,23 @@ class MemberLists:
             self._heard = True
 
     def _hear(self, subject: str, data: bytes) -> None:
-        """Answer somebody who has said that it knows an older version."""
-        known = data.isdigit() and len(data) < 20 and int(data)
-        waiting = self._answer is not None and not self._answer.done()
-        if known is not False and known < self._identity.members.current.version and not waiting:
-            self._heard = False
-            self._answer = asyncio.create_task(self._publish())
+        """Answer somebody who knows an older version, and ask somebody who knows a newer one."""
+        if not data.isdigit() or len(data) >= 20:
+            return
+        known = int(data)
+        if known == self._identity.members.current.version:
+            return
+        if not self.is_speaking:
+            self._heard, self._newest = False, 0
+            self._speaking = asyncio.create_task(self._speak())
+        self._newest = max(self._newest, known)
 
-    async def _publish(self) -> None:
-        """Publish the list, unless another one came meanwhile."""
+    async def _speak(self) -> None:
+        """Ask for a newer list that somebody knows, or publish ours, unless one came meanwhile."""
         await asyncio.sleep(self._pause * secrets.randbelow(1000) / 1000)
-        if not self._heard and self._connection is not None:
+        current = self._identity.members.current
+        asks = self._newest > current.version
+        if self._connection is not None and (asks or not self._heard):
+            said = (self._ask, self._version) if asks else (self._list, current.encode())
             with suppress(nats.errors.Error):  # the connection has just ended
-                await self._connection.publish(self._list, self._identity.members.current.encode())
+                await self._connection.publish(*said)

@@ -12,7 +12,7 @@ import logging
 import ssl
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import nats.errors
 from nats.aio.client import Client
@@ -73,6 +73,14 @@ class Connection:
     def alive(self) -> bool:
         """True if something can be sent."""
         return self._client.is_connected and not self._lost.is_set()
+
+    @property
+    def certificate_ends(self) -> float | None:
+        """Time at which the broker's certificate ends, in seconds since 1970, once it was shown."""
+        writer: Any = getattr(self._client._transport, "_io_writer", None)
+        secured = writer and writer.get_extra_info("ssl_object")
+        shown = secured and secured.getpeercert()
+        return ssl.cert_time_to_seconds(shown["notAfter"]) if shown else None
 
     async def open(self, context: ssl.SSLContext, takes: Mapping[str, Take]) -> None:
         """Connect and subscribe; the broker has done so when this returns.

@@ -11,6 +11,7 @@ import asyncio
 import logging
 import secrets
 import ssl
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from urllib.parse import urlsplit
@@ -18,6 +19,7 @@ from urllib.parse import urlsplit
 import nats.errors
 
 from fedbandits.deployment.delivery.broker import frames_subject, members_subject, sender_of
+from fedbandits.deployment.delivery.broker_certificate import ends_soon
 from fedbandits.deployment.delivery.member_lists import MemberLists
 from fedbandits.deployment.delivery.nats_connection import Connection, Take, Times, explained
 from fedbandits.deployment.delivery.transport import Receive
@@ -26,8 +28,9 @@ from fedbandits.deployment.identity.identity import Identity, Path
 from fedbandits.errors import IdentityError, TransportError
 
 _LOG = logging.getLogger("fedbandits.deployment")
-#: How many days before its end a certificate is spoken of.
-_SOON = 14
+#: How many days before its end a member's certificate is spoken of.
+_SOON = 60
+_DAY = 86_400.0
 
 
 class NatsTransport:
@@ -53,6 +56,7 @@ class NatsTransport:
         self._connection: Connection | None = None
         self._task: asyncio.Task[None] | None = None
         self._problem, self._ending = "not connected yet", False
+        self._broker_ends: float | None = None
 
     @property
     def connected(self) -> bool:
@@ -63,6 +67,11 @@ class NatsTransport:
     def problem(self) -> str:
         """Reason why there is no connection, as it was found last; empty while there is one."""
         return "" if self.connected else self._problem
+
+    @property
+    def broker_days(self) -> int | None:
+        """Whole days that the broker's certificate is valid, as it was shown last."""
+        return None if self._broker_ends is None else int((self._broker_ends - time.time()) // _DAY)
 
     async def open(self, receive: Receive, on_connected: Callable[[], None]) -> None:
         """Begin; see :class:`~fedbandits.deployment.delivery.transport.Transport`.
@@ -142,6 +151,7 @@ class NatsTransport:
             await connection.open(context, takes)
             if not self._ending:
                 self._connection = connection
+                self._broker_ends = connection.certificate_ends
                 self._say_connected(connection.server)
                 await self._lists.begin(connection)
                 on_connected()
@@ -188,6 +198,9 @@ class NatsTransport:
             _LOG.warning(
                 "the certificate of %s ends in %d days; rotate its keys", self._identity.name, left
             )
+        days = self.broker_days
+        if days is not None and (caution := ends_soon(days)):
+            _LOG.warning("%s: %s", self._identity.name, caution)
 
 
 def _checked(server: str) -> str:

@@ -32,7 +32,8 @@ from fedbandits.deployment.door.served import Served, offered
 from fedbandits.deployment.door.settings import DoorSettings
 from fedbandits.deployment.door.tokens import Guard
 
-#: One line of JSON a request: method, route, status, milliseconds. Nothing of what was asked.
+#: One line of JSON a request: method, route, status, milliseconds, the token's name, the address
+#: that it came from. Nothing of what was asked, and no token.
 LOG = logging.getLogger("fedbandits.door")
 _CLOSE = (b"connection", b"close")
 
@@ -93,7 +94,7 @@ class At:
         seconds = time.perf_counter() - began
         self._timer(seconds)
         if LOG.isEnabledFor(logging.INFO):
-            _log(scope["method"], self._path, answer.status, seconds)
+            _log(request, scope["method"], self._path, answer.status, seconds)
 
     async def _answer(self, method: str, request: Request) -> Answer:
         route = self._routes.get(method)
@@ -103,7 +104,7 @@ class At:
             allowed = ", ".join(self._routes)
             raise Refused(METHOD, f"it takes {allowed}", ((b"allow", allowed.encode()),))
         if route.scope is not None:
-            self._common.guard.admit(request.authorization, route.scope)
+            request.token = self._common.guard.admit(request.authorization, route.scope)
         return await route.handler(request)
 
     async def _refuse(self, send: Send, request: Request, error: Exception) -> Answer:
@@ -179,9 +180,10 @@ async def _send(send: Send, answer: Answer, headers: tuple[tuple[bytes, bytes], 
     await send({"type": "http.response.body", "body": body})
 
 
-def _log(method: str, path: str, status: int, seconds: float) -> None:
-    known = method if method in _METHODS else "other"
-    LOG.info(_line(method=known, route=path, status=status, ms=round(seconds * 1000, 3)))
+def _log(request: Request, method: str, path: str, status: int, seconds: float) -> None:
+    known, ms = method if method in _METHODS else "other", round(seconds * 1000, 3)
+    whose = {"token": request.token, "from": request.sender}
+    LOG.info(_line(method=known, route=path, status=status, ms=ms, **whose))
 
 
 _METHODS = {"GET", "POST", "HEAD", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "QUERY"}

@@ -83,7 +83,14 @@ _STATUS = {
     "connected": "1 while the party can reach its peers. It decides all the same while it is 0.",
     "exhausted": "1 once the privacy budget is used up: the party decides, and releases no more.",
     "open_decisions": "Decisions whose rewards have not come.",
+    "records_waiting": "Records that are in no release up to the next: more were decided on "
+    "than a release is about. They count later.",
+    "records_never": "Decisions that no release will be about, as more were made than is planned.",
     "ticks": "Rounds of the federation's clock that are over.",
+    "peers": "Peers of the party in the federation.",
+    "clock_offset": "Seconds by which that peer's clock is ahead of ours that differs most.",
+    "certificate_days": "Days until the party's certificate ends.",
+    "broker_certificate_days": "Days until the broker's certificate ends, as it was shown last.",
     "outbox": "Messages that peers have not acknowledged yet. It should come back to 0.",
 }
 #: Plain numbers of what a party to secure sums tells of them.
@@ -95,6 +102,8 @@ _SUMS = {
 }
 _PRIVACY = {
     "releases": "Releases that were charged for, and have left the party with their noise.",
+    "releases_planned": "Releases that the terms plan, all of which the budget pays for.",
+    "last_release": "When the newest release was charged for, in seconds since 1970.",
     "epsilon_spent": "Privacy spent so far: ε at the claim's δ, of what has left the party.",
     "epsilon_left": "Privacy left: ε at the claim's δ. At 0 nothing is released any more.",
 }
@@ -102,6 +111,8 @@ _WAITS_FOR = (
     "1 for each peer that must say what it has seen before anything leaves the party. No peer is "
     "here once most have, since the start."
 )
+_GREETED = "Peers that have answered since the party started: fedbandits_peers if all have."
+_PROBLEMS = "1 for each problem of the status, by what it is about: a peer, or a part of the party."
 _HELPERS = "1 for each helper whose answer the secure sum that is under way waits for."
 #: Counts by some name: their key in the party's status, and what the names are called.
 _BY_NAME = {
@@ -132,6 +143,13 @@ class _OfTheParty(Collector):
         for peer in self.status.get("waits_for", ()):
             waits.add_metric([str(peer)], 1.0)
         yield waits
+        if "greeted" in self.status:
+            greeted = float(len(self.status["greeted"]))
+            yield GaugeMetricFamily("fedbandits_greeted_peers", _GREETED, value=greeted)
+        problems = GaugeMetricFamily("fedbandits_problems", _PROBLEMS, labels=["about"])
+        for about in self.status.get("problems", ()):
+            problems.add_metric([str(about)], 1.0)
+        yield problems
         if "helpers_awaited" in sums:
             helpers = GaugeMetricFamily("fedbandits_helpers_awaited", _HELPERS, labels=["helper"])
             for helper in sums["helpers_awaited"]:

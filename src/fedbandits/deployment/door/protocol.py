@@ -1,8 +1,14 @@
-"""uvicorn's HTTP protocol with a limit on the size of a request's head, which httptools lacks."""
+"""uvicorn's HTTP protocol with limits on what one client may cost the others.
+
+A request has a largest head, and a time to come in. What comes on one connection is read a piece at
+a time, and others have their turn in between. Only a few requests wait on a connection for the
+answers before them: the rest stays with the client. Who does not read is not waited for.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
@@ -17,6 +23,11 @@ from fedbandits.deployment.door.problems import (
     details,
 )
 
+_LOG = logging.getLogger("fedbandits.door")
+#: Bytes that are read at a time, and requests that may wait for the answers before them.
+PIECE, MOST_WAITING = 8_192, 16
+#: What a header takes beside its name and its value: a colon, a blank, and the end of its line.
+_AROUND = 4
 #: Seconds, and bytes, that a client may go on to send after it was refused.
 _LINGER, _MOST_DROPPED = 1.0, 1_000_000
 
@@ -27,27 +38,73 @@ class BoundedProtocol(HttpToolsProtocol):
     #: Bytes of the largest head, and seconds that a request may take to come.
     MOST_HEAD = 32_768
     PATIENCE = 30.0
+    #: Connections that may be open, and what says why there are not more.
+    MOST_CONNECTIONS = 1_000
+    WHY_NOT_MORE = "raise door.most_connections"
     #: Whether a request is coming, and bytes since its last part that is whole.
     _coming, _loose = False, 0
     #: Whether it is closed but for what is still coming, and bytes of that.
     _lingers, _dropped = False, 0
+    #: Bytes of the present head.
+    _head = 0
     _due: asyncio.TimerHandle | None = None
+    #: What ends a connection that is not read from, and what reads the next piece.
+    _stalled: asyncio.TimerHandle | None = None
+    _next: asyncio.Handle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin; whoever says nothing is not waited for."""
         super().connection_made(_Lingering(transport, self))  # type: ignore[arg-type]
+        #: What has come and was not read yet.
+        self._unread = bytearray()
+        if len(self.connections) > self.MOST_CONNECTIONS:
+            _LOG.warning(
+                '{"warning":"%d connections are open, and no more are taken: %s"}',
+                self.MOST_CONNECTIONS,
+                self.WHY_NOT_MORE,
+            )
+            transport.abort()
+            return
         self._due = self.loop.call_later(self.PATIENCE, self._too_slow)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """End."""
         self._unset_due()
+        self.resume_writing()
+        if self._next is not None:
+            self._next.cancel()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Read what has come."""
+        """Read what has come, or its first piece."""
         if self._lingers:
             self._drop(len(data))
+        elif not self._unread and len(data) <= PIECE:  # as nearly all requests are
+            self._read(data)
+        else:
+            self._unread += data
+            self.transport.pause_reading()
+            self.read_on()
+
+    def read_on(self) -> bool:
+        """Read the next piece in a moment; return whether any is left, or nothing is to be read."""
+        waits = self.flow.read_paused or len(self.pipeline) >= MOST_WAITING
+        if self._unread and self._next is None and not waits:
+            self._next = self.loop.call_soon(self._read_piece)
+        return bool(self._unread)
+
+    def _read_piece(self) -> None:
+        self._next = None
+        if self._lingers or self.transport.is_closing():
+            self._unread.clear()
             return
+        piece = bytes(self._unread[:PIECE])
+        del self._unread[:PIECE]
+        self._read(piece)
+        if not self.read_on() and not self.flow.read_paused:
+            self.transport.resume_reading()
+
+    def _read(self, data: bytes) -> None:
         self._loose += len(data)
         super().data_received(data)
         if not self._coming:  # most requests come in one piece
@@ -62,23 +119,60 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def on_message_begin(self) -> None:
         """Note that a request begins."""
-        self._coming = True
+        self._coming, self._head = True, 0
         super().on_message_begin()
 
+    def on_url(self, url: bytes) -> None:
+        """Note what is asked for."""
+        self._head += len(url)
+        super().on_url(url)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Note a header."""
+        self._head += len(name) + len(value) + _AROUND
+        super().on_header(name, value)
+
     def on_headers_complete(self) -> None:
-        """Note that a head has come."""
+        """Note that a head has come, and refuse one that is too large though it came at once."""
         self._loose = 0
-        super().on_headers_complete()
+        if self._head > self.MOST_HEAD:
+            self._refuse(HEAD_TOO_LARGE, f"at most {self.MOST_HEAD:,} bytes")
+        if not self._lingers:
+            super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
         """Note that some of a body has come."""
         self._loose = 0
-        super().on_body(body)
+        if not self._lingers:
+            super().on_body(body)
 
     def on_message_complete(self) -> None:
         """Note that a request has come."""
         self._coming, self._loose = False, 0
-        super().on_message_complete()
+        if not self._lingers:
+            super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        """Go on with what waited for this answer."""
+        super().on_response_complete()
+        self.read_on()
+
+    def pause_writing(self) -> None:
+        """Wait until the client reads, and not for long."""
+        super().pause_writing()
+        self.end_soon()
+
+    def resume_writing(self) -> None:
+        """Go on: the client reads."""
+        if self._stalled is not None:
+            self._stalled.cancel()
+            self._stalled = None
+        super().resume_writing()
+
+    def end_soon(self) -> None:
+        """End the connection unless the client reads in time what was written."""
+        if self._stalled is None:
+            self._stalled = self.loop.call_later(self.PATIENCE, self.transport.abort)
 
     def linger(self) -> bool:
         """Close once the client has read its answer; return whether it is still sending.
@@ -88,6 +182,7 @@ class BoundedProtocol(HttpToolsProtocol):
         if not self._coming or self._lingers:
             return False
         self._lingers = True
+        self._unread.clear()
         self._unset_due()
         self._due = self.loop.call_later(_LINGER, self.transport.close)
         self.transport.resume_reading()
@@ -141,6 +236,11 @@ class _Lingering:
     def is_closing(self) -> bool:
         return self._protocol.lingers or self._transport.is_closing()
 
+    def resume_reading(self) -> None:
+        if not self._protocol.read_on():
+            self._transport.resume_reading()
+
     def close(self) -> None:
         if not self._protocol.linger():
             self._transport.close()
+            self._protocol.end_soon()

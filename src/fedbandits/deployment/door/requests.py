@@ -42,13 +42,15 @@ class Request:
 
     __slots__ = (
         "_most", "_read", "_receive", "_scope", "_streamed", "_type", "authorization", "key",
-        "length",
+        "length", "token",
     )  # fmt: skip
 
     def __init__(self, scope: Scope, receive: Receive, most: int) -> None:
         self._scope, self._receive, self._most = scope, receive, most
         self._read = self._streamed = False
         self.authorization = self._type = b""
+        #: The name of the token that it was let in with.
+        self.token = ""
         #: What the client calls this request; answers have it, too.
         self.key = b""
         #: Bytes of the body, as declared.
@@ -64,6 +66,12 @@ class Request:
                 self.length = int(value)  # the server has refused what is no number
             elif name == b"transfer-encoding":
                 self._streamed = True
+
+    @property
+    def sender(self) -> str:
+        """Address that it came from: the application's, or a proxy's before the door."""
+        client = self._scope.get("client")
+        return str(client[0]) if client else ""
 
     @property
     def query(self) -> dict[str, str]:

@@ -126,7 +126,11 @@ class Listener:
         settings = self._settings
         http: Any = "auto"
         if BoundedProtocol is not None:
-            limits = {"MOST_HEAD": settings.most_head, "PATIENCE": settings.request_time}
+            most, why_not_more = _connections(settings.most_connections)
+            limits = {
+                "MOST_HEAD": settings.most_head, "PATIENCE": settings.request_time,
+                "MOST_CONNECTIONS": most, "WHY_NOT_MORE": why_not_more,
+            }  # fmt: skip
             http = type("Bounded", (BoundedProtocol,), limits)
         config = uvicorn.Config(
             self._app,
@@ -161,6 +165,21 @@ class _Server(uvicorn.Server):
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
+
+
+def _connections(most: int) -> tuple[int, str]:
+    """Return how many connections may be open, and what to do if more are wanted.
+
+    Half of all files that may be open are left to the store, the broker and compiled code.
+    """
+    try:
+        import resource
+    except ModuleNotFoundError:  # no POSIX
+        return most, "raise door.most_connections"
+    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if files == resource.RLIM_INFINITY or most <= files // 2:
+        return most, "raise door.most_connections"
+    return max(1, files // 2), f"this process may open {files} files: raise ulimit -n"
 
 
 def new_loop() -> asyncio.AbstractEventLoop:

@@ -30,6 +30,9 @@ class DoorSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         Largest size of a request, in bytes.
     most_head
         Largest size of the request line and the headers together, in bytes.
+    most_connections
+        Largest number of connections that are open at once. It is never more than half of the files
+        that the process may open (``ulimit -n``).
     request_time
         Longest time in which a request must arrive, in seconds from its first byte.
     keep_alive
@@ -44,6 +47,7 @@ class DoorSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     key: str | None = None
     most_body: Annotated[int, Meta(ge=1024, le=1_000_000_000)] = 1_000_000
     most_head: Annotated[int, Meta(ge=1024, le=1_000_000)] = 32_768
+    most_connections: Annotated[int, Meta(ge=1, le=100_000)] = 1_000
     request_time: _Seconds = 30.0
     keep_alive: _Seconds = 60.0
     drain: _Seconds = 10.0

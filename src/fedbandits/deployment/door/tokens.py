@@ -130,8 +130,8 @@ class Guard:
         self._seen: tuple[int, int, int] | None = None
         self._look()
 
-    def admit(self, authorization: bytes, scope: Scope) -> None:
-        """Let a request pass, or not.
+    def admit(self, authorization: bytes, scope: Scope) -> str:
+        """Let a request pass, or not; return the name of its token.
 
         The ``authorization`` header is empty if there is none. Raises Refused if no token of this
         party is shown, or one without the scope.
@@ -143,14 +143,15 @@ class Guard:
         if kind.lower() != b"bearer" or not shown:
             raise self._unauthorised("send the header Authorization: Bearer TOKEN")
         digest = digest_of(shown)
-        found = None
-        for known, scopes in self._tokens:
-            if hmac.compare_digest(known, digest):
-                found = scopes
+        found: Token | None = None
+        for token in self._tokens:
+            if hmac.compare_digest(token.sha256, digest):
+                found = token
         if found is None:
             raise self._unknown(shown)
-        if scope not in found:
+        if scope not in found.scopes:
             raise Refused(FORBIDDEN, f"this token does not have the scope {scope!r}")
+        return found.name
 
     def _unknown(self, shown: bytes) -> Refused:
         """Explain why a token is not known. The name that it shows proves nothing."""
@@ -172,10 +173,10 @@ class Guard:
         self._look_again = time.monotonic() + _LOOK_AGAIN
 
     def _look(self) -> None:
-        self._tokens: list[tuple[str, tuple[Scope, ...]]] = []  # none, should they be unreadable
+        self._tokens: tuple[Token, ...] = ()  # none, should they be unreadable
         self._look_again = 0.0
         seen = self._stamp()
-        self._tokens = [(token.sha256, token.scopes) for token in read_tokens(self._folder)]
+        self._tokens = read_tokens(self._folder)
         self._seen, self._look_again = seen, time.monotonic() + _LOOK_AGAIN
 
     def _stamp(self) -> tuple[int, int, int] | None:

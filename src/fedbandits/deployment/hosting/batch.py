@@ -217,12 +217,15 @@ class Batch:
         return answer
 
     def pull(self, number: int, reward: int) -> None:
-        """Tell what a pull has earned; raises NotReadyError if it is not the one that is due.
-
-        What was told twice must not count for the pull that comes next.
-        """
-        if self.hosted is None or self.hosted.party.round_to_act != number:
-            raise NotReadyError(f"{self.seat.member}: pull {number} is not due")
+        """Tell what a pull has earned; what is told twice must not count for the next one."""
+        party = None if self.hosted is None else self.hosted.party
+        place = f"{self.seat.member}: pull {number}"
+        if party is not None and number <= party.settled_decisions:
+            raise DuplicateRewardError(f"{place} was told before")
+        if party is not None and party.stage in ("done", "ended"):
+            raise LateRewardError(f"{place} comes too late: the run has ended")
+        if party is None or party.round_to_act != number:
+            raise NotReadyError(f"{place} is not due yet")
         self.carry_out(Kind.PULL, reward)
 
     def end_next_round(self) -> None:
@@ -321,8 +324,7 @@ class Batch:
             if peer in links:
                 self.received[members[peer]] = links[peer].received
         hosted.touched.clear()
-        moved = links if self._restored else ()
-        for peer in moved:
+        for peer in links if self._restored else ():
             self.counts[members[peer]] = standing_of(links[peer])
         for member in {*self.received, *(member for member, _, _ in self.outgoing)}:
             self.counts[member] = standing_of(links[self.seat.federation.party_of[member]])

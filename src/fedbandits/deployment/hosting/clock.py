@@ -1,15 +1,22 @@
 """The party's clock: it ends rounds at their times, and ends waiting at deadlines.
 
 When something is released follows from the terms and from the time, never from data. A tick is
-numbered: the k-th is due at ``start + k × every``. A party that was away ends the rounds that it
-has missed when it is back, one after the other. What was due before a party was there at all it
-owes only where rounds are shared, see :class:`.Roles`.
+numbered: the k-th is due at ``start + k × every``. What a party missed depends on whether rounds
+are shared, see :class:`.Roles`:
+
+* Where each numbers its own releases, all ticks that are overdue are carried out as one. So one
+  release covers all that was learned meanwhile. The party makes the first releases of its plan, and
+  makes them later: an observer sees a beginning of what the plan charges for, which costs no more.
+* Where rounds are shared, others count on their numbers. Then they are ended one after the other,
+  up to :data:`MOST_OWED`. For more the party must be told, as they would be noise alone.
+
+Whether there is a new record never matters: silence would tell whether anybody was served. What was
+due before a party was there at all it owes only where rounds are shared.
 """
 
 from __future__ import annotations
 
 import asyncio
-import datetime
 import logging
 import time
 from typing import Protocol
@@ -18,8 +25,7 @@ from fedbandits.deployment.delivery.delivery import Delivery
 from fedbandits.deployment.hosting.batch import Batch
 from fedbandits.deployment.hosting.host import Host
 from fedbandits.errors import BudgetExceededError, FedbanditsError, NotReadyError
-from fedbandits.federation.totals.plan import HELPER
-from fedbandits.settings.federation import Federation, Live
+from fedbandits.settings.federation import Live
 
 _LOG = logging.getLogger("fedbandits.deployment")
 #: Under which name the number of the newest tick is kept.
@@ -36,40 +42,6 @@ def _uptime() -> float:
     """Read the machine's other clock, in seconds: nobody sets it, and it runs on in sleep."""
     clock: int | None = getattr(time, "CLOCK_BOOTTIME", None)
     return time.monotonic() if clock is None else time.clock_gettime(clock)
-
-
-def over_since(federation: Federation, now: float) -> str:
-    """Tell when the last round has ended, if it has by ``now``, in seconds since 1970.
-
-    Empty while rounds are left, and where no clock ends them. Where messages set the pace, beats go
-    on as long as they are needed.
-    """
-    if not isinstance(federation.clock, Live) or federation.roles.messages_set_pace:
-        return ""
-    end = federation.clock.start.timestamp() + federation.rounds * federation.every
-    if now < end:
-        return ""
-    last = datetime.datetime.fromtimestamp(end, datetime.UTC)
-    return (
-        f"clock.start: all {federation.rounds:,} rounds were over on {last:%Y-%m-%d %H:%M} UTC; "
-        "agree on a later start, or on more rounds"
-    )
-
-
-def too_short(federation: Federation) -> str:
-    """Tell that rounds are too short for secure sums, if they are; empty where they are not.
-
-    A sum without a late agent is opened when a message cannot come any more. Until then the others
-    send nothing else, and would miss the next sum.
-    """
-    late = 2.0 * federation.message_time
-    if HELPER not in federation.members or not 0.0 < federation.every <= late:
-        return ""
-    return (
-        f"clock.every: {federation.every:g} s is no longer than twice message_time: while an agent "
-        "is away, others would miss every second sum. Choose a longer one, or a shorter "
-        "message_time"
-    )
 
 
 class Clocked(Protocol):
@@ -95,7 +67,7 @@ class Clock:
         self, clocked: Clocked, host: Host, delivery: Delivery, catches_up: bool = True
     ) -> None:
         self._catches_up, self._owed = catches_up, ""
-        #: Whether it was away: not there, or asleep; and when it looked last.
+        #: Whether it was away: not there, asleep, or without its peers; and when it looked last.
         self._was_away, self._looked = True, 0.0
         self._clocked, self._host, self._delivery = clocked, host, delivery
         self._seat, self._federation = host.seat, host.seat.federation
@@ -144,10 +116,14 @@ class Clock:
                 await asyncio.sleep(_AGAIN)
             elif self._host.view.next_end is None:  # there is nothing to end, nor to keep
                 self.done = max(self.done + 1, self._elapsed())
-            elif (
-                self.problem or self._clocked.exhausted or not await self._carry_out(self.done + 1)
-            ):
+            elif self.problem or self._clocked.exhausted or not await self._carry_out(self._due()):
                 await asyncio.sleep(_AGAIN)
+
+    def _due(self) -> int:
+        """Find the tick that is to be carried out: the newest where those before go with it."""
+        if self._federation.roles.rounds_are_shared:
+            return self.done + 1
+        return max(self.done + 1, self._elapsed())
 
     def _must_begin(self) -> bool:
         """Tell whether there is no party yet, and rounds are numbered for all."""
@@ -158,16 +134,19 @@ class Clock:
         """Say how many rounds are owed, if somebody must decide whether they are to be ended."""
         now, owed = time.time(), self._elapsed() - self.done
         slept = now - self._looked > MOST_OWED * self._federation.every + _LONGEST_PAUSE
-        self._was_away, self._looked = self._was_away or slept, now
+        missed = slept or bool(self._delivery.awaited)  # nothing leaves while peers are missing
+        self._was_away, self._looked = self._was_away or missed, now
         charged = self._seat.budget is not None and not self._seat.is_chatty
         ends = charged and owed > MOST_OWED and self._host.view.next_end is not None
         self._was_away = self._was_away and ends
-        if self._catches_up or self._federation.roles.catches_up or not self._was_away:
+        roles = self._federation.roles
+        told = self._catches_up or roles.catches_up or not roles.rounds_are_shared
+        if told or not self._was_away:
             return ""
         return (
-            f"{owed:,} rounds were to end while this party was away. To end them now would release "
-            "noise without records, and cost as much. Start it with --catch-up to do so, or agree "
-            "on a later clock.start"
+            f"{owed:,} rounds were to end while this party, or most of its peers, were away. To "
+            "end them now would release noise without records, and cost as much. Start it with "
+            "--catch-up to do so, or agree on a later clock.start"
         )
 
     def _elapsed(self) -> int:

@@ -15,7 +15,8 @@ from fedbandits.deployment.delivery.exchange import WINDOW, Standing
 from fedbandits.deployment.delivery.frames import Seals
 from fedbandits.deployment.delivery.transport import Transport
 from fedbandits.deployment.hosting.batch import Batch
-from fedbandits.deployment.hosting.clock import TICKS, Clock, over_since
+from fedbandits.deployment.hosting.cautions import over_since
+from fedbandits.deployment.hosting.clock import TICKS, Clock
 from fedbandits.deployment.hosting.events import Decided, Kind, Received
 from fedbandits.deployment.hosting.handover import Handover
 from fedbandits.deployment.hosting.host import Host
@@ -226,8 +227,7 @@ class Node:
             "role": self.seat.role.name,
             "federation": self.federation.name,
             "terms": self.seat.terms.digest,
-            "ready": self.ready,
-            "connected": self.delivery.transport.connected,
+            "ready": self.ready, "connected": self.delivery.transport.connected,
             "greeted": list(self.delivery.greeted),
             "waits_for": list(self.delivery.awaited),
             "problems": self._problems(),
@@ -237,17 +237,17 @@ class Node:
             "exhausted": self.exhausted,
             "ticks": self.clock.done,
             "next_tick": self.clock.next_tick,
-        }
+        }  # fmt: skip
 
     def _problems(self) -> dict[str, str]:
         """Report what is wrong, a line each; empty while nothing is."""
         own = {
-            "self": "" if self.failed is None else f"{type(self.failed).__name__}: {self.failed}",
-            "store": self.host.problem,
-            "clock": self.clock.problem,
+            "self": self.failed and f"{type(self.failed).__name__}: {self.failed}",
+            "store": self.host.problem, "clock": self.clock.problem,
+            "records": self.host.view.uncounted,
             "rounds": over_since(self.federation, time.time()),
             "transport": getattr(self.delivery.transport, "problem", ""),
-        }
+        }  # fmt: skip
         return self.delivery.problems | {name: text for name, text in own.items() if text}
 
     # --- what the host and delivery tell, on the event loop; see exchange.Receiver ---

@@ -28,6 +28,9 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     ``given_up`` messages of peers never came. ``refusals`` are names of errors, and how often;
     ``last_refusal`` is the newest one, in a line. See :class:`.party.Party` for ``report``,
     ``hands_over_to``, ``heard_of`` and ``opened``.
+
+    ``kept`` records are of no release up to the next, and ``last_counted`` is the last decision
+    that any release can be about; None where there is no limit.
     """
 
     stage: str = ""
@@ -46,6 +49,25 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     hands_over_to: Callable[[str], bool] = lambda _: True
     heard_of: Callable[[str], int] = lambda _: 0
     opened: int | None = None
+    kept: int = 0
+    last_counted: int | None = None
+
+    @property
+    def never_counted(self) -> int:
+        """Number of decisions beyond those that all releases together are about."""
+        return 0 if self.last_counted is None else max(0, self.decisions - self.last_counted)
+
+    @property
+    def uncounted(self) -> str:
+        """Text that says what is wrong if some decisions never count; empty while all will."""
+        if not self.never_counted:
+            return ""
+        return (
+            f"{max(0, self.kept - self.never_counted):,} records wait for a later release, and "
+            f"{self.never_counted:,} decisions never count: all releases together are about the "
+            f"first {self.last_counted:,}. Agree on terms with longer releases, such as a larger "
+            "schedule, or more rounds"
+        )
 
     @property
     def is_exchanging(self) -> bool:
@@ -59,6 +81,8 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
             "stage": self.stage,
             "decisions": self.decisions,
             "open_decisions": self.open,
+            "records_waiting": max(0, self.kept - self.never_counted),
+            "records_never": self.never_counted,
             "events": self.events,
             "messages": {**self.messages, "sent": self.sent, "given_up": self.given_up},
             "refusals": self.refusals,
@@ -91,6 +115,8 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
             hands_over_to=party.hands_over_to,
             heard_of=party.heard_of,
             opened=party.opened,
+            kept=getattr(party, "records_kept", 0),
+            last_counted=batch.seat.federation.plan.schedule.last_counted,
             report=_by_member(party.report, batch),
         )
 
@@ -125,6 +151,8 @@ def privacy_of(seat: HostedSeat, exhausted: bool, spent: Statement | None) -> di
         return told
     return told | {
         "releases": spent.charges,
+        "releases_planned": seat.federation.plan.schedule.releases,
+        "last_release": spent.last,
         "epsilon": spent.epsilon,
         "delta": spent.delta,
         "epsilon_spent": spent.spent_epsilon,

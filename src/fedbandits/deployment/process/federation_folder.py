@@ -12,11 +12,24 @@ from __future__ import annotations
 import ipaddress
 import pathlib
 import time
+from collections.abc import Sequence
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from fedbandits.deployment.delivery.broker import CONFIG, LOCAL_HOSTS, make_broker, update_broker
-from fedbandits.deployment.hosting.clock import over_since
+from fedbandits.deployment.delivery.broker import (
+    BROKER_DAYS,
+    CERTIFICATE,
+    CONFIG,
+    LOCAL_HOSTS,
+    make_broker,
+    update_broker,
+)
+from fedbandits.deployment.delivery.broker_certificate import (
+    BrokerCertificate,
+    read_certificate,
+    renew_certificate,
+)
+from fedbandits.deployment.hosting.cautions import over_since, too_slow
 from fedbandits.deployment.identity.authority import (
     Admitted,
     admit,
@@ -50,6 +63,13 @@ class MadeFederation(NamedTuple):
     parties: tuple[str, ...]
 
 
+class Renewed(NamedTuple):
+    """The folder of a broker whose certificate was renewed, and the certificate."""
+
+    folder: pathlib.Path
+    certificate: BrokerCertificate
+
+
 def init_federation(
     config: Path, out: Path, local: bool, first_port: int = FIRST_PORT
 ) -> MadeFederation:
@@ -69,8 +89,8 @@ def init_federation(
             "choose another name"
         )
     federation.roles, federation.plan  # noqa: B018  what is wrong in them is found before anything is made
-    if over := over_since(federation, time.time()):
-        raise ConfigError(f"{source}: {over}")
+    if wrong := over_since(federation, time.time()) or too_slow(federation):
+        raise ConfigError(f"{source}: {wrong}")
     names = federation.everybody if local else ()
     with new_folder(pathlib.Path(out)) as folder:
         office = init_authority(source, folder / AUTHORITY)
@@ -117,6 +137,19 @@ def revoke_here(folder: Path, name: str) -> None:
     place = authority_in(folder)
     revoke(place, name)
     _update(place)
+
+
+def renew_here(folder: Path, names: Sequence[str] = (), days: float = BROKER_DAYS) -> Renewed:
+    """Renew the certificate of the broker beside an authority; see :func:`.renew_certificate`."""
+    place = authority_in(folder)
+    beside = place.parent / BROKER
+    return Renewed(beside, renew_certificate(place, beside, names, days))
+
+
+def broker_caution(folder: Path) -> str:
+    """Warn if the certificate of a broker beside an authority ends soon; empty if not."""
+    beside = authority_in(folder).parent / BROKER
+    return read_certificate(beside).caution if (beside / CERTIFICATE).exists() else ""
 
 
 def _update(place: pathlib.Path) -> None:

@@ -39,7 +39,7 @@ from fedbandits.federation.totals.messages import (
 )
 from fedbandits.federation.totals.statements import unpack_members
 from fedbandits.privacy.ledger.database import engine_that_reads, named_errors, url_of
-from fedbandits.privacy.ledger.files import path_of
+from fedbandits.privacy.ledger.files import is_file, path_of
 from fedbandits.systems.exported import Model
 
 #: Fields of messages that tell nothing by themselves: masked numbers, masks, tags.
@@ -144,7 +144,7 @@ def _plain(value: Any) -> Any:
 def _reading(party: PartyFolder) -> Iterator[Connection]:
     """Connect to a party's store so that nothing can be changed."""
     path = path_of(url_of(party.store))
-    if path is not None and not os.path.isfile(path):
+    if path is not None and not is_file(path):
         raise StoreError(f"{path}: there is no store yet; {party.member} has never run")
     engine = engine_that_reads(path) if path else sa.create_engine(url_of(party.store))
     try:

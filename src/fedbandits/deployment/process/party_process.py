@@ -24,7 +24,8 @@ import msgspec
 from fedbandits.deployment.delivery.nats_connection import worth_telling
 from fedbandits.deployment.door import new_loop
 from fedbandits.deployment.identity.identity import Path
-from fedbandits.deployment.process.folder import LogSettings, load_party
+from fedbandits.deployment.process.folder import LogSettings, PartyFolder, load_party
+from fedbandits.deployment.process.limited_log import LimitedHandler
 from fedbandits.deployment.process.running import RunningParty
 from fedbandits.deployment.process.warming import warm
 
@@ -86,8 +87,11 @@ def _failure(record: logging.LogRecord) -> dict[str, str]:
 
 
 def log_to_stderr(party: str, settings: LogSettings) -> None:
-    """Log to standard error from now on, as the settings say; others' warnings, too."""
-    handler = logging.StreamHandler(sys.stderr)
+    """Log to standard error from now on, as the settings say; others' warnings, too.
+
+    Of warnings that are alike a few a minute are written, see :class:`LimitedHandler`.
+    """
+    handler = LimitedHandler(sys.stderr)
     handler.setFormatter({"json": JsonLines, "plain": PlainLines}[settings.format](party))
     logging.getLogger("asyncio").addFilter(worth_telling)
     root = logging.getLogger()
@@ -100,6 +104,8 @@ def log_to_stderr(party: str, settings: LogSettings) -> None:
 
 
 _LOG = logging.getLogger("fedbandits.deployment")
+#: Seconds that the service manager is asked to wait for what is compiled.
+_COMPILING = 600
 
 
 def run_party(
@@ -123,11 +129,21 @@ def run_party(
     party = load_party(folder)
     log_to_stderr(party.member, log(party.settings.log))
     running = RunningParty(party, moved=moved, restores=restores, catches_up=catches_up)
-    kernels = warm(party.federation, {party.member: party.settings.own})
-    if kernels:
-        _LOG.info("%s: compiled %d kernels, which are kept", party.member, kernels)
+    _compile(party)
     with asyncio.Runner(loop_factory=new_loop) as runner:
         runner.run(serve(running, attached))
+
+
+def _compile(party: PartyFolder) -> None:
+    """Compile what the party needs, and say so at once: whoever starts it may not be patient."""
+
+    def say() -> None:
+        _LOG.info("%s: compiles what it needs; that takes up to a minute", party.member)
+        notify(f"STATUS=compiling\nEXTEND_TIMEOUT_USEC={_COMPILING * 1_000_000}")
+
+    kernels = warm(party.federation, {party.member: party.settings.own}, say)
+    if kernels:
+        _LOG.info("%s: compiled %d kernels, which are kept", party.member, kernels)
 
 
 async def serve(running: RunningParty, attached: bool = False) -> None:

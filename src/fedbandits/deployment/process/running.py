@@ -8,14 +8,17 @@ import logging
 import os
 import pathlib
 import time
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
+from fedbandits.deployment.delivery.broker_certificate import ends_soon
 from fedbandits.deployment.delivery.nats_transport import NatsTransport
 from fedbandits.deployment.delivery.transport import Transport
 from fedbandits.deployment.door import Door, make_token, read_tokens, revoke_token
-from fedbandits.deployment.hosting.clock import over_since
+from fedbandits.deployment.hosting.batch import Batch
+from fedbandits.deployment.hosting.cautions import over_since
 from fedbandits.deployment.hosting.node import Node
 from fedbandits.deployment.hosting.seat import HostedSeat, spent_before
 from fedbandits.deployment.identity.identity import Identity, load_identity
@@ -26,6 +29,8 @@ from fedbandits.deployment.storage.rows import Sent
 from fedbandits.errors import FedbanditsError, IdentityError
 
 _LOG = logging.getLogger("fedbandits.deployment")
+#: Stands for all messages to a peer, while it is revoked.
+_ALL = 1 << 62
 #: The role that orders runs.
 CUSTOMER = "customer"
 #: The token of whoever can read the folder; a new one each time the party starts.
@@ -51,12 +56,73 @@ class PartyNode(Node):
     #: Who it is.
     identity: Identity
 
+    async def start(self) -> None:
+        """Go on from the store; see :meth:`.node.Node.start`."""
+        await super().start()
+        self.drop_revoked()
+
+    async def _begin(self) -> list[Sent]:
+        outbox = await super()._begin()
+        self._note_dropped(await self.host.call(self._dropped))
+        return outbox
+
+    def _dropped(self, batch: Batch) -> dict[str, int]:
+        """Find below which number nothing is kept for each peer, and note who is revoked."""
+        found, revoked = dict[str, int](), self._revoked
+        for peer in self.delivery.exchanges:
+            name = f"dropped {peer}"
+            kept = number = batch.store.number(batch.connection, name)
+            if peer in revoked:
+                number = _ALL
+            elif kept == _ALL and batch.hosted is not None:  # it is admitted anew
+                number, _ = batch.hosted.marks.get(peer, (0, b""))
+            if number != kept:
+                batch.store.set_number(batch.connection, name, number)
+            found[peer] = number
+        return found
+
+    def _note_dropped(self, dropped: Mapping[str, int]) -> None:
+        for peer, number in dropped.items():
+            self.delivery.exchanges[peer].dropped = number
+
+    @property
+    def _revoked(self) -> set[str]:
+        members = self.identity.members.current.members
+        return {name for name, member in members.items() if member.revoked}
+
+    def drop_revoked(self) -> None:
+        """Keep no messages for those who are revoked; what waits for them leaves the outbox.
+
+        Who comes back with new keys has missed them, and gets what is sent from then on.
+        """
+        self.delivery.revoke(self._revoked)
+        for peer, exchange in self.delivery.exchanges.items():
+            if exchange.revoked:
+                self._note_dropped({peer: _ALL})
+
+        def note(done: asyncio.Future[dict[str, int]]) -> None:
+            if not done.cancelled() and done.exception() is None:
+                self._note_dropped(done.result())
+            else:  # at the next start, or with the next list
+                _LOG.warning("%s: who is revoked could not be noted", self.member)
+
+        self.host.call(self._dropped).add_done_callback(note)
+
     def status(self) -> dict[str, Any]:
         """Report where it stands; see :meth:`.node.Node.status`."""
         told = super().status()
         told["protects"] = self.federation.noise == "secure"
         told["members_version"] = self.identity.members.current.version
+        offsets = self.delivery.offsets().values()
+        told["peers"], told["clock_offset"] = (
+            len(self.delivery.exchanges),
+            max(offsets, key=abs, default=0.0),
+        )
         told["certificate_days"] = self.identity.days_left()
+        days: int | None = getattr(self.delivery.transport, "broker_days", None)
+        if days is not None:
+            told["broker_certificate_days"] = days
+            told["problems"] |= {"broker": caution} if (caution := ends_soon(days)) else {}
         try:
             self.identity.check()
         except IdentityError as refused:  # nobody exchanges anything with it any more
@@ -197,8 +263,8 @@ class RunningParty:
             members.current.version,
             ", ".join(gone) or "nobody",
         )
-        for exchange in self.node.delivery.exchanges.values():
-            exchange.hurry()
+        self.node.drop_revoked()
+        self.node.delivery.say_all_again()
 
     def _make(self) -> PartyNode:
         seat = seat_in(self.folder)

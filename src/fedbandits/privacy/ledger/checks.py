@@ -19,6 +19,7 @@ from fedbandits.errors import (
 )
 from fedbandits.privacy.accounting import ContinualSum, Event, Parallel
 from fedbandits.privacy.ledger.database import engine_that_reads, named_errors
+from fedbandits.privacy.ledger.files import is_file
 from fedbandits.privacy.ledger.tables import (
     ACCOUNTS,
     CHARGES,
@@ -71,7 +72,7 @@ def federation_at(path: str | os.PathLike[str]) -> str:
     Raises LedgerError if there is no such file, and LedgerCorruptError if it is no ledger, or one
     that does not say whose it is.
     """
-    if not os.path.isfile(path):
+    if not is_file(path):
         raise LedgerError(f"{os.fspath(path)}: there is no ledger")
     engine = engine_that_reads(path)
     try:

@@ -144,6 +144,27 @@ def path_of(url: URL) -> str | None:
     return None if name in ("", ":memory:") else name
 
 
+def is_file(path: str | os.PathLike[str]) -> bool:
+    """Tell whether there is such a file; raises LedgerError if there may be, and it is unreadable.
+
+    It is not opened: closing it again would end the locks of whoever else in this process has it.
+    """
+    try:
+        found = stat.S_ISREG(os.stat(path).st_mode)
+    except PermissionError:
+        readable = False
+    except OSError:
+        return False
+    else:
+        readable = not found or os.access(path, os.R_OK)
+    if not readable:
+        raise LedgerError(
+            f"{os.fspath(path)}: cannot be read (Permission denied); run this as the user to whom "
+            "the file and its folder belong"
+        )
+    return found
+
+
 def identity(path: str) -> _Identity | None:
     """Return device and inode of a file, or None where nothing lies."""
     try:

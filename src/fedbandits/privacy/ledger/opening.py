@@ -29,7 +29,7 @@ from fedbandits.privacy.ledger.database import (
     named_errors,
     url_of,
 )
-from fedbandits.privacy.ledger.files import SEEN_LOG, LedgerFile, identity, path_of
+from fedbandits.privacy.ledger.files import SEEN_LOG, LedgerFile, identity, is_file, path_of
 from fedbandits.privacy.ledger.tables import META, write_meta
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ _WRITE = "INSERT OR REPLACE INTO ledger_meta (name, value) VALUES ('log', ?)"
 def require_file(where: str | os.PathLike[str] | Engine) -> None:
     """Refuse to make a file where there is none."""
     path = path_of(where.url if isinstance(where, Engine) else url_of(where))
-    if path is not None and not (os.path.isfile(path) and os.path.getsize(path)):
+    if path is not None and not (is_file(path) and os.path.getsize(path)):
         raise _none(path)
 
 

@@ -249,7 +249,7 @@ class LearnerAgent(ActingParty[AgentState]):
     def _checked_numbers(self, message: Total) -> tuple[int, ...]:
         """Return the number of every agent's release in a sum."""
         state, agents, most = self._state, self._plan.facts.parties, len(self._plan.ends)
-        if not state.totals < message.release <= most:
+        if not state.totals < message.release <= self._plan.most_sums:
             raise OutOfOrderError(f"{self.name}: sum {message.release} after sum {state.totals}")
         newest = message.newest or (message.release,) * agents
         if (

@@ -96,6 +96,11 @@ class LearnerPlan(Plan, frozen=True, kw_only=True):
         """Names of the agents, in order."""
         return tuple(f"agent-{i}" for i in range(self.facts.parties))
 
+    @property
+    def most_sums(self) -> int:
+        """Largest number of sums that a controller can send: each has somebody's new release."""
+        return len(self.ends) * int(self.facts.parties)
+
     def event(self, releases: int | None = None) -> Event:
         """Return what a record is charged for after so many releases, by default all of them."""
         if self.priced.mechanism == "none":

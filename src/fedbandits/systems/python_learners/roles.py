@@ -62,7 +62,7 @@ class LearnerController(Party[ControllerState]):
 
     @property
     def _left(self) -> bool:
-        return self._state.totals < len(self._plan.ends)
+        return self._state.totals < self._plan.most_sums
 
     def _compute(self, event: Any) -> Step:
         return self._end_waiting(event) if isinstance(event, Deadline) else self._collect(event)
@@ -124,4 +124,5 @@ def roles(plan: LearnerPlan) -> Roles:
         ),
         TABLE,
         outcomes_may_be_late=True,
+        rounds_are_shared=False,  # each agent numbers its own releases; a sum says which are in it
     )

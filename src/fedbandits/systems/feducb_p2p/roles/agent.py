@@ -80,6 +80,10 @@ class PeerAgent(Listener):
         done = self._state.rounds
         return done + 1 if done < self._plan.rounds else None
 
+    @property
+    def records_kept(self) -> int:
+        return sum(len(each.kept) for each in self._state.estimators)
+
     def pool(self, estimator: int = 0) -> Pool:
         """Return what this agent makes of the releases that it has heard."""
         return self._refreshed(estimator).pool

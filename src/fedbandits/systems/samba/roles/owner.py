@@ -107,10 +107,9 @@ class BaseOwner(Member[AnyOwner], ActingParty[AnyOwner]):
     @property
     def round_to_act(self) -> int | None:
         """The round of the pull that is due, if one is: before the first bit it has its own."""
-        state = self._state
-        if state.stage != "pulling":
+        if self._state.stage != "pulling":
             return None
-        return self._seat.place + 1 if state.pulls == 0 else state.step
+        return self._state.step if self._state.pulls else self._seat.place + 1
 
     @property
     def next_end(self) -> int | None:
@@ -128,6 +127,11 @@ class BaseOwner(Member[AnyOwner], ActingParty[AnyOwner]):
     @property
     def decisions_made(self) -> int:
         return self._state.pulls
+
+    @property
+    def settled_decisions(self) -> int:
+        """The last round that is over: it pulls no more in any up to there."""
+        return self._state.step - 1 if self._state.pulls else 0
 
     @property
     def open_decisions(self) -> None:
