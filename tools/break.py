@@ -284,6 +284,22 @@ BREAKS = (
         ("tests/deployment/test_client_trouble.py",),
     ),
     Break(
+        "another key for each try", "client/tries.py",
+        "key=call.key or secrets.token_hex(16))", "key=call.key)",
+        ("tests/deployment/test_client_trouble.py",),
+    ),
+    Break(
+        "another's outcome taken for one's own", "client/tries.py",
+        "if self._unanswered and isinstance(", "if isinstance(",
+        ("tests/deployment/test_client_trouble.py",),
+    ),
+    Break(
+        "unpacked without an end", "environments/tables/packed.py",
+        "with opened(io.BytesIO(data)) as file:\n                return file.read(size)",
+        "with opened(io.BytesIO(data)) as file:\n                return file.read()[:size]",
+        ("tests/environments/test_other_files.py",),
+    ),
+    Break(
         "connections of another event loop", "client/clients.py",
         "if self._http is None or self._of != here:", "if self._http is None:",
         ("tests/deployment/test_client_trouble.py",),
