@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import functools
 import math
 import re
@@ -52,8 +53,8 @@ def convert(raw: Mapping[str, Any], target: Any, place: str) -> Any:
 
 
 def shown(value: Any) -> str:
-    """Write a value as errors show it, shortened where it is long."""
-    text = repr(value)
+    """Write a value as errors show it, shortened where it is long; a date or a time as in TOML."""
+    text = value.isoformat() if isinstance(value, datetime.date | datetime.time) else repr(value)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}… ({len(text):,} characters)"
 
 
@@ -252,6 +253,8 @@ def _describe(info: inspect.Type | None) -> str:
             return PATTERNS.get(info.pattern, f"a string that matches {info.pattern}")
         case inspect.StrType():
             return "a string that is not empty" if info.min_length else "a string"
+        case inspect.DateTimeType():
+            return "a time with its zone, such as 2030-01-31T08:00:00Z"
         case inspect.StructType() if info.tag_field:
             return f"{info.tag!r}"
         case inspect.StructType() | inspect.DictType():

@@ -612,19 +612,20 @@ def lints_alone(**keys: Unpack[_FedUCBKeys]) -> Variant:
     """Linear Thompson sampling without communication.
 
     Other defaults: schedule="never", privatizer="none", local_view="joint",
-    exploration="draws".
+    exploration="draws", exploration_scale=0.5.
     """
 
 def lints_pooled(**keys: Unpack[_FedUCBKeys]) -> Variant:
     """Linear Thompson sampling; all records are shared in clear after every round.
 
-    Other defaults: schedule="every(1)", privatizer="none", exploration="draws".
+    Other defaults: schedule="every(1)", privatizer="none", exploration="draws",
+    exploration_scale=0.5.
     """
 
 def lints_hybrid(**keys: Unpack[_FedUCBKeys]) -> Variant:
     """Linear Thompson sampling from own records, and others' releases as far as noise allows.
 
-    Other defaults: local_view="joint", exploration="draws".
+    Other defaults: local_view="joint", exploration="draws", exploration_scale=0.5.
     """
 
 def dislinucb(**keys: Unpack[_FedUCBKeys]) -> Variant:

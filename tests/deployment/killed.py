@@ -193,7 +193,10 @@ class Killed:
         running = read_running(self.here.folder / member)
         url = "http://127.0.0.1:1" if running is None else running.url
         if (member, url) not in self._doors:
-            client = AsyncClient(url, self._tokens[member], timeout=_PATIENCE, verify=False)
+            # What had no answer is asked for again below, at the address of the moment.
+            client = AsyncClient(
+                url, self._tokens[member], timeout=_PATIENCE, verify=False, retries=0
+            )
             self._doors[member, url] = client
         return self._doors[member, url]
 

@@ -162,7 +162,7 @@ def test_errors_are_what_the_party_said(tmp_path):
     served = InMemory(agents(), "north")
 
     def use(url, token):
-        with Client(url, token) as client:
+        with Client(url, token, retries=0) as client:
             for raised, expected in RAISED:
                 served.raises = raised("what is wrong")
                 with pytest.raises(expected) as found:
@@ -183,10 +183,12 @@ def test_errors_are_what_the_party_said(tmp_path):
 
 def test_no_door(tmp_path):
     """A connection that is refused is tried again, and then named; so is another server."""
-    with Client("http://127.0.0.1:9", "token") as client:
+    waited = []
+    with Client("http://127.0.0.1:9", "token", sleep=waited.append) as client:
         with pytest.raises(room.UnreachableError) as found:
             client.status()
         assert found.value.status == 0
+    assert waited == [0.5, 1.0, 2.0]
 
     async def other(reader, writer):
         await reader.readuntil(b"\r\n\r\n")
@@ -207,8 +209,8 @@ def test_no_door(tmp_path):
     asyncio.run(play())
 
 
-def test_a_request_that_was_sent_is_not_sent_again(tmp_path):
-    """Nobody knows what became of it: a second decision would be another one."""
+def test_without_retries_a_request_is_sent_once(tmp_path):
+    """Not even a connection that was closed is opened again for it."""
     seen = []
 
     async def drops(reader, writer):
@@ -218,7 +220,7 @@ def test_a_request_that_was_sent_is_not_sent_again(tmp_path):
 
     def ask(port):
         url = f"http://127.0.0.1:{port}"
-        with Client(url, "token") as client, pytest.raises(room.UnreachableError):
+        with Client(url, "token", retries=0) as client, pytest.raises(room.UnreachableError):
             client.decide(actions=ACTIONS)
 
     async def play():

@@ -55,6 +55,11 @@ class TestMade:
         with pytest.raises(ConfigError, match="timeout"):
             kind(URL, TOKEN, timeout=timeout)
 
+    @pytest.mark.parametrize("retries", [-1, 21, 0.5, None])
+    def test_a_number_of_tries(self, kind, retries):
+        with pytest.raises(ConfigError, match="retries: a whole number from 0 to 20"):
+            kind(URL, TOKEN, retries=retries)
+
     @pytest.mark.parametrize(
         "url", [URL, f"{URL}/", "HTTP://north", "https://a.b/x", "http://[::1]"]
     )
@@ -63,10 +68,13 @@ class TestMade:
 
 
 class Between:
-    """A server that answers every request alike, and remembers their keys."""
+    """A server that gives answers in turn, the last one again and again, and remembers keys.
 
-    def __init__(self, answer) -> None:
-        self._answer, self.keys = answer, []
+    Where an answer has KEY in it, this becomes that of the request.
+    """
+
+    def __init__(self, *answers) -> None:
+        self._answers, self.keys = [*answers], []
         self._socket = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
         self._thread = threading.Thread(target=self._serve, daemon=True)
@@ -91,7 +99,8 @@ class Between:
                 while "\r\n\r\n" not in head:
                     head += connection.recv(65_536).decode("latin-1").lower()
                 self.keys.append(head.partition(f"{KEY}: ")[2].partition("\r\n")[0])
-                connection.sendall(self._answer)
+                now = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
+                connection.sendall(now.replace(b"KEY", self.keys[-1].encode()))
 
 
 def answer(status, body=b"", *more):
@@ -131,7 +140,7 @@ OTHERS = {
 def test_what_is_not_the_doors_answer_says_so(name):
     """Nobody knows what became of the request: it can be asked again with the same key."""
     status, sent = OTHERS[name]
-    with Between(sent) as between, Client(between.url, TOKEN) as client:
+    with Between(sent) as between, Client(between.url, TOKEN, retries=0) as client:
         for ask in (
             lambda: client.decide(actions=ACTIONS, key="one"),
             lambda: client.reward("north-1", 0.5),
@@ -143,6 +152,116 @@ def test_what_is_not_the_doors_answer_says_so(name):
             assert TOKEN not in str(found.value)
     assert between.keys[0] == "one"
     assert len(set(between.keys)) == 3
+
+
+def asked(kind, between, ask, **settings):
+    """Ask by a client of some kind; return its answer, or its error, and how long it waited."""
+    waited = []
+
+    async def sleep(seconds):
+        waited.append(seconds)
+
+    async def play():
+        async with AsyncClient(between.url, TOKEN, sleep=sleep, **settings) as client:
+            return await ask(client)
+
+    try:
+        if kind is AsyncClient:
+            return asyncio.run(play()), waited
+        with Client(between.url, TOKEN, sleep=waited.append, **settings) as client:
+            return ask(client), waited
+    except room.DoorError as error:
+        return error, waited
+
+
+def problem(status, name):
+    return answer(status, f'{{"type":"urn:fedbandits:problem:{name}"}}'.encode(), f"{KEY}: KEY")
+
+
+GOOD, TAKEN = answer(200, DECIDED, f"{KEY}: KEY"), answer(204, b"", f"{KEY}: KEY")
+NOT_READY, DUPLICATE, LATE = (
+    problem(503, "not-ready"), problem(409, "duplicate"), problem(410, "late")
+)  # fmt: skip
+PASSING = ("502", "502, JSON", "503", "504", "cut", "no HTTP", "nothing", "bad gzip")
+TROUBLE = {name: OTHERS[name][1] for name in PASSING} | {"not ready": NOT_READY}
+
+
+@pytest.mark.parametrize("kind", [Client, AsyncClient])
+class TestTries:
+    """What had no answer is sent again, with the same key and a wait between."""
+
+    @pytest.mark.parametrize("name", TROUBLE)
+    @pytest.mark.parametrize("key", ["one", None])
+    def test_trouble_that_passes(self, kind, name, key):
+        with Between(TROUBLE[name], TROUBLE[name], GOOD) as between:
+            found, waited = asked(kind, between, lambda c: c.decide(actions=ACTIONS, key=key))
+        assert found.id == "north-1"
+        assert waited == [0.5, 1.0]
+        assert len(between.keys) == 3
+        assert len(set(between.keys)) == 1
+        assert between.keys[0] == (key or between.keys[0]) != ""
+
+    @pytest.mark.parametrize("name", TROUBLE)
+    def test_trouble_that_stays(self, kind, name):
+        with Between(TROUBLE[name]) as between:
+            found, waited = asked(kind, between, lambda c: c.decide(actions=ACTIONS))
+        assert isinstance(found, room.UnreachableError | room.UnavailableError)
+        assert waited == [0.5, 1.0, 2.0]
+        assert len(between.keys) == 4
+        assert len(set(between.keys)) == 1
+        assert getattr(found, "key", between.keys[0]) == between.keys[0]
+
+    def test_waits_are_bounded(self, kind):
+        with Between(TROUBLE["502"]) as between:
+            _, waited = asked(kind, between, lambda c: c.status(), retries=9)
+        assert waited == [0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0, 30.0]
+
+    @pytest.mark.parametrize("name", [*({*OTHERS} - {*TROUBLE}), "refused", "broken", "full"])
+    def test_other_answers_are_final(self, kind, name):
+        more = {
+            "refused": problem(422, "refused"), "broken": problem(500, "internal"),
+            "full": problem(507, "store-full"),
+        }  # fmt: skip
+        with Between(more[name] if name in more else OTHERS[name][1], GOOD) as between:
+            found, waited = asked(kind, between, lambda c: c.decide(actions=ACTIONS))
+        assert isinstance(found, room.DoorError)
+        assert (len(between.keys), waited) == (1, [])
+
+    def test_an_order_is_sent_once(self, kind):
+        with Between(TROUBLE["nothing"], GOOD) as between:
+            found, waited = asked(kind, between, lambda c: c.order())
+        assert isinstance(found, room.UnreachableError)
+        assert (len(between.keys), waited) == (1, [])
+
+    @pytest.mark.parametrize(
+        ("ask", "before"),
+        [
+            (lambda c: c.reward("north-1", 0.5), DUPLICATE),
+            (lambda c: c.pull("left-1", 1), DUPLICATE),
+            (lambda c: c.pull("left-1", 1), LATE),
+        ],
+    )  # fmt: skip
+    def test_an_outcome_that_had_arrived_counts(self, kind, ask, before):
+        """Only after a try that may have arrived: otherwise it tells of another one."""
+        with Between(TROUBLE["nothing"], NOT_READY, before) as between:
+            assert asked(kind, between, ask) == (None, [0.5, 1.0])
+        for answers in ([before], [NOT_READY, before]):
+            with Between(*answers) as between:
+                found, _ = asked(kind, between, ask)
+            assert isinstance(found, room.DuplicateError | room.LateError)
+
+    def test_a_reward_that_is_late_is_told(self, kind):
+        with Between(TROUBLE["nothing"], LATE) as between:
+            found, _ = asked(kind, between, lambda c: c.reward("north-1", 0.5))
+        assert isinstance(found, room.LateError)
+
+    def test_two_requests_have_two_keys(self, kind):
+        with Between(TROUBLE["nothing"], TAKEN, TROUBLE["nothing"], TAKEN) as between:
+            for _ in range(2):
+                assert asked(kind, between, lambda c: c.reward("north-1", 0.5))[0] is None
+        first, again, second, third = between.keys
+        assert (first, second) == (again, third)
+        assert first != second
 
 
 def test_a_refusal_of_a_head_that_was_not_read_is_the_doors():

@@ -432,6 +432,29 @@ def test_beats_may_be_shorter_than_messages_take(tmp_path):
     init_federation(tmp_path / "auction.toml", tmp_path / "auction", local=False)
 
 
+def test_a_start_that_is_far_off_is_told_of_when_a_federation_is_made(tmp_path, capsys):
+    for year, told in ((2126, True), (None, False)):
+        more = {} if year is None else {"start": f"{year}-01-01T00:00:00Z"}
+        init(clinics_file(tmp_path, **more), tmp_path / f"clinics-{year}", first_port=0)
+        found = "begins on 2126-01-01 00:00 UTC, in more than a year" in capsys.readouterr().err
+        assert found == told
+
+
+@pytest.mark.parametrize(
+    ("start", "shown"),
+    [
+        ("2026-11-25", "2026-11-25"), ("13:00:00", "13:00:00"), ("1795612995", "1795612995"),
+        ('"tomorrow"', "'tomorrow'"), ("2026-11-25T13:00:00", "2026-11-25T13:00:00"),
+    ],
+)  # fmt: skip
+def test_a_start_that_is_no_instant_is_refused_in_plain_words(tmp_path, start, shown):
+    file = clinics_file(tmp_path, start="2030-01-01T00:00:00Z")
+    file.write_text(file.read_text().replace("2030-01-01T00:00:00Z", start))
+    said = fedbandits("federation", "init", file, "--out", tmp_path / "clinics", code=2)
+    allowed = "allowed: a time with its zone, such as 2030-01-31T08:00:00Z"
+    assert f"clock.start: given {shown}, {allowed}" in " ".join(said.split())
+
+
 def test_a_large_delta_is_told_of_when_a_federation_is_made(tmp_path, capsys):
     file = clinics_file(tmp_path)
     file.write_text(file.read_text().replace("delta = 1e-5", "delta = 0.5"))

@@ -178,3 +178,20 @@ class TestRanges:
             [*range(99), mark], scaling="data", missing_marks=[mark], missing="drop"
         )
         assert not any("is far" in each for each in listed.cautions())
+
+    @pytest.mark.parametrize(
+        ("first", "step", "unit"),
+        [
+            (1_704_067_200, 60, "seconds"), (1_704_067_200.25, 0.5, "seconds"),
+            (1_704_067_200_000, 9, "milliseconds"), (1_704_067_200_000_000, 9, "microseconds"),
+            (1_704_067_200_000_000_000, 10**10, "nanoseconds"), (1_700_000, 60, ""),
+            (900_000_000, 10**7, ""), (1_704_067_200, 0, ""),
+        ],
+    )  # fmt: skip
+    def test_times_since_1970_are_told_unless_their_range_is_stated(self, first, step, unit):
+        values = [first + step * row for row in range(100)]
+        cautions = " ".join(self.world(values, scaling="data").cautions()) if step else ""
+        assert ("features: values of n look like times in " in cautions) == bool(unit)
+        assert f"in {unit} since 1970" in cautions or not unit
+        stated = self.world(values, ranges={"n": (first, first + 100 * step + 1)})
+        assert not [*stated.cautions()]

@@ -9,26 +9,33 @@ import lzma
 import os
 import re
 import threading
+import tracemalloc
 import zipfile
 
+import numpy as np
 import pandas as pd
 import pytest
 
 import fedbandits as fb
+from fedbandits.environments import environments
 from fedbandits.environments.rating_files import read_ratings
 from fedbandits.environments.tables.cells import missing, numbers, texts
 from fedbandits.environments.tables.delimited import read_delimited
 from fedbandits.environments.tables.kinds import found_in
+from fedbandits.environments.tables.packed import unpacked
 from fedbandits.environments.tables.reading import Reading
 from fedbandits.environments.tables.sources import table_in_memory
 from fedbandits.errors import ConfigError, DataError
+from fedbandits.random import replicate_key
+from fedbandits.settings.reference import keys
 
+KEY = replicate_key(3, 0)
 TEXT = "site,age,class\nA,20,y\nB,30,n\nA,40,y\nB,50,n\n"
 
 
 def zipped(text: str, *names: str) -> bytes:
     stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w") as opened:
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as opened:
         for name in names:
             opened.writestr(name, text)
     return stream.getvalue()
@@ -62,17 +69,47 @@ class TestPacked:
         (tmp_path / name).write_bytes(gzip.compress(text.encode()))
         assert read_ratings(str(tmp_path / name)).values.tolist() == [3.0]
 
+    @pytest.mark.parametrize("kind", PACKED)
+    def test_what_unpacks_to_too_much_is_refused(self, kind):
+        """A few thousand bytes may be made to fill the memory; no more than needed is unpacked."""
+        assert unpacked("v.csv", PACKED[kind], len(TEXT)) == TEXT.encode()
+        remedy = "unpack it first, and give the file that it holds"
+        with refused(f"v.csv: unpacks to more than {(len(TEXT) - 1) / 2**30:g} GiB; if that is"):
+            unpacked("v.csv", PACKED[kind], len(TEXT) - 1)
+        with pytest.raises(DataError, match=remedy):
+            unpacked("v.csv", PACKED[kind], 1)
+
+    @pytest.mark.parametrize("kind", ["gz", "bz2", "xz", "zip"])
+    def test_so_much_is_not_even_unpacked(self, kind):
+        zeros = b"0" * 2**25
+        data = {
+            "gz": lambda: gzip.compress(zeros, mtime=0),
+            "bz2": lambda: bz2.compress(zeros),
+            "xz": lambda: lzma.compress(zeros, preset=0),
+            "zip": lambda: zipped(zeros.decode(), "a.csv"),
+        }[kind]()
+        assert len(data) < 2**18
+        tracemalloc.start()
+        try:
+            with refused("a.csv: unpacks to more than"):
+                unpacked("a.csv", data, 2**16)
+            assert tracemalloc.get_traced_memory()[1] < 2**24
+        finally:
+            tracemalloc.stop()
+
     @pytest.mark.parametrize(
         ("data", "message"),
         [
             (PACKED["gz"][:-9], "cannot be unpacked: "),
             (PACKED["xz"][:-9], "cannot be unpacked: "),
+            (PACKED["gz"][:-5] + b"12345", "cannot be unpacked: CRC check failed"),
+            (PACKED["bz2"][:-9], "cannot be unpacked: "),
             (zipped(TEXT, "a.csv", "b.csv"), "is a zip file of 2 files; unpack it, and give one"),
             (zipped("", "[Content_Types].xml"), "is a spreadsheet or another document; save it as"),
             (b"\x28\xb5\x2f\xfdrest", "is compressed; unpack it first (zstd -d)"),
         ],
         # Bytes hold the time, and two processes that share tests must call them alike.
-        ids=["gz", "xz", "two files", "a document", "zstd"],
+        ids=["gz", "xz", "a wrong sum", "bz2", "two files", "a document", "zstd"],
     )
     def test_what_cannot_be_unpacked_is_refused(self, data, message):
         with refused(f"visits.csv: {message}"):
@@ -305,3 +342,75 @@ class TestRatings:
         assert world.facts.persons == 6
         with pytest.raises(ConfigError, match="thousands: given ',', which is the decimal sign"):
             fb.environments.RatingData(path=path, agents=2, decimal=",", thousands=",")
+
+
+#: Every environment that reads a file of text, with the key that names the file.
+FROM_RATINGS = {"ratings": "path", "bernoulli": "ratings", "clustered": "ratings"}
+FROM_TEXTS = {**FROM_RATINGS, "procurement": "case", "table": "path"}
+STATED = {"encoding": "cp1252", "separator": ";", "decimal": ",", "thousands": "."}
+COLUMNS = {"user": "Käufer", "item": "Artikel", "rating": "Note"}
+NEEDED = {
+    "ratings": {"agents": 2, "dim": 2, "arms": 3},
+    "bernoulli": {"arms": 4, "threshold": 1.0},
+    "clustered": {"users": 6, "clusters": 2, "dim": 3, "servers": 2},
+    "procurement": {},
+}
+
+
+def keys_of(kind):
+    return {key.name: key for key in keys.keys_of(environments()[kind])}
+
+
+class TestKeysOfFiles:
+    """What is said of one file can be said of all, in the same words."""
+
+    @pytest.mark.parametrize("kind", FROM_TEXTS)
+    def test_the_keys_are_everywhere(self, kind):
+        wanted = [*STATED, *(COLUMNS if kind in FROM_RATINGS else ())]
+        tables, ratings = keys_of("table"), keys_of("ratings")
+        for name in wanted:
+            usual, key = tables.get(name, ratings[name]), keys_of(kind)[name]
+            assert key.meaning
+            assert (key.allowed, key.default) == (usual.allowed, usual.default)
+
+    @pytest.mark.parametrize("kind", NEEDED)
+    def test_a_file_written_in_another_way_is_the_same_world(self, kind, tmp_path):
+        plain, other = tmp_path / "plain.csv", tmp_path / "other.csv"
+        if kind == "procurement":
+            head, rows = (
+                "agent,producer,quality,cost,capacity",
+                [[a, p, f"0.{q}5", f"{c}.5", "3"] for a in "äb" for p, q, c in ("x52", "y73")],
+            )
+            names, more = head.split(","), {}
+        else:
+            names = ["user", "item", "rating"]
+            rows = [[f"ü{u}", f"i{i}", f"{(u * i) % 5}.5"] for u in range(6) for i in range(5)
+                    if u % 2 or i != 4]  # fmt: skip
+            more = COLUMNS
+        plain.write_text("\n".join(map(",".join, [names, *rows])) + "\n", encoding="utf-8")
+        named = [more.get(name, name) for name in names]
+        lines = [";".join(named), *(";".join(row).replace(".", ",") for row in rows)]
+        other.write_text("\n".join(lines) + "\n", encoding="cp1252")
+        make, file = environments()[kind], FROM_TEXTS[kind]
+        one = make(**{file: str(plain)}, **NEEDED[kind])
+        two = make(**{file: str(other)}, **STATED, **more, **NEEDED[kind])
+        for environment in (one, two):
+            environment.prepare()
+        np.testing.assert_equal(one.world(KEY), two.world(KEY))
+        with refused(f"other.csv, line {1 if more else 2}: is not utf-8"):
+            make(**{file: str(other)}, **NEEDED[kind]).prepare()
+
+    @pytest.mark.parametrize("kind", ["bernoulli", "clustered", "procurement"])
+    @pytest.mark.parametrize("key", [*STATED, *COLUMNS])
+    def test_without_a_file_they_are_refused(self, kind, key):
+        make = environments()[kind]
+        if key not in keys_of(kind):
+            return
+        message = f"{key}: given without {FROM_TEXTS[kind]}"
+        with pytest.raises(ConfigError, match=message):
+            make(**{key: {**STATED, **COLUMNS}[key]})
+
+    @pytest.mark.parametrize("kind", ["bernoulli", "clustered", "procurement"])
+    def test_those_that_do_not_fit_together_are_refused(self, kind):
+        with pytest.raises(ConfigError, match="thousands: given ',', which is the decimal sign"):
+            environments()[kind](**{FROM_TEXTS[kind]: "a.csv"}, decimal=",", thousands=",")

@@ -111,6 +111,13 @@ def test_the_terminal_tells_what_is_left_out_and_how_to_change_that(tmp_path, mo
     assert "2 of 3 columns are features" in told.output
 
 
+def test_times_since_1970_are_left_out_and_told(tmp_path):
+    rows = [f"{1_704_067_200_000 + 60_000 * i},{i},{'yn'[i % 2]}" for i in range(40)]
+    made, world = template(write(tmp_path, "\n".join(["at,age,class", *rows])))
+    assert world["features"] == ["age"]
+    assert "  at: left out: looks like times in milliseconds since 1970" in "".join(made.told)
+
+
 def test_stated_marks_stand_beside_those_that_are_there(tmp_path):
     rows = [f"{('NA', -9, i)[min(i, 2)]},{'yn'[i % 2]}" for i in range(40)]
     _, world = template(write(tmp_path, "\n".join(["a,class", *rows])), Reading(marks=("-9",)))

@@ -70,13 +70,14 @@ def init(
     their own under [members]. They hold keys and no data, and any organisation can host one. The
     controller and all helpers must not be in one hand: together they could see single releases.
     """
-    from fedbandits.deployment.hosting.cautions import counted_in_words, too_short
+    from fedbandits.deployment.hosting.cautions import counted_in_words, far_off, too_short
     from fedbandits.deployment.process.federation_folder import init_federation
     from fedbandits.systems.terms import cautions_of
 
     made = init_federation(config, out, local, first_port)
-    if caution := too_short(made.federation):
-        typer.echo(f"warning: {caution}", err=True)
+    for caution in (too_short(made.federation), far_off(made.federation, time.time())):
+        if caution:
+            typer.echo(f"warning: {caution}", err=True)
     for caution in cautions_of(made.federation.system, made.federation.plan):
         typer.echo(f"warning: system.{caution}", err=True)
     typer.echo(f"{out / 'authority'}: admits members; its fingerprint is {made.fingerprint}")

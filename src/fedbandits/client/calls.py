@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 import re
-import secrets
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 from urllib.parse import quote
@@ -15,13 +13,8 @@ import numpy as np
 
 from fedbandits.errors import ConfigError, FedbanditsError
 
-#: Seconds that an answer may take.
-TIMEOUT = 30.0
-#: Further tries of a connection. Nothing was sent before: they are safe for every request.
-RETRIES = 2
 #: The header that names a request. The door's answer has it, too, and no other answer does.
 KEY = "idempotency-key"
-_TOKEN = re.compile(r"[A-Za-z0-9._~+/-]+=*")
 Numbers: TypeAlias = Sequence[float] | np.ndarray[Any, Any]
 Rows: TypeAlias = Sequence[Numbers] | np.ndarray[Any, Any]
 
@@ -166,10 +159,12 @@ class Call(NamedTuple):
     answer: Any = None
     wait: float = 0.0
     key: str | None = None
+    again: bool = True  # whether it may be sent twice
+    done: tuple[type[DoorError], ...] = ()  # refusals that say that it has arrived before
 
 
-#: Calls that need nothing said.
-ORDER = Call("POST", "/v1/orders", None, dict[str, Any])
+#: Calls that need nothing said. The second of two orders is refused, whatever became of the first.
+ORDER = Call("POST", "/v1/orders", None, dict[str, Any], again=False)
 PRIVACY = Call("GET", "/v1/privacy", None, dict[str, Any])
 STATUS = Call("GET", "/v1/status", None, dict[str, Any])
 
@@ -186,7 +181,8 @@ def reward(decision: Decision | str, reward: Any, more: Mapping[str, Any]) -> Ca
     """Make the call that reports the outcome of a decision."""
     told = more if reward is None else {"reward": reward, **more}
     decision_id = decision if isinstance(decision, str) else decision.id
-    return Call("POST", "/v1/rewards", {"decision_id": decision_id, **told})
+    body = {"decision_id": decision_id, **told}
+    return Call("POST", "/v1/rewards", body, done=(DuplicateError,))
 
 
 def next_pull(wait: float) -> Call:
@@ -196,7 +192,8 @@ def next_pull(wait: float) -> Call:
 
 def pull(pull: str, reward: int) -> Call:
     """Make the call that reports the reward of a pull."""
-    return Call("POST", f"/v1/pulls/{quote(pull, safe='')}", {"reward": reward})
+    path = f"/v1/pulls/{quote(pull, safe='')}"
+    return Call("POST", path, {"reward": reward}, done=(DuplicateError, LateError))
 
 
 def _plain(value: Any) -> Any:
@@ -209,8 +206,8 @@ def _plain(value: Any) -> Any:
 
 
 def request(http: httpx.Client | httpx.AsyncClient, call: Call, timeout: float) -> httpx.Request:
-    """Write the request of a call, with a key that no other request has unless one is given."""
-    named = {KEY: call.key or secrets.token_hex(16)}
+    """Write the request of a call that has a key."""
+    named = {KEY: str(call.key)}
     content = None
     if call.body is not None:
         content = msgspec.json.encode(call.body, enc_hook=_plain)
@@ -253,48 +250,3 @@ def unreachable(error: httpx.RequestError) -> UnreachableError:
     """Make the error for a request without an answer."""
     reason = str(error) or type(error).__name__
     return UnreachableError(0, reason, error.request.headers[KEY])
-
-
-class Place:
-    """A door's address, what is shown to it, and how long it is waited for.
-
-    Raises ConfigError if it cannot be so. The error shows neither url nor token.
-    """
-
-    def __init__(self, url: str, token: str, timeout: float, verify: Any) -> None:
-        if not isinstance(url, str) or not _is_address(url):
-            raise ConfigError(
-                "url: http:// or https:// and a host, such as http://127.0.0.1:8420, without "
-                "blanks, line breaks, a user's name, a query or a fragment"
-            )
-        if not isinstance(token, str) or _TOKEN.fullmatch(token) is None:
-            raise ConfigError(
-                "token: letters, digits and - . _ ~ + / = alone, as fedbandits party token prints "
-                "it: strip line breaks and blanks; leave out quotes and the word Bearer"
-            )
-        if not 0.0 < timeout < math.inf:
-            raise ConfigError("timeout: a number of seconds above 0")
-        self._url, self._token, self._verify = url.rstrip("/"), token, verify
-        self.timeout = timeout
-
-    def arguments(self, transport: Any) -> dict[str, Any]:
-        """Return the arguments for httpx; ``transport`` is a class of it.
-
-        Authorities are not loaded where there are no certificates.
-        """
-        verify = self._verify if self._url.lower().startswith("https:") else False
-        return {
-            "base_url": self._url,
-            "headers": {"authorization": f"Bearer {self._token}", "user-agent": "fedbandits"},
-            "transport": transport(verify=verify, retries=RETRIES),
-        }
-
-
-def _is_address(url: str) -> bool:
-    try:
-        parts = httpx.URL(url)
-    except (httpx.InvalidURL, ValueError):
-        return False
-    more = parts.userinfo or parts.query or parts.fragment or url != url.strip()
-    port = parts.port is None or 0 < parts.port < 65_536
-    return parts.scheme in ("http", "https") and bool(parts.host) and port and not more

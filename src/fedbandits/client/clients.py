@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import httpx
 
 from fedbandits.client import calls
-from fedbandits.client.calls import TIMEOUT, Call, Decision, Numbers, Place, Rows
+from fedbandits.client.calls import Call, Decision, DoorError, Numbers, Rows
+from fedbandits.client.place import TIMEOUT, Place
+from fedbandits.client.tries import RETRIES, Tries
 
 
 class Client:
@@ -28,18 +31,28 @@ class Client:
         Longest time to wait for an answer, in seconds.
     verify
         Whether to check the door's certificate. Or an SSL context with the certificates to trust.
+    retries
+        How often a request without an answer is sent again, with the same key: 0 for never. So a
+        decision is made once, and a reward counts once. An order is never sent again.
+    sleep
+        What waits between two tries, for 0.5 seconds, then 1, 2, and so on; by default
+        ``time.sleep``.
 
     Raises
     ------
     ConfigError
-        If the url, the token or the timeout cannot be one. The error does not show them.
+        If the url, the token, the timeout or the retries cannot be one. The error shows none.
     DoorError
         By every method, if the door refuses the request or cannot be reached. The subclasses say
         why.
     """
 
-    def __init__(self, url: str, token: str, timeout: float = TIMEOUT, verify: Any = True) -> None:
-        self._place = Place(url, token, timeout, verify)
+    def __init__(
+        self, url: str, token: str, timeout: float = TIMEOUT, verify: Any = True,
+        retries: int = RETRIES, sleep: Callable[[float], Any] | None = None,
+    ) -> None:  # fmt: skip
+        self._place = Place(url, token, timeout, verify, retries)
+        self._sleep = sleep or time.sleep
         self._process, self._http = os.getpid(), self._opened()
 
     def _opened(self) -> httpx.Client:
@@ -77,8 +90,9 @@ class Client:
             Names the person for whom the decision is made, where the terms protect persons. The
             name is the same in all visits.
         key : str, optional
-            Names this request; drawn if it is not given. After an UnreachableError ask again with
-            its ``key``: if the decision was made, it is returned, and none is made twice.
+            Names this request; drawn if it is not given. After an UnreachableError, when all tries
+            had no answer, ask again with its ``key``: if the decision was made, it is returned, and
+            none is made twice.
         **more
             Further arguments of a system of your own, by name.
         """
@@ -138,6 +152,17 @@ class Client:
         self.close()
 
     def _call(self, call: Call) -> Any:
+        tries = Tries(call, self._place.retries)
+        while True:
+            try:
+                return self._once(tries.call)
+            except DoorError as error:
+                wait = tries.wait_after(error)
+            if wait is None:
+                return None
+            self._sleep(wait)
+
+    def _once(self, call: Call) -> Any:
         http = self._connections()
         try:
             response = http.send(calls.request(http, call, self._place.timeout))
@@ -151,12 +176,18 @@ class AsyncClient:
 
     Parameters
     ----------
-    url, token, timeout, verify
+    url, token, timeout, verify, retries
         See :class:`Client`.
+    sleep
+        What waits between two tries, and is awaited; by default ``asyncio.sleep``.
     """
 
-    def __init__(self, url: str, token: str, timeout: float = TIMEOUT, verify: Any = True) -> None:
-        self._place = Place(url, token, timeout, verify)
+    def __init__(
+        self, url: str, token: str, timeout: float = TIMEOUT, verify: Any = True,
+        retries: int = RETRIES, sleep: Callable[[float], Any] | None = None,
+    ) -> None:  # fmt: skip
+        self._place = Place(url, token, timeout, verify, retries)
+        self._sleep = sleep or asyncio.sleep
         self._http: httpx.AsyncClient | None = None
         self._of: tuple[int, asyncio.AbstractEventLoop] | None = None
 
@@ -236,6 +267,17 @@ class AsyncClient:
         await self.close()
 
     async def _call(self, call: Call) -> Any:
+        tries = Tries(call, self._place.retries)
+        while True:
+            try:
+                return await self._once(tries.call)
+            except DoorError as error:
+                wait = tries.wait_after(error)
+            if wait is None:
+                return None
+            await self._sleep(wait)
+
+    async def _once(self, call: Call) -> Any:
         http = self._connections()
         try:
             response = await http.send(calls.request(http, call, self._place.timeout))

@@ -10,18 +10,19 @@ import numpy as np
 from msgspec import Meta
 
 from fedbandits._typing import Floats, Ints
-from fedbandits.environments.base import Arms, Environment, Words
+from fedbandits.environments.base import Arms, Words
 from fedbandits.environments.drift import moved_on
 from fedbandits.environments.facts import ArmFacts, Facts
+from fedbandits.environments.from_files import FromRatings
 from fedbandits.environments.kernels.bernoulli import BernoulliWorld, pull_arm, pull_regret
-from fedbandits.environments.rating_files import read_ratings
+from fedbandits.environments.rating_files import RatingFile, read_ratings
 from fedbandits.environments.stage import Stage
 from fedbandits.environments.text_files import read_text
 from fedbandits.errors import DataError
 from fedbandits.random import Key, Purpose, uniforms
 
 
-class Bernoulli(Environment, frozen=True, kw_only=True, tag="bernoulli"):
+class Bernoulli(FromRatings, frozen=True, kw_only=True, tag="bernoulli"):
     """Arms with Bernoulli rewards; one arm is pulled a round.
 
     Parameters
@@ -57,6 +58,7 @@ class Bernoulli(Environment, frozen=True, kw_only=True, tag="bernoulli"):
     def validate(self) -> None:
         if self.ratings is not None and self.means != "uniform":
             raise ValueError("give means or ratings, not both")
+        self.refuse_keys_of_file("ratings", self.ratings is not None)
         if not isinstance(self.means, str) and len(self.means) < self.arms:
             raise ValueError(f"means has {len(self.means)} entries, arms is {self.arms}")
 
@@ -89,7 +91,8 @@ class Bernoulli(Environment, frozen=True, kw_only=True, tag="bernoulli"):
         """Return the K largest means, largest first; None if each replicate draws its own."""
         if self.ratings is not None:
             source = self.ratings
-            means = _rated_means(self.ratings, self.threshold, self.share_of)
+            file = self.rating_file(self.ratings)
+            means = _rated_means(file, self.threshold, self.share_of)
         elif isinstance(self.means, str):
             if self.means == "uniform":
                 return None
@@ -104,8 +107,8 @@ class Bernoulli(Environment, frozen=True, kw_only=True, tag="bernoulli"):
 
 
 @functools.lru_cache(maxsize=4)
-def _rated_means(path: str, threshold: float, share_of: str) -> Floats:
-    users, items, values = read_ratings(path)
+def _rated_means(file: RatingFile, threshold: float, share_of: str) -> Floats:
+    users, items, values = read_ratings(*file)
     above = np.bincount(items, weights=(values > threshold).astype(np.float64))
     return above / (np.bincount(items) if share_of == "ratings" else users.max() + 1)
 

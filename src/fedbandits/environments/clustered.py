@@ -10,8 +10,9 @@ import numpy as np
 from msgspec import Meta
 
 from fedbandits._typing import Floats, Floats32, Ints
-from fedbandits.environments.base import Arms, Environment, Words
+from fedbandits.environments.base import Arms, Words
 from fedbandits.environments.facts import ClusteredFacts, Facts
+from fedbandits.environments.from_files import FromRatings
 from fedbandits.environments.kernels.arrivals import (
     ClusteredWorld,
     draw_arrival,
@@ -49,7 +50,7 @@ Dimension = Annotated[int, Meta(ge=2, le=2_000)]
 Rate = Annotated[float, Meta(ge=0.0, le=1.0)]
 
 
-class Clustered(Environment, frozen=True, kw_only=True, tag="clustered"):
+class Clustered(FromRatings, frozen=True, kw_only=True, tag="clustered"):
     """Users of several servers; each round one random user is shown new items (Liu et al. 2022).
 
     An item is a uniform direction of length 1/√2 in d - 1 coordinates and a constant 1/√2. Its
@@ -109,6 +110,7 @@ class Clustered(Environment, frozen=True, kw_only=True, tag="clustered"):
     def validate(self) -> None:
         if self.preferences is not None and self.ratings is not None:
             raise ValueError("give preferences or ratings, not both")
+        self.refuse_keys_of_file("ratings", self.ratings is not None)
         if self.preferences is not None and (self.clusters is not None or self.gap > 0.0):
             raise ValueError("clusters and gap are for vectors that are drawn; leave them out")
         if self.ratings is not None and self.gap > 0.0:
@@ -227,9 +229,8 @@ class Clustered(Environment, frozen=True, kw_only=True, tag="clustered"):
         """Return preference vectors, (users, d); None if each replicate draws its own."""
         if self.ratings is not None:
             items = max(_RATED_ITEMS, self.parties)
-            return rated_preferences(
-                self.ratings, self.parties, items, self._clusters, self.dimension
-            )
+            file = self.rating_file(self.ratings)
+            return rated_preferences(file, self.parties, items, self._clusters, self.dimension)
         if self.preferences is None:
             return None
         found, n = read_preferences(self.preferences), self.parties

@@ -11,7 +11,7 @@ import numpy as np
 
 from fedbandits._typing import Floats, Ints
 from fedbandits.environments.kernels.arrivals import HALF
-from fedbandits.environments.rating_files import leading_factors, read_ratings
+from fedbandits.environments.rating_files import RatingFile, leading_factors, read_ratings
 from fedbandits.errors import ConfigError, DataError
 from fedbandits.random import Key, Purpose, normals
 
@@ -140,7 +140,7 @@ def preferences_of_next(vectors: Floats, labels: Ints) -> Floats:
 
 
 @functools.lru_cache(maxsize=4)
-def rated_preferences(path: str, users: int, items: int, clusters: int, dim: int) -> Floats:
+def rated_preferences(file: RatingFile, users: int, items: int, clusters: int, dim: int) -> Floats:
     """Compute preferences of a file's most active users, (users, d), which must not be written to.
 
     The users that rated most and the items that were rated most form a matrix of ones and zeros;
@@ -152,7 +152,8 @@ def rated_preferences(path: str, users: int, items: int, clusters: int, dim: int
     from sklearn.cluster import KMeans
     from sklearn.exceptions import ConvergenceWarning
 
-    who, what, _ = read_ratings(path)
+    path = file.path
+    who, what, _ = read_ratings(*file)
     kept_users, kept_items = (
         _busiest(path, "users", who, users),
         _busiest(path, "items", what, items),

@@ -9,9 +9,10 @@ import numpy as np
 from msgspec import Meta
 
 from fedbandits._typing import Floats, Ints
-from fedbandits.environments.base import Environment, Words
+from fedbandits.environments.base import Words
 from fedbandits.environments.drift import moved_on
 from fedbandits.environments.facts import Facts, ProcurementFacts
+from fedbandits.environments.from_files import FromFile
 from fedbandits.environments.kernels.procurement import (
     ProcurementWorld,
     draw_good_units,
@@ -37,7 +38,7 @@ Capacity = Annotated[int, Meta(ge=1, le=MOST_TRIALS)]
 OpenUnit = Annotated[float, Meta(gt=0.0, lt=1.0)]
 
 
-class Procurement(Environment, frozen=True, kw_only=True, tag="procurement"):
+class Procurement(FromFile, frozen=True, kw_only=True, tag="procurement"):
     """Buyers choose quantities from producers of unknown quality (Solanki et al. 2022).
 
     A unit of producer i is good with probability qᵢ for every buyer. A unit costs buyer j cᵢⱼ,
@@ -93,6 +94,9 @@ class Procurement(Environment, frozen=True, kw_only=True, tag="procurement"):
     benchmark: Literal["greedy", "exact"] = "greedy"
     instance: Annotated[int, Meta(ge=0, le=2**32 - 1)] | None = None
 
+    def validate(self) -> None:
+        self.refuse_keys_of_file("case", not self.is_drawn)
+
     @property
     def is_drawn(self) -> bool:
         """True if producers are drawn at random instead of read from a file."""
@@ -102,14 +106,14 @@ class Procurement(Environment, frozen=True, kw_only=True, tag="procurement"):
     def parties(self) -> int:
         if self.agents is not None:
             return self.agents
-        return 10 if self.is_drawn else len(read_producers(self.case).cost)
+        return 10 if self.is_drawn else len(self._read().cost)
 
     @property
     def producer_count(self) -> int:
         """Number of producers, m."""
         if self.producers is not None:
             return self.producers
-        return 30 if self.is_drawn else len(read_producers(self.case).quality)
+        return 30 if self.is_drawn else len(self._read().quality)
 
     @property
     def largest_capacity(self) -> int:
@@ -158,9 +162,13 @@ class Procurement(Environment, frozen=True, kw_only=True, tag="procurement"):
             return world
         return world._replace(other=moved_on(quality), shares=self.drift.shares(replicate))
 
+    def _read(self) -> Producers:
+        """Return all agents and producers of the file."""
+        return read_producers(self.case, self.reading)
+
     def _given(self) -> Producers:
         """Return the first agents and producers of the file."""
-        found, n, m = read_producers(self.case), self.parties, self.producer_count
+        found, n, m = self._read(), self.parties, self.producer_count
         for name, wanted, there in (
             ("agents", n, len(found.cost)),
             ("producers", m, len(found.quality)),

@@ -14,6 +14,7 @@ from fedbandits._typing import Floats, Ints
 from fedbandits.environments.tables.cells import numbers
 from fedbandits.environments.tables.delimited import read_delimited
 from fedbandits.environments.tables.files import Stamp, read_bytes, stamp
+from fedbandits.environments.tables.reading import AS_FOUND, Reading
 from fedbandits.errors import DataError
 from fedbandits.random import MOST_TRIALS
 
@@ -41,21 +42,22 @@ class _Row(NamedTuple):
     capacity: int
 
 
-def read_producers(path: str) -> Producers:
+def read_producers(path: str, reading: Reading = AS_FOUND) -> Producers:
     """Read a CSV with a header that names agent, producer, quality, cost and capacity.
 
     One row for every agent and producer, in any order. A producer's quality is the same for all.
+    ``reading`` says how the file is read.
     A file is read once, and again when it has changed. Raises DataError if it is missing, malformed
     or incomplete: the line or the pair is named.
     """
-    return _read(path, stamp(os.path.abspath(path)) if path else Stamp(path))
+    return _read(path, reading, stamp(os.path.abspath(path)) if path else Stamp(path))
 
 
 @functools.lru_cache(maxsize=4)
-def _read(path: str, file: Stamp) -> Producers:
+def _read(path: str, reading: Reading, file: Stamp) -> Producers:
     """Read a file; ``path`` is what it is called, its stamp tells versions apart."""
     del file
-    rows = [*_rows(path)]
+    rows = [*_rows(path, reading)]
     if not rows:
         raise DataError(f"{path}: has no producers")
     agents = {name: j for j, name in enumerate(dict.fromkeys(row.agent for row in rows))}
@@ -98,9 +100,9 @@ def _check_pairs(
         )
 
 
-def _rows(path: str) -> Iterator[_Row]:
+def _rows(path: str, reading: Reading) -> Iterator[_Row]:
     """Read the rows, columns by their names."""
-    raw = read_delimited(path, read_bytes(path, _NO_FILE))
+    raw = read_delimited(path, read_bytes(path, _NO_FILE), reading)
     names = [name.lower() for name in raw.columns]
     if absent := [column for column in COLUMNS if column not in names]:
         raise DataError(

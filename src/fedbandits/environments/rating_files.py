@@ -15,7 +15,7 @@ from fedbandits.environments.tables.cells import RawTable, missing, numbers, tex
 from fedbandits.environments.tables.delimited import decoded, read_delimited
 from fedbandits.environments.tables.files import read_bytes
 from fedbandits.environments.tables.formats import NumberFormat
-from fedbandits.environments.tables.reading import AS_FOUND, Reading
+from fedbandits.environments.tables.reading import AS_FOUND, Reading, reading_of
 from fedbandits.environments.text_files import is_whole
 from fedbandits.errors import DataError
 
@@ -64,6 +64,20 @@ class Ratings(NamedTuple):
     users: Ints
     items: Ints
     values: Floats
+
+
+class RatingFile(NamedTuple):
+    """A file of ratings, and how it is read."""
+
+    path: str
+    reading: Reading = AS_FOUND
+    columns: tuple[str | None, str | None, str | None] = (None, None, None)
+
+    @classmethod
+    def of(cls, settings: Any, path: str) -> RatingFile:
+        """Take what the keys of an environment say of the file at ``path``."""
+        columns = (settings.user, settings.item, settings.rating)
+        return cls(path, reading_of(settings), columns)
 
 
 class _MalformedError(Exception):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import Annotated, Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar
 
 import msgspec
 import numpy as np
@@ -18,14 +18,8 @@ from fedbandits.environments.kernels.recorded import RatingsWorld
 from fedbandits.environments.kernels.worlds import expected_reward
 from fedbandits.environments.needs import Needs
 from fedbandits.environments.open_world import WorldKernels
-from fedbandits.environments.rating_files import leading_factors, read_ratings
-from fedbandits.environments.tables.reading import (
-    Decimal,
-    Reading,
-    Separator,
-    Thousands,
-    reading_of,
-)
+from fedbandits.environments.rating_files import RatingFile, leading_factors, read_ratings
+from fedbandits.environments.tables.reading import Decimal, Separator, Thousands
 from fedbandits.environments.tables.settings import refuse_reading
 from fedbandits.errors import DataError
 from fedbandits.random import Key, Purpose, permutation
@@ -131,21 +125,13 @@ class RatingData(ContextualEnvironment, frozen=True, kw_only=True, tag="ratings"
         return drifting(self, key, world, drift.OtherRewards(drift.MIRRORED, sum_=1.0))
 
     def _data(self) -> RatingsWorld:
-        file = _File(self.path, reading_of(self), (self.user, self.item, self.rating))
+        file = RatingFile.of(self, self.path)
         return _prepared(file, self.dim, self.arms, self.threshold, self.clip_quantile)
-
-
-class _File(NamedTuple):
-    """A file, and how it is read."""
-
-    path: str
-    reading: Reading
-    columns: tuple[str | None, str | None, str | None]
 
 
 @functools.lru_cache(maxsize=4)
 def _prepared(
-    file: _File, dim: int, arms: int, threshold: float | None, clip_quantile: float
+    file: RatingFile, dim: int, arms: int, threshold: float | None, clip_quantile: float
 ) -> RatingsWorld:
     path = file.path
     users, items, values = read_ratings(*file)

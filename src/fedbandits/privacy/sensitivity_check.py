@@ -59,7 +59,9 @@ class SensitivityFinding(msgspec.Struct, frozen=True, kw_only=True):
     looks_at: str
     mu: float
     epsilon: float
-    charged: float  # ε of contents that accounting states for the parties that played
+    #: ε of contents that accounting states for the parties that played; the paper's, where
+    #: others react, and accounting prices a fixed log alone.
+    charged: float
     runs: int  # how many pairs of runs were played
     #: Whether a world released something else where the other one had been played before it.
     remembers: bool = False
@@ -94,10 +96,18 @@ def check_sensitivity(
         looks_at=paired.looks_at,
         mu=largest,
         epsilon=epsilon([GaussianRelease(largest, 1.0)], paired.claim.delta),
-        charged=paired.claim.epsilon_contents,
+        charged=_charged(paired),
         runs=runs,
         remembers=remembers,
     )
+
+
+def _charged(paired: PairedRuns) -> float:
+    claim = paired.claim
+    beyond_accounting = paired.neighbours == "interactive" and claim.holds_for == "fixed log"
+    if beyond_accounting and claim.paper_claims is not None:
+        return claim.paper_claims[0]
+    return claim.epsilon_contents
 
 
 def _alike(one: Mapping[int, Floats], other: Mapping[int, Floats]) -> bool:

@@ -7,6 +7,9 @@ import datetime
 from fedbandits.federation.totals.plan import HELPER
 from fedbandits.settings.federation import Federation, Live
 
+#: Seconds of a leap year.
+_YEAR = 366.0 * 86_400.0
+
 
 def over_since(federation: Federation, now: float) -> str:
     """Tell when the last round has ended, if it has by ``now``, in seconds since 1970.
@@ -23,6 +26,18 @@ def over_since(federation: Federation, now: float) -> str:
     return (
         f"clock.start: all {federation.rounds:,} rounds were over on {last:%Y-%m-%d %H:%M} UTC; "
         "agree on a later start, or on more rounds"
+    )
+
+
+def far_off(federation: Federation, now: float) -> str:
+    """Tell that the first round begins in more than a year, if it does; empty if it does not."""
+    clock = federation.clock
+    if not isinstance(clock, Live) or clock.start.timestamp() - now <= _YEAR:
+        return ""
+    first = clock.start.astimezone(datetime.UTC)
+    return (
+        f"clock.start: the first round begins on {first:%Y-%m-%d %H:%M} UTC, in more than a year; "
+        "agree on an earlier start if that is a slip"
     )
 
 

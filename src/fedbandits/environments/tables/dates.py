@@ -44,6 +44,10 @@ _WRITTEN = re.compile(
     + r")\Z",
     re.IGNORECASE,
 )
+#: Numbers of units in a second.
+_SINCE_1970 = {"seconds": 1.0, "milliseconds": 1e3, "microseconds": 1e6, "nanoseconds": 1e9}
+#: Beginnings of 2000 and 2040, in seconds since 1970.
+_FROM, _TO = 946_684_800.0, 2_208_988_800.0
 _COMPACT = re.compile(rf"{_YEAR}(?:0[1-9]|1[0-2])\d\d\Z", re.ASCII)
 
 
@@ -62,6 +66,19 @@ def compact_dates(values: Floats) -> bool:
     there = np.unique(values[~np.isnan(values)])
     plausible = len(there) and there[0] >= 18_000_101 and there[-1] <= 20_991_231
     return bool(plausible) and are_compact_dates({f"{value:.10g}" for value in there})
+
+
+def unit_since_1970(values: Floats) -> str:
+    """Find the unit of a column of numbers, (rows,), that are times since 1970 as it seems.
+
+    All are between the years 2000 and 2040 in this unit, and not the same. Empty if there is none.
+    """
+    there = values[~np.isnan(values)]
+    if not len(there) or there.min() == there.max():
+        return ""
+    low, high = float(there.min()), float(there.max())
+    units = (unit for unit, each in _SINCE_1970.items() if each * _FROM <= low <= high < each * _TO)
+    return next(units, "")
 
 
 def _is_day(text: str) -> bool:

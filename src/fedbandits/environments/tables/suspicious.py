@@ -8,6 +8,7 @@ import numpy as np
 
 from fedbandits._typing import Floats
 from fedbandits.environments.tables.cells import RawTable, numbers
+from fedbandits.environments.tables.dates import unit_since_1970
 from fedbandits.environments.tables.features import Feature, Numeric
 
 #: From this share of values on, a range that cuts them off is told.
@@ -34,7 +35,15 @@ def suspicious(
                 f"[{feature.low:g}, {feature.high:g}], and count as its nearer end; correct the "
                 "range, or how the column is read (decimal, thousands, missing_marks)"
             )
-        if feature.name not in stated and mark_among(there) is not None:
+        if feature.name in stated:
+            continue
+        if unit := unit_since_1970(there):
+            yield (
+                f"features: values of {feature.name} look like times in {unit} since 1970; later "
+                "visits lie beyond all that was learned from: make hours, weekdays or a time since "
+                "an event of them, leave the column out, or state its range"
+            )
+        if mark_among(there) is not None:
             yield (
                 f"missing_marks: a value of {feature.name} is far from all others, and is written "
                 "with nines, as marks of missing values are; if it is one, list it"

@@ -10,6 +10,7 @@ import numpy as np
 
 from fedbandits._suggest import did_you_mean
 from fedbandits.environments.tables.cells import RawTable, missing, numbers, texts, tidy
+from fedbandits.environments.tables.dates import unit_since_1970
 from fedbandits.environments.tables.kinds import found_in
 from fedbandits.environments.tables.suspicious import mark_among
 from fedbandits.errors import ConfigError, DataError
@@ -123,6 +124,11 @@ def _unreadable(raw: RawTable, name: str) -> str:
     except DataError as error:
         before, _, why = str(error).partition(f", column {name!r}: ")
         return f"{before.rpartition(', ')[2]} {why}"
+    if unit := unit_since_1970(values):
+        return (
+            f"looks like times in {unit} since 1970; make hours, weekdays or a time since an event "
+            "of them, or add the column to features"
+        )
     mark = mark_among(values[~np.isnan(values)])
     if mark is None:
         return ""

@@ -14,6 +14,7 @@ from msgspec import inspect
 
 from fedbandits._schema import limits_in_words
 from fedbandits.environments import Environment
+from fedbandits.environments.from_files import FromRatings
 from fedbandits.settings.reference.docstrings import meanings_of, summary_of
 from fedbandits.settings.written import written
 
@@ -60,7 +61,7 @@ def keys_of(
     prefix: str = "",
     documented: type | None = None,
 ) -> tuple[Key, ...]:
-    """Return the keys of a struct, in order; those that every environment has come last.
+    """Return the keys of a struct, in order; those that many environments have come last.
 
     Defaults are the values of ``config``, such as the configuration of a preset, where it is given.
     All paths begin with ``prefix``, its last point included. Meanings are read from the docstring
@@ -69,8 +70,12 @@ def keys_of(
     meanings, keys = meanings_of(documented or kind), []
     described = inspect.type_info(kind)
     assert isinstance(described, inspect.StructType)  # noqa: S101 - what a struct's type is
-    of_all = Environment.__struct_fields__ if issubclass(kind, Environment) else ()
-    for field in sorted(described.fields, key=lambda field: field.name in of_all):
+    many = (FromRatings, Environment) if issubclass(kind, Environment) else ()
+
+    def place(field: inspect.Field) -> int:
+        return sum(field.name in base.__struct_fields__ for base in many)
+
+    for field in sorted(described.fields, key=place):
         path = f"{prefix}{field.encode_name}"
         keys.append(
             Key(

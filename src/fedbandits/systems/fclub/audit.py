@@ -1,7 +1,7 @@
 """The sound FCLUB in two neighbouring worlds, for an audit.
 
 First all that servers release as configured: what it tells if one record is replaced, of a drawn
-user or of its cluster, and its noise. Then two whole servers.
+user or of its cluster, and its noise. Then four whole servers.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from fedbandits.learners.kernels.ridge import Record
 from fedbandits.privacy.auditing import Game
 from fedbandits.privacy.continual import ContinualPlan
 from fedbandits.privacy.likelihood import (
-    Attacker,
     attacker,
     covariance_of,
     stated_deviations,
@@ -28,7 +27,8 @@ from fedbandits.privacy.likelihood import (
 )
 from fedbandits.privacy.noise_check import NoisyNumbers
 from fedbandits.systems.base import PartiesReplicate, System
-from fedbandits.systems.fclub.config import FCLUB
+from fedbandits.systems.fclub.audit_run import FCLUBRun, PersonRun
+from fedbandits.systems.fclub.config import FCLUB, Growing
 from fedbandits.systems.fclub.loop import simulated_noise, simulated_rows
 from fedbandits.systems.fclub.messages import user_counts
 from fedbandits.systems.fclub.phases import released_sums
@@ -44,45 +44,56 @@ from fedbandits.systems.games import (
     look_of,
     opposite_records,
     packed_pair,
-    packed_record,
+    stretched_records,
 )
 from fedbandits.systems.noisy_releases import StatedNoise, some_releases
-from fedbandits.systems.party_games import MessagesGame, Released, SmallWorld
+from fedbandits.systems.party_games import MessagesGame, SmallWorld
+from fedbandits.systems.servers.audit import DIMENSION, SERVERS, WORLD
 from fedbandits.systems.servers.audit import USERS as USERS_OF_WORLD
-from fedbandits.systems.servers.audit import WORLD, ServersRun
 
-#: Rounds of the small world.
-ROUNDS = 64
+#: Rounds of the small world, and the end of its first phase.
+ROUNDS, _FIRST_END = 64, 20
+#: Releases that whole servers make where they make all.
+_MOST_RELEASES = 24
 #: Keys of draws that nothing else here has.
 _CHECKED = 2**21
 
 
 def games(system: System[Any], plan: FCLUBPlan) -> Sequence[Game]:
-    """Return what an audit plays: releases as configured, then two servers in a small world."""
+    """Return what an audit plays: releases as configured, then four servers in a small world."""
     if not plan.private:
         return []
-    return [*contents_games(plan), *messages_games(system, plan.config)]
+    found = [*contents_games(plan), *messages_games(system, plan.config)]
+    return [*found, *moves_games(system, plan)]
 
 
 def noise_checks(system: System[Any], plan: FCLUBPlan) -> Sequence[NoisyNumbers]:
-    """Return all that servers release: as configured, and as two of them with secure noise."""
+    """Return all that servers release: as configured, and as four of them with secure noise."""
     if not plan.private:
         return []
-    config = plan.config
-    if plan.releases != USERS:  # one row a server, whatever its users are like
-        config = msgspec.structs.replace(config, clustering="population")
-    return [_simulated_numbers(plan), _secure_numbers(_small_world(system, config))]
+    return [_simulated_numbers(plan), _secure_numbers(_making_all(system, plan))]
 
 
 def _small_world(system: System[Any], config: FCLUB) -> SmallWorld:
-    return SmallWorld(system, system.plan(config, WORLD.facts, ROUNDS), WORLD)
+    """Return the variant as four servers play it, with some phases in few rounds."""
+    small = msgspec.structs.replace(config, schedule=Growing(config.schedule.factor, _FIRST_END))
+    return SmallWorld(system, system.plan(small, WORLD.facts, ROUNDS), WORLD)
+
+
+def _making_all(system: System[Any], plan: FCLUBPlan) -> SmallWorld:
+    """Return four servers that make all releases of a plan, if not too many, one a round."""
+    small = msgspec.structs.replace(plan.config, schedule=Growing(1.01, 1))
+    if plan.releases != USERS:  # one row a server, whatever its users are like
+        small = msgspec.structs.replace(small, clustering="population")
+    rounds = min(plan.release_count, _MOST_RELEASES) + 1
+    return SmallWorld(system, system.plan(small, WORLD.facts, rounds), WORLD)
 
 
 # ---------------------------------------------------------------- whole servers
 
 
 def messages_games(system: System[Any], config: FCLUB) -> list[Game]:
-    """Attack two servers on a log and reacting; with a later record of sums; with secure noise."""
+    """Attack four servers on a log and reacting; with a later record of sums; with secure noise."""
     small = _small_world(system, config)
     found: list[Game] = [_messages_game(small, "fixed log"), _messages_game(small, "interactive")]
     one = not config.protects_persons
@@ -96,94 +107,55 @@ def _messages_game(
     small: SmallWorld, neighbours: Neighbours, late: bool = False, secure: bool = False
 ) -> MessagesGame:
     plan: FCLUBPlan = small.plan
-    config, fixed = plan.config, neighbours == "fixed log"
-    follows = fixed or config.local_view == "released"
+    fixed = neighbours == "fixed log"
+    follows = fixed or plan.config.local_view == "released"
     informed = follows and plan.releases == USERS and plan.sums is not None
     # With secure noise a record of any time.
     first = int(plan.constants.phase_ends[0]) + 1 if late else 1
-    last = int(plan.constants.phase_ends[0]) if not (late or secure) else ROUNDS
+    last = int(plan.constants.phase_ends[0]) if not (late or secure) else plan.rounds
     pair = _record_pair(plan, late or secure)
+    which = ", a record of a later phase" if late else " with secure noise" if secure else ""
+    return _replacing(small, pair, neighbours, which, (first, last), informed, secure)
+
+
+def moves_games(system: System[Any], plan: FCLUBPlan) -> list[Game]:
+    """Measure how far a record moves all releases of the plan, within its bounds and beyond."""
+    small, offset = _making_all(system, plan), plan.constants.offset
+    beyond = stretched_records(DIMENSION, 1.0, 1.0 - offset)
+    all_rounds = 1, small.plan.rounds
+    found: list[Game] = []
+    for pair, words in (
+        (beyond, ", a record beyond its bounds"),
+        (_record_pair(small.plan, False), ""),
+    ):
+        said = f"{words}, {small.plan.release_count} releases"
+        game = _replacing(small, pair, "fixed log", said, all_rounds, False, False)
+        found.append(game._replace(attacked=False, beyond=bool(words)))
+    return found
+
+
+def _replacing(
+    small: SmallWorld, pair: tuple[Record, Record], neighbours: Neighbours, which: str,
+    rounds: tuple[int, int], informed: bool, secure: bool,
+) -> MessagesGame:  # fmt: skip
+    """Replace the record of one of ``rounds``, the first and the last, or all records of a user."""
+    plan, (first, last), fixed = small.plan, rounds, neighbours == "fixed log"
     play, what = FCLUBRun, ""
-    if config.protects_persons:
+    if plan.config.protects_persons:
         play, what, last = PersonRun, ", all records of a user", USERS_OF_WORLD
 
     def make(run: PartiesReplicate, number: int, drawn: int) -> FCLUBRun:
         return play(run, number, pair, fixed, informed, first + drawn)
 
-    which = ", a record of a later phase" if late else " with secure noise" if secure else ""
-    looks_at = f"messages of 2 servers in {ROUNDS} rounds, of one drawn user{which}{what}"
+    looks_at = (
+        f"messages of {SERVERS} servers in {plan.rounds} rounds, of one drawn user{which}{what}"
+    )
     covariance = None
-    if plan.releases == USERS:  # that of a user's row over time; clusters' users may change
+    if plan.releases == USERS or plan.most_clusters == 1:  # users of clusters may change
         covariance = np.eye(plan.release_count) if plan.sums is None else covariance_of(plan.sums)
     return MessagesGame(
         neighbours, looks_at, small, (last - first + 1,), make, informed, secure, covariance
     )
-
-
-class FCLUBRun(ServersRun):
-    """Servers whose releases, if ``informed``, are seen by someone who knows all but one record."""
-
-    def __init__(
-        self, run: PartiesReplicate, number: int, pair: tuple[Record, Record], fixed: bool,
-        informed: bool, record_round: int,
-    ) -> None:  # fmt: skip
-        plan: Any = run.plan
-        self._plan: FCLUBPlan = plan
-        offset, knows = self._plan.constants.offset, self._knows_others if informed else None
-        super().__init__(run, number, pair, fixed, record_round, offset, attacker=knows)
-
-    def _knows_others(self, steps: Ints) -> Attacker:
-        sums: Any = self._plan.sums  # nobody is informed where there are none
-        return attacker(sums, packed_pair(self.pair), steps)
-
-    def play_round(self, world: int, round_: int) -> None:
-        """Play it, and note the released row of the record's user: its other records are known."""
-        super().play_round(world, round_)
-        if self.informed and round_ in self._plan.constants.phase_ends:
-            deliveries = self.network.transcript.deliveries
-            sent: Any = [m for _, m in deliveries if m.sender == self.audited][-1]
-            place = int(np.searchsorted(self.target.users, self.user))
-            row = np.frombuffer(sent.sums).reshape(-1, self._plan.size)[place]
-            self.note(row - self._others(place, world, round_), self._entered(round_))
-
-    def released(self, message: Any) -> Released | None:
-        """Return all rows that the record's server releases at the end of a phase."""
-        if not hasattr(message, "sums"):
-            return None
-        plan = self._plan
-        scale = plan.deviation if plan.sums is None else plan.sums.scale
-        rows = np.frombuffer(message.sums).reshape(-1, plan.size)
-        deviations = scale * stated_pattern(1, plan.facts.dimension)
-        return Released(message.release, (rows / deviations).reshape(-1))
-
-    def _others(self, place: int, world: int, round_: int) -> Floats:
-        """Return what the other records of the user add to its row."""
-        others: Floats = self.target.state.sums[place, : self._plan.size]
-        if round_ >= self.record_round:
-            others = others - packed_record(self.pair[world])
-        return others
-
-    def _entered(self, round_: int) -> int:
-        """Return how many replaced records are in the release after a round."""
-        return int(round_ >= self.record_round)
-
-
-class PersonRun(FCLUBRun):
-    """All records of one user are replaced, from its first one on.
-
-    What is known of the user's row is what it must be: k of the replaced records, and nothing else.
-    So it shows if more of them count.
-    """
-
-    def _replaces(self, round_: int) -> bool:
-        return (round_ - 1) % USERS_OF_WORLD == self.user
-
-    def _others(self, place: int, world: int, round_: int) -> Floats:
-        return np.zeros(self._plan.size)
-
-    def _entered(self, round_: int) -> int:
-        visits = (round_ - 1 - self.user) // USERS_OF_WORLD + 1
-        return min(visits, self._plan.constants.records_per_person)
 
 
 def _record_pair(plan: FCLUBPlan, late: bool) -> tuple[Record, Record]:
@@ -279,12 +251,12 @@ def _simulated_numbers(plan: FCLUBPlan) -> NoisyNumbers:
 
 
 def _secure_numbers(small: SmallWorld) -> NoisyNumbers:
-    """Return all that two servers release with the noise of a deployment."""
+    """Return all that four servers release with the noise of a deployment."""
     plan: FCLUBPlan = small.plan
     steps = np.arange(1, plan.release_count + 1)
     deviations = _planned(plan, sum(_row_counts(plan)), steps)
     who = "user" if plan.releases == USERS else "server"
-    return StatedNoise("2 servers", who, deviations).deployed(small, partial(_Heard, plan))
+    return StatedNoise(f"{SERVERS} servers", who, deviations).deployed(small, partial(_Heard, plan))
 
 
 def _planned(plan: FCLUBPlan, rows: int, steps: Ints) -> Floats:

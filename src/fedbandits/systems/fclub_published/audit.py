@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from fedbandits._typing import Floats, Ints
+from fedbandits.federation.messages import unpack
 from fedbandits.learners.kernels.ridge import Record
 from fedbandits.privacy.auditing import Game
 from fedbandits.privacy.continual import ContinualPlan
@@ -23,7 +24,7 @@ from fedbandits.random import Key
 from fedbandits.systems.base import PartiesReplicate, System
 from fedbandits.systems.fclub_published.config import PublishedFCLUB
 from fedbandits.systems.fclub_published.kernels.exchange import play_trees
-from fedbandits.systems.fclub_published.kernels.servers import Constants
+from fedbandits.systems.fclub_published.kernels.servers import PHASED, Constants
 from fedbandits.systems.fclub_published.messages import PhaseReport
 from fedbandits.systems.fclub_published.plan import PublishedFCLUBPlan
 from fedbandits.systems.games import (
@@ -36,17 +37,17 @@ from fedbandits.systems.games import (
     opposite_records,
     packed_pair,
 )
-from fedbandits.systems.noisy_releases import StatedNoise, some_releases
+from fedbandits.systems.noisy_releases import Listener, StatedNoise, some_releases
 from fedbandits.systems.party_games import MessagesGame, SmallWorld
-from fedbandits.systems.servers.audit import WORLD, ServersRun
+from fedbandits.systems.servers.audit import SERVERS, WORLD, ServersRun
 
-_ROUNDS = 70
+_ROUNDS = 120
 #: Ends soon after a phase in which users have enough records to be told apart.
-_TELLING_ROUNDS = 130
+_TELLING_ROUNDS = 260
 
 
 def games(system: System[Any], plan: PublishedFCLUBPlan) -> Sequence[Game]:
-    """Return what an audit plays: trees as configured, then two servers in a small world."""
+    """Return what an audit plays: trees as configured, then four servers in a small world."""
     if plan.tree is None:
         return []
     small, telling = (_small(system, plan.config, r) for r in (_ROUNDS, _TELLING_ROUNDS))
@@ -61,12 +62,11 @@ def games(system: System[Any], plan: PublishedFCLUBPlan) -> Sequence[Game]:
 
 
 def noise_checks(system: System[Any], plan: PublishedFCLUBPlan) -> Sequence[NoisyNumbers]:
-    """Return all releases of a tree, by the code of the simulation.
+    """Return all releases of a tree, by the code of the simulation, and what servers begin with.
 
-    That those of a deployment have the same joint distribution is for tests: what it releases when
-    depends on data.
+    What a deployment releases later, and when, depends on data. That it has the same joint
+    distribution is for tests.
     """
-    del system
     if plan.tree is None:
         return []
     constants, tree = plan.constants, plan.tree
@@ -78,7 +78,31 @@ def noise_checks(system: System[Any], plan: PublishedFCLUBPlan) -> Sequence[Nois
     def drawn(first: int, count: int) -> Floats:
         return _released(constants, tree, 1, np.tile(steps, (count, 1)), audit_key(2), first)
 
-    return [stated.simulated(steps, tree.releases, drawn)]
+    found = [stated.simulated(steps, tree.releases, drawn)]
+    return (
+        [*found, _first_reports(system, plan.config)] if constants.clustering == PHASED else found
+    )
+
+
+def _first_reports(system: System[Any], config: PublishedFCLUB) -> NoisyNumbers:
+    """Return what servers report before any record is there: noise alone."""
+    small = _small(system, config, 2)
+    tree: ContinualPlan = small.plan.tree
+    pattern = stated_pattern(1, WORLD.dimension)
+    first = np.outer(stated_deviations(tree, np.ones(1, np.int64)), pattern)
+    deviations = np.broadcast_to(first, (SERVERS, *first.shape))
+    shift = small.plan.shift(2.0)
+
+    def listen(run: PartiesReplicate) -> Listener:
+        places = {server.name: place for place, server in enumerate(run.players)}
+        return lambda messages: [
+            (places[m.sender], 1, unpack(m.sums, len(shift) + 1)[:-1] - shift)
+            for m in messages
+            if isinstance(m, PhaseReport) and m.phase == 0
+        ]
+
+    stated = StatedNoise(f"{SERVERS} servers as they begin", "server", deviations)
+    return stated.deployed(small, listen, planned=tree.releases)
 
 
 # ---------------------------------------------------------------- contents
@@ -141,7 +165,7 @@ def _messages_game(
         return ServersRun(run, number, pair, fixed, 1 + drawn, likeness=alike)
 
     whose = "" if decides else ", of one drawn user"
-    looks_at = f"{looks_at} of 2 servers in {rounds} rounds{whose}"
+    looks_at = f"{looks_at} of {SERVERS} servers in {rounds} rounds{whose}"
     return MessagesGame(neighbours, looks_at, small, (1 if decides else rounds,), make)
 
 

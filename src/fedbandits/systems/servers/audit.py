@@ -1,22 +1,24 @@
-"""Local servers in two neighbouring worlds, for an audit: two servers with two users each."""
+"""Local servers in two neighbouring worlds, for an audit: four servers with two users each."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 
 import numpy as np
 
 from fedbandits._typing import Ints
 from fedbandits.environments.clustered import Arrival, Clustered
+from fedbandits.errors import BoundExceededError
 from fedbandits.learners.kernels.ridge import Record
 from fedbandits.privacy.likelihood import Attacker
 from fedbandits.systems.base import PartiesReplicate
 from fedbandits.systems.games import audit_key, contexts
 from fedbandits.systems.party_games import AuditedRun
 
-USERS, DIMENSION, ITEMS = 4, 2, 2
+SERVERS, USERS, DIMENSION, ITEMS = 4, 8, 2, 2
 #: The world that whole systems are audited in.
-WORLD = Clustered(users=USERS, clusters=2, servers=2, dim=DIMENSION, items=ITEMS)
+WORLD = Clustered(users=USERS, clusters=2, servers=SERVERS, dim=DIMENSION, items=ITEMS)
 
 
 class ServersRun(AuditedRun):
@@ -42,12 +44,16 @@ class ServersRun(AuditedRun):
         self._fixed, self._key = fixed, audit_key(0 if fixed else number)
 
     def play_round(self, world: int, round_: int) -> None:
-        """Serve one user; then the round is over for all servers."""
+        """Serve one user; then the round is over for all servers.
+
+        A server may refuse a record, and then learns nothing of it.
+        """
         arrival, settled = self._arrival(world, round_)
         server = self.run.players[self.run.plan.facts.home[arrival.user]]
-        decision = server.decide(arrival)
-        reward = self._taste(arrival, decision.action) if settled is None else settled
-        self.network.send(server.observe(decision, reward))
+        with suppress(BoundExceededError):
+            decision = server.decide(arrival)
+            reward = self._taste(arrival, decision.action) if settled is None else settled
+            self.network.send(server.observe(decision, reward))
         self.network.settle()
         for other in self.run.players:
             self.network.send(other.end_round(round_))

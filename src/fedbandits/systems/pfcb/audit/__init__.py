@@ -11,43 +11,26 @@ here.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import msgspec
-import numpy as np
 
-from fedbandits._typing import Floats, Ints
 from fedbandits.environments.procurement import Procurement
-from fedbandits.federation.events import Decision
-from fedbandits.federation.messages import Message
-from fedbandits.federation.totals.messages import Total, unpack_words
-from fedbandits.federation.totals.plan import CONTROLLER
 from fedbandits.privacy.auditing import Game
-from fedbandits.privacy.likelihood import Attacker
 from fedbandits.privacy.noise_check import NoisyNumbers
-from fedbandits.random import Purpose, integer
 from fedbandits.systems.aggregation import SecureSum, of_few
 from fedbandits.systems.base import PartiesReplicate, System
-from fedbandits.systems.games import Look, Neighbours, audit_key
-from fedbandits.systems.party_games import AuditedRun, MessagesGame, Released, SmallWorld
-from fedbandits.systems.pfcb.audit.numbers import (
-    secure_numbers,
-    share_numbers,
-    simulated_numbers,
-)
+from fedbandits.systems.games import BEYOND, Neighbours
+from fedbandits.systems.party_games import MessagesGame, SmallWorld
+from fedbandits.systems.pfcb.audit.buyers import BuyersRun, LateRun, exchange_rounds_of
+from fedbandits.systems.pfcb.audit.numbers import secure_numbers, share_numbers, simulated_numbers
 from fedbandits.systems.pfcb.audit.releases import (
     UNITS,
-    attacker,
     contents_games,
-    corners,
     covariance_over_time,
-    draw_covariance,
-    moved,
     moved_game,
 )
-from fedbandits.systems.pfcb.config import PFCB
-from fedbandits.systems.pfcb.kernels import CLEAR, RUNNING
-from fedbandits.systems.pfcb.kernels.sums import share_pattern
+from fedbandits.systems.pfcb.config import PFCB, Growing
+from fedbandits.systems.pfcb.kernels import CLEAR
 from fedbandits.systems.pfcb.plan import PFCBPlan
 
 
@@ -62,6 +45,7 @@ def games(system: System[PFCBPlan], plan: PFCBPlan) -> Sequence[Game]:
         *([moved_game(plan)] if moves else []),
         *messages_games(small),
         *([late_game(small)] if moves and small.plan.constants.releases > 1 else []),
+        *moves_games(making_all(system, plan)),
     ]
 
 
@@ -69,16 +53,17 @@ def noise_checks(system: System[PFCBPlan], plan: PFCBPlan) -> Sequence[NoisyNumb
     """Return all that buyers report: as configured, and as a few of them with secure noise."""
     if plan.constants.reports == CLEAR or plan.constants.releases == 0:
         return []
-    small = small_world(system, plan.config)
+    small = making_all(system, plan)
     if plan.secure is not None:
         return [share_numbers(small, secure) for secure in (True, False)]
     return [simulated_numbers(plan), secure_numbers(small)]
 
 
 ROUNDS = 48
-BUYERS, PRODUCERS = 2, 2
-#: Buyers of secure sums: of so many one may tell the others its noise, and three share the noise.
-SUMMED = 4
+#: Releases that whole buyers make where they make all.
+_MOST_RELEASES = 24
+#: Of so many buyers of secure sums one may tell the others its noise, and three share the noise.
+BUYERS, PRODUCERS = 4, 2
 #: The world that whole buyers are audited in.
 WORLD = Procurement(
     agents=BUYERS, producers=PRODUCERS, max_capacity=UNITS, quality_threshold=0.1, instance=1
@@ -86,13 +71,25 @@ WORLD = Procurement(
 
 
 def small_world(system: System[PFCBPlan], config: PFCB) -> SmallWorld:
-    """Return the variant as two buyers play it, or four where nobody sees more than sums."""
-    small, world = msgspec.structs.replace(config, window="auto"), WORLD
+    """Return the variant as four buyers play it."""
+    return _played(system, msgspec.structs.replace(config, window="auto"), ROUNDS)
+
+
+def making_all(system: System[PFCBPlan], plan: PFCBPlan) -> SmallWorld:
+    """Return four buyers that make all releases of a plan, if not too many, one a round."""
+    releases, small = min(plan.constants.releases, _MOST_RELEASES), plan.config
+    if not plan.constants.every_round:
+        small = msgspec.structs.replace(small, schedule=Growing(1.01), window=(1, releases))
+    return _played(system, small, releases + 1)
+
+
+def _played(system: System[PFCBPlan], config: PFCB, rounds: int) -> SmallWorld:
+    small, world = config, WORLD
     if isinstance(config.aggregation, SecureSum):
         small = msgspec.structs.replace(small, aggregation=of_few(config.aggregation))
         # With equal capacities a purchase moves sums the farthest.
-        world = msgspec.structs.replace(WORLD, agents=SUMMED, homogeneous=True)
-    return SmallWorld(system, system.plan(small, world.facts, ROUNDS), world)
+        world = msgspec.structs.replace(WORLD, homogeneous=True)
+    return SmallWorld(system, system.plan(small, world.facts, rounds), world)
 
 
 def messages_games(small: SmallWorld) -> list[Game]:
@@ -110,18 +107,25 @@ def messages_games(small: SmallWorld) -> list[Game]:
     return found
 
 
-def exchange_rounds_of(plan: PFCBPlan) -> list[int]:
-    """Return the rounds at whose end reports are due."""
-    return [plan.exchange_round(z) for z in range(1, plan.constants.releases + 1)]
+def moves_games(small: SmallWorld) -> list[Game]:
+    """Measure how far a purchase moves all releases, within its bounds and beyond."""
+    rounds, words = (1, small.plan.rounds), f", {small.plan.constants.releases} releases"
+    found: list[Game] = []
+    for beyond in (True, False):
+        game = messages_game(small, "fixed log", rounds, times=int(BEYOND) if beyond else 1)
+        said = f"{game.looks_at}{words}{', a purchase beyond its capacity' if beyond else ''}"
+        found.append(game._replace(looks_at=said, attacked=False, beyond=beyond))
+    return found
 
 
 def messages_game(
-    small: SmallWorld, neighbours: Neighbours, rounds: tuple[int, int], secure: bool = False
-) -> MessagesGame:
+    small: SmallWorld, neighbours: Neighbours, rounds: tuple[int, int], secure: bool = False,
+    times: int = 1,
+) -> MessagesGame:  # fmt: skip
     """Attack whole buyers, of whom one's purchase from one producer is replaced.
 
     Its round is drawn from ``rounds``, the first and the last. ``secure``: with the noise of a
-    deployment.
+    deployment. It may be so many ``times`` as large as the capacity.
     """
     plan, (first, last), fixed = small.plan, rounds, neighbours == "fixed log"
     # Whoever acts on reports alone buys what follows from them and from what is public.
@@ -129,7 +133,8 @@ def messages_game(
 
     def make(run: PartiesReplicate, number: int, *drawn: int) -> BuyersRun:
         buyer, producer, after = drawn
-        return BuyersRun(run, number, fixed, informed, (buyer, producer, first + after))
+        target = buyer, producer, first + after
+        return BuyersRun(run, number, fixed, informed, target, times)
 
     which = f", a purchase of rounds {first} to {last}" + (", with secure noise" if secure else "")
     what = "messages" if plan.secure is None else "sums by messages"
@@ -159,169 +164,3 @@ def late_game(small: SmallWorld) -> MessagesGame:
     )
     bounds = buyers, PRODUCERS, last
     return MessagesGame("fixed log", looks_at, small, bounds, make, gaussian=True)
-
-
-class BuyersRun(AuditedRun):
-    """Whole buyers; in one round one of them finds no good unit, or none but good ones.
-
-    On a fixed log, where amounts are covered too, it buys nothing there in the first world.
-
-    ``target`` says which buyer, which producer and which round. On a ``fixed`` log everybody buys
-    all there is in every round, whatever was decided. If ``informed``, someone looks who knows all
-    other purchases. ``number`` names the draws.
-    """
-
-    def __init__(
-        self, run: PartiesReplicate, number: int, fixed: bool, informed: bool,
-        target: tuple[int, int, int],
-    ) -> None:  # fmt: skip
-        self._buyer, self._producer, self._round = target
-        super().__init__(run, self._buyer, self._knows_others if informed else None)
-        plan: Any = run.plan
-        self._plan: PFCBPlan = plan
-        self._buyers: list[Any] = run.players
-        self._capacity: Ints = run.stage.world.capacity
-        self._fixed, self._key = fixed, audit_key(0) if fixed else audit_key(number)
-        self._amounts = fixed and plan.config.local_view == "raw"
-        #: Of the audited buyer and producer: all other units so far, and at the last report.
-        self._units, self._before = np.zeros(2), np.zeros(2)
-        self._newest = 0  # the last secure sum that was heard
-        self._fresh = False  # whether the replaced purchase came since the last report
-
-    def _knows_others(self, steps: Ints) -> Attacker:
-        return attacker(self._plan, self._amounts, steps)
-
-    def play_round(self, world: int, round_: int) -> None:
-        """Let all buyers buy and find out what was good."""
-        for index, buyer in enumerate(self._buyers):
-            decision, capacity = buyer.decide(None), self._capacity[index]
-            replaced = index == self._buyer and round_ == self._round
-            whole = self._fixed or round_ == 1 or replaced
-            bought = (capacity if whole else decision.action).copy()
-            good, at = self._good(index, round_, bought), self._producer
-            if replaced:
-                bought[at] = capacity[at] * (world if self._amounts else 1)
-                good[at] = bought[at] * world
-                self._fresh = True
-            elif index == self._buyer:
-                self._units += bought[at], good[at]
-            self.network.send(buyer.observe(Decision(decision.number, bought), good))
-        self._end_round(round_)
-
-    def _end_round(self, round_: int) -> None:
-        self.run.end_round(round_, self._hear)
-        self._hear_total()
-
-    def _good(self, buyer: int, round_: int, bought: Ints) -> Ints:
-        """Draw how many of the units bought from each producer are good."""
-        name = self._key, buyer, round_, int(Purpose.REWARD)
-        return np.array([int(integer(int(n) + 1, *name, i)) for i, n in enumerate(bought)])
-
-    def _hear(self, buyer: Any, messages: list[Message]) -> None:
-        """Note a report in capacities, less what all other purchases add to it."""
-        if buyer is not self.target or not messages or self._plan.secure is not None:
-            return
-        reported = np.frombuffer(messages[0].sums).reshape(2, -1)[:, self._producer]  # type: ignore[attr-defined]
-        running = self._plan.constants.reports == RUNNING
-        others = self._units if running else self._units - self._before
-        capacity = float(self._capacity[self._buyer, self._producer])
-        self.note((reported - others) / capacity, self._fresh)
-        self._fresh, self._before = self._fresh and running, self._units.copy()
-
-    def _hear_total(self) -> None:
-        """Note a new secure sum in capacities, less all other purchases, and noise that is told.
-
-        Whoever looks knows the noise of all buyers but as many as the claim takes for honest.
-        """
-        target, secure = self.target, self._plan.secure
-        if secure is None:
-            return
-        newest, constants = target.state.sending.newest, self._plan.constants
-        if newest == self._newest:
-            return
-        self._newest = newest
-        deliveries = reversed(self.network.transcript.deliveries)
-        total = next(
-            m for _, m in deliveries if isinstance(m, Total) and m.receiver == self.audited
-        )
-        others = [buyer.state for buyer in self._buyers if buyer is not target]
-        known = np.zeros(constants.release_size)
-        for place, other in enumerate(others):
-            exact = other.under_way[other.sending.base]
-            tells = place < len(others) + 1 - secure.honest
-            known += constants.step * other.sending.base_values if tells else exact
-        values = constants.step * self._whole(total) - known
-        bought, better = values.reshape(2, -1)[:, self._producer]
-        capacity = float(self._capacity[self._buyer, self._producer])
-        reported = np.array([bought, 0.5 * (bought + better)])
-        self.note((reported - self._units) / capacity, self._fresh)
-
-    def _whole(self, total: Total) -> Ints:
-        size = self._plan.constants.release_size
-        return unpack_words(total.statistic, size).view(np.int64)
-
-    @property
-    def speaker(self) -> str:
-        return self.audited if self._plan.secure is None else CONTROLLER
-
-    def released(self, message: Any) -> Released | None:
-        """Return a report, in capacities, and in deviations of the noise that its rows share.
-
-        Or a secure sum, in deviations of a draw of all its noise.
-        """
-        if self._plan.secure is not None:
-            if not isinstance(message, Total):
-                return None
-            constants = self._plan.constants
-            noise = constants.scale * share_pattern(self._capacity[0].astype(np.float64))
-            return Released(message.release, constants.step * self._whole(message) / noise)
-        sums = np.frombuffer(message.sums).reshape(2, -1)
-        reported: Floats = sums / self._capacity[self._buyer]
-        drawn = np.linalg.cholesky(draw_covariance(self._plan, message.release))
-        return Released(message.release, np.linalg.solve(drawn, reported).reshape(-1))
-
-
-class LateRun(BuyersRun):
-    """Buyers who buy all there is; one order of one of them is known at once, or late.
-
-    That order is of one producer alone: the outcomes of an order are told together. The parameters
-    are those of :class:`BuyersRun`.
-    """
-
-    def __init__(self, run: PartiesReplicate, number: int, target: tuple[int, int, int]) -> None:
-        super().__init__(run, number, fixed=True, informed=True, target=target)
-        self._ends = exchange_rounds_of(self._plan)
-        #: The exchange whose report has the order where it is known at once.
-        self._batch = int(np.searchsorted(self._ends, self._round)) + 1
-        self._held: tuple[Decision, Ints] | None = None
-
-    def play_round(self, world: int, round_: int) -> None:
-        """Let all buyers buy and find out what was good, of one order perhaps later."""
-        for index, buyer in enumerate(self._buyers):
-            number, bought = buyer.decide(None).number, self._capacity[index].copy()
-            good = self._good(index, round_, bought)
-            if (index, round_) == (self._buyer, self._round):
-                bought, good = self._replaced(world, bought)
-                if world:
-                    self._held = Decision(number, bought), good
-                    continue
-            elif index == self._buyer:
-                self._units += bought[self._producer], good[self._producer]
-            self.network.send(buyer.observe(Decision(number, bought), good))
-        self._end_round(round_)
-        if self._held and round_ == self._ends[self._batch - 1]:
-            self.network.send(self._buyers[self._buyer].observe(*self._held))
-            self._held = None
-
-    def _replaced(self, world: int, capacity: Ints) -> tuple[Ints, Ints]:
-        """Return units bought and good of the order that is known at once or late."""
-        order: Floats = np.zeros((2, len(capacity)))
-        order[:, self._producer] = corners(self._plan)[world] * capacity[self._producer]
-        bought, good = order.astype(np.int64)
-        return bought, good
-
-    def look(self) -> Look:
-        """Return the likelihood ratio and numbers without noise."""
-        values = self.noted[None]
-        steps = np.arange(1, values.shape[1] + 1)
-        return moved(self._plan, steps, (self._batch, self._batch + 1)).look(values)
