@@ -102,6 +102,22 @@ class TestFedUCB:
 
 
 class TestLearners:
+    def test_visits_of_a_person_add_up_wherever_they_are(self, learner):
+        """Ann has three records at one site and one at the other: one noise covers all four."""
+        columns = {
+            "site": ["a"] * 5 + ["b"] * 5, "who": ["ann"] * 3 + ["bob", "c", "ann", *"defg"],
+            "x": [i / 10 for i in range(10)], "y": ["0", "1"] * 5,
+        }  # fmt: skip
+        world = fb.environments.table(
+            columns, person="who", site="site", features=["x"], ranges={"x": (0.0, 1.0)},
+            target="y", visits="once", classes=("0", "1"),
+        )  # fmt: skip
+        sums = {"kind": "secure-sum", "least_parties": 2, "colluding": 1}
+        for parts, times in (({"aggregation": sums}, 4.0), ({}, math.sqrt(10.0))):
+            config = fb.system(learner, schedule="every(2)", **parts).config
+            stated = system_of(config).claim(plan_of(config, world, 5))
+            assert stated.person.mu == pytest.approx(times * stated.mu)
+
     def test_a_sum_has_the_noise_that_its_learner_is_told(self, learner):
         config = fb.system(learner, aggregation=SUMS, schedule="every(8)").config
         plan = plan_of(config, WORLD, 9)
