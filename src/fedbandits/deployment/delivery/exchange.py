@@ -192,7 +192,7 @@ class Exchange:
     def begin_waiting(self, now: float) -> None:
         """Give a message that has been sent time to be acknowledged."""
         if len(self.unacknowledged) == 1:
-            self._pause, self.next_try = FIRST_PAUSE, now + FIRST_PAUSE
+            self.next_try = now + self._pause
 
     def in_window(self) -> list[tuple[int, bytes]]:
         """List messages that may be on their way now."""
@@ -206,7 +206,7 @@ class Exchange:
             self.unacknowledged.popitem(last=False)
         while next(iter(self.marks)) < number - 1:
             del self.marks[next(iter(self.marks))]
-        self._pause = FIRST_PAUSE
+        self._pause = max(FIRST_PAUSE, 0.5 * self._pause)  # who was slow may be slow again
         if not self.unacknowledged:
             self.next_try = math.inf
             return []
