@@ -192,3 +192,34 @@ def test_no_global_random_generator_is_used():
         text = path.read_text(encoding="utf-8")
         assert "np.random" not in text, path
         assert "import random" not in text, path
+
+
+def test_tests_have_the_same_order_in_every_process():
+    """A set has another order in each: processes that share tests would collect other ones."""
+    found = [
+        f"{path.name}:{node.lineno}"
+        for path in pathlib.Path(__file__).parent.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("parametrize")
+        for argument in node.args[1:2]
+        if _has_open_set(argument)
+    ]
+    assert found == []
+
+
+def _has_open_set(node: ast.AST) -> bool:
+    """Tell whether values come in the order that a set happens to have."""
+    match node:
+        case ast.Set() | ast.SetComp():
+            return True
+        case ast.Call():
+            return ast.unparse(node.func) in ("set", "frozenset", "list", "tuple") and (
+                ast.unparse(node.func).endswith("set") or any(map(_has_open_set, node.args))
+            )
+        case ast.BinOp():
+            return _has_open_set(node.left) or _has_open_set(node.right)
+        case ast.List() | ast.Tuple():
+            return any(_has_open_set(e.value) for e in node.elts if isinstance(e, ast.Starred))
+        case ast.ListComp() | ast.GeneratorExp():
+            return any(_has_open_set(each.iter) for each in node.generators)
+    return False
