@@ -74,7 +74,7 @@ class World:
     """
 
     def __init__(self, agents: int, helpers: int) -> None:
-        plan = TotalsPlan(agents, helpers, SIZE, RELEASES, max(2, int(0.8 * agents)))
+        plan = TotalsPlan(agents, helpers, SIZE, RELEASES, max(2, int(0.8 * agents)), agents // 10)
         names = [f"agent-{i}" for i in range(agents)]
         made: tuple[Role, ...] = (
             Role("agent", tuple(names), lambda seat, _: Agent(seat, plan), True),

@@ -15,6 +15,7 @@ from tests.deployment.federations import with_helpers
 from tests.deployment.secure import (
     AGENTS,
     HELPERS,
+    SETTINGS,
     hurry,
     is_sum,
     learn,
@@ -97,16 +98,34 @@ def test_a_member_is_cut_off_and_comes_back(tmp_path, caplog):
 
 
 def test_a_sum_of_too_few_is_opened_for_nobody(tmp_path):
+    all_three = SETTINGS.replace("least_parties = 2", "least_parties = 3")
+
     async def work(deployed):
         await learn(deployed)
-        await release(deployed, "clinic-0")
+        await release(deployed, "clinic-0", "clinic-1")
         await no_longer_waited_for(deployed)
         await summed(deployed, 1)
         assert not deployed.state("hub").total.any()
         assert report(deployed, "hub")["members_of_last_sum"] == 0
         await release(deployed)
-        await release(deployed, "clinic-1", "clinic-2")
+        await release(deployed, "clinic-2")
         await summed(deployed, 2)
+        is_sum(deployed)
+
+    played(tmp_path, work, with_helpers(settings=all_three, rounds=8, noise="secure"))
+
+
+def test_nothing_is_closed_on_the_word_of_one(tmp_path):
+    """One may lie, as the terms say: it is waited for others, and then all are in."""
+
+    async def work(deployed):
+        await learn(deployed)
+        await release(deployed, "clinic-0")
+        await until(lambda: deployed.state("hub").held[0] == 1)
+        assert deployed.nodes["hub"].host.view.awaited is None
+        await release(deployed, "clinic-1", "clinic-2")
+        await summed(deployed, 1)
+        assert report(deployed, "hub")["members_of_last_sum"] == 3
         is_sum(deployed)
 
     played(tmp_path, work)

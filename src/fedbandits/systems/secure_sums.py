@@ -65,7 +65,7 @@ def totals_plan(plan: SumsPlan, role: str = AGENT) -> TotalsPlan:
     return TotalsPlan(
         agents=constants.agents, helpers=secure.helpers, size=constants.release_size,
         releases=constants.releases, least_parties=secure.least_parties,
-        role=role,
+        colluding=secure.colluding, role=role,
     )  # fmt: skip
 
 

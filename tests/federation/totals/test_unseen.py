@@ -11,7 +11,7 @@ from fedbandits.federation.totals.messages import Increment, Opened, pack_words,
 from fedbandits.federation.totals.plan import TotalsPlan
 from tests.federation.totals.world import World
 
-PRESENT = ([0, 1, 2, 3], [0, 2, 3], [1, 2], [0], [0, 1, 2, 3], [1, 3])
+PRESENT = ([0, 1, 2, 3], [0, 2, 3], [1, 2], [0, 3], [0, 1, 2, 3], [1, 3])
 
 
 def played():
@@ -94,7 +94,7 @@ def test_what_is_masked_looks_uniform():
     ],
 )
 def test_plans_that_hide_nothing_are_refused(wrong, key):
-    right = TotalsPlan(4, 1, 3, 10, 2)
+    right = TotalsPlan(4, 1, 3, 10, 2, 1)
     right.check()
     with pytest.raises(ConfigError, match=f"^{key}"):
         right._replace(**wrong).check()

@@ -59,8 +59,8 @@ def helper_secrets(helper: int, agents: int) -> HelperSecrets:
 class World:
     """All parties, and what each agent releases: ``values[agent, k]``, (n,) int64, from k = 1."""
 
-    def __init__(self, agents=4, helpers=2, size=3, releases=6, least=2, seed=0):
-        self.plan = TotalsPlan(agents, helpers, size, releases, least)
+    def __init__(self, agents=4, helpers=2, size=3, releases=6, least=2, seed=0, colluding=1):
+        self.plan = TotalsPlan(agents, helpers, size, releases, least, colluding)
         drawn = np.random.default_rng(seed).integers(
             -(2**63), 2**63 - 1, (agents, releases + 1, size), np.int64
         )

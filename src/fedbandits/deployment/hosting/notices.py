@@ -30,12 +30,12 @@ class Notices:
         if unused and self._is_new("unused", unused):
             _LOG.warning("%s: sum %d makes no estimate", self._member, report["sums"])
         self._look_for_helpers(report)
-        for helper, agents in report.get("unbelieved", {}).items():
-            if self._is_new(f"unbelieved by {helper}", agents):
-                _LOG.warning(
-                    "%s: %s did not believe %s, who is left out of the last sum: one of the two "
-                    "is at fault, or was put back", self._member, helper, ", ".join(agents),
-                )  # fmt: skip
+        unbelieved = report.get("unbelieved", {})
+        for helper, agents in unbelieved.items() if self._is_new("unbelieved", unbelieved) else ():
+            _LOG.warning(
+                "%s: %s did not believe %s, who is left out of the last sum: one of the two is at "
+                "fault, or was put back", self._member, helper, ", ".join(agents),
+            )  # fmt: skip
         left_out = report.get("left_out")
         if left_out is not None and self._is_new("left out", left_out):
             _LOG.warning(

@@ -122,12 +122,17 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _by_member(report: Mapping[str, Any], batch: Batch) -> Mapping[str, Any]:
-    """Put members' names in the place of their parties', in lists of a party's report."""
+    """Put members' names in the place of their parties', in lists and tables of a report."""
     members = batch.seat.federation.member_of
-    return {
-        name: [members.get(party, party) for party in value] if isinstance(value, list) else value
-        for name, value in report.items()
-    }
+
+    def named(value: Any) -> Any:
+        if isinstance(value, list):
+            return [members.get(party, party) for party in value]
+        if isinstance(value, dict):
+            return {members.get(party, party): named(each) for party, each in value.items()}
+        return value
+
+    return {name: named(value) for name, value in report.items()}
 
 
 def privacy_of(seat: HostedSeat, exhausted: bool, spent: Statement | None) -> dict[str, Any]:

@@ -31,13 +31,14 @@ from fedbandits.errors import (
 from fedbandits.federation.messages import Message
 from fedbandits.federation.totals.messages import (
     Check,
+    Checked,
     Increment,
     MembersRequest,
     Opened,
     Opening,
     Total,
 )
-from fedbandits.federation.totals.statements import unpack_members
+from fedbandits.federation.totals.statements import unpack_members, unpack_places
 from fedbandits.privacy.ledger.database import engine_that_reads, named_errors, url_of
 from fedbandits.privacy.ledger.files import is_file, path_of
 from fedbandits.systems.exported import Model
@@ -110,8 +111,10 @@ def _shown(message: Message, name: str) -> Any:
     value = getattr(message, name)
     if name in _UNTOLD.get(type(message), ()):
         return f"{len(value)} bytes"
-    if name == "digest":
+    if name in ("digest", "request"):
         return value.hex()
+    if isinstance(message, Checked) and name == "unfit":
+        return unpack_places(value).tolist()
     if isinstance(message, Total) and name == "statistic":
         return np.frombuffer(value, "<i8").tolist()
     if isinstance(message, MembersRequest) and name == "members":

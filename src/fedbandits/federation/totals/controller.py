@@ -92,7 +92,8 @@ class TotalsController(Party[ControllerState]):
         state = self._state
         if state.opening:
             return state.opening if state.asked < MOST_ASKED else super().awaited
-        return state.newest + 1 if state.held.any() else super().awaited
+        some = state.next_sum(state.held, state.retired, self._plan)
+        return state.newest + 1 if some else super().awaited
 
     @property
     def report(self) -> dict[str, Any]:
@@ -112,10 +113,8 @@ class TotalsController(Party[ControllerState]):
                 return Step(self._state)
             case _ if self._state.opening:
                 return Step(self._after(asked=self._state.asked + 1), self._requests(self._state))
-            case _ if self._state.held.any():
-                return self._fix(self._state.held)
             case _:
-                return Step(self._state)
+                return self._fix(self._state.held, self._state.retired)
 
     def _collect(self, message: Increment) -> Step:
         """Hold an increment; with the last one the members of the next sum are fixed."""
@@ -157,20 +156,28 @@ class TotalsController(Party[ControllerState]):
         come = held > 0
         if self._state.opening or not (come.any() and (come | retired).all()):
             return Step(self._state, write=keep)
-        return self._fix(held, keep)
+        return self._fix(held, retired, keep)
 
-    def _fix(self, held: Ints, keep: Callable[[], Sequence[Message]] | None = None) -> Step:
+    def _fix(
+        self, held: Ints, retired: Bools, keep: Callable[[], Sequence[Message]] | None = None
+    ) -> Step:
         """Choose the members of the next sum, of all who have come, and ask about them.
 
-        Those whose message is for a later sum have let this one go.
+        Those whose message is for a later sum have let this one go. What is held for an earlier one
+        is late.
         """
-        release = int(held[held > 0].min())
+        release = self._state.next_sum(held, retired, self._plan)
+        if not release:
+            return Step(self._state, write=keep)
         few = np.count_nonzero(held == release) < self._plan.least_parties
-        after = self._after(stage="opening" if few else "checking", opening=release, asked=1)
+        after = self._after(
+            stage="opening" if few else "checking", opening=release, asked=1, checked_sum=0
+        )
 
         def ask() -> Sequence[Message]:
             if keep is not None:
                 keep()
+            after.held[after.held < release] = 0
             return self._ask(after)
 
         return Step(after, write=ask)
@@ -200,7 +207,7 @@ class TotalsController(Party[ControllerState]):
 
         if np.count_nonzero(state.answered) + 1 < self._plan.helpers:
             return Step(state, write=keep)
-        after = self._after(stage="opening", asked=1)
+        after = self._after(stage="opening", asked=1, checked_sum=state.opening)
 
         def leave_out() -> Sequence[Message]:
             keep()

@@ -51,6 +51,8 @@ class ControllerState(PartyState, frozen=True, kw_only=True):
         The digests of the checks that helpers have answered.
     unfit : (helpers, agents) bool
         Whose messages each helper would not open, as it has answered then.
+    checked_sum
+        The sum that all of that is about; 0 while a later one is under way that is not checked yet.
     answers : (helpers, size) uint64
         What helpers have answered.
     confirmations : (helpers, agents, 16) uint8
@@ -61,6 +63,7 @@ class ControllerState(PartyState, frozen=True, kw_only=True):
     newest: int = 0
     opening: int = 0
     asked: int = 0
+    checked_sum: int = 0
     releases: int = 0
     digest: bytes
     held: Ints
@@ -85,6 +88,29 @@ class ControllerState(PartyState, frozen=True, kw_only=True):
         return places, statements.pack_members(
             places, self.salts[places], self.bases[places], self.base_salts[places]
         )
+
+    def next_sum(self, held: Ints, retired: Bools, plan: TotalsPlan) -> int:
+        """Return the number of the sum that is to be opened next, 0 while none is.
+
+        It is the first for which enough have come. If there is none, rounds are let go: as far as
+        at least one agent that does not lie has come, and no further. Of two agents neither is
+        taken for a liar, as nothing could be closed then.
+
+        Parameters
+        ----------
+        held : (agents,) int64
+            For which sum each agent has sent a message, 0 for none.
+        retired : (agents,) bool
+            Who sends nothing more.
+        """
+        come = np.sort(held[held > 0])
+        active = int(np.count_nonzero(~retired))
+        liars = max(0, min(plan.colluding, (active - 1) // 2))
+        if come.size <= liars:
+            return 0
+        numbers, counts = np.unique(come, return_counts=True)
+        enough = numbers[counts >= plan.least_parties]
+        return int(enough[0]) if enough.size else int(come[-1 - liars])
 
     def has(self, message: Increment, place: int, values: Words64, tags: NDArray[np.uint8]) -> bool:
         """Tell whether an agent sends once more what is held of it, or is in the total.

@@ -24,6 +24,8 @@ class TotalsPlan(NamedTuple):
         The number of the last release.
     least_parties
         Helpers open no sum of fewer members, but for the empty one.
+    colluding
+        So many agents may be faulty or lie: no sum is closed on the word of so few.
     role
         The role of agents.
     """
@@ -33,6 +35,7 @@ class TotalsPlan(NamedTuple):
     size: int
     releases: int
     least_parties: int
+    colluding: int
     role: str = AGENT
 
     def check(self) -> None:

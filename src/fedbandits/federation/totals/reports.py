@@ -39,7 +39,7 @@ def of_controller(
         "unbelieved": {
             name: [agents[place] for place in np.flatnonzero(unfit)[:_MOST_NAMED]]
             for name, unfit in zip(helpers, state.unfit, strict=True)
-            if unfit.any()
+            if unfit.any() and state.checked_sum == state.newest
         },
         "helpers_awaited": [
             name
