@@ -63,11 +63,13 @@ def losing(seed, share):
 
 def play_with_losses(run, rounds):
     """Play all rounds while messages are lost; every total is right, and nobody retires."""
+    some_came_late = False
     for round_ in range(1, rounds + 1):
         run.advance(round_)
         require_total(run)
+        some_came_late |= len(set(run.one("controller").state.opened.tolist())) > 1
     controller = run.one("controller").state
     assert run.network.refusals == []
     assert not any(member.state.sending.retired for member in run.players)
     assert controller.releases >= 2
-    assert len(set(controller.opened.tolist())) > 1  # some came late
+    assert some_came_late
