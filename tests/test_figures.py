@@ -243,6 +243,7 @@ def test_noise_of_a_secure_sum_is_as_stated():
     assert f"{(500 / totals.honest) ** 0.5:.1f}" == factor
 
 
+@pytest.mark.slow
 def test_a_private_learner_with_secure_sums_does_as_its_page_says(monkeypatch, capsys):
     monkeypatch.setattr(registry, "_registered", {})
     page = _page("docs/your-algorithm.md")

@@ -77,7 +77,13 @@ def test_without_a_mistake_they_hold(preset):
 
 
 @AND_PUBLISHED
-@pytest.mark.parametrize("places", [(2, 3), (3,)], ids=["from the third on", "the fourth"])
+@pytest.mark.parametrize(
+    "places",
+    [
+        pytest.param((2, 3), id="from the third on"),
+        pytest.param((3,), id="the fourth", marks=pytest.mark.slow),
+    ],
+)
 def test_noise_by_an_index_that_wraps_is_found(monkeypatch, preset, places):
     quiet(monkeypatch, places)
     assert any(each.missing for each in found(preset).noise)
