@@ -1,6 +1,6 @@
 """A secure sum of many agents over NATS with TLS: how long it takes, and what it costs.
 
-    python benchmarks/secure_sums_network.py [--agents 20 100 300] [--helpers 2] [--sums 3]
+    python benchmarks/secure_sums_network.py [--agents 20 100 300 1000] [--helpers 2] [--sums 3]
 
 Real hosts: every agent, the controller and each helper has its store, its keys and a connection of
 its own to the broker. All share one process, and one machine with the broker. A release is 130
@@ -88,7 +88,7 @@ async def _until(holds: Callable[[], bool]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--agents", type=int, nargs="+", default=[20, 100, 300])
+    parser.add_argument("--agents", type=int, nargs="+", default=[20, 100, 300, 1000])
     parser.add_argument("--helpers", type=int, default=2)
     parser.add_argument("--sums", type=int, default=3)
     given = parser.parse_args()
