@@ -5,7 +5,7 @@ from __future__ import annotations
 import pathlib
 import tomllib
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import xarray as xr
@@ -17,6 +17,18 @@ from fedbandits.settings.experiment import Experiment
 from fedbandits.settings.sweeps import Sweep
 
 RESULTS, CONFIG = "results.nc", "config.toml"
+
+
+class SettingDifference(NamedTuple):
+    """A key whose value differs between two configurations.
+
+    ``key`` is its path, with the place of a system in brackets, or its label. ``first`` and
+    ``second`` are its values; None where it is not there.
+    """
+
+    key: str
+    first: Any
+    second: Any
 
 
 def check_output(
@@ -45,7 +57,7 @@ def check_output(
         but = (*but, "best_alone")
     for key in but:
         there[key] = mine.get(key)
-    differing = list(_differences(there, mine, ""))
+    differing = sorted(each.key for each in differences(there, mine))
     if differing:
         raise OutputExistsError(
             f"{out}: holds the results of another configuration (differs in "
@@ -86,15 +98,20 @@ def stored_table(out: pathlib.Path) -> dict[str, Any] | None:
         ) from None
 
 
-def _differences(a: Any, b: Any, place: str) -> Iterator[str]:
-    if isinstance(a, dict) and isinstance(b, dict):
-        for key in sorted(a.keys() | b.keys()):
-            yield from _differences(a.get(key), b.get(key), f"{place}.{key}" if place else key)
-    elif isinstance(a, list) and isinstance(b, list) and len(a) == len(b):
-        for index, (left, right) in enumerate(zip(a, b, strict=True)):
-            yield from _differences(left, right, f"{place}[{index}]")
-    elif a != b:
-        yield place
+def differences(first: Any, second: Any, place: str = "") -> Iterator[SettingDifference]:
+    """Find all keys whose values differ between two configurations, as tables.
+
+    ``place`` is the path of both. Lists of one length are compared entry by entry.
+    """
+    if isinstance(first, dict) and isinstance(second, dict):
+        for key in dict.fromkeys((*first, *second)):
+            inner = f"{place}.{key}" if place else key
+            yield from differences(first.get(key), second.get(key), inner)
+    elif isinstance(first, list) and isinstance(second, list) and len(first) == len(second):
+        for index, (one, other) in enumerate(zip(first, second, strict=True)):
+            yield from differences(one, other, f"{place}[{index}]")
+    elif first != second:
+        yield SettingDifference(place, first, second)
 
 
 def _probe(out: pathlib.Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pathlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -14,7 +14,15 @@ import xarray as xr
 from fedbandits._typing import Floats
 from fedbandits.errors import FedbanditsError, OutputExistsError
 from fedbandits.experiments.files import is_whole
-from fedbandits.experiments.folder import CONFIG, RESULTS, read_result, stored_table
+from fedbandits.experiments.folder import (
+    CONFIG,
+    RESULTS,
+    SettingDifference,
+    differences,
+    holds_complete_run,
+    read_result,
+    stored_table,
+)
 from fedbandits.experiments.intervals import Paired, paired
 from fedbandits.experiments.labels import labels_of
 from fedbandits.experiments.measure import Measure, measure
@@ -51,18 +59,6 @@ class StoredRun(NamedTuple):
     rounds: int
     replicates: int
     headline: str
-
-
-class SettingDifference(NamedTuple):
-    """A key whose value differs between two runs.
-
-    ``key`` is its path in the configuration, with the label of a system in brackets. ``first`` and
-    ``second`` are its values; None where it is not there.
-    """
-
-    key: str
-    first: Any
-    second: Any
 
 
 class SystemDifference(NamedTuple):
@@ -134,13 +130,9 @@ def _read(folder: pathlib.Path) -> StoredRun | None:
 def _status(folder: pathlib.Path) -> Status:
     if not (folder / RESULTS).is_file():
         return "no results"
-    if not is_whole(folder):
-        return "damaged"
-    try:
-        with xr.open_dataset(folder / RESULTS, engine="h5netcdf") as stored:
-            return "interrupted" if stored.attrs.get("interrupted", 1) else "complete"
-    except OSError:
-        return "damaged"
+    if holds_complete_run(folder):
+        return "complete"
+    return "interrupted" if is_whole(folder) else "damaged"
 
 
 def _headline(folder: pathlib.Path) -> str:
@@ -184,7 +176,7 @@ def compare_runs(first: str | os.PathLike[str], second: str | os.PathLike[str]) 
         for label in both[0]
         if units[0] == units[1] and label in both[1]
     ]
-    settings = _differences(_by_label(tables[0]), _by_label(tables[1]), "")
+    settings = differences(_by_label(tables[0]), _by_label(tables[1]))
     return RunComparison(tuple(settings), tuple(systems), units, are_pairs)
 
 
@@ -225,12 +217,3 @@ def _by_label(table: Mapping[str, Any]) -> dict[str, Any]:
     """Name systems by their labels, so that one that was added moves no other."""
     systems = {f"systems[{entry['label']}]": entry for entry in table["systems"]}
     return {key: value for key, value in table.items() if key != "systems"} | systems
-
-
-def _differences(first: Any, second: Any, place: str) -> Iterator[SettingDifference]:
-    if isinstance(first, dict) and isinstance(second, dict):
-        for key in dict.fromkeys((*first, *second)):
-            inner = f"{place}.{key}" if place else key
-            yield from _differences(first.get(key), second.get(key), inner)
-    elif first != second:
-        yield SettingDifference(place, first, second)

@@ -18,7 +18,7 @@ import numpy as np
 from fedbandits._typing import Floats, Ints
 from fedbandits.environments.base import Environment
 from fedbandits.federation.messages import Message
-from fedbandits.federation.totals.messages import Increment
+from fedbandits.federation.totals.messages import Increment, Total
 from fedbandits.privacy.attacks import Transcripts
 from fedbandits.privacy.auditing import Game, Sees
 from fedbandits.privacy.likelihood import Attacker
@@ -71,6 +71,12 @@ class Released(NamedTuple):
     #: (size,): what is released, in deviations of one draw's noise, so that the noise in different
     #: numbers is independent.
     values: Floats
+
+
+def newest_total(network: Any, receiver: str) -> Total:
+    """Return the newest secure sum that a party was told; StopIteration if it was told none."""
+    deliveries = reversed(network.transcript.deliveries)
+    return next(m for _, m in deliveries if isinstance(m, Total) and m.receiver == receiver)
 
 
 class AuditedRun:

@@ -26,7 +26,7 @@ from fedbandits.systems.agents.config import AgentsConfig
 from fedbandits.systems.agents.noise import gram_noise
 from fedbandits.systems.base import PartiesReplicate
 from fedbandits.systems.games import audit_key, contexts, packed_pair, packed_record
-from fedbandits.systems.party_games import AuditedRun, Released
+from fedbandits.systems.party_games import AuditedRun, Released, newest_total
 
 AGENTS, DIMENSION, ARMS = 4, 2, 2
 #: The world that whole systems are audited in: no smaller one has others to react.
@@ -159,10 +159,7 @@ class AgentsRun(AuditedRun):
         if newest == self._newest:
             return
         self._newest = newest
-        deliveries = reversed(self.network.transcript.deliveries)
-        total = next(
-            m for _, m in deliveries if isinstance(m, Total) and m.receiver == self.audited
-        )
+        total = newest_total(self.network, self.audited)
         plan: Any = self.run.plan
         others = [agent for agent in self.run.players if agent is not self.target]
         known = self._others(world, round_) + sum(_exact(agent) for agent in others)

@@ -17,7 +17,7 @@ from fedbandits.privacy.likelihood import Attacker
 from fedbandits.random import Purpose, integer
 from fedbandits.systems.base import PartiesReplicate
 from fedbandits.systems.games import Look, audit_key
-from fedbandits.systems.party_games import AuditedRun, Released
+from fedbandits.systems.party_games import AuditedRun, Released, newest_total
 from fedbandits.systems.pfcb.audit.releases import attacker, corners, draw_covariance, moved
 from fedbandits.systems.pfcb.kernels import RUNNING
 from fedbandits.systems.pfcb.kernels.sums import share_pattern
@@ -110,10 +110,7 @@ class BuyersRun(AuditedRun):
         if newest == self._newest:
             return
         self._newest = newest
-        deliveries = reversed(self.network.transcript.deliveries)
-        total = next(
-            m for _, m in deliveries if isinstance(m, Total) and m.receiver == self.audited
-        )
+        total = newest_total(self.network, self.audited)
         others = [buyer.state for buyer in self._buyers if buyer is not target]
         known = np.zeros(constants.release_size)
         for place, other in enumerate(others):
