@@ -144,7 +144,7 @@ def explain(error: msgspec.ValidationError, raw: Mapping[str, Any], target: Any,
     if unknown:
         return _unknown_key(_join(where, unknown[1]), unknown[1], info, _tag_of(given))
     if missing:
-        words = allowed(_field(info, missing[1]))
+        words = _kinds(info, missing[1]) or allowed(_field(info, missing[1]))
         return f"{_join(where, missing[1])}: missing{words and f', allowed: {words}'}"
     if path and given is not _ABSENT and what.startswith(("Expected", "Invalid")):
         parent, _, key = path.rpartition(".")
@@ -153,6 +153,12 @@ def explain(error: msgspec.ValidationError, raw: Mapping[str, Any], target: Any,
         expected = allowed(info) or what[:1].lower() + what[1:].replace("`", "")
         return f"{where}: given {shown(given)}, allowed: {expected}"
     return f"{where}: {what}" if where else what
+
+
+def _kinds(info: inspect.Type | None, key: str) -> str:
+    """Name the kinds of a part if ``key`` says which one it is; empty if it does not."""
+    kinds = [repr(s.tag) for s in _structs(info) if s.tag_field == key]
+    return f"{', '.join(kinds)}; a part is given whole, its kind too" if kinds else ""
 
 
 def _said(error: msgspec.ValidationError) -> str:

@@ -205,3 +205,12 @@ def test_a_fault_in_a_data_file_is_named_with_its_key_file_and_line(file, tmp_pa
         DataError, match=r"^environment\.means: .*means\.txt, line 3: expected a nu"
     ):
         fb.Experiment(rounds=9, environment=world, systems=[fb.system("samba-ucb")]).check()
+
+
+def test_a_part_of_which_one_key_is_set_is_told_that_it_is_given_whole():
+    with pytest.raises(
+        ConfigError, match=r"schedule\.kind: missing, allowed: 'determinant'.*whole"
+    ):
+        fb.load("quickstart", ["systems.2.schedule.factor=1.5"])
+    with pytest.raises(ConfigError, match=r"aggregation\.kind: missing, allowed: .*'secure-sum'"):
+        fb.load("quickstart", ["systems.2.aggregation.least_parties=400"])
