@@ -208,9 +208,7 @@ def test_a_fault_in_a_data_file_is_named_with_its_key_file_and_line(file, tmp_pa
 
 
 def test_a_part_of_which_one_key_is_set_is_told_that_it_is_given_whole():
-    with pytest.raises(
-        ConfigError, match=r"schedule\.kind: missing, allowed: 'determinant'.*whole"
-    ):
+    with pytest.raises(ConfigError, match=r"schedule\.kind: missing, .*'every'.*whole"):
         fb.load("quickstart", ["systems.2.schedule.factor=1.5"])
     with pytest.raises(ConfigError, match=r"aggregation\.kind: missing, allowed: .*'secure-sum'"):
         fb.load("quickstart", ["systems.2.aggregation.least_parties=400"])
