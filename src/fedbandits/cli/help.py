@@ -38,6 +38,11 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("fedbandits runs studies/june", "another folder"),
     ),
     "compare": (("fedbandits compare runs/mine runs/other", "what differs, and by how much"),),
+    "studio": (
+        ("fedbandits studio", "a web page: all that is in runs/, and more"),
+        ("fedbandits studio clinics", "the parties in a folder, as they run"),
+        ("fedbandits studio --no-browser --port 0", "only print the address"),
+    ),
     "reproduce": (
         ("fedbandits reproduce feducb-2", "quick: minutes"),
         ("fedbandits reproduce pfcb-3 --full --jobs 8", "at the paper's scale"),

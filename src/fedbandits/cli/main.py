@@ -26,6 +26,7 @@ from fedbandits.cli.report import report
 from fedbandits.cli.reproduce import reproduce
 from fedbandits.cli.run import run
 from fedbandits.cli.runs import compare, runs
+from fedbandits.cli.studio import studio
 from fedbandits.errors import CacheWarning, ConfigWarning, FedbanditsError
 
 app = typer.Typer(
@@ -59,6 +60,7 @@ add(app, audit, "audit", PLAY)
 add(app, report, "report", PLAY)
 add(app, runs, "runs", PLAY)
 add(app, compare, "compare", PLAY)
+add(app, studio, "studio", PLAY)
 add(app, reproduce, "reproduce", PLAY)
 add(app, list_everything, "list", FIND)
 add(app, explain, "explain", FIND)

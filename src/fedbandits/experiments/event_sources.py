@@ -68,6 +68,7 @@ class RunEvents:
             replicate=last.replicate,
             finished=len(finished),
             total=self._work.total,
+            rows=tuple(map(last.row, range(len(last.rounds)))),
             results=_ResultsSoFar(self._work, finished),
         )
 

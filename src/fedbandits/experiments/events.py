@@ -31,6 +31,7 @@ then ``run`` raises the exception.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -42,7 +43,7 @@ if TYPE_CHECKING:  # whoever only reads events need not wait for it
 __all__ = [
     "AuditFinished", "AuditInterrupted", "AuditStarted", "Compiling", "Ended", "EndedEarly",
     "Event", "Part", "PartAdvanced", "PartEvent", "PartFinished", "PartStarted", "PointFinished",
-    "Replicate", "ReplicateAdvanced", "ReplicateFinished", "RunFinished", "RunInterrupted",
+    "Replicate", "ReplicateAdvanced", "ReplicateFinished", "Row", "RunFinished", "RunInterrupted",
     "RunStarted", "SweepAdvanced", "SweepFinished", "SweepInterrupted", "SweepStarted",
 ]  # fmt: skip
 
@@ -64,9 +65,21 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag=st
     """
 
     def to_table(self) -> dict[str, Any]:
-        """Return the event as plain values for JSON; ``"event"`` is the name of its type."""
+        """Return the event as plain values for JSON; ``"event"`` is the name of its type.
+
+        Numbers that are not finite are None.
+        """
         table: dict[str, Any] = msgspec.to_builtins(self, enc_hook=lambda _: None)
-        return {key: value for key, value in table.items() if key != "results"}
+        return {key: _finite(value) for key, value in table.items() if key != "results"}
+
+
+def _finite(value: Any) -> Any:
+    """Write numbers that JSON does not know as None, also in tables and lists."""
+    if isinstance(value, dict):
+        return {key: _finite(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(inner) for inner in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 class Replicate(msgspec.Struct, frozen=True):
@@ -74,6 +87,30 @@ class Replicate(msgspec.Struct, frozen=True):
 
     system: str
     replicate: int
+
+
+class Row(msgspec.Struct, frozen=True):
+    """Values of one replicate after a number of rounds; all are cumulative.
+
+    Parameters
+    ----------
+    round
+        The number of rounds.
+    regret, reward
+        Of all parties together; regret is NaN where it is not known.
+    messages, bytes, syncs
+        Of all parties together.
+    epsilon
+        ε spent on the contents of one party's messages.
+    """
+
+    round: int
+    regret: float
+    reward: float
+    messages: float
+    bytes: float
+    syncs: float
+    epsilon: float
 
 
 class Compiling(Event, frozen=True, kw_only=True, tag="compiling"):
@@ -139,12 +176,18 @@ class ReplicateAdvanced(Event, frozen=True, kw_only=True, tag="replicate_advance
     The event comes at every round that the result records, and about four times a second in
     between. The first event of a replicate has its first round: 0, or the round of its checkpoint.
     A cluster sends one event for each replicate, at its end.
+
+    Parameters
+    ----------
+    row
+        The values that the result records at this round; None in between, and from a cluster.
     """
 
     system: str
     replicate: int
     done: int
     rounds: int
+    row: Row | None = None
 
 
 class ReplicateFinished(Event, frozen=True, kw_only=True, tag="replicate_finished"):
@@ -154,6 +197,8 @@ class ReplicateFinished(Event, frozen=True, kw_only=True, tag="replicate_finishe
 
     Parameters
     ----------
+    rows
+        The values of this replicate at every round that the result records.
     results
         A function that returns the results so far. They are a dataset like that of ``run``, with
         all replicates that are finished at this event, and NaN for others. The dataset is made only
@@ -165,6 +210,7 @@ class ReplicateFinished(Event, frozen=True, kw_only=True, tag="replicate_finishe
     replicate: int
     finished: int
     total: int
+    rows: tuple[Row, ...]
     results: Callable[[], xr.Dataset]
 
 

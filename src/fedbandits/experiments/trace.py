@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from fedbandits.experiments.events import Row
 from fedbandits.systems import Simulation
 
 #: Noted of every party.
@@ -100,3 +101,9 @@ class ReplicateTrace(msgspec.Struct, frozen=True):
         found = simulation.metrics if self.metrics else {}
         for name, values in self.metrics.items():
             values[:, position] = found[name]
+
+    def row(self, position: int) -> Row:
+        """Return what is recorded at the checkpoint with index ``position``, parties together."""
+        sums = (float(getattr(self, name)[:, position].sum()) for name in PER_PARTY)
+        group = (float(getattr(self, name)[position]) for name in PER_GROUP)
+        return Row(int(self.rounds[position]), *sums, *group)
