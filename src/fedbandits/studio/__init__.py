@@ -1,0 +1,1 @@
+"""The web page: set up, run, step, compare, attack and watch."""
