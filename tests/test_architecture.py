@@ -23,18 +23,18 @@ LEVELS = {
     "offline": 2, "environments": 2, "learners": 2, "privacy": 2, "crypto": 2, "ledger": 3,
     "federation": 3, "systems": 4,
     "settings": 5,
-    "presets": 6, "experiments": 6, "deployment": 6, "testing": 7, "parties": 7,
+    "presets": 6, "recording": 6, "experiments": 6, "deployment": 6, "testing": 7, "parties": 7,
     "plot": 7,
-    "reproduce": 8, "cli": 9,
+    "reproduce": 8, "studio": 8, "cli": 9,
 }  # fmt: skip
 #: What every system's package is made of; docs/extending.md names the others, and why.
 VOCABULARY = {
     "__init__", "config", "presets", "plan", "kernels", "state", "loop", "messages", "roles",
-    "application", "claim", "audit", "theory",
+    "application", "claim", "audit", "theory", "guide",
 }  # fmt: skip
 #: Rooms that a system must have; what a party computes may lie in a shared folder, not every system
 #: has theorems, and who claims nothing is not attacked.
-REQUIRED = VOCABULARY - {"kernels", "theory", "audit"}
+REQUIRED = VOCABULARY - {"kernels", "theory", "audit", "guide"}
 
 
 def modules() -> dict[str, pathlib.Path]:

@@ -21,6 +21,7 @@ __all__ = [
     "PartiesRun",
     "Party",
     "Receipt",
+    "Recording",
     "RemoteProtocolError",
     "Roles",
     "Route",
@@ -31,6 +32,7 @@ __all__ = [
     "Transcript",
     "claim_under",
     "federate",
+    "record",
     "simulate",
     "terms_of",
 ]
@@ -48,6 +50,8 @@ if TYPE_CHECKING:
     from fedbandits.federation.terms import Terms
     from fedbandits.privacy.ledger import LedgeredNoise
     from fedbandits.privacy.secure_noise import SecureNoise
+    from fedbandits.recording.record import record
+    from fedbandits.recording.recording import Recording
     from fedbandits.systems.base import PartiesReplicate
     from fedbandits.systems.terms import claim_under, terms_of
     from fedbandits.testing.replicates import federate, simulate
@@ -67,6 +71,7 @@ else:
             "PartiesRun": f"{_FEDERATION}.run:PartiesRun",
             "Party": f"{_FEDERATION}.party:Party",
             "Receipt": f"{_FEDERATION}.links:Receipt",
+            "Recording": "fedbandits.recording.recording:Recording",
             "RemoteProtocolError": "fedbandits.errors:RemoteProtocolError",
             "Roles": f"{_FEDERATION}.roles:Roles",
             "Route": f"{_FEDERATION}.memory:Route",
@@ -77,6 +82,7 @@ else:
             "Transcript": f"{_FEDERATION}.memory:Transcript",
             "claim_under": "fedbandits.systems.terms:claim_under",
             "federate": "fedbandits.testing.replicates:federate",
+            "record": "fedbandits.recording.record:record",
             "simulate": "fedbandits.testing.replicates:simulate",
             "terms_of": "fedbandits.systems.terms:terms_of",
         },
