@@ -61,7 +61,7 @@ class ConfigError(FedbanditsError, ValueError):
 
     @property
     def allowed(self) -> str | None:
-        """What is allowed, in words; None if the message does not say so."""
+        """The allowed values, in words; None if the message does not say so."""
         return self._part("allowed")
 
     def _part(self, name: str) -> str | None:

@@ -12,8 +12,6 @@ import time
 from functools import cache
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from fedbandits.environments import Clustered, Linear, Procurement
 from fedbandits.environments.base import Environment
 from fedbandits.errors import ConfigError
@@ -23,8 +21,9 @@ from fedbandits.privacy.attacks import Attack, Directions, Transcripts, choose, 
 from fedbandits.privacy.auditing import Game
 from fedbandits.privacy.claims import PrivacyClaim
 from fedbandits.privacy.error_rates import direct_bound, gaussian_bound, rate_bound
+from fedbandits.random import Purpose, replicate_key, uniforms
 from fedbandits.settings.experiment import system
-from fedbandits.studio.worker import Tell
+from fedbandits.studio.telling import Tell
 from fedbandits.systems import find_system, systems
 from fedbandits.systems.base import Plan
 
@@ -105,7 +104,7 @@ def attack(job: dict[str, Any], tell: Tell, stop: Stop) -> str:
         )
     target = _target(str(job.get("preset", "")), job.get("epsilon"))
     rule = _trained(target)
-    coins = np.random.default_rng(int(job.get("seed", 0))).integers(0, 2, trials)
+    coins = uniforms(trials, replicate_key(_seed(job), 0), 0, 0, Purpose.WORLD) < 0.5
     errors, runs, told = [0, 0], [0, 0], -math.inf
     for begin in range(0, trials, _AT_ONCE):
         if stop:
@@ -123,6 +122,13 @@ def attack(job: dict[str, Any], tell: Tell, stop: Stop) -> str:
     _tell(tell, target, sum(runs), trials, sum(errors), (taken, world))
     tell(event="verdict", verdict=_verdict(target, rule, errors, runs))
     return "complete"
+
+
+def _seed(job: dict[str, Any]) -> int:
+    seed = job.get("seed", 0)
+    if not isinstance(seed, int) or not 0 <= seed < 2**63:
+        raise ConfigError(f"seed: given {seed!r}, allowed: a whole number ≥ 0")
+    return seed
 
 
 def _tell(

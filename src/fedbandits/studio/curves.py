@@ -20,14 +20,14 @@ from fedbandits.settings.experiment import Experiment
 
 
 class Axes(NamedTuple):
-    """What the picture of a run shows."""
+    """The words at the axes of a run's picture."""
 
     unit: str  # of the vertical axis
     decisions: str  # what the horizontal axis counts
 
 
 class Scale(NamedTuple):
-    """How the values of a run are computed from rows.
+    """The computation of a run's values from rows.
 
     Parameters
     ----------

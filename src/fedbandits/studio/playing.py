@@ -18,7 +18,7 @@ from fedbandits.experiments.signals import Stop
 from fedbandits.settings.experiment import Experiment
 from fedbandits.studio.curves import Scale, curve_table, curves_of
 from fedbandits.studio.setup import read
-from fedbandits.studio.worker import Tell
+from fedbandits.studio.telling import Tell
 
 #: Seconds between two lines about one system.
 _PACE = 0.1

@@ -20,7 +20,7 @@ from fedbandits.studio.feed import Feed
 from fedbandits.studio.guard import refusal
 from fedbandits.studio.library import Library
 from fedbandits.studio.processes import Answerer, RefusedError, Worker
-from fedbandits.studio.worker import error_of
+from fedbandits.studio.telling import error_of
 
 #: Most bytes of a question, and of a file.
 _MOST_ASKED, _MOST_UPLOADED = 1 << 20, 64 << 20

@@ -17,18 +17,9 @@ import warnings
 from collections.abc import Callable
 from typing import Any, TextIO
 
-from fedbandits.errors import ConfigError, FedbanditsError
+from fedbandits.errors import FedbanditsError
 from fedbandits.experiments.signals import Stop
-
-Tell = Callable[..., None]
-
-
-def error_of(error: Exception) -> dict[str, Any]:
-    """Return an error as the page reads it: the message, and the key that it is about."""
-    table: dict[str, Any] = {"message": str(error), "path": None, "given": None, "allowed": None}
-    if isinstance(error, ConfigError):
-        table |= {"path": error.path, "given": error.given, "allowed": error.allowed}
-    return table
+from fedbandits.studio.telling import Tell, error_of
 
 
 def _teller(out: TextIO) -> Tell:
