@@ -1,4 +1,4 @@
-"""What the page may ask the server, each question with its answer."""
+"""Routes of the server: each question of the page, with its answer."""
 
 from __future__ import annotations
 
