@@ -68,6 +68,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("fedbandits init --from feducb --from linucb-alone", "with two, to compare"),
         ("fedbandits init --from quickstart mine.toml", "a copy of an example"),
     ),
+    "schema": (("fedbandits schema > experiment.schema.json", "for an editor that knows TOML"),),
 }
 #: Lines below the page of all commands.
 BEGIN = (
