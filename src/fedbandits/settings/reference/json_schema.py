@@ -31,7 +31,11 @@ def json_schema() -> dict[str, Any]:
     may be tables, or short: ``"growing(1.5)"``.
     """
     known = systems()
-    kinds = [*environments().values(), *(each.config_type for each in known), ExperimentKeys]
+    kinds: list[Any] = [
+        *environments().values(),
+        *(each.config_type for each in known),
+        ExperimentKeys,
+    ]
     references, definitions = msgspec.json.schema_components(kinds, ref_template=_REFERENCE)
     for kind, reference in zip(kinds, references, strict=True):
         documented = Experiment if kind is ExperimentKeys else kind
@@ -73,12 +77,13 @@ def _in_javascript(node: Any) -> None:
 
 
 def _tables(node: Any) -> Iterator[dict[str, Any]]:
+    """Iterate over all tables in a schema, from the outermost on."""
     if isinstance(node, dict):
         yield node
-    for inner in (
-        node.values() if isinstance(node, dict) else node if isinstance(node, list) else ()
-    ):
-        yield from _tables(inner)
+        node = list(node.values())
+    if isinstance(node, list):
+        for inner in node:
+            yield from _tables(inner)
 
 
 def _allow_short_parts(definition: dict[str, Any], definitions: dict[str, Any]) -> None:
