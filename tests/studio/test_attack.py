@@ -41,7 +41,14 @@ def test_a_bound_is_told_at_the_end_alone() -> None:
     assert lines[-1]["event"] == "verdict"
 
 
-@pytest.mark.parametrize("preset", list(attackable()))
+@pytest.mark.parametrize(
+    "preset",
+    [
+        name if name in ("feducb", "feducb-secure", "pfcb", "fclub")
+        else pytest.param(name, marks=pytest.mark.slow)
+        for name in attackable()
+    ],
+)  # fmt: skip
 def test_every_preset_that_is_offered_can_be_attacked(preset: str) -> None:
     lines = attacked(preset=preset, trials=20)
     assert lines[-2]["total"] == 20

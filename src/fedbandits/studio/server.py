@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import gzip
 import mimetypes
 import pathlib
 import secrets
 import socket
 from collections.abc import AsyncIterator, Callable
+from typing import NamedTuple
 
 import uvicorn
 from starlette.applications import Starlette
@@ -27,14 +29,31 @@ _UNSENT = (".md", ".txt")
 _TYPES = {".js": "text/javascript", ".mjs": "text/javascript"}
 
 
-def page_files() -> dict[str, tuple[bytes, str]]:
-    """Read the files of the page: content and media type, by path."""
+class PageFile(NamedTuple):
+    """A file of the page, as it is and compressed."""
+
+    content: bytes
+    compressed: bytes
+    media_type: str
+
+    def answer(self, accepted: str) -> Response:
+        """Return it, compressed where a browser accepts that."""
+        if "gzip" not in accepted:
+            return Response(self.content, media_type=self.media_type)
+        headers = {"content-encoding": "gzip"}
+        return Response(self.compressed, media_type=self.media_type, headers=headers)
+
+
+def page_files() -> dict[str, PageFile]:
+    """Read the files of the page, by path."""
     found = {}
     for path in sorted(_PAGE.rglob("*")):
         if path.is_file() and path.suffix not in _UNSENT:
             usual = mimetypes.guess_type(path.name)[0] or "application/octet-stream"
             kind = _TYPES.get(path.suffix, usual)
-            found[path.relative_to(_PAGE).as_posix()] = path.read_bytes(), kind
+            content = path.read_bytes()
+            name = path.relative_to(_PAGE).as_posix()
+            found[name] = PageFile(content, gzip.compress(content, mtime=0), kind)
     return found
 
 
@@ -56,8 +75,7 @@ def application(api: Api, token: str, port: int) -> ASGIApp:
         name = request.path_params.get("path") or _INDEX
         if name not in files:
             return refusal(404, "there is no such page")
-        content, kind = files[name]
-        return Response(content, media_type=kind)
+        return files[name].answer(request.headers.get("accept-encoding", ""))
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -67,7 +85,7 @@ def application(api: Api, token: str, port: int) -> ASGIApp:
 
     routes = [*api.routes(), Route("/", page), Route("/{path:path}", page)]
     made = Starlette(routes=routes, lifespan=lifespan)
-    return Guard(made, token, port, policy_for(files[_INDEX][0].decode()))
+    return Guard(made, token, port, policy_for(files[_INDEX].content.decode()))
 
 
 def serve(folder: pathlib.Path, port: int, allow_modules: bool, say: Callable[[str], None]) -> None:
