@@ -11,6 +11,8 @@ from fedbandits.deployment.process.federation_folder import load_parties
 from fedbandits.deployment.process.folder import is_party
 from fedbandits.deployment.process.local_doors import LocalDoor, PartyReport
 from fedbandits.deployment.process.running import read_running
+from fedbandits.errors import LedgerError
+from fedbandits.privacy.ledger import Ledger
 
 
 def holds_parties(folder: pathlib.Path) -> bool:
@@ -44,11 +46,10 @@ def live(folder: str) -> dict[str, Any]:
 
 def _party(door: LocalDoor) -> dict[str, Any]:
     report, running = door.report(), read_running(door.folder.path)
-    status, privacy = report.status, report.privacy
+    status, privacy = report.status, report.privacy or _account(door)
     weight, problem, remedy = _trouble(door, report)
     schedule = door.folder.federation.plan.schedule
     planned, made = privacy.get("releases_planned"), privacy.get("releases")
-    spent, epsilon = privacy.get("epsilon_spent"), privacy.get("epsilon")
     return {
         "name": report.party,
         "role": report.role,
@@ -57,18 +58,17 @@ def _party(door: LocalDoor) -> dict[str, Any]:
         "problem": problem,
         "remedy": remedy,
         "weight": weight,
-        "since": None if running is None else _time(running.started),
+        "since": _last_written(door) if running is None else _time(running.started),
         "stage": status.get("stage", ""),
         "round": status.get("ticks"),
         "rounds": getattr(schedule, "rounds", None),
         "clock": status.get("next_tick") or "",
-        "epsilon": epsilon,
+        "epsilon": privacy.get("epsilon"),
         "epsilon_left": privacy.get("epsilon_left"),
-        "epsilon_spent": spent,
+        "epsilon_spent": privacy.get("epsilon_spent"),
         "rounds_left": None if planned is None or made is None else max(0, planned - made),
-        "epsilon_per_release": spent / made if spent and made else None,
         "releases": made,
-        "last_release": privacy.get("last_release"),
+        "last_release": None if not privacy.get("last_release") else _time(privacy["last_release"]),
         "decisions": status.get("decisions"),
         "waiting": status.get("records_waiting", 0),
         "never": status.get("records_never", 0),
@@ -79,6 +79,30 @@ def _party(door: LocalDoor) -> dict[str, Any]:
             if peer != report.party
         ],
     }
+
+
+def _account(door: LocalDoor) -> dict[str, Any]:
+    """Read what a party that does not run has spent; nothing where its store is elsewhere."""
+    store = pathlib.Path(door.folder.store)
+    schedule = door.folder.federation.plan.schedule
+    if "://" in door.folder.store or not store.is_file():
+        return {}
+    try:
+        with Ledger.existing(store) as ledger, ledger.read() as connection:
+            (spent,) = (ledger.statement(connection, each) for each in ledger.parties(connection))
+    except (LedgerError, ValueError):  # it has no account, or none that can be read now
+        return {}
+    return {
+        "releases": spent.charges, "releases_planned": schedule.releases,
+        "last_release": spent.last, "epsilon": spent.epsilon,
+        "epsilon_spent": spent.spent_epsilon, "epsilon_left": spent.left_epsilon,
+    }  # fmt: skip
+
+
+def _last_written(door: LocalDoor) -> str | None:
+    """Return when a party that does not run wrote last: it has not run since."""
+    store = pathlib.Path(door.folder.store)
+    return _time(store.stat().st_mtime) if store.is_file() else None
 
 
 def _time(seconds: float) -> str:
