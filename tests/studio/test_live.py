@@ -11,6 +11,7 @@ from fedbandits.deployment.process.folder import load_party
 from fedbandits.deployment.process.local_doors import LocalDoor, PartyReport
 from fedbandits.studio.live import _trouble, live
 from tests.deployment.machines import clinics_file
+from tests.privacy.ledgers import EPSILON, ledger_at, single
 
 
 @pytest.fixture
@@ -58,3 +59,19 @@ def test_the_worst_trouble_comes_first(clinics: pathlib.Path) -> None:
     assert weights == sorted(weights)
     assert found[0] == (0, None, None)
     assert all(problem for _, problem, _ in found[1:])
+
+
+def test_who_does_not_run_has_its_account(clinics: pathlib.Path) -> None:
+    name = live(str(clinics))["parties"][0]["name"]
+    store = pathlib.Path(load_party(clinics / name).store)
+    with ledger_at(store, name) as ledger, ledger.begin() as connection:
+        ledger.charge(connection, name, "releases", 1, single(0.1))
+    (party,) = (each for each in live(str(clinics))["parties"] if each["name"] == name)
+    assert party["releases"] == 1
+    assert party["epsilon"] == EPSILON
+    assert 0.0 < party["epsilon_spent"] < EPSILON
+    assert party["epsilon_left"] < EPSILON
+    assert party["since"] is not None
+    store.write_bytes(b"no ledger")
+    (party,) = (each for each in live(str(clinics))["parties"] if each["name"] == name)
+    assert party["problem"].startswith("does not run; its account cannot be read: ")

@@ -48,6 +48,8 @@ def _party(door: LocalDoor) -> dict[str, Any]:
     report, running = door.report(), read_running(door.folder.path)
     status, privacy = report.status, report.privacy or _account(door)
     weight, problem, remedy = _trouble(door, report)
+    if "unreadable" in privacy:
+        problem = f"{problem}; {privacy['unreadable']}"
     schedule = door.folder.federation.plan.schedule
     planned, made = privacy.get("releases_planned"), privacy.get("releases")
     return {
@@ -89,9 +91,12 @@ def _account(door: LocalDoor) -> dict[str, Any]:
         return {}
     try:
         with Ledger.existing(store) as ledger, ledger.read() as connection:
-            (spent,) = (ledger.statement(connection, each) for each in ledger.parties(connection))
-    except (LedgerError, ValueError):  # it has no account, or none that can be read now
-        return {}
+            parties = ledger.parties(connection)
+            if not parties:
+                return {}
+            spent = ledger.statement(connection, parties[0])
+    except LedgerError as error:
+        return {"unreadable": f"its account cannot be read: {error}"}
     return {
         "releases": spent.charges, "releases_planned": schedule.releases,
         "last_release": spent.last, "epsilon": spent.epsilon,
