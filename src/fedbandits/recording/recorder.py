@@ -99,8 +99,10 @@ class Recorder:
         )
 
     def _releases(self, message: Message) -> bool:
+        """Tell whether a message is a release; what is passed on was released by another party."""
         passage = self._guide.passages.get(type(message).__name__)
-        return passage is not None and passage.releases
+        own = getattr(message, "origin", message.sender) == message.sender
+        return passage is not None and passage.releases and own
 
 
 def _told(happened: Happened) -> Any:

@@ -20,6 +20,8 @@ from fedbandits.systems.guide import Guide
 
 #: The fewest parties that act, and the most.
 FEWEST, MOST = 2, 60
+#: The most rounds, times parties that act: beyond it a run takes longer than anybody waits.
+MOST_TURNS = 12_000
 
 
 class StepsJob(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -44,8 +46,11 @@ _WORLDS: dict[type[Facts], Callable[[int], Environment]] = {
     Procurement.FACTS: lambda parties: Procurement(agents=parties, producers=5, revenue=4.0),
     Clustered.FACTS: _clustered,
 }
-#: Settings that make no difference to what is seen, and take less time.
-_QUICK: Mapping[str, Mapping[str, Any]] = {"samba": {"paillier_bits": 2048}}
+#: Settings that fit small worlds: a short key, and phases that end soon.
+_SETTINGS: Mapping[str, Mapping[str, Any]] = {
+    "samba": {"paillier_bits": 2048},
+    "fclub": {"schedule": {"kind": "growing", "first": 10}},
+}
 
 
 def steppable() -> list[dict[str, Any]]:
@@ -96,9 +101,20 @@ def record_steps(job: Mapping[str, Any]) -> dict[str, Any]:
             f"preset: given {asked.preset!r}, allowed: {did_you_mean(asked.preset, names)}"
             f"one of {', '.join(names)}"
         )
+    _check_rounds(asked, each)
     recording = record(_variant(each, asked.preset), world, asked.rounds, asked.seed, asked.off)
     told: dict[str, Any] = msgspec.to_builtins(recording)
     return told
+
+
+def _check_rounds(asked: StepsJob, each: System[Any]) -> None:
+    """Refuse fewer rounds than the parties need, and more than anybody waits for."""
+    least = asked.parties if each.facts_type is Bernoulli.FACTS else 1  # each arm is pulled once
+    most = MOST_TURNS // asked.parties
+    if not least <= asked.rounds <= most:
+        raise ConfigError(
+            f"rounds: given {asked.rounds}, allowed: {least} to {most} with {asked.parties} parties"
+        )
 
 
 def _world(each: System[Any], parties: int) -> Environment | None:
@@ -108,4 +124,4 @@ def _world(each: System[Any], parties: int) -> Environment | None:
 
 
 def _variant(each: System[Any], preset: str) -> Variant:
-    return system(preset, **_QUICK.get(each.name, {}))
+    return system(preset, **_SETTINGS.get(each.name, {}))

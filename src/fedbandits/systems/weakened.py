@@ -7,9 +7,12 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from fedbandits._typing import Words64
+from fedbandits.crypto.masks import Masks, PairKeys
 from fedbandits.errors import LocalProtocolError
 from fedbandits.federation.roles import Roles, Supplies
 from fedbandits.federation.run import PartiesRun
+from fedbandits.federation.totals.plan import AgentSecrets, HelperSecrets
 from fedbandits.systems.base import Plan, System
 
 
@@ -67,16 +70,41 @@ class Weakened(System[Any]):
         raise LocalProtocolError(f"{self.name}: such parties exist to be shown, not to be deployed")
 
 
-def noiseless(supplies: Supplies) -> Supplies:
-    """Return what parties bring with noise that is zero, where they bring any."""
+def without_supplies(system: System[Any], off: Collection[str]) -> Weakened:
+    """Return a system whose parties bring no ``noise``, or no ``masks`` for secure sums."""
 
-    def supply(role: str, place: int) -> Any:
-        own = supplies(role, place)
-        return own._replace(noise=_zero(own.noise)) if hasattr(own, "noise") else own
+    def weaker(supplies: Supplies) -> Supplies:
+        return lambda role, place: _weaker(supplies(role, place), off)
 
-    return supply
+    return Weakened(system, off, supplies=weaker)
+
+
+def _weaker(own: Any, off: Collection[str]) -> Any:
+    """Return what one party brings without what is off, where it brings any."""
+    if "masks" in off and isinstance(own, HelperSecrets):
+        return _BareHelper(*own)
+    if "masks" in off and getattr(own, "masks", None) is not None:
+        own = own._replace(masks=_BareAgent(*own.masks))
+    if "noise" in off and hasattr(own, "noise"):
+        own = own._replace(noise=_zero(own.noise))
+    return own
 
 
 def _zero(noise: Callable[..., Any]) -> Callable[..., Any]:
     """Return a source that is asked as another one, and draws zeros."""
     return lambda *names: np.zeros_like(noise(*names))
+
+
+class _NoMasks(Masks):
+    def fill(self, number: int, salt: int, out: Words64) -> None:
+        out[:] = 0
+
+
+class _BareAgent(AgentSecrets):
+    def masks(self, keys: PairKeys) -> Masks:
+        return _NoMasks(keys.mask)
+
+
+class _BareHelper(HelperSecrets):
+    def masks(self, keys: PairKeys) -> Masks:
+        return _NoMasks(keys.mask)

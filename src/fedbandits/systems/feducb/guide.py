@@ -1,4 +1,4 @@
-"""FedUCB's guide: agents and their controller.
+"""FedUCB's guide: agents and their controller, in clear or by secure sums.
 
 Source of the lines: Dubey & Pentland 2020, Algorithm 1. The noise of a release is Algorithm 2.
 """
@@ -9,24 +9,14 @@ from collections.abc import Collection
 from typing import Any
 
 from fedbandits.federation.watching import Happened
-from fedbandits.systems.agents.guide import (
-    ACTS,
-    DECIDES,
-    EACH_ROUND,
-    LEARNS,
-    LETS_GO,
-    protections,
-    sum_in,
-    without,
-)
+from fedbandits.systems.agents.guide import ACTS, EVERY_ROUND, protections, sums_in
 from fedbandits.systems.agents.plan import AgentsPlan
 from fedbandits.systems.guide import Guide, Passage, line
+from fedbandits.systems.guide_of_sums import MEMBER, PSEUDOCODE, passages
+from fedbandits.systems.weakened import without_supplies
 
 _AGENT = (
-    EACH_ROUND,
-    DECIDES,
-    LEARNS,
-    LETS_GO,
+    *EVERY_ROUND,
     line("  if det V has grown enough since the last sync: ask for one", "* Observe", "* LetGo",
          sends="SyncRequest"),
     line("  when a round of release ends, or the controller calls:", "* EndRound", "* SyncCall"),
@@ -44,26 +34,27 @@ _CONTROLLER = (
 
 
 def guide(plan: AgentsPlan, off: Collection[str] = ()) -> Guide:
-    """Return what is told of the parties of a plan."""
-    return Guide(
+    """Return a guide to the parties of a plan, in a run without some protections."""
+    clear = Guide(
         pseudocode={"agent": _AGENT, "controller": _CONTROLLER},
         passages={
             "SyncRequest": Passage("a request for a sync", _reads_request),
             "SyncCall": Passage("a call for a sync", _reads_call),
-            "Upload": Passage(
-                "a release",
-                sum_in(plan, off, "The sums of {sender}, release {number}"),
-                releases=True,
-            ),
+            "Upload": Passage("a release", sums_in(plan, off, "The sums of {}"), releases=True),
             "Pooled": Passage(
-                "the sum of all releases",
-                sum_in(plan, off, "The sums of all agents"),
-                releases=True,
+                "the sum of all releases", sums_in(plan, off, "The sums of all"), releases=True
             ),
         },
         acts=ACTS,
         protections=protections(plan),
-        without=without,
+        without=without_supplies,
+    )
+    if plan.secure is None:
+        return clear
+    constants = plan.constants
+    return clear._replace(
+        pseudocode={"agent": (*EVERY_ROUND, *MEMBER), **PSEUDOCODE},
+        passages=passages(off, constants.step, constants.release_size),
     )
 
 

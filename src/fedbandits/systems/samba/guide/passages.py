@@ -55,7 +55,8 @@ def _name(algorithm: Any) -> str:
 
 def _published(config: Samba, off: Collection[str]) -> dict[str, Passage]:
     words, clear = _Published(config, off), _in_clear(config, off)
-    score, bit = (f"a{'' if clear else ' sealed'} {what}" for what in ("masked score", "bit"))
+    masked = "score" if "mask" in off else "masked score"
+    score, bit = (f"a{'' if clear else ' sealed'} {what}" for what in (masked, "bit"))
     return {
         "Setup": Passage("keys and a place", _reads_setup),
         "Score": Passage(score, words.score),

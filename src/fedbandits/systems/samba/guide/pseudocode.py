@@ -70,11 +70,8 @@ _COMP = (
 )  # fmt: skip
 _CUSTOMER = (_STARTS, _TOTAL, _ends("EndForCustomer"))
 
-_SILENT_OWNER = (
-    *_owner("SilentSetup", "Answer", "send Seal(score(s, n, t) - pad) to the Controller", "Word"),
-    line("send Seal(s - pad) to the Controller", "resting EndRound", sends="SumShare"),
-    line("send Paillier(s) to the Controller", "resting EndRound", sends="Sum"),
-    _ends("EndForOwner"),
+_SILENT_OWNER = _owner(
+    "SilentSetup", "Answer", "send Seal(score(s, n, t) - pad) to the Controller", "Word"
 )
 _SILENT_CONTROLLER = (
     line("take the order; draw a name and places; tell all that it begins", "idle Order"),
@@ -83,28 +80,38 @@ _SILENT_CONTROLLER = (
          "collecting ToFirst", "* DealtFirst"),
     line("  shuffle the shares; send them to Comp, masked, and open comparisons",
          "collecting Word", "collecting ToFirst", "collecting DealtFirst", sends="ToSecond"),
+    line("  ask the dealer for the next block, in time", "collecting Word", "collecting ToFirst",
+         "collecting DealtFirst", sends="Ask"),
     line("  go on comparing: send Comp the shares that are to be opened", "comparing ToFirst",
          sends="ToSecond"),
     line("  undo the shuffle: hand each owner its padded bit, and its next place",
          "comparing ToFirst", sends="Answer"),
-    line("collect the owners' shares of their sums", "summing SumShare"),
-    line("add them up; send the sealed share to the customer", "summing SumShare",
-         sends="FirstTotal"),
-    line("collect Paillier(s) of all K owners", "summing Sum"),
-    line("multiply them; send the product to the customer", "summing Sum", sends="Total"),
-    _ENDS_FOR_ALL,
+    line("collect what all K owners send of their sums", "summing SumShare", "summing Sum"),
 )  # fmt: skip
 _SILENT_COMP = (
     line("take N, K and the algorithm", "idle Start"),
-    line("take dealt words; make shares ahead, masked", "dealing DealtSecond",
-         "ready DealtSecond"),
+    line("take dealt words; make shares ahead, masked", "* DealtSecond"),
     _EACH_STEP,
     line("  compare shares with the Controller: open what is to be opened", "ready ToSecond"),
-    line("  share the winner's place, padded for each owner", "ready ToSecond", sends="ToFirst"),
-    line("send its sealed share of the sum to the customer", "ready ToSecond", "idle Start",
-         sends="SecondTotal"),
-    _ends("EndForComp"),
-)  # fmt: skip
+    line("  at the end, share the winner's place, padded for each owner", "ready ToSecond"),
+)
+#: How owners tell their sums in a silent run, by the way that the customer gets the total.
+_TELL_SUM = {
+    "shares": line("send Seal(s - pad) to the Controller", "resting EndRound", sends="SumShare"),
+    "paillier": line("send Paillier(s) to the Controller", "resting EndRound", sends="Sum"),
+}
+#: How the servers tell the total.
+_TELL_TOTAL = {
+    "shares": line("add up the shares; send the sum, sealed, to the customer", "summing SumShare",
+                   sends="FirstTotal"),
+    "paillier": line("multiply them; send the product to the customer", "summing Sum",
+                     sends="Total"),
+}  # fmt: skip
+_COMP_TELLS_TOTAL = {
+    "shares": (line("send its share of the sum, sealed, to the customer", "ready ToSecond",
+                    "idle Start", sends="SecondTotal"),),
+    "paillier": (),
+}  # fmt: skip
 _SHARES_CUSTOMER = (
     line("order N pulls", "idle Start"),
     line("open both servers' shares; the cumulative reward is their sum", "waiting FirstTotal",
@@ -124,10 +131,11 @@ def pseudocode(config: Samba) -> Pseudocode:
         return {
             "owner": _OWNER, "controller": _CONTROLLER, "comp": _COMP, "customer": _CUSTOMER
         }  # fmt: skip
+    total = config.total
     return {
-        "owner": _SILENT_OWNER,
-        "controller": _SILENT_CONTROLLER,
-        "comp": _SILENT_COMP,
-        "customer": _SHARES_CUSTOMER if config.total == "shares" else _CUSTOMER,
+        "owner": (*_SILENT_OWNER, _TELL_SUM[total], _ends("EndForOwner")),
+        "controller": (*_SILENT_CONTROLLER, _TELL_TOTAL[total], _ENDS_FOR_ALL),
+        "comp": (*_SILENT_COMP, *_COMP_TELLS_TOTAL[total], _ends("EndForComp")),
+        "customer": _SHARES_CUSTOMER if total == "shares" else _CUSTOMER,
         "dealer": _DEALER,
     }
