@@ -56,7 +56,7 @@ export function Sight() {
   if (!sight) return null;
   const old = (r, c) => (was && was.rows[r]?.[0] === sight.rows[r][0] && was.rows[r][c] !== sight.rows[r][c] ? was.rows[r][c] : null);
   return html`<section class="card" aria-labelledby="sight-title"><h2 id="sight-title">Who sees what</h2><p class="quiet">Of this recording: every key that a party holds was tried on every message it saw.${off.length > 0 && html` <b>Off: ${off.join(", ")}.</b>`}</p>
-    <${Wide} label="Who sees what"><table class="sight"><thead><tr><td></td>${sight.who.map((who) => html`<th scope="col" key=${who}>${who}</th>`)}</tr></thead>
+    <${Wide} label="Who sees what, as a table"><table class="sight"><thead><tr><td></td>${sight.who.map((who) => html`<th scope="col" key=${who}>${who}</th>`)}</tr></thead>
     <tbody>${sight.rows.map((row, r) => html`<tr key=${row[0]}><th scope="row">${row[0]}</th>${row.slice(1).map((cell, c) => { const other = old(r, c + 1); return html`<td key=${c} class=${tone(cell) + (other ? " turned" : "")}>${cell}${other && html`<small>was ${other}</small>`}</td>`; })}</tr>`)}</tbody></table></${Wide}></section>`;
 }
 export const where = () => `${at.value + 1} of ${recording.value?.steps.length ?? 0}`;

@@ -60,7 +60,7 @@ function Node({ name, x, y, size, role, now, picked, stage, inside, talks }) {
   const choose = () => { looked.value = looked.peek() === name ? null : name; };
   const key = (event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); event.stopPropagation(); choose(); } };
   const small = size < R, hue = `hue${roles.value.indexOf(role) % 6}`;
-  return html`<g class=${`party ${hue}${now ? " now" : ""}${picked ? " picked" : ""}${talks ? " talks" : ""}`} role="button" tabindex=${small && !picked && !now ? "-1" : "0"} aria-pressed=${picked ? "true" : "false"} aria-label=${`${name}, ${stage || "no stage"}`} onClick=${choose} onKeyDown=${key}>
+  return html`<g class=${`party ${hue}${now ? " now" : ""}${picked ? " picked" : ""}${talks ? " talks" : ""}`} role="button" tabindex=${small && !picked && !now ? "-1" : "0"} aria-pressed=${picked ? "true" : "false"} aria-label=${small ? `${name} ${stage}` : null} onClick=${choose} onKeyDown=${key}>
     ${small ? html`<rect x=${x - size} y=${y - size} width=${2 * size} height=${2 * size} rx="4"><title>${name}: ${stage}</title></rect>`
       : html`<circle cx=${x} cy=${y} r=${size} /><text x=${x} y=${y + 4}>${inside}</text><text class="name" x=${x} y=${y + size + 17}>${name}</text><text class="stage" x=${x} y=${y + size + 32}>${stage}</text>`}</g>`;
 }
@@ -79,7 +79,7 @@ export function Graph() {
   const shown = arrows.filter((each) => places.has(each.from) && places.has(each.to) && each.from !== each.to);
   const said = new Set(), talking = new Set(shown.flatMap(({ from, to }) => [from, to])), viewed = party.value;
   const fold = [...places.values()].some(({ size }) => size < R);
-  return html`<div class="graph" ref=${box}><svg width=${wide} height=${height} viewBox=${`0 0 ${wide} ${height}`} role="group" aria-label="Parties">
+  return html`<div class="graph" ref=${box}><svg width=${wide} height=${height} viewBox=${`0 0 ${wide} ${height}`} role="group" aria-label="The parties as a graph">
     <defs>${["came", "leaves"].map((kind) => html`<marker key=${kind} id=${kind} viewBox="0 0 10 10" refX="8" refY="5" markerWidth="6" markerHeight="6" orient="auto"><path d="M0 0L10 5L0 10z" /></marker>`)}</defs>
     ${shown.map((each, i) => { const name = each.kind + each.type, label = said.has(name) ? "" : each.type; said.add(name); return html`<${Arrow} key=${i} from=${places.get(each.from)} to=${places.get(each.to)} kind=${each.kind} label=${label} />`; })}
     ${[...places.values()].map((place) => { const state = stateOf(place.name); return html`<${Node} key=${place.name} ...${place} now=${one?.party === place.name} picked=${looked.value === place.name} talks=${talking.has(place.name) || viewed === place.name} stage=${state.stage ?? ""} inside=${note(state)} />`; })}

@@ -65,6 +65,12 @@ function Side() {
     <p class="quiet">Keys and noise of a simulation come from the seed. They protect nobody.</p></section>`;
 }
 
+/** What happens in this step; the rest of the screen need not be drawn anew for it. */
+function Sentence() {
+  const one = step.value;
+  return html`<p class="sentence" aria-live=${playing.value ? "off" : "polite"}><span class="count">${where()}</span> ${one?.round !== null && one?.round !== undefined ? html`<span class="count">round ${one.round}</span>` : ""} ${one?.sentence ?? "Nothing happens."}</p>`;
+}
+
 export function Step({ words: [preset], presented }) {
   useEffect(() => { if (preset && preset !== asked.value.preset) load({ preset, off: [] }); else if (!recording.value || problem.value) load(); }, [preset, back.value]);
   useEffect(() => { addEventListener("keydown", key); return () => { removeEventListener("keydown", key); playing.value = false; }; }, []);
@@ -74,13 +80,12 @@ export function Step({ words: [preset], presented }) {
     const timer = setInterval(() => { if (at.value >= last.value) playing.value = false; else timed(null, KEYS.ArrowRight); }, 1000 / pace);
     return () => clearInterval(timer);
   }, [runs, pace]);
-  const told = recording.value, one = step.value;
+  const told = recording.value;
   return html`<div class="titled"><h1>Step</h1>${busy.value && html`<span class="quiet" role="status">recording…</span>`}${!presented && html`<a class="button no-print" href="#present/step">Present</a>`}</div>
     <div class=${presented ? "" : "columns step"}>${!presented && html`<aside><${Side} /></aside>`}
-    ${told ? html`<div><section class="card stage" aria-label="The protocol"><${Controls} />
-        <p class="sentence" aria-live=${runs ? "off" : "polite"}><span class="count">${where()}</span> ${one?.round !== null && one?.round !== undefined ? html`<span class="count">round ${one.round}</span>` : ""} ${one?.sentence ?? "Nothing happens."}</p><${Graph} />
+    ${told ? html`<div><section class="card stage" aria-label="The protocol"><${Controls} /><${Sentence} /><${Graph} />
         <p class="quiet keys">Keys: <kbd>←</kbd> <kbd>→</kbd> step, <kbd>n</kbd> next pull, <kbd>r</kbd> next release, <kbd>p</kbd> play, <kbd>Home</kbd> <kbd>End</kbd>.</p></section>
-      <div class="columns even"><section class="card" aria-labelledby="message-title"><h2 id="message-title">The message</h2><${Message} /></section>
+      <div class="columns even steady"><section class="card" aria-labelledby="message-title"><h2 id="message-title">The message</h2><${Message} /></section>
         <section class="card" aria-labelledby="holds-title"><h2 id="holds-title">What a party holds</h2><${Holds} /></section></div>
       <${Pseudocode} /><${Sight} /></div>` : html`<p class="quiet">${problem.value ? "Nothing is recorded." : "Recording…"}</p>`}</div>`;
 }

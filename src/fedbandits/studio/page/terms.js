@@ -52,8 +52,11 @@ function marked(text, said) {
     const name = match[1].toLowerCase();
     if (said.has(name)) continue;
     said.add(name);
-    pieces.push(text.slice(from, match.index), html`<${Term} name=${match[1]}>${match[0]}</${Term}>`);
-    from = match.index + match[0].length;
+    // A bracket or a full stop stays on the line of its term.
+    const until = match.index + match[0].length, open = /[(["“×]*$/.exec(text.slice(from, match.index))[0], close = /^[)\],.;:!?”]*/.exec(text.slice(until))[0];
+    const term = html`<${Term} name=${match[1]}>${match[0]}</${Term}>`;
+    pieces.push(text.slice(from, match.index - open.length), open || close ? html`<span class="glued">${open}${term}${close}</span>` : term);
+    from = until + close.length;
   }
   return [...pieces, text.slice(from)];
 }
