@@ -87,7 +87,7 @@ def _tables(node: Any) -> Iterator[dict[str, Any]]:
 
 
 def _allow_short_parts(definition: dict[str, Any], definitions: dict[str, Any]) -> None:
-    """Accept a text where a key is a part that is told by its kind."""
+    """Add the short form, a text, where a key is a part that is told by its kind."""
     for key, value in definition.get("properties", {}).items():
         kinds = [name for each in _options(value) if (name := _kind(each, definitions))]
         if kinds:
