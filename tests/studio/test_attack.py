@@ -54,6 +54,14 @@ def test_every_preset_that_is_offered_can_be_attacked(preset: str) -> None:
     assert lines[-2]["total"] == 20
 
 
+def test_guesses_are_counted_by_world() -> None:
+    for line in attacked(preset="feducb", trials=300)[:-1]:
+        assert sum(world["of"] for world in line["worlds"]) == line["done"]
+        assert sum(world["right"] for world in line["worlds"]) == line["right"]
+        assert len(line["recent"]) <= line["done"]
+    assert len(line["recent"]) == 60
+
+
 def test_wrong_values_are_refused() -> None:
     for job in ({"preset": "samba-ucb"}, {"preset": "feducb", "trials": 0}, {"preset": 7}):
         with pytest.raises(ConfigError, match="given"):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections import deque
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -39,6 +40,8 @@ _TRAINING, _MOST_TRIALS = 500, 100_000
 _CONFIDENCE = 0.99
 #: Seconds between two lines, and guesses that are made between two looks at the clock.
 _PACE, _AT_ONCE = 0.1, 20
+#: Last guesses that are told one by one.
+_RECENT = 60
 
 
 @cache
@@ -67,6 +70,10 @@ class _Target(NamedTuple):
     game: Game
     claim: PrivacyClaim
     delta: float
+
+    def told(self) -> dict[str, Any]:
+        """Return what the page shows of it."""
+        return {"looks_at": self.game.looks_at, "expected": _most_right(self.claim)}
 
 
 class _Rule(NamedTuple):
@@ -105,23 +112,50 @@ def attack(job: dict[str, Any], tell: Tell, stop: Stop) -> str:
     target = _target(str(job.get("preset", "")), job.get("epsilon"))
     rule = _trained(target)
     coins = uniforms(trials, replicate_key(_seed(job), 0), 0, 0, Purpose.WORLD) < 0.5
-    errors, runs, told = [0, 0], [0, 0], -math.inf
+    tally, told = _Tally(trials), -math.inf
     for begin in range(0, trials, _AT_ONCE):
         if stop:
             return "interrupted"
         for place in range(begin, min(begin + _AT_ONCE, trials)):
             world = int(coins[place])
             played = target.game.play(world, _TRAINING * 4 + place, 1)
-            taken = int(rule.guesses(played)[0])
-            runs[world] += 1
-            errors[world] += taken != world
+            tally.count(int(rule.guesses(played)[0]), world)
         now = time.monotonic()
-        if now - told >= _PACE:
+        if now - told >= _PACE or tally.done == trials:
             told = now
-            _tell(tell, target, sum(runs), trials, sum(errors), (taken, world))
-    _tell(tell, target, sum(runs), trials, sum(errors), (taken, world))
-    tell(event="verdict", verdict=_verdict(target, rule, errors, runs))
+            tell(event="guessed", **tally.told(), **target.told())
+    tell(event="verdict", verdict=_verdict(target, rule, tally))
     return "complete"
+
+
+class _Tally:
+    """Guesses so far: how many were right in each world, and the last ones."""
+
+    def __init__(self, total: int) -> None:
+        self.total, self.errors, self.runs = total, [0, 0], [0, 0]
+        self._recent = deque[dict[str, int]](maxlen=_RECENT)
+
+    @property
+    def done(self) -> int:
+        """Number of guesses."""
+        return sum(self.runs)
+
+    def count(self, guessed: int, world: int) -> None:
+        """Count one guess of a world."""
+        self.runs[world] += 1
+        self.errors[world] += guessed != world
+        self._recent.append({"guess": guessed, "truth": world})
+
+    def told(self) -> dict[str, Any]:
+        """Return what the page shows."""
+        return {
+            "done": self.done, "total": self.total, "right": self.done - sum(self.errors),
+            "worlds": [
+                {"right": of - wrong, "of": of}
+                for of, wrong in zip(self.runs, self.errors, strict=True)
+            ],
+            "recent": list(self._recent),
+        }  # fmt: skip
 
 
 def _seed(job: dict[str, Any]) -> int:
@@ -129,16 +163,6 @@ def _seed(job: dict[str, Any]) -> int:
     if not isinstance(seed, int) or not 0 <= seed < 2**63:
         raise ConfigError(f"seed: given {seed!r}, allowed: a whole number ≥ 0")
     return seed
-
-
-def _tell(
-    tell: Tell, target: _Target, done: int, total: int, wrong: int, last: tuple[int, int]
-) -> None:
-    tell(
-        event="guessed", done=done, total=total, right=done - wrong,
-        last={"guess": last[0], "truth": last[1]}, looks_at=target.game.looks_at,
-        expected=_most_right(target.claim),
-    )  # fmt: skip
 
 
 def _most_right(claim: PrivacyClaim) -> float | None:
@@ -177,11 +201,12 @@ def _trained(target: _Target) -> _Rule:
     return min((_Rule(each, learned) for each in attacks), key=errors)
 
 
-def _verdict(target: _Target, rule: _Rule, errors: list[int], runs: list[int]) -> dict[str, Any]:
+def _verdict(target: _Target, rule: _Rule, tally: _Tally) -> dict[str, Any]:
     """Compute the bound on ε that the counted guesses show, and compare it with the claim."""
     failure = (1.0 - _CONFIDENCE) / 2.0
     positive, negative = (
-        rate_bound(wrong, max(1, of), failure) for wrong, of in zip(errors, runs, strict=True)
+        rate_bound(wrong, max(1, of), failure)
+        for wrong, of in zip(tally.errors, tally.runs, strict=True)
     )
     bound = gaussian_bound if rule.attack.gaussian else direct_bound
     shown = bound((positive, negative), target.delta)
