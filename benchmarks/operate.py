@@ -251,9 +251,8 @@ def main() -> None:
     print(f"\n{'member':12} {'':12} {'releases':>8} {'ε spent':>9} {'of':>6}")
     for name, found in days.items():
         for member, spent in found.spent.items():
-            print(
-                f"{member:12} {name:12} {spent.releases:8} {spent.epsilon:9.4f} {spent.planned:6.3g}"
-            )
+            row = f"{member:12} {name:12} {spent.releases:8} {spent.epsilon:9.4f}"
+            print(f"{row} {spent.planned:6.3g}")
             assert spent.epsilon <= spent.planned, "more was spent than was planned"
         assert found.still_there == found.rewards, "an acknowledged reward was lost"
     print("\nseconds until everybody was connected again")
