@@ -34,7 +34,7 @@ VOCABULARY = {
 }  # fmt: skip
 #: Rooms that a system must have; what a party computes may lie in a shared folder, not every system
 #: has theorems, and who claims nothing is not attacked.
-REQUIRED = VOCABULARY - {"kernels", "theory", "audit", "guide"}
+REQUIRED = VOCABULARY - {"kernels", "theory", "audit"}
 
 
 def modules() -> dict[str, pathlib.Path]:

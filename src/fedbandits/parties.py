@@ -13,6 +13,7 @@ from fedbandits._lazy import lazily
 __all__ = [
     "ActingParty",
     "Decision",
+    "Happened",
     "LedgeredNoise",
     "LocalProtocolError",
     "MemoryNetwork",
@@ -30,6 +31,7 @@ __all__ = [
     "Supplies",
     "Terms",
     "Transcript",
+    "Watcher",
     "claim_under",
     "federate",
     "record",
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
     from fedbandits.federation.roles import Roles, Supplies
     from fedbandits.federation.run import PartiesRun
     from fedbandits.federation.terms import Terms
+    from fedbandits.federation.watching import Happened, Watcher
     from fedbandits.privacy.ledger import LedgeredNoise
     from fedbandits.privacy.secure_noise import SecureNoise
     from fedbandits.recording.record import record
@@ -63,6 +66,7 @@ else:
         {
             "ActingParty": f"{_FEDERATION}.acting:ActingParty",
             "Decision": f"{_FEDERATION}.events:Decision",
+            "Happened": f"{_FEDERATION}.watching:Happened",
             "LedgeredNoise": "fedbandits.privacy.ledger:LedgeredNoise",
             "LocalProtocolError": "fedbandits.errors:LocalProtocolError",
             "MemoryNetwork": f"{_FEDERATION}.memory:MemoryNetwork",
@@ -80,6 +84,7 @@ else:
             "Supplies": f"{_FEDERATION}.roles:Supplies",
             "Terms": f"{_FEDERATION}.terms:Terms",
             "Transcript": f"{_FEDERATION}.memory:Transcript",
+            "Watcher": f"{_FEDERATION}.watching:Watcher",
             "claim_under": "fedbandits.systems.terms:claim_under",
             "federate": "fedbandits.testing.replicates:federate",
             "record": "fedbandits.recording.record:record",

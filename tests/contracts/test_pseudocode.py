@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import functools
+from typing import Any
 
 import pytest
 
 import fedbandits as fb
-from fedbandits.systems import find_preset
+from fedbandits.systems import System, find_preset
+from fedbandits.systems.aggregation import Clear, SecureSum
 from fedbandits.systems.base import PartiesReplicate
 from fedbandits.systems.guide import Guide, line
+from fedbandits.systems.python_learners import LearnerSystem
 from fedbandits.systems.registry import BUILT_IN, find_system
 from fedbandits.testing.worlds import small_world
+from tests.systems.private_learners import PrivateMeans
 
-#: One preset for each set of parties, and what a preset does not have.
+#: One preset for each set of parties, what a preset does not have, and somebody's own learner.
 PRESETS = (
     "feducb", "feducb-secure", "feducb-p2p", "fedlinucb-async", "fclub", "fclub-published",
     "samba-ucb", "samba-silent-ucb", "samba-silent-ucb total=paillier", "pfcb", "pfcb-secure",
+    "learner", "learner secure",
 )  # fmt: skip
 ROUNDS = 12
 
@@ -24,14 +29,20 @@ ROUNDS = 12
 @functools.cache
 def parties_of(name: str) -> tuple[Guide, PartiesReplicate]:
     """The guide of a preset, and its parties in a small world before the first round."""
-    preset, *parts = name.split()
-    found = find_preset(preset)
-    config = fb.system(preset, **dict(part.split("=") for part in parts)).config
-    world = small_world(found)
-    plan = found.plan(config, world.facts, ROUNDS)
-    guide = found.guide(plan)
+    system, config = configured(name)
+    world = small_world(system)
+    plan = system.plan(config, world.facts, ROUNDS)
+    guide = system.guide(plan)
     assert guide is not None
-    return guide, PartiesReplicate(found, plan, world, 0, 0)
+    return guide, PartiesReplicate(system, plan, world, 0, 0)
+
+
+def configured(name: str) -> tuple[System, Any]:
+    preset, *parts = name.split()
+    if preset == "learner":
+        system = LearnerSystem(PrivateMeans)
+        return system, system.config_type(aggregation=SecureSum() if parts else Clear())
+    return find_preset(preset), fb.system(preset, **dict(part.split("=") for part in parts)).config
 
 
 def tables(run: PartiesReplicate) -> dict:
@@ -42,7 +53,8 @@ def tables(run: PartiesReplicate) -> dict:
 
 
 def test_there_are_presets_of_all_systems():
-    assert {find_preset(name.split()[0]).name for name in PRESETS} == set(BUILT_IN)
+    found = {configured(name)[0].name for name in PRESETS}
+    assert found == {*BUILT_IN, PrivateMeans.NAME}
 
 
 @pytest.mark.parametrize("name", PRESETS)

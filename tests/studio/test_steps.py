@@ -292,17 +292,18 @@ def test_masks_do_not_change_the_sums():
     assert with_masks == bare
 
 
-def weak_samba(*off):
-    """SAMBA's system and plan without some protections."""
-    system, config = find_system("samba"), fb.system("samba-ucb", paillier_bits=2048).config
-    world = fb.environments.Bernoulli(arms=3)
-    plan = system.plan(config, world.facts, 9)
+def weakened(preset, *off):
+    """A preset's system without some protections, its plan, and that of the system itself."""
+    system = find_preset(preset)
+    settings = {"paillier_bits": 2048} if system.name == "samba" else {}
+    config, facts = fb.system(preset, **settings).config, small_world(system).facts
+    plan = system.plan(config, facts, 9)
     weak = system.guide(plan).without(system, off)
-    return weak, weak.plan(config, world.facts, 9), plan
+    return weak, weak.plan(config, facts, 9), plan
 
 
 def test_weakened_parties_cannot_be_deployed():
-    weak, plan, _ = weak_samba("mask")
+    weak, plan, _ = weakened("samba-ucb", "mask")
     with pytest.raises(LocalProtocolError, match="not to be deployed"):
         weak.supply(plan, "owner", 0, None)
     with pytest.raises(ConfigError, match="no system is called 'samba without mask'"):
@@ -313,12 +314,18 @@ def test_weakened_parties_cannot_be_deployed():
     assert not weak.presets
 
 
-def test_weakened_parties_are_refused_by_those_of_the_system():
-    weak, weak_plan, plan = weak_samba("encryption")
-    world = fb.environments.Bernoulli(arms=3)
+@pytest.mark.parametrize(
+    ("preset", "off"),
+    [("samba-ucb", "permutation"), ("feducb", "noise"), ("feducb-secure", "masks")],
+)
+def test_weakened_parties_are_refused_by_those_of_the_system(preset, off):
+    weak, weak_plan, plan = weakened(preset, off)
+    system, world = find_preset(preset), small_world(find_preset(preset))
     run = PartiesReplicate(weak, weak_plan, world, 0, 0)
-    true = PartiesReplicate(find_system("samba"), plan, world, 0, 0)
+    true = PartiesReplicate(system, plan, world, 0, 0)
     run.advance(9)
+    assert run.epsilon == np.inf
+    assert run.network.transcript.deliveries
     for _, message in run.network.transcript.deliveries:
         receipt = true.network.parties[message.receiver].receive(message)
         assert receipt.outcome == "refused"
@@ -326,7 +333,7 @@ def test_weakened_parties_are_refused_by_those_of_the_system():
 
 
 def test_weakened_plans_say_what_they_are_without():
-    weak, plan, true = weak_samba("mask", "paillier")
+    weak, plan, true = weakened("samba-ucb", "mask", "paillier")
     assert plan.config.off == ("mask", "paillier")
     assert type(true.config) is weak.config_type is not type(plan.config)
     assert weak.name == "samba without mask, paillier"
@@ -357,8 +364,8 @@ def test_long_recordings_are_cut(monkeypatch):
         ({"rounds": 3}, "rounds: given 3, allowed: 4 to 3000 with 4 parties"),
         ({"preset": "sambaucb"}, "preset: given 'sambaucb', allowed: did you mean 'samba-ucb'?"),
         ({"preset": "plain-ucb"}, "preset: given 'plain-ucb', allowed: "),
-        ({"off": ["noise"]}, "off: given noise, allowed with samba-ucb: encryption, permutation"),
-        ({"preset": "linucb-alone", "off": ["noise"]}, "off: given noise, allowed with linucb-alo"),
+        ({"off": ["noise"]}, "off: given noise, allowed: encryption, permutation, mask, paillier"),
+        ({"preset": "linucb-alone", "off": ["noise"]}, "off: given noise, allowed: none, as"),
         ({"seed": -1}, "seed: given -1, allowed: "),
         ({"arms": 3}, "arms"),
     ],

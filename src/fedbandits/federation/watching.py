@@ -49,4 +49,4 @@ class Watcher(Protocol):
         """Note ``party``, to which nothing has happened yet."""
 
     def see(self, happened: Happened) -> None:
-        """Note an event of a party; it must not change anything."""
+        """Note what has ``happened`` to a party, and change nothing."""

@@ -75,8 +75,8 @@ def _without(declared: System[Any], guide: Guide, preset: str, off: Collection[s
     """Return the system without some protections; refuse names that it does not have."""
     unknown = sorted(set(off) - set(guide.protections))
     if unknown or guide.without is None:
-        allowed = ", ".join(guide.protections) or "none"
-        raise ConfigError(f"off: given {', '.join(unknown)}, allowed with {preset}: {allowed}")
+        allowed = ", ".join(guide.protections) or f"none, as {preset} has no protections"
+        raise ConfigError(f"off: given {', '.join(unknown)}, allowed: {allowed}")
     return guide.without(declared, off)
 
 

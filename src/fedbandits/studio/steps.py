@@ -70,8 +70,10 @@ def _guide_of(each: System[Any], preset: str) -> Guide | None:
     world = _world(each, FEWEST)
     if world is None:
         return None
-    plan = _variant(each, preset).plan(world, _ROUNDS)
-    return each.guide(plan)
+    try:
+        return each.guide(_variant(each, preset).plan(world, _ROUNDS))
+    except ConfigError:  # somebody's own system that cannot play in so small a world
+        return None
 
 
 #: A horizon in which every preset can be planned.

@@ -1,8 +1,8 @@
 """Guides: what a system tells of its parties to whoever looks at a run step by step.
 
-A guide has pseudocode for each role, keyed by what the parties' own tables of transitions have, and
-for each message a word for it and what can be made of it. It names the protections that a run may
-be shown without, and says what somebody finds out in the run that is shown.
+A guide has pseudocode for each role, keyed by the transitions of its parties. It has words for each
+message, and says what can be made of it. It names the protections that a run may be shown without,
+and tells what somebody finds out in the run that is shown.
 """
 
 from __future__ import annotations
@@ -51,7 +51,10 @@ class Line(NamedTuple):
 
 
 def line(text: str, *at: str, sends: str | None = None) -> Line:
-    """Make a line of pseudocode, see :class:`Line`."""
+    """Make the line ``text`` of pseudocode, carried out ``at`` some transitions.
+
+    If ``sends`` is given, it is carried out only where that message is sent. See :class:`Line`.
+    """
     return Line(text, at, sends)
 
 
@@ -82,7 +85,7 @@ class Passage(NamedTuple):
 
 
 def numbers(values: Iterable[float]) -> str:
-    """Write out some numbers, and that there are more."""
+    """Write out the first of ``values``, and whether there are more."""
     found = list(values)
     some = [f"{value:.6g}" for value in found[:MOST_NUMBERS]]
     return ", ".join(some) + (", …" if len(found) > MOST_NUMBERS else "")

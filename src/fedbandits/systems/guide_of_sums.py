@@ -61,7 +61,7 @@ def passages(off: Collection[str], step: float, size: int) -> dict[str, Passage]
         "Check": Passage("a check of members", _reads_members),
         "Checked": Passage("an answer to a check", _reads_checked),
         "Opening": Passage("a request for masks", _reads_members),
-        "Opened": Passage("its masks, added up", words.masks),
+        "Opened": Passage("the sum of its masks", words.masks),
         "Total": Passage("the total", words.total, releases=True),
     }
 

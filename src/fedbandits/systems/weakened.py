@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection
 from typing import Any, NoReturn
 
@@ -58,6 +59,11 @@ class Weakened(System[Any]):
 
     def syncs(self, run: PartiesRun) -> int:
         return self._system.syncs(run)
+
+    def epsilon_spent(self, plan: Any, run: PartiesRun) -> float:
+        """Return infinity: nothing is claimed of such a run."""
+        del plan, run
+        return math.inf
 
     def supply(self, plan: Any, role: str, place: int, resources: Any) -> NoReturn:
         """Refuse to bring anything to a deployment.

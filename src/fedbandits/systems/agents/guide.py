@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 from fedbandits.federation.messages import unpack
 from fedbandits.federation.watching import Happened
-from fedbandits.systems.agents.plan import AgentsPlan
+from fedbandits.privacy.continual import ContinualPlan
 from fedbandits.systems.guide import Acts, line, numbers
 from fedbandits.systems.guide_of_sums import MASKS
+from fedbandits.systems.secure_sums import SumsPlan
 
 ACTS = Acts("chooses arm {}", "observes the reward {}")
 #: What agents do in every round, whatever they send.
@@ -22,13 +23,21 @@ EVERY_ROUND = (
 _NOISE = {"noise": "Sums leave an agent under noise: a single record does not show in them."}
 
 
-def protections(plan: AgentsPlan) -> Mapping[str, str]:
+class ReleasingPlan(SumsPlan, Protocol):
+    """A plan of agents that release sums, in clear or under noise."""
+
+    @property
+    def release(self) -> ContinualPlan:
+        """The mechanism of their releases."""
+
+
+def protections(plan: ReleasingPlan) -> Mapping[str, str]:
     """Return what a run may be shown without."""
     noise = _NOISE if plan.release.slots else {}
     return noise | MASKS if plan.secure is not None else noise
 
 
-def sums_in(plan: AgentsPlan, off: Collection[str], what: str) -> Callable[[Happened], str]:
+def sums_in(plan: ReleasingPlan, off: Collection[str], what: str) -> Callable[[Happened], str]:
     """Return a function that reads the numbers of a statistic, which anybody can.
 
     ``what`` says whose they are: ``{}`` stands for the message's sender.

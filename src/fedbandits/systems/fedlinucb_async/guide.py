@@ -29,7 +29,7 @@ def guide(plan: AsyncPlan, off: Collection[str] = ()) -> Guide:
     return Guide(
         pseudocode={"agent": _AGENT, "server": _SERVER},
         passages={
-            "Upload": Passage("its sums", sums_in(plan, off, "New sums of {}"), releases=True),
+            "Upload": Passage("new sums", sums_in(plan, off, "New sums of {}"), releases=True),
             "Download": Passage("the sums of all", sums_in(plan, off, "The sums of all")),
         },
         acts=ACTS,
