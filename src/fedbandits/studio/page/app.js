@@ -76,6 +76,7 @@ function App() {
 addEventListener("hashchange", () => {
   const before = place.value;
   place.value = read();
+  document.getElementById("tip")?.hidePopover();
   if (before.name !== place.value.name) {
     scrollTo(0, 0);
     document.getElementById("main")?.focus({ preventScroll: true });
