@@ -31,15 +31,16 @@ function read() {
   const name = words[0] in SCREENS ? words.shift() : "home";
   return { name, words, presented };
 }
-const place = signal(read());
+const place = signal(read()), failed = signal("");
 
 async function load() {
   try {
     const told = await call("/api/start");
     start.value = told;
     glossary.value = told.glossary;
-  } catch {
-    // the line below the menu says why
+    failed.value = "";
+  } catch (error) {
+    failed.value = error.message;
   }
 }
 
@@ -67,13 +68,15 @@ function App() {
   return html`${presented ? html`<button type="button" class="leave" onClick=${leave}>Leave (Esc)</button>` : html`<${Menu} />`}
     <div role="status">${refused.value
       ? html`<p class="banner bad">The studio does not know this page. Open the address that it printed last.</p>`
-      : lost.value && html`<p class="banner">connection lost, trying again</p>`}</div>
+      : lost.value ? html`<p class="banner">connection lost, trying again</p>`
+      : failed.value && html`<p class="banner bad">The studio could not begin: ${failed.value} <button type="button" class="small" onClick=${load}>Try again</button></p>`}</div>
     <main id="main" tabindex="-1"><${Screen} key=${name + words.join("/")} words=${words} presented=${presented} /></main><${Tip} />`;
 }
 
 addEventListener("hashchange", () => {
   const before = place.value;
   place.value = read();
+  document.getElementById("tip")?.hidePopover();
   if (before.name !== place.value.name) {
     scrollTo(0, 0);
     document.getElementById("main")?.focus({ preventScroll: true });

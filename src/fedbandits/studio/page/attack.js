@@ -7,28 +7,20 @@ import { start } from "./draft.js";
 import { Term, Terms } from "./terms.js";
 
 const form = signal({ preset: "", epsilon: "", trials: "1000", seed: "0" });
-const id = signal(null), told = signal(null), heard = signal([]), problem = signal(null);
-const KEPT = 120;
+const id = signal(null), told = signal(null), problem = signal(null);
 let gone = new AbortController();
 const number = (text) => (text.trim() === "" ? null : Number.isNaN(Number(text)) ? text : Number(text));
-
-function hear(event) {
-  batch(() => {
-    told.value = { ...told.value, ...event };
-    if (event.last) heard.value = [...heard.value.slice(1 - KEPT), event.last];
-  });
-}
 
 async function begin(event) {
   event.preventDefault();
   gone.abort();
   const mine = (gone = new AbortController()), { preset, epsilon: e, trials, seed } = form.value;
-  batch(() => { told.value = null; heard.value = []; problem.value = null; id.value = null; });
+  batch(() => { told.value = null; problem.value = null; id.value = null; });
   try {
     const made = await call("/api/attack", { preset, epsilon: number(e), trials: number(trials), seed: number(seed) ?? 0 });
     id.value = made.id;
     told.value = { status: "running", done: 0, total: Number(trials), right: 0 };
-    await watch(`/api/attack/${encodeURIComponent(made.id)}/events`, hear, mine.signal);
+    await watch(`/api/attack/${encodeURIComponent(made.id)}/events`, (event) => { told.value = { ...told.value, ...event }; }, mine.signal);
   } catch (error) {
     if (!mine.signal.aborted) problem.value = error;
   }
@@ -45,10 +37,12 @@ function Guesses() {
 }
 
 function World({ at, word }) {
-  const mine = heard.value.filter(({ truth }) => Number(truth) === at);
-  return html`<div class="card world"><h3>${word ?? (at ? "World 1: one record is another" : "World 0")}</h3>
+  const { worlds = [], recent = [] } = told.value, { right = 0, of = 0 } = worlds[at] ?? {};
+  const mine = recent.filter(({ truth }) => Number(truth) === at);
+  return html`<div class="card world"><h3>${word ?? (at ? "World 1: one record is another" : "World 0: the record as it is")}</h3>
+    <p><b>${right.toLocaleString("en")}</b> of <b>${of.toLocaleString("en")}</b> right</p>
     <p class="dots" aria-hidden="true">${mine.map(({ guess, truth }, i) => html`<span key=${i} class=${guess === truth ? "hit" : "miss"}>${guess === truth ? "●" : "○"}</span>`)}</p>
-    <p class="quiet">${mine.filter(({ guess, truth }) => guess === truth).length} of the ${mine.length} that were heard last are right (● right, ○ wrong).</p></div>`;
+    <p class="quiet">The last ${mine.length} guesses in this world: ● right, ○ wrong.</p></div>`;
 }
 
 export function Attack({ words: [preset] }) {

@@ -5,6 +5,8 @@ import { colour, dash, html, num, pm, Swatch } from "./parts.js";
 
 /** More single replicates than this a system are not drawn; the screen says so. */
 export const MOST_LINES = 10;
+/** Pixels across a printed page. */
+const SHEET = 680;
 const nothing = (n) => Array(n).fill(null);
 const long = (values, n) => (values && values.length === n ? values : values ? [...values, ...nothing(Math.max(0, n - values.length))].slice(0, n) : nothing(n));
 
@@ -63,7 +65,11 @@ export function Chart({ curves, order = curves.map(({ system }) => system), unit
     resized.observe(element);
     // Ink and paper change with the scheme, and when the page is printed.
     const again = () => made.redraw(false, true), scheme = matchMedia("(prefers-color-scheme: dark)");
-    const paper = new MutationObserver(again);
+    const paper = new MutationObserver(() => {
+      const printed = document.documentElement.classList.contains("paper");
+      made.setSize(printed ? { width: Math.min(element.clientWidth, SHEET), height: 230 } : { width: element.clientWidth, height });
+      again();
+    });
     paper.observe(document.documentElement, { attributeFilter: ["class"] });
     scheme.addEventListener("change", again);
     performance.measure("chart script", { start: began, end: performance.now() });

@@ -77,9 +77,9 @@ export function put(values, pause = 150) {
 const HEADER = /^\s*\[(\[?)\s*([\w.-]+)/;
 
 /** The parts of a text: what stands before the first table, then a part for each table or system. */
-function parts() {
+function parts(toml = text.value) {
   const found = [{ name: "", lines: [] }];
-  for (const line of text.value.split("\n")) {
+  for (const line of toml.split("\n")) {
     const header = HEADER.exec(line), name = header?.[2];
     const inside = name && name.includes(".") && found.at(-1).name === name.split(".")[0];
     if (header && !inside) {
@@ -99,6 +99,18 @@ export function inWorld(toml) {
   const all = parts().filter(({ name }) => name !== "environment");
   all.splice(1, 0, { name: "environment", lines: [toml.trim()] });
   joined(all);
+}
+
+/** The world, the name and the rounds of an experiment that was made for a table; the systems stay. */
+export function takeTable(toml) {
+  const theirs = parts(toml), all = parts().filter(({ name }) => name !== "environment"), [head] = all;
+  for (const key of ["rounds", "name"]) {
+    const fits = (line) => new RegExp(`^${key}\\s*=`).test(line), line = theirs[0].lines.find(fits), at = head.lines.findIndex(fits);
+    if (line) head.lines.splice(at < 0 ? head.lines.length : at, at < 0 ? 0 : 1, line);
+  }
+  // What stands above the first key told of the experiment before.
+  while (head.lines[0]?.startsWith("#") || head.lines[0] === "") head.lines.shift();
+  joined([head, theirs.find(({ name }) => name === "environment"), ...all.slice(1)]);
 }
 
 export const addSystem = (preset) => joined([...parts(), { name: "systems", lines: ["[[systems]]", `preset = "${preset}"`] }]);

@@ -21,22 +21,27 @@ const word = (party) => (party.problem ? "bad" : !party.running ? "idle" : party
 const says = (party) => (!party.running ? "not running" : party.problem ? "has a problem" : party.ready ? "ready" : "not ready");
 
 function Budget({ party }) {
-  const { epsilon_left: left, epsilon: all, rounds_left: rounds, epsilon_per_release: each } = party;
-  if (left === null || left === undefined) return html`<p class="quiet">${party.running ? "It spends no ε." : "What it has spent is not known while it does not run."}</p>`;
-  const enough = each && rounds !== null && rounds !== undefined ? Math.floor(left / each + 1e-9) : null;
-  return html`<div class="budget"><p>ε left <b>${epsilon(left)}</b>${all ? ` of ${epsilon(all)}` : ""} · releases left <b>${num(rounds)}</b></p>
-    ${all && html`<meter min="0" max=${all} value=${left} aria-label=${`ε left of ${party.name}`}></meter>`}
-    ${enough !== null && rounds > 0 && html`<p class=${enough < rounds ? "warning" : "quiet"}>${enough < rounds ? `At ${epsilon(each)} a release it is enough for ${enough} more, and ${rounds} are planned.` : `About ${epsilon(each)} a release: enough for what is planned.`}</p>`}</div>`;
+  const { name, running, epsilon_left: left, epsilon: all, releases, rounds_left: planned } = party;
+  if (left === null || left === undefined) return html`<p class="quiet">${running ? "It spends no ε." : "What it has spent is not known."}</p>`;
+  return html`<div class="budget"><p>ε left <b>${epsilon(left)}</b>${all ? ` of ${epsilon(all)}` : ""} · <${Term} name="release">releases</${Term}> left <b>${num(planned)}</b>${releases !== null ? `, ${num(releases)} made` : ""}</p>
+    ${all && html`<meter min="0" max=${all} value=${left} aria-label=${`ε left of ${name}`}></meter>`}
+    ${left <= 0 && planned > 0 && html`<p class="warning">Its budget is spent: it decides, and releases nothing.</p>`}</div>`;
 }
 
+const when = (text) => (text ? html`<time datetime=${text} title=${clock(text)}>${ago(text)}</time>` : "–");
+
 function Party({ party }) {
-  const { name, role, problem: wrong, remedy, since, round, rounds, releases, last_release: last, waiting, peers } = party;
+  const { name, role, running, problem: wrong, remedy, since, stage, round, rounds, last_release: last, waiting, decisions, refusals, never, peers } = party;
+  const facts = [
+    [running ? "runs since" : "stopped about", when(since)], [html`<${Term} name="round" />`, `${num(round)}${rounds ? ` of ${num(rounds)}` : ""}`],
+    ["next beat", party.clock ? (Number.isNaN(Date.parse(party.clock)) ? party.clock : clock(party.clock)) : "–"], ["last release", when(last)],
+    ["stage", stage || "–"], ["decisions", num(decisions)], ["records waiting", num(waiting)],
+    ...(never ? [["records that never count", num(never)]] : []), ...(refusals ? [["messages refused", num(refusals)]] : []),
+  ];
   return html`<li class=${`card node ${word(party)}`} id=${`party-${name}`}><header><h3>${name}</h3><span class="quiet">${role}</span><span class=${`status ${word(party)}`}>${says(party)}</span></header>
     ${wrong && html`<p class="problem">${wrong}</p>`}${remedy && html`<p class="command"><code>${remedy}</code> <${Copy} text=${remedy} /></p>`}
     <${Budget} party=${party} />
-    <dl class="facts"><div><dt>${wrong ? "since" : "runs since"}</dt><dd>${since ? html`<time datetime=${since} title=${clock(since)}>${ago(since)}</time>` : "–"}</dd></div>
-      <div><dt><${Term} name="round" /></dt><dd>${num(round)}${rounds ? ` of ${num(rounds)}` : ""}</dd></div><div><dt>next beat</dt><dd>${party.clock ? (Number.isNaN(Date.parse(party.clock)) ? party.clock : clock(party.clock)) : "–"}</dd></div>
-      <div><dt><${Term} name="release">releases</${Term}></dt><dd>${num(releases)}${last ? `, last ${ago(last)}` : ""}</dd></div><div><dt>records waiting</dt><dd>${num(waiting)}</dd></div></dl>
+    <dl class="facts">${facts.map(([term, value], i) => html`<div key=${i}><dt>${term}</dt><dd>${value}</dd></div>`)}</dl>
     <details open=${opened.value === name} onToggle=${(event) => { if (event.currentTarget.open) opened.value = name; else if (opened.value === name) opened.value = null; }}><summary>Who it has greeted: ${peers.filter(({ greeted }) => greeted).length} of ${peers.length}</summary>
       <ul class="peers">${peers.map((peer) => html`<li key=${peer.name} class=${peer.greeted ? "" : "away"}>${peer.greeted ? "✓" : "✗"} ${peer.name}${peer.greeted ? "" : " (not yet)"}</li>`)}</ul></details></li>`;
 }

@@ -2,7 +2,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { Act, bytes, html, Problem, seconds, Swatch } from "./parts.js";
 import { back, call, upload } from "./server.js";
-import { addSystem, addVariant, again, answer, asking, fitting, found, inWorld, problem, removeSystem, restore, start, text, write } from "./draft.js";
+import { addSystem, addVariant, again, answer, asking, fitting, found, inWorld, problem, removeSystem, restore, start, takeTable, text, write } from "./draft.js";
 import { Field } from "./field.js";
 import { Claim, Epsilon, Odds, Unit } from "./privacy.js";
 import { Terms } from "./terms.js";
@@ -17,7 +17,7 @@ function Drop() {
     try {
       const shape = await upload(file);
       tell({ shape, name: file.name });
-      if (shape.toml) inWorld(shape.toml);
+      takeTable(shape.toml);
     } catch (error) {
       tell({ error });
     }
@@ -28,7 +28,7 @@ function Drop() {
     <input id="file" type="file" accept=".csv,.tsv,.parquet,.txt" onChange=${(event) => take(event.target.files[0])} />
     <p class="quiet">It stays on this machine. Only its shape is shown: columns and how many rows.</p>
     ${told?.error && html`<${Problem} error=${told.error} />`}
-    ${told?.shape && html`<p role="status"><b>${told.name}</b>: ${told.shape.rows.toLocaleString("en")} rows, columns ${told.shape.columns.join(", ")}</p>`}</div>`;
+    ${told?.shape && html`<div role="status"><p><b>${told.name}</b>: ${told.shape.rows.toLocaleString("en")} rows; features ${told.shape.columns.join(", ")}</p>${told.shape.told?.map((line) => html`<p class="quiet" key=${line}>${line}</p>`)}</div>`}</div>`;
 }
 
 function More({ keys, title }) {
@@ -49,13 +49,21 @@ function World() {
     <${Drop} /><${More} keys=${keys} title="Settings of the world" />`;
 }
 
+/** "feducb 2" for the second system of a preset, and so on. */
+function nextLabel(preset) {
+  const taken = new Set(answer.value.systems.map(({ label }) => label));
+  let k = 2;
+  while (taken.has(`${preset} ${k}`)) k += 1;
+  return `${preset} ${k}`;
+}
+
 function System({ system, at }) {
   const own = `systems[${at}]`, { label, preset, about, keys, claim } = system, many = answer.value.systems.length;
   const name = { path: `${own}.label`, value: label, kind: "text", default: preset, is_default: label === preset, about: "Its name in tables and pictures." };
   const spends = keys.find(({ path }) => path === `${own}.epsilon` && (claim?.epsilon > 0 || found(path) !== undefined));
   return html`<li class="system"><header><h3><${Swatch} at=${at} />${label}</h3>${preset !== label && html`<code>${preset}</code>`}
       ${spends && html`<${Field} key_=${spends} label="ε" about=${false} plain />`}
-      <button type="button" class="small" onClick=${() => addVariant(at, `${label}, ${many + 1}`)} aria-label=${`A variant of ${label}`}>Variant</button>
+      <button type="button" class="small" onClick=${() => addVariant(at, nextLabel(preset))} aria-label=${`A variant of ${label}`}>Variant</button>
       <button type="button" class="small" onClick=${() => removeSystem(at)} disabled=${many < 2} aria-label=${`Remove ${label}`}>Remove</button></header>
     <p class="quiet"><${Terms} text=${about} /></p><${Claim} claim=${claim} noise=${system.noise} />
     <${More} keys=${[name, ...keys.filter((key) => key !== spends)]} title="Settings" /></li>`;
@@ -76,8 +84,7 @@ function Toml() {
   return html`<section class="card toml" aria-labelledby="toml-title"><h2 id="toml-title"><label for="toml">The same as TOML</label></h2>
     <p class="quiet">The form follows the text, and the text follows the form.</p>
     <textarea id="toml" value=${text.value} spellcheck=${false} rows="28" wrap="off" onInput=${(event) => write(event.target.value)} aria-invalid=${shown ? "true" : null} aria-describedby="toml-wrong"></textarea>
-    <div id="toml-wrong">${shown && html`<p class="problem" role="alert">${shown.path && html`<code>${shown.path}</code>: `}${shown.message}</p>
-      ${shown.given && html`<p class="problem">given <code>${shown.given}</code>${shown.allowed && html`, allowed: ${shown.allowed}`}</p>`}`}</div></section>`;
+    <div id="toml-wrong">${shown && html`<p class="problem" role="alert">${shown.path && !shown.message.startsWith(shown.path) && html`<code>${shown.path}</code>: `}${shown.message}</p>`}</div></section>`;
 }
 
 export function Setup() {
