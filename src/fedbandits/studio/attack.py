@@ -44,19 +44,26 @@ _PACE, _AT_ONCE = 0.1, 20
 _RECENT = 60
 
 
+class Attackable(NamedTuple):
+    """A preset that can be attacked: in which world, and whether it claims a finite ε."""
+
+    world: Environment
+    is_private: bool
+
+
 @cache
-def attackable() -> dict[str, Environment]:
-    """Return the world in which each preset can be attacked.
+def attackable() -> dict[str, Attackable]:
+    """Return the presets that can be attacked.
 
     They are those that claim an ε for what they release: there is something to guess.
     """
     return {
-        name: world
+        name: Attackable(world, claim.is_private)
         for found in systems()
         for world in _WORLDS
         if found.plays_in(type(world))
         for name in found.presets
-        if _claims_epsilon(found.claim(system(name).plan(world, _ROUNDS)))
+        if _claims_epsilon(claim := found.claim(system(name).plan(world, _ROUNDS)))
     }
 
 
@@ -173,9 +180,9 @@ def _most_right(claim: PrivacyClaim) -> float | None:
 
 
 def _target(preset: str, epsilon: float | None) -> _Target:
-    world = attackable().get(preset)
-    if world is None:
+    if preset not in attackable():
         raise ConfigError(f"preset: given {preset!r}, allowed: {', '.join(attackable())}")
+    world = attackable()[preset].world
     entry = system(preset) if epsilon is None else system(preset, epsilon=epsilon)
     found = find_system(entry.system)
     plan: Plan = entry.plan(world, _ROUNDS)

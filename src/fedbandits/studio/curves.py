@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -73,8 +73,12 @@ class Scale(NamedTuple):
         return Axes(f"{words.loss} of {party}", f"{plural(words.turn)} of {party}")
 
 
+#: Values of replicates, by their numbers.
+Runs = Mapping[int, Sequence[float]]
+
+
 def curve_table(
-    system: str, rounds: Sequence[int], finished: list[list[float]], playing: list[list[float]]
+    system: str, rounds: Sequence[int], finished: Runs, playing: Runs
 ) -> dict[str, Any]:
     """Return the curve of one system for the page.
 
@@ -87,15 +91,18 @@ def curve_table(
     finished, playing
         Values of finished replicates, and of those that are being played: as many as there are.
     """
-    runs = np.array(finished, dtype=np.float64).reshape(len(finished), len(rounds))
-    count = len(finished)
+    runs = np.array(list(finished.values()), np.float64).reshape(len(finished), len(rounds))
+    count, everything = len(finished), {**playing, **finished}
     mean = runs.mean(axis=0) if count else runs.sum(axis=0)[:0]
     last = runs[:, -1] if count > 1 else None
     deviation = None if last is None else float(last.std(ddof=1))
     return {
         "system": system,
         "rounds": list(rounds),
-        "replicates": [*map(_finite, finished), *map(_finite, playing)],
+        # By number, so that the k-th of two systems are a pair; one that is missing is empty.
+        "replicates": [
+            _finite(everything.get(number, ())) for number in range(max(everything, default=-1) + 1)
+        ],
         "mean": _finite(mean),
         "half": _finite(interval(runs).half) if count >= FEWEST else None,
         "n": count,
@@ -117,9 +124,12 @@ def curves_of(result: xr.Dataset) -> tuple[Axes, list[dict[str, Any]]]:
     if not is_regret:
         values = reward / np.array([labels.decisions_in(each).total for each in rounds])
     return scale.axes, [
-        curve_table(str(system), rounds, values[place][done[place]].tolist(), [])
+        curve_table(
+            str(system), rounds,
+            {int(k): values[place, k].tolist() for k in np.flatnonzero(done[place])}, {},
+        )
         for place, system in enumerate(result["system"].values)
-    ]
+    ]  # fmt: skip
 
 
 def _finite(values: Iterable[float] | Floats) -> list[float | None]:

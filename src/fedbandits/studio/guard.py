@@ -49,7 +49,7 @@ class Guard:
     app
         What answers the others.
     token
-        What every request to ``/api`` must show.
+        What every request below ``/api/`` must show.
     port
         The port of this server: a browser names it in ``Host``.
     policy
@@ -87,9 +87,9 @@ class Guard:
     def _refused(self, path: str, headers: Headers) -> JSONResponse | None:
         if headers.get("host", "").lower() not in self._hosts:
             return refusal(421, "this address is not the studio's: open the one that it printed")
-        if headers.get("sec-fetch-site", "none") not in _SITES and path.startswith("/api"):
+        if headers.get("sec-fetch-site", "none") not in _SITES and path.startswith("/api/"):
             return refusal(403, "another site has asked")
-        if not path.startswith("/api"):
+        if not path.startswith("/api/"):
             return None
         kind, _, shown = headers.get("authorization", "").partition(" ")
         if kind == "Bearer" and hmac.compare_digest(shown.encode(), self._token):

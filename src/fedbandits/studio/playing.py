@@ -76,8 +76,7 @@ class _Heard:
 
     def _tell_curve(self, system: str, own: _Replicates) -> None:
         own.told = time.monotonic()
-        finished, playing = list(own.finished.values()), list(own.playing.values())
-        curve = curve_table(system, self._rounds, finished, playing)
+        curve = curve_table(system, self._rounds, own.finished, own.playing)
         self._tell(event="curve", curve=curve, done=sum(self._done.values()))
 
 

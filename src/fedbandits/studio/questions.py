@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import pathlib
 from collections.abc import Callable
 from typing import Any
 
 from fedbandits._version import __version__
 from fedbandits.environments import environments
-from fedbandits.errors import FedbanditsError
 from fedbandits.experiments.answers.answer import answer
-from fedbandits.experiments.folder import CONFIG, RESULTS, read_result, stored_table
+from fedbandits.experiments.folder import CONFIG, RESULTS, read_result
 from fedbandits.experiments.stored_runs import compare_runs, find_runs
 from fedbandits.settings.examples import examples
 from fedbandits.settings.experiment import Experiment
@@ -26,13 +26,14 @@ from fedbandits.systems import systems
 
 def start(folder: str) -> dict[str, Any]:
     """Say what there is to begin with."""
+    private = {name for name, found in attackable().items() if found.is_private}
     return {
         "version": __version__,
         "folder": folder,
         "presets": [
             {
                 "name": name, "system": system.name, "about": preset.description,
-                "is_private": "epsilon" in system.config_type.__struct_fields__,
+                "is_private": name in private,
                 "environments": [
                     kind for kind, found in environments().items() if system.plays_in(found)
                 ],
@@ -75,13 +76,12 @@ def runs(folder: str) -> list[dict[str, Any]]:
 
 
 def _largest_epsilon(folder: pathlib.Path) -> float | None:
-    """Return the largest ε that a system of a run is asked for."""
+    """Return the largest ε that a system of a run claims, as its answer has it."""
     try:
-        table = stored_table(folder) or {}
-    except FedbanditsError:
+        compared = json.loads((folder / "answer.json").read_text(encoding="utf-8"))["comparisons"]
+        return max((float(each["epsilon"]) for each in compared), default=None)
+    except (OSError, ValueError, KeyError, TypeError):  # no answer, or that of another version
         return None
-    asked = [entry.get("epsilon") for entry in table.get("systems", ())]
-    return max((float(each) for each in asked if isinstance(each, int | float)), default=None)
 
 
 def details(folder: str) -> dict[str, Any]:
