@@ -56,6 +56,7 @@ ABOUT = {
     "Score": OTHERS, "ScoreList": OTHERS, "BitList": PULLED, "Bit": PULLED, "Sum": OTHERS,
     "Total": REWARD,
 }  # fmt: skip
+NUMBERS = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
 COLUMNS = {**PARTICIPANTS, LISTENER: OBSERVER}
 
 
@@ -226,6 +227,30 @@ def test_comp_reads_ratios_of_scores_and_without_masks_the_scores():
     assert bare[0].max() == pytest.approx(1.0 + np.sqrt(2 * np.log(5)), rel=1e-4)
 
 
+def test_a_score_in_clear_is_unmasked_by_who_handed_out_the_masks():
+    """The Controller knows αₜ. Without encryption it has what Comp reads without masks, by name."""
+    pattern = r"The score of owner-(\d), in clear: (\S+?)(?:, and αₜ = (\S+) is known)?\.$"
+    found = {}
+    for off in (("encryption",), ("encryption", "mask")):
+        texts = [text for step, who, text in readings(told(off))
+                 if step["event"] == "Score" and who == CONTROLLER]  # fmt: skip
+        parts = [re.match(pattern, text).groups() for text in texts]
+        found[off] = [(who, float(value) / float(mask or 1.0)) for who, value, mask in parts]
+        assert all((mask is None) == ("mask" in off) for _, _, mask in parts)
+    one, other = found.values()
+    assert [who for who, _ in one] == [who for who, _ in other]
+    assert [score for _, score in one] == pytest.approx([s for _, s in other], rel=1e-4)
+
+
+def test_weakened_draws_are_what_the_parties_use():
+    weak, plan, _ = weakened("samba-ucb", "mask", "permutation")
+    run = PartiesReplicate(weak, plan, small_world(find_system("samba")), 0, 0)
+    run.advance(9)
+    draws = run.one("controller").draws
+    assert draws.mask(5, 1) == 1.0
+    assert draws.places(5, 1).tolist() == [0, 1, 2, 3]
+
+
 @pytest.mark.parametrize("off", PROTECTIONS)
 def test_a_protection_hides_what_it_says_and_nothing_else(off):
     usual, weak = cells(told()), cells(told((off,)))
@@ -280,6 +305,27 @@ def test_masks_hide_what_one_member_sends():
     assert all("look uniform" in text for text in shown[()])
     assert all("under noise" in text for text in shown["masks",])
     assert all("without noise" in text for text in shown["masks", "noise"])
+
+
+def test_bare_numbers_of_members_add_up_to_the_total():
+    steps = told(("masks", "noise"), preset="feducb-secure", rounds=3, parties=3)["steps"]
+    first = [step["reads"][0]["text"] for step in steps if step["event"] in ("Increment", "Total")]
+    parts, (total, *_) = first[:3], first[3:]
+    assert total.startswith("The sum of all members")
+    sums = [np.array(NUMBERS.findall(text.partition(": ")[2]), float) for text in (*parts, total)]
+    assert sum(sums[:3]) == pytest.approx(sums[3], abs=1e-4)
+    assert abs(sums[3]).max() <= 3.0  # of three records that are no longer than 1
+
+
+def test_a_copy_that_is_passed_on_is_no_release():
+    steps = record_steps({"preset": "feducb-p2p", "parties": 5, "rounds": 8})["steps"]
+    passed = [
+        step for step in steps
+        if step["sent"] and all(m["fields"]["origin"] != step["party"] for m in step["sent"])
+    ]  # fmt: skip
+    assert passed
+    assert not any(step["releases"] for step in passed)
+    assert any("passed on" in each["text"] for step in steps for each in step["reads"])
 
 
 def test_masks_do_not_change_the_sums():

@@ -46,9 +46,10 @@ _WORLDS: dict[type[Facts], Callable[[int], Environment]] = {
     Procurement.FACTS: lambda parties: Procurement(agents=parties, producers=5, revenue=4.0),
     Clustered.FACTS: _clustered,
 }
-#: Settings that fit small worlds: a short key, and phases that end soon.
+#: Settings that fit small worlds: a short key, phases that end soon, a graph with neighbours.
 _SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "samba": {"paillier_bits": 2048},
+    "feducb_p2p": {"graph": "ring", "gamma": 2},
     "fclub": {"schedule": {"kind": "growing", "first": 10}},
 }
 
