@@ -5,14 +5,18 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import math
 import pathlib
 import sys
 from typing import Any
 
 import pytest
 
-from fedbandits.studio import processes, questions, worker
+import fedbandits as fb
+from fedbandits.environments import Linear
+from fedbandits.studio import playing, processes, questions, worker
 from fedbandits.studio.processes import Answerer, Worker
+from fedbandits.studio.routes import Api
 
 
 def scripted(monkeypatch: pytest.MonkeyPatch, script: str) -> None:
@@ -97,3 +101,44 @@ def test_a_question_that_fails_is_told_and_the_next_one_is_answered(
     assert "error" in second
     assert third == {"answer": 7}
     assert "ZeroDivisionError" in capsys.readouterr().err
+
+
+def test_a_studio_ends_when_what_it_plays_has_ended(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path
+) -> None:
+    scripted(
+        monkeypatch,
+        """import sys, time
+print('{"event": "advanced", "done": 1}', flush=True)
+sys.stdin.read()
+time.sleep(0.1)
+print('{"event": "ended", "status": "interrupted", "why": ""}', flush=True)
+""",
+    )
+
+    async def ended() -> list[str]:
+        api = Api(tmp_path, False)
+        await api.begin()
+        first, second = (api.library.add("", name, alone=False) for name in "ab")
+        while api.library.feeds[first].parts["run"]["done"] < 1:
+            await anext(api.library.feeds[first].stream(0, "curves"))
+            await asyncio.sleep(0)
+        await api.end()
+        return [api.library.feeds[run].parts["run"]["status"] for run in (first, second)]
+
+    assert asyncio.run(ended()) == ["interrupted", "interrupted"]
+
+
+def test_many_replicates_are_not_told_whole_again_and_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(playing, "_PACE", math.inf)
+    world = Linear(agents=2, dim=2, arms=3)
+    experiment = fb.Experiment(
+        environment=world, systems=(fb.system("linucb-alone"),), rounds=20, replicates=30
+    )
+    lines = list[dict[str, Any]]()
+    fb.run(experiment, on_event=playing._Heard(experiment, lambda **line: lines.append(line)))
+    done = [line["done"] for line in lines if line["event"] in ("advanced", "curve")]
+    assert done[-1] == 20 * 30
+    assert [line["event"] for line in lines].count("curve") == 2  # at the beginning and at the end

@@ -272,7 +272,10 @@ class Library:
         feed.close(run=self._summary(run, {}))
 
     async def end(self) -> None:
-        """Stop what is played."""
+        """Stop what is played, and what waits."""
+        for run, kept in self._kept.items():
+            if kept["status"] == "queued":
+                self._end(run, "interrupted", "", 0.0)
         if self._worker is not None:
             await self._worker[1].stop()
 

@@ -16,8 +16,8 @@ from fedbandits.errors import FedbanditsError
 
 #: Longest line, in bytes: the steps of a long protocol.
 _LONGEST = 1 << 26
-#: Seconds that a question may take, and that a process may take to end.
-_PATIENCE, _ENDING = 300.0, 5.0
+#: Seconds that a question may take, and that a process may take to save and end.
+_PATIENCE, _ENDING = 300.0, 20.0
 
 
 class RefusedError(FedbanditsError):

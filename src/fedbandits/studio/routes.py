@@ -142,12 +142,13 @@ class Api:
 
     async def end(self) -> None:
         """End all processes."""
-        for task in self._tasks:
-            task.cancel()
         await asyncio.gather(
             self.library.end(), self._quick.stop(), self._slow.stop(),
             *(worker.stop() for _, worker in self._attacks.values()),
         )  # fmt: skip
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
         self.library.close()
 
     def _spawn(self, work: Any) -> None:
