@@ -83,6 +83,19 @@ def test_files_outside_of_the_folder_are_refused(path: str, tmp_path: pathlib.Pa
         set_up(folder, text)
 
 
+@pytest.mark.parametrize(
+    "part", ["file(/etc/passwd)", "file( ../graph.txt )", "file('~/graph.txt')", "file(link.txt)"]
+)
+def test_files_in_short_parts_are_refused_too(part: str, tmp_path: pathlib.Path) -> None:
+    folder = tmp_path / "runs"
+    folder.mkdir()
+    (tmp_path / "graph.txt").write_text("0 1\n")
+    (folder / "link.txt").symlink_to(tmp_path / "graph.txt")
+    text = TEXT.replace('preset = "linucb-alone"', f'preset = "feducb-p2p"\ntopology = "{part}"')
+    with pytest.raises(ConfigError, match=r"systems\[1\]\.topology: given .*allowed: a file in"):
+        set_up(folder, text)
+
+
 def test_modules_are_refused_unless_they_are_allowed(tmp_path: pathlib.Path) -> None:
     (tmp_path / "mine.py").write_text("raise SystemExit('was run')\n")
     with pytest.raises(ConfigError, match="module: is refused here"):

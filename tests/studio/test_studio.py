@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
@@ -145,6 +146,67 @@ def test_bad_questions_are_refused_in_words(
     assert answer.status_code == 422
     assert answer.json()["error"]["message"]
     assert "Traceback" not in answer.text
+
+
+@pytest.mark.parametrize(
+    ("path", "content"),
+    [
+        ("/api/setup", '{"toml": 7}'),
+        ("/api/setup", '{"table": [1]}'),
+        ("/api/setup", '{"table": {"a": null}}'),
+        ("/api/setup", '{"table": {"rounds": NaN}}'),
+        ("/api/setup", '{"toml": "a = ", "set": {"path": "a", "value": 1}}'),
+        ("/api/setup", '{"toml": "a = 1", "set": 7}'),
+        ("/api/setup", '{"toml": "a = 1", "set": [7]}'),
+        ("/api/setup", '{"toml": "a = 1", "set": {"path": "", "value": 1}}'),
+        ("/api/setup", '{"toml": "a = 1", "set": {"path": "a", "value": [null]}}'),
+        ("/api/setup", json.dumps({"toml": "a = 1", "set": {"path": "a." * 999, "value": 1}})),
+        ("/api/setup", '{"toml": "a = \\"' + "x" * 5000 + '\\""}'),
+        ("/api/setup", '{"toml": "# \\ud800"}'),
+        ("/api/runs", '{"toml": "# \\ud800"}'),
+        ("/api/steps", '{"preset": "feducb", "self": 1, "question": 2}'),
+        ("/api/attack", '{"preset": "feducb", "epsilon": Infinity}'),
+    ],
+    ids=list("abcdefghijklmno"),
+)
+def test_odd_values_are_refused_by_what_is_wrong_with_them(
+    studio: Studio, path: str, content: str
+) -> None:
+    answer = studio.client.post(path, content=content)
+    assert answer.status_code == 422
+    told = answer.json()["error"]["message"]
+    assert "terminal" not in told
+    assert "memory" not in told
+
+
+def test_several_keys_are_changed_at_once(studio: Studio) -> None:
+    changes = [{"path": "rounds", "value": 50}, {"path": "systems[0].epsilon", "value": 0.5}]
+    found = studio.client.post("/api/setup", json={"toml": TEXT, "set": changes}).json()
+    assert found["toml"] == TEXT.replace("= 40", "= 50").replace("= 1.0", "= 0.5")
+
+
+def test_a_run_whose_files_are_damaged_is_shown(studio: Studio, run: str) -> None:
+    list(studio.events(f"/api/runs/{run}/events"))
+    folder = pathlib.Path(studio.client.get("/api/start").json()["folder"])
+    for name, config in (("results", None), ("text", b"a = \xff"), ("toml", b"a = ")):
+        place = shutil.copytree(folder / run, folder / f"damaged {name}")
+        (place / "config.toml").write_bytes(config or (place / "config.toml").read_bytes())
+        if config is None:
+            (place / "results.nc").write_bytes(b"damaged")
+        found = studio.client.get(f"/api/runs/{place.name}")
+        assert found.status_code == 200, found.text
+        assert "cannot be read" in found.json()["lines"][0]
+        assert studio.client.delete(f"/api/runs/{place.name}").status_code == 204
+
+
+def test_a_third_attack_ends_the_first(studio: Studio) -> None:
+    job = {"preset": "feducb", "trials": 100_000}
+    numbers = [studio.client.post("/api/attack", json=job).json()["id"] for _ in range(3)]
+    last = list(studio.events(f"/api/attack/{numbers[0]}/events"))[-1]
+    assert last["status"] == "interrupted"
+    for each in numbers[1:]:
+        studio.client.post(f"/api/attack/{each}/stop")
+        assert list(studio.events(f"/api/attack/{each}/events"))[-1]["status"] == "interrupted"
 
 
 def test_a_table_of_ones_own_becomes_an_experiment(studio: Studio) -> None:

@@ -11,8 +11,12 @@ import math
 import time
 from collections import deque
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
+import msgspec
+from msgspec import Meta
+
+from fedbandits._schema import convert
 from fedbandits.environments import Clustered, Linear, Procurement
 from fedbandits.environments.base import Environment
 from fedbandits.errors import ConfigError
@@ -71,6 +75,15 @@ def _claims_epsilon(claim: PrivacyClaim) -> bool:
     return bool(claim.events) and math.isfinite(claim.epsilon_contents)
 
 
+class AttackJob(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A preset that is attacked; without ``epsilon``, with its own."""
+
+    preset: str
+    epsilon: float | None = None
+    trials: Annotated[int, Meta(ge=1, le=_MOST_TRIALS)] = 1000
+    seed: Annotated[int, Meta(ge=0, le=2**63 - 1)] = 0
+
+
 class _Target(NamedTuple):
     """A system that is attacked."""
 
@@ -100,7 +113,7 @@ def attack(job: dict[str, Any], tell: Tell, stop: Stop) -> str:
     Parameters
     ----------
     job
-        ``preset``, ``epsilon`` (None for the preset's own), ``trials`` and ``seed``.
+        An :class:`AttackJob`, by its keys.
     tell
         Is told how many guesses were right.
     stop
@@ -111,14 +124,10 @@ def attack(job: dict[str, Any], tell: Tell, stop: Stop) -> str:
     str
         How it ended: ``complete`` or ``interrupted``.
     """
-    trials = job.get("trials", 1000)
-    if not isinstance(trials, int) or not 1 <= trials <= _MOST_TRIALS:
-        raise ConfigError(
-            f"trials: given {trials!r}, allowed: a whole number ≥ 1 and ≤ {_MOST_TRIALS:,}"
-        )
-    target = _target(str(job.get("preset", "")), job.get("epsilon"))
+    asked: AttackJob = convert(job, AttackJob, "")
+    trials, target = asked.trials, _target(asked.preset, asked.epsilon)
     rule = _trained(target)
-    coins = uniforms(trials, replicate_key(_seed(job), 0), 0, 0, Purpose.WORLD) < 0.5
+    coins = uniforms(trials, replicate_key(asked.seed, 0), 0, 0, Purpose.WORLD) < 0.5
     tally, told = _Tally(trials), -math.inf
     for begin in range(0, trials, _AT_ONCE):
         if stop:
@@ -163,13 +172,6 @@ class _Tally:
             ],
             "recent": list(self._recent),
         }  # fmt: skip
-
-
-def _seed(job: dict[str, Any]) -> int:
-    seed = job.get("seed", 0)
-    if not isinstance(seed, int) or not 0 <= seed < 2**63:
-        raise ConfigError(f"seed: given {seed!r}, allowed: a whole number ≥ 0")
-    return seed
 
 
 def _most_right(claim: PrivacyClaim) -> float | None:

@@ -10,18 +10,21 @@ from __future__ import annotations
 import asyncio
 import json
 import pathlib
-import shutil
 import sqlite3
 import time
+import warnings
 from datetime import UTC, datetime
 from typing import Any
 
 from fedbandits.errors import ConfigError
+from fedbandits.experiments.folder import CONFIG
 from fedbandits.studio.feed import Feed
+from fedbandits.studio.folders import FILE, UPLOADS, delete_run, holds_run, place_of
 from fedbandits.studio.processes import Answerer, Worker
 
-FILE = "studio.sqlite"
 _TABLE = "CREATE TABLE IF NOT EXISTS runs (id TEXT PRIMARY KEY, kept TEXT NOT NULL)"
+#: What is kept of every run.
+_PARTS = {"toml", "name", "alone", "status", "why", "began", "elapsed", "done", "total", "log"}
 #: Lines of a log that are kept.
 _MOST_LINES = 500
 
@@ -42,17 +45,31 @@ class Library:
     def __init__(self, folder: pathlib.Path, allow_modules: bool, answerer: Answerer) -> None:
         self._folder, self._allow_modules, self._answerer = folder, allow_modules, answerer
         self._database = sqlite3.connect(folder / FILE, isolation_level=None)
-        self._database.execute(_TABLE)
         #: By run: what its folder does not say.
-        self._kept: dict[str, dict[str, Any]] = {
-            run: json.loads(kept) for run, kept in self._database.execute("SELECT * FROM runs")
-        }
+        self._kept = self._stored()
         for run, kept in self._kept.items():
             if kept["status"] in ("queued", "running"):  # of a server that was killed
                 self._note(run, status="interrupted")
         self.feeds: dict[str, Feed] = {}
         self._queue: asyncio.Queue[tuple[str, bool]] = asyncio.Queue()
         self._worker: tuple[str, Worker] | None = None
+
+    def _stored(self) -> dict[str, dict[str, Any]]:
+        """Read what is kept; raises ConfigError if this is not what a studio has written."""
+        try:
+            self._database.execute(_TABLE)
+            rows = self._database.execute("SELECT id, kept FROM runs")
+            found = {run: json.loads(kept) for run, kept in rows}
+            whole = all(kept.keys() >= _PARTS for kept in found.values())
+        except (sqlite3.DatabaseError, ValueError, AttributeError):
+            whole = False
+        if not whole:
+            self.close()
+            raise ConfigError(
+                f"{self._folder / FILE}: is damaged, or of another version; move it away: runs "
+                "stay, and only logs and those that wait are forgotten"
+            )
+        return found
 
     def close(self) -> None:
         """Close the file."""
@@ -64,7 +81,14 @@ class Library:
     def _note(self, run: str, **parts: Any) -> None:
         self._kept[run] = self._known(run) | parts
         row = run, json.dumps(self._kept[run])
-        self._database.execute("INSERT OR REPLACE INTO runs VALUES (?, ?)", row)
+        self._store("INSERT OR REPLACE INTO runs VALUES (?, ?)", row)
+
+    def _store(self, change: str, row: tuple[str, ...]) -> None:
+        """Write a change; on a full disk the studio goes on, and what is new is lost with it."""
+        try:
+            self._database.execute(change, row)
+        except sqlite3.OperationalError as error:
+            warnings.warn(f"{self._folder / FILE}: cannot be written ({error})", stacklevel=2)
 
     def _take(self, run: str, toml: str, name: str, alone: bool) -> None:
         """Keep a run that waits."""
@@ -81,9 +105,8 @@ class Library:
         LookupError
             If there is no such run.
         """
-        path = (self._folder / run).resolve()
-        inside = path.is_relative_to(self._folder.resolve()) and path != self._folder.resolve()
-        if not inside or not (self._known(run) or (path / "config.toml").is_file()):
+        path = place_of(self._folder, run)
+        if not self._known(run) and not holds_run(path):
             raise LookupError(run)
         return path
 
@@ -131,7 +154,7 @@ class Library:
         ``alone`` says whether parties that learn alone at their best are added.
         """
         run, number = name, 1
-        while (self._folder / run).exists() or self._known(run):
+        while run == UPLOADS or (self._folder / run).exists() or self._known(run):
             number += 1
             run = f"{name}-{number}"
         self._take(run, toml, name, alone)
@@ -150,7 +173,7 @@ class Library:
         if known.get("status") in ("queued", "running"):
             raise ConfigError(f"{run}: is {known['status']} already")
         if not known:
-            text = (place / "config.toml").read_text(encoding="utf-8")
+            text = (place / CONFIG).read_text(encoding="utf-8", errors="replace")
             self._take(run, text, run, False)
         self._note(run, status="queued", why="")
         self._enqueue(run, resume=True)
@@ -176,14 +199,13 @@ class Library:
         Raises
         ------
         ConfigError
-            If it waits or is played.
+            If it waits or is played, or its folder has something else in it.
         """
         place = self.place(run)
         if self._known(run).get("status") in ("queued", "running"):
             raise ConfigError(f"{run}: stop it first")
-        shutil.rmtree(place, ignore_errors=True)
-        shutil.rmtree(place.parent / f".{place.name}.checkpoint", ignore_errors=True)
-        self._database.execute("DELETE FROM runs WHERE id = ?", (run,))
+        delete_run(place)
+        self._store("DELETE FROM runs WHERE id = ?", (run,))
         self._kept.pop(run, None)
         self.feeds.pop(run, None)
 
@@ -250,7 +272,10 @@ class Library:
         feed.close(run=self._summary(run, {}))
 
     async def end(self) -> None:
-        """Stop what is played."""
+        """Stop what is played, and what waits."""
+        for run, kept in self._kept.items():
+            if kept["status"] == "queued":
+                self._end(run, "interrupted", "", 0.0)
         if self._worker is not None:
             await self._worker[1].stop()
 

@@ -40,7 +40,7 @@ class _Heard:
         self._tell, self._scale = tell, Scale.of(experiment)
         self._rounds = checkpoint_rounds(experiment.rounds, experiment.checkpoints).tolist()
         self._all = experiment.rounds * experiment.replicates * len(experiment.systems)
-        self._length = experiment.rounds
+        self._replicates = experiment.replicates
         self._systems = defaultdict[str, _Replicates](_Replicates)
         self._done: dict[tuple[str, int], int] = {}
         self._told = -math.inf
@@ -59,7 +59,9 @@ class _Heard:
                 own = self._systems[event.system]
                 own.playing.pop(event.replicate, None)
                 own.finished[event.replicate] = [self._scale.value(row) for row in event.rows]
-                self._tell_curve(event.system, own)
+                is_last = len(own.finished) == self._replicates
+                if not self._tell_curve(event.system, own, is_last):
+                    self._tell(event="advanced", done=sum(self._done.values()))
             case _:
                 pass
 
@@ -68,16 +70,20 @@ class _Heard:
         own, now = self._systems[event.system], time.monotonic()
         if event.row is not None:
             own.playing.setdefault(event.replicate, []).append(self._scale.value(event.row))
-            if now - own.told >= _PACE:
-                self._tell_curve(event.system, own)
+            self._tell_curve(event.system, own)
         if now - self._told >= _PACE:
             self._told = now
             self._tell(event="advanced", done=sum(self._done.values()))
 
-    def _tell_curve(self, system: str, own: _Replicates) -> None:
-        own.told = time.monotonic()
+    def _tell_curve(self, system: str, own: _Replicates, is_last: bool = False) -> bool:
+        """Tell a curve, with all of its replicates, unless that was just told."""
+        now = time.monotonic()
+        if now - own.told < _PACE and not is_last:
+            return False
+        own.told = now
         curve = curve_table(system, self._rounds, own.finished, own.playing)
         self._tell(event="curve", curve=curve, done=sum(self._done.values()))
+        return True
 
 
 class _Looking:

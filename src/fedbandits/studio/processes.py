@@ -16,8 +16,8 @@ from fedbandits.errors import FedbanditsError
 
 #: Longest line, in bytes: the steps of a long protocol.
 _LONGEST = 1 << 26
-#: Seconds that a question may take, and that a process may take to end.
-_PATIENCE, _ENDING = 300.0, 5.0
+#: Seconds that a question may take, and that a process may take to save and end.
+_PATIENCE, _ENDING = 300.0, 20.0
 
 
 class RefusedError(FedbanditsError):
@@ -44,11 +44,20 @@ def _how_it_ended(code: int) -> str:
     return "its process failed: the terminal of the studio shows why"
 
 
+def _read(line: bytes) -> dict[str, Any]:
+    """Read a line; the last one of a process that was killed may be cut."""
+    try:
+        told = json.loads(line)
+    except ValueError:
+        return {}
+    return told if isinstance(told, dict) else {}
+
+
 class Worker:
     """A process that plays one job, and tells of it line by line."""
 
     def __init__(self, folder: pathlib.Path) -> None:
-        self._folder = folder
+        self._folder, self._stopped = folder, False
         self._process: asyncio.subprocess.Process | None = None
 
     async def lines(self, work: str, job: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
@@ -56,22 +65,32 @@ class Worker:
 
         The last line says how it ended, also where the process was killed.
         """
-        self._process = await start(work, self._folder)
-        assert self._process.stdin is not None  # noqa: S101 - it was asked for
-        assert self._process.stdout is not None  # noqa: S101
-        self._process.stdin.write(json.dumps(job).encode() + b"\n")
+        try:
+            process = self._process = await start(work, self._folder)
+        except OSError as error:
+            why = f"its process cannot be started ({error.strerror})"
+            yield {"event": "ended", "status": "failed", "why": why}
+            return
+        assert process.stdin is not None  # noqa: S101 - it was asked for
+        assert process.stdout is not None  # noqa: S101
+        if self._stopped:  # while it was started
+            process.kill()
+        process.stdin.write(json.dumps(job).encode() + b"\n")
         last = ""
-        async for line in self._process.stdout:
-            told = json.loads(line)
-            last = told["event"]
-            yield told
-        code = await self._process.wait()
+        async for line in process.stdout:
+            told = _read(line)
+            last = told.get("event", last)
+            if "event" in told:
+                yield told
+        code = await process.wait()
         if last != "ended":
-            yield {"event": "ended", "status": "failed", "why": _how_it_ended(code)}
+            status = "interrupted" if self._stopped else "failed"
+            why = "" if self._stopped else _how_it_ended(code)
+            yield {"event": "ended", "status": status, "why": why}
 
     async def stop(self) -> None:
         """Tell the process to save and end; end it if it does not."""
-        process = self._process
+        self._stopped, process = True, self._process
         if process is None or process.returncode is not None or process.stdin is None:
             return
         process.stdin.close()
@@ -88,13 +107,15 @@ class Answerer:
         self._folder, self._turn = folder, asyncio.Lock()
         self._process: asyncio.subprocess.Process | None = None
 
-    async def ask(self, question: str, **given: Any) -> Any:
+    async def ask(self, question: str, /, **given: Any) -> Any:
         """Ask a question, and return the answer.
 
         Raises
         ------
         RefusedError
-            If the answer is a refusal, or the process has died over the question.
+            If the answer is a refusal.
+        FedbanditsError
+            If the process has died over the question, or takes too long.
         """
         async with self._turn:
             if self._process is None or self._process.returncode is not None:
@@ -105,15 +126,24 @@ class Answerer:
             try:
                 self._process.stdin.write(asked + b"\n")
                 line = await asyncio.wait_for(self._process.stdout.readline(), _PATIENCE)
+            except TimeoutError:
+                self._give_up()
+                raise FedbanditsError("the answer took too long; ask for less") from None
             except BaseException:  # what it answers later would be taken for another answer
-                self._process.kill()
+                self._give_up()
                 raise
         if not line:
-            raise RefusedError({"message": "the process that was asked has ended: out of memory?"})
+            raise FedbanditsError("the process that was asked has ended: out of memory?")
         told = json.loads(line)
         if "error" in told:
             raise RefusedError(told["error"])
         return told["answer"]
+
+    def _give_up(self) -> None:
+        """Leave a process to its end; the next question goes to a new one."""
+        if self._process is not None and self._process.returncode is None:
+            self._process.kill()
+        self._process = None
 
     async def stop(self) -> None:
         """End the process."""

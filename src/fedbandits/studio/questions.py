@@ -71,7 +71,7 @@ def runs(folder: str) -> list[dict[str, Any]]:
             "replicates": each.replicates, "headline": each.headline,
             "epsilon": _largest_epsilon(each.folder),
         }
-        for each in find_runs(top)
+        for each in find_runs(top) if each.folder != top
     ]  # fmt: skip
 
 
@@ -87,21 +87,31 @@ def _largest_epsilon(folder: pathlib.Path) -> float | None:
 def details(folder: str) -> dict[str, Any]:
     """Say everything about the run in a folder."""
     place = pathlib.Path(folder)
-    text = (place / CONFIG).read_text(encoding="utf-8") if (place / CONFIG).is_file() else ""
+    config, text = place / CONFIG, ""
+    if config.is_file():
+        text = config.read_text(encoding="utf-8", errors="replace")
     told: dict[str, Any] = {
         "toml": text, "lines": [], "how": "", "claims": {}, "unit": "", "decisions": "",
         "curves": [],
     }  # fmt: skip
     if not text or not (place / RESULTS).is_file():
         return told
+    try:
+        return told | _results(place, text)
+    except (FedbanditsError, OSError, ValueError, KeyError) as error:
+        return told | {"lines": [f"The files of this run cannot be read: {error}"]}
+
+
+def _results(place: pathlib.Path, text: str) -> dict[str, Any]:
+    """Say what came out of a run."""
     result = read_result(place)
     if "sweep" in result.attrs:
-        return told | {"lines": ["A sweep: its report shows every point."]}
+        return {"lines": ["A sweep: its report shows every point."]}
     experiment = Experiment.from_table(parse_toml(text), place, modules=())
     axes, curves = curves_of(result)
     said = answer(experiment, result)
     claims = {label: claim_table(claim) for label, claim in experiment.claims().items()}
-    return told | {
+    return {
         "lines": list(said.lines), "how": said.how, "claims": claims, "curves": curves,
         **axes._asdict(),
     }  # fmt: skip

@@ -14,6 +14,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from fedbandits._schema import refuse_odd_values
 from fedbandits.errors import ConfigError, FedbanditsError
 from fedbandits.settings.toml_files import NAME, parse_toml
 from fedbandits.studio.feed import Feed
@@ -21,11 +22,12 @@ from fedbandits.studio.guard import refusal
 from fedbandits.studio.library import Library
 from fedbandits.studio.processes import Answerer, RefusedError, Worker
 from fedbandits.studio.telling import error_of
+from fedbandits.studio.uploads import keep_table
 
+#: Most attacks at once: one more ends the oldest. So many that have ended can still be looked at.
+_MOST_ATTACKS, _MOST_ENDED = 2, 20
 #: Most bytes of a question, and of a file.
 _MOST_ASKED, _MOST_UPLOADED = 1 << 20, 64 << 20
-_UPLOADS = "uploads"
-_SAFE_NAME = re.compile(r"[\w][\w.+-]{0,99}\Z")
 #: Files of a run that can be taken away.
 _FILES = {
     "picture.svg": ("plots/regret.svg", "plots/reward.svg"),
@@ -46,6 +48,8 @@ def guarded(handler: Handler) -> Handler:
             return refusal(404, "there is no such run")
         except FedbanditsError as error:
             return JSONResponse({"error": error_of(error)}, 422)
+        except OSError as error:  # a full disk, or a folder that is gone
+            return refusal(422, f"this cannot be done now ({error.strerror or error})")
 
     return handle
 
@@ -62,9 +66,13 @@ async def read_body(request: Request, most: int) -> bytes:
 
 
 async def read_table(request: Request) -> dict[str, Any]:
-    """Read the JSON table of a request; raises ConfigError if it is none."""
+    """Read the JSON table of a request; raises ConfigError if it is none, or has odd values."""
+    body = await read_body(request, _MOST_ASKED)
     try:
-        table = json.loads(await read_body(request, _MOST_ASKED))
+        table = json.loads(body)
+        refuse_odd_values(table, "")
+    except ConfigError:
+        raise
     except (ValueError, RecursionError):
         raise ConfigError("the request is no JSON") from None
     if not isinstance(table, dict):
@@ -134,12 +142,13 @@ class Api:
 
     async def end(self) -> None:
         """End all processes."""
-        for task in self._tasks:
-            task.cancel()
         await asyncio.gather(
             self.library.end(), self._quick.stop(), self._slow.stop(),
             *(worker.stop() for _, worker in self._attacks.values()),
         )  # fmt: skip
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
         self.library.close()
 
     def _spawn(self, work: Any) -> None:
@@ -231,20 +240,9 @@ class Api:
 
     async def upload(self, request: Request) -> Response:
         """Take a table of the user's own; it is read, and never run."""
-        name = request.query_params.get("name", "")
-        if not _SAFE_NAME.match(name):
-            raise ConfigError(f"name: given {name!r}, allowed: letters, digits and _ . + -")
         data = await read_body(request, _MOST_UPLOADED)
-        place = self._folder / _UPLOADS / name
-        place.parent.mkdir(exist_ok=True)
-        await asyncio.to_thread(place.write_bytes, data)
-        try:
-            found = await self._slow.ask(
-                "table_file", folder=str(self._folder), name=f"{_UPLOADS}/{name}"
-            )
-        except RefusedError:
-            place.unlink(missing_ok=True)
-            raise
+        name = request.query_params.get("name", "")
+        found = await keep_table(self._folder, name, data, self._slow)
         return JSONResponse(found, 201)
 
     async def steps(self, request: Request) -> Response:
@@ -256,9 +254,19 @@ class Api:
         """Begin an attack."""
         job, number = await read_table(request), str(next(self._numbers))
         feed, worker = Feed(status="running", verdict=None, why=""), Worker(self._folder)
+        await self._make_room()
         self._attacks[number] = feed, worker
         self._spawn(_heard(feed, worker, job))
         return JSONResponse({"id": number}, 201)
+
+    async def _make_room(self) -> None:
+        """End the oldest attacks, and forget those that ended long ago."""
+        alive = [each for each in self._attacks.values() if not each[0].closed]
+        for _, worker in alive[: 1 - _MOST_ATTACKS]:
+            await worker.stop()
+        ended = [number for number, (feed, _) in self._attacks.items() if feed.closed]
+        for number in ended[:-_MOST_ENDED]:
+            del self._attacks[number]
 
     async def attack_events(self, request: Request) -> Response:
         """Tell how an attack goes on."""

@@ -19,6 +19,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from fedbandits.errors import ConfigError
+from fedbandits.studio.folders import kept_folder
 from fedbandits.studio.guard import Guard, policy_for, refusal
 from fedbandits.studio.routes import Api
 
@@ -105,22 +106,29 @@ def serve(folder: pathlib.Path, port: int, allow_modules: bool, say: Callable[[s
     Raises
     ------
     ConfigError
-        If the port is taken.
+        If the port is taken, or the folder cannot be used.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    with kept_folder(folder) as kept, _listener(port) as listener:
+        token, port = secrets.token_urlsafe(32), listener.getsockname()[1]
+        app = application(Api(kept, allow_modules), token, port)
+        config = uvicorn.Config(
+            app, log_level="warning", timeout_graceful_shutdown=1, server_header=False
+        )
+        say(f"http://127.0.0.1:{port}/#token={token}")
+        with contextlib.suppress(KeyboardInterrupt):  # that is how it ends
+            uvicorn.Server(config).run(sockets=[listener])
+
+
+def _listener(port: int) -> socket.socket:
+    """Listen already: a browser may be quicker than the server."""
     listener = socket.socket()
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind(("127.0.0.1", port))
+        listener.listen(128)
     except OSError as error:
+        listener.close()
         raise ConfigError(
             f"--port: given {port}, which cannot be used ({error.strerror}); choose another, or 0"
         ) from None
-    token, port = secrets.token_urlsafe(32), listener.getsockname()[1]
-    app = application(Api(folder.resolve(), allow_modules), token, port)
-    config = uvicorn.Config(
-        app, log_level="warning", timeout_graceful_shutdown=1, server_header=False
-    )
-    say(f"http://127.0.0.1:{port}/#token={token}")
-    with contextlib.suppress(KeyboardInterrupt):  # that is how it ends
-        uvicorn.Server(config).run(sockets=[listener])
+    return listener

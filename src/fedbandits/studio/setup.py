@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import pathlib
+import re
 import tomllib
 import warnings
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ import msgspec
 import tomli_w
 from msgspec import inspect
 
-from fedbandits._schema import is_text
+from fedbandits._schema import convert, shown
 from fedbandits.environments import kind_of
 from fedbandits.environments.base import Environment
 from fedbandits.errors import ConfigError
@@ -34,6 +35,7 @@ FALSE_ALARMS = 0.05
 _LARGEST_ODDS = 50.0
 #: What a key may be besides a scalar, for which a form has no field.
 _LISTS = (inspect.ListType, inspect.VarTupleType, inspect.TupleType)
+_FILE_PART = re.compile(r"\s*file\s*\((.*)\)\s*\Z", re.DOTALL)
 _HEAD_KEYS = ("rounds", "replicates", "seed", "name", "best_alone")
 
 
@@ -61,33 +63,70 @@ def _refuse_other_files(value: Any, folder: pathlib.Path, place: str = "") -> No
     elif isinstance(value, list):
         for index, inner in enumerate(value):
             _refuse_other_files(inner, folder, f"{place}[{index}]")
-    elif isinstance(value, str) and is_text(value) and "\0" not in value:
-        path = folder / pathlib.Path(value)
-        looks_so = value.startswith(("/", "~")) or ".." in pathlib.PurePath(value).parts
-        if looks_so or (path.exists() and not path.resolve().is_relative_to(folder)):
+    elif isinstance(value, str) and any(_leads_out(path, folder) for path in _paths_in(value)):
+        raise ConfigError(
+            f"{place}: given {shown(value)}, allowed: a file in {folder}; drop the file here"
+        )
+
+
+def _paths_in(text: str) -> list[str]:
+    """Return what may be a path: the text, and the path in a part such as ``file(graph.txt)``."""
+    part = _FILE_PART.match(text)
+    return [text, part[1].strip().strip("\"'")] if part else [text]
+
+
+def _leads_out(text: str, folder: pathlib.Path) -> bool:
+    if text.startswith(("/", "~")) or ".." in pathlib.PurePath(text).parts:
+        return True
+    try:
+        path = folder / text
+        return path.exists() and not path.resolve().is_relative_to(folder)
+    except (OSError, ValueError):  # too long, or with a zero in it: no file has this name
+        return False
+
+
+class Change(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A change of one key of a text; None takes the key out."""
+
+    path: str
+    value: Any = None
+
+
+class SetupJob(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An experiment, as text or as a table, and changes of it that are made first."""
+
+    toml: str | None = None
+    table: dict[str, Any] | None = None
+    set: Change | list[Change] | None = None
+
+
+def _text_of(job: SetupJob) -> str:
+    """Return the text of an experiment, changed as it is asked."""
+    text = job.toml
+    if text is None:
+        try:
+            text = tomli_w.dumps(job.table or {})
+        except (TypeError, RecursionError):
             raise ConfigError(
-                f"{place}: given {value!r}, allowed: a file in {folder}; drop the file here"
-            )
+                "table: allowed: what TOML can hold, with null nowhere in it"
+            ) from None
+    changes = job.set if isinstance(job.set, list) else [job.set] if job.set else []
+    for change in changes:
+        text = with_value(text, change.path, change.value)
+    return text
 
 
-def setup(
-    folder: str, allow_modules: bool, toml: str | None = None,
-    table: dict[str, Any] | None = None, set: dict[str, Any] | None = None,
-) -> dict[str, Any]:  # fmt: skip
+def setup(folder: str, allow_modules: bool, **asked: Any) -> dict[str, Any]:
     """Say everything about an experiment that is being set up.
 
     Parameters
     ----------
     folder, allow_modules
         The server's folder, and whether modules may be named.
-    toml, table
-        The experiment as text, or as a table.
-    set
-        A change of the text: ``path`` and ``value``.
+    asked
+        A :class:`SetupJob`, by its keys.
     """
-    text = tomli_w.dumps(table or {}) if toml is None else toml
-    if set is not None:
-        text = with_value(text, str(set.get("path", "")), set.get("value"))
+    text = _text_of(convert(asked, SetupJob, ""))
     experiment = read(text, pathlib.Path(folder), allow_modules)
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")

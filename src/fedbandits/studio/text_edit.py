@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from typing import Any
 
 import tomli_w
 
+from fedbandits._schema import shown
 from fedbandits.errors import ConfigError
 from fedbandits.settings.reference.keys import in_toml
 from fedbandits.settings.toml_files import parse_toml, steps_in
 
+#: The most steps of a path.
+_DEEPEST = 20
 _HEADER = re.compile(r"\s*\[(\[?)\s*([\w.-]+)\s*\]?\]\s*(?:#.*)?\Z")
 
 
@@ -32,18 +36,28 @@ def with_value(text: str, path: str, value: Any) -> str:
     Raises
     ------
     ConfigError
-        If the path leads to no table of the text.
+        If the path leads to no table of the text, the text is not valid TOML, or the value cannot
+        be written in it.
     """
-    *tables, key = steps_in(path)
-    wanted = parse_toml(text)
-    _assign(wanted, tables, key, value, path)
-    edited = _edited(text, tables, key, value)
+    steps = steps_in(path)
+    if not steps or len(steps) > _DEEPEST:
+        raise ConfigError(f"{shown(path)}: leads to no table of this configuration")
+    *tables, key = steps
     try:
-        if edited is not None and parse_toml(edited) == wanted:
-            return edited
-    except ValueError:
-        pass
-    return tomli_w.dumps(wanted)
+        wanted = parse_toml(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"not valid TOML: {error}") from None
+    _assign(wanted, tables, key, value, path)
+    try:
+        whole = tomli_w.dumps(wanted)
+        edited = _edited(text, tables, key, value)
+        return edited if edited is not None and parse_toml(edited) == wanted else whole
+    except tomllib.TOMLDecodeError:  # a table without a header of its own
+        return whole
+    except (TypeError, RecursionError):
+        raise ConfigError(
+            f"{path}: given {shown(value)}, allowed: what TOML can hold, and no null inside"
+        ) from None
 
 
 def _assign(table: Any, tables: list[str], key: str, value: Any, path: str) -> None:

@@ -13,6 +13,7 @@ import os
 import signal
 import sys
 import threading
+import traceback
 import warnings
 from collections.abc import Callable
 from typing import Any, TextIO
@@ -20,6 +21,8 @@ from typing import Any, TextIO
 from fedbandits.errors import FedbanditsError
 from fedbandits.experiments.signals import Stop
 from fedbandits.studio.telling import Tell, error_of
+
+_FAILED = "this cannot be answered, and should be: the terminal of the studio shows why"
 
 
 def _teller(out: TextIO) -> Tell:
@@ -68,6 +71,9 @@ def _answer(tell: Tell) -> None:
             tell(answer=QUESTIONS[asked["question"]](**asked["given"]))
         except FedbanditsError as error:
             tell(error=error_of(error))
+        except Exception:
+            traceback.print_exc()
+            tell(error=error_of(FedbanditsError(_FAILED)))
 
 
 def main() -> None:
