@@ -24,7 +24,7 @@ if CHROMIUM is None:
     pytest.skip("no Chromium: install the package of the system", allow_module_level=True)
 
 #: Milliseconds until something must be seen; a first run compiles kernels.
-PATIENCE, LONG = 20_000, 180_000
+PATIENCE, LONG = 40_000, 180_000
 sync_api.expect.set_options(timeout=PATIENCE)
 
 SMALL = """name = "small"

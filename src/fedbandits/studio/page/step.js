@@ -47,7 +47,7 @@ function Controls() {
     <input class="time" type="range" min="0" max=${last.value} value=${at.value} onInput=${(event) => timed(event, () => go(Number(event.target.value)))} aria-label="Step" aria-valuetext=${`${where()}: ${step.value?.sentence}`} />`;
 }
 
-const number = (what, low, high, word) => html`<div class="field"><label for=${`step-${what}`}>${word}</label><input id=${`step-${what}`} type="number" min=${low} max=${high} value=${asked.value[what]} aria-invalid=${problem.value?.path === what ? "true" : null} onChange=${(event) => load({ [what]: Number(event.target.value) })} /></div>`;
+const number = (what, low, high, word) => html`<div class="field"><label for=${`step-${what}`}>${word}</label><input id=${`step-${what}`} type="number" min=${low} max=${high} value=${asked.value[what]} aria-invalid=${problem.value?.path === what ? "true" : null} onInput=${(event) => { asked.value = { ...asked.value, [what]: event.target.value }; }} onChange=${(event) => load({ [what]: Number(event.target.value) })} /></div>`;
 
 function Side() {
   const { preset, off } = asked.value, offered = start.value?.steppable ?? [], about = offered.find((one) => one.preset === preset);
