@@ -107,15 +107,6 @@ class Window:
         """The text of the experiment that is set up."""
         return self.page.get_by_role("textbox", name="The same as TOML")
 
-    def run(self, toml: str) -> None:
-        """Write an experiment, run it, and wait for its end."""
-        self.open("setup")
-        sync_api.expect(self.toml).to_have_value(re.compile("preset"))
-        self.toml.fill(toml)
-        self.page.get_by_label("Also look for the best").uncheck()
-        self.press("Run", exact=True)
-        self.finished()
-
     def finished(self) -> None:
         """Wait for the end of the run that is shown."""
         self.sees(self.page.locator(".titled .status", has_text="complete"), LONG)
