@@ -115,7 +115,7 @@ def step(chromium: Browser, address: str) -> None:
     page.get_by_label("Rounds").fill(str(ROUNDS))
     page.get_by_label("Parties", exact=True).fill(str(PARTIES))
     page.get_by_label("Parties", exact=True).press("Enter")
-    expect(page.get_by_role("button", name="owner-49")).to_be_attached(timeout=60_000)
+    expect(page.get_by_role("button", name="owner-49")).to_be_attached()
     page.get_by_role("heading", name="Step").click()
     page.evaluate("performance.clearMeasures()")
     for _ in range(STEPS):
@@ -132,9 +132,9 @@ def run(chromium: Browser, address: str) -> None:
     page.goto(address)
     page.goto(address.split("#")[0] + "#setup")
     page.get_by_role("textbox", name="The same as TOML").fill(SMALL)
-    expect(page.get_by_role("heading", name="linucb-alone")).to_be_visible(timeout=60_000)
+    expect(page.get_by_role("heading", name="linucb-alone")).to_be_visible()
     page.get_by_role("button", name="Run", exact=True).click()
-    expect(page.get_by_text("complete", exact=True).first).to_be_visible(timeout=120_000)
+    expect(page.get_by_text("complete", exact=True).first).to_be_visible()
     told = durations(page, "event script")
     row(f"script of an event of a run ({len(told)} events), ms", "≤ 8", spread(told))
     row("script of drawing its curves, ms", "≤ 8", spread(durations(page, "chart script")))
@@ -165,7 +165,7 @@ def large(chromium: Browser, address: str) -> None:
     )
     page.goto(address)
     page.goto(address.split("#")[0] + "#run/large")
-    expect(page.get_by_role("slider")).to_be_visible(timeout=60_000)
+    expect(page.get_by_role("slider")).to_be_visible()
     for _ in range(6):
         page.get_by_role("button", name="system 4").click()
     first, *again = durations(page, "chart script")
@@ -174,6 +174,7 @@ def large(chromium: Browser, address: str) -> None:
 
 
 def main() -> None:
+    expect.set_options(timeout=120_000)
     with (
         tempfile.TemporaryDirectory() as folder,
         browser() as chromium,

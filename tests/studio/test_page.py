@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+import fedbandits as fb
 from tests.studio.in_browser import CHROMIUM, SMALL, Server, Window, studio, sync_api
 
 expect = sync_api.expect
@@ -34,7 +35,13 @@ Opener = Callable[..., Window]
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with studio(tmp_path_factory.mktemp("runs")) as started:
+    """A studio whose folder has two runs, of which the second has less ε."""
+    place = tmp_path_factory.mktemp("runs")
+    for name, epsilon in (("small", "1.0"), ("small-2", "0.3")):
+        file = tmp_path_factory.mktemp("files") / f"{name}.toml"
+        file.write_text(SMALL.replace("epsilon = 1.0", f"epsilon = {epsilon}"), encoding="utf-8")
+        fb.run(file, out=place / name)
+    with studio(place) as started:
         yield started
 
 
@@ -59,15 +66,6 @@ def opened(browser: Any, server: Server) -> Iterator[Opener]:
 
         yield opening
         assert [line for window in windows for line in window.said] == []
-
-
-@pytest.fixture(scope="module", autouse=True)
-def two_runs(browser: Any, server: Server) -> None:
-    """Two runs, of which the second has less ε: ``small`` and ``small-2``."""
-    with browser.new_context() as context:
-        window = Window(context, server)
-        window.run(SMALL)
-        window.run(SMALL.replace("epsilon = 1.0", "epsilon = 0.3"))
 
 
 def test_the_officer_learns_what_is_promised_and_whether_it_pays(opened: Opener) -> None:
@@ -171,8 +169,7 @@ def test_the_operator_finds_what_is_wrong_and_the_command(
         expect(page.locator(".node")).to_have_count(4)
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 390)])
 def test_every_screen_opens_and_fits(opened: Opener, scheme: str, width: int) -> None:
     window = opened(color_scheme=scheme, viewport={"width": width, "height": 800})
     for screen, words in SCREENS.items():
@@ -181,30 +178,26 @@ def test_every_screen_opens_and_fits(opened: Opener, scheme: str, width: int) ->
         assert window.page.evaluate("document.documentElement.scrollWidth") <= width, screen
 
 
-@pytest.mark.parametrize(
-    ("label", "wrong", "right", "words"),
-    [
-        ("replicates", "many", "4", "allowed: a whole number"),
-        ("rounds", "-5", "60", "allowed: a whole number"),
-        ("ε", "0", "2", "allowed: a number > 0"),
-    ],
-)
-def test_a_wrong_value_is_said_at_its_field(
-    opened: Opener, label: str, wrong: str, right: str, words: str
-) -> None:
+def test_a_wrong_value_is_said_at_its_field(opened: Opener) -> None:
     window = opened("setup")
     page = window.page
     expect(window.toml).to_have_value(re.compile("preset"))
     window.toml.fill(SMALL)
-    field = page.get_by_role("textbox", name=label, exact=True).first
     expect(page.get_by_role("heading", name="linucb-alone")).to_be_visible()
-    field.fill(wrong)
-    expect(page.locator(".field .problem")).to_contain_text(words)
-    expect(field).to_have_attribute("aria-invalid", "true")
-    expect(page.get_by_role("button", name="Run", exact=True)).to_be_disabled()
-    field.fill(right)
-    expect(page.locator(".problem")).to_have_count(0)
-    expect(window.toml).to_have_value(re.compile(rf"= {right}(\.0)?\n"))
+    for label, wrong, right, words in (
+        ("replicates", "many", "5", "allowed: a whole number"),
+        ("rounds", "-5", "70", "allowed: a whole number"),
+        ("seed", "1.5", "6", "allowed: a whole number"),
+        ("ε", "0", "2", "allowed: a number > 0"),
+    ):
+        field = page.get_by_role("textbox", name=label, exact=True).first
+        field.fill(wrong)
+        expect(page.locator(".field .problem")).to_contain_text(words)
+        expect(field).to_have_attribute("aria-invalid", "true")
+        expect(page.get_by_role("button", name="Run", exact=True)).to_be_disabled()
+        field.fill(right)
+        expect(page.locator(".problem")).to_have_count(0)
+        expect(window.toml).to_have_value(re.compile(rf"= {right}(\.0)?\n"))
 
 
 def test_a_text_that_is_no_toml_is_refused_and_mended(opened: Opener) -> None:
@@ -240,10 +233,9 @@ def test_a_run_is_stopped_resumed_and_removed_while_another_browser_looks(opened
     window.press("Stop", exact=True)
     expect(status).to_have_text("interrupted")
     expect(other.page.locator(".titled .status")).to_have_text("interrupted")
-    window.press("Resume", exact=True)
-    expect(status).to_have_text("running")
-    window.press("Stop", exact=True)
-    expect(status).to_have_text("interrupted")
+    for button, now in (("Resume", "running"), ("Stop", "interrupted")):
+        window.press(button, exact=True)
+        expect(status).to_have_text(now)
     other.open("home")
     row = other.page.get_by_role("listitem").filter(has=other.page.get_by_role("link", name="long"))
     row.get_by_role("button", name="Remove").click()
@@ -275,8 +267,8 @@ def test_the_keyboard_alone_is_enough(opened: Opener) -> None:
     window.sees("2 of")
     page.keyboard.press("End")
     expect(page.get_by_role("button", name="Next", exact=True)).to_be_disabled()
-    page.keyboard.press("Home")
-    page.keyboard.press("n")
+    for key in ("Home", "n"):
+        page.keyboard.press(key)
     expect(page.locator(".sentence")).to_contain_text("pulls")
     window.open("run/small")
     chart = page.get_by_role("slider")

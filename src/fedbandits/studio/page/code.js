@@ -26,10 +26,17 @@ export function Message() {
     ${one.reads.length > 0 && html`<h3>What can be read of it</h3><dl class="reads">${one.reads.map(({ who, text }) => html`<div key=${who} class=${who === viewed ? "viewed" : ""}><dt>${who}</dt><dd><${Terms} text=${text} /></dd></div>`)}</dl>`}`;
 }
 
+/** What a party's arm has brought so far, beside what it brings on average. */
+function Chances({ name, state }) {
+  const exact = recording.value.exact?.[name], { pulls, rewards } = state;
+  if (typeof exact !== "number" && !(pulls > 0)) return null;
+  return html`<p class="quiet">Probability of a reward:${pulls > 0 && ` estimated ${shown(rewards / pulls)} from ${rewards} of ${pulls} pulls`}${typeof exact === "number" && `${pulls > 0 ? "," : ""} exact ${shown(exact)}`}.</p>`;
+}
+
 export function Holds() {
   const name = party.value, one = step.value;
   return html`<div class="row"><label for="look">Look at</label><select id="look" value=${looked.value ?? ""} onChange=${(event) => { looked.value = event.target.value || null; }}><option value="">whose step it is (${one?.party})</option>
-      ${recording.value.parties.map((each) => html`<option key=${each.name} value=${each.name}>${each.name}</option>`)}</select></div>
+      ${recording.value.parties.map((each) => html`<option key=${each.name} value=${each.name}>${each.name}</option>`)}</select></div><${Chances} name=${name} state=${stateOf(name)} />
     <${Pairs} of=${stateOf(name)} marked=${one?.party === name ? one.changed : null} />`;
 }
 

@@ -22,7 +22,7 @@ function ask(pause) {
   timer = setTimeout(async () => {
     const set = [...changes].map(([path, value]) => ({ path, value: value ?? null }));
     try {
-      const told = await call("/api/setup", { toml: text.value, ...(set.length && { set }) }, { signal: mine.signal });
+      const told = await call("/api/setup", { toml: text.value, ...(set.length && { set: set.length > 1 ? set : set[0] }) }, { signal: mine.signal });
       if (mine.signal.aborted) return;
       batch(() => {
         answer.value = told;

@@ -49,9 +49,11 @@ const roles = computed(() => [...new Set((recording.value?.parties ?? []).map(({
 
 function Arrow({ from, to, kind, label }) {
   const dx = to.x - from.x, dy = to.y - from.y, far = Math.hypot(dx, dy) || 1;
-  const [ux, uy] = [dx / far, dy / far], x1 = from.x + ux * (from.size + 3), y1 = from.y + uy * (from.size + 3);
-  const x2 = to.x - ux * (to.size + 5), y2 = to.y - uy * (to.size + 5), middle = [(x1 + x2) / 2, (y1 + y2) / 2];
-  return html`<g class=${kind}><line x1=${x1} y1=${y1} x2=${x2} y2=${y2} marker-end=${`url(#${kind})`} />${label && html`<text x=${middle[0] + 8} y=${middle[1] - 4}>${label}</text>`}</g>`;
+  // A little to its own left, so that what comes and what leaves lie side by side.
+  const [ux, uy] = [dx / far, dy / far], [sx, sy] = [6 * uy, -6 * ux];
+  const x1 = from.x + ux * (from.size + 3) + sx, y1 = from.y + uy * (from.size + 3) + sy;
+  const x2 = to.x - ux * (to.size + 5) + sx, y2 = to.y - uy * (to.size + 5) + sy, middle = [(x1 + x2) / 2 + 2 * sx, (y1 + y2) / 2 + 2 * sy + 4];
+  return html`<g class=${kind}><line x1=${x1} y1=${y1} x2=${x2} y2=${y2} marker-end=${`url(#${kind})`} />${label && html`<text x=${middle[0]} y=${middle[1]} text-anchor=${sx > 3 ? "start" : sx < -3 ? "end" : "middle"}>${label}</text>`}</g>`;
 }
 
 const note = (state) => (state.pulls !== undefined && typeof state.pulls !== "object" ? `${state.rewards ?? "?"}/${state.pulls}` : "");

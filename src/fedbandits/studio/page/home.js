@@ -75,12 +75,12 @@ export function Home() {
     return () => clearInterval(timer);
   }, [live]);
   return html`<div class="titled"><h1>Does learning together pay, and what does it give away?</h1></div>
-    <div class="columns home"><section class="card" aria-labelledby="runs-title"><h2 id="runs-title">Runs</h2><${Runs} /></section>
+    <div class="columns home"><div><section class="card" aria-labelledby="runs-title"><h2 id="runs-title">Runs</h2><${Runs} /></section>
+      <section class="card" aria-labelledby="presets-title"><h2 id="presets-title">Start from a preset</h2><${Presets} /></section></div>
       <aside><section class="card" aria-labelledby="examples-title"><h2 id="examples-title">Start from an example</h2>
         <ul class="plain examples">${!start.value && html`<li class="quiet">…</li>`}${(start.value?.examples ?? []).map(({ name, about, toml }) => html`<li key=${name}><button type="button" class="link" onClick=${go(() => write(toml, 0))}>${name}</button> <span class="quiet"><${Terms} text=${about} /></span></li>`)}</ul></section>
       <section class="card" aria-labelledby="look-title"><h2 id="look-title">Or look inside</h2><ul class="plain">
         <li><a href="#step">Step</a> <span class="quiet">through a protocol, message by message: who sees what.</span></li>
         <li><a href="#attack">Attack</a> <span class="quiet">a <${Term} name="claim" />: guess between two worlds.</span></li>
-        ${start.value?.federations !== false && html`<li><a href="#live">Live</a> <span class="quiet">what a <${Term} name="federation" /> of parties is doing now.</span></li>`}</ul></section></aside>
-      <section class="card whole" aria-labelledby="presets-title"><h2 id="presets-title">Start from a preset</h2><${Presets} /></section></div>`;
+        ${start.value?.federations !== false && html`<li><a href="#live">Live</a> <span class="quiet">what a <${Term} name="federation" /> of parties is doing now.</span></li>`}</ul></section></aside></div>`;
 }

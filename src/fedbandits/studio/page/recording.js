@@ -21,7 +21,7 @@ export async function load(change = {}) {
   const mine = (gone = new AbortController());
   busy.value = true;
   try {
-    const told = await call("/api/steps", asked.value, { signal: mine.signal });
+    const told = await call("/api/steps", { ...asked.value, parties: Number(asked.value.parties), rounds: Number(asked.value.rounds), seed: Number(asked.value.seed) }, { signal: mine.signal });
     if (mine.signal.aborted) return;
     batch(() => {
       const same = recording.value?.preset === told.preset;

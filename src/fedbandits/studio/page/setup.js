@@ -106,9 +106,9 @@ export function Setup() {
       <section class="card" aria-labelledby="s5"><h2 id="s5"><i>5</i> How long</h2><div class="fields three">${head.map((key) => html`<${Field} key=${key.path} key_=${key} plain />`)}</div>
         <${More} keys=${rest} title="Other settings of the experiment" /></section></div>
     <aside><div class="sticky"><section class="card go" aria-label="Run it">
-        <p class="big" role="status">${problem.value ? "Not yet: something is not right." : told ? html`About <b>${seconds(told.estimate.seconds)}</b>, <b>${bytes(told.estimate.bytes)}</b> of memory` : "…"}${asking.value && html` <span class="quiet">asking…</span>`}</p>
+        <p class="big" role="status">${problem.value ? "Not yet: something is not right." : told ? html`About <b>${seconds(told.estimate.seconds)}</b> to play${alone && ", and more to look for the best alone"}; <b>${bytes(told.estimate.bytes)}</b> of memory` : "…"}${asking.value && html` <span class="quiet">asking…</span>`}</p>
         ${told?.warnings?.map((line) => html`<p class="warning" key=${line}><${Terms} text=${line} /></p>`)}
-        <label class="inline alone"><input type="checkbox" checked=${alone} onChange=${(event) => best(event.target.checked)} /> Also look for the best that one can do alone: a fair opponent, and some more time</label>
+        <label class="inline alone"><input type="checkbox" checked=${alone} onChange=${(event) => best(event.target.checked)} /> Also look for the best that one can do alone: a fair opponent</label>
         <${Act} class="primary" act=${run} disabled=${Boolean(problem.value) || !told}>Run</${Act}></section>
       <${Toml} /></div></aside></div>`;
 }

@@ -1,7 +1,7 @@
 // Step: a recording of real parties, message by message. Who sends what, and who can read it.
 import { useEffect } from "preact/hooks";
 import { html, Problem } from "./parts.js";
-import { back } from "./server.js";
+import { back, save } from "./server.js";
 import { start } from "./draft.js";
 import { asked, at, busy, go, has, last, load, playing, problem, recording, seek, speed, step, types } from "./recording.js";
 import { Graph } from "./graph.js";
@@ -43,11 +43,13 @@ function Controls() {
     ${button("Next", KEYS.ArrowRight, { disabled: end })}${button("End", () => { playing.value = false; go(last.value); }, { disabled: end })}
     ${has(pulls) && button("Next pull", KEYS.n, { disabled: end })}${has(releases) && button("Next release", KEYS.r, { disabled: end })}
     <label class="inline">Next <select value="" onChange=${to}><option value="">message of type</option>${types.value.map((type) => html`<option key=${type} value=${type}>${type}</option>`)}</select></label>
+    <label class="inline">Round <input type="number" min="1" value=${step.value?.round ?? ""} onChange=${(event) => { const wanted = Number(event.target.value), i = recording.value.steps.findIndex(({ round }) => round >= wanted); timed(null, () => go(i < 0 ? last.value : i)); }} /></label>
+    ${button("Save", () => save(new Blob([JSON.stringify(recording.value)], { type: "application/json" }), `steps-${asked.value.preset}.json`), { title: "The recording as JSON" })}
     <label class="inline">Speed <input type="range" min="1" max="30" value=${speed.value} onInput=${(event) => { speed.value = Number(event.target.value); }} aria-valuetext=${`${speed.value} steps a second`} /></label></div>
     <input class="time" type="range" min="0" max=${last.value} value=${at.value} onInput=${(event) => timed(event, () => go(Number(event.target.value)))} aria-label="Step" aria-valuetext=${`${where()}: ${step.value?.sentence}`} />`;
 }
 
-const number = (what, low, high, word) => html`<div class="field"><label for=${`step-${what}`}>${word}</label><input id=${`step-${what}`} type="number" min=${low} max=${high} value=${asked.value[what]} aria-invalid=${problem.value?.path === what ? "true" : null} onChange=${(event) => load({ [what]: Number(event.target.value) })} /></div>`;
+const number = (what, low, high, word) => html`<div class="field"><label for=${`step-${what}`}>${word}</label><input id=${`step-${what}`} type="number" min=${low} max=${high} value=${asked.value[what]} aria-invalid=${problem.value?.path === what ? "true" : null} onInput=${(event) => { asked.value = { ...asked.value, [what]: event.target.value }; }} onChange=${(event) => load({ [what]: Number(event.target.value) })} /></div>`;
 
 function Side() {
   const { preset, off } = asked.value, offered = start.value?.steppable ?? [], about = offered.find((one) => one.preset === preset);
