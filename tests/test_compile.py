@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import ast
 import copy
-import ctypes
 import functools
 import importlib
 import inspect
@@ -600,8 +599,8 @@ def test_a_c_function_reads_what_was_laid_out(whole):
     entry_of = LazyCFunction(entry(weighed), (weighed,), int, 3)
     for given in (grid, np.asfortranarray(grid), grid[::-1, ::2]):
         told = Told(np.arange(10.0), given, 2.0, 1, whole, Pair(3, 40))
-        memory = laid_out(told)
-        found = entry_of.of(told).call(ctypes.addressof(memory), 1, 0)
+        there = laid_out(told)
+        found = entry_of.of(there).call(there.address, 1, 0)
         assert found == weighed(told, 1)
 
 
@@ -612,9 +611,9 @@ def test_a_c_function_changes_the_arrays_themselves():
         return told.numbers[place]
 
     told = Told(np.zeros(3), np.zeros((1, 1), np.float32), 1.0, 0, True, Pair(0, 0))
-    call = LazyCFunction(entry(counts_up), (counts_up,), int, 3).of(told).call
-    memory = laid_out(told)
-    assert [call(ctypes.addressof(memory), 2, 0) for _ in range(3)] == [1, 2, 3]
+    there = laid_out(told)
+    call = LazyCFunction(entry(counts_up), (counts_up,), int, 3).of(there).call
+    assert [call(there.address, 2, 0) for _ in range(3)] == [1, 2, 3]
     assert told.numbers.tolist() == [0.0, 0.0, 3.0]
 
 
