@@ -414,6 +414,7 @@ def test_more_releases_than_the_mechanism_should_make_are_refused():
         plan_for("private-lin-ucb", 20_000, schedule="every(1)")
 
 
+@pytest.mark.usefixtures("parties_unattacked")
 def test_arms_that_have_a_model_each_are_told_of_too(monkeypatch):
     run = play("private-means", 60, WINE, schedule="every(10)")
     assert run.plan.facts.models == run.plan.facts.arms == 3
@@ -499,9 +500,14 @@ def no_noise_in_the_last_number(monkeypatch):
 
 
 @pytest.fixture
-def releases_alone(monkeypatch):
-    """What whole parties show would take longer, and is not needed to see these flaws."""
+def parties_unattacked(monkeypatch):
+    """What attacks on whole parties show is shown elsewhere."""
     monkeypatch.setattr(audit_rooms, "_messages_games", lambda *_: [])
+
+
+@pytest.fixture
+def releases_alone(parties_unattacked, monkeypatch):
+    """What whole parties show would take longer, and is not needed to see these flaws."""
     monkeypatch.setattr(audit_rooms, "moves_games", lambda *_: [])
 
 
