@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import fedbandits as fb
 from fedbandits.errors import BoundExceededError, ConfigError, LearnerError
 from fedbandits.experiments.audits.audit import audit
+from fedbandits.experiments.audits.parts import LEAST_RUNS
 from fedbandits.federation.messages import ImplausibleError, pack, unpack
 from fedbandits.privacy import gaussian, running_sum
 from fedbandits.privacy.accounting import mu
@@ -33,6 +34,7 @@ from fedbandits.testing.replicates import federate, plan_of
 from fedbandits.testing.systems import CHECKS
 from tests.contracts.test_claims import require_plain_words
 from tests.own_things import SharedRidge
+from tests.sized import in_two_sizes
 from tests.systems.private_learners import PrivateLinUCB, PrivateMeans
 
 LINEAR = fb.environments.Linear(agents=3, dim=3, arms=4)
@@ -93,7 +95,7 @@ def plan_for(preset, rounds=60, world=LINEAR, **settings):
 
 
 @pytest.mark.parametrize("preset", PRESETS)
-@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("check", in_two_sizes(CHECKS))
 def test_they_are_held_to_what_all_systems_are(check, preset):
     check(preset)
 
@@ -412,6 +414,7 @@ def test_more_releases_than_the_mechanism_should_make_are_refused():
         plan_for("private-lin-ucb", 20_000, schedule="every(1)")
 
 
+@pytest.mark.usefixtures("parties_unattacked")
 def test_arms_that_have_a_model_each_are_told_of_too(monkeypatch):
     run = play("private-means", 60, WINE, schedule="every(10)")
     assert run.plan.facts.models == run.plan.facts.arms == 3
@@ -454,7 +457,7 @@ def test_a_private_linucb_of_thirty_lines_does_as_well_as_feducb():
 
 def audited(monkeypatch, preset="private-lin-ucb", world=LINEAR):
     """A verdict on releases and noise; whole parties play few runs."""
-    monkeypatch.setattr(party_games, "PARTY_RUNS", 60)
+    monkeypatch.setattr(party_games, "PARTY_RUNS", LEAST_RUNS)
     monkeypatch.setattr(party_games, "SECURE_RUNS", 30)
     experiment = fb.Experiment(rounds=200, environment=world, systems=(fb.system(preset),))
     (verdict,) = audit(experiment, runs=20_000).verdicts
@@ -497,9 +500,15 @@ def no_noise_in_the_last_number(monkeypatch):
 
 
 @pytest.fixture
-def releases_alone(monkeypatch):
-    """What whole parties show would take longer, and is not needed to see these flaws."""
+def parties_unattacked(monkeypatch):
+    """What attacks on whole parties show is shown elsewhere."""
     monkeypatch.setattr(audit_rooms, "_messages_games", lambda *_: [])
+
+
+@pytest.fixture
+def releases_alone(parties_unattacked, monkeypatch):
+    """What whole parties show would take longer, and is not needed to see these flaws."""
+    monkeypatch.setattr(audit_rooms, "moves_games", lambda *_: [])
 
 
 @pytest.mark.usefixtures("releases_alone")
