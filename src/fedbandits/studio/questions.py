@@ -9,6 +9,7 @@ from typing import Any
 
 from fedbandits._version import __version__
 from fedbandits.environments import environments
+from fedbandits.errors import FedbanditsError
 from fedbandits.experiments.answers.answer import answer
 from fedbandits.experiments.folder import CONFIG, RESULTS, read_result
 from fedbandits.experiments.stored_runs import compare_runs, find_runs
