@@ -88,7 +88,10 @@ def run(studio: Studio) -> str:
 
 def test_a_run_is_told_until_its_answer(studio: Studio, run: str) -> None:
     told = list(studio.events(f"/api/runs/{run}/events"))
+    assert {each["run"]["rounds"] for each in told} == {40}
+    assert {tuple(each["run"]["systems"]) for each in told} == {("feducb",)}
     assert told[-1]["run"]["status"] == "complete"
+    assert told[-1]["unit"] == "regret of an agent"
     assert told[-1]["lines"]
     details = studio.client.get(f"/api/runs/{run}").json()
     assert details["toml"].startswith('name = "small"')

@@ -12,12 +12,14 @@ import json
 import pathlib
 import sqlite3
 import time
+import tomllib
 import warnings
 from datetime import UTC, datetime
 from typing import Any
 
 from fedbandits.errors import ConfigError
 from fedbandits.experiments.folder import CONFIG
+from fedbandits.settings.toml_files import parse_toml
 from fedbandits.studio.feed import Feed
 from fedbandits.studio.folders import FILE, UPLOADS, delete_run, holds_run, place_of
 from fedbandits.studio.processes import Answerer, Worker
@@ -94,7 +96,7 @@ class Library:
         """Keep a run that waits."""
         self._note(
             run, toml=toml, name=name, alone=alone, status="queued", why="", began=_now(),
-            elapsed=None, done=0, total=0, log=[],
+            elapsed=None, done=0, total=0, log=[], size=_size(toml),
         )  # fmt: skip
 
     def place(self, run: str) -> pathlib.Path:
@@ -131,6 +133,7 @@ class Library:
         }  # fmt: skip
         known = self._known(run)
         stands = {name: known[name] for name in ("began", "elapsed", "done", "total") if known}
+        usual |= known.get("size", {})
         if known and (known["status"] in ("queued", "running", "failed") or "status" not in found):
             stands |= {"status": known["status"], "why": known["why"], "name": known["name"]}
         return usual | found | {name: value for name, value in stands.items() if value is not None}
@@ -278,6 +281,19 @@ class Library:
                 self._end(run, "interrupted", "", 0.0)
         if self._worker is not None:
             await self._worker[1].stop()
+
+
+def _size(toml: str) -> dict[str, Any]:
+    """Read from a text what is played, and how much of it."""
+    try:
+        table = parse_toml(toml)
+    except tomllib.TOMLDecodeError:  # of a folder that was damaged: playing it says so
+        return {}
+    entries = [entry for entry in table.get("systems", ()) if isinstance(entry, dict)]
+    return {
+        "systems": [str(entry.get("label", entry.get("preset", "?"))) for entry in entries],
+        "rounds": table.get("rounds", 0), "replicates": table.get("replicates", 1),
+    }  # fmt: skip
 
 
 def _now() -> str:

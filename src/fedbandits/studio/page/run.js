@@ -18,8 +18,8 @@ const at = (id) => `/api/runs/${encodeURIComponent(id)}`;
 function hear(told) {
   const began = performance.now();
   batch(() => {
-    const { run, lines, how, log } = told;
-    state.value = { ...state.value, ...run, ...(lines && { lines }), ...(how && { how }), ...(log && { log }) };
+    const { run, lines, how, log, unit, decisions } = told;
+    state.value = { ...state.value, ...run, ...(lines && { lines }), ...(how && { how }), ...(log && { log }), ...(unit && { unit, decisions }) };
     now.value = told.compiling ? `Compiling ${told.compiling}, once on this machine` : (told.phase ?? "");
     if (told.curves?.length) {
       const changed = new Map(told.curves.map((curve) => [curve.system, curve]));
