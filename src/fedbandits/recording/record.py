@@ -37,8 +37,7 @@ def record(
     seed
         The seed, which determines all random draws.
     off
-        Names of protections that are left out. A preset without parties or of another system has
-        others.
+        Names of protections that are left out. ``Guide.protections`` has those of a plan.
 
     Raises
     ------
