@@ -39,8 +39,8 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     "compare": (("fedbandits compare runs/mine runs/other", "what differs, and by how much"),),
     "studio": (
-        ("fedbandits studio", "a web page: all that is in runs/, and more"),
-        ("fedbandits studio clinics", "the parties in a folder, as they run"),
+        ("fedbandits studio", "runs/ in the browser"),
+        ("fedbandits studio clinics", "the parties in a folder"),
         ("fedbandits studio --no-browser --port 0", "only print the address"),
     ),
     "reproduce": (

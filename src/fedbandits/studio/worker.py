@@ -64,7 +64,6 @@ def _answer(tell: Tell) -> None:
     """Answer questions until the input ends."""
     from fedbandits.studio.questions import QUESTIONS
 
-    warnings.simplefilter("ignore")
     for line in sys.stdin:
         asked = json.loads(line)
         try:
