@@ -22,11 +22,11 @@ VARIED = {("fclub-dc", "U = D"): (1.01, 2.0), ("fclub", "trust"): (0.0, 1.0)}
 
 @pytest.fixture(autouse=True)
 def tiny(monkeypatch):
-    monkeypatch.setattr(fclub_runs.Scale, "of", lambda *_, **__: Scale(2, 100))
-    monkeypatch.setattr(fclub_pays, "QUICK", fclub_pays.Pays((0.5, 1.0), (80, 100), (20, 40)))
+    monkeypatch.setattr(fclub_runs.Scale, "of", lambda *_, **__: Scale(2, 160))
+    monkeypatch.setattr(fclub_pays, "QUICK", fclub_pays.Pays((0.5, 1.0), (120, 160), (20, 40)))
     monkeypatch.setattr(fclub_parameters, "VARIED", VARIED)
-    monkeypatch.setattr(fclub_parameters, "SWEEPS", {"L": (2, 4), "ε": (0.5, 1.0)})
-    monkeypatch.setattr(fclub_parameters, "_DIRECTIONS", {"L": 1, "ε": -1})
+    monkeypatch.setattr(fclub_parameters, "SWEEPS", {"L": (2, 4), "m": (2, 4), "ε": (0.5, 1.0)})
+    monkeypatch.setattr(fclub_parameters, "_DIRECTIONS", {"L": 1, "m": 1, "ε": -1})
     monkeypatch.setattr(fclub_costs, "AUTHORS", {40: (89, 5_000)})
     monkeypatch.setattr(fclub_costs, "_ROUNDS", {40: 50})
     monkeypatch.setattr(output, "draw_plots", lambda *_: {})  # of every point, dear; not the figure
@@ -72,7 +72,7 @@ def test_regret_is_read_at_the_marks_and_held_against_learning_alone(tmp_path, m
     monkeypatch.setattr(fclub_regret, "_MARKS", (40, 80))
     outcome = FIGURES["fclub-2a"].make(Context(tmp_path))
     row = next(row for row in outcome.rows if row["system"] == ALONE)
-    assert row["40"] < row["80"] < row["100"]
+    assert row["40"] < row["80"] < row["160"]
     assert row[fclub_regret._RATIO] == 1.0
     assert row["messages"] == 0
 

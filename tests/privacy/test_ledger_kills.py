@@ -98,7 +98,7 @@ def check(path, wire_path) -> int:
 
 
 @forks
-@pytest.mark.parametrize("least", [40, pytest.param(220, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("least", [80, pytest.param(220, marks=pytest.mark.slow)])
 def test_a_party_that_is_killed_again_and_again_spends_its_budget_once(tmp_path, least):
     chance = random.Random(20260101)  # noqa: S311
     kills = rounds = 0

@@ -22,7 +22,6 @@ from fedbandits.systems.agents.kernels.views import take_up
 from fedbandits.systems.party_games import paired_games
 from fedbandits.systems.pfcb.kernels import note_purchase
 from fedbandits.systems.pfcb.roles import buying as pfcb_buying
-from tests.sized import FEWER
 
 DELTA = 1e-5
 
@@ -132,18 +131,12 @@ class TestFinding:
         assert (fixed.outcome, fixed.sensitivity_line) == ("not attacked", "")
 
 
-def measured(preset, world=None, reacting=FEWER, size=FEWER, **settings):
-    """By neighbours, what whole parties of a preset show.
-
-    What one record moves on a log is the same in every run, so few pairs do. Whether others react
-    to it is not, nor how much of a person's records fall into one batch.
-    """
+def measured(preset, world=None, **settings):
+    """By neighbours, what whole parties of a preset show."""
     kind = find_preset(preset)
     world = world or reference_world(kind)
     plan = system(preset, **settings).plan(world, 2000)
-    games = paired_games(kind.games(plan, world))
-    sizes = {FIXED: size, REACTS: reacting}
-    found = [check_sensitivity(paired, sizes[paired.neighbours]) for paired in games]
+    found = [check_sensitivity(paired) for paired in paired_games(kind.games(plan, world))]
     return {
         neighbours: max(f.epsilon / f.charged for f in found if f.neighbours == neighbours)
         for neighbours in (FIXED, REACTS)
@@ -159,21 +152,17 @@ REACTING = {"fclub", "pfcb", "ldp-silo"}
 @pytest.mark.parametrize("preset", SOUND)
 def test_whole_parties_move_what_is_charged_and_no_more(preset):
     """The farthest record moves releases exactly as far as the accountant says."""
-    found = measured(preset, epsilon=1.0, reacting=1.0 if preset in REACTING else FEWER)
+    found = measured(preset, epsilon=1.0)
     assert found[FIXED] == pytest.approx(1.0, abs=1e-3)
     assert (found[REACTS] > 1.001) == (preset in REACTING)
 
 
 @pytest.mark.parametrize(
-    ("preset", "world", "most", "size"),
-    [
-        ("feducb", Classification(agents=3, dataset="wine", components=2), 3, 1.0),
-        ("fclub", None, 2, FEWER),
-    ],
+    ("preset", "world", "most"),
+    [("feducb", Classification(agents=3, dataset="wine", components=2), 3), ("fclub", None, 2)],
 )
-def test_so_do_all_records_of_a_person(preset, world, most, size):
-    settings = {"epsilon": 1.0, "unit": "person", "records_per_person": most}
-    found = measured(preset, world, size=size, **settings)
+def test_so_do_all_records_of_a_person(preset, world, most):
+    found = measured(preset, world, epsilon=1.0, unit="person", records_per_person=most)
     # Where they fall into several batches they move less than all in the first, which is charged.
     assert 0.8 < found[FIXED] <= 1.0001
 

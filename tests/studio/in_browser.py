@@ -27,21 +27,6 @@ if CHROMIUM is None:
 PATIENCE, LONG = 40_000, 180_000
 sync_api.expect.set_options(timeout=PATIENCE)
 
-SMALL = """name = "small"
-rounds = 60
-replicates = 4
-[environment]
-kind = "linear"
-agents = 4
-dim = 3
-arms = 4
-[[systems]]
-preset = "feducb"
-epsilon = 1.0
-[[systems]]
-preset = "linucb-alone"
-"""
-
 
 class Server(NamedTuple):
     """A studio that was started for a test."""

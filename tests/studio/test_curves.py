@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pathlib
+import tomllib
 from typing import Any
 
 import numpy as np
@@ -12,23 +13,11 @@ import fedbandits as fb
 from fedbandits.experiments.folder import read_result
 from fedbandits.experiments.intervals import interval
 from fedbandits.experiments.signals import Stop
+from fedbandits.settings.experiment import Experiment
 from fedbandits.studio.curves import curves_of
 from fedbandits.studio.playing import play
+from tests.studio.texts import SMALL
 
-TEXT = """rounds = 40
-replicates = 4
-checkpoints = 8
-[environment]
-kind = "linear"
-agents = 4
-dim = 3
-arms = 5
-[[systems]]
-preset = "feducb"
-epsilon = 1.0
-[[systems]]
-preset = "linucb-alone"
-"""
 BERNOULLI = """rounds = 60
 replicates = 3
 [environment]
@@ -53,7 +42,7 @@ def played(folder: pathlib.Path, text: str, stop: Stop | None = None) -> list[di
     return lines
 
 
-@pytest.mark.parametrize("text", [TEXT, BERNOULLI], ids=["linear", "bernoulli"])
+@pytest.mark.parametrize("text", [SMALL, BERNOULLI], ids=["linear", "bernoulli"])
 def test_events_and_the_file_give_the_same_curves(text: str, tmp_path: pathlib.Path) -> None:
     lines = played(tmp_path / "run", text)
     last: dict[str, Any] = {}
@@ -72,10 +61,10 @@ def test_events_and_the_file_give_the_same_curves(text: str, tmp_path: pathlib.P
 
 
 def test_a_curve_is_the_mean_of_one_party_with_its_interval(tmp_path: pathlib.Path) -> None:
-    played(tmp_path / "run", TEXT)
+    played(tmp_path / "run", SMALL)
     result = read_result(tmp_path / "run")
-    axes, curves = curves_of(result)
-    assert axes.unit == "regret of an agent"
+    unit, curves = curves_of(result)
+    assert unit == "regret per agent"
     for place, curve in enumerate(curves):
         runs = result.regret.values[place].sum(axis=1) / 4.0
         found = interval(runs)
@@ -84,8 +73,64 @@ def test_a_curve_is_the_mean_of_one_party_with_its_interval(tmp_path: pathlib.Pa
         assert curve["deviation"] == pytest.approx(runs[:, -1].std(ddof=1), rel=1e-5)
 
 
+LOG = """rounds = 20
+replicates = 3
+[environment]
+kind = "table"
+path = "log.csv"
+agents = 2
+features = ["age"]
+ranges = { age = [0, 20] }
+action = "treatment"
+classes = [0, 1]
+reward = "recovered"
+reward_range = [0, 1]
+propensity = 0.5
+visits = "once"
+[[systems]]
+preset = "linucb-alone"
+"""
+
+
+@pytest.fixture
+def log(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Write the log, where the text says that it is."""
+    rows = [f"{n % 20},{n * 7 % 5 % 2},{n * 3 % 7 % 2}" for n in range(60)]
+    text = "\n".join(["age,treatment,recovered", *rows]) + "\n"
+    (tmp_path / "log.csv").write_text(text, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.usefixtures("log")
+def test_curves_of_a_log_are_its_estimates(tmp_path: pathlib.Path) -> None:
+    """As its picture has them; rewards that were replayed are no value of a system."""
+    lines = played(tmp_path / "run", LOG)
+    result = read_result(tmp_path / "run")
+    unit, (curve,) = curves_of(result)
+    value = result.sel(estimator="dr").value.isel(system=0)
+    np.testing.assert_allclose(curve["mean"], value.mean("replicate"), rtol=1e-5)
+    assert unit.startswith("reward per ")
+    told = [line["curve"] for line in lines if line["event"] == "curve"]
+    assert told == [curve]  # no value is known before the end
+
+
+@pytest.mark.usefixtures("log")
+def test_rows_of_a_log_do_not_know_the_regret() -> None:
+    found: list[Any] = []
+
+    def hear(event: fb.events.Event) -> None:
+        if isinstance(event, fb.events.ReplicateFinished):
+            found.extend(event.rows)
+        if isinstance(event, fb.events.ReplicateAdvanced) and event.row is not None:
+            found.append(event.row)
+
+    fb.run(Experiment.from_table(tomllib.loads(LOG)), on_event=hear)
+    assert found
+    assert all(np.isnan(row.regret) for row in found)
+
+
 def test_progress_reaches_all_rounds(tmp_path: pathlib.Path) -> None:
-    lines = played(tmp_path / "run", TEXT)
+    lines = played(tmp_path / "run", SMALL)
     total = next(line["total"] for line in lines if line["event"] == "started")
     done = [line["done"] for line in lines if line.get("done") is not None]
     assert done == sorted(done)

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 import fedbandits as fb
-from tests.studio.in_browser import CHROMIUM, SMALL, Server, Window, studio, sync_api
+from tests.studio.in_browser import CHROMIUM, Server, Window, studio, sync_api
+from tests.studio.texts import SMALL
 
 expect = sync_api.expect
 SCREENS = {
@@ -220,7 +221,7 @@ def test_a_file_that_is_no_table_is_refused(opened: Opener) -> None:
 
 def test_a_run_is_stopped_resumed_and_removed_while_another_browser_looks(opened: Opener) -> None:
     window, other = opened("setup"), opened("home")
-    long = SMALL.replace("rounds = 60", "rounds = 2_000_000").replace('"small"', '"long"')
+    long = SMALL.replace("rounds = 40", "rounds = 2_000_000").replace('"small"', '"long"')
     expect(window.toml).to_have_value(re.compile("preset"))
     window.toml.fill(long)
     expect(window.page.get_by_label("rounds")).to_have_value("2000000")

@@ -12,22 +12,10 @@ import fedbandits as fb
 from fedbandits.errors import ConfigError
 from fedbandits.settings.examples import examples
 from fedbandits.studio.setup import claim_table, setup
-
-TEXT = """rounds = 50
-[environment]
-kind = "linear"
-agents = 4
-dim = 3
-arms = 5
-[[systems]]
-preset = "feducb"
-epsilon = 1.0
-[[systems]]
-preset = "linucb-alone"
-"""
+from tests.studio.texts import SMALL
 
 
-def set_up(folder: pathlib.Path, text: str = TEXT, **given: Any) -> dict[str, Any]:
+def set_up(folder: pathlib.Path, text: str = SMALL, **given: Any) -> dict[str, Any]:
     return setup(str(folder), allow_modules=False, toml=text, **given)
 
 
@@ -45,7 +33,7 @@ def test_examples_are_set_up(name: str, tmp_path: pathlib.Path) -> None:
 def test_keys_have_values_limits_and_meanings(tmp_path: pathlib.Path) -> None:
     found = set_up(tmp_path)
     keys = {key["path"]: key for key in (*found["keys"], *found["systems"][0]["keys"])}
-    assert keys["rounds"]["value"] == 50
+    assert keys["rounds"]["value"] == 40
     assert keys["environment.agents"]["kind"] == "integer"
     assert keys["systems[0].epsilon"]["value"] == 1.0
     assert keys["systems[0].schedule"]["kind"] == "part"
@@ -78,7 +66,7 @@ def test_files_outside_of_the_folder_are_refused(path: str, tmp_path: pathlib.Pa
     folder = tmp_path / "runs"
     folder.mkdir()
     (folder / "link.csv").symlink_to(tmp_path / "secret.csv")
-    text = TEXT.replace('kind = "linear"', f'kind = "table"\npath = "{path}"')
+    text = SMALL.replace('kind = "linear"', f'kind = "table"\npath = "{path}"')
     with pytest.raises(ConfigError, match=r"environment\.path: given .*allowed: a file in"):
         set_up(folder, text)
 
@@ -91,7 +79,7 @@ def test_files_in_short_parts_are_refused_too(part: str, tmp_path: pathlib.Path)
     folder.mkdir()
     (tmp_path / "graph.txt").write_text("0 1\n")
     (folder / "link.txt").symlink_to(tmp_path / "graph.txt")
-    text = TEXT.replace('preset = "linucb-alone"', f'preset = "feducb-p2p"\ntopology = "{part}"')
+    text = SMALL.replace('preset = "linucb-alone"', f'preset = "feducb-p2p"\ntopology = "{part}"')
     with pytest.raises(ConfigError, match=r"systems\[1\]\.topology: given .*allowed: a file in"):
         set_up(folder, text)
 
@@ -99,4 +87,4 @@ def test_files_in_short_parts_are_refused_too(part: str, tmp_path: pathlib.Path)
 def test_modules_are_refused_unless_they_are_allowed(tmp_path: pathlib.Path) -> None:
     (tmp_path / "mine.py").write_text("raise SystemExit('was run')\n")
     with pytest.raises(ConfigError, match="module: is refused here"):
-        set_up(tmp_path, 'module = "mine.py"\n' + TEXT)
+        set_up(tmp_path, 'module = "mine.py"\n' + SMALL)

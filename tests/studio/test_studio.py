@@ -15,19 +15,12 @@ from typing import Any, NamedTuple
 import httpx
 import pytest
 
-TEXT = """name = "small"
-rounds = 40
-replicates = 3
-[environment]
-kind = "linear"
-agents = 4
-dim = 3
-arms = 5
-[[systems]]
-preset = "feducb"
-epsilon = 1.0
-"""
-LONG = TEXT.replace("rounds = 40", "rounds = 4_000_000").replace('"small"', '"long"')
+from fedbandits.errors import ConfigError
+from fedbandits.studio.library import Library
+from fedbandits.studio.processes import Answerer
+from tests.studio.texts import SMALL
+
+LONG = SMALL.replace("rounds = 40", "rounds = 4_000_000").replace('"small"', '"long"')
 
 
 class Studio(NamedTuple):
@@ -83,19 +76,19 @@ def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
 @pytest.fixture(scope="module")
 def run(studio: Studio) -> str:
     """Play one run."""
-    return studio.add(TEXT)
+    return studio.add(SMALL)
 
 
 def test_a_run_is_told_until_its_answer(studio: Studio, run: str) -> None:
     told = list(studio.events(f"/api/runs/{run}/events"))
     assert {each["run"]["rounds"] for each in told} == {40}
-    assert {tuple(each["run"]["systems"]) for each in told} == {("feducb",)}
+    assert {tuple(each["run"]["systems"]) for each in told} == {("feducb", "linucb-alone")}
     assert told[-1]["run"]["status"] == "complete"
-    assert told[-1]["unit"] == "regret of an agent"
+    assert told[-1]["unit"] == "regret per agent"
     assert told[-1]["lines"]
     details = studio.client.get(f"/api/runs/{run}").json()
     assert details["toml"].startswith('name = "small"')
-    assert {curve["n"] for curve in details["curves"]} == {3}
+    assert {curve["n"] for curve in details["curves"]} == {4}
     assert details["elapsed"] > 0.0
     again = list(studio.events(f"/api/runs/{run}/events"))
     assert again[-1]["lines"] == details["lines"]
@@ -184,8 +177,8 @@ def test_odd_values_are_refused_by_what_is_wrong_with_them(
 
 def test_several_keys_are_changed_at_once(studio: Studio) -> None:
     changes = [{"path": "rounds", "value": 50}, {"path": "systems[0].epsilon", "value": 0.5}]
-    found = studio.client.post("/api/setup", json={"toml": TEXT, "set": changes}).json()
-    assert found["toml"] == TEXT.replace("= 40", "= 50").replace("= 1.0", "= 0.5")
+    found = studio.client.post("/api/setup", json={"toml": SMALL, "set": changes}).json()
+    assert found["toml"] == SMALL.replace("= 40", "= 50").replace("= 1.0", "= 0.5")
 
 
 def test_a_run_whose_files_are_damaged_is_shown(studio: Studio, run: str) -> None:
@@ -266,3 +259,14 @@ def test_who_starts_again_goes_on(tmp_path: pathlib.Path) -> None:
         assert last["status"] == "complete", last
     finally:
         assert second.end() == 0
+
+
+def test_a_sweep_in_the_folder_stays_as_it_is(tmp_path: pathlib.Path) -> None:
+    library = Library(tmp_path, allow_modules=False, answerer=Answerer(tmp_path))
+    (tmp_path / "many").mkdir()
+    text = SMALL + '[sweep]\n"systems.0.epsilon" = [0.5, 1.0]\n'
+    (tmp_path / "many" / "config.toml").write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigError, match="many: is a sweep"):
+        library.resume("many")
+    assert library.feeds == {}
+    library.close()

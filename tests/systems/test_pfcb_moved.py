@@ -221,7 +221,7 @@ def test_an_audit_finds_noise_that_does_not_count_with_late_outcomes(privatizer)
 def test_whole_buyers_show_no_more_when_an_outcome_is_late(privatizer):
     plan = plan_of(privatizer, epsilon=4.0, delta=0.01, window="auto")
     game = late_game(small_world(SYSTEM, plan.config))
-    found = audit(game, 80, 0.01, training=80)  # twice the stated μ would show
+    found = audit(game, 150, 0.01, training=150)
     assert found.epsilon_low <= 4.0
     transcripts = [game.play(world, 0, 20) for world in (0, 1)]
     assert (transcripts[0].patterns == transcripts[1].patterns).all()

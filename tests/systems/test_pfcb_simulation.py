@@ -143,9 +143,9 @@ def late_regret(name, world, rounds, replicates, **parts):
 
 
 def test_regret_is_ordered_as_expected():
-    world, window = Procurement(), (200, 6_000)
+    world, window = Procurement(), (200, 12_000)
     alone, published, sound, clear, floor = (
-        late_regret(name, world, 15_000, 2, window=window, **UNCHECKED.get(name, {}))
+        late_regret(name, world, 30_000, 2, window=window, **UNCHECKED.get(name, {}))
         for name in ("cucb-alone", "pfcb-published", "pfcb", "fcb", "fcb-every-round")
     )
     assert floor < clear < sound < published < alone

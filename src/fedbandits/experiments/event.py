@@ -50,7 +50,8 @@ class Row(msgspec.Struct, frozen=True):
     round
         The number of rounds.
     regret, reward
-        Of all parties together; regret is NaN where it is not known.
+        Of all parties together. On a log regret is NaN, and reward is that of the decisions that
+        tell something: the value is estimated at the end.
     messages, bytes, syncs
         Of all parties together.
     epsilon

@@ -118,7 +118,7 @@ def play_replicate(shared: Shared, task: Task) -> ReplicateTrace | None:
             row = None
             if simulation.done == rounds[position]:
                 trace.record(position, simulation)
-                row = trace.row(position)
+                row = trace.row(position, shared.experiment.environment.regret_is_known)
             shared.tell(task, simulation.done, row)
             now, leaving = time.time(), bool(shared.stop)  # looked at once: it may change
             if folder and (now - saved >= shared.save_every or leaving):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
@@ -102,8 +103,9 @@ class ReplicateTrace(msgspec.Struct, frozen=True):
         for name, values in self.metrics.items():
             values[:, position] = found[name]
 
-    def row(self, position: int) -> Row:
+    def row(self, position: int, regret_is_known: bool) -> Row:
         """Return what is recorded at the checkpoint with index ``position``, parties together."""
-        sums = (float(getattr(self, name)[:, position].sum()) for name in PER_PARTY)
+        regret, reward = (float(getattr(self, name)[:, position].sum()) for name in PER_PARTY)
         group = (float(getattr(self, name)[position]) for name in PER_GROUP)
-        return Row(int(self.rounds[position]), *sums, *group)
+        known = regret if regret_is_known else math.nan
+        return Row(int(self.rounds[position]), known, reward, *group)

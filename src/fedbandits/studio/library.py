@@ -26,7 +26,9 @@ from fedbandits.studio.processes import Answerer, Worker
 
 _TABLE = "CREATE TABLE IF NOT EXISTS runs (id TEXT PRIMARY KEY, kept TEXT NOT NULL)"
 #: What is kept of every run.
-_PARTS = {"toml", "name", "alone", "status", "why", "began", "elapsed", "done", "total", "log"}
+_PARTS = {
+    "toml", "name", "alone", "status", "why", "began", "elapsed", "done", "total", "log", "size",
+}  # fmt: skip
 #: Lines of a log that are kept.
 _MOST_LINES = 500
 
@@ -133,7 +135,7 @@ class Library:
         }  # fmt: skip
         known = self._known(run)
         stands = {name: known[name] for name in ("began", "elapsed", "done", "total") if known}
-        usual |= known.get("size", {})
+        usual |= known["size"] if known else {}
         if known and (known["status"] in ("queued", "running", "failed") or "status" not in found):
             stands |= {"status": known["status"], "why": known["why"], "name": known["name"]}
         return usual | found | {name: value for name, value in stands.items() if value is not None}
@@ -177,6 +179,8 @@ class Library:
             raise ConfigError(f"{run}: is {known['status']} already")
         if not known:
             text = (place / CONFIG).read_text(encoding="utf-8", errors="replace")
+            if "sweep" in _table_of(text):
+                raise ConfigError(f"{run}: is a sweep; fedbandits run goes on with it, by --resume")
             self._take(run, text, run, False)
         self._note(run, status="queued", why="")
         self._enqueue(run, resume=True)
@@ -184,7 +188,7 @@ class Library:
     def _enqueue(self, run: str, resume: bool) -> None:
         self.feeds[run] = Feed(
             run=self._summary(run, {}), log=self._known(run)["log"], compiling="", phase="",
-            lines=[], how="", unit="", decisions="",
+            lines=[], how="", unit="",
         )  # fmt: skip
         self._queue.put_nowait((run, resume))
 
@@ -285,15 +289,20 @@ class Library:
 
 def _size(toml: str) -> dict[str, Any]:
     """Read from a text what is played, and how much of it."""
-    try:
-        table = parse_toml(toml)
-    except tomllib.TOMLDecodeError:  # of a folder that was damaged: playing it says so
-        return {}
+    table = _table_of(toml)
     entries = [entry for entry in table.get("systems", ()) if isinstance(entry, dict)]
     return {
         "systems": [str(entry.get("label", entry.get("preset", "?"))) for entry in entries],
         "rounds": table.get("rounds", 0), "replicates": table.get("replicates", 1),
     }  # fmt: skip
+
+
+def _table_of(toml: str) -> dict[str, Any]:
+    """Read a text; empty if it is damaged: playing it says so."""
+    try:
+        return parse_toml(toml)
+    except tomllib.TOMLDecodeError:
+        return {}
 
 
 def _now() -> str:

@@ -16,7 +16,7 @@ from fedbandits.experiments.replicate import checkpoint_rounds
 from fedbandits.experiments.run import run
 from fedbandits.experiments.signals import Stop
 from fedbandits.settings.experiment import Experiment
-from fedbandits.studio.curves import Scale, curve_table, curves_of
+from fedbandits.studio.curves import curves_of, playing_curve
 from fedbandits.studio.setup import read
 from fedbandits.studio.telling import Tell
 
@@ -37,7 +37,7 @@ class _Heard:
     """Hears the events of a run, and tells what the page shows."""
 
     def __init__(self, experiment: Experiment, tell: Tell) -> None:
-        self._tell, self._scale = tell, Scale.of(experiment)
+        self._tell, self._world = tell, experiment.environment
         self._rounds = checkpoint_rounds(experiment.rounds, experiment.checkpoints).tolist()
         self._all = experiment.rounds * experiment.replicates * len(experiment.systems)
         self._replicates = experiment.replicates
@@ -50,7 +50,9 @@ class _Heard:
             case events.RunStarted():
                 for known in event.finished:
                     self._done[known.system, known.replicate] = event.rounds
-                self._tell(event="started", **self._scale.axes._asdict(), total=self._all)
+                words, acting = self._world.words, self._world.acting
+                unit = words.loss_of_one(acting) if self._world.regret_is_known else ""
+                self._tell(event="started", unit=unit, total=self._all)
             case events.Compiling():
                 self._tell(event="compiling", kernel=event.kernel)
             case events.ReplicateAdvanced():
@@ -58,7 +60,7 @@ class _Heard:
             case events.ReplicateFinished():
                 own = self._systems[event.system]
                 own.playing.pop(event.replicate, None)
-                own.finished[event.replicate] = [self._scale.value(row) for row in event.rows]
+                own.finished[event.replicate] = [self._value(row) for row in event.rows]
                 is_last = len(own.finished) == self._replicates
                 if not self._tell_curve(event.system, own, is_last):
                     self._tell(event="advanced", done=sum(self._done.values()))
@@ -69,19 +71,24 @@ class _Heard:
         self._done[event.system, event.replicate] = event.done
         own, now = self._systems[event.system], time.monotonic()
         if event.row is not None:
-            own.playing.setdefault(event.replicate, []).append(self._scale.value(event.row))
+            own.playing.setdefault(event.replicate, []).append(self._value(event.row))
             self._tell_curve(event.system, own)
         if now - self._told >= _PACE:
             self._told = now
             self._tell(event="advanced", done=sum(self._done.values()))
 
+    def _value(self, row: events.Row) -> float:
+        """Return the regret of one party, as lines of a result have it."""
+        return row.regret / self._world.acting
+
     def _tell_curve(self, system: str, own: _Replicates, is_last: bool = False) -> bool:
         """Tell a curve, with all of its replicates, unless that was just told."""
         now = time.monotonic()
-        if now - own.told < _PACE and not is_last:
+        # A log is estimated at the end: until then it has no values.
+        if not self._world.regret_is_known or (now - own.told < _PACE and not is_last):
             return False
         own.told = now
-        curve = curve_table(system, self._rounds, own.finished, own.playing)
+        curve = playing_curve(system, self._rounds, own.finished, own.playing)
         self._tell(event="curve", curve=curve, done=sum(self._done.values()))
         return True
 
@@ -125,8 +132,8 @@ def _tell_result(experiment: Experiment, folder: pathlib.Path, tell: Tell) -> No
     if not (folder / RESULTS).is_file() or not (folder / CONFIG).is_file():
         return
     result = read_result(folder)
-    axes, curves = curves_of(result)
+    unit, curves = curves_of(result)
     for curve in curves:
         tell(event="curve", curve=curve, done=None)
     said = answer(experiment, result)
-    tell(event="answer", lines=list(said.lines), how=said.how, **axes._asdict())
+    tell(event="answer", lines=list(said.lines), how=said.how, unit=unit)

@@ -92,7 +92,7 @@ def details(folder: str) -> dict[str, Any]:
     if config.is_file():
         text = config.read_text(encoding="utf-8", errors="replace")
     told: dict[str, Any] = {
-        "toml": text, "lines": [], "how": "", "claims": {}, "unit": "", "decisions": "",
+        "toml": text, "lines": [], "how": "", "claims": {}, "unit": "",
         "curves": [],
     }  # fmt: skip
     if not text or not (place / RESULTS).is_file():
@@ -109,12 +109,12 @@ def _results(place: pathlib.Path, text: str) -> dict[str, Any]:
     if "sweep" in result.attrs:
         return {"lines": ["A sweep: its report shows every point."]}
     experiment = Experiment.from_table(parse_toml(text), place, modules=())
-    axes, curves = curves_of(result)
+    unit, curves = curves_of(result)
     said = answer(experiment, result)
     claims = {label: claim_table(claim) for label, claim in experiment.claims().items()}
     return {
         "lines": list(said.lines), "how": said.how, "claims": claims, "curves": curves,
-        **axes._asdict(),
+        "unit": unit,
     }  # fmt: skip
 
 
@@ -122,7 +122,7 @@ def compare(first: str, second: str) -> dict[str, Any]:
     """Compare the runs in two folders."""
     found = compare_runs(first, second)
     both = [read_result(pathlib.Path(each)) for each in (first, second)]
-    axes, curves = zip(*map(curves_of, both), strict=True)
+    _, curves = zip(*map(curves_of, both), strict=True)
     return {
         "settings": [plain(each._asdict()) for each in found.settings],
         "units": list(found.units),
@@ -139,8 +139,6 @@ def compare(first: str, second: str) -> dict[str, Any]:
         ],
         "curves": list(curves),
         "names": [pathlib.Path(each).name for each in (first, second)],
-        "decisions": axes[0].decisions,
-        "unit": axes[0].unit,
     }  # fmt: skip
 
 

@@ -204,7 +204,7 @@ class Api:
         if feed is None:  # it was played before this server began
             found = await self.library.details(run)
             feed = Feed(run=found, compiling="", log=found["log"])
-            feed.close(**{key: found[key] for key in ("lines", "how", "unit", "decisions")})
+            feed.close(**{key: found[key] for key in ("lines", "how", "unit")})
             for curve in found["curves"]:
                 feed.put(curve["system"], curve)
         return stream(feed, request, "curves")

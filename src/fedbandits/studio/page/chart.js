@@ -42,7 +42,7 @@ export function Legend({ order, hidden, hide }) {
 }
 
 /** `order` gives each system its colour; `high` and `last` fix the scales, where pictures are compared. */
-export function Chart({ curves, order = curves.map(({ system }) => system), unit, decisions, name = "Curves", height = 340, high = null, last = null }) {
+export function Chart({ curves, order = curves.map(({ system }) => system), unit, name = "Curves", height = 340, high = null, last = null }) {
   const box = useRef(), plot = useRef(), drawn = useRef(""), now = useRef(curves), at = useRef(signal(null));
   now.current = curves;
   const kind = curves.length ? shape(curves) : "";
@@ -56,7 +56,7 @@ export function Chart({ curves, order = curves.map(({ system }) => system), unit
     const made = new uPlot({
       width: element.clientWidth, height, ...lines(now.current, order), legend: { show: false }, cursor: { y: false, points: { show: false }, drag: { x: true, y: false } },
       scales: { x: { time: false, range: last ? [0, last] : undefined }, y: { range: high === null ? (_, low, top) => [Math.min(0, low ?? 0), (top || 1) * 1.04] : [0, high] } },
-      axes: [{ ...axis(decisions), size: 34 }, axis(unit)],
+      axes: [{ ...axis("round"), size: 34 }, axis(unit)],
       hooks: { setCursor: [(u) => { at.current.value = u.cursor.idx ?? null; }] },
     }, columns(now.current), element);
     plot.current = made;
@@ -74,7 +74,7 @@ export function Chart({ curves, order = curves.map(({ system }) => system), unit
     scheme.addEventListener("change", again);
     performance.measure("chart script", { start: began, end: performance.now() });
     return () => { resized.disconnect(); paper.disconnect(); scheme.removeEventListener("change", again); made.destroy(); plot.current = null; };
-  }, [kind, high, last, height, unit, decisions]);
+  }, [kind, high, last, height, unit]);
 
   useEffect(() => {
     if (!plot.current || drawn.current === curves) return;
@@ -100,7 +100,7 @@ export function Chart({ curves, order = curves.map(({ system }) => system), unit
     seen.value = Math.max(0, Math.min(n, to));
     plot.current.setCursor({ left: plot.current.valToPos(longest[seen.value], "x"), top: 0 }, false);
   };
-  return html`<div class="chart"><div class="canvas" ref=${box} role="slider" tabindex="0" onKeyDown=${keys} aria-label=${`${name}: ${unit}, by ${decisions}. Arrow keys read it.`}
+  return html`<div class="chart"><div class="canvas" ref=${box} role="slider" tabindex="0" onKeyDown=${keys} aria-label=${`${name}: ${unit}, by round. Arrow keys read it.`}
       aria-valuemin=${longest[0] ?? 0} aria-valuemax=${longest.at(-1) ?? 1} aria-valuenow=${round ?? longest.at(-1) ?? 0} aria-valuetext=${`${round ?? longest.at(-1)}: ${read(k ?? longest.length - 1)}`}></div>
-    <p class="quiet readout">${k === null ? "Point at the chart, or use its arrow keys, to read it." : `${decisions} ${num(round)}: ${read(k)}`}</p></div>`;
+    <p class="quiet readout">${k === null ? "Point at the chart, or use its arrow keys, to read it." : `Round ${num(round)}: ${read(k)}`}</p></div>`;
 }

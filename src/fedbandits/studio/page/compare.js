@@ -35,6 +35,6 @@ export function Compare({ words: [first, second] }) {
         <tbody>${found.systems.map(({ system, first: a, second: b, difference: apart }) => html`<tr key=${system}><th scope="row"><${Swatch} at=${order.indexOf(system)} />${system}</th><td>${value(a)}</td><td>${value(b)}</td><td>${difference(apart)}</td><td>${apart?.n ?? "–"}</td></tr>`)}</tbody></table></${Wide}></section>
     <${Legend} order=${order} hidden=${hidden.value} hide=${(next) => { hidden.value = next; }} />
     <div class="columns even">${pictures.map((curves, i) => html`<section class="card" key=${i} aria-labelledby=${`picture-${i}`}><h2 id=${`picture-${i}`}>${found.names[i]}</h2>
-      <${Chart} curves=${curves} order=${order} unit=${found.units[i]} decisions=${found.decisions} name=${found.names[i]} height=${300} high=${high} last=${last} /></section>`)}</div>
+      <${Chart} curves=${curves} order=${order} unit=${found.units[i]} name=${found.names[i]} height=${300} high=${high} last=${last} /></section>`)}</div>
     ${same && html`<p class="quiet">Both pictures have the same scales.</p>`}`;
 }

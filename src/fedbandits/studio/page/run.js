@@ -18,8 +18,8 @@ const at = (id) => `/api/runs/${encodeURIComponent(id)}`;
 function hear(told) {
   const began = performance.now();
   batch(() => {
-    const { run, lines, how, log, unit, decisions } = told;
-    state.value = { ...state.value, ...run, ...(lines && { lines }), ...(how && { how }), ...(log && { log }), ...(unit && { unit, decisions }) };
+    const { run, lines, how, log, unit } = told;
+    state.value = { ...state.value, ...run, ...(lines && { lines }), ...(how && { how }), ...(log && { log }), ...(unit && { unit }) };
     now.value = told.compiling ? `Compiling ${told.compiling}, once on this machine` : (told.phase ?? "");
     if (told.curves?.length) {
       const changed = new Map(told.curves.map((curve) => [curve.system, curve]));
@@ -97,7 +97,7 @@ export function Run({ words: [id], presented }) {
     <section class="answer" aria-label="The answer"><${Verdict} run=${run} /></section>
     <section class="card" aria-labelledby="curves-title"><div class="titled"><h2 id="curves-title">${run.unit}</h2>${!presented && html`<${Files} id=${id} />`}</div>
       ${order.length > 1 && html`<${Legend} order=${order} hidden=${hidden.value} hide=${(next) => { hidden.value = next; }} />`}
-      <${Chart} curves=${drawn} order=${order} unit=${run.unit} decisions=${run.decisions} height=${presented ? Math.max(320, innerHeight - 420) : 340} />
+      <${Chart} curves=${drawn} order=${order} unit=${run.unit} height=${presented ? Math.max(320, innerHeight - 420) : 340} />
       ${curves.value.length > 0 && html`<p class="quiet">Thin: single <${Term} name="replicate">replicates</${Term}>${many && html`, <b>the first ${MOST_LINES} of each system</b>`}. Thick: their mean. Band: the <${Term} name="95% interval" />, from three replicates on.</p>`}
       <${Results} curves=${curves.value} claims=${claims} unit=${run.unit} pairs=${curves.value.every(({ n }) => n === run.replicates)} /></section>
     ${(run.lines?.length ?? 0) > 1 && html`<section class="card" aria-labelledby="more-title"><h2 id="more-title">What else was found</h2><ul>${run.lines.slice(1).map((line) => html`<li key=${line}><${Terms} text=${line} /></li>`)}</ul></section>`}
