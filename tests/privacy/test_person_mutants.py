@@ -71,7 +71,7 @@ def test_without_a_mistake_the_claim_holds(name, which, monkeypatch):
 def test_records_beyond_the_first_are_found_if_they_count(name, monkeypatch):
     monkeypatch.setattr(agents_audit, "_HORIZONS", (16,))  # so that there are many of them
     monkeypatch.setattr(LinearAgent, "_counts", lambda self, event: True)
-    assert found(messages(name, 1, FIXED_LOG), 60, 60).epsilon_low > 1.0
+    assert found(messages(name, 1, FIXED_LOG), 100, 100).epsilon_low > 1.0
 
 
 def test_a_release_of_all_that_a_joint_view_learned_from_is_found(monkeypatch):
@@ -105,7 +105,7 @@ class TestContents:
 
     @pytest.mark.parametrize("which", [0, 1])
     def test_the_claim_holds_and_is_tight_where_all_records_are_in_one_batch(self, which):
-        finding = found(contents_games(self.plan())[which], 10_000, 1000)
+        finding = found(contents_games(self.plan())[which], 20_000, 1000)
         assert finding.epsilon_low <= 1.0
         assert finding.epsilon_low > 0.7 or which
 

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 import fedbandits as fb
 from fedbandits.errors import BoundExceededError, ConfigError, LearnerError
 from fedbandits.experiments.audits.audit import audit
-from fedbandits.experiments.audits.parts import LEAST_RUNS
 from fedbandits.federation.messages import ImplausibleError, pack, unpack
 from fedbandits.privacy import gaussian, running_sum
 from fedbandits.privacy.accounting import mu
@@ -414,7 +413,6 @@ def test_more_releases_than_the_mechanism_should_make_are_refused():
         plan_for("private-lin-ucb", 20_000, schedule="every(1)")
 
 
-@pytest.mark.usefixtures("parties_unattacked")
 def test_arms_that_have_a_model_each_are_told_of_too(monkeypatch):
     run = play("private-means", 60, WINE, schedule="every(10)")
     assert run.plan.facts.models == run.plan.facts.arms == 3
@@ -457,7 +455,7 @@ def test_a_private_linucb_of_thirty_lines_does_as_well_as_feducb():
 
 def audited(monkeypatch, preset="private-lin-ucb", world=LINEAR):
     """A verdict on releases and noise; whole parties play few runs."""
-    monkeypatch.setattr(party_games, "PARTY_RUNS", LEAST_RUNS)
+    monkeypatch.setattr(party_games, "PARTY_RUNS", 60)
     monkeypatch.setattr(party_games, "SECURE_RUNS", 30)
     experiment = fb.Experiment(rounds=200, environment=world, systems=(fb.system(preset),))
     (verdict,) = audit(experiment, runs=20_000).verdicts
@@ -500,14 +498,9 @@ def no_noise_in_the_last_number(monkeypatch):
 
 
 @pytest.fixture
-def parties_unattacked(monkeypatch):
-    """What attacks on whole parties show is shown elsewhere."""
-    monkeypatch.setattr(audit_rooms, "_messages_games", lambda *_: [])
-
-
-@pytest.fixture
-def releases_alone(parties_unattacked, monkeypatch):
+def releases_alone(monkeypatch):
     """What whole parties show would take longer, and is not needed to see these flaws."""
+    monkeypatch.setattr(audit_rooms, "_messages_games", lambda *_: [])
     monkeypatch.setattr(audit_rooms, "moves_games", lambda *_: [])
 
 

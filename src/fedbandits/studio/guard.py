@@ -15,6 +15,9 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from fedbandits.errors import FedbanditsError
+from fedbandits.studio.telling import error_of
+
 _IMPORT_MAP = re.compile(r'<script type="importmap">(.*?)</script>', re.DOTALL)
 _HOSTS = ("127.0.0.1", "localhost", "[::1]")
 #: Sites from which a browser may ask, as it says in ``Sec-Fetch-Site``.
@@ -37,8 +40,7 @@ def policy_for(page: str) -> str:
 
 def refusal(status: int, message: str) -> JSONResponse:
     """Make an answer that refuses a request, as the page reads it."""
-    error = {"message": message, "path": None, "given": None, "allowed": None}
-    return JSONResponse({"error": error}, status)
+    return JSONResponse({"error": error_of(FedbanditsError(message))}, status)
 
 
 class Guard:
