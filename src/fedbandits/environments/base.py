@@ -55,7 +55,7 @@ class Words(NamedTuple):
     turn: str = "round"
 
     def loss_of_one(self, acting: int) -> str:
-        """Name the loss of one party, where ``acting`` of them act a round: ``mistakes per shop``."""
+        """Name the loss of one party, where ``acting`` act in a round: ``mistakes per shop``."""
         return f"{self.loss} per {self.party}" if acting > 1 else self.loss
 
 
