@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import datetime
 
+import numpy as np
 import pytest
 
 import fedbandits as fb
@@ -21,6 +22,8 @@ from tests.own_things import SharedRidge
 START, DAY = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC), 86_400.0
 #: Each numbers its own releases; and where others count on the numbers of rounds.
 OWN = "feducb", "feducb-hybrid"
+#: Each makes its releases for sums that are opened for all.
+SUMMED = "feducb-secure", "feducb-secure-hybrid", "pfcb-secure"
 SHARED = "feducb-p2p", "pfcb"
 #: Rounds that an outage takes.
 MISSED = 5
@@ -43,7 +46,7 @@ class Days:
         monkeypatch.setattr(clock, "_uptime", lambda: self.now)
         monkeypatch.setattr("time.time", lambda: self.now)
         live = {"kind": "live", "start": START, "every": "1 day"}
-        federation = federation_from(setting, noise=noise, clock=live)
+        federation = federation_from(setting, noise=noise, clock=live, message_time="300 ms")
         supplies = None
         if noise == "simulated":
             supplies = setting.system.simulated_supplies(setting.plan, setting.stated, 1, 0)
@@ -55,6 +58,11 @@ class Days:
     @property
     def players(self):
         return [self.deployed.nodes[member] for member in self.driver.players]
+
+    @property
+    def there(self):
+        """Those of the players that run."""
+        return [n for n in self.deployed.nodes.values() if n.member in self.driver.players]
 
     async def act(self):
         """Let everybody decide once, and learn."""
@@ -73,14 +81,26 @@ class Days:
         """Let a day pass for whoever is there, and the controller end its wait for others."""
         self.now += DAY
         due = round((self.now - START.timestamp()) // DAY)
-        there = [
-            node for node in self.deployed.nodes.values() if node.member in self.driver.players
-        ]
-        await until(lambda: all(node.clock.done >= due for node in there))
+        await until(lambda: all(node.clock.done >= due for node in self.there))
         await until(lambda: self.deployed.nodes["controller"].host.view.awaited is None)
+
+    async def pass_a_day_at_once(self):
+        """The same, where no clock ends a wait."""
+        self.now += DAY
+        due = round((self.now - START.timestamp()) // DAY)
+        await until(lambda: all(node.clock.done >= due for node in self.there))
+        controller, state = self.deployed.nodes["controller"], self.deployed.state
+        await until(lambda: np.count_nonzero(state("controller").held) == len(self.there))
+        await until(lambda: controller.host.view.awaited)  # that is committed, too
+        await controller.deadline(controller.host.view.awaited)
+        await until(lambda: not any(node.host.view.waits_for_sum for node in self.there))
 
     async def releases(self):
         return [(await node.privacy())["releases"] for node in self.players]
+
+
+async def nothing(*_):
+    """Do nothing, in the place of something that does."""
 
 
 def play(work):
@@ -91,7 +111,7 @@ def play(work):
 
 
 @pytest.mark.parametrize("all_are_down", [True, False], ids=["all are down", "peers are missing"])
-@pytest.mark.parametrize("preset", OWN)
+@pytest.mark.parametrize("preset", [*OWN, *SUMMED])
 def test_one_release_stands_for_all_that_are_overdue(preset, all_are_down, tmp_path, monkeypatch):
     """And what is not released for them is left for later; all together cost what was planned."""
     days = Days(preset, tmp_path, monkeypatch)
@@ -133,7 +153,7 @@ def test_one_release_stands_for_all_that_are_overdue(preset, all_are_down, tmp_p
         assert 0.99 * each["epsilon"] < each["epsilon_spent"] <= each["epsilon"]
 
 
-@pytest.mark.parametrize("preset", [*OWN, "shared-ridge"])
+@pytest.mark.parametrize("preset", [*OWN, "shared-ridge", *SUMMED])
 def test_an_outage_changes_nothing_but_when_it_happens(preset, tmp_path, monkeypatch):
     """So regret is, to the last bit, as if the rounds had been waited for."""
 
@@ -195,6 +215,77 @@ def test_who_was_away_alone_is_in_the_last_sum_with_all_its_releases(preset, tmp
     made = play(work)
     assert made == [made[0]] * len(made)
     assert made[0] > MISSED
+
+
+@pytest.mark.parametrize("comes_back", ["late", "in time"])
+@pytest.mark.parametrize("preset", SUMMED)
+def test_who_missed_sums_makes_up_for_them_and_is_in_the_next(
+    preset, comes_back, tmp_path, monkeypatch
+):
+    """Its releases for them are opened by nobody; it sends none before the others do."""
+    monkeypatch.setattr(Clock, "_end_waiting", nothing)  # nobody waits for it by another clock
+    days = Days(preset, tmp_path, monkeypatch, noise="simulated")
+
+    async def work():
+        deployed, away = days.deployed, days.driver.players[0]
+
+        def stands():
+            """The last sum, the release of whoever was away in it, one on its way, and made."""
+            state = deployed.state("controller")
+            made = deployed.state(away).released.made
+            return state.newest, int(state.opened[0]), int(state.held[0]), made
+
+        await deployed.start()
+        await deployed.greeted()
+        await days.act()
+        await days.pass_days()
+        await deployed.stop(away)
+        for _ in range(3):
+            await days.pass_a_day_at_once()
+        days.now += 0.5 * DAY if comes_back == "late" else DAY
+        await deployed.start(away)
+        await deployed.greeted()
+        await days.pass_days(0)
+        back = stands()
+        days.now = START.timestamp() + 6 * DAY
+        await days.pass_days(0)
+        end = stands()
+        await deployed.stop()
+        return back, end
+
+    if comes_back == "late":
+        assert play(work) == ((4, 1, 0, 4), (5, 5, 0, 5))
+    else:
+        assert play(work) == ((5, 5, 0, 5), (6, 6, 0, 6))
+
+
+@pytest.mark.parametrize(("later", "made"), [(0.0, 1), (0.5, 2)], ids=["in time", "late"])
+def test_nothing_is_released_while_a_sum_is_waited_for(later, made, tmp_path, monkeypatch):
+    """If it comes in time, it is that of the newest tick. Else one release stands for the rest."""
+    days = Days("feducb-secure", tmp_path, monkeypatch, noise="simulated")
+
+    async def work():
+        deployed = days.deployed
+        await deployed.start()
+        await deployed.greeted()
+        await deployed.stop("helper-0")
+        await days.act()
+        days.now += DAY
+        await until(lambda: all(node.host.view.waits_for_sum for node in days.players))
+        for _ in range(3):
+            days.now += DAY
+            await until(lambda: all(node.clock._looked == days.now for node in days.players))
+        waited = [deployed.state(name).released.made for name in days.driver.players]
+        days.now += later * DAY
+        await deployed.start("helper-0")
+        await days.pass_days(0)
+        back = [deployed.state(name).released.made for name in days.driver.players]
+        await days.pass_days(1.0 - later)
+        then = [deployed.state(name).released.made for name in days.driver.players]
+        await deployed.stop()
+        return waited, back, then
+
+    assert play(work) == ([1] * 3, [made] * 3, [made + 1] * 3)
 
 
 @pytest.mark.parametrize("all_are_down", [True, False], ids=["all are down", "peers are missing"])

@@ -202,7 +202,9 @@ def test_a_clock_that_jumps_stops_releases(tmp_path, monkeypatch):
 
 def test_a_new_party_owes_no_release_that_was_due_before_it_was_there(tmp_path):
     """It would release what it has not got, and pay for it. One that was away owes one in all."""
-    federation = clinics(noise="secure", start="2020-01-01T00:00:00Z", every="1 day")
+    federation = clinics(
+        noise="secure", start="2020-01-01T00:00:00Z", every="1 day", message_time="100 ms"
+    )
 
     async def work(deployed):
         node = deployed.nodes["clinic-0"]
@@ -286,3 +288,21 @@ def test_who_was_away_asleep_or_alone_waits_for_a_word(
         clock._was_away, clock._looked = False, now - slept
     clock.done = clock._elapsed() - owed
     assert bool(clock._owes()) is said
+
+
+@pytest.mark.parametrize(
+    ("ticks", "apart", "waits"),
+    [(1, 0.0, False), (2, 0.0, True), (2, 29.0, True), (2, 31.0, False)],
+)
+def test_who_missed_a_tick_hears_first_what_peers_have_kept_for_it(
+    ticks, apart, waits, monkeypatch
+):
+    """It must know which sums it has missed, for as long as a message may take."""
+    monkeypatch.setattr("fedbandits.deployment.hosting.clock.time.time", lambda: 1e9)
+    monkeypatch.setattr("fedbandits.deployment.hosting.clock.time.monotonic", lambda: 100.0)
+    start = datetime.datetime.fromtimestamp(1e9 - 1.0, datetime.UTC).isoformat()
+    seat = HostedSeat.of(clinics(start=start, every="1 s", message_time="30 s"), "clinic-0")
+    view = SimpleNamespace(waits_for_sum=False)
+    clock = Clock(SimpleNamespace(exhausted=False), SimpleNamespace(seat=seat, view=view), None)
+    clock._apart = 100.0 - apart
+    assert clock._must_wait(clock.done + ticks) is waits

@@ -100,6 +100,16 @@ class Party(Generic[AnyState]):
         """The newest sum that this party has opened, if it opens sums."""
         return None
 
+    @property
+    def waits_for_sum(self) -> bool:
+        """True from its release for a sum of all on, until it knows what became of it."""
+        return False
+
+    @property
+    def behind(self) -> int:
+        """Number of sums of all that are over, and that it has made no release for."""
+        return 0
+
     def start(self) -> list[Message]:
         """Begin, and return the messages to send before the first round."""
         legal = (self.stage, Start) in self.TRANSITIONS

@@ -70,21 +70,18 @@ class Roles:
     rounds_are_shared
         Whether a round's number means the same to all parties. If it does, a party that begins late
         ends the rounds that are over, one after the other, before it takes part. If it does not,
-        each numbers its own releases, and one that is late stands for all that are overdue.
-    catches_up
-        Whether a party that was away ends the rounds that it has missed without being told to. It
-        may where nothing that is released for them is of use, or adds to a claim.
+        each numbers its own releases, or by the sums that it was told of. Then one that is late
+        stands for all that are overdue.
     """
 
     def __init__(
         self, roles: tuple[Role, ...], table: MessageTable, messages_set_pace: bool = False,
         rounds_done: Callable[[list[Any]], int] | None = None, outcomes_may_be_late: bool = False,
-        rounds_are_shared: bool = True, catches_up: bool = False,
+        rounds_are_shared: bool = True,
     ) -> None:  # fmt: skip
         self.roles, self.table = roles, table
         self.outcomes_may_be_late, self.rounds_are_shared = outcomes_may_be_late, rounds_are_shared
         self.messages_set_pace, self.rounds_done = messages_set_pace, rounds_done
-        self.catches_up = catches_up
 
     @cached_property
     def codec(self) -> Codec:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -228,11 +228,12 @@ class Batch:
             raise NotReadyError(f"{place} is not due yet")
         self.carry_out(Kind.PULL, reward)
 
-    def end_next_round(self) -> None:
-        """End the next round whose end matters to the party, if one does."""
-        end = None if self.hosted is None else self.hosted.party.next_end
-        if end is not None:
-            self.carry_out(Kind.END_ROUND, end)
+    def end_due_rounds(self, ends: Callable[[int], int]) -> None:
+        """End as many rounds as a tick ``ends``, see :mod:`.clock`."""
+        if self.hosted is not None:
+            for _ in range(ends((party := self.hosted.party).behind)):
+                if (end := party.next_end) is not None:
+                    self.carry_out(Kind.END_ROUND, end)
 
     def _end_rounds(self, hosted: HostedParty) -> None:
         """End the rounds that so many decisions have come to, where rounds end by themselves."""

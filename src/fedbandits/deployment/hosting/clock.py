@@ -7,6 +7,8 @@ are shared, see :class:`.Roles`:
 * Where each numbers its own releases, all ticks that are overdue are carried out as one. So one
   release covers all that was learned meanwhile. The party makes the first releases of its plan, and
   makes them later: an observer sees a beginning of what the plan charges for, which costs no more.
+  Where releases are summed in secret, all are made for numbered sums. So a party makes none while
+  it does not know what became of its last one, and makes up for those that it has missed.
 * Where rounds are shared, others count on their numbers. Then they are ended one after the other,
   up to :data:`MOST_OWED`. For more the party must be told, as they would be noise alone.
 
@@ -19,7 +21,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from typing import Protocol
+from collections.abc import Callable
+from typing import Any, Protocol
 
 from fedbandits.deployment.delivery.delivery import Delivery
 from fedbandits.deployment.hosting.batch import Batch
@@ -27,6 +30,8 @@ from fedbandits.deployment.hosting.host import Host
 from fedbandits.errors import BudgetExceededError, FedbanditsError, NotReadyError
 from fedbandits.settings.federation import Live
 
+#: How many rounds a tick ends, of how many sums of all a party has missed.
+Ends = Callable[[int], int]
 _LOG = logging.getLogger("fedbandits.deployment")
 #: Under which name the number of the newest tick is kept.
 TICKS = "ticks"
@@ -44,12 +49,31 @@ def _uptime() -> float:
     return time.monotonic() if clock is None else time.clock_gettime(clock)
 
 
+def in_time(missed: int) -> int:
+    """Return how many rounds a tick ends, of how many sums of all a party has missed.
+
+    It makes its releases for these, which nobody opens, as their noise is part of later ones. Then
+    it takes part in the next sum.
+    """
+    return missed + 1
+
+
+def late(missed: int) -> int:
+    """Return how many rounds a late tick ends: others have gone on without whoever missed sums."""
+    return missed or 1
+
+
+def met(missed: int) -> int:
+    """Return how many rounds a tick ends whose sum was the last one, which the party waited for."""
+    return missed
+
+
 class Clocked(Protocol):
     """A member that a clock ends rounds and waiting for; see :class:`.node.Node`."""
 
     exhausted: bool
 
-    async def tick(self, number: int) -> None: ...
+    async def tick(self, number: int, ends: Ends) -> None: ...
 
     async def deadline(self, number: int) -> None: ...
 
@@ -69,6 +93,10 @@ class Clock:
         self._catches_up, self._owed = catches_up, ""
         #: Whether it was away: not there, asleep, or without its peers; and when it looked last.
         self._was_away, self._looked = True, 0.0
+        #: When it was last without most of its peers, by a clock that nobody sets.
+        self._apart = time.monotonic()
+        #: The newest tick that was due while the party waited for a sum.
+        self._waited = 0
         self._clocked, self._host, self._delivery = clocked, host, delivery
         self._seat, self._federation = host.seat, host.seat.federation
         self._tasks: list[asyncio.Task[None]] = []
@@ -97,9 +125,12 @@ class Clock:
     def next_tick(self) -> float | None:
         """Time of the next round's end, in seconds since 1970; None where no clock ends rounds."""
         clock = self._federation.clock
-        if not isinstance(clock, Live):
-            return None
-        return clock.start.timestamp() + (self.done + 1) * self._federation.every
+        return self._time_of(self.done + 1) if isinstance(clock, Live) else None
+
+    def _time_of(self, tick: int) -> float:
+        clock: Any = self._federation.clock
+        seconds: float = clock.start.timestamp() + tick * self._federation.every
+        return seconds
 
     async def _tick(self) -> None:
         """Carry out ticks as they are due."""
@@ -116,7 +147,7 @@ class Clock:
                 await asyncio.sleep(_AGAIN)
             elif self._host.view.next_end is None:  # there is nothing to end, nor to keep
                 self.done = max(self.done + 1, self._elapsed())
-            elif self.problem or self._clocked.exhausted or not await self._carry_out(self._due()):
+            elif self._must_wait(self._due()) or not await self._carry_out(self._due()):
                 await asyncio.sleep(_AGAIN)
 
     def _due(self) -> int:
@@ -124,6 +155,19 @@ class Clock:
         if self._federation.roles.rounds_are_shared:
             return self.done + 1
         return max(self.done + 1, self._elapsed())
+
+    def _must_wait(self, tick: int) -> bool:
+        """Tell whether nothing may be released now.
+
+        Whoever was away hears first what peers have kept for it: which sums it has missed.
+        """
+        missed = tick > self.done + 1 or self._is_late(tick)
+        apart = time.monotonic() - self._apart < self._federation.message_time
+        hears = missed and apart and not self._federation.roles.rounds_are_shared
+        if self._host.view.waits_for_sum:
+            self._waited = tick
+        waits = hears or self._host.view.waits_for_sum
+        return waits or bool(self.problem) or self._clocked.exhausted
 
     def _must_begin(self) -> bool:
         """Tell whether there is no party yet, and rounds are numbered for all."""
@@ -139,8 +183,7 @@ class Clock:
         charged = self._seat.budget is not None and not self._seat.is_chatty
         ends = charged and owed > MOST_OWED and self._host.view.next_end is not None
         self._was_away = self._was_away and ends
-        roles = self._federation.roles
-        told = self._catches_up or roles.catches_up or not roles.rounds_are_shared
+        told = self._catches_up or not self._federation.roles.rounds_are_shared
         if told or not self._was_away:
             return ""
         return (
@@ -182,7 +225,7 @@ class Clock:
     async def _carry_out(self, tick: int) -> bool:
         """End the round whose end comes next; return whether that could be done."""
         try:
-            await self._clocked.tick(tick)
+            await self._clocked.tick(tick, self._ends(tick))
         except (BudgetExceededError, NotReadyError):  # it has been said, or peers are missing
             return False
         except FedbanditsError as failed:  # tried again
@@ -190,6 +233,16 @@ class Clock:
             return False
         self.done = tick
         return True
+
+    def _ends(self, tick: int) -> Ends:
+        """Choose what a tick ends, by when it is carried out."""
+        if self._is_late(tick):
+            return late
+        return met if self._waited == tick else in_time
+
+    def _is_late(self, tick: int) -> bool:
+        """Tell whether peers that were there wait no more for what was due at a tick."""
+        return time.time() - self._time_of(tick) > self._patience
 
     @property
     def _patience(self) -> float:
@@ -202,6 +255,8 @@ class Clock:
         if abs(drift - self._drift) > self._patience:
             self._jump += drift - self._drift
         self._drift = drift
+        if self._delivery.awaited or not self._delivery.transport.connected:
+            self._apart = time.monotonic()
         offsets = self._delivery.offsets()
         wrong = [peer for peer, offset in offsets.items() if abs(offset) > self._patience]
         for peer in wrong:  # it may have been set right since, or its greeting was kept back

@@ -16,7 +16,7 @@ from fedbandits.deployment.delivery.frames import Seals
 from fedbandits.deployment.delivery.transport import Transport
 from fedbandits.deployment.hosting.batch import Batch
 from fedbandits.deployment.hosting.cautions import over_since
-from fedbandits.deployment.hosting.clock import TICKS, Clock
+from fedbandits.deployment.hosting.clock import TICKS, Clock, Ends, in_time
 from fedbandits.deployment.hosting.events import Decided, Kind, Received
 from fedbandits.deployment.hosting.handover import Handover
 from fedbandits.deployment.hosting.host import Host
@@ -152,12 +152,12 @@ class Node:
         """
         await self._end(lambda batch: batch.carry_out(Kind.END_ROUND, round_))
 
-    async def tick(self, number: int) -> None:
-        """End the round whose end comes next, once for every tick; raises as :meth:`end_round`."""
+    async def tick(self, number: int, ends: Ends = in_time) -> None:
+        """End the rounds that a tick ends, once for every tick; raises as :meth:`end_round`."""
 
         def end(batch: Batch) -> None:
             if batch.store.number(batch.connection, TICKS) < number:
-                batch.end_next_round()
+                batch.end_due_rounds(ends)
                 batch.store.set_number(batch.connection, TICKS, number)
 
         await self._end(end)

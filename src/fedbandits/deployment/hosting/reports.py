@@ -27,7 +27,7 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     ``messages`` counts messages by what they came to, and ``sent`` those that have left.
     ``given_up`` messages of peers never came. ``refusals`` are names of errors, and how often;
     ``last_refusal`` is the newest one, in a line. See :class:`.party.Party` for ``report``,
-    ``hands_over_to``, ``heard_of`` and ``opened``.
+    ``hands_over_to``, ``heard_of``, ``opened`` and ``waits_for_sum``.
 
     ``kept`` records are of no release up to the next, and ``last_counted`` is the last decision
     that any release can be about; None where there is no limit.
@@ -49,6 +49,7 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     hands_over_to: Callable[[str], bool] = lambda _: True
     heard_of: Callable[[str], int] = lambda _: 0
     opened: int | None = None
+    waits_for_sum: bool = False
     kept: int = 0
     last_counted: int | None = None
 
@@ -72,8 +73,7 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def is_exchanging(self) -> bool:
         """True while it waits for what others release."""
-        waits = self.stage in ("waiting", "exchanging")
-        return waits or bool(self.report.get("release_on_its_way"))
+        return self.waits_for_sum or self.stage in ("waiting", "exchanging")
 
     def told(self) -> dict[str, Any]:
         """Return what the status of a party says of this, by name."""
@@ -115,6 +115,7 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
             hands_over_to=party.hands_over_to,
             heard_of=party.heard_of,
             opened=party.opened,
+            waits_for_sum=party.waits_for_sum,
             kept=getattr(party, "records_kept", 0),
             last_counted=batch.seat.federation.plan.schedule.last_counted,
             report=_by_member(party.report, batch),

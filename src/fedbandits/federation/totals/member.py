@@ -88,6 +88,23 @@ class Member(Party[AnyState], Generic[AnyState]):
         state: Any = self._state
         return of_agent(state.sending, state.unused)
 
+    @property
+    def next_end(self) -> int | None:
+        """The next round after which a release is due; None once it sends nothing more."""
+        state: Any = self._state
+        return None if state.sending.retired else super().next_end
+
+    @property
+    def waits_for_sum(self) -> bool:
+        state: Any = self._state
+        return bool(state.sending.pending) and not state.sending.retired
+
+    @property
+    def behind(self) -> int:
+        state: Any = self._state
+        missed: int = state.sending.newest - state.released.made
+        return max(0, missed)
+
     def heard_of(self, party: str) -> int:
         state: Any = self._state
         return self._sender.heard_of(state.sending, party)

@@ -115,7 +115,10 @@ def roles(plan: LearnerPlan) -> Roles:
     if plan.secure is not None:
         secure = Role("agent", agents, lambda seat, own: SecureLearnerAgent(seat, plan, own), True)
         return Roles(
-            (secure, *totals_roles(plan)), TOTALS_TABLE, outcomes_may_be_late=True, catches_up=True
+            (secure, *totals_roles(plan)),
+            TOTALS_TABLE,
+            outcomes_may_be_late=True,
+            rounds_are_shared=False,
         )
     return Roles(
         (

@@ -34,7 +34,10 @@ def roles(plan: AgentsPlan) -> Roles:
         )
         # A share for a sum that is over is made, for what comes after it, and is in no sum.
         return Roles(
-            (agents, *totals_roles(plan)), TOTALS_TABLE, outcomes_may_be_late=True, catches_up=True
+            (agents, *totals_roles(plan)),
+            TOTALS_TABLE,
+            outcomes_may_be_late=True,
+            rounds_are_shared=False,
         )
     # Whoever gave up before the controller would ask anew for a sum that is about to come.
     return Roles(

@@ -28,7 +28,10 @@ def roles(plan: PFCBPlan) -> Roles:
         buyer = Role(BUYER, plan.agent_names, lambda seat, own: SecureBuyer(seat, plan, own), True)
         summing = totals_roles(plan, BUYER)
         return Roles(
-            (buyer, *summing), table_of(BUYER), outcomes_may_be_late=plan.late, catches_up=True
+            (buyer, *summing),
+            table_of(BUYER),
+            outcomes_may_be_late=plan.late,
+            rounds_are_shared=False,
         )
     buyer = Role(BUYER, plan.agent_names, lambda seat, own: Buyer(seat, plan, own), acts=True)
     return Roles((buyer,), TABLE, outcomes_may_be_late=plan.late)
