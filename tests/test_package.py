@@ -149,3 +149,15 @@ def test_issues_begin_with_a_template_that_has_a_name():
 def test_nobody_is_sent_to_a_mailbox():
     for name in ("SECURITY.md", "CITATION.cff", "CONTRIBUTING.md", "pyproject.toml"):
         assert not re.search(r"[\w.]@[\w.]", text_of(name))
+
+
+def test_the_conda_recipe_asks_for_what_the_package_needs():
+    recipe = yaml.safe_load(text_of("tools/conda/recipe.yaml"))
+    asked = {
+        each.replace("matplotlib-base", "matplotlib") for each in recipe["requirements"]["run"]
+    }
+    python = f"python {PROJECT['project']['requires-python']}"
+    needed = {each.replace(">=", " >=") for each in PROJECT["project"]["dependencies"]}
+    assert asked == needed | {python}
+    (entry,) = recipe["build"]["python"]["entry_points"]
+    assert entry.split(" = ") == [*next(iter(PROJECT["project"]["scripts"].items()))]

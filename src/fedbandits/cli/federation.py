@@ -278,21 +278,33 @@ def status(
     as_json: Annotated[bool, typer.Option("--json", help="As JSON, for programs.")] = False,
 ) -> None:
     """Show who is connected, decisions, rounds, messages, releases, ε spent and left."""
+    if watch and not as_json:
+        _watch(_doors(folder))
+    else:
+        show_status(folder, as_json)
+
+
+def show_status(folder: pathlib.Path, as_json: bool) -> bool:
+    """Print how the parties of a folder are, and return whether all of them run."""
     import msgspec
 
-    from fedbandits.cli import console
+    from fedbandits.cli import console, federation_tables
+
+    doors = _doors(folder)
+    reports = [door.report() for door in doors]
+    if as_json:
+        typer.echo(msgspec.json.format(msgspec.json.encode(reports)).decode())
+    else:
+        for shown in federation_tables.status_of(doors[0].folder.federation, reports):
+            console.output().print(shown)
+    return all(report.running for report in reports)
+
+
+def _doors(folder: pathlib.Path) -> list[LocalDoor]:
     from fedbandits.deployment.process.federation_folder import load_parties
     from fedbandits.deployment.process.local_doors import LocalDoor
 
-    doors = [LocalDoor(party) for party in load_parties(folder)]
-    if as_json:
-        reports = [door.report() for door in doors]
-        typer.echo(msgspec.json.format(msgspec.json.encode(reports)).decode())
-    elif watch:
-        _watch(doors)
-    else:
-        for shown in _tables(doors):
-            console.output().print(shown)
+    return [LocalDoor(party) for party in load_parties(folder)]
 
 
 def _watch(doors: list[LocalDoor]) -> None:

@@ -135,10 +135,11 @@ def status(
     folder: Folder,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON, for programs.")] = False,
 ) -> None:
-    """Show how a party on this machine is, as fedbandits federation status does."""
+    """Show how a party on this machine is; exit code 3 says that it does not run."""
     from fedbandits.cli import federation
 
-    federation.status(folder, as_json=as_json)
+    if not federation.show_status(folder, as_json):
+        raise typer.Exit(exit_codes.NOT_RUNNING)
 
 
 @app.command("inspect", epilog="Example: fedbandits party inspect ./north --contents")

@@ -1,0 +1,105 @@
+"""Files for containers fit the package: their commands, names, ports and volumes."""
+
+from __future__ import annotations
+
+import pathlib
+import re
+import shlex
+
+import pytest
+from typer.testing import CliRunner
+
+from fedbandits.cli.main import app
+from tests.deployment.machines import fedbandits
+
+yaml = pytest.importorskip("yaml")
+ROOT = pathlib.Path(__file__).parents[2]
+FILES = ROOT / "examples" / "federation" / "containers"
+PAGE = (ROOT / "docs" / "federation-containers.md").read_text(encoding="utf-8")
+INSTRUCTIONS = {"FROM", "ARG", "RUN", "USER", "WORKDIR", "COPY", "ENTRYPOINT", "CMD"}
+COMPOSE = yaml.safe_load((FILES / "compose.yaml").read_text(encoding="utf-8"))
+KUBERNETES = yaml.safe_load((FILES / "kubernetes.yaml").read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def trial(tmp_path_factory):
+    """Folders of the trial, made as the page says."""
+    folder = tmp_path_factory.mktemp("trial")
+    text = fedbandits("federation", "example", "feducb-secure", "--every", "1 min")
+    changed = re.search(r"sed 's/(.*)/(.*)/' > clinics.toml", PAGE)
+    assert changed is not None
+    assert changed[1] in text
+    config = folder / "clinics.toml"
+    config.write_text(text.replace(*changed.groups()))
+    fedbandits("federation", "init", config, "--out", folder / "clinics", "--local")
+    return folder
+
+
+def instructions():
+    """Instructions of the image, with lines that go on put together."""
+    text = (FILES / "Containerfile").read_text(encoding="utf-8").replace("\\\n", "")
+    for line in filter(None, text.splitlines()):
+        if not line.startswith("#"):
+            yield line.split(maxsplit=1)
+
+
+def test_the_image_uses_commands_that_there_are():
+    told = list(instructions())
+    assert {name for name, _ in told} <= INSTRUCTIONS
+    assert told[0][0] == "FROM"
+    asked = [text for name, text in told if name == "RUN" and text.startswith("fedbandits ")]
+    for text in [*asked, "fedbandits " + " ".join(yaml.safe_load(dict(told)["CMD"]))]:
+        command = [word for word in shlex.split(text)[1:] if word.isalpha()]
+        assert CliRunner().invoke(app, [*command[:2], "--help"]).exit_code == 0
+
+
+def test_every_member_has_a_container_and_its_own_folder(trial):
+    services = dict(COMPOSE["services"])
+    broker = services.pop("broker")
+    members = {path.parent.name for path in (trial / "clinics").glob("*/party.toml")}
+    assert set(services) == members
+    assert broker["volumes"] == ["./clinics/broker:/broker"]
+    assert (trial / "clinics" / "broker" / broker["command"][1]).is_file()
+    for name, service in services.items():
+        assert service["volumes"] == [f"./clinics/{name}:/data/party"]
+        assert service["command"] == ["party", "run", "/data/party"]
+
+
+def test_doors_are_where_the_files_say(trial):
+    for name, service in COMPOSE["services"].items():
+        if name == "broker":
+            continue
+        told = (trial / "clinics" / name / "party.toml").read_text()
+        assert f"port = {service['environment']['DOOR']}\n" in told
+        assert re.search(r"^host = ", told, re.M)  # the page's command replaces this line
+        for port in service.get("ports", []):
+            assert (
+                port
+                == f"127.0.0.1:{service['environment']['DOOR']}:{service['environment']['DOOR']}"
+            )
+
+
+def test_the_broker_is_certified_under_the_name_of_its_container(trial):
+    from cryptography import x509
+
+    pem = (trial / "clinics" / "broker" / "server.pem").read_bytes()
+    names = x509.load_pem_x509_certificate(pem).extensions.get_extension_for_class(
+        x509.SubjectAlternativeName
+    )
+    assert "broker" in names.value.get_values_for_type(x509.DNSName)
+
+
+def test_kubernetes_never_runs_a_party_twice():
+    spec = KUBERNETES["spec"]
+    assert (KUBERNETES["kind"], spec["replicas"]) == ("StatefulSet", 1)
+    pod = spec["template"]["spec"]
+    assert pod["securityContext"]["runAsNonRoot"]
+    user = dict(instructions())["USER"]
+    assert str(pod["securityContext"]["runAsUser"]) == user
+    (claim,) = spec["volumeClaimTemplates"]
+    assert claim["spec"]["accessModes"] == ["ReadWriteOncePod"]
+    probes = {
+        pod["containers"][0][f"{kind}Probe"]["httpGet"]["path"] for kind in ("startup", "liveness")
+    }
+    assert probes == {"/healthz"}
+    assert COMPOSE["x-party"]["stop_grace_period"] == f"{pod['terminationGracePeriodSeconds']}s"
