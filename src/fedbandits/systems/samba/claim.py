@@ -23,8 +23,8 @@ from fedbandits.systems.samba.plan import SambaPlan
 _MEANS = (
     "Comp learns the ratios of all empirical means, without names, and which steps explore. From "
     "the ratios it can follow every arm. With few arms it learns up to every arm's rewards sᵢ and "
-    "pulls nᵢ: with 5 arms in 93% of steps on average, and in 85.7% in the least of five runs "
-    "(measured, docs/samba.md)."
+    "pulls nᵢ: with 5 arms in 93% of steps on average, and 85.7% at least (measured, "
+    "docs/samba.md)."
 )
 #: What Comp learns beyond the paper's Figure 7, by algorithm; see docs/samba.md and :mod:`.audit`.
 COMP_LEARNS: dict[type, str] = {
