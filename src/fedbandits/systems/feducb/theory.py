@@ -1,7 +1,7 @@
 """Theorems of Dubey & Pentland (2020) on FedUCB with a controller, as printed and as they follow.
 
-The mended forms are derived in docs/feducb.md: what the paper's own argument gives when its last
-steps are taken with all their terms.
+The mended forms are what the paper's own argument gives when its last steps are taken with all
+their terms. Their docstrings derive them.
 """
 
 from __future__ import annotations
