@@ -43,7 +43,7 @@ def test_a_federation_on_one_machine(tmp_path):
     }
     assert modes == {0o700, 0o600}
     assert not told(folder)["north"]["running"]
-    assert "not running" in fedbandits("party", "status", folder / "north", code=3)
+    assert "north does not run" in fedbandits("party", "status", folder / "north", code=3)
     token = fedbandits("party", "token", folder / "north").strip()
     assert "app: decide, read" in fedbandits("party", "token", folder / "north", "--list")
 

@@ -155,8 +155,7 @@ def test_an_agent_that_retires_says_so_and_goes_on_deciding(tmp_path, caplog, mo
     played(tmp_path, work)
 
 
-def test_who_waits_for_secrets_owes_the_rounds_that_end_meanwhile(tmp_path):
-    """Else it would be one release behind all others, and in no sum."""
+def test_who_waits_for_secrets_owes_no_round_and_is_in_the_first_sum(tmp_path):
     start = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     settings = 'schedule = "evenly(100)"\nepsilon = 1.0\ndelta = 1e-5'
     federation = with_helpers(
@@ -167,22 +166,20 @@ def test_who_waits_for_secrets_owes_the_rounds_that_end_meanwhile(tmp_path):
 
     async def play():
         await deployed.start("hub", "lab", "clinic-0")
-        await until(lambda: deployed.nodes["clinic-0"].clock._elapsed() >= 2)
-        assert deployed.nodes["clinic-0"].clock.done == 0
+        await until(lambda: deployed.nodes["clinic-0"].clock.done >= 2)
         assert "masks-1" in deployed.nodes["clinic-0"].wants
         await deployed.start("office", "clinic-1", "clinic-2")
         await until(lambda: report(deployed, "hub").get("members_of_last_sum") == 3)
-        # Each has one for every round of its own clock, also for those before the others came.
-        await until(lambda: all(made(agent) == ended(agent) >= 2 for agent in AGENTS))
+        # Nobody has made more than there are sums, but for one that is on its way.
+        newest = report(deployed, "hub")["sums"]
+        made = [deployed.state(agent).released.made for agent in AGENTS]
+        ended = deployed.nodes["clinic-0"].clock.done
         await deployed.stop()
+        return newest, made, ended
 
-    def made(agent):
-        return deployed.state(agent).released.made
-
-    def ended(agent):
-        return deployed.nodes[agent].clock.done
-
-    asyncio.run(play())
+    newest, made, ended = asyncio.run(play())
+    assert set(made) <= {newest, newest + 1}
+    assert newest + 2 <= ended
 
 
 def noted(monkeypatch):

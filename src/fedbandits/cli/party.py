@@ -139,6 +139,7 @@ def status(
     from fedbandits.cli import federation
 
     if not federation.show_status(folder, as_json):
+        typer.echo(f"fedbandits: {folder.resolve().name} does not run", err=True)
         raise typer.Exit(exit_codes.NOT_RUNNING)
 
 

@@ -237,10 +237,9 @@ class Batch:
 
     def _end_rounds(self, hosted: HostedParty) -> None:
         """End the rounds that so many decisions have come to, where rounds end by themselves."""
-        party = hosted.party
-        while (end := party.next_end) is not None:
-            waiting = party.open_decisions
-            if waiting is not None and party.decisions_made - len(waiting) < end:
+        while (end := hosted.party.next_end) is not None:
+            waiting = hosted.party.open_decisions
+            if waiting is not None and hosted.party.decisions_made - len(waiting) < end:
                 break
             self.carry_out(Kind.END_ROUND, end)
 
