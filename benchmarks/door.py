@@ -29,6 +29,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
@@ -36,10 +37,10 @@ from starlette.routing import Route
 
 from fedbandits.deployment.delivery.transport import MemoryHub
 from fedbandits.deployment.door import Door, DoorSettings, make_token, new_loop
-from fedbandits.deployment.door.server import Listener
 from fedbandits.deployment.hosting.events import Decided
 from fedbandits.deployment.hosting.node import Node
 from fedbandits.deployment.hosting.seat import HostedSeat
+from fedbandits.deployment.process.collector import look_at_what_is_new
 from fedbandits.deployment.storage.store import Store
 from fedbandits.settings.federation import read_federation
 from fedbandits.testing.deployed import OpenSeals
@@ -74,6 +75,24 @@ async def empty(request: Request) -> Response:
     return Response(status_code=204)
 
 
+async def framework() -> uvicorn.Server:
+    """The empty endpoint, served as frameworks are."""
+    app = Starlette(routes=[Route("/", empty, methods=["POST"])])
+    server = uvicorn.Server(
+        uvicorn.Config(app, port=0, log_config=None, access_log=False, lifespan="off")
+    )
+    server.serving = asyncio.create_task(server.serve())
+    while not server.started:
+        await asyncio.sleep(0.01)
+    return server
+
+
+def port_of(server: uvicorn.Server) -> int:
+    """The port that it was given."""
+    port: int = server.servers[0].sockets[0].getsockname()[1]
+    return port
+
+
 class Nobody:
     """A party that answers without having thought."""
 
@@ -84,7 +103,7 @@ class Nobody:
             seat.member, seat.federation, seat.application,
         )  # fmt: skip
 
-    async def decide(self, asked: Any) -> Decided:
+    async def decide(self, asked: Any, key: str = "") -> Decided:
         return Decided(1, 0)
 
     async def reward(self, number: int, told: Any) -> None:
@@ -102,15 +121,15 @@ def serve(folder: str, told: Any) -> None:
         await node.start()
         settings = DoorSettings(port=0)
         token = make_token(folder, "load", member="north")
-        nothing = Listener(Starlette(routes=[Route("/", empty, methods=["POST"])]), settings)
-        await nothing.start()
+        nothing = await framework()
         alone = Door(Nobody(seat), folder, settings)  # type: ignore[arg-type]
         async with alone, Door(node, folder, settings) as door:
-            told.send((nothing.port, alone.port, door.port, token))
+            told.send((port_of(nothing), alone.port, door.port, token))
+            look_at_what_is_new()
             loop = asyncio.get_running_loop()
             while await loop.run_in_executor(None, told.recv) != "stop":
                 told.send(sizes(folder))
-        await nothing.stop()
+        nothing.should_exit = True
         await node.stop()
         told.send("stopped")
 

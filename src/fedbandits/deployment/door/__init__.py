@@ -7,7 +7,7 @@ from fedbandits.errors import MissingExtraError
 try:
     from fedbandits.deployment.door.server import Door, new_loop
 except ModuleNotFoundError as error:
-    if (error.name or "").partition(".")[0] not in ("starlette", "uvicorn", "prometheus_client"):
+    if (error.name or "").partition(".")[0] not in ("httptools", "prometheus_client"):
         raise
     raise MissingExtraError(
         "a door for applications needs more libraries: install fedbandits[federation]"

@@ -44,7 +44,7 @@ class Endpoints:
         counted = self._metrics.done["decisions"]
 
         async def handle(request: Request) -> Answer:
-            body = await request.decoded(shapes.read_asked)
+            body = request.decoded(shapes.read_asked)
             decided = await decide(shapes.as_asked(body), _key(request))
             counted()
             return Answer(200, shapes.answer(decided))
@@ -57,7 +57,7 @@ class Endpoints:
         counted = self._metrics.done["rewards"]
 
         async def handle(request: Request) -> Answer:
-            number, told = shapes.as_told(await request.decoded(shapes.read_told))
+            number, told = shapes.as_told(request.decoded(shapes.read_told))
             await reward(number, told)
             counted()
             return _NOTHING
@@ -74,7 +74,7 @@ class Endpoints:
 
     async def pull(self, request: Request) -> Answer:
         """Take the reward of a pull."""
-        told = await request.decoded(self._read_pull)
+        told = request.decoded(self._read_pull)
         await self._served.pull(self._ids.number(request.path_values["pull_id"]), told.reward)
         self._metrics.done["pulls"]()
         return _NOTHING

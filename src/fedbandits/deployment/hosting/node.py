@@ -106,7 +106,7 @@ class Node:
         self._require_begun()
         while self.seat.ends_rounds_itself and self.host.view.is_exchanging:
             await self.change()
-        return Decided(*await self.host.call(lambda batch: batch.decide(asked, key)))
+        return Decided(*await self.host.call(lambda batch: batch.decide(asked, key), quick=True))
 
     async def reward(self, number: int, told: Told) -> None:
         """Learn what came of a decision, durably; raises as :meth:`decide`.

@@ -109,6 +109,11 @@ class Store(contextlib.AbstractContextManager["Store"]):
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    @property
+    def is_file(self) -> bool:
+        """True if it is a file: what is written waits for nobody until it is committed."""
+        return self._log is not None
+
     def close(self) -> None:
         """Close all connections and let others in."""
         self.ledger.close()
