@@ -1,4 +1,4 @@
-"""What is behind a door: requests are let in, find their route, and are counted."""
+"""The inside of a door: it lets requests in, finds their route, and counts them."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Common:
 
 
 class At:
-    """What is at one path. The ``path`` is shown to others; what was asked for is not.
+    """All routes at one path. The ``path`` is shown to others; what was asked for is not.
 
     ``routes`` are its methods. ``missing`` says what it is when it has none, and what to do.
     """

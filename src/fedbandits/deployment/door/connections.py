@@ -21,7 +21,7 @@ _LINGER, _MOST_DROPPED = 1.0, 1_000_000
 
 
 class Limits(NamedTuple):
-    """What one connection may cost the others: see :class:`.DoorSettings`."""
+    """Limits on what one connection may cost the others; see :class:`.DoorSettings`."""
 
     body: int = 1_000_000
     head: int = 32_768
