@@ -26,7 +26,7 @@ from fedbandits.deployment.process.federation_folder import (
     revoke_here,
 )
 from fedbandits.deployment.process.folder import load_party, load_settings
-from fedbandits.deployment.process.local_doors import order
+from fedbandits.deployment.process.ordering import order
 from fedbandits.deployment.process.running import RunningParty
 from fedbandits.deployment.process.warming import warm
 from fedbandits.errors import (
@@ -237,7 +237,7 @@ def test_messages_for_who_is_revoked_leave_the_outbox(machine):
         at_hub.take_members(admitted.members.read_bytes())
         (north,) = await started(machine, "north", hub=hub)
         await until(lambda: "hub" in north.node.delivery.greeted)
-        assert at_hub.node.status()["problems"] == {}
+        await until(lambda: at_hub.node.status()["problems"] == {})
         await pooled()
         await until(lambda: at_hub.node.status()["outbox"] == 0)
         assert north.node.status()["messages"]["early"] == 1

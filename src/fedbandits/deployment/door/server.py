@@ -9,12 +9,20 @@ import socket
 import ssl
 from typing import Any
 
-from fedbandits.deployment.door.app import LOG, App
-from fedbandits.deployment.door.connections import Connections, Limits
-from fedbandits.deployment.door.protocol import Connection
 from fedbandits.deployment.door.served import Served
 from fedbandits.deployment.door.settings import DoorSettings
-from fedbandits.errors import DeploymentError
+from fedbandits.errors import DeploymentError, MissingExtraError
+
+try:
+    from fedbandits.deployment.door.app import LOG, App
+    from fedbandits.deployment.door.connections import Connections, Limits
+    from fedbandits.deployment.door.protocol import Connection
+except ModuleNotFoundError as error:
+    if (error.name or "").partition(".")[0] not in ("httptools", "prometheus_client"):
+        raise
+    raise MissingExtraError(
+        "a door for applications needs more libraries: install fedbandits[federation]"
+    ) from error
 
 #: Connections that wait to be taken.
 _BACKLOG = 2048
