@@ -4,6 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 # How many processes play tests; 0 is this one alone, which a debugger can follow.
 WORKERS ?= 2
+# Tests start many processes: without bytecode each would compile the package's text anew.
+PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -n $(WORKERS)
 
 .PHONY: quickstart federation test test-all docs figures lint types clean
 
@@ -14,10 +16,10 @@ federation: $(VENV)/installed-federation ## install, then three clinics learn to
 	$(BIN)/python examples/federation/clinics/run.py
 
 test: $(VENV)/installed-test lint types ## install what tests need, run all of them
-	$(BIN)/python -m pytest -q -n $(WORKERS)
+	$(PYTEST)
 
 test-all: $(VENV)/installed-test lint types ## the same, and what takes long: other variants, whole examples
-	$(BIN)/python -m pytest -q -n $(WORKERS) -m ""
+	$(PYTEST) -m ""
 	$(BIN)/python tools/break.py
 
 docs: $(VENV)/installed-docs ## the site in docs/_build/html; a broken link or a failing example stops it

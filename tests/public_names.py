@@ -28,8 +28,10 @@ BESIDE = (
     "fedbandits.environments.python",
     "fedbandits.experiments.result",
     "fedbandits.experiments.run",
+    "fedbandits.recording.recording",
     "fedbandits.settings.federation",
     "fedbandits.systems.base",
+    "fedbandits.systems.guide",
 )
 
 _MEMBERS = (property, functools.cached_property, types.FunctionType, classmethod, staticmethod)

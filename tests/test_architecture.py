@@ -23,14 +23,14 @@ LEVELS = {
     "offline": 2, "environments": 2, "learners": 2, "privacy": 2, "crypto": 2, "ledger": 3,
     "federation": 3, "systems": 4,
     "settings": 5,
-    "presets": 6, "experiments": 6, "deployment": 6, "testing": 7, "parties": 7,
+    "presets": 6, "recording": 6, "experiments": 6, "deployment": 6, "testing": 7, "parties": 7,
     "plot": 7,
-    "reproduce": 8, "cli": 9,
+    "reproduce": 8, "studio": 8, "cli": 9,
 }  # fmt: skip
-#: What every system's package is made of; docs/extending.md names the others, and why.
+#: What every system's package is made of; CONTRIBUTING.md names the others, and why.
 VOCABULARY = {
     "__init__", "config", "presets", "plan", "kernels", "state", "loop", "messages", "roles",
-    "application", "claim", "audit", "theory",
+    "application", "claim", "audit", "theory", "guide",
 }  # fmt: skip
 #: Rooms that a system must have; what a party computes may lie in a shared folder, not every system
 #: has theorems, and who claims nothing is not attacked.
@@ -160,7 +160,7 @@ def test_a_system_has_the_rooms_of_every_other(system):
     shared = {module.rpartition(".")[2] for module in find_system(system).SHARED_ROOMS}
     assert rooms | shared >= REQUIRED
     assert not rooms & shared
-    table = (ROOT.parents[1] / "docs" / "extending.md").read_text(encoding="utf-8")
+    table = (ROOT.parents[1] / "CONTRIBUTING.md").read_text(encoding="utf-8")
     named = set(re.findall(rf"^\| `{system}/(\w+)(?:\.py|/)?` \|", table, re.MULTILINE))
     assert rooms - VOCABULARY == named
 

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import ast
 import copy
-import ctypes
 import functools
 import importlib
 import inspect
@@ -32,6 +31,7 @@ from fedbandits._compile import (
     sources,
 )
 from fedbandits.errors import CacheWarning
+from tests.forking import Forking
 
 A = 1.0 + 2.0**-30
 
@@ -88,16 +88,37 @@ def test_kernels_divide_by_zero_quietly():
     assert divide(1.0, 0.0) == math.inf
 
 
-def run(script, *folders, cache, check=True, **settings):
-    """Run a script in a process of its own; what it printed."""
+@pytest.fixture(scope="module")
+def forking():
+    process = Forking()
+    yield process
+    process.close()
+
+
+@pytest.fixture
+def run(forking):
+    """Run a script in a process of its own, which finds Numba imported; what it printed."""
+
+    def play(script, *folders, cache, check=True):
+        settings = {"NUMBA_CACHE_DIR": str(cache)}
+        well, printed, errors = forking.play(script, list(map(str, folders)), settings)
+        assert well or not check, errors
+        return printed.split() if check else errors
+
+    return play
+
+
+def run_by_itself(script, *folders, cache):
+    """Run a script in a process of its own, which imports what it needs; what it printed."""
     own = os.environ | {
         "NUMBA_CACHE_DIR": str(cache),
         "PYTHONPATH": os.pathsep.join(map(str, folders)),
         "PYTHONDONTWRITEBYTECODE": "1",  # an edit of the same length in the same second counts
     }
     command = [sys.executable, "-W", "error", "-c", script]
-    done = subprocess.run(command, env=own | settings, check=check, capture_output=True, text=True)
-    return done.stdout.split() if check else done.stderr
+    return subprocess.run(
+        command, env=own, check=True, capture_output=True, text=True
+    ).stdout.split()
 
 
 def write(folder, **texts):
@@ -174,7 +195,9 @@ print(radius(Rules(1.0, 10.0)), sum(radius.stats.cache_hits.values()))
     ],
     ids=["constant", "helper", "layout"],
 )
-def test_what_a_kernel_bakes_in_from_another_module_is_noticed(small, tmp_path, old, new, expected):
+def test_what_a_kernel_bakes_in_from_another_module_is_noticed(
+    run, small, tmp_path, old, new, expected
+):
     cache = tmp_path / "cache"
     assert run(RADIUS, small, cache=cache) == ["1120.0", "0"]
     assert run(RADIUS, small, cache=cache) == ["1120.0", "1"]
@@ -182,7 +205,7 @@ def test_what_a_kernel_bakes_in_from_another_module_is_noticed(small, tmp_path, 
     assert run(RADIUS, small, cache=cache) == [expected, "0"]
 
 
-def test_an_edit_elsewhere_leaves_what_was_compiled(small, tmp_path):
+def test_an_edit_elsewhere_leaves_what_was_compiled(run, small, tmp_path):
     cache = tmp_path / "cache"
     run(RADIUS, small, cache=cache)
     with (small / "fedbandits/systems/two/plan.py").open("a", encoding="utf-8") as file:
@@ -217,7 +240,7 @@ def twice(number):
     ],
 )
 def test_nothing_is_kept_that_rests_on_what_is_somebody_elses(
-    small, tmp_path, kernel, given, arguments, answer, kept
+    run, small, tmp_path, kernel, given, arguments, answer, kept
 ):
     write(tmp_path / "own", own=FOREIGN)
     script = OWN.format(kernel=kernel, given=given, arguments=arguments)
@@ -226,7 +249,7 @@ def test_nothing_is_kept_that_rests_on_what_is_somebody_elses(
     assert run(script, *folders, cache=cache) == [answer, str(int(kept))]
 
 
-def test_somebody_elses_kernels_are_never_kept(small, tmp_path):
+def test_somebody_elses_kernels_are_never_kept(run, small, tmp_path):
     write(tmp_path / "own", own=FOREIGN)
     script = "from own import twice\nprint(twice(4), sum(twice.stats.cache_hits.values()))"
     for _ in range(2):
@@ -234,7 +257,7 @@ def test_somebody_elses_kernels_are_never_kept(small, tmp_path):
     assert not list((tmp_path / "cache").rglob("*.nbc"))
 
 
-def test_a_file_that_is_cut_short_is_compiled_anew(small, tmp_path):
+def test_a_file_that_is_cut_short_is_compiled_anew(run, small, tmp_path):
     cache = tmp_path / "cache"
     run(RADIUS, small, cache=cache)
     for kept in cache.rglob("*.nbc"):
@@ -243,7 +266,7 @@ def test_a_file_that_is_cut_short_is_compiled_anew(small, tmp_path):
     assert run(RADIUS, small, cache=cache) == ["1120.0", "1"]
 
 
-def test_an_edit_while_the_process_runs_does_not_spoil_the_cache(small, tmp_path):
+def test_an_edit_while_the_process_runs_does_not_spoil_the_cache(run, small, tmp_path):
     """What was imported is compiled, not what lies on the disk by then."""
     cache = tmp_path / "cache"
     constants = small / "fedbandits/systems/one/kernels/constants.py"
@@ -258,7 +281,7 @@ constants.write_text(constants.read_text().replace("FACTOR = 2.0", "FACTOR = 3.0
 
 
 @pytest.mark.parametrize("shared", ["cache", "."])
-def test_a_folder_that_others_can_write_to_is_refused(small, tmp_path, shared):
+def test_a_folder_that_others_can_write_to_is_refused(run, small, tmp_path, shared):
     cache = tmp_path / "top" / "cache"
     cache.mkdir(parents=True, mode=0o700)
     (tmp_path / "top" / shared if shared == "cache" else tmp_path / "top").chmod(0o777)
@@ -268,7 +291,7 @@ def test_a_folder_that_others_can_write_to_is_refused(small, tmp_path, shared):
     assert not any(cache.iterdir())
 
 
-def test_a_relative_folder_is_refused(small, tmp_path):
+def test_a_relative_folder_is_refused(run, small, tmp_path):
     said = run(RADIUS, small, cache="somewhere", check=False)
     assert "'somewhere' is not an absolute path" in said
 
@@ -298,7 +321,7 @@ print("numba" in sys.modules, "llvmlite" in sys.modules)
 
 
 def test_defining_kernels_does_not_bring_in_numba(tmp_path):
-    assert run(LAZY, _compile.PACKAGE.parent, cache=tmp_path) == ["False", "False"]
+    assert run_by_itself(LAZY, _compile.PACKAGE.parent, cache=tmp_path) == ["False", "False"]
 
 
 TOLD = """
@@ -310,7 +333,7 @@ with compilations(lambda name: print(name)):
 """
 
 
-def test_who_wants_to_know_is_told_what_is_compiled_and_not_what_is_found(small, tmp_path):
+def test_who_wants_to_know_is_told_what_is_compiled_and_not_what_is_found(run, small, tmp_path):
     told = ["fedbandits.systems.one.kernels.radius.radius"]
     assert run(TOLD, small, cache=tmp_path / "cache") == told
     assert run(TOLD, small, cache=tmp_path / "cache") == []
@@ -333,7 +356,7 @@ print(len(found), len(set(found)), len(radius.signatures))
 
 
 def test_threads_may_call_a_kernel_for_the_first_time_at_once(small, tmp_path):
-    assert run(AT_ONCE, small, cache=tmp_path / "cache") == ["8", "1", "1"]
+    assert run_by_itself(AT_ONCE, small, cache=tmp_path / "cache") == ["8", "1", "1"]
 
 
 class Pair(NamedTuple):
@@ -412,7 +435,7 @@ def test_somebody_elses_numba_code_may_call_a_kernel(small, tmp_path, first):
     )
     imports = ["import numba", ours] if first == "numba" else [ours, "import numba"]
     script = OWN_NUMBA.format(imports="\n".join(imports))
-    assert run(script, small, cache=tmp_path / "cache") == ["2241.0"]
+    assert run_by_itself(script, small, cache=tmp_path / "cache") == ["2241.0"]
 
 
 def test_kernels_call_kernels_however_they_reach_them():
@@ -486,7 +509,7 @@ def callable_from_python():
 """
 
 
-def test_machine_code_of_a_nested_kernel_waits_for_python(small, tmp_path):
+def test_machine_code_of_a_nested_kernel_waits_for_python(run, small, tmp_path):
     """It is in the caller's code; in a later process Python gets it from what was kept."""
     write(small / "fedbandits", systems__one__kernels__nest=NESTED)
 
@@ -531,7 +554,7 @@ def outer(pair, k):
 """
 
 
-def test_python_calls_a_nested_kernel_first_in_a_later_process(small, tmp_path):
+def test_python_calls_a_nested_kernel_first_in_a_later_process(run, small, tmp_path):
     """Nothing is compiled then: what makes its machine code must ask for all that it needs."""
     write(small / "fedbandits", systems__one__kernels__counted=NESTED_COUNT)
     script = (
@@ -600,8 +623,8 @@ def test_a_c_function_reads_what_was_laid_out(whole):
     entry_of = LazyCFunction(entry(weighed), (weighed,), int, 3)
     for given in (grid, np.asfortranarray(grid), grid[::-1, ::2]):
         told = Told(np.arange(10.0), given, 2.0, 1, whole, Pair(3, 40))
-        memory = laid_out(told)
-        found = entry_of.of(told).call(ctypes.addressof(memory), 1, 0)
+        there = laid_out(told)
+        found = entry_of.of(there).call(there.address, 1, 0)
         assert found == weighed(told, 1)
 
 
@@ -612,9 +635,9 @@ def test_a_c_function_changes_the_arrays_themselves():
         return told.numbers[place]
 
     told = Told(np.zeros(3), np.zeros((1, 1), np.float32), 1.0, 0, True, Pair(0, 0))
-    call = LazyCFunction(entry(counts_up), (counts_up,), int, 3).of(told).call
-    memory = laid_out(told)
-    assert [call(ctypes.addressof(memory), 2, 0) for _ in range(3)] == [1, 2, 3]
+    there = laid_out(told)
+    call = LazyCFunction(entry(counts_up), (counts_up,), int, 3).of(there).call
+    assert [call(there.address, 2, 0) for _ in range(3)] == [1, 2, 3]
     assert told.numbers.tolist() == [0.0, 0.0, 3.0]
 
 

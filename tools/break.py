@@ -3,9 +3,10 @@
     python tools/break.py [NAME …] [--jobs N]      all of them by default
 
 Each break changes one place in a copy of the sources: a sign, a missing root, noise that is drawn
-and not added, a draw that is used twice. Then the tests run that must catch it. A break that no
-test catches ends the program with 1: a mutant is loose. A place that is not there any more does
-too: whoever moves code moves its break along.
+and not added, a draw that is used twice. Then the tests run that must catch it, as `make test`
+plays them: what is slow must not be needed. A break that no test catches ends the program with 1: a
+mutant is loose. A place that is not there any more does too: whoever moves code moves its break
+along.
 """
 
 from __future__ import annotations
@@ -347,7 +348,7 @@ def play(one: Break, cache: str) -> tuple[bool, str]:
             return False, f"{one.file} has {text.count(one.old)} such places: move the break along"
         file.write_text(text.replace(one.old, one.new), encoding="utf-8")
         own = os.environ | {"PYTHONPATH": str(copy), "XDG_CACHE_HOME": cache}
-        command = ("-m", "pytest", "-x", "-q", "-n0", "-m", "", "-p", "no:cacheprovider")
+        command = ("-m", "pytest", "-x", "-q", "-n0", "-p", "no:cacheprovider")
         ended = subprocess.run(  # noqa: S603
             [sys.executable, *command, *one.tests],
             cwd=ROOT, env=own, capture_output=True, text=True, check=False,

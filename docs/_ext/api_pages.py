@@ -65,6 +65,7 @@ PAGES: dict[str, tuple[Section, ...]] = {
     "systems": (
         Section("", "fedbandits.systems"),
         Section("What a simulation of parties measures", "fedbandits.systems.base"),
+        Section("Guides to runs step by step", "fedbandits.systems.guide"),
         Section("Models that leave a federation", "fedbandits", ("load_model",)),
     ),
     "privacy": (
@@ -78,7 +79,10 @@ PAGES: dict[str, tuple[Section, ...]] = {
         Section("What an attacker sees", "fedbandits.privacy.attacks", ("Transcripts",)),
     ),
     "ledger": (Section("", "fedbandits.ledger"),),
-    "parties": (Section("", "fedbandits.parties"),),
+    "parties": (
+        Section("", "fedbandits.parties"),
+        Section("Runs step by step", "fedbandits.recording.recording"),
+    ),
     "federation": (
         Section("What all agree on", "fedbandits.settings.federation"),
         Section("A party's folder", "fedbandits.deployment.process.folder"),

@@ -5,6 +5,16 @@ Each message names the place, what was given, what is allowed, and the remedy.
 
 from __future__ import annotations
 
+import re
+
+#: The form of a message about one key.
+_CONFIG_MESSAGE = re.compile(
+    r"(?P<path>[A-Za-z_][\w-]*(?:\.[\w*-]+|\[[^\]]*\])*): "
+    r"(?:given (?P<given>.*?)(?=, allowed: |; |\Z))?"
+    r".*?(?:allowed: (?P<allowed>.*))?\Z",
+    re.DOTALL,
+)
+
 
 class FedbanditsError(Exception):
     """Base class of all errors that this package raises on purpose."""
@@ -30,10 +40,33 @@ class CacheWarning(UserWarning):
 
 
 class ConfigError(FedbanditsError, ValueError):
-    """A configuration is refused: it has an unknown key, a wrong type or an impossible value."""
+    """A configuration is refused: it has an unknown key, a wrong type or an impossible value.
+
+    Most messages are of the form ``PATH: given VALUE, allowed: WORDS``. Programs read these parts
+    as :attr:`path`, :attr:`given` and :attr:`allowed`.
+    """
 
     #: The same without the place, for whoever knows a better one: the key in a file.
     reason: str | None = None
+
+    @property
+    def path(self) -> str | None:
+        """The key that is refused, such as ``systems[0].epsilon``; None if it is not one key."""
+        return self._part("path")
+
+    @property
+    def given(self) -> str | None:
+        """The value that was given, as the message shows it; None if it does not."""
+        return self._part("given")
+
+    @property
+    def allowed(self) -> str | None:
+        """The allowed values, in words; None if the message does not say so."""
+        return self._part("allowed")
+
+    def _part(self, name: str) -> str | None:
+        found = _CONFIG_MESSAGE.match(str(self))
+        return found[name] if found else None
 
 
 class DataError(FedbanditsError):

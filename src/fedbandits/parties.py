@@ -13,6 +13,7 @@ from fedbandits._lazy import lazily
 __all__ = [
     "ActingParty",
     "Decision",
+    "Happened",
     "LedgeredNoise",
     "LocalProtocolError",
     "MemoryNetwork",
@@ -21,6 +22,7 @@ __all__ = [
     "PartiesRun",
     "Party",
     "Receipt",
+    "Recording",
     "RemoteProtocolError",
     "Roles",
     "Route",
@@ -29,8 +31,10 @@ __all__ = [
     "Supplies",
     "Terms",
     "Transcript",
+    "Watcher",
     "claim_under",
     "federate",
+    "record",
     "simulate",
     "terms_of",
 ]
@@ -46,8 +50,11 @@ if TYPE_CHECKING:
     from fedbandits.federation.roles import Roles, Supplies
     from fedbandits.federation.run import PartiesRun
     from fedbandits.federation.terms import Terms
+    from fedbandits.federation.watching import Happened, Watcher
     from fedbandits.privacy.ledger import LedgeredNoise
     from fedbandits.privacy.secure_noise import SecureNoise
+    from fedbandits.recording.record import record
+    from fedbandits.recording.recording import Recording
     from fedbandits.systems.base import PartiesReplicate
     from fedbandits.systems.terms import claim_under, terms_of
     from fedbandits.testing.replicates import federate, simulate
@@ -59,6 +66,7 @@ else:
         {
             "ActingParty": f"{_FEDERATION}.acting:ActingParty",
             "Decision": f"{_FEDERATION}.events:Decision",
+            "Happened": f"{_FEDERATION}.watching:Happened",
             "LedgeredNoise": "fedbandits.privacy.ledger:LedgeredNoise",
             "LocalProtocolError": "fedbandits.errors:LocalProtocolError",
             "MemoryNetwork": f"{_FEDERATION}.memory:MemoryNetwork",
@@ -67,6 +75,7 @@ else:
             "PartiesRun": f"{_FEDERATION}.run:PartiesRun",
             "Party": f"{_FEDERATION}.party:Party",
             "Receipt": f"{_FEDERATION}.links:Receipt",
+            "Recording": "fedbandits.recording.recording:Recording",
             "RemoteProtocolError": "fedbandits.errors:RemoteProtocolError",
             "Roles": f"{_FEDERATION}.roles:Roles",
             "Route": f"{_FEDERATION}.memory:Route",
@@ -75,8 +84,10 @@ else:
             "Supplies": f"{_FEDERATION}.roles:Supplies",
             "Terms": f"{_FEDERATION}.terms:Terms",
             "Transcript": f"{_FEDERATION}.memory:Transcript",
+            "Watcher": f"{_FEDERATION}.watching:Watcher",
             "claim_under": "fedbandits.systems.terms:claim_under",
             "federate": "fedbandits.testing.replicates:federate",
+            "record": "fedbandits.recording.record:record",
             "simulate": "fedbandits.testing.replicates:simulate",
             "terms_of": "fedbandits.systems.terms:terms_of",
         },

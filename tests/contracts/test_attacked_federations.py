@@ -18,17 +18,15 @@ from fedbandits.testing.worlds import small_world
 from tests.deployment.misbehaving import COUNTED, impossible_fields
 
 ROUNDS = 40
-WITH_PARTIES = [
-    name
-    for name in sorted(preset_names())
-    if find_preset(name).roles(system(name).plan(small_world(find_preset(name)), ROUNDS))
-]
 
 
 def begin(preset):
+    """Begin a federation; None if its plan has no parties."""
     found = find_preset(preset)
     world = small_world(found)
     plan = system(preset).plan(world, ROUNDS)
+    if found.roles(plan) is None:
+        return None
     return PartiesReplicate(found, plan, world, 1, 0, lenient=True)
 
 
@@ -60,9 +58,11 @@ def attack(run):
     return sent
 
 
-@pytest.mark.parametrize("preset", WITH_PARTIES)
+@pytest.mark.parametrize("preset", sorted(preset_names()))
 def test_the_others_go_on_as_if_nothing_had_been_sent(preset):
     quiet, attacked = begin(preset), begin(preset)
+    if quiet is None:
+        return
     for run in (quiet, attacked):
         run.advance(ROUNDS // 2)
     before = len(attacked.network.refusals)

@@ -12,34 +12,50 @@ from fedbandits.environments import find_environment
 from fedbandits.experiments.result import own_metrics
 from fedbandits.settings.reference.glossary import VARIABLES
 from fedbandits.systems import find_preset, preset_names
+from fedbandits.systems.agents import audit as agents_audit
 from fedbandits.testing.systems import (
     CHECKS,
     ROUNDS,
-    adds_its_planned_noise,
     goes_on_from_any_event,
-    moves_no_further_than_charged,
     refuses_mutants_without_a_trace,
 )
 from fedbandits.testing.worlds import small_world
+from tests.sized import DEAR, FEWER
 
 PRESETS = sorted(preset_names())
-#: Checks that play parties hundreds of times: for the preset that a system is named after. Others
-#: share its code, so fewer runs do: what is √2 times too small in all of a party's numbers shows.
-DEAR = (adds_its_planned_noise, moves_no_further_than_charged)
-FEWER = 0.35
+#: Variants whose parties release by the same code as two others do: ``feducb-hybrid``, and
+#: ``feducb-secure`` where it adds up sums.
+RELEASE_ALIKE = ("lints-hybrid", "feducb-secure-hybrid")
 #: Checks of parties alone, and index rules whose parties differ from those of ``ucb`` or of
 #: ``egreedy`` in the formula of a score, which no message and no restart touches.
 OF_PARTIES = (goes_on_from_any_event, refuses_mutants_without_a_trace)
-ALIKE = ("-kl-ucb", "-ucb-tuned", "-thompson", "-egreedy-decreasing")
+ALIKE = ("-kl-ucb", "-ucb-tuned", "-thompson", "-egreedy-decreasing", "-softmax")
+
+
+def is_much_like_others(preset, check):
+    """Tell whether a case is left to ``make test-all``."""
+    if check in DEAR:
+        return preset in RELEASE_ALIKE
+    return check in OF_PARTIES and preset.endswith(ALIKE)
+
 
 CASES = [
     pytest.param(
         preset, check, id=f"{preset}-{check.__name__}",
-        marks=[pytest.mark.slow] if check in OF_PARTIES and preset.endswith(ALIKE) else [],
+        marks=[pytest.mark.slow] if is_much_like_others(preset, check) else [],
     )
     for preset in PRESETS
     for check in CHECKS
 ]  # fmt: skip
+#: Releases that whole parties make in them. Those that make more are played in full below.
+FEW_RELEASES = 8
+#: What is small in the cases above, for presets that a system is named after, and published ones.
+IN_FULL = [
+    pytest.param(preset, check, id=f"{preset}-{check.__name__}")
+    for preset in PRESETS
+    for check in DEAR
+    if preset in (name := find_preset(preset).name.replace("_", "-"), f"{name}-published")
+]
 
 
 def test_preset_names_are_unique():
@@ -47,11 +63,18 @@ def test_preset_names_are_unique():
 
 
 @pytest.mark.parametrize(("preset", "check"), CASES)
-def test_a_preset(preset, check):
-    if check in DEAR and preset != find_preset(preset).name.replace("_", "-"):
+def test_a_preset(preset, check, monkeypatch):
+    if check in DEAR:
+        monkeypatch.setattr(agents_audit, "_MOST_RELEASES", FEW_RELEASES)
         check(preset, FEWER)
     else:
         check(preset)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("preset", "check"), IN_FULL)
+def test_a_preset_in_full(preset, check):
+    check(preset)
 
 
 def test_presets_of_a_system_share_its_kernels():

@@ -61,6 +61,7 @@ def left_behind(out):
     return found
 
 
+@pytest.mark.slow
 def test_three_clinics_one_of_which_is_killed(tmp_path):
     out = tmp_path / "clinics"
     said = play("clinics", out, "--seconds", "5", "--every", "1 s", "--begins", "0")

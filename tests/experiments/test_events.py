@@ -330,7 +330,10 @@ class TestTables:
             "run_started", "replicate_advanced", "replicate_finished", "run_finished",
         }  # fmt: skip
         last = next(table for table in tables if table.get("finished") == 6)
-        assert set(last) == {"event", "system", "replicate", "finished", "total"}
+        assert set(last) == {"event", "system", "replicate", "finished", "total", "rows"}
+        assert [row["round"] for row in last["rows"]] == sorted(
+            row["round"] for row in last["rows"]
+        )
         assert tables[0]["systems"] == list(LABELS)
 
     def test_all_kinds_have_a_name_of_their_own(self):

@@ -25,6 +25,9 @@ VARIANTS = {
     "feducb-p2p-hybrid": {"graph": "complete"},
 }
 
+#: Of a later record they show what two others do.
+ALIKE = ("ldp-silo", "feducb-p2p", "feducb-hybrid")
+
 
 def config_of(name, most):
     parts = {"preset": name, "schedule": "every(2)", "delta": DELTA, **VARIANTS[name]}
@@ -48,8 +51,15 @@ def few_releases(monkeypatch):
     monkeypatch.setattr(agents_audit, "_HORIZONS", (10,))
 
 
-@pytest.mark.parametrize("which", [FIXED_LOG, LATE])
-@pytest.mark.parametrize("name", VARIANTS)
+@pytest.mark.parametrize(
+    ("name", "which"),
+    [
+        *((name, FIXED_LOG) for name in VARIANTS),
+        ("feducb", LATE),
+        ("feducb-p2p-hybrid", LATE),
+        *(pytest.param(name, LATE, marks=pytest.mark.slow) for name in ALIKE),
+    ],
+)
 def test_without_a_mistake_the_claim_holds(name, which, monkeypatch):
     monkeypatch.setattr(agents_audit, "_HORIZONS", (8,))
     game = messages(name, 3, which)

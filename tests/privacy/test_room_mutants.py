@@ -34,14 +34,18 @@ def fresh(monkeypatch):
     LONGEST[0] = 0.0
 
 
-def judged(system, rounds=120, world=LINEAR, runs=3000):
-    """The verdict of what is measured exactly."""
+#: What is measured exactly. A mistake is looked for where it must show.
+MOVES, NOISE = ("sensitivity",), ("noise",)
+
+
+def judged(system, rounds=120, world=LINEAR, runs=3000, looks_at=MOVES + NOISE):
+    """The verdict of what is measured exactly, or of some of it."""
     experiment = fb.Experiment(rounds=rounds, environment=world, systems=(system,))
     (entry,), (claim,) = experiment.systems, experiment.claims().values()
     exact = [
         part.play(unheard)
         for part in parts_of(experiment, entry, runs, 0.99, claim.delta)
-        if part.shown.kind in ("sensitivity", "noise")
+        if part.shown.kind in looks_at
     ]
     noise = tuple(found for found in exact if isinstance(found, NoiseFinding))
     moved = tuple(found for found in exact if isinstance(found, SensitivityFinding))
@@ -136,7 +140,7 @@ def test_a_guard_stops_them(learner):
 def test_without_a_guard_the_other_world_shows_in_what_comes_after_it(learner):
     Standardised.scaler = StandardScaler()
     fb.register(learner)
-    verdict = judged(fb.system(learner.NAME))
+    verdict = judged(fb.system(learner.NAME), looks_at=MOVES)
     assert verdict.outcome == "broken"
     assert any(found.remembers for found in verdict.moved)
     assert "a run depends on runs before it" in verdict.line
@@ -145,7 +149,7 @@ def test_without_a_guard_the_other_world_shows_in_what_comes_after_it(learner):
 @pytest.mark.usefixtures("unguarded")
 def test_without_a_guard_a_record_that_ignores_contexts_still_moves_too_much():
     fb.register(ByRawContexts)
-    verdict = judged(fb.system("by-raw-contexts"))
+    verdict = judged(fb.system("by-raw-contexts"), looks_at=MOVES)
     assert verdict.outcome == "broken"
     assert any(found.too_far for found in verdict.moved)
 
@@ -167,7 +171,7 @@ def test_parties_that_do_not_clip_are_found(monkeypatch):
         return 0, reward
 
     monkeypatch.setattr(linear_agent, "record_fault", unclipped)
-    verdict = judged(fb.system("feducb"))
+    verdict = judged(fb.system("feducb"), looks_at=MOVES)
     assert verdict.outcome == "broken"
     assert max(found.epsilon for found in verdict.moved) > 5.0
 
@@ -176,7 +180,8 @@ def test_parties_that_do_not_clip_are_found(monkeypatch):
 def test_budgets_by_an_index_that_wraps_are_found(monkeypatch, wraps):
     whole = AgentsPlan.of_agent
     monkeypatch.setattr(AgentsPlan, "of_agent", lambda self, agent: whole(self, agent % wraps))
-    verdict = judged(fb.system("feducb", epsilon=[8.0, 0.1, 0.1, 0.1, 0.1, 0.1]))
+    system = fb.system("feducb", epsilon=[8.0, 0.1, 0.1, 0.1, 0.1, 0.1])
+    verdict = judged(system, looks_at=NOISE)
     assert verdict.outcome == "broken"
     assert any(found.missing for found in verdict.noise)
 
@@ -194,7 +199,7 @@ def test_noise_that_repeats_late_is_found(monkeypatch, preset):
     fb.register(Sound)
     for module in (agents_system, application):
         monkeypatch.setattr(module, "simulated_noise", repeating(module.simulated_noise))
-    verdict = judged(fb.system(preset, schedule="evenly(16)"))
+    verdict = judged(fb.system(preset, schedule="evenly(16)"), looks_at=NOISE)
     assert verdict.outcome == "broken"
     assert max(found.shared for found in verdict.noise) >= 10
     assert "noise in common" in verdict.line

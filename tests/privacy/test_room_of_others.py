@@ -13,7 +13,7 @@ import fedbandits as fb
 from fedbandits.environments import Clustered, Procurement
 from fedbandits.systems.pfcb.roles import buying
 from fedbandits.systems.servers import roles
-from tests.privacy.test_room_mutants import holds, judged
+from tests.privacy.test_room_mutants import MOVES, NOISE, holds, judged
 
 SERVERS, BUYERS = Clustered(placement="spread"), Procurement()
 ROUNDS = 60_000
@@ -29,8 +29,8 @@ EVERY = pytest.mark.parametrize("preset", PRESETS)
 AND_PUBLISHED = pytest.mark.parametrize("preset", [*PRESETS, "fclub-published"])
 
 
-def found(preset, runs=1000):
-    return judged(fb.system(preset), ROUNDS, PRESETS.get(preset, SERVERS), runs)
+def found(preset, runs=1000, looks_at=MOVES + NOISE):
+    return judged(fb.system(preset), ROUNDS, PRESETS.get(preset, SERVERS), runs, looks_at)
 
 
 class Quiet:
@@ -86,13 +86,13 @@ def test_without_a_mistake_they_hold(preset):
 )
 def test_noise_by_an_index_that_wraps_is_found(monkeypatch, preset, places):
     quiet(monkeypatch, places)
-    assert any(each.missing for each in found(preset).noise)
+    assert any(each.missing for each in found(preset, looks_at=NOISE).noise)
 
 
 @EVERY
 def test_noise_that_is_less_late_is_found(monkeypatch, preset):
     quiet(monkeypatch, range(4), first=9)
-    assert any(each.missing for each in found(preset, 20_000).noise)
+    assert any(each.missing for each in found(preset, 20_000, NOISE).noise)
 
 
 @EVERY
@@ -100,7 +100,7 @@ def test_parties_that_refuse_nothing_are_found(monkeypatch, preset):
     for module in (roles, buying):
         monkeypatch.setattr(module, "require_within", lambda *_: None)
     monkeypatch.setattr(roles, "require_contexts", lambda *_: None)
-    verdict = found(preset)
+    verdict = found(preset, looks_at=MOVES)
     assert verdict.outcome == "broken"
     assert any(each.too_far and "beyond" in each.looks_at for each in verdict.moved)
     assert not any(each.too_far for each in verdict.moved if "beyond" not in each.looks_at)

@@ -30,6 +30,7 @@ from fedbandits.testing.deployed_systems import does_as_simulated
 from fedbandits.testing.replicates import federate
 from tests.deployment.fuzzed import Fuzzed
 from tests.deployment.misbehaving import disturbed
+from tests.sized import FEWER, in_two_sizes
 
 FOLDER = pathlib.Path(__file__).parents[2] / "examples" / "extending"
 FILE = FOLDER / "private_greedy.toml"
@@ -58,7 +59,7 @@ def small(experiment, *presets, **settings):
 
 
 @pytest.mark.parametrize("preset", PRESETS)
-@pytest.mark.parametrize("check", systems.CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("check", in_two_sizes(systems.CHECKS))
 def test_it_is_held_to_what_all_systems_are(check, preset):
     check(preset)
 
@@ -166,7 +167,7 @@ def test_half_the_noise_is_seen(loaded, monkeypatch):
     assert verdict.outcome == "broken"
     assert verdict.epsilon_low > 1.0
     with pytest.raises(AssertionError, match=r"number \d+: 0\.[45]\d* × planned"):
-        systems.adds_its_planned_noise("private-greedy")
+        systems.adds_its_planned_noise("private-greedy", FEWER)
 
 
 def agent_class():
@@ -187,7 +188,7 @@ def test_an_agent_that_counts_an_interaction_twice_is_seen(loaded, monkeypatch):
     assert verdict.outcome == "broken"
     assert "a record moves its releases further than is charged" in verdict.sensitivity_line
     with pytest.raises(AssertionError, match="one record moves releases too far: ε = "):
-        systems.moves_no_further_than_charged("private-greedy")
+        systems.moves_no_further_than_charged("private-greedy", FEWER)
 
 
 def test_an_agent_that_acts_on_its_own_records_is_seen(loaded, monkeypatch):
@@ -203,7 +204,7 @@ def test_an_agent_that_acts_on_its_own_records_is_seen(loaded, monkeypatch):
     (verdict,) = audit(small(loaded, "private-greedy", **FEW), runs=4000).verdicts
     assert verdict.outcome == "broken"
     with pytest.raises(AssertionError, match="one record moves releases too far: ε = "):
-        systems.moves_no_further_than_charged("private-greedy")
+        systems.moves_no_further_than_charged("private-greedy", FEWER)
 
 
 def test_sharing_helps_and_noise_costs():

@@ -33,6 +33,7 @@ from fedbandits.testing.replicates import federate, plan_of
 from fedbandits.testing.systems import CHECKS
 from tests.contracts.test_claims import require_plain_words
 from tests.own_things import SharedRidge
+from tests.sized import in_two_sizes
 from tests.systems.private_learners import PrivateLinUCB, PrivateMeans
 
 LINEAR = fb.environments.Linear(agents=3, dim=3, arms=4)
@@ -93,7 +94,7 @@ def plan_for(preset, rounds=60, world=LINEAR, **settings):
 
 
 @pytest.mark.parametrize("preset", PRESETS)
-@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("check", in_two_sizes(CHECKS))
 def test_they_are_held_to_what_all_systems_are(check, preset):
     check(preset)
 
@@ -500,6 +501,7 @@ def no_noise_in_the_last_number(monkeypatch):
 def releases_alone(monkeypatch):
     """What whole parties show would take longer, and is not needed to see these flaws."""
     monkeypatch.setattr(audit_rooms, "_messages_games", lambda *_: [])
+    monkeypatch.setattr(audit_rooms, "moves_games", lambda *_: [])
 
 
 @pytest.mark.usefixtures("releases_alone")

@@ -7,7 +7,7 @@ import pathlib
 import numpy as np
 import pytest
 
-from fedbandits.crypto.aead import GcmCipher, TamperedPacketError
+from fedbandits.crypto.aead import TamperedPacketError
 from fedbandits.crypto.keystream import derive_key
 from fedbandits.environments import Bernoulli
 from fedbandits.random import Key
@@ -45,8 +45,7 @@ from fedbandits.systems.samba.keys import (
 )
 from fedbandits.systems.samba.messages import Score, Setup
 from fedbandits.systems.samba.plan import Comparing, agree
-from fedbandits.systems.samba.roles import controller
-from fedbandits.systems.samba.streams import Places, Streams
+from fedbandits.systems.samba.streams import Streams
 from fedbandits.testing.replicates import plan_of
 from tests.systems.samba_worlds import ALGORITHMS, customer_key, federated, variant
 
@@ -120,14 +119,19 @@ def leak_private_key(monkeypatch):
     return run
 
 
+def weakened(*off):
+    """A run without some protections, as the page that shows runs step by step plays it."""
+    config, facts = variant("ucb"), Bernoulli(arms=4).facts
+    weak = SYSTEM.guide(SYSTEM.plan(config, facts, 30)).without(SYSTEM, off)
+    return PartiesReplicate(weak, weak.plan(config, facts, 30), Bernoulli(arms=4), 0, 0)
+
+
 def no_permutation(monkeypatch):
-    monkeypatch.setattr(Places, "draw", lambda self, step, iteration: np.arange(self._width))
-    return federated(variant("ucb"), 4, 30)
+    return weakened("permutation")
 
 
 def no_mask(monkeypatch):
-    monkeypatch.setattr("fedbandits.systems.samba.streams.Masks.draw", lambda *_: 1.0)
-    return federated(variant("ucb"), 4, 30)
+    return weakened("mask")
 
 
 def masks_of_one_bit(monkeypatch):
@@ -148,26 +152,11 @@ def comp_keeps_a_setup(monkeypatch):
 
 
 def no_encryption(monkeypatch):
-    monkeypatch.setattr(GcmCipher, "seal", lambda self, nonces, payloads: list(payloads))
-    monkeypatch.setattr(GcmCipher, "open", lambda self, nonces, sealed: list(sealed))
-    monkeypatch.setattr(GcmCipher, "overhead", 0)
-    monkeypatch.setattr(controller, "overhead_of", lambda name: 0)
-    return federated(variant("ucb"), 4, 30)
+    return weakened("encryption")
 
 
 def sums_in_clear(monkeypatch):
-    monkeypatch.setattr(
-        "fedbandits.systems.samba.ciphers.SumCipher.encrypt",
-        lambda self, v: v.to_bytes(8, "big"),
-    )
-    monkeypatch.setattr(
-        "fedbandits.systems.samba.ciphers.SumCipher.add",
-        lambda self, cs: sum(int.from_bytes(c, "big") for c in cs).to_bytes(8, "big"),
-    )
-    monkeypatch.setattr(
-        "fedbandits.systems.samba.roles.customer.decrypt", lambda key, c: int.from_bytes(c, "big")
-    )
-    return federated(variant("ucb"), 4, 30)
+    return weakened("paillier")
 
 
 LEAKS = (

@@ -11,6 +11,7 @@ import pytest
 from fedbandits.environments import Bernoulli
 from fedbandits.systems.samba import SYSTEM
 from fedbandits.systems.samba.audit.adversary import OBSERVER, ONE_OWNER, Exposure, SilentAdversary
+from fedbandits.systems.samba.audit.attack import guess_by_winner
 from fedbandits.systems.samba.audit.examination import (
     ALLOWED,
     LISTENERS,
@@ -22,7 +23,6 @@ from fedbandits.systems.samba.audit.examination import (
     SILENT_PARTICIPANTS,
     SINGLE,
     examine,
-    guess_by_winner,
     security_table,
     silent_excess,
 )

@@ -7,10 +7,10 @@ out as compiled code lays out arrays and named tuples. Only the function itself 
 from __future__ import annotations
 
 import ctypes
+import functools
 import hashlib
 import uuid
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 import numba
@@ -105,7 +105,7 @@ class CFunction:
             function, ([types.int64] * integers, returned), {},
             {"error_model": "numpy", "_nrt": False}, KernelCompiler,
         )  # fmt: skip
-        cache = KernelCache(function, partial(announce, names[0]), kept)
+        cache = KernelCache(function, functools.partial(announce, names[0]), kept)
         self._made._cache = cache
         self._made.compile()
         make_known(cache.latest)
@@ -124,7 +124,12 @@ def laid_out(value: Any, kind: Any) -> Any:
         return (ctypes.c_int64 * len(words))(*words)
     if isinstance(kind, types.BaseTuple):
         parts = [laid_out(part, each) for part, each in zip(value, kind.types, strict=True)]
-        fields = [(f"field_{i}", type(part)) for i, part in enumerate(parts)]
-        structure = type(kind.name, (ctypes.Structure,), {"_fields_": fields})
-        return structure(*parts)
+        return _structure(kind, tuple(map(type, parts)))(*parts)
     return _NUMBERS[kind](value)
+
+
+@functools.cache
+def _structure(kind: Any, parts: tuple[Any, ...]) -> Any:
+    """Make the ctypes type of a tuple that has parts of some types."""
+    fields = [(f"field_{i}", part) for i, part in enumerate(parts)]
+    return type(kind.name, (ctypes.Structure,), {"_fields_": fields})

@@ -6,12 +6,13 @@ calls none.
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import sys
 import threading
 from collections.abc import Callable, Sequence
 from types import MethodType
-from typing import Any
+from typing import Any, NamedTuple
 
 from fedbandits._compile.shared import IMPLEMENTATIONS, Implementation
 
@@ -132,10 +133,9 @@ class LazyCFunction:
         self._made: dict[Any, Any] = {}
         self._making = threading.Lock()
 
-    def of(self, value: Any) -> Any:
+    def of(self, value: LaidOut) -> Any:
         """Return the :class:`.c_functions.CFunction` for values of the type of ``value``."""
-        side = numba_side().c_functions
-        kind = side.numba.typeof(value)
+        side, kind = numba_side().c_functions, value.kind
         with self._making:
             if kind not in self._made:
                 self._made[kind] = side.CFunction(
@@ -144,10 +144,23 @@ class LazyCFunction:
         return self._made[kind]
 
 
-def laid_out(value: Any) -> Any:
+class LaidOut(NamedTuple):
+    """A value in memory: a ctypes object, which must be kept alive, and Numba's type of it."""
+
+    memory: Any
+    kind: Any
+
+    @property
+    def address(self) -> int:
+        """The address of the value."""
+        return ctypes.addressof(self.memory)
+
+
+def laid_out(value: Any) -> LaidOut:
     """Lay out a number, an array, or a tuple of such in memory, as compiled code has it there.
 
-    Arrays are not copied. Keep them alive, and what is returned: its address is that of the value.
+    Arrays are not copied: keep them alive.
     """
     side = numba_side().c_functions
-    return side.laid_out(value, side.numba.typeof(value))
+    kind = side.numba.typeof(value)
+    return LaidOut(side.laid_out(value, kind), kind)

@@ -38,6 +38,11 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("fedbandits runs studies/june", "another folder"),
     ),
     "compare": (("fedbandits compare runs/mine runs/other", "what differs, and by how much"),),
+    "studio": (
+        ("fedbandits studio", "runs/ in the browser"),
+        ("fedbandits studio clinics", "the parties in a folder"),
+        ("fedbandits studio --no-browser --port 0", "only print the address"),
+    ),
     "reproduce": (
         ("fedbandits reproduce feducb-2", "quick: minutes"),
         ("fedbandits reproduce pfcb-3 --full --jobs 8", "at the paper's scale"),
@@ -63,6 +68,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("fedbandits init --from feducb --from linucb-alone", "with two, to compare"),
         ("fedbandits init --from quickstart mine.toml", "a copy of an example"),
     ),
+    "schema": (("fedbandits schema > experiment.schema.json", "for an editor that knows TOML"),),
 }
 #: Lines below the page of all commands.
 BEGIN = (

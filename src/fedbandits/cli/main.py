@@ -26,6 +26,8 @@ from fedbandits.cli.report import report
 from fedbandits.cli.reproduce import reproduce
 from fedbandits.cli.run import run
 from fedbandits.cli.runs import compare, runs
+from fedbandits.cli.schema import schema
+from fedbandits.cli.studio import studio
 from fedbandits.errors import CacheWarning, ConfigWarning, FedbanditsError
 
 app = typer.Typer(
@@ -59,10 +61,12 @@ add(app, audit, "audit", PLAY)
 add(app, report, "report", PLAY)
 add(app, runs, "runs", PLAY)
 add(app, compare, "compare", PLAY)
+add(app, studio, "studio", PLAY)
 add(app, reproduce, "reproduce", PLAY)
 add(app, list_everything, "list", FIND)
 add(app, explain, "explain", FIND)
 add(app, init, "init", FIND)
+add(app, schema, "schema", FIND)
 for name, commands in (
     ("federation", federation.app), ("party", party.app), ("samba", party.customer)
 ):  # fmt: skip

@@ -54,6 +54,10 @@ class Words(NamedTuple):
     loss: str = "regret"
     turn: str = "round"
 
+    def loss_of_one(self, acting: int) -> str:
+        """Name the loss of one party, where ``acting`` act in a round: ``mistakes per shop``."""
+        return f"{self.loss} per {self.party}" if acting > 1 else self.loss
+
 
 def plural(noun: str) -> str:
     """Return the plural of a ``noun``: ``hospitals``, ``branches``, ``facilities``."""

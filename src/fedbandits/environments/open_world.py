@@ -5,7 +5,6 @@ Two threads must not share an open world: its arrays are overwritten in every ro
 
 from __future__ import annotations
 
-import ctypes
 import functools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -137,11 +136,11 @@ class CompiledWorld(OpenWorld):
         shown = PackedWorld(
             world, kernels.workspace(world), key, self._features, self._expected, self._who
         )
-        memory = laid_out(shown)
-        self._kept += [shown, memory]
-        self._address = ctypes.addressof(memory)
-        self._fill = _filling(kernels.fill, kernels.person).of(shown)
-        self._reward = _paying(kernels.reward, kernels.note).of(shown)
+        there = laid_out(shown)
+        self._kept += [shown, there]
+        self._address = there.address
+        self._fill = _filling(kernels.fill, kernels.person).of(there)
+        self._reward = _paying(kernels.reward, kernels.note).of(there)
         return self._handle(self._address, self._fill.address, self._reward.address)
 
     def fill(self, agent: int, round_: int) -> int:

@@ -63,11 +63,13 @@ class RunEvents:
     def finished(self, finished: list[Finished]) -> Iterator[Event]:
         """Make the events of the last one of the replicates that are finished."""
         last = finished[-1].trace
+        is_known = self._work.sweep.experiment.environment.regret_is_known
         yield ReplicateFinished(
             system=self._work.labels[last.system],
             replicate=last.replicate,
             finished=len(finished),
             total=self._work.total,
+            rows=tuple(last.row(place, is_known) for place in range(len(last.rounds))),
             results=_ResultsSoFar(self._work, finished),
         )
 

@@ -36,37 +36,17 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
+from fedbandits.experiments.event import Event, Row
+
 if TYPE_CHECKING:  # whoever only reads events need not wait for it
     import xarray as xr
 
 __all__ = [
     "AuditFinished", "AuditInterrupted", "AuditStarted", "Compiling", "Ended", "EndedEarly",
     "Event", "Part", "PartAdvanced", "PartEvent", "PartFinished", "PartStarted", "PointFinished",
-    "Replicate", "ReplicateAdvanced", "ReplicateFinished", "RunFinished", "RunInterrupted",
+    "Replicate", "ReplicateAdvanced", "ReplicateFinished", "Row", "RunFinished", "RunInterrupted",
     "RunStarted", "SweepAdvanced", "SweepFinished", "SweepInterrupted", "SweepStarted",
 ]  # fmt: skip
-
-
-class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag=str.lower):
-    """Base class of events.
-
-    What an event does not explain itself means the same in all of them:
-
-    * ``experiment``, ``systems``: name of the experiment, and labels of its systems, in order.
-    * ``system``, ``replicate``: label of the system, and number of the replicate, from 0.
-    * ``point``, ``values``: number of the point of a sweep, from 0, and its values, by the names of
-      the swept keys.
-    * ``done``, ``rounds``: number of rounds of a replicate that have been played, including those
-      before an interruption, and of all.
-    * ``finished``, ``total``: number of replicates of a run, or of points of a sweep, that are
-      finished, including those of an earlier run, and of all.
-    * ``out``: folder of the files; None if no files are written.
-    """
-
-    def to_table(self) -> dict[str, Any]:
-        """Return the event as plain values for JSON; ``"event"`` is the name of its type."""
-        table: dict[str, Any] = msgspec.to_builtins(self, enc_hook=lambda _: None)
-        return {key: value for key, value in table.items() if key != "results"}
 
 
 class Replicate(msgspec.Struct, frozen=True):
@@ -139,12 +119,18 @@ class ReplicateAdvanced(Event, frozen=True, kw_only=True, tag="replicate_advance
     The event comes at every round that the result records, and about four times a second in
     between. The first event of a replicate has its first round: 0, or the round of its checkpoint.
     A cluster sends one event for each replicate, at its end.
+
+    Parameters
+    ----------
+    row
+        The values that the result records at this round; None in between, and from a cluster.
     """
 
     system: str
     replicate: int
     done: int
     rounds: int
+    row: Row | None = None
 
 
 class ReplicateFinished(Event, frozen=True, kw_only=True, tag="replicate_finished"):
@@ -154,6 +140,8 @@ class ReplicateFinished(Event, frozen=True, kw_only=True, tag="replicate_finishe
 
     Parameters
     ----------
+    rows
+        The values of this replicate at every round that the result records.
     results
         A function that returns the results so far. They are a dataset like that of ``run``, with
         all replicates that are finished at this event, and NaN for others. The dataset is made only
@@ -165,6 +153,7 @@ class ReplicateFinished(Event, frozen=True, kw_only=True, tag="replicate_finishe
     replicate: int
     finished: int
     total: int
+    rows: tuple[Row, ...]
     results: Callable[[], xr.Dataset]
 
 

@@ -80,7 +80,7 @@ class Labels(NamedTuple):
     @property
     def loss(self) -> str:
         """The one unit of regret in tables and plots, for example ``mistakes per hospital``."""
-        return f"{self.words.loss}{self.per_party}"
+        return self.words.loss_of_one(self.acting)
 
     @property
     def gain(self) -> str:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from fedbandits.errors import FedbanditsError
 from fedbandits.experiments.checkpoint import CheckpointFolder, Progressed
-from fedbandits.experiments.events import ReplicateAdvanced
+from fedbandits.experiments.events import ReplicateAdvanced, Row
 from fedbandits.experiments.signals import Leaving, Stream
 from fedbandits.experiments.trace import ReplicateTrace, Task
 from fedbandits.settings.experiment import Experiment
@@ -34,12 +34,12 @@ class Shared(NamedTuple):
     threads: int = 1  # for each replicate
     plans: tuple[Plan, ...] = ()  # of all systems; made anew for each replicate if not given
 
-    def tell(self, task: Task, done: int) -> None:
-        """Tell how many rounds of a replicate are played."""
-        label = self.experiment.systems[task.system].label
+    def tell(self, task: Task, done: int, row: Row | None = None) -> None:
+        """Tell how many rounds of a replicate are played, and what is recorded there, if it is."""
+        label, rounds = self.experiment.systems[task.system].label, self.experiment.rounds
         self.stream.tell(
             ReplicateAdvanced(
-                system=label, replicate=task.replicate, done=done, rounds=self.experiment.rounds
+                system=label, replicate=task.replicate, done=done, rounds=rounds, row=row
             )
         )
 
@@ -104,6 +104,8 @@ def play_replicate(shared: Shared, task: Task) -> ReplicateTrace | None:
     shared.tell(task, simulation.done)
     pace, saved = _Pace(), began
     for position in range(stood.position, len(rounds)):
+        if simulation.done == rounds[position]:  # its state was saved there
+            trace.record(position, simulation)
         while simulation.done < rounds[position]:
             before = simulation.done
             simulation.advance(min(int(rounds[position]), before + pace.rounds))
@@ -113,14 +115,17 @@ def play_replicate(shared: Shared, task: Task) -> ReplicateTrace | None:
                     f"{before:,}: all parties wait for one another"
                 )
             pace.note(simulation.done - before)
-            shared.tell(task, simulation.done)
+            row = None
+            if simulation.done == rounds[position]:
+                trace.record(position, simulation)
+                row = trace.row(position, shared.experiment.environment.regret_is_known)
+            shared.tell(task, simulation.done, row)
             now, leaving = time.time(), bool(shared.stop)  # looked at once: it may change
             if folder and (now - saved >= shared.save_every or leaving):
                 folder.save(trace, simulation, Progressed(position, (*stood.spells, (began, now))))
                 saved = now
             if leaving:
                 return None
-        trace.record(position, simulation)
     trace = msgspec.structs.replace(trace, spells=(*stood.spells, (began, time.time())))
     if folder:
         folder.save_finished(trace)

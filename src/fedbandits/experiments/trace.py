@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
@@ -9,6 +10,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from fedbandits.experiments.event import Row
 from fedbandits.systems import Simulation
 
 #: Noted of every party.
@@ -100,3 +102,10 @@ class ReplicateTrace(msgspec.Struct, frozen=True):
         found = simulation.metrics if self.metrics else {}
         for name, values in self.metrics.items():
             values[:, position] = found[name]
+
+    def row(self, position: int, regret_is_known: bool) -> Row:
+        """Return what is recorded at the checkpoint with index ``position``, parties together."""
+        regret, reward = (float(getattr(self, name)[:, position].sum()) for name in PER_PARTY)
+        group = (float(getattr(self, name)[position]) for name in PER_GROUP)
+        known = regret if regret_is_known else math.nan
+        return Row(int(self.rounds[position]), known, reward, *group)

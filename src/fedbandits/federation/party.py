@@ -27,6 +27,7 @@ from fedbandits.federation.messages import (
 )
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import AnyState, Handled, Step, Transitions
+from fedbandits.federation.watching import Happened, See
 
 
 class Dump(msgspec.Struct, array_like=True):
@@ -56,6 +57,8 @@ class Party(Generic[AnyState]):
     TRANSITIONS: ClassVar[Transitions] = {}
     #: Messages that come too early at a stage: they are held until the stage has changed.
     LATER: ClassVar[frozenset[tuple[str, type[Message]]]] = frozenset()
+    #: Is told of every event, once the state has changed. By default nobody is.
+    see: See | None = None
 
     def __init__(self, seat: Seat, state: AnyState, peers: Sequence[str] | None = None) -> None:
         self.name, self.role, self.terms = seat.name, seat.role, seat.terms
@@ -184,7 +187,7 @@ class Party(Generic[AnyState]):
         allowed = self.TRANSITIONS.get((stage, kind))
         if allowed is not None:
             step = self._compute(event)
-            return step.answer, self._change(kind, allowed, step)
+            return step.answer, self._change(event, allowed, step)
         if kind is Deadline:
             return None, []
         raise LocalProtocolError(f"{self.name}: {kind.__name__} is not possible while {stage}")
@@ -277,19 +280,20 @@ class Party(Generic[AnyState]):
             known = any(kind is event for _, event in self.TRANSITIONS)
             refusal = OutOfOrderError if known else UnknownMessageError
             raise refusal(f"{self.name}: {kind.__name__} from {message.sender} while {stage}")
-        return self._change(kind, self.TRANSITIONS[stage, kind], self._compute(message))
+        return self._change(message, self.TRANSITIONS[stage, kind], self._compute(message))
 
     def _change(
-        self, kind: type[Event | Message], allowed: Collection[str], step: Step
+        self, event: Event | Message, allowed: Collection[str], step: Step
     ) -> list[Message]:
         """Move the state, here alone, and return the messages, numbered.
 
         The table allows the present stage to lead to some others. What has happened is named in
         errors.
         """
+        before = self._state
         if step.state.stage not in allowed:
             raise LocalProtocolError(
-                f"{self.name}: {kind.__name__} does not lead from {self._state.stage} to "
+                f"{self.name}: {type(event).__name__} does not lead from {before.stage} to "
                 f"{step.state.stage}"
             )
         outgoing = step.outgoing
@@ -302,7 +306,10 @@ class Party(Generic[AnyState]):
         if step.closed:
             del state.open[step.closed]
         self._state = state
-        return list(map(self._links.numbered, outgoing)) if outgoing else []
+        sent = list(map(self._links.numbered, outgoing)) if outgoing else []
+        if self.see is not None:
+            self.see(Happened(self, before, event, step.answer, sent))
+        return sent
 
     def _after(self, **changed: Any) -> AnyState:
         """Return the present state with some fields changed."""

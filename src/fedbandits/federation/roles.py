@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping
 from functools import cached_property, reduce
 from operator import or_
@@ -99,6 +100,14 @@ class Roles:
     def parties(self) -> dict[str, tuple[str, ...]]:
         """The names of all parties, by role."""
         return {role.name: role.parties for role in self.roles}
+
+    def replaced(self, makers: Mapping[str, Callable[[Seat, Any], Party[Any]]]) -> Roles:
+        """Return the same roles, of which some make their parties by other ``makers``, by name."""
+        replaced = copy.copy(self)
+        replaced.roles = tuple(
+            role._replace(make=makers.get(role.name, role.make)) for role in self.roles
+        )
+        return replaced
 
     def role_of(self, party: str) -> str:
         """Return the role of ``party``."""

@@ -20,6 +20,15 @@ from fedbandits.federation.messages import Message
 from fedbandits.federation.party import Party
 from fedbandits.federation.roles import Role, Roles, Supplies
 from fedbandits.federation.terms import Terms
+from fedbandits.federation.watching import Watcher
+
+#: Receives what makes a party, and returns the object that plays it.
+Embody = Callable[[Callable[[], Party[Any]]], Any]
+
+
+def itself(make: Callable[[], Party[Any]]) -> Party[Any]:
+    """Make the party, which plays itself."""
+    return make()
 
 
 class PartiesRun:
@@ -39,17 +48,19 @@ class PartiesRun:
     embody
         A function that receives what makes a party and returns the object that plays it. By default
         the party itself.
+    watch
+        Who is told of every event of every party. By default nobody.
     """
 
     def __init__(
         self, roles: Roles, supplies: Supplies, terms: Terms, stage: Stage, rounds: int,
         route: Route | None = None, lenient: bool = False,
-        embody: Callable[[Callable[[], Party[Any]]], Any] = lambda make: make(),
+        embody: Embody = itself, watch: Watcher | None = None,
     ) -> None:  # fmt: skip
         self.rounds, self.stage, self.terms, self._roles = rounds, stage, terms, roles
         self._by_role: dict[str, list[Any]] = {
             role.name: [
-                embody(partial(_make, roles, role, i, terms, supplies))
+                embody(partial(_make, roles, role, i, terms, supplies, watch))
                 for i in range(len(role.parties))
             ]
             for role in roles.roles
@@ -201,6 +212,12 @@ class PartiesRun:
         return self.network.transcript.payload_bytes
 
 
-def _make(roles: Roles, role: Role, place: int, terms: Terms, supplies: Supplies) -> Party[Any]:
+def _make(
+    roles: Roles, role: Role, place: int, terms: Terms, supplies: Supplies, watch: Watcher | None
+) -> Party[Any]:
     """Make one party with what it brings; it is asked for anew when a process restarts."""
-    return roles.make(role, place, terms, supplies(role.name, place))
+    party = roles.make(role, place, terms, supplies(role.name, place))
+    if watch is not None:
+        watch.meet(party)
+        party.see = watch.see  # a method: who looks for keys in a party finds no watcher
+    return party

@@ -12,7 +12,7 @@ import functools
 import io
 import pickle
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,7 @@ _NO_MEMORY = frozenset(
      "__firstlineno__", "__slots__", "__parameters__", "__orig_bases__")
 )  # fmt: skip
 _NOTHING = "nothing"
-_CODE = types.FunctionType, type, types.ModuleType
+_CODE = frozenset((types.FunctionType, type, types.ModuleType))
 
 
 class Guard:
@@ -42,7 +42,8 @@ class Guard:
         self._own = packages - {"fedbandits", "builtins", ""}
         #: Classes and functions that were looked through.
         self._known: dict[int, Any] = {}
-        #: What they hold, as it is now.
+        #: Names that they hold, and where each is looked up; and what else they hold, as it is now.
+        self._names: list[tuple[Any, str]] = []
         self._held: list[Callable[[], Any]] = []
         self._look_through(cls)
 
@@ -51,14 +52,12 @@ class Guard:
 
         They are good to compare in one process, and for nothing else.
         """
-        shared = [value if type(value) not in _CODE else id(value) for value in self._shared()]
+        values = _read(self._names, self._held)
+        shared = [value if type(value) not in _CODE else id(value) for value in values]
         try:
             return self._written((thing, shared), fast=True)
         except (ValueError, RecursionError):  # something in it holds itself
             return self._written((thing, shared), fast=False)
-
-    def _shared(self) -> Iterator[Any]:
-        return (each() for each in self._held)
 
     def _written(self, things: Any, fast: bool) -> bytes:
         out = io.BytesIO()
@@ -80,34 +79,39 @@ class Guard:
         if not _packages(thing) & self._own:
             return
         self._known[id(thing)] = thing
-        before = len(self._held)
         bases: tuple[type, ...] = ()
         if isinstance(thing, type):
-            self._held += _in_class(thing)
-            bases = thing.__bases__
+            (names, held), bases = _in_class(thing), thing.__bases__
         else:
-            self._held += _in_function(thing, self._own)
-        for value in [each() for each in self._held[before:]]:
+            names, held = _in_function(thing, self._own)
+        self._names += names
+        self._held += held
+        for value in [*_read(names, held), *bases]:
             self._look_through(value)
-        for base in bases:
-            self._look_through(base)
 
 
-def _in_class(cls: type) -> list[Callable[[], Any]]:
+#: Names, each with the dictionary that it is looked up in, and what returns the rest.
+_Held = tuple[list[tuple[Any, str]], list[Callable[[], Any]]]
+
+
+def _in_class(cls: type) -> _Held:
     space = vars(cls)
-    names = [name for name in space if name not in _NO_MEMORY]
-    return [lambda: sorted(space), *(functools.partial(_read, space, name) for name in names)]
+    return [(space, name) for name in space if name not in _NO_MEMORY], [lambda: sorted(space)]
 
 
-def _in_function(function: types.FunctionType, own: set[str]) -> list[Callable[[], Any]]:
+def _in_function(function: types.FunctionType, own: set[str]) -> _Held:
     names, space = _named(function.__code__), function.__globals__
     modules = [space[name] for name in names if isinstance(space.get(name), types.ModuleType)]
     spaces = [space, *(vars(each) for each in modules if _package(each.__name__) in own)]
-    return [
+    return [(each, name) for each in spaces for name in names], [
         lambda: (function.__defaults__, function.__kwdefaults__, vars(function)),
         *(functools.partial(_content, cell) for cell in function.__closure__ or ()),
-        *(functools.partial(_read, each, name) for each in spaces for name in names),
     ]
+
+
+def _read(names: list[tuple[Any, str]], held: list[Callable[[], Any]]) -> list[Any]:
+    """Read all that was found in classes and functions, as it is now."""
+    return [space.get(name, _NOTHING) for space, name in names] + [each() for each in held]
 
 
 class _Writer(pickle.Pickler):
@@ -119,6 +123,8 @@ class _Writer(pickle.Pickler):
 
     def reducer_override(self, thing: Any) -> Any:
         """Return what stands for an object that is not of a plain type."""
+        if thing is list:  # of which most of what is written here is made
+            return NotImplemented
         kind = type(thing)
         if kind is np.ndarray and thing.dtype.kind in "biufcSUmM":
             return list, ((thing.dtype.str, thing.shape, thing.tobytes()),)
@@ -142,7 +148,7 @@ class _Writer(pickle.Pickler):
         if id(function) in self._known or not _packages(function) & self._own:
             return list, ((_name(function), id(function)),)
         self._known.add(id(function))
-        return list, ([each() for each in _in_function(function, self._own)],)
+        return list, (_read(*_in_function(function, self._own)),)
 
     def _instance(self, thing: Any) -> Any:
         if _home(type(thing)) in self._own:
@@ -174,10 +180,6 @@ def _packages(thing: Any) -> set[str]:
 
 def _name(thing: Any) -> str:
     return f"{thing.__module__}.{thing.__qualname__}"
-
-
-def _read(space: Any, name: str) -> Any:
-    return space.get(name, _NOTHING)
 
 
 def _content(cell: types.CellType) -> Any:

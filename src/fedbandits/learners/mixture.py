@@ -199,19 +199,21 @@ def attach(others: Evidence, fitted: Fitted, trust: float) -> OtherUsers:
         others = Evidence(*(field[:0] for field in others))
     theirs = np.zeros((len(others.score), k + 1))
     share = np.append(0.5 * fitted.mixture.share, 0.5)
+    wider = _with_strangers(fitted.mixture) if len(theirs) else fitted.mixture
     for _ in range(_ROUNDS if len(theirs) else 0):
-        memberships(others, _with_strangers(fitted.mixture, share), theirs)
+        memberships(others, wider._replace(share=share), theirs)
         share = (theirs.sum(axis=0) + 0.5) / (len(theirs) + 0.5 * (k + 1))
     log_odds = math.log(trust) - 0.5 * d if trust > 0.0 else -math.inf
     return OtherUsers(others, np.ascontiguousarray(theirs[:, :k]), log_odds)
 
 
-def _with_strangers(mixture: Mixture, share: Floats) -> Mixture:
-    """Return the clusters and a background of all of them."""
+def _with_strangers(mixture: Mixture) -> Mixture:
+    """Return the clusters and a background of all of them, which has no share yet."""
     middle = mixture.share @ mixture.centre
     between = mixture.share @ ((mixture.centre - middle) ** 2).sum(axis=1) / middle.size
     spread = max(_STRANGERS, float(between + mixture.share @ mixture.spread))
     return Mixture(
-        np.concatenate([mixture.centre, middle[None]]), np.append(mixture.spread, spread), share,
+        np.concatenate([mixture.centre, middle[None]]), np.append(mixture.spread, spread),
+        np.append(mixture.share, 0.0),
         np.concatenate([mixture.precision, mixture.precision[:1]]),
     )  # fmt: skip

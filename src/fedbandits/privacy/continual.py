@@ -149,10 +149,7 @@ class ContinualPlan(msgspec.Struct, frozen=True, omit_defaults=True):
         """Return the deviation of the noise in release ``k``, where the pattern is 1."""
         if self.mechanism != "toeplitz":
             return float(release_deviation(self.code, self.scale, self.coefficients(), k))
-        if k > SUMMED:
-            return self.scale * _toeplitz_norm(k)
-        # Release k has the first k coefficients, whatever was planned.
-        return float(release_deviation(self.code, self.scale, toeplitz_coefficients(k), k))
+        return self.scale * _toeplitz_norm(k) if k > SUMMED else _toeplitz_deviation(self.scale, k)
 
 
 def calibrated(
@@ -193,6 +190,12 @@ def _kept_coefficients(count: int) -> Floats:
     found = toeplitz_coefficients(count)
     found.flags.writeable = False
     return found
+
+
+@functools.lru_cache(maxsize=1024)  # whoever receives a release asks for its deviation
+def _toeplitz_deviation(scale: float, k: int) -> float:
+    """Return the deviation of release k, which has the first k coefficients."""
+    return float(release_deviation(TOEPLITZ, scale, toeplitz_coefficients(k), k))
 
 
 def _toeplitz_norm(count: int) -> float:

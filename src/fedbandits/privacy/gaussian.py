@@ -7,6 +7,7 @@ A Gaussian release with L2 sensitivity Δ and standard deviation σ is μ-GDP wi
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Iterable
 
@@ -32,6 +33,7 @@ def delta_of(epsilon: float, mu: float) -> float:
     return max(0.0, float(ndtr(-epsilon / mu + mu / 2.0)) - second)
 
 
+@functools.lru_cache(maxsize=256)  # parties and audits ask for the same one again and again
 def mu_of(epsilon: float, delta: float) -> float:
     """Return the largest μ such that μ-GDP implies (ε, δ)-DP, rounded down.
 

@@ -151,15 +151,16 @@ def any_implausible(
 ) -> bool:
     """Tell whether a number is larger than records, and noise that is never so large, allow.
 
-    ``values`` (size,) were released by somebody. One unit of records adds at most ``each`` (size,),
-    and at most ``records`` units can be in them. Their noise has deviations ``scales`` (size,)
-    times ``deviation``. Gaussian noise is larger than what is allowed for it with probability
-    :data:`IMPROBABLE` a number. A value that is no number is implausible too.
+    ``values`` (rows · size,) were released by somebody. One unit of records adds at most ``each``
+    (size,) to a row, and at most ``records`` units can be in it. Its noise has deviations
+    ``scales`` (size,) times ``deviation``. Gaussian noise is larger than what is allowed for it
+    with probability :data:`IMPROBABLE` a number. A value that is no number is implausible too.
     """
-    for i in range(values.size):
+    for i in range(each.size):
         most = _ROUNDING_ROOM * records * each[i] + _IMPROBABLE_DEVIATIONS * deviation * scales[i]
-        if not abs(values[i]) <= most:
-            return True
+        for place in range(i, values.size, each.size):
+            if not abs(values[place]) <= most:
+                return True
     return False
 
 

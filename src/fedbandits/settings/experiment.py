@@ -5,7 +5,7 @@ from __future__ import annotations
 import pathlib
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import msgspec
 import tomli_w
@@ -143,7 +143,7 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
         cls,
         raw: Mapping[str, Any],
         folder: str | pathlib.Path = ".",
-        modules: tuple[Module, ...] | None = None,
+        modules: tuple[Module, ...] | Literal[False] | None = None,
     ) -> Experiment:
         """Make an experiment from a table, the content of a TOML file.
 
@@ -154,19 +154,20 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
         folder
             Folder of the modules that the table names. Their code is run.
         modules
-            These modules, if they are imported already.
+            These modules, if they are imported already. False refuses a table that names some, so
+            that no code but this package's is run.
         """
         table = without_sweep(raw)
         if modules is None:
             modules = take_modules(table, pathlib.Path(folder))
-        else:
-            drop_module_keys(table)
+        elif drop_module_keys(table) and modules is False:
+            raise ConfigError("module: is refused here, because it names code that would be run")
         head: ExperimentKeys = convert(table, ExperimentKeys, "")
         systems = tuple(variant(entry, f"systems[{i}]") for i, entry in enumerate(head.systems))
         return cls(
             environment=environment_of(head.environment),
             systems=systems,
-            modules=modules,
+            modules=modules or (),
             **{key: getattr(head, key) for key in _PLAIN_KEYS},
         )
 

@@ -6,7 +6,7 @@ systems.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
 import msgspec
@@ -22,8 +22,9 @@ from fedbandits.errors import LocalProtocolError
 from fedbandits.federation.memory import Route
 from fedbandits.federation.party import Party
 from fedbandits.federation.roles import Roles, Supplies
-from fedbandits.federation.run import PartiesRun
+from fedbandits.federation.run import Embody, PartiesRun, itself
 from fedbandits.federation.terms import Schedule
+from fedbandits.federation.watching import Watcher
 from fedbandits.random import replicate_key
 from fedbandits.systems.terms import terms_of
 from fedbandits.systems.variants import Preset as Preset
@@ -35,6 +36,7 @@ if TYPE_CHECKING:  # a configuration is read without what prices and attacks it
     from fedbandits.privacy.noise_check import NoisyNumbers
     from fedbandits.systems.application import Application, Resources, SharedSecret
     from fedbandits.systems.exported import Model
+    from fedbandits.systems.guide import Guide
     from fedbandits.systems.theory import Bound
 
 
@@ -149,8 +151,7 @@ class System(Generic[AnyPlan]):
     #: The facts that it plans from: it plays in environments that have such.
     facts_type: ClassVar[type[Facts]]
 
-    #: Whether it can play where some agents join late. Its compiled loop
-    #: then goes by the ``joins`` of a handle.
+    #: Whether it can play where agents join late: its loop then goes by the ``joins`` of a handle.
     AGENTS_MAY_JOIN_LATE: ClassVar[bool] = False
 
     def plan(self, config: Any, facts: Any, rounds: int) -> AnyPlan:
@@ -214,9 +215,8 @@ class System(Generic[AnyPlan]):
     def supply(self, plan: AnyPlan, role: str, place: int, resources: Resources) -> Any:
         """Make what a party brings to a federation between machines; by default nothing.
 
-        The method is called again when a process restarts, and must return the same.
-        The party is number ``place`` of its ``role``. ``resources`` are its noise, its
-        secrets and its own settings.
+        The method is called again when a process restarts, and must return the same. The party is
+        number ``place`` of its ``role``. ``resources`` are its noise, secrets and own settings.
         """
         del plan, role, place, resources
 
@@ -238,6 +238,11 @@ class System(Generic[AnyPlan]):
     def epsilon_spent(self, plan: AnyPlan, run: PartiesRun) -> float:
         """Return ε spent so far on the contents of one party's messages, at the configured δ."""
         raise NotImplementedError(f"{self.name} has parties, but does not price their messages")
+
+    def guide(self, plan: AnyPlan, off: Collection[str] = ()) -> Guide | None:
+        """Return a guide to the parties, in a run without the protections ``off``; None if none."""
+        del plan, off
+        return None
 
     def games(self, plan: AnyPlan, environment: Environment) -> Sequence[Game]:
         """Return the games that an audit plays; none if no ε is claimed."""
@@ -280,9 +285,8 @@ class PartiesReplicate(PartiesRun):
     system, plan, environment, seed, replicate
         See :meth:`System.simulate`.
     supplies
-        What the parties bring: their noise and keys. Simulated by default. Given supplies count as
-        secure.
-    route, lenient, embody
+        What the parties bring: noise and keys, simulated by default. Given ones count as secure.
+    route, lenient, embody, watch
         See :class:`.federation.run.PartiesRun`.
     """
 
@@ -293,18 +297,17 @@ class PartiesReplicate(PartiesRun):
     def __init__(
         self, system: System[Any], plan: Plan, environment: Environment, seed: int, replicate: int,
         route: Route | None = None, supplies: Supplies | None = None, lenient: bool = False,
-        embody: Callable[[Callable[[], Party[Any]]], Any] = lambda make: make(),
+        embody: Embody = itself, watch: Watcher | None = None,
     ) -> None:  # fmt: skip
         roles = system.roles(plan)
         if roles is None:
             raise NotImplementedError(f"{system.name}: this variant has no parties")
         terms = terms_of(system, plan, "simulated" if supplies is None else "secure")
         stage = environment.stage(replicate_key(seed, replicate))
-        stage.delay = environment.delay
-        stage.tells_persons = plan.counts_persons
+        stage.delay, stage.tells_persons = environment.delay, plan.counts_persons
         brought = supplies or system.simulated_supplies(plan, stage.world, seed, replicate)
         self.system, self.plan, self._environment = system, plan, environment
-        super().__init__(roles, brought, terms, stage, plan.rounds, route, lenient, embody)
+        super().__init__(roles, brought, terms, stage, plan.rounds, route, lenient, embody, watch)
 
     @property
     def run(self) -> PartiesRun:

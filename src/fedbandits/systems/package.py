@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from fedbandits.environments.base import Environment
@@ -19,6 +19,7 @@ if TYPE_CHECKING:  # a configuration is read without what prices and attacks it
     from fedbandits.privacy.noise_check import NoisyNumbers
     from fedbandits.systems.application import Application, Resources
     from fedbandits.systems.exported import Model
+    from fedbandits.systems.guide import Guide
     from fedbandits.systems.theory import Bound
 
 AnyPlan = TypeVar("AnyPlan", bound=Plan)
@@ -42,6 +43,7 @@ class PackageSystem(System[AnyPlan]):
     ``state``       ``needs(plan)``, beside what is allocated       nothing is known of memory
     ``application`` ``application(plan)``,                          nobody can ask a party
                     ``supply(plan, role, place, resources)``
+    ``guide``       ``guide(plan, off)``                            steps are shown without words
     ``audit``       ``games(system, plan)``                         nothing is attacked
     ``theory``      ``bounds(plan, environment)``                   nothing is proved
     =============== =============================================== ==============================
@@ -116,6 +118,10 @@ class PackageSystem(System[AnyPlan]):
         from fedbandits.systems.exported import model_of
 
         return model_of(self, plan, party, learned(plan, party))
+
+    def guide(self, plan: AnyPlan, off: Collection[str] = ()) -> Guide | None:
+        guide: Guide | None = (self._found("guide", "guide") or super().guide)(plan, off)
+        return guide
 
     def games(self, plan: AnyPlan, environment: Environment) -> Sequence[Game]:
         found = self._found("audit", "games")

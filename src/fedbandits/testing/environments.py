@@ -233,11 +233,11 @@ def pays_what_is_expected(environment: Environment) -> None:
     if not isinstance(environment, ContextualEnvironment):
         return
     low, high = environment.facts.reward_range
-    count, off = 20 * LOOKS, 0.0
+    count, off, world = 20 * LOOKS, 0.0, environment.open(_KEY)
     for round_ in range(1, count + 1):
         agent, arm = round_ % environment.parties, round_ % environment.arm_count
-        expected = float(shown(environment, _KEY, agent, round_).expected[arm])
-        reward = paid(environment, _KEY, agent, round_, arm)
+        world.fill(agent, round_)
+        expected, reward = float(world.expected[arm]), world.reward(arm, agent, round_)
         assert not np.isnan(expected) or np.isnan(reward), "a reward of what was not expected"
         off += 0.0 if np.isnan(reward) else reward - expected
     assert abs(off) <= _FAR * 0.5 * (high - low) * np.sqrt(count) + _ROUNDING * count, (

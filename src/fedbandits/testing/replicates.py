@@ -7,6 +7,7 @@ from typing import Any
 from fedbandits.environments.base import Environment
 from fedbandits.federation.memory import Route
 from fedbandits.federation.roles import Supplies
+from fedbandits.federation.watching import Watcher
 from fedbandits.systems import System, systems
 from fedbandits.systems.base import PartiesReplicate
 from fedbandits.systems.simulated import simulation_in
@@ -47,6 +48,7 @@ def simulate(
 def federate(
     config: Any, environment: Environment, rounds: int, seed: int, replicate: int,
     route: Route | None = None, supplies: Supplies | None = None, lenient: bool = False,
+    watch: Watcher | None = None,
 ) -> PartiesReplicate:  # fmt: skip
     """Make a replicate that parties play by exchanging messages, before its first round.
 
@@ -56,9 +58,11 @@ def federate(
     ----------
     config, environment, rounds, seed, replicate
         See :func:`simulate`.
-    route, supplies, lenient
+    route, supplies, lenient, watch
         See :class:`~fedbandits.systems.base.PartiesReplicate`.
     """
     plan = plan_of(config, environment, rounds)
     system = system_of(config)
-    return PartiesReplicate(system, plan, environment, seed, replicate, route, supplies, lenient)
+    return PartiesReplicate(
+        system, plan, environment, seed, replicate, route, supplies, lenient, watch=watch
+    )

@@ -113,15 +113,17 @@ def example(preset: str, every: str | None = None, port: int = 4222) -> str:
         clock=_BEATS if roles.messages_set_pace else _ROUNDS_END,
         start=start.isoformat(),
         every=every,
-        message_time=f'"{_message_time(every, HELPER in members)}"',
+        message_time=f'"{_message_time(every, HELPER in members, roles.messages_set_pace)}"',
     )
     return text.replace(":4222", f":{port}")
 
 
-def _message_time(every: str, sums: bool) -> str:
-    """Say how long a message may take; secure sums need rounds longer than twice that."""
+def _message_time(every: str, sums: bool, beats: bool) -> str:
+    """Say how long a message may take: no longer than a round, in secure sums less than half."""
     round_ = seconds(every, "--every")
-    return f"{round_ / 4.0:g} s" if sums and round_ < _SHORT else "30 s"
+    if sums and round_ < _SHORT:
+        return f"{round_ / 4.0:g} s"
+    return "30 s" if beats else f"{min(30.0, round_):g} s"
 
 
 def _called(role: str, count: int, acts: bool) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 import xarray as xr
@@ -11,9 +11,10 @@ from matplotlib.axes import Axes
 
 from fedbandits._typing import Floats
 from fedbandits.errors import DataError
-from fedbandits.experiments.intervals import FEWEST, interval
+from fedbandits.experiments.intervals import FEWEST
 from fedbandits.experiments.labels import labels_of
-from fedbandits.experiments.log_values import ANSWERED_BY, BAND_NOTE
+from fedbandits.experiments.lines import SystemLine, regret_lines, reward_lines
+from fedbandits.experiments.log_values import BAND_NOTE
 from fedbandits.experiments.plots.style import (
     Look,
     coinciding,
@@ -32,17 +33,6 @@ Scale = Literal["linear", "log"]
 _WIDEST, _WIDEST_SYNCS = 40.0, 60.0
 #: A line that ends so many times as high as all others leaves the picture, so that they are seen.
 FAR, ROOM = 3.0, 1.25
-
-
-class SystemLine(NamedTuple):
-    """One system over rounds."""
-
-    label: str  # the system's label
-    runs: Floats  # (replicates, points): Each finished replicate
-    #: (points,): Their mean, and half the width of its 95% interval: NaN with fewer than 3
-    #: replicates.
-    mean: Floats
-    half: Floats
 
 
 def regret(
@@ -74,15 +64,13 @@ def regret(
     >>> fb.plot.regret(result).get_ylabel()
     'mistakes per agent so far'
     """
-    labels = labels_of(result)
-    values = result.regret.sum("party", skipna=False) / labels.acting
-    curves = curves_of(values)
-    if not any(np.isfinite(curve.mean).any() for curve in curves):
+    found = regret_lines(result)
+    if found is None:
         raise DataError("result.regret: it is not known here; draw fb.plot.reward instead")
     axes, look = own_axes(axes, size, font_size)
-    chosen = scale or _scale_of([curve.mean for curve in curves])
-    axes = _draw(axes, look, result, curves, f"{labels.loss} so far", chosen, cuts=scale is None)
-    return axes
+    chosen = scale or _scale_of([line.mean for line in found.systems])
+    title = f"{found.unit} so far"
+    return _draw(axes, look, result, found.systems, title, chosen, cuts=scale is None)
 
 
 def reward(
@@ -97,37 +85,12 @@ def reward(
     Of a log it is the doubly robust estimate, and bands are for the chance of the log.
     :mod:`fedbandits.experiments.plots` explains ``result``, ``axes``, ``size`` and ``font_size``.
     """
-    labels = labels_of(result)
+    found = reward_lines(result)
     axes, look = own_axes(axes, size, font_size)
-    title = f"{labels.gain}, mean so far"
-    if "estimator" in result.dims:
-        title = f"{title} (estimated)"
-        return _draw(axes, look, result, _estimated(result), title, "linear", [BAND_NOTE])
-    made = [labels.decisions_in(int(round_)).total for round_ in result["round"]]
-    decisions = xr.DataArray(made, dims="round")
-    mean = result.reward.sum("party", skipna=False) / decisions.where(decisions > 0)
-    curves = curves_of(mean)
-    return _draw(axes, look, result, curves, title, "linear")
-
-
-def curves_of(values: xr.DataArray) -> list[SystemLine]:
-    """Make a curve for each system, of values by system, replicate and round."""
-    found = []
-    for system in values.system.values:
-        mine = values.sel(system=system).dropna("replicate", how="all")
-        runs = np.asarray(mine.transpose("replicate", "round").values, dtype=np.float64)
-        found.append(SystemLine(str(system), runs, *interval(runs)))
-    return found
-
-
-def _estimated(result: xr.Dataset) -> list[SystemLine]:
-    """Make curves of the value on a log; bands are those of one replicate: :mod:`.log_values`."""
-    found = result.sel(estimator=ANSWERED_BY)
-    halves = curves_of((found.value_high - found.value_low) / 2.0)
-    return [
-        curve._replace(half=half.mean)
-        for curve, half in zip(curves_of(found.value), halves, strict=True)
-    ]
+    title, bands = f"{found.unit}, mean so far", None
+    if found.is_estimate:
+        title, bands = f"{title} (estimated)", [BAND_NOTE]
+    return _draw(axes, look, result, found.systems, title, "linear", bands)
 
 
 def _scale_of(means: list[Floats]) -> Scale:

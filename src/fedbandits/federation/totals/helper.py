@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedbandits._typing import Bools, Ints, Words64
-from fedbandits.crypto.masks import TAG_BYTES, Masks, PairKeys, same, sum_of_masks, tag
+from fedbandits.crypto.masks import TAG_BYTES, PairKeys, same, sum_of_masks, tag
 from fedbandits.errors import LocalProtocolError
 from fedbandits.federation.messages import ImplausibleError, OutOfOrderError
 from fedbandits.federation.party import Party
@@ -99,7 +99,7 @@ class Helper(Party[HelperState]):
             PairKeys.derive(secret, terms, agent, seat.name)
             for secret, agent in zip(secrets.pairs, self._agents, strict=True)
         ]
-        self._masks = [Masks(keys.mask) for keys in self._pairs]
+        self._masks = [secrets.masks(keys) for keys in self._pairs]
 
     @property
     def report(self) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from fedbandits.crypto.masks import MOST_SUMS
+from fedbandits.crypto.masks import MOST_SUMS, Masks, PairKeys
 from fedbandits.errors import ConfigError
 
 #: Roles of parties to secure sums. Agents may have another name, see :class:`TotalsPlan`.
@@ -71,6 +71,10 @@ class AgentSecrets(NamedTuple):
     pairs: tuple[bytes, ...]
     own: bytes
 
+    def masks(self, keys: PairKeys) -> Masks:
+        """Make the masks of one pair."""
+        return Masks(keys.mask)
+
 
 class HelperSecrets(NamedTuple):
     """Secrets that a helper brings.
@@ -82,3 +86,7 @@ class HelperSecrets(NamedTuple):
     """
 
     pairs: tuple[bytes, ...]
+
+    def masks(self, keys: PairKeys) -> Masks:
+        """Make the masks of one pair."""
+        return Masks(keys.mask)

@@ -19,7 +19,7 @@ import numpy as np
 
 from fedbandits._typing import Ints, Words64
 from fedbandits.crypto.keystream import derive_key
-from fedbandits.crypto.masks import TAG_BYTES, Masks, PairKeys, salt_of, same, tag
+from fedbandits.crypto.masks import TAG_BYTES, PairKeys, salt_of, same, tag
 from fedbandits.errors import LocalProtocolError
 from fedbandits.federation.messages import ImplausibleError, OutOfOrderError
 from fedbandits.federation.seats import Seat
@@ -92,7 +92,7 @@ class Sender:
             PairKeys.derive(secret, terms, seat.name, helper)
             for secret, helper in zip(secrets.pairs, helpers, strict=True)
         ]
-        self._masks = [Masks(keys.mask) for keys in self._pairs]
+        self._masks = [secrets.masks(keys) for keys in self._pairs]
         self._own = derive_key(secrets.own, f"fedbandits secure sums {terms} {seat.name} salts")
 
     def send(self, state: Sending, release: int, values: Ints) -> tuple[Sending, list[Increment]]:

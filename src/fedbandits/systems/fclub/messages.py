@@ -50,6 +50,7 @@ class Limits(NamedTuple):
 
     plan: FCLUBPlan
     each: Floats  # (p,) what one record can add to each number of a row
+    most_records: int  # in one release
 
     @classmethod
     def of(cls, plan: FCLUBPlan) -> Self:
@@ -57,7 +58,7 @@ class Limits(NamedTuple):
         constants = plan.constants
         each = np.full(plan.size, constants.context_bound**2)
         each[-constants.dimension :] = constants.context_bound * (1.0 - constants.offset)
-        return cls(plan, each)
+        return cls(plan, each, plan.schedule.most_records)
 
     def rows(self, data: bytes) -> Floats:
         """Unpack the rows of a message, (rows, p); refuse what is no whole rows of numbers."""
@@ -82,14 +83,11 @@ class Limits(NamedTuple):
 
     def check(self, name: str, rows: Floats, release: int) -> None:
         """Hold rows of one server to what they can be up to a release; refuse implausible ones."""
-        plan, schedule = self.plan, self.plan.schedule
+        plan = self.plan
         times = 1 if plan.releases == CLUSTERS else release
         deviation = plan.noise_variance(release) ** 0.5
-        count = len(rows)
-        if any_implausible(
-            rows.reshape(-1), np.tile(self.each, count), float(times * schedule.most_records),
-            np.tile(plan.entry_scale, count), deviation,
-        ):  # fmt: skip
+        records = float(times * self.most_records)
+        if any_implausible(rows.reshape(-1), self.each, records, plan.entry_scale, deviation):
             raise ImplausibleError(
                 f"{name}: a number in release {release} is larger than the terms allow"
             )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -52,7 +53,11 @@ def games(system: System[Any], plan: PublishedFCLUBPlan) -> Sequence[Game]:
         return []
     small, telling = (_small(system, plan.config, r) for r in (_ROUNDS, _TELLING_ROUNDS))
     looks_at = "messages, on a log where one record decides a partition,"
-    likeness = 0.5 * (_least_likeness(telling, 0) + _least_likeness(telling, 1))
+
+    @functools.cache
+    def likeness() -> float:  # takes seconds: only where the game is played
+        return 0.5 * (_least_likeness(telling, 0) + _least_likeness(telling, 1))
+
     return [
         _contents_game(plan, plan.tree),
         _messages_game(small, "fixed log", "messages"),
@@ -148,8 +153,9 @@ def _small(system: System[Any], config: PublishedFCLUB, rounds: int) -> SmallWor
 
 
 def _messages_game(
-    small: SmallWorld, neighbours: Neighbours, looks_at: str, likeness: float | None = None
-) -> MessagesGame:
+    small: SmallWorld, neighbours: Neighbours, looks_at: str,
+    likeness: Callable[[], float] | None = None,
+) -> MessagesGame:  # fmt: skip
     """Attack users who come in turn, each with few records before phases end.
 
     Anybody's record is replaced; with a likeness the first one, which alone decides.
@@ -159,9 +165,9 @@ def _messages_game(
     item[0] = 1.0 - 1e-6
     pair, rounds = (Record(item, 0.0), Record(item, 1.0)), small.plan.rounds
     fixed, decides = neighbours == "fixed log", likeness is not None
-    alike = -1.0 if likeness is None else likeness
 
     def make(run: PartiesReplicate, number: int, drawn: int) -> ServersRun:
+        alike = -1.0 if likeness is None else likeness()
         return ServersRun(run, number, pair, fixed, 1 + drawn, likeness=alike)
 
     whose = "" if decides else ", of one drawn user"
@@ -184,7 +190,7 @@ def _least_likeness(small: SmallWorld, world: int) -> float:
 
 
 def _stay_together(small: SmallWorld, likeness: float, world: int) -> bool:
-    run = _messages_game(small, "fixed log", "", likeness).begin(0)
+    run = _messages_game(small, "fixed log", "", lambda: likeness).begin(0)
     for round_ in range(1, small.plan.rounds + 1):
         run.play_round(world, round_)
     reports = (m for _, m in run.network.transcript.deliveries if isinstance(m, PhaseReport))

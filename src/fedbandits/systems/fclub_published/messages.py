@@ -115,11 +115,7 @@ class Limit(NamedTuple):
 
         Others are refused with :class:`.ImplausibleError`.
         """
-        count = len(rows)
-        most, scales = self.most, self.scales
-        if count > 1:
-            most, scales = np.tile(most, count), np.tile(scales, count)
-        too_large = any_implausible(rows.reshape(-1), most, 1.0, scales, self.deviation)
+        too_large = any_implausible(rows.reshape(-1), self.most, 1.0, self.scales, self.deviation)
         if too_large or min(rows[:, -1].tolist(), default=0.0) < 0.0:
             raise ImplausibleError(f"{name}: {sender} sends sums that the terms do not allow")
 

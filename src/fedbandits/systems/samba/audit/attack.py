@@ -27,12 +27,15 @@ from fedbandits.federation.messages import Message
 from fedbandits.privacy.error_rates import rate_bound
 from fedbandits.systems.base import PartiesReplicate
 from fedbandits.systems.samba.audit.public_scores import SCORES_KNOWN
+from fedbandits.systems.samba.audit.views import Opened
 from fedbandits.systems.samba.ciphers import BIT, BITS, SCORES, floats
 from fedbandits.systems.samba.messages import BitList, Drawn, Score, ScoreList, Sum, SumShare, Word
 
 #: How far, relatively, a score may lie from what a hypothesis predicts: scores and their masking
 #: are computed to about 1e-15.
 TOLERANCE = 1e-12
+#: How the winner's place is taken for an owner: as it is, or through the server's own order.
+_READINGS = ("won", "unshuffled", "shuffled")
 #: More hypotheses than this are not followed; the steps after that count as lost.
 _MOST = 4096
 
@@ -278,6 +281,24 @@ def guess_by_last_answer(run: PartiesReplicate) -> Hits:
     right = sum(last[step] == f"owner-{pulled[step]}" for step in steps)
     most = max(Counter(pulled[step] for step in steps).values())
     return Hits(right, len(steps), most / len(steps))
+
+
+def guess_by_winner(run: PartiesReplicate, opened: Sequence[Opened]) -> Hits:
+    """Take the winner's place for an owner, as it is or through the server's own order.
+
+    From the first half of ``opened``, what the server makes of every turn, it learns which reading
+    is best.
+    """
+    pulled, iterations = pulled_arms(run), run.one("controller").agreement.iterations
+    last = opened[iterations - 1 :: iterations]
+    arms = [pulled[step] for step in sorted(pulled)]
+    half, count = len(arms) // 2, len(run.of("owner"))
+    hits = {
+        reading: [int(getattr(o, reading)[0]) == arm for o, arm in zip(last, arms, strict=True)]
+        for reading in _READINGS
+    }
+    best = max(_READINGS, key=lambda reading: sum(hits[reading][:half]))
+    return Hits(sum(hits[best][half:]), len(arms) - half, 1.0 / count)
 
 
 def other_sums(run: PartiesReplicate) -> Iterator[tuple[int, frozenset[int]]]:

@@ -8,7 +8,7 @@ mask of 1 or a permutation that stands still shows in the table.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -26,19 +26,18 @@ from fedbandits.systems.samba.audit.adversary import (
     SilentAdversary,
 )
 from fedbandits.systems.samba.audit.attack import (
-    Hits,
     count_recovered,
     exploring_steps,
     guess_by_drawn_score,
     guess_by_last_answer,
     guess_by_place,
+    guess_by_winner,
     other_sums,
     pulled_arms,
 )
 from fedbandits.systems.samba.audit.public_scores import READS_OTHER, SCORES_KNOWN
 from fedbandits.systems.samba.audit.published_adversary import PublishedAdversary
 from fedbandits.systems.samba.audit.views import (
-    Opened,
     first_views,
     open_first,
     open_second,
@@ -115,8 +114,6 @@ _ARMS, _PULLS, _LOOKED_AT = 5, 800, 40
 _LEAST_PULLS = 100
 #: Whom a message's place tells where an owner stands in Comp's next list.
 _KNOW_PLACES = ("controller", OBSERVER)
-#: How the winner's place is taken for an owner: as it is, or through the server's own order.
-_READINGS = ("won", "unshuffled", "shuffled")
 
 
 def security_table(
@@ -192,14 +189,24 @@ def examine(system: System[Any], plan: SambaPlan, scale: float = 1.0) -> Examine
         plan = msgspec.structs.replace(plan, config=looked)
     small = _play(system, plan, _LOOKED_AT)
     run = _play(system, plan, scaled(_PULLS, scale, _LEAST_PULLS))
+    return look(small, run)
+
+
+def look(run: PartiesReplicate, longer: PartiesReplicate | None = None, seed: int = 0) -> Examined:
+    """Look who sees what in a run that was played to its end, and who guesses what.
+
+    There are more guesses in a ``longer`` run of the variant. Secrets follow from ``seed``.
+    """
+    plan: Any = run.plan
+    config, guessed = plan.config, longer or run
     if config.is_silent:
-        secrets = SimulatedSecrets.derive(0, 0)
-        seen, participants = security_table(small, secrets), SILENT_PARTICIPANTS
-        guesses = _silent_guesses(run, secrets, config)
-        unstated = _silently_unstated(small, secrets, seen)
+        secrets = SimulatedSecrets.derive(seed, 0)
+        seen, participants = security_table(run, secrets), SILENT_PARTICIPANTS
+        guesses = _silent_guesses(guessed, secrets, config)
+        unstated = _silently_unstated(run, secrets, seen)
     else:
-        seen, participants = security_table(small), PARTICIPANTS
-        guesses, unstated = _guesses(run, plan), _unstated(seen, plan)
+        seen, participants = security_table(run), PARTICIPANTS
+        guesses, unstated = _guesses(guessed, plan), _unstated(seen, plan)
     return Examined(
         guesses=tuple(guesses),
         participants=tuple(participants.values()),
@@ -305,21 +312,3 @@ def _guess_by_last_answer(run: PartiesReplicate, stated: bool) -> Guess:
         who="external observer", what="the arm of a step, from whose answer is last",
         stated=stated, **guess_by_last_answer(run)._asdict(),
     )  # fmt: skip
-
-
-def guess_by_winner(run: PartiesReplicate, opened: Sequence[Opened]) -> Hits:
-    """Take the winner's place for an owner, as it is or through the server's own order.
-
-    From the first half of ``opened``, what the server makes of every turn, it learns which reading
-    is best.
-    """
-    pulled, iterations = pulled_arms(run), run.one("controller").agreement.iterations
-    last = opened[iterations - 1 :: iterations]
-    arms = [pulled[step] for step in sorted(pulled)]
-    half, count = len(arms) // 2, len(run.of("owner"))
-    hits = {
-        reading: [int(getattr(o, reading)[0]) == arm for o, arm in zip(last, arms, strict=True)]
-        for reading in _READINGS
-    }
-    best = max(_READINGS, key=lambda reading: sum(hits[reading][:half]))
-    return Hits(sum(hits[best][half:]), len(arms) - half, 1.0 / count)

@@ -26,7 +26,6 @@ from fedbandits.systems.samba.keys import owner_key
 from fedbandits.systems.samba.messages import (
     Answer,
     Bit,
-    EndForOwner,
     OwnerGaveUp,
     Reason,
     Score,
@@ -35,7 +34,7 @@ from fedbandits.systems.samba.messages import (
     Sum,
 )
 from fedbandits.systems.samba.plan import Agreement, SambaPlan
-from fedbandits.systems.samba.roles.run import Member, RunState, endings
+from fedbandits.systems.samba.roles.run import Member, RunState, owner_transitions
 from fedbandits.systems.samba.streams import Exploration, Masks, position
 
 
@@ -67,18 +66,6 @@ class OwnerTools:
         kept = np.full(1, memory)
         note_bit(self.agreed.rule, iteration, chosen, kept)
         return float(kept[0])
-
-
-def owner_transitions(setup: type[Message], bit: type[Message]) -> Transitions:
-    """Return the transitions of an owner that is set up, and told its bit, by these messages."""
-    return {
-        ("idle", setup): ("pulling",),
-        ("pulling", Decide): ("pulling",),
-        ("pulling", Observe): ("resting",),
-        ("waiting", bit): ("waiting", "pulling", "resting", "ended"),
-        ("resting", EndRound): ("waiting", "done", "ended"),
-        **endings(EndForOwner, "waiting", "idle", "pulling", "resting", "done"),
-    }
 
 
 class BaseOwner(Member[AnyOwner], ActingParty[AnyOwner]):
@@ -263,6 +250,12 @@ class DataOwner(BaseOwner[OwnerState]):
         given = self._state.given
         if given is not None:
             self._tools = PublishedOwnerTools(self.name, self._plan, self._supply, given)
+
+    def reopen(self, message: Bit, place: int) -> int:
+        """Look again at a bit that it has received when it stood at ``place``."""
+        turn = (message.step, message.iteration)
+        (bit,) = self._tools.bits.open(*turn, [place], [message.sealed], NEVER)
+        return bit[0]
 
     def _take(self, message: Message) -> list[Message] | None:
         """Keep the bit of the step that comes next until its time, and refuse all others."""

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar, TypeVar
 
 from fedbandits.errors import LocalProtocolError, RemoteProtocolError
-from fedbandits.federation.events import Deadline, EndRound, Event
+from fedbandits.federation.events import Deadline, Decide, EndRound, Event, Observe
 from fedbandits.federation.messages import Message, OutOfOrderError
 from fedbandits.federation.party import Party
 from fedbandits.federation.seats import Seat
@@ -186,6 +186,18 @@ def endings(end: type[Ending], waiting: str, *others: str) -> Transitions:
     """
     told: Transitions = {(stage, end): ("ended",) for stage in (waiting, *others, "ended")}
     return {(waiting, Deadline): (waiting, "ended"), **told}
+
+
+def owner_transitions(setup: type[Message], bit: type[Message]) -> Transitions:
+    """Return the transitions of an owner that is set up, and told its bit, by these messages."""
+    return {
+        ("idle", setup): ("pulling",),
+        ("pulling", Decide): ("pulling",),
+        ("pulling", Observe): ("resting",),
+        ("waiting", bit): ("waiting", "pulling", "resting", "ended"),
+        ("resting", EndRound): ("waiting", "done", "ended"),
+        **endings(EndForOwner, "waiting", "idle", "pulling", "resting", "done"),
+    }
 
 
 def given_up(awaited: Iterable[str], *others: str) -> Transitions:

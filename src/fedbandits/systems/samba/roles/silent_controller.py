@@ -141,6 +141,12 @@ class SilentController(SilentServer[SilentControllerState], BaseController[Silen
         start = Start(receiver=self._comp, **told)
         return [Dealing(receiver=self._dealer, **told), start, *setups]
 
+    def reopen(self, message: Word | SumShare) -> bytes:
+        """Look again at an owner's share that it has received."""
+        if isinstance(message, SumShare):
+            return self._opened(message, self.agreement.budget + 1, 1)
+        return self._opened(message, message.step, message.iteration)
+
     def _opened(self, message: Word | SumShare, step: int, iteration: int) -> bytes:
         """Open an owner's share."""
         place = self._owners.index(message.sender)

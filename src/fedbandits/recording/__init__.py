@@ -1,0 +1,1 @@
+"""Recordings of runs, step by step: what each party was told, what changed in it, what it sent."""

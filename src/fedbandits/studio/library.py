@@ -1,0 +1,309 @@
+"""Runs of the page: those in its folder, those that wait, and the one that is played.
+
+What a run is stands in its folder. What a folder does not say, a SQLite file beside the folders
+does: that a run waits, its text, its log, and why it failed. So a server that starts again shows
+what was there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import pathlib
+import sqlite3
+import time
+import tomllib
+import warnings
+from datetime import UTC, datetime
+from typing import Any
+
+from fedbandits.errors import ConfigError
+from fedbandits.experiments.folder import CONFIG
+from fedbandits.settings.toml_files import parse_toml
+from fedbandits.studio.feed import Feed
+from fedbandits.studio.folders import FILE, UPLOADS, delete_run, holds_run, place_of
+from fedbandits.studio.processes import Answerer, Worker
+
+_TABLE = "CREATE TABLE IF NOT EXISTS runs (id TEXT PRIMARY KEY, kept TEXT NOT NULL)"
+#: What is kept of every run.
+_PARTS = {
+    "toml", "name", "alone", "status", "why", "began", "elapsed", "done", "total", "log", "size",
+}  # fmt: skip
+#: Lines of a log that are kept.
+_MOST_LINES = 500
+
+
+class Library:
+    """All runs in a folder.
+
+    Parameters
+    ----------
+    folder
+        The folder.
+    allow_modules
+        Whether a configuration may name modules, whose code is run.
+    answerer
+        The process that reads folders.
+    """
+
+    def __init__(self, folder: pathlib.Path, allow_modules: bool, answerer: Answerer) -> None:
+        self._folder, self._allow_modules, self._answerer = folder, allow_modules, answerer
+        self._database = sqlite3.connect(folder / FILE, isolation_level=None)
+        #: By run: what its folder does not say.
+        self._kept = self._stored()
+        for run, kept in self._kept.items():
+            if kept["status"] in ("queued", "running"):  # of a server that was killed
+                self._note(run, status="interrupted")
+        self.feeds: dict[str, Feed] = {}
+        self._queue: asyncio.Queue[tuple[str, bool]] = asyncio.Queue()
+        self._worker: tuple[str, Worker] | None = None
+
+    def _stored(self) -> dict[str, dict[str, Any]]:
+        """Read what is kept; raises ConfigError if this is not what a studio has written."""
+        try:
+            self._database.execute(_TABLE)
+            rows = self._database.execute("SELECT id, kept FROM runs")
+            found = {run: json.loads(kept) for run, kept in rows}
+            whole = all(kept.keys() >= _PARTS for kept in found.values())
+        except (sqlite3.DatabaseError, ValueError, AttributeError):
+            whole = False
+        if not whole:
+            self.close()
+            raise ConfigError(
+                f"{self._folder / FILE}: is damaged, or of another version; move it away: runs "
+                "stay, and only logs and those that wait are forgotten"
+            )
+        return found
+
+    def close(self) -> None:
+        """Close the file."""
+        self._database.close()
+
+    def _known(self, run: str) -> dict[str, Any]:
+        return self._kept.get(run, {})
+
+    def _note(self, run: str, **parts: Any) -> None:
+        self._kept[run] = self._known(run) | parts
+        row = run, json.dumps(self._kept[run])
+        self._store("INSERT OR REPLACE INTO runs VALUES (?, ?)", row)
+
+    def _store(self, change: str, row: tuple[str, ...]) -> None:
+        """Write a change; on a full disk the studio goes on, and what is new is lost with it."""
+        try:
+            self._database.execute(change, row)
+        except sqlite3.OperationalError as error:
+            warnings.warn(f"{self._folder / FILE}: cannot be written ({error})", stacklevel=2)
+
+    def _take(self, run: str, toml: str, name: str, alone: bool) -> None:
+        """Keep a run that waits."""
+        self._note(
+            run, toml=toml, name=name, alone=alone, status="queued", why="", began=_now(),
+            elapsed=None, done=0, total=0, log=[], size=_size(toml),
+        )  # fmt: skip
+
+    def place(self, run: str) -> pathlib.Path:
+        """Return the folder of a run.
+
+        Raises
+        ------
+        LookupError
+            If there is no such run.
+        """
+        path = place_of(self._folder, run)
+        if not self._known(run) and not holds_run(path):
+            raise LookupError(run)
+        return path
+
+    async def every(self) -> list[dict[str, Any]]:
+        """List all runs, the newest first."""
+        found = {each["id"]: each for each in await self._answerer.ask("runs", folder=self._at)}
+        for run in self._kept:
+            found.setdefault(run, {"id": run})
+        runs = [self._summary(run, each) for run, each in found.items()]
+        return sorted(runs, key=lambda run: run["began"] or "", reverse=True)
+
+    @property
+    def _at(self) -> str:
+        return str(self._folder)
+
+    def _summary(self, run: str, found: dict[str, Any]) -> dict[str, Any]:
+        """Put together what the folder of a run says, and what is known besides."""
+        usual = {
+            "name": run, "status": "interrupted", "systems": [], "rounds": 0, "replicates": 0,
+            "headline": "", "epsilon": None, "elapsed": None, "done": 0, "total": 0, "why": "",
+            "began": None,
+        }  # fmt: skip
+        known = self._known(run)
+        stands = {name: known[name] for name in ("began", "elapsed", "done", "total") if known}
+        usual |= known["size"] if known else {}
+        if known and (known["status"] in ("queued", "running", "failed") or "status" not in found):
+            stands |= {"status": known["status"], "why": known["why"], "name": known["name"]}
+        return usual | found | {name: value for name, value in stands.items() if value is not None}
+
+    async def details(self, run: str) -> dict[str, Any]:
+        """Say everything about one run."""
+        place = self.place(run)
+        (found,) = [each for each in await self.every() if each["id"] == run] or [{"id": run}]
+        told = await self._answerer.ask("details", folder=str(place))
+        known, feed = self._known(run), self.feeds.get(run)
+        told["toml"] = told["toml"] or known.get("toml", "")
+        told["log"] = known.get("log", [])
+        if feed is not None and not feed.closed:
+            told["curves"] = feed.items()
+        whole: dict[str, Any] = self._summary(run, found) | told
+        return whole
+
+    def add(self, toml: str, name: str, alone: bool) -> str:
+        """Add a run to the queue; return its name.
+
+        ``alone`` says whether parties that learn alone at their best are added.
+        """
+        run, number = name, 1
+        while run == UPLOADS or (self._folder / run).exists() or self._known(run):
+            number += 1
+            run = f"{name}-{number}"
+        self._take(run, toml, name, alone)
+        self._enqueue(run, resume=False)
+        return run
+
+    def resume(self, run: str) -> None:
+        """Put a run that was interrupted into the queue again.
+
+        Raises
+        ------
+        ConfigError
+            If it waits or is played already, or its text is not known.
+        """
+        place, known = self.place(run), self._known(run)
+        if known.get("status") in ("queued", "running"):
+            raise ConfigError(f"{run}: is {known['status']} already")
+        if not known:
+            text = (place / CONFIG).read_text(encoding="utf-8", errors="replace")
+            if "sweep" in _table_of(text):
+                raise ConfigError(f"{run}: is a sweep; fedbandits run goes on with it, by --resume")
+            self._take(run, text, run, False)
+        self._note(run, status="queued", why="")
+        self._enqueue(run, resume=True)
+
+    def _enqueue(self, run: str, resume: bool) -> None:
+        self.feeds[run] = Feed(
+            run=self._summary(run, {}), log=self._known(run)["log"], compiling="", phase="",
+            lines=[], how="", unit="",
+        )  # fmt: skip
+        self._queue.put_nowait((run, resume))
+
+    async def stop(self, run: str) -> None:
+        """Stop a run that waits or is played; what it has is saved."""
+        self.place(run)
+        if self._worker is not None and self._worker[0] == run:
+            await self._worker[1].stop()
+        elif self._known(run).get("status") == "queued":
+            self._end(run, "interrupted", "", 0.0)
+
+    def remove(self, run: str) -> None:
+        """Delete the folder of a run, and its checkpoints.
+
+        Raises
+        ------
+        ConfigError
+            If it waits or is played, or its folder has something else in it.
+        """
+        place = self.place(run)
+        if self._known(run).get("status") in ("queued", "running"):
+            raise ConfigError(f"{run}: stop it first")
+        delete_run(place)
+        self._store("DELETE FROM runs WHERE id = ?", (run,))
+        self._kept.pop(run, None)
+        self.feeds.pop(run, None)
+
+    async def play(self) -> None:
+        """Play the runs that wait, one after the other, for ever."""
+        while True:
+            run, resume = await self._queue.get()
+            if self._known(run).get("status") == "queued":
+                await self._play(run, resume)
+
+    async def _play(self, run: str, resume: bool) -> None:
+        feed, began = self.feeds[run], time.monotonic()
+        self._note(run, status="running")
+        feed.update(run=self._summary(run, {}))
+        job = {
+            "toml": self._known(run)["toml"], "folder": str(self._folder / run),
+            "resume": resume, "alone": self._known(run)["alone"],
+            "allow_modules": self._allow_modules,
+        }  # fmt: skip
+        worker = Worker(self._folder)
+        self._worker = run, worker
+        try:
+            async for line in worker.lines("run", job):
+                if line["event"] == "ended":
+                    self._end(run, line["status"], line["why"], time.monotonic() - began)
+                else:
+                    self._hear(run, feed, line)
+        finally:
+            self._worker = None
+            await worker.stop()
+
+    def _hear(self, run: str, feed: Feed, line: dict[str, Any]) -> None:
+        kind = line.pop("event")
+        match kind:
+            case "started":
+                self._note(run, total=line.pop("total"))
+                feed.update(compiling="", phase="", run=self._summary(run, {}), **line)
+            case "phase":
+                feed.update(compiling="", phase=line["text"])
+            case "compiling":
+                feed.update(compiling=line["kernel"])
+            case "said":
+                self._log(run, feed, line["text"])
+            case "answer":
+                feed.update(**line)
+            case "advanced" | "curve":
+                if line["done"] is not None:
+                    feed.parts["run"]["done"] = line["done"]
+                if kind == "curve":
+                    feed.put(line["curve"]["system"], line["curve"])
+                else:
+                    feed.update(compiling="")
+
+    def _log(self, run: str, feed: Feed, text: str) -> None:
+        lines = [*feed.parts["log"], {"at": _now(), "text": text}][-_MOST_LINES:]
+        self._note(run, log=lines)
+        feed.update(log=lines)
+
+    def _end(self, run: str, status: str, why: str, elapsed: float) -> None:
+        feed = self.feeds[run]
+        self._log(run, feed, why or status)
+        done = feed.parts["run"]["done"]
+        self._note(run, status=status, why=why, elapsed=elapsed, done=done)
+        feed.close(run=self._summary(run, {}))
+
+    async def end(self) -> None:
+        """Stop what is played, and what waits."""
+        for run, kept in self._kept.items():
+            if kept["status"] == "queued":
+                self._end(run, "interrupted", "", 0.0)
+        if self._worker is not None:
+            await self._worker[1].stop()
+
+
+def _size(toml: str) -> dict[str, Any]:
+    """Read from a text what is played, and how much of it."""
+    table = _table_of(toml)
+    entries = [entry for entry in table.get("systems", ()) if isinstance(entry, dict)]
+    return {
+        "systems": [str(entry.get("label", entry.get("preset", "?"))) for entry in entries],
+        "rounds": table.get("rounds", 0), "replicates": table.get("replicates", 1),
+    }  # fmt: skip
+
+
+def _table_of(toml: str) -> dict[str, Any]:
+    """Read a text; empty if it is damaged: playing it says so."""
+    try:
+        return parse_toml(toml)
+    except tomllib.TOMLDecodeError:
+        return {}
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

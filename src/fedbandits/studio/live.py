@@ -1,0 +1,136 @@
+"""Parties on this machine: how each of them is, and the command that mends what is wrong."""
+
+from __future__ import annotations
+
+import pathlib
+import shlex
+from datetime import UTC, datetime
+from typing import Any
+
+from fedbandits.deployment.process.federation_folder import load_parties
+from fedbandits.deployment.process.folder import is_party
+from fedbandits.deployment.process.local_doors import LocalDoor, PartyReport
+from fedbandits.deployment.process.running_file import read_running
+from fedbandits.errors import LedgerError
+from fedbandits.privacy.ledger import Ledger
+
+
+def holds_parties(folder: pathlib.Path) -> bool:
+    """Tell whether a folder is a party's, or has parties' folders in it."""
+    return is_party(folder) or any(map(is_party, folder.iterdir()))
+
+
+def live(folder: str) -> dict[str, Any]:
+    """Ask all parties in a folder how they are; nothing is changed.
+
+    Returns
+    -------
+    dict
+        ``parties``, in the order of the federation's file, and ``worst``: the problem that is to
+        be mended first, None if all is well. Rewards are not told: the door has none on purpose.
+    """
+    place = pathlib.Path(folder)
+    if not holds_parties(place):
+        return {"federation": None, "parties": [], "worst": None}
+    found = load_parties(place)
+    parties = [_party(LocalDoor(party)) for party in found]
+    worst = max((p for p in parties if p["problem"]), key=lambda p: p["weight"], default=None)
+    return {
+        "federation": found[0].federation.name,
+        "parties": parties,
+        "worst": worst and {
+            "party": worst["name"], "problem": worst["problem"], "remedy": worst["remedy"]
+        },
+    }  # fmt: skip
+
+
+def _party(door: LocalDoor) -> dict[str, Any]:
+    report, running = door.report(), read_running(door.folder.path)
+    status, privacy = report.status, report.privacy or _account(door)
+    weight, problem, remedy = _trouble(door, report)
+    if "unreadable" in privacy:
+        problem = f"{problem}; {privacy['unreadable']}"
+    schedule = door.folder.federation.plan.schedule
+    planned, made = privacy.get("releases_planned"), privacy.get("releases")
+    return {
+        "name": report.party,
+        "role": report.role,
+        "running": report.running,
+        "ready": bool(status.get("ready")),
+        "problem": problem,
+        "remedy": remedy,
+        "weight": weight,
+        "since": _last_written(door) if running is None else _time(running.started),
+        "stage": status.get("stage", ""),
+        "round": status.get("ticks"),
+        "rounds": getattr(schedule, "rounds", None),
+        "clock": status.get("next_tick") or "",
+        "epsilon": privacy.get("epsilon"),
+        "epsilon_left": privacy.get("epsilon_left"),
+        "epsilon_spent": privacy.get("epsilon_spent"),
+        "rounds_left": None if planned is None or made is None else max(0, planned - made),
+        "releases": made,
+        "last_release": None if not privacy.get("last_release") else _time(privacy["last_release"]),
+        "decisions": status.get("decisions"),
+        "waiting": status.get("records_waiting", 0),
+        "never": status.get("records_never", 0),
+        "refusals": sum(status.get("refusals", {}).values()),
+        "peers": [
+            {"name": peer, "greeted": peer in status.get("greeted", ())}
+            for peer in door.folder.federation.everybody
+            if peer != report.party
+        ],
+    }
+
+
+def _account(door: LocalDoor) -> dict[str, Any]:
+    """Read what a party that does not run has spent; nothing where its store is elsewhere."""
+    store = pathlib.Path(door.folder.store)
+    schedule = door.folder.federation.plan.schedule
+    if "://" in door.folder.store or not store.is_file():
+        return {}
+    try:
+        with Ledger.existing(store) as ledger, ledger.read() as connection:
+            parties = ledger.parties(connection)
+            if not parties:
+                return {}
+            spent = ledger.statement(connection, parties[0])
+    except LedgerError as error:
+        return {"unreadable": f"its account cannot be read: {error}"}
+    return {
+        "releases": spent.charges, "releases_planned": schedule.releases,
+        "last_release": spent.last, "epsilon": spent.epsilon,
+        "epsilon_spent": spent.spent_epsilon, "epsilon_left": spent.left_epsilon,
+    }  # fmt: skip
+
+
+def _last_written(door: LocalDoor) -> str | None:
+    """Return when a party that does not run wrote last: it has not run since."""
+    store = pathlib.Path(door.folder.store)
+    return _time(store.stat().st_mtime) if store.is_file() else None
+
+
+def _time(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
+
+
+def _trouble(door: LocalDoor, report: PartyReport) -> tuple[int, str | None, str | None]:
+    """Return how bad it is, what is wrong with a party in a line, and the command that helps."""
+    path = shlex.quote(str(door.folder.path))
+    if not report.running:
+        return 9, "does not run", f"fedbandits party run {path}"
+    if report.problem:
+        return 8, report.problem, f"fedbandits party status {path}"
+    problems: dict[str, str] = report.status.get("problems", {})
+    if own := problems.get("self") or problems.get("store"):
+        return 7, own, f"fedbandits party inspect {path}"
+    if not report.status.get("connected"):
+        return 6, "is not connected to the broker", f"fedbandits party status {path}"
+    if report.status.get("exhausted"):
+        return 5, "has spent its budget: it decides, and releases nothing", None
+    if problems:
+        who, what = next(iter(problems.items()))
+        return 4, f"{who}: {what}", f"fedbandits party status {path}"
+    if waits := report.status.get("waits_for"):
+        return 3, f"waits for {', '.join(waits)}", None
+    return 0, None, None

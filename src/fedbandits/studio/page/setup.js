@@ -1,0 +1,114 @@
+// Set up: what is protected, the world, ε, the systems; beside it the same as TOML.
+import { useEffect, useState } from "preact/hooks";
+import { Act, bytes, html, Problem, seconds, Swatch } from "./parts.js";
+import { back, call, upload } from "./server.js";
+import { addSystem, addVariant, again, answer, asking, fitting, found, inWorld, problem, removeSystem, restore, start, takeTable, text, write } from "./draft.js";
+import { Field } from "./field.js";
+import { Claim, Epsilon, Odds, Unit } from "./privacy.js";
+import { Terms } from "./terms.js";
+
+const HEAD = ["rounds", "replicates", "seed"];
+const OF_WORLD = /^environment\b/;
+
+function Drop() {
+  const [told, tell] = useState(null), [over, set] = useState(false);
+  const take = async (file) => {
+    if (!file) return;
+    try {
+      const shape = await upload(file);
+      tell({ shape, name: file.name });
+      takeTable(shape.toml);
+    } catch (error) {
+      tell({ error });
+    }
+  };
+  const dropped = (event) => { event.preventDefault(); set(false); take(event.dataTransfer.files[0]); };
+  return html`<div class=${"drop" + (over ? " over" : "")} onDragOver=${(event) => { event.preventDefault(); set(true); }} onDragLeave=${() => set(false)} onDrop=${dropped}>
+    <label for="file">A table of your own: drop it here, or choose it</label>
+    <input id="file" type="file" accept=".csv,.tsv,.parquet,.txt" onChange=${(event) => take(event.target.files[0])} />
+    <p class="quiet">It stays on this machine. Only its shape is shown: columns and how many rows.</p>
+    ${told?.error && html`<${Problem} error=${told.error} />`}
+    ${told?.shape && html`<div role="status"><p><b>${told.name}</b>: ${told.shape.rows.toLocaleString("en")} rows; features ${told.shape.columns.join(", ")}</p>${told.shape.told?.map((line) => html`<p class="quiet" key=${line}>${line}</p>`)}</div>`}</div>`;
+}
+
+function More({ keys, title }) {
+  if (!keys.length) return null;
+  const wrong = keys.some(({ path }) => path === problem.value?.path);
+  const [touched, set] = useState(false);
+  return html`<details open=${wrong || touched} onToggle=${(event) => set(event.currentTarget.open)}><summary>${title} (${keys.length})</summary>
+    ${(touched || wrong) && html`<div class="fields">${keys.map((key) => html`<${Field} key=${key.path} key_=${key} />`)}</div>`}</details>`;
+}
+
+function World() {
+  const world = answer.value?.world, keys = (answer.value?.keys ?? []).filter(({ path }) => OF_WORLD.test(path) && path !== "environment.kind");
+  const about = start.value?.worlds.find(({ kind }) => kind === world?.kind)?.about;
+  return html`<div class="field"><label for="world">Kind of world</label><select id="world" value=${world?.kind} onChange=${(event) => inWorld(`[environment]\nkind = "${event.target.value}"`)}>
+      ${(start.value?.worlds ?? []).map(({ kind }) => html`<option key=${kind} value=${kind}>${kind}</option>`)}</select>
+      <span class="quiet"><${Terms} text=${about ?? ""} /></span></div>
+    ${world && html`<dl class="facts">${world.rows.map(([word, value]) => html`<div key=${word}><dt>${word}</dt><dd>${String(value)}</dd></div>`)}</dl>`}
+    <${Drop} /><${More} keys=${keys} title="Settings of the world" />`;
+}
+
+/** "feducb 2" for the second system of a preset, and so on. */
+function nextLabel(preset) {
+  const taken = new Set(answer.value.systems.map(({ label }) => label));
+  let k = 2;
+  while (taken.has(`${preset} ${k}`)) k += 1;
+  return `${preset} ${k}`;
+}
+
+function System({ system, at }) {
+  const own = `systems[${at}]`, { label, preset, about, keys, claim } = system, many = answer.value.systems.length;
+  const name = { path: `${own}.label`, value: label, kind: "text", default: preset, is_default: label === preset, about: "Its name in tables and pictures." };
+  const spends = keys.find(({ path }) => path === `${own}.epsilon` && (claim?.epsilon > 0 || found(path) !== undefined));
+  return html`<li class="system"><header><h3><${Swatch} at=${at} />${label}</h3>${preset !== label && html`<code>${preset}</code>`}
+      ${spends && html`<${Field} key_=${spends} label="ε" about=${false} plain />`}
+      <button type="button" class="small" onClick=${() => addVariant(at, nextLabel(preset))} aria-label=${`A variant of ${label}`}>Variant</button>
+      <button type="button" class="small" onClick=${() => removeSystem(at)} disabled=${many < 2} aria-label=${`Remove ${label}`}>Remove</button></header>
+    <p class="quiet"><${Terms} text=${about} /></p><${Claim} claim=${claim} noise=${system.noise} />
+    <${More} keys=${[name, ...keys.filter((key) => key !== spends)]} title="Settings" /></li>`;
+}
+
+function Systems() {
+  const [chosen, choose] = useState("");
+  const add = () => { addSystem(chosen); choose(""); };
+  return html`<ul class="plain">${(answer.value?.systems ?? []).map((system, i) => html`<${System} key=${i} system=${system} at=${i} />`)}</ul>
+    <div class="row add"><label for="preset">One more system</label><select id="preset" value=${chosen} onChange=${(event) => choose(event.target.value)}><option value="">choose a preset</option>
+      ${fitting.value.map(({ name, about }) => html`<option key=${name} value=${name} title=${about}>${name}</option>`)}</select>
+    <button type="button" disabled=${!chosen} onClick=${add}>Add</button></div>
+    ${chosen && html`<p class="quiet"><${Terms} text=${fitting.value.find(({ name }) => name === chosen)?.about} /></p>`}`;
+}
+
+function Toml() {
+  const shown = problem.value;
+  return html`<section class="card toml" aria-labelledby="toml-title"><h2 id="toml-title"><label for="toml">The same as TOML</label></h2>
+    <p class="quiet">The form follows the text, and the text follows the form.</p>
+    <textarea id="toml" value=${text.value} spellcheck=${false} rows="28" wrap="off" onInput=${(event) => write(event.target.value)} aria-invalid=${shown ? "true" : null} aria-describedby="toml-wrong"></textarea>
+    <div id="toml-wrong">${shown && html`<p class="problem" role="alert">${shown.path && !shown.message.startsWith(shown.path) && html`<code>${shown.path}</code>: `}${shown.message}</p>`}</div></section>`;
+}
+
+export function Setup() {
+  const told = answer.value, keys = told?.keys ?? [];
+  useEffect(() => { if (start.value) restore(); }, [start.value]);
+  useEffect(() => { if (back.value && problem.value) again(); }, [back.value]);
+  const [alone, best] = useState(true);
+  const run = async () => {
+    const { id } = await call("/api/runs", { toml: text.value, alone });
+    location.hash = `run/${encodeURIComponent(id)}`;
+  };
+  const head = keys.filter(({ path }) => HEAD.includes(path)), rest = keys.filter(({ path }) => !HEAD.includes(path) && !OF_WORLD.test(path));
+  return html`<div class="titled"><h1>Set up</h1></div>
+    <div class="columns setup"><div>
+      <section class="card" aria-labelledby="s1"><h2 id="s1"><i>1</i> Who is protected</h2><${Unit} /></section>
+      <section class="card" aria-labelledby="s2"><h2 id="s2"><i>2</i> The world</h2><${World} /></section>
+      <section class="card" aria-labelledby="s3"><h2 id="s3"><i>3</i> How much</h2><${Epsilon} /><${Odds} /></section>
+      <section class="card" aria-labelledby="s4"><h2 id="s4"><i>4</i> The systems</h2><${Systems} /></section>
+      <section class="card" aria-labelledby="s5"><h2 id="s5"><i>5</i> How long</h2><div class="fields three">${head.map((key) => html`<${Field} key=${key.path} key_=${key} plain />`)}</div>
+        <${More} keys=${rest} title="Other settings of the experiment" /></section></div>
+    <aside><div class="sticky"><section class="card go" aria-label="Run it">
+        <p class="big" role="status">${problem.value ? "Not yet: something is not right." : told ? html`About <b>${seconds(told.estimate.seconds)}</b> to play${alone && ", and more to look for the best alone"}; <b>${bytes(told.estimate.bytes)}</b> of memory` : "…"}${asking.value && html` <span class="quiet">asking…</span>`}</p>
+        ${told?.warnings?.map((line) => html`<p class="warning" key=${line}><${Terms} text=${line} /></p>`)}
+        <label class="inline alone"><input type="checkbox" checked=${alone} onChange=${(event) => best(event.target.checked)} /> Also look for the best that one can do alone: a fair opponent</label>
+        <${Act} class="primary" act=${run} disabled=${Boolean(problem.value) || !told}>Run</${Act}></section>
+      <${Toml} /></div></aside></div>`;
+}

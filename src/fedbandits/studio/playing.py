@@ -1,0 +1,139 @@
+"""A run for the page: each recorded row is told as it comes, and the answer at the end."""
+
+from __future__ import annotations
+
+import math
+import pathlib
+import time
+from collections import defaultdict
+from typing import Any
+
+from fedbandits.experiments import events
+from fedbandits.experiments.answers.answer import answer
+from fedbandits.experiments.best_alone import with_alone
+from fedbandits.experiments.folder import CONFIG, RESULTS, kept_in, read_result
+from fedbandits.experiments.replicate import checkpoint_rounds
+from fedbandits.experiments.run import run
+from fedbandits.experiments.signals import Stop
+from fedbandits.settings.experiment import Experiment
+from fedbandits.studio.curves import curves_of, playing_curve
+from fedbandits.studio.setup import read
+from fedbandits.studio.telling import Tell
+
+#: Seconds between two lines about one system.
+_PACE = 0.1
+
+
+class _Replicates:
+    """Values of one system so far."""
+
+    def __init__(self) -> None:
+        self.finished: dict[int, list[float]] = {}
+        self.playing: dict[int, list[float]] = {}
+        self.told = -math.inf
+
+
+class _Heard:
+    """Hears the events of a run, and tells what the page shows."""
+
+    def __init__(self, experiment: Experiment, tell: Tell) -> None:
+        self._tell, self._world = tell, experiment.environment
+        self._rounds = checkpoint_rounds(experiment.rounds, experiment.checkpoints).tolist()
+        self._all = experiment.rounds * experiment.replicates * len(experiment.systems)
+        self._replicates = experiment.replicates
+        self._systems = defaultdict[str, _Replicates](_Replicates)
+        self._done: dict[tuple[str, int], int] = {}
+        self._told = -math.inf
+
+    def __call__(self, event: events.Event) -> None:
+        match event:
+            case events.RunStarted():
+                for known in event.finished:
+                    self._done[known.system, known.replicate] = event.rounds
+                words, acting = self._world.words, self._world.acting
+                unit = words.loss_of_one(acting) if self._world.regret_is_known else ""
+                self._tell(event="started", unit=unit, total=self._all)
+            case events.Compiling():
+                self._tell(event="compiling", kernel=event.kernel)
+            case events.ReplicateAdvanced():
+                self._advance(event)
+            case events.ReplicateFinished():
+                own = self._systems[event.system]
+                own.playing.pop(event.replicate, None)
+                own.finished[event.replicate] = [self._value(row) for row in event.rows]
+                is_last = len(own.finished) == self._replicates
+                if not self._tell_curve(event.system, own, is_last):
+                    self._tell(event="advanced", done=sum(self._done.values()))
+            case _:
+                pass
+
+    def _advance(self, event: events.ReplicateAdvanced) -> None:
+        self._done[event.system, event.replicate] = event.done
+        own, now = self._systems[event.system], time.monotonic()
+        if event.row is not None:
+            own.playing.setdefault(event.replicate, []).append(self._value(event.row))
+            self._tell_curve(event.system, own)
+        if now - self._told >= _PACE:
+            self._told = now
+            self._tell(event="advanced", done=sum(self._done.values()))
+
+    def _value(self, row: events.Row) -> float:
+        """Return the regret of one party, as lines of a result have it."""
+        return row.regret / self._world.acting
+
+    def _tell_curve(self, system: str, own: _Replicates, is_last: bool = False) -> bool:
+        """Tell a curve, with all of its replicates, unless that was just told."""
+        now = time.monotonic()
+        # A log is estimated at the end: until then it has no values.
+        if not self._world.regret_is_known or (now - own.told < _PACE and not is_last):
+            return False
+        own.told = now
+        curve = playing_curve(system, self._rounds, own.finished, own.playing)
+        self._tell(event="curve", curve=curve, done=sum(self._done.values()))
+        return True
+
+
+class _Looking:
+    """Tells how far the look for the best that one can do alone is."""
+
+    def __init__(self, tell: Tell) -> None:
+        self._tell = tell
+
+    def __call__(self, event: events.Event) -> None:
+        match event:
+            case events.Compiling():
+                self._tell(event="compiling", kernel=event.kernel)
+            case events.ReplicateFinished():
+                share = f"{event.finished} of {event.total} replicates"
+                self._tell(event="phase", text=f"looks for the best alone: {share}")
+            case events.RunStarted():
+                self._tell(event="phase", text="looks for the best that one can do alone")
+            case _:
+                pass
+
+
+def play(job: dict[str, Any], tell: Tell, stop: Stop) -> str:
+    """Play a run into its folder; return how it ended."""
+    folder = pathlib.Path(job["folder"])
+    experiment = read(job["toml"], pathlib.Path(), job["allow_modules"])
+    known = kept_in(folder, experiment)
+    if known is None or not (known.best_alone or job["resume"]):
+        known = experiment
+        if job["alone"]:
+            known = with_alone(experiment, on_event=_Looking(tell), stop=stop)
+    heard = _Heard(known, tell)
+    result = run(known, out=folder, resume=job["resume"], on_event=heard, stop=stop)
+    _tell_result(known, folder, tell)
+    return "interrupted" if result.attrs["interrupted"] else "complete"
+
+
+def _tell_result(experiment: Experiment, folder: pathlib.Path, tell: Tell) -> None:
+    """Tell all curves of what was written, and the answer."""
+    if not (folder / RESULTS).is_file() or not (folder / CONFIG).is_file():
+        return
+    result = read_result(folder)
+    unit, curves = curves_of(result)
+    for curve in curves:
+        tell(event="curve", curve=curve, done=None)
+    said = answer(experiment, result)
+    tell(event="answer", lines=list(said.lines), how=said.how, unit=unit)

@@ -1,0 +1,152 @@
+"""Processes that work for the page: one plays a run, one answers quick questions.
+
+They speak lines of JSON. A process ends by itself when the server is gone: its input ends then.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import pathlib
+import sys
+from collections.abc import AsyncIterator
+from typing import Any
+
+from fedbandits.errors import FedbanditsError
+
+#: Longest line, in bytes: the steps of a long protocol.
+_LONGEST = 1 << 26
+#: Seconds that a question may take, and that a process may take to save and end.
+_PATIENCE, _ENDING = 300.0, 20.0
+
+
+class RefusedError(FedbanditsError):
+    """A question was refused; ``error`` is the refusal as the page reads it."""
+
+    def __init__(self, error: dict[str, Any]) -> None:
+        super().__init__(error["message"])
+        self.error = error
+
+
+async def start(work: str, folder: pathlib.Path) -> asyncio.subprocess.Process:
+    """Start a process that does one kind of work, in a folder."""
+    return await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "fedbandits.studio.worker", work,
+        cwd=folder, limit=_LONGEST,
+        stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+
+
+def _how_it_ended(code: int) -> str:
+    """Say of a process that told nothing more how it ended."""
+    if code < 0:
+        return f"its process was killed by signal {-code}: out of memory?"
+    return "its process failed: the terminal of the studio shows why"
+
+
+def _read(line: bytes) -> dict[str, Any]:
+    """Read a line; the last one of a process that was killed may be cut."""
+    try:
+        told = json.loads(line)
+    except ValueError:
+        return {}
+    return told if isinstance(told, dict) else {}
+
+
+class Worker:
+    """A process that plays one job, and tells of it line by line."""
+
+    def __init__(self, folder: pathlib.Path) -> None:
+        self._folder, self._stopped = folder, False
+        self._process: asyncio.subprocess.Process | None = None
+
+    async def lines(self, work: str, job: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
+        """Give a job to a new process, and yield what it tells until it ends.
+
+        The last line says how it ended, also where the process was killed.
+        """
+        try:
+            process = self._process = await start(work, self._folder)
+        except OSError as error:
+            why = f"its process cannot be started ({error.strerror})"
+            yield {"event": "ended", "status": "failed", "why": why}
+            return
+        assert process.stdin is not None  # noqa: S101 - it was asked for
+        assert process.stdout is not None  # noqa: S101
+        if self._stopped:  # while it was started
+            process.kill()
+        process.stdin.write(json.dumps(job).encode() + b"\n")
+        last = ""
+        async for line in process.stdout:
+            told = _read(line)
+            last = told.get("event", last)
+            if "event" in told:
+                yield told
+        code = await process.wait()
+        if last != "ended":
+            status = "interrupted" if self._stopped else "failed"
+            why = "" if self._stopped else _how_it_ended(code)
+            yield {"event": "ended", "status": status, "why": why}
+
+    async def stop(self) -> None:
+        """Tell the process to save and end; end it if it does not."""
+        self._stopped, process = True, self._process
+        if process is None or process.returncode is not None or process.stdin is None:
+            return
+        process.stdin.close()
+        try:
+            await asyncio.wait_for(process.wait(), _ENDING)
+        except TimeoutError:
+            process.kill()
+
+
+class Answerer:
+    """A process that answers quick questions, one after the other."""
+
+    def __init__(self, folder: pathlib.Path) -> None:
+        self._folder, self._turn = folder, asyncio.Lock()
+        self._process: asyncio.subprocess.Process | None = None
+
+    async def ask(self, question: str, /, **given: Any) -> Any:
+        """Ask a question, and return the answer.
+
+        Raises
+        ------
+        RefusedError
+            If the answer is a refusal.
+        FedbanditsError
+            If the process has died over the question, or takes too long.
+        """
+        async with self._turn:
+            if self._process is None or self._process.returncode is not None:
+                self._process = await start("answer", self._folder)
+            assert self._process.stdin is not None  # noqa: S101 - it was asked for
+            assert self._process.stdout is not None  # noqa: S101
+            asked = json.dumps({"question": question, "given": given}).encode()
+            try:
+                self._process.stdin.write(asked + b"\n")
+                line = await asyncio.wait_for(self._process.stdout.readline(), _PATIENCE)
+            except TimeoutError:
+                self._give_up()
+                raise FedbanditsError("the answer took too long; ask for less") from None
+            except BaseException:  # what it answers later would be taken for another answer
+                self._give_up()
+                raise
+        if not line:
+            raise FedbanditsError("the process that was asked has ended: out of memory?")
+        told = json.loads(line)
+        if "error" in told:
+            raise RefusedError(told["error"])
+        return told["answer"]
+
+    def _give_up(self) -> None:
+        """Leave a process to its end; the next question goes to a new one."""
+        if self._process is not None and self._process.returncode is None:
+            self._process.kill()
+        self._process = None
+
+    async def stop(self) -> None:
+        """End the process."""
+        if self._process is not None and self._process.returncode is None:
+            self._process.kill()
+            await self._process.wait()

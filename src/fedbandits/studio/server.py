@@ -1,0 +1,134 @@
+"""The server of the page: own files, answers, and one command that starts it."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import mimetypes
+import pathlib
+import secrets
+import socket
+from collections.abc import AsyncIterator, Callable
+from typing import NamedTuple
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from fedbandits.errors import ConfigError
+from fedbandits.studio.folders import kept_folder
+from fedbandits.studio.guard import Guard, policy_for, refusal
+from fedbandits.studio.routes import Api
+
+_PAGE = pathlib.Path(__file__).parent / "page"
+_INDEX = "index.html"
+#: What is not sent: notes about the libraries.
+_UNSENT = (".md", ".txt")
+_TYPES = {".js": "text/javascript", ".mjs": "text/javascript"}
+
+
+class PageFile(NamedTuple):
+    """A file of the page, as it is and compressed."""
+
+    content: bytes
+    compressed: bytes
+    media_type: str
+
+    def answer(self, accepted: str) -> Response:
+        """Return it, compressed where a browser accepts that."""
+        if "gzip" not in accepted:
+            return Response(self.content, media_type=self.media_type)
+        headers = {"content-encoding": "gzip"}
+        return Response(self.compressed, media_type=self.media_type, headers=headers)
+
+
+def page_files() -> dict[str, PageFile]:
+    """Read the files of the page, by path."""
+    found = {}
+    for path in sorted(_PAGE.rglob("*")):
+        if path.is_file() and path.suffix not in _UNSENT:
+            usual = mimetypes.guess_type(path.name)[0] or "application/octet-stream"
+            kind = _TYPES.get(path.suffix, usual)
+            content = path.read_bytes()
+            name = path.relative_to(_PAGE).as_posix()
+            found[name] = PageFile(content, gzip.compress(content, mtime=0), kind)
+    return found
+
+
+def application(api: Api, token: str, port: int) -> ASGIApp:
+    """Make the application.
+
+    Parameters
+    ----------
+    api
+        What answers questions.
+    token
+        What every question must show.
+    port
+        The port that browsers name.
+    """
+    files = page_files()
+
+    async def page(request: Request) -> Response:
+        name = request.path_params.get("path") or _INDEX
+        if name not in files:
+            return refusal(404, "there is no such page")
+        return files[name].answer(request.headers.get("accept-encoding", ""))
+
+    @contextlib.asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        await api.begin()
+        yield
+        await api.end()
+
+    routes = [*api.routes(), Route("/", page), Route("/{path:path}", page)]
+    made = Starlette(routes=routes, lifespan=lifespan)
+    return Guard(made, token, port, policy_for(files[_INDEX].content.decode()))
+
+
+def serve(folder: pathlib.Path, port: int, allow_modules: bool, say: Callable[[str], None]) -> None:
+    """Serve the page on this machine until Ctrl-C.
+
+    Parameters
+    ----------
+    folder
+        The folder of runs.
+    port
+        The port; 0 takes a free one.
+    allow_modules
+        Whether a configuration may name modules, whose code is run.
+    say
+        Is told the address, with the token in its fragment: no request and no log has it.
+
+    Raises
+    ------
+    ConfigError
+        If the port is taken, or the folder cannot be used.
+    """
+    with kept_folder(folder) as kept, _listener(port) as listener:
+        token, port = secrets.token_urlsafe(32), listener.getsockname()[1]
+        app = application(Api(kept, allow_modules), token, port)
+        config = uvicorn.Config(
+            app, log_level="warning", timeout_graceful_shutdown=1, server_header=False
+        )
+        say(f"http://127.0.0.1:{port}/#token={token}")
+        with contextlib.suppress(KeyboardInterrupt):  # that is how it ends
+            uvicorn.Server(config).run(sockets=[listener])
+
+
+def _listener(port: int) -> socket.socket:
+    """Listen already: a browser may be quicker than the server."""
+    listener = socket.socket()
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind(("127.0.0.1", port))
+        listener.listen(128)
+    except OSError as error:
+        listener.close()
+        raise ConfigError(
+            f"--port: given {port}, which cannot be used ({error.strerror}); choose another, or 0"
+        ) from None
+    return listener

@@ -1,0 +1,55 @@
+"""FCLUB's guide: local servers, and a global one that hands on what they release.
+
+The lines are this package's own. Those of the paper are in :mod:`..fclub_published.guide`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+
+from fedbandits.federation.watching import Happened
+from fedbandits.systems.fclub.plan import FCLUBPlan
+from fedbandits.systems.guide import Guide, Passage, line, numbers
+from fedbandits.systems.servers.guide import ACTS, noise_of, protections
+from fedbandits.systems.weakened import without_supplies
+
+_SERVER = (
+    line("for each own user that comes:"),
+    line("  recommend the item with the greatest score in the user's model", "* Decide"),
+    line("  observe the reward; add the record to the user's sums", "* Observe"),
+    line("when a phase ends:", "* EndRound"),
+    line("  send the sums of users, or of clusters, under noise", "* EndRound", sends="Release"),
+    line("  find clusters in own sums and in what all others have released", "* Others"),
+    line("  if nothing is handed out: go on with what is known", "waiting Deadline"),
+)
+_GLOBAL = (
+    line("collect what each server releases", "gathering Release"),
+    line("when all have come: hand each what the others have released", "gathering Release",
+         sends="Others"),
+    line("if some are late: hand out the newest of each", "gathering Deadline"),
+)  # fmt: skip
+
+
+def guide(plan: FCLUBPlan, off: Collection[str] = ()) -> Guide:
+    """Return a guide to the parties of a plan, in a run without some protections."""
+    noise = noise_of(plan, off)
+
+    def sums(happened: Happened) -> str:
+        message: Any = happened.event
+        rows = np.frombuffer(message.sums).reshape(-1, plan.size)
+        first = f"; the first: {numbers(rows[0])}" if len(rows) else ""
+        return f"{len(rows)} rows of sums, {noise}{first}."
+
+    return Guide(
+        pseudocode={"server": _SERVER, "global": _GLOBAL},
+        passages={
+            "Release": Passage("a release", sums, releases=True),
+            "Others": Passage("what others released", sums, releases=True),
+        },
+        acts=ACTS,
+        protections=protections(plan),
+        without=without_supplies,
+    )

@@ -1,0 +1,259 @@
+"""SAMBA's messages in words, and what can be made of each.
+
+A receiver reads with its own keys, through its own code. Whoever listens has no key. It hears
+messages as parties send them; between machines each is sealed for its receiver beside that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from fedbandits.federation.watching import Happened
+from fedbandits.systems.guide import Passage, numbers
+from fedbandits.systems.samba.ciphers import BIT, SCORES, floats
+from fedbandits.systems.samba.config import Samba
+from fedbandits.systems.samba.keys import OWNER
+
+
+def passages(config: Samba, off: Collection[str]) -> Mapping[str, Passage]:
+    """Return what is told of each message, by its name."""
+    told = {
+        "Order": Passage("an order", _reads_order),
+        "Start": Passage("the beginning of the run", _reads_beginning),
+        **{kind: Passage("the end of the run", _reads_reason) for kind in _ENDINGS},
+        **(_silent(config, off) if config.is_silent else _published(config, off)),
+    }
+    return told
+
+
+_ENDINGS = (
+    "CustomerGaveUp", "CompGaveUp", "OwnerGaveUp", "DealerGaveUp", "EndForCustomer", "EndForComp",
+    "EndForOwner", "EndForDealer",
+)  # fmt: skip
+
+
+def _reads_order(happened: Happened) -> str:
+    order: Any = happened.event
+    key = f"a public key of {8 * len(order.public_key)} bits" if order.public_key else "no key"
+    return f"{order.budget} pulls by {_name(order.algorithm)}, and {key}: in clear."
+
+
+def _reads_beginning(happened: Happened) -> str:
+    told: Any = happened.event
+    return f"N = {told.budget}, K = {told.arms}, {_name(told.algorithm)}, the run's name: in clear."
+
+
+def _reads_reason(happened: Happened) -> str:
+    told: Any = happened.event
+    return f"Why the run ends: {told.reason.value}."
+
+
+def _name(algorithm: Any) -> str:
+    return str(algorithm.__struct_config__.tag)
+
+
+def _published(config: Samba, off: Collection[str]) -> dict[str, Passage]:
+    words, clear = _Published(config, off), _in_clear(config, off)
+    masked = "score" if "mask" in off else "masked score"
+    score, bit = (f"a{'' if clear else ' sealed'} {what}" for what in (masked, "bit"))
+    return {
+        "Setup": Passage("keys and a place", _reads_setup),
+        "Score": Passage(score, words.score),
+        "ScoreList": Passage("the list of scores", words.comp_reads_scores, words.scores),
+        "Explore": Passage("a question for any place", _reads_explore),
+        "Drawn": Passage("drawn scores", _reads_drawn),
+        "BitList": Passage("the list of bits", words.controller_reads_bits, words.bits),
+        "Bit": Passage(bit, _reads_bit, words.bit),
+        **_by_paillier(config, off),
+    }
+
+
+def _in_clear(config: Samba, off: Collection[str]) -> bool:
+    """Tell whether scores and bits are not sealed."""
+    return config.packet_cipher == "none" or "encryption" in off
+
+
+def _by_paillier(config: Samba, off: Collection[str]) -> dict[str, Passage]:
+    words = _Sums(config.encrypts_sums and "paillier" not in off)
+    return {
+        "Sum": Passage("a sum of rewards", words.of_owner, releases=True),
+        "Total": Passage("the sum of all rewards", _reads_total, words.of_all, releases=True),
+    }
+
+
+def _reads_setup(happened: Happened) -> str:
+    return (
+        "The run's name, the customer's public key, the keys of masks and of exploration, and "
+        f"place {_event(happened).place} in Comp's first list: in clear. They open no packet."
+    )
+
+
+def _reads_explore(happened: Happened) -> str:
+    return f"Step {_event(happened).step} explores: any place will do."
+
+
+def _reads_drawn(happened: Happened) -> str:
+    return f"Scores that the Controller drew, by place: {numbers(_event(happened).scores)}."
+
+
+def _reads_bit(happened: Happened) -> str:
+    bit = happened.party.reopen(happened.event, happened.before.place)
+    last = happened.party.stage != "waiting"
+    meaning = ("do not pull", "pull")[bit] if last else "the comparison goes on"
+    return f"Its bit is {bit}: {meaning}. Its next place is {_event(happened).place}."
+
+
+def _reads_total(happened: Happened) -> str:
+    return f"The cumulative reward is {happened.party.state.cumulative_reward}."
+
+
+def _event(happened: Happened) -> Any:
+    return happened.event
+
+
+class _Published:
+    """Words for scores and bits, which depend on what is left of their protection."""
+
+    def __init__(self, config: Samba, off: Collection[str]) -> None:
+        self._clear = _in_clear(config, off)
+        self._masks, self._permutes = "mask" not in off, "permutation" not in off
+
+    def score(self, happened: Happened) -> str:
+        """Say what is seen of one owner's score without a key."""
+        message = _event(happened)
+        if not message.sealed:
+            return "An empty packet: this step explores."
+        if not self._clear:
+            return f"{len(message.sealed)} sealed bytes of {message.sender}: no key opens them."
+        (value,) = floats([message.sealed])
+        mask = happened.party.draws.mask(message.step, message.iteration)
+        known = f", and αₜ = {mask:.6g} is known" if self._masks else ""
+        return f"The score of {message.sender}, in clear: {value:.6g}{known}."
+
+    def scores(self, happened: Happened) -> str:
+        """Say what is seen of all scores without a key."""
+        sealed = _event(happened).sealed
+        if not self._clear:
+            return f"{len(sealed)} packets of {len(sealed[0])} sealed bytes: no key opens them."
+        known = " times αₜ, whose key was told in clear" if self._masks else ""
+        return f"Scores by place, in clear{known}: {numbers(floats(sealed))}."
+
+    def comp_reads_scores(self, happened: Happened) -> str:
+        """Say what Comp makes of all scores."""
+        message = _event(happened)
+        opened = happened.party.reopen(SCORES, message.step, message.iteration, message.sealed)
+        masked = ", times αₜ, which Comp does not know" if self._masks else ""
+        whose = "Whose a place is, Comp does not know" if self._permutes else "Place i is owner i's"
+        return f"Scores by place{masked}: {numbers(floats(opened))}. {whose}."
+
+    def bits(self, happened: Happened) -> str:
+        """Say what is seen of all bits without a key."""
+        sealed = _event(happened).sealed
+        if self._clear:
+            return f"Bits by place, in clear: 1 at place {sealed.index(BIT[1])}."
+        return f"{len(sealed)} packets of {len(sealed[0])} sealed bytes: no key opens them."
+
+    def controller_reads_bits(self, happened: Happened) -> str:
+        """Say what the Controller makes of all bits: it knows the order, and no key."""
+        message = _event(happened)
+        if not self._clear:
+            return f"{self.bits(happened)} Whose each place is it knows."
+        places = happened.party.draws.places(message.step, message.iteration).tolist()
+        owner = places.index(message.sealed.index(BIT[1]))
+        return f"{self.bits(happened)} That is {OWNER}-{owner}'s."
+
+    def bit(self, happened: Happened) -> str:
+        """Say what is seen of one owner's bit without a key."""
+        message = _event(happened)
+        seen = f"{len(message.sealed)} sealed bytes for {message.receiver}: no key opens them"
+        if self._clear:
+            seen = f"The bit of {message.receiver}, in clear: {message.sealed[0]}"
+        return f"{seen}; its next place, {message.place}, in clear."
+
+
+class _Sums:
+    """Words for sums, as ciphertexts or in clear."""
+
+    def __init__(self, encrypted: bool) -> None:
+        self._encrypted = encrypted
+
+    def of_owner(self, happened: Happened) -> str:
+        """Say what is seen of an owner's sum."""
+        return self._seen(f"The sum of {_event(happened).sender}", _event(happened).ciphertext)
+
+    def of_all(self, happened: Happened) -> str:
+        """Say what is seen of the sum of all without the customer's key."""
+        return self._seen("The sum of all", _event(happened).ciphertext)
+
+    def _seen(self, what: str, ciphertext: bytes) -> str:
+        if self._encrypted:
+            return f"{what}, as {len(ciphertext)} bytes that the customer's key alone decrypts."
+        return f"{what}, in clear: {int.from_bytes(ciphertext, 'big')}."
+
+
+def _silent(config: Samba, off: Collection[str]) -> dict[str, Passage]:
+    sealed, part = (_share, _heard_part) if _in_clear(config, off) else (_sealed, _sealed)
+    return {
+        "SilentSetup": Passage("the beginning of the run", _reads_silent_setup),
+        "Dealing": Passage("the beginning of the run", _reads_beginning),
+        "Ask": Passage("a question for the next block", _reads_ask),
+        "DealtFirst": Passage("a block of dealt words", _reads_dealt, sealed),
+        "DealtSecond": Passage("a block of dealt words", _reads_dealt, sealed),
+        "Word": Passage("a share of a score", _reads_share, sealed),
+        "ToSecond": Passage("shares to compare", _reads_compared, sealed),
+        "ToFirst": Passage("shares to compare", _reads_compared, sealed),
+        "Answer": Passage("a padded bit", _reads_bit, sealed),
+        "SumShare": Passage("a share of a sum", _reads_share, sealed, releases=True),
+        "FirstTotal": Passage("a share of the total", _reads_part, part, releases=True),
+        "SecondTotal": Passage("a share of the total", _reads_part, part, releases=True),
+        **_by_paillier(config, off),
+    }
+
+
+def _sealed(happened: Happened) -> str:
+    return f"{len(_event(happened).sealed)} sealed bytes: no key opens them."
+
+
+def _share(happened: Happened) -> str:
+    size = len(_event(happened).sealed)
+    return f"{size} bytes in clear. Whoever lacks the pad or the other share sees random words."
+
+
+def _heard_part(happened: Happened) -> str:
+    del happened
+    return "A share of the total, in clear: with the other one it is the cumulative reward."
+
+
+def _reads_silent_setup(happened: Happened) -> str:
+    place = _event(happened).place
+    return f"{_reads_beginning(happened)} Its place among equal scores is {place}."
+
+
+def _reads_ask(happened: Happened) -> str:
+    return f"Block {_event(happened).block} is needed next: this follows from the turn."
+
+
+def _reads_dealt(happened: Happened) -> str:
+    return (
+        f"Block {_event(happened).block} of random words, made before any data: it tells nothing."
+    )
+
+
+def _reads_share(happened: Happened) -> str:
+    word = happened.party.reopen(happened.event)
+    return f"A share, 0x{word[::-1].hex()}: a random word, as Comp's share is not known here."
+
+
+def _reads_compared(happened: Happened) -> str:
+    return (
+        f"Part {_event(happened).part} of a turn: shares of masked differences, and who wins in an "
+        "order that no server knows. Alone they are random words."
+    )
+
+
+def _reads_part(happened: Happened) -> str:
+    state = happened.party.state
+    if state.cumulative_reward is None:
+        return "One share of the total: a random word without the other one."
+    return f"The other share. The cumulative reward is their sum, {state.cumulative_reward}."

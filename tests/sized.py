@@ -1,0 +1,30 @@
+"""Checks of systems that play parties hundreds of times, in two sizes.
+
+In every run of the tests they are small: of the noise of each number they see whether it is there,
+and of that of all numbers together whether its deviation is √2 times too small. Of records they
+play 24 pairs of worlds. In full, ``make test-all`` plays them: then √2 shows in any single number.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pytest
+
+from fedbandits.testing.systems import adds_its_planned_noise, moves_no_further_than_charged
+
+DEAR = (adds_its_planned_noise, moves_no_further_than_charged)
+#: Of the usual number of draws, and of pairs of worlds.
+FEWER = 0.35
+
+
+def in_two_sizes(checks):
+    """Return each check as a parameter of a test; those that are dear small, and in full."""
+    found = []
+    for check in checks:
+        name = check.__name__
+        if check in DEAR:
+            found.append(pytest.param(check, id=f"{name}-in full", marks=pytest.mark.slow))
+            check = partial(check, scale=FEWER)
+        found.append(pytest.param(check, id=name))
+    return found
