@@ -7,8 +7,13 @@ import contextlib
 import sqlite3
 import threading
 
+import pytest
+
+from fedbandits.deployment.storage.rows import Sent
 from fedbandits.deployment.storage.store import Store
+from fedbandits.errors import StoreError
 from fedbandits.testing.deployed import until
+from tests.deployment.doors import durable, opened
 from tests.deployment.federations import clinics
 from tests.deployment.test_trouble import ACTIONS, failing, running
 
@@ -22,8 +27,8 @@ class Disk:
         begin = Store.begin
 
         @contextlib.contextmanager
-        def held(store):
-            with begin(store) as connection:
+        def held(store, waits=True):
+            with begin(store, waits) as connection:
                 yield connection
                 assert self.may_commit.wait(60)
                 self.commits += 1
@@ -109,5 +114,128 @@ def test_a_key_names_one_decision_among_those_of_one_commit(tmp_path):
         }
         again = await node.decide(asked, keys[3])
         assert again == decided[3]
+
+    running(clinics(), tmp_path, work)
+
+
+@contextlib.contextmanager
+def locked(node):
+    """Hold the lock of a party's store, as another program may."""
+    path = node.host.store.ledger.engine.url.database
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE").close()
+        yield
+
+
+def test_who_asks_for_no_decision_is_answered_while_another_program_holds_the_store(tmp_path):
+    async def play():
+        async with durable("feducb", tmp_path) as node, opened(node, tmp_path) as (_, client):
+            asked = node.application.ASKED(actions=[[0.1] * 3])
+            http = client._connections()
+            with locked(node):
+                decision = asyncio.ensure_future(node.decide(asked))
+                await until(lambda: node.host.waiting == 1 and not node.host._jobs)
+                for _ in range(3):
+                    assert (await http.get("/healthz")).status_code == 200
+                assert node.host.waiting == 1
+                assert not decision.done()
+            assert (await decision).number == 1
+            assert (await node.decide(asked)).number == 2
+            assert not node.host.problem
+
+    asyncio.run(play())
+
+
+def threads(monkeypatch):
+    """Note in which thread each transaction begins, and whether it would wait."""
+    begin, seen = Store.begin, []
+
+    def noted(store, waits=True):
+        seen.append((threading.current_thread() is threading.main_thread(), waits))
+        return begin(store, waits)
+
+    monkeypatch.setattr(Store, "begin", noted)
+    return seen
+
+
+def test_the_event_loop_waits_for_no_lock_and_saves_no_state(tmp_path, monkeypatch):
+    async def work(deployed):
+        node, seen = deployed.nodes["clinic-0"], threads(monkeypatch)
+        asked = node.application.ASKED(actions=ACTIONS)
+        await node.decide(asked)
+        assert seen == [(True, False)]
+        monkeypatch.setattr("fedbandits.deployment.hosting.batch._MOST_EVENTS", 1)
+        await node.decide(asked)  # saves the state, so the thread does it
+        assert seen[1:] == [(False, True)]
+        assert node.host._hosted.since == 0
+        monkeypatch.setattr("fedbandits.privacy.ledger.opening.LARGE", 0)
+        await node.decide(asked)  # the log is taken in, which the loop finds out as it begins
+        assert seen[2:] == [(True, False), (False, True)]
+        monkeypatch.undo()
+
+    running(clinics(), tmp_path, work)
+
+
+class Failing:
+    """Lets transactions fail, at their beginning or at their end."""
+
+    def __init__(self, monkeypatch, where):
+        self.fails, begin = False, Store.begin
+
+        @contextlib.contextmanager
+        def sometimes(store, waits=True):
+            if self.fails and where == "begin":
+                raise StoreError("there is no transaction today")
+            with begin(store, waits) as connection:
+                yield connection
+                if self.fails and where == "commit":
+                    raise StoreError("there is no commit today")
+
+        monkeypatch.setattr(Store, "begin", sometimes)
+
+
+def test_what_was_committed_is_told_before_what_failed_after_it(tmp_path, monkeypatch):
+    async def work(deployed):
+        host, failing = deployed.nodes["clinic-0"].host, Failing(monkeypatch, "begin")
+        disk, told = Disk(monkeypatch), []
+        host._on_sent = lambda sent: told.append("sent")
+        disk.may_commit.clear()
+        message = Sent("hub", 0, b"message")
+        first = host.call(lambda batch: batch.outgoing.append(message), quick=True)
+        await until(lambda: host.waiting == 1 and not host._jobs)
+        second = host.call(lambda batch: None, quick=True)
+        first.add_done_callback(lambda done: told.append(("first", done.exception())))
+        second.add_done_callback(lambda done: told.append(("second", str(done.exception()))))
+        failing.fails = True
+        disk.may_commit.set()
+        await asyncio.wait({first, second})
+        failing.fails = False
+        assert told[:3] == ["sent", ("first", None), ("second", "there is no transaction today")]
+
+    running(clinics(), tmp_path, work)
+
+
+@pytest.mark.parametrize("where", ["begin", "commit"])
+def test_what_a_peer_has_taken_is_noted_by_the_next_commit_that_does_not_fail(
+    tmp_path, monkeypatch, where
+):
+    async def work(deployed):
+        host, failing = deployed.nodes["clinic-0"].host, Failing(monkeypatch, where)
+        host._on_sent = lambda sent: None
+        await host.call(
+            lambda b: b.store.post(b.connection, [Sent("hub", n, b"message") for n in range(3)])
+        )
+        host.acknowledged("hub", 2, b"mark")
+        failing.fails = True
+        with pytest.raises(StoreError):
+            await host.call(lambda batch: None, quick=True)
+        failing.fails = False
+        await host.call(lambda batch: None)
+        left, marks = await host.call(
+            lambda b: (b.store.outbox(b.connection), b.store.marks(b.connection))
+        )
+        assert [message.number for message in left] == [2]
+        assert marks["hub"] == (2, b"mark")
+        assert not host._acknowledged
 
     running(clinics(), tmp_path, work)

@@ -51,6 +51,12 @@ _NEVER_RELEASE = frozenset({Kind.DECIDE, Kind.OBSERVE, Kind.START, Kind.PULL})
 _EARLIER = "earlier federations"
 
 
+def saves(bytes_since: tuple[int, int], hosted: HostedParty) -> bool:
+    """Tell whether the next batch saves the state, for the journal has become long."""
+    journal, state = bytes_since
+    return journal > max(_LEAST_JOURNAL, 2 * state) or hosted.since >= _MOST_EVENTS
+
+
 class Batch:
     """Events in one transaction of a store. ``hosted`` is None before the party is made."""
 
@@ -79,6 +85,8 @@ class Batch:
         self.event = 0 if hosted is None else hosted.events
         #: Bytes in the journal since the newest saved state, and bytes of that.
         self.bytes_since = (0, 0)
+        #: For every peer the messages that it has taken, as was written.
+        self.acknowledged: Mapping[str, tuple[int, bytes]] = {}
 
     def begin(self, resources: StoredResources) -> list[Sent]:
         """Make the party, or restore it; returns the messages that are still to be sent.
@@ -286,6 +294,7 @@ class Batch:
         Messages below the ``acknowledged`` number of their member are deleted; their mark is kept.
         """
         store, connection, hosted = self.store, self.connection, self.hosted
+        self.acknowledged = acknowledged
         store.acknowledged(connection, {peer: up_to for peer, (up_to, _) in acknowledged.items()})
         store.keep_marks(connection, acknowledged)
         store.note(connection, self._entries)
@@ -301,9 +310,10 @@ class Batch:
         if self.outgoing:
             self._leaves = self._all_left(hosted)
         journal, state = bytes_since
+        saves_now = self._saves or saves(bytes_since, hosted)
         journal += sum(len(entry.body) for entry in self._entries)
         hosted.since += len(self._entries)
-        if self._saves or journal > max(_LEAST_JOURNAL, 2 * state) or hosted.since >= _MOST_EVENTS:
+        if saves_now:
             body = hosted.party.dump()
             store.keep_state(connection, self.event, body, self.seat.keep_journal)
             journal, state, hosted.since = 0, len(body), 0

@@ -18,15 +18,15 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from fedbandits.deployment.delivery.exchange import Standing
-from fedbandits.deployment.hosting.batch import Batch
+from fedbandits.deployment.hosting.batch import Batch, saves
 from fedbandits.deployment.hosting.events import HostedParty, Kind
-from fedbandits.deployment.hosting.jobs import Done, Job, Outcome
+from fedbandits.deployment.hosting.jobs import Begun, Done, Job, Outcome
 from fedbandits.deployment.hosting.reports import View
 from fedbandits.deployment.hosting.resources import StoredResources
 from fedbandits.deployment.hosting.seat import HostedSeat
 from fedbandits.deployment.storage.rows import Sent
 from fedbandits.deployment.storage.store import Store
-from fedbandits.errors import DeploymentError, FedbanditsError, NotReadyError
+from fedbandits.errors import DeploymentError, FedbanditsError, LedgerBusyError, NotReadyError
 
 _LOG = logging.getLogger("fedbandits.deployment")
 #: So many jobs at most share a transaction: nobody waits for more than these.
@@ -80,6 +80,7 @@ class Host:
         self.counts: dict[str, Standing] = {}
         #: For every peer how many messages it had acknowledged at the start, and their mark.
         self.marks: dict[str, tuple[int, bytes]] = {}
+        #: For every peer the messages that it has taken, until that is committed.
         self._acknowledged: dict[str, tuple[int, bytes]] = {}
         #: Why the store cannot be written just now; empty while it can.
         self.problem = ""
@@ -178,16 +179,23 @@ class Host:
         self._busy = bool(jobs)
         if not jobs:
             return
-        acknowledged, self._acknowledged = self._acknowledged, {}
-        if not (self.store.is_file and all(job.quick for job in jobs)):
-            self._on_thread(lambda: self._commit(self._carry_out(jobs, acknowledged)), jobs)
-            return
+        acknowledged = dict(self._acknowledged)
         try:
-            done = self._carry_out(jobs, acknowledged)
+            begun = self._begun_at_once() if self._is_quick(jobs) else None
+            done = begun and self._carry_out(begun, jobs, acknowledged)
         except Exception as failed:
             self._fail(jobs, failed)
+            return
+        if done is None:
+            self._on_thread(lambda: self._carried_out(jobs, acknowledged), jobs)
         else:
             self._on_thread(lambda: self._commit(done), jobs)
+
+    def _is_quick(self, jobs: list[Job]) -> bool:
+        """Tell whether some jobs take no longer than the event loop may."""
+        if not self.store.is_file or self._hosted is None:
+            return False
+        return all(job.quick for job in jobs) and not saves(self._bytes_since, self._hosted)
 
     def _take(self) -> list[Job]:
         """Take the jobs that the next transaction is for."""
@@ -208,22 +216,38 @@ class Host:
         if self._loop is not None:
             self._loop.run_in_executor(self._thread, work).add_done_callback(tell)
 
-    def _carry_out(self, jobs: list[Job], acknowledged: dict[str, tuple[int, bytes]]) -> Done:
-        """Do some jobs in one transaction, all but its commit."""
+    def _begun_at_once(self) -> Begun | None:
+        """Begin a transaction; None if that would have to wait."""
+        try:
+            return self._begun(waits=False)
+        except LedgerBusyError:
+            return None
+
+    def _begun(self, waits: bool = True) -> Begun:
+        transaction = contextlib.ExitStack()
+        return Begun(transaction, transaction.enter_context(self.store.begin(waits)))
+
+    def _carried_out(self, jobs: list[Job], acknowledged: dict[str, tuple[int, bytes]]) -> Done:
+        """Do some jobs in one transaction."""
+        return self._commit(self._carry_out(self._begun(), jobs, acknowledged))
+
+    def _carry_out(
+        self, begun: Begun, jobs: list[Job], acknowledged: dict[str, tuple[int, bytes]]
+    ) -> Done:
+        """Do some jobs in a transaction that has begun, all but its commit."""
 
         def do(batch: Batch) -> list[Outcome]:
             outcomes = [job.done(batch) for job in jobs]
             batch.write(self._bytes_since, acknowledged)
             return outcomes
 
-        return self._in_transaction(self._hosted, do)
+        return self._in_transaction(begun, self._hosted, do)
 
     def _in_transaction(
-        self, hosted: HostedParty | None, work: Callable[[Batch], list[Outcome]]
+        self, begun: Begun, hosted: HostedParty | None, work: Callable[[Batch], list[Outcome]]
     ) -> Done:
-        with contextlib.ExitStack() as transaction:
-            connection = transaction.enter_context(self.store.begin())
-            self._batch = batch = Batch(self.store, connection, hosted, self.seat)
+        with begun.transaction as transaction:
+            self._batch = batch = Batch(self.store, begun.connection, hosted, self.seat)
             try:
                 outcomes = work(batch)
             finally:
@@ -249,7 +273,8 @@ class Host:
             again.extend(self.store.outbox(batch.connection))
             return []
 
-        return self._commit(self._in_transaction(None, restore))._replace(again=again)
+        done = self._in_transaction(self._begun(), None, restore)
+        return self._commit(done)._replace(again=again)
 
     def _connection(self) -> Any:
         if self._batch is None:
@@ -257,13 +282,24 @@ class Host:
         return self._batch.connection
 
     def _tell(self, jobs: list[Job], done: Done) -> None:
-        """Send what was committed, and tell whoever asked."""
+        """Send what was committed, tell whoever asked, and begin the next transaction.
+
+        That comes last: if it fails, nobody hears of it before what was committed.
+        """
+        try:
+            self._told(jobs, done)
+        finally:
+            self._go_on()
+
+    def _told(self, jobs: list[Job], done: Done) -> None:
         batch = done.batch
         self._broken, self._hosted, self.problem = None, batch.hosted, ""
         if jobs:
             self._bytes_since, self._pause = batch.bytes_since, _FIRST_PAUSE
         self.view = self.view.after(batch)
-        self._go_on()  # first: answers leave while the next transaction waits for the disk
+        for peer, up_to in batch.acknowledged.items():
+            if self._acknowledged[peer] == up_to:  # none has come since
+                del self._acknowledged[peer]
         self.counts.update(batch.counts)
         for peer, number in batch.received.items():  # first: what is sent acknowledges it
             self._on_received(peer, number)

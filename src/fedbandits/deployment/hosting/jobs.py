@@ -7,6 +7,8 @@ import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from sqlalchemy.engine import Connection
+
 from fedbandits.deployment.hosting.batch import Batch
 from fedbandits.deployment.storage.rows import Sent
 from fedbandits.errors import ClockError, FedbanditsError, LedgerError, StoreError
@@ -43,6 +45,13 @@ class Job(NamedTuple):
             self.future.set_result(answer)
         else:
             self.future.set_exception(error)
+
+
+class Begun(NamedTuple):
+    """A transaction that has begun, to be ended by closing it, and its connection."""
+
+    transaction: contextlib.ExitStack
+    connection: Connection
 
 
 class Done(NamedTuple):

@@ -120,13 +120,13 @@ class Store(contextlib.AbstractContextManager["Store"]):
         self._lock.close()
 
     @contextlib.contextmanager
-    def begin(self) -> Iterator[Connection]:
+    def begin(self, waits: bool = True) -> Iterator[Connection]:
         """Begin a write transaction; see :meth:`.book.Ledger.begin`.
 
         Raises StoreFullError if the disk is full. Nothing was written then.
         """
         try:
-            with self.ledger.begin() as connection:
+            with self.ledger.begin(waits) as connection:
                 if self._log is not None and _OVERWRITES not in connection.info:
                     connection.exec_driver_sql("PRAGMA secure_delete = ON").close()
                     connection.info[_OVERWRITES] = True  # what is deleted is overwritten, too

@@ -18,9 +18,13 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 from fedbandits.errors import LedgerBusyError, LedgerCorruptError, LedgerError
 
 Synchronous = Literal["NORMAL", "FULL", "EXTRA"]
-Mode = Literal["IMMEDIATE", "DEFERRED"]
-#: Takes SQLite's write lock at once.
+Mode = Literal["IMMEDIATE", "DEFERRED", "AT ONCE"]
+#: Takes SQLite's write lock with the first write.
+DEFERRED: Mode = "DEFERRED"
+#: Takes it at the beginning, and waits for it.
 IMMEDIATE: Mode = "IMMEDIATE"
+#: The same, unless that would wait for another writer, or for the disk.
+AT_ONCE: Mode = "AT ONCE"
 _MODE = "fedbandits_ledger_mode"
 #: Seconds between two tries.
 _PAUSE = 0.005
@@ -179,8 +183,24 @@ def touch(url: URL) -> None:
 def begin_sqlite(connection: Connection) -> None:
     """Take SQLite's write lock now, not at the first write: what is read until then would age."""
     driver: Any = connection.connection.dbapi_connection
-    if not driver.in_transaction:
-        connection.exec_driver_sql(f"BEGIN {mode_of(connection)}")
+    if driver.in_transaction:
+        return
+    if (mode := mode_of(connection)) == AT_ONCE:
+        _begin_at_once(driver)
+    else:
+        connection.exec_driver_sql(f"BEGIN {mode}")
+
+
+def _begin_at_once(driver: Any) -> None:
+    """Take the write lock; raises LedgerBusyError if somebody else has it."""
+    (timeout,) = driver.execute("PRAGMA busy_timeout").fetchone()
+    driver.execute("PRAGMA busy_timeout = 0").close()
+    try:
+        driver.execute("BEGIN IMMEDIATE").close()
+    except sqlite3.Error as error:
+        raise named(error) from error
+    finally:
+        driver.execute(f"PRAGMA busy_timeout = {timeout}").close()
 
 
 def mode_of(connection: Connection) -> Mode:
@@ -189,12 +209,20 @@ def mode_of(connection: Connection) -> Mode:
     return mode
 
 
+def _has_idle(engine: Engine) -> bool:
+    """Tell whether a connection is open and unused: to open one may take long."""
+    return isinstance(engine.pool, sa.QueuePool) and engine.pool.checkedin() > 0
+
+
 @contextmanager
 def transaction(engine: Engine, mode: Mode) -> Iterator[Connection]:
     """Connect in a transaction, committed at the end, rolled back after an error.
 
-    Raises LedgerBusyError if others are writing for longer than the engine waits.
+    Raises LedgerBusyError if others are writing for longer than the engine waits, or if one that is
+    to begin at once cannot.
     """
+    if mode == AT_ONCE and not _has_idle(engine):
+        raise LedgerBusyError("no connection is open that could be used at once")
     with named_errors():
         connection = engine.connect()
     with connection:
