@@ -38,7 +38,7 @@ class Connections:
         self.app, self.limits = app, limits
         self.open: set[Ending] = set()
         #: What makes answers just now.
-        self.tasks: set[asyncio.Task[None]] = set()
+        self.works: set[asyncio.Future[Any]] = set()
         #: Set while no connection is open.
         self.none = asyncio.Event()
         self.none.set()
@@ -58,8 +58,8 @@ class Connections:
 
     def abort(self) -> None:
         """End what is still open."""
-        for task in list(self.tasks):
-            task.cancel()
+        for work in list(self.works):
+            work.cancel()
         for connection in list(self.open):
             connection.abort()
 

@@ -11,6 +11,8 @@ import asyncio
 import http
 import time
 from collections import deque
+from collections.abc import Callable
+from typing import Any
 
 import httptools
 
@@ -25,7 +27,7 @@ from fedbandits.deployment.door.problems import (
     Refused,
     details,
 )
-from fedbandits.deployment.door.requests import KEY, Answer, Request
+from fedbandits.deployment.door.requests import KEY, Answer, Later, Request
 
 #: Bytes that are read at a time.
 PIECE = 8_192
@@ -187,15 +189,11 @@ class Connection(Ending):
             if request.works:
                 return
             try:
-                ready = self._is_ready(request, place)
+                if self._is_ready(request, place):
+                    self._work(request, place)
             except Exception as error:  # what is no refusal is logged, and named as a fault
                 self._answer(request, place, place.refusal(request, error))
                 continue
-            if ready:
-                request.works = True
-                task = self._loop.create_task(self._work(request, place))
-                self._all.tasks.add(task)
-                task.add_done_callback(self._all.tasks.discard)
             return
         if self._last and not self._ended:
             self._transport.write(self._last)
@@ -214,12 +212,32 @@ class Connection(Ending):
             self._transport.write(_CONTINUE)
         return False
 
-    async def _work(self, request: Request, place: At) -> None:
+    def _work(self, request: Request, place: At) -> None:
+        """Begin to make an answer."""
+        request.works = True
+        work = request.route.handler(request)
+        result, answer = work if type(work) is Later else (work, None)
+
+        def made(done: asyncio.Future[Any]) -> None:
+            self._all.works.discard(done)
+            if not done.cancelled():
+                self._made(request, place, done, answer)
+
+        future = asyncio.ensure_future(result, loop=self._loop)
+        self._all.works.add(future)
+        future.add_done_callback(made)
+
+    def _made(
+        self, request: Request, place: At, done: asyncio.Future[Any],
+        answer: Callable[[Any], Answer] | None,
+    ) -> None:  # fmt: skip
+        """Answer, and go on with the requests behind."""
         try:
-            answer = await request.route.handler(request)
+            result = done.result()
+            found = result if answer is None else answer(result)
         except Exception as error:
-            answer = place.refusal(request, error)
-        self._answer(request, place, answer)
+            found = place.refusal(request, error)
+        self._answer(request, place, found)
         self._go_on()
         self._read_on()
 

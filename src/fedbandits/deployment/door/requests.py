@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, unquote
 
@@ -32,6 +33,16 @@ class Answer(NamedTuple):
     body: bytes = b""
     kind: bytes = JSON
     headers: tuple[tuple[bytes, bytes], ...] = ()
+
+
+class Later(NamedTuple):
+    """A result that is waited for, and how an answer is made of it.
+
+    Without a task of its own, which would cost as much as a small decision.
+    """
+
+    result: Awaitable[Any]
+    answer: Callable[[Any], Answer]
 
 
 class Request:

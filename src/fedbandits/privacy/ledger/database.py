@@ -42,6 +42,7 @@ class Compiled:
         self, statement: Any, dialect: sa.Dialect, columns: list[str] | None = None
     ) -> None:
         compiled = statement.compile(dialect=dialect, column_keys=columns)
+        self._columns = columns or []
         self._text, self._order = str(compiled), compiled.positiontup
         self._error = dialect.loaded_dbapi.Error
 
@@ -63,9 +64,19 @@ class Compiled:
     def many(self, connection: Connection, rows: Sequence[dict[str, Any]]) -> None:
         """Run it once a row; as :meth:`first`."""
         order = self._order
+        given = rows if order is None else [[row[name] for name in order] for row in rows]
+        self._run_each(connection, given)
+
+    def insert(self, connection: Connection, rows: Sequence[Sequence[Any]]) -> None:
+        """Insert rows, whose values are in the order of the columns; as :meth:`first`."""
+        if self._order != self._columns:
+            self.many(connection, [dict(zip(self._columns, row, strict=True)) for row in rows])
+        else:  # as they are: there may be many
+            self._run_each(connection, rows)
+
+    def _run_each(self, connection: Connection, given: Sequence[Any]) -> None:
         cursor = connection.connection.cursor()
         try:
-            given = rows if order is None else [[row[name] for name in order] for row in rows]
             cursor.executemany(self._text, given)
         except (self._error, UnicodeDecodeError) as error:
             raise named(error) from error
