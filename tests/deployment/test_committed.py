@@ -239,3 +239,19 @@ def test_what_a_peer_has_taken_is_noted_by_the_next_commit_that_does_not_fail(
         assert not host._acknowledged
 
     running(clinics(), tmp_path, work)
+
+
+def test_what_takes_long_is_done_in_turns(tmp_path, monkeypatch):
+    """The event loop stops after a while, and what is left is done in the order that it came."""
+    monkeypatch.setattr("fedbandits.deployment.hosting.host._LONGEST_WORK", 0.0)
+
+    async def work(deployed):
+        node, disk = deployed.nodes["clinic-0"], Disk(monkeypatch)
+        asked = node.application.ASKED(actions=ACTIONS)
+        decided = await asyncio.gather(*(node.decide(asked) for _ in range(5)))
+        assert [one.number for one in decided] == [1, 2, 3, 4, 5]
+        assert disk.commits == 5
+        assert node.host.waiting == 0
+        monkeypatch.undo()
+
+    running(clinics(), tmp_path, work)

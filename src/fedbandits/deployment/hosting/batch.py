@@ -22,6 +22,7 @@ from fedbandits.deployment.hosting.restoring import (
     require_newest,
     require_same_boot,
 )
+from fedbandits.deployment.hosting.rewards import require_open
 from fedbandits.deployment.hosting.seat import HostedSeat
 from fedbandits.deployment.storage.left import Left
 from fedbandits.deployment.storage.machine import machine_boot
@@ -33,11 +34,9 @@ from fedbandits.errors import (
     LateRewardError,
     LocalProtocolError,
     NotReadyError,
-    UnknownDecisionError,
 )
 from fedbandits.federation.links import Receipt
 from fedbandits.federation.messages import Message
-from fedbandits.federation.party import Party
 from fedbandits.federation.state import Handled
 from fedbandits.privacy.ledger.tables import CHARGES
 
@@ -138,7 +137,7 @@ class Batch:
         if hosted is None:
             raise LocalProtocolError(f"{self.seat.member}: the party has not begun")
         if kind is Kind.OBSERVE:
-            self._check_open(hosted.party, content[0])
+            require_open(self.store, self.connection, self.seat.member, hosted.party, content[0])
         handled = self._applied(hosted, kind, content)
         if not (kind is Kind.RECEIVE and handled.answer.outcome == "duplicate"):
             self._note(hosted, kind, content)
@@ -250,25 +249,6 @@ class Batch:
             if waiting is not None and party.decisions_made - len(waiting) < end:
                 break
             self.carry_out(Kind.END_ROUND, end)
-
-    def _check_open(self, party: Party[Any], number: int) -> None:
-        """Say in which way a decision is not open."""
-        waiting, member = party.open_decisions, self.seat.member
-        if waiting is None or number in waiting:
-            return
-        if not 0 < number <= party.decisions_made:
-            raise UnknownDecisionError(f"{member}: decision {number} was never made")
-        if self.store.has_expired(self.connection, number):
-            raise LateRewardError(
-                f"{member}: the reward of decision {number} did not come in time, and a default "
-                "counts in its place"
-            )
-        if number <= party.settled_decisions:
-            raise LateRewardError(
-                f"{member}: decision {number} has its reward already, or it is in a release that "
-                "has left"
-            )
-        raise DuplicateRewardError(f"{member}: decision {number} has its reward already")
 
     def expire(self, before: float, stands: Any) -> int:
         """Observe a default in the place of rewards that are overdue; returns how many."""

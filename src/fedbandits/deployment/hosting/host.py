@@ -10,8 +10,9 @@ committed before, and whoever asked is told.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
+import math
+import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -20,17 +21,19 @@ from typing import Any
 from fedbandits.deployment.delivery.exchange import Standing
 from fedbandits.deployment.hosting.batch import Batch, saves
 from fedbandits.deployment.hosting.events import HostedParty, Kind
-from fedbandits.deployment.hosting.jobs import Begun, Done, Job, Outcome
+from fedbandits.deployment.hosting.jobs import Begun, Done, Job, Outcome, begin, begin_at_once
 from fedbandits.deployment.hosting.reports import View
 from fedbandits.deployment.hosting.resources import StoredResources
 from fedbandits.deployment.hosting.seat import HostedSeat
 from fedbandits.deployment.storage.rows import Sent
 from fedbandits.deployment.storage.store import Store
-from fedbandits.errors import DeploymentError, FedbanditsError, LedgerBusyError, NotReadyError
+from fedbandits.errors import DeploymentError, FedbanditsError, NotReadyError
 
 _LOG = logging.getLogger("fedbandits.deployment")
 #: So many jobs at most share a transaction: nobody waits for more than these.
 _MOST_TOGETHER = 256
+#: Seconds that the event loop works for decisions at a time: others have their turn in between.
+_LONGEST_WORK = 0.005
 #: Seconds between two tries to go on after a commit has failed, at first and at most.
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 5.0
 #: Under which name the number of commits that failed is kept.
@@ -128,7 +131,8 @@ class Host:
 
     def do(self, kind: Kind, content: Any) -> asyncio.Future[Any]:
         """Give the party an event. The future is done when it is committed, or was refused."""
-        quick = kind in (Kind.DECIDE, Kind.OBSERVE)
+        releases = kind is Kind.OBSERVE and self.seat.ends_rounds_itself  # it may end a round
+        quick = kind in (Kind.DECIDE, Kind.OBSERVE) and not releases
         return self.call(lambda batch: batch.carry_out(kind, content), quick)
 
     def call(self, work: Callable[[Batch], Any], quick: bool = False) -> asyncio.Future[Any]:
@@ -179,15 +183,14 @@ class Host:
         self._busy = bool(jobs)
         if not jobs:
             return
-        acknowledged = dict(self._acknowledged)
         try:
-            begun = self._begun_at_once() if self._is_quick(jobs) else None
-            done = begun and self._carry_out(begun, jobs, acknowledged)
+            begun = begin_at_once(self.store) if self._is_quick(jobs) else None
+            done = begun and self._carry_out(begun, jobs, _LONGEST_WORK)
         except Exception as failed:
             self._fail(jobs, failed)
             return
         if done is None:
-            self._on_thread(lambda: self._carried_out(jobs, acknowledged), jobs)
+            self._on_thread(lambda: self._commit(self._carry_out(begin(self.store), jobs)), jobs)
         else:
             self._on_thread(lambda: self._commit(done), jobs)
 
@@ -216,29 +219,19 @@ class Host:
         if self._loop is not None:
             self._loop.run_in_executor(self._thread, work).add_done_callback(tell)
 
-    def _begun_at_once(self) -> Begun | None:
-        """Begin a transaction; None if that would have to wait."""
-        try:
-            return self._begun(waits=False)
-        except LedgerBusyError:
-            return None
+    def _carry_out(self, begun: Begun, jobs: list[Job], seconds: float = math.inf) -> Done:
+        """Do some jobs in a transaction that has begun, all but its commit.
 
-    def _begun(self, waits: bool = True) -> Begun:
-        transaction = contextlib.ExitStack()
-        return Begun(transaction, transaction.enter_context(self.store.begin(waits)))
-
-    def _carried_out(self, jobs: list[Job], acknowledged: dict[str, tuple[int, bytes]]) -> Done:
-        """Do some jobs in one transaction."""
-        return self._commit(self._carry_out(self._begun(), jobs, acknowledged))
-
-    def _carry_out(
-        self, begun: Begun, jobs: list[Job], acknowledged: dict[str, tuple[int, bytes]]
-    ) -> Done:
-        """Do some jobs in a transaction that has begun, all but its commit."""
+        After so many ``seconds`` the others are left for the next one.
+        """
 
         def do(batch: Batch) -> list[Outcome]:
-            outcomes = [job.done(batch) for job in jobs]
-            batch.write(self._bytes_since, acknowledged)
+            outcomes, end = [jobs[0].done(batch)], time.monotonic() + seconds
+            while len(outcomes) < len(jobs) and time.monotonic() < end:
+                outcomes.append(jobs[len(outcomes)].done(batch))
+            self._jobs.extendleft(reversed(jobs[len(outcomes) :]))
+            del jobs[len(outcomes) :]
+            batch.write(self._bytes_since, dict(self._acknowledged))
             return outcomes
 
         return self._in_transaction(begun, self._hosted, do)
@@ -273,7 +266,7 @@ class Host:
             again.extend(self.store.outbox(batch.connection))
             return []
 
-        done = self._in_transaction(self._begun(), None, restore)
+        done = self._in_transaction(begin(self.store), None, restore)
         return self._commit(done)._replace(again=again)
 
     def _connection(self) -> Any:

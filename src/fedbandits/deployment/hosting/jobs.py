@@ -11,7 +11,8 @@ from sqlalchemy.engine import Connection
 
 from fedbandits.deployment.hosting.batch import Batch
 from fedbandits.deployment.storage.rows import Sent
-from fedbandits.errors import ClockError, FedbanditsError, LedgerError, StoreError
+from fedbandits.deployment.storage.store import Store
+from fedbandits.errors import ClockError, FedbanditsError, LedgerBusyError, LedgerError, StoreError
 
 #: What a job has come to: an answer, or an error.
 Outcome = tuple[Any, BaseException | None]
@@ -52,6 +53,20 @@ class Begun(NamedTuple):
 
     transaction: contextlib.ExitStack
     connection: Connection
+
+
+def begin(store: Store, waits: bool = True) -> Begun:
+    """Begin a transaction; see :meth:`.store.Store.begin`."""
+    transaction = contextlib.ExitStack()
+    return Begun(transaction, transaction.enter_context(store.begin(waits)))
+
+
+def begin_at_once(store: Store) -> Begun | None:
+    """Begin a transaction; None if that would have to wait."""
+    try:
+        return begin(store, waits=False)
+    except LedgerBusyError:
+        return None
 
 
 class Done(NamedTuple):

@@ -113,11 +113,7 @@ class Node:
         return await self.decide(asked, key)
 
     def reward(self, number: int, told: Told) -> Awaitable[None]:
-        """Learn what came of a decision, durably; raises as :meth:`decide`.
-
-        A decision that is not open has errors of its own: UnknownDecisionError,
-        DuplicateRewardError and LateRewardError.
-        """
+        """Learn what came of a decision, durably; raises as :meth:`.served.Served.reward`."""
         self._require_begun()
         return self.host.do(Kind.OBSERVE, (number, told))
 
