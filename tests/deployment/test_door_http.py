@@ -136,7 +136,7 @@ def test_a_client_that_has_gone_leaves_nothing_behind(tmp_path):
             await until(lambda: served.may_answer._waiters)
         await until(lambda: not door._listener.connections.open)
         served.may_answer.set()
-        await until(lambda: not door._listener.connections.tasks)
+        await until(lambda: not door._listener.connections.works)
         assert served.keys == [""]
 
     played(scenario, served, tmp_path)
@@ -152,7 +152,7 @@ def test_a_door_that_closes_waits_for_no_request_longer_than_it_may(tmp_path):
         await door.stop()
         await asyncio.wait([asked])
         assert asked.exception() is not None
-        await until(lambda: not door._listener.connections.tasks)
+        await until(lambda: not door._listener.connections.works)
 
     played(scenario, served, tmp_path, drain=0.05)
 
