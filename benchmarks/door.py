@@ -1,15 +1,17 @@
 """Durable decisions a second through a party's door, beside those of endpoints that do nothing.
 
-    python benchmarks/door.py [FOLDER] [--seconds 4] [--connections 64] [--minutes 0]
+    python benchmarks/door.py [FOLDER] [--seconds 1] [--repetitions 9] [--connections 64]
+                              [--rate 800] [--minutes 0]
 
 The store lies in FOLDER, by default the temporary one: a commit is as fast as that folder's disk.
-One process serves three things: an *empty* endpoint of the same framework, which does not look at
-what is asked; a *door* whose party is none, which checks the token, reads the request and answers a
+One process serves three things: an *empty* endpoint of a framework, which does not look at what is
+asked; a *door* whose party is none, which checks the token, reads the request and answers a
 constant; and the door of a durable FedUCB agent (K = 20, d = 10). Another process sends the same
-requests to each, in turn, over connections that are kept open. Then half of what the agent could
-take is sent by the clock, whether answers have come or not, and latencies are counted from when a
-request was due. ``--minutes`` goes on with that load, each decision followed by its
-reward, and tells how memory and files grow.
+requests to each, in turn, over connections that are kept open. Shares are medians of those of each
+turn, since other programs take their part of a machine. Then ``--rate`` exchanges a second are sent
+by the clock, whether answers have come or not, and latencies are counted from when a request was
+due. ``--minutes`` goes on with a quarter of what the agent could take, each decision followed by
+its reward, and tells how memory and files grow.
 """
 
 from __future__ import annotations
@@ -46,7 +48,6 @@ from fedbandits.settings.federation import read_federation
 from fedbandits.testing.deployed import OpenSeals
 
 ARMS, DIMENSION, BODIES = 20, 10, 64
-REPETITIONS = 3
 TERMS = f"""
 name = "load"
 rounds = 1_000_000
@@ -330,7 +331,7 @@ async def measure(asked: argparse.Namespace, here: Any, where: tuple[int, int, i
     await loads["with rewards"].most(2, 0.1)  # compiles
     found: dict[str, list[float]] = {name: [] for name in loads}
     costs: dict[str, list[float]] = {name: [] for name in loads}
-    for _ in range(REPETITIONS):
+    for _ in range(asked.repetitions):
         for name, load in loads.items():
             before = processor(here)
             speed = await load.most(each, asked.seconds)
@@ -343,16 +344,22 @@ async def measure(asked: argparse.Namespace, here: Any, where: tuple[int, int, i
         spread = f"{min(found[name]):,.0f} to {max(found[name]):,.0f}"
         print(
             f"{name:>13}: {speed:8,.0f} requests a second ({spread}), "
-            f"{speed / speeds['empty']:.2f} of empty, {speed / speeds['door']:.2f} of the door, "
+            f"{share(found, name, 'empty'):.2f} of empty, {share(found, name, 'door'):.2f} of the "
+            f"door, {share(costs, name, 'empty'):.1f} times empty's processor time, "
             f"{statistics.median(costs[name]) * 1e6:.0f} µs of processor each"
         )
-    for name, exchanges in (("decisions", 1), ("with rewards", 2)):
-        rate = speeds[name] / 2 / exchanges
-        tell(f"{name}, half of that", await loads[name].paced(each, rate, asked.seconds))
+    for name in ("decisions", "with rewards"):
+        took = await loads[name].paced(each, asked.rate, 4.0 * asked.seconds)
+        tell(f"{name}, {asked.rate:g} exchanges a second", took)
         if name == "decisions":
             await loads[name].close_all(each)
     if asked.minutes:
         await endure(loads["with rewards"], speeds["with rewards"] / 4, asked, here)
+
+
+def share(found: dict[str, list[float]], name: str, other: str) -> float:
+    """The median of what one turn after the other says of two endpoints."""
+    return statistics.median(a / b for a, b in zip(found[name], found[other], strict=True))
 
 
 def processor(here: Any) -> float:
@@ -384,7 +391,9 @@ async def endure(load: Load, rate: float, asked: argparse.Namespace, here: Any) 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", nargs="?", default=None)
-    parser.add_argument("--seconds", type=float, default=4.0)
+    parser.add_argument("--seconds", type=float, default=1.0)
+    parser.add_argument("--repetitions", type=int, default=9)
+    parser.add_argument("--rate", type=float, default=800.0)
     parser.add_argument("--connections", type=int, default=64)
     parser.add_argument("--minutes", type=int, default=0)
     asked = parser.parse_args()
