@@ -289,7 +289,7 @@ class Store(contextlib.AbstractContextManager["Store"]):
     def _insert(
         self, connection: Connection, table: sa.Table, rows: Sequence[Sequence[Any]]
     ) -> None:
-        """Insert rows with all columns of a table, in their order."""
+        """Write rows with all columns of a table, in their order."""
         if rows:
             self._inserts[table.name].insert(connection, rows)
 

@@ -68,7 +68,7 @@ class Compiled:
         self._run_each(connection, given)
 
     def insert(self, connection: Connection, rows: Sequence[Sequence[Any]]) -> None:
-        """Insert rows, whose values are in the order of the columns; as :meth:`first`."""
+        """Write rows, whose values are in the order of the columns; as :meth:`first`."""
         if self._order != self._columns:
             self.many(connection, [dict(zip(self._columns, row, strict=True)) for row in rows])
         else:  # as they are: there may be many
