@@ -41,7 +41,7 @@ from fedbandits.federation.state import Handled
 from fedbandits.privacy.ledger.tables import CHARGES
 
 #: A state is saved when the journal since the last one is as long as this, and twice that one.
-_LEAST_JOURNAL = 4 << 20
+_LEAST_JOURNAL = 1 << 20
 #: A journal is not longer than so many events: a restart carries them all out again.
 _MOST_EVENTS = 4_096
 #: Events in which nothing is ever released, so that nothing needs to be taken back.
