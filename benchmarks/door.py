@@ -1,15 +1,17 @@
 """Durable decisions a second through a party's door, beside those of endpoints that do nothing.
 
-    python benchmarks/door.py [FOLDER] [--seconds 4] [--connections 64] [--minutes 0]
+    python benchmarks/door.py [FOLDER] [--seconds 1] [--repetitions 9] [--connections 64]
+                              [--rate 800] [--minutes 0]
 
 The store lies in FOLDER, by default the temporary one: a commit is as fast as that folder's disk.
-One process serves three things: an *empty* endpoint of the same framework, which does not look at
-what is asked; a *door* whose party is none, which checks the token, reads the request and answers a
+One process serves three things: an *empty* endpoint of a framework, which does not look at what is
+asked; a *door* whose party is none, which checks the token, reads the request and answers a
 constant; and the door of a durable FedUCB agent (K = 20, d = 10). Another process sends the same
-requests to each, in turn, over connections that are kept open. Then half of what the agent could
-take is sent by the clock, whether answers have come or not, and latencies are counted from when a
-request was due. ``--minutes`` goes on with that load, each decision followed by its
-reward, and tells how memory and files grow.
+requests to each, in turn, over connections that are kept open. Shares are medians of those of each
+turn, since other programs take their part of a machine. Then ``--rate`` exchanges a second are sent
+by the clock, whether answers have come or not, and latencies are counted from when a request was
+due. ``--minutes`` goes on with a quarter of what the agent could take, each decision followed by
+its reward, and tells how memory and files grow.
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
@@ -36,16 +39,15 @@ from starlette.routing import Route
 
 from fedbandits.deployment.delivery.transport import MemoryHub
 from fedbandits.deployment.door import Door, DoorSettings, make_token, new_loop
-from fedbandits.deployment.door.server import Listener
 from fedbandits.deployment.hosting.events import Decided
 from fedbandits.deployment.hosting.node import Node
 from fedbandits.deployment.hosting.seat import HostedSeat
+from fedbandits.deployment.process.collector import look_at_what_is_new
 from fedbandits.deployment.storage.store import Store
 from fedbandits.settings.federation import read_federation
 from fedbandits.testing.deployed import OpenSeals
 
 ARMS, DIMENSION, BODIES = 20, 10, 64
-REPETITIONS = 3
 TERMS = f"""
 name = "load"
 rounds = 1_000_000
@@ -74,6 +76,24 @@ async def empty(request: Request) -> Response:
     return Response(status_code=204)
 
 
+async def framework() -> uvicorn.Server:
+    """The empty endpoint, served as frameworks are."""
+    app = Starlette(routes=[Route("/", empty, methods=["POST"])])
+    server = uvicorn.Server(
+        uvicorn.Config(app, port=0, log_config=None, access_log=False, lifespan="off")
+    )
+    server.serving = asyncio.create_task(server.serve())
+    while not server.started:
+        await asyncio.sleep(0.01)
+    return server
+
+
+def port_of(server: uvicorn.Server) -> int:
+    """The port that it was given."""
+    port: int = server.servers[0].sockets[0].getsockname()[1]
+    return port
+
+
 class Nobody:
     """A party that answers without having thought."""
 
@@ -84,7 +104,7 @@ class Nobody:
             seat.member, seat.federation, seat.application,
         )  # fmt: skip
 
-    async def decide(self, asked: Any) -> Decided:
+    async def decide(self, asked: Any, key: str = "") -> Decided:
         return Decided(1, 0)
 
     async def reward(self, number: int, told: Any) -> None:
@@ -102,15 +122,15 @@ def serve(folder: str, told: Any) -> None:
         await node.start()
         settings = DoorSettings(port=0)
         token = make_token(folder, "load", member="north")
-        nothing = Listener(Starlette(routes=[Route("/", empty, methods=["POST"])]), settings)
-        await nothing.start()
+        nothing = await framework()
         alone = Door(Nobody(seat), folder, settings)  # type: ignore[arg-type]
         async with alone, Door(node, folder, settings) as door:
-            told.send((nothing.port, alone.port, door.port, token))
+            told.send((port_of(nothing), alone.port, door.port, token))
+            look_at_what_is_new()
             loop = asyncio.get_running_loop()
             while await loop.run_in_executor(None, told.recv) != "stop":
                 told.send(sizes(folder))
-        await nothing.stop()
+        nothing.should_exit = True
         await node.stop()
         told.send("stopped")
 
@@ -311,7 +331,7 @@ async def measure(asked: argparse.Namespace, here: Any, where: tuple[int, int, i
     await loads["with rewards"].most(2, 0.1)  # compiles
     found: dict[str, list[float]] = {name: [] for name in loads}
     costs: dict[str, list[float]] = {name: [] for name in loads}
-    for _ in range(REPETITIONS):
+    for _ in range(asked.repetitions):
         for name, load in loads.items():
             before = processor(here)
             speed = await load.most(each, asked.seconds)
@@ -324,16 +344,22 @@ async def measure(asked: argparse.Namespace, here: Any, where: tuple[int, int, i
         spread = f"{min(found[name]):,.0f} to {max(found[name]):,.0f}"
         print(
             f"{name:>13}: {speed:8,.0f} requests a second ({spread}), "
-            f"{speed / speeds['empty']:.2f} of empty, {speed / speeds['door']:.2f} of the door, "
+            f"{share(found, name, 'empty'):.2f} of empty, {share(found, name, 'door'):.2f} of the "
+            f"door, {share(costs, name, 'empty'):.1f} times empty's processor time, "
             f"{statistics.median(costs[name]) * 1e6:.0f} µs of processor each"
         )
-    for name, exchanges in (("decisions", 1), ("with rewards", 2)):
-        rate = speeds[name] / 2 / exchanges
-        tell(f"{name}, half of that", await loads[name].paced(each, rate, asked.seconds))
+    for name in ("decisions", "with rewards"):
+        took = await loads[name].paced(each, asked.rate, 4.0 * asked.seconds)
+        tell(f"{name}, {asked.rate:g} exchanges a second", took)
         if name == "decisions":
             await loads[name].close_all(each)
     if asked.minutes:
         await endure(loads["with rewards"], speeds["with rewards"] / 4, asked, here)
+
+
+def share(found: dict[str, list[float]], name: str, other: str) -> float:
+    """The median of what one turn after the other says of two endpoints."""
+    return statistics.median(a / b for a, b in zip(found[name], found[other], strict=True))
 
 
 def processor(here: Any) -> float:
@@ -365,7 +391,9 @@ async def endure(load: Load, rate: float, asked: argparse.Namespace, here: Any) 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", nargs="?", default=None)
-    parser.add_argument("--seconds", type=float, default=4.0)
+    parser.add_argument("--seconds", type=float, default=1.0)
+    parser.add_argument("--repetitions", type=int, default=9)
+    parser.add_argument("--rate", type=float, default=800.0)
     parser.add_argument("--connections", type=int, default=64)
     parser.add_argument("--minutes", type=int, default=0)
     asked = parser.parse_args()

@@ -82,9 +82,9 @@ def failing(monkeypatch, game, chances, seed):
     failed = {"before": 0, "after": 0}
 
     @contextlib.contextmanager
-    def sometimes(self):
+    def sometimes(self, waits=True):
         draw = uniform(key, 0, next(count), 1, 0)
-        with begin(self) as connection:
+        with begin(self, waits) as connection:
             yield connection
             if draw < chances:
                 failed["before"] += 1

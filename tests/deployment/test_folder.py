@@ -27,7 +27,7 @@ from fedbandits.deployment.process.federation_folder import (
     revoke_here,
 )
 from fedbandits.deployment.process.folder import load_party, load_settings
-from fedbandits.deployment.process.local_doors import order
+from fedbandits.deployment.process.ordering import order
 from fedbandits.deployment.process.running import RunningParty
 from fedbandits.deployment.process.warming import warm
 from fedbandits.errors import (

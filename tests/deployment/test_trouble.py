@@ -58,8 +58,8 @@ def failing(monkeypatch, times=1):
     begin, left = Store.begin, [times]
 
     @contextlib.contextmanager
-    def fails(self):
-        with begin(self) as connection:
+    def fails(self, waits=True):
+        with begin(self, waits) as connection:
             yield connection
             if left[0]:
                 left[0] -= 1

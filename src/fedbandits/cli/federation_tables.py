@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import RenderableType
 from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from fedbandits.deployment.process.inspecting import StoredMessages
-from fedbandits.deployment.process.local_doors import PartyReport
-from fedbandits.settings.federation import Federation
+if TYPE_CHECKING:
+    from fedbandits.deployment.process.inspecting import StoredMessages
+    from fedbandits.deployment.process.local_doors import PartyReport
+    from fedbandits.settings.federation import Federation
 
 #: So many numbers of a statistic are shown.
 _MOST_NUMBERS = 4

@@ -268,7 +268,7 @@ def order(
 
     Where the customer runs already, that one is asked; else it runs until the total is here.
     """
-    from fedbandits.deployment.process.local_doors import order as ordered
+    from fedbandits.deployment.process.ordering import order as ordered
 
     total = ordered(folder, lambda line: typer.echo(line, err=True))
     typer.echo(f"total: {total}")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import importlib.util
+
 from fedbandits.errors import MissingExtraError
 
-try:
-    import sqlalchemy as _  # noqa: F401
-except ModuleNotFoundError as error:
+if importlib.util.find_spec("sqlalchemy") is None:
     raise MissingExtraError(
         "a party between machines needs more libraries: install fedbandits[federation]"
-    ) from error
+    )

@@ -10,7 +10,7 @@ from typing import Any
 from fedbandits.deployment.process.federation_folder import load_parties
 from fedbandits.deployment.process.folder import is_party
 from fedbandits.deployment.process.local_doors import LocalDoor, PartyReport
-from fedbandits.deployment.process.running import read_running
+from fedbandits.deployment.process.running_file import read_running
 from fedbandits.errors import LedgerError
 from fedbandits.privacy.ledger import Ledger
 

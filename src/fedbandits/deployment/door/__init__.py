@@ -2,19 +2,9 @@
 
 from __future__ import annotations
 
-from fedbandits.errors import MissingExtraError
+from typing import TYPE_CHECKING
 
-try:
-    from fedbandits.deployment.door.server import Door, new_loop
-except ModuleNotFoundError as error:
-    if (error.name or "").partition(".")[0] not in ("starlette", "uvicorn", "prometheus_client"):
-        raise
-    raise MissingExtraError(
-        "a door for applications needs more libraries: install fedbandits[federation]"
-    ) from error
-from fedbandits.deployment.door.served import Served
-from fedbandits.deployment.door.settings import DoorSettings
-from fedbandits.deployment.door.tokens import make_token, read_tokens, revoke_token
+from fedbandits._lazy import lazily
 
 __all__ = [
     "Door",
@@ -25,3 +15,17 @@ __all__ = [
     "read_tokens",
     "revoke_token",
 ]
+
+if TYPE_CHECKING:
+    from fedbandits.deployment.door.served import Served
+    from fedbandits.deployment.door.server import Door, new_loop
+    from fedbandits.deployment.door.settings import DoorSettings
+    from fedbandits.deployment.door.tokens import make_token, read_tokens, revoke_token
+else:
+    _HOMES = {
+        "Door": "server", "DoorSettings": "settings", "Served": "served", "make_token": "tokens",
+        "new_loop": "server", "read_tokens": "tokens", "revoke_token": "tokens",
+    }  # fmt: skip
+    __getattr__, __dir__ = lazily(
+        __name__, __all__, {name: f"{__name__}.{home}:{name}" for name, home in _HOMES.items()}
+    )

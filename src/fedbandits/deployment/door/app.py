@@ -1,17 +1,16 @@
-"""The door as an ASGI application: it checks tokens, routes requests, and counts them."""
+"""The inside of a door: it lets requests in, finds their route, and counts them."""
 
 from __future__ import annotations
 
 import logging
 import pathlib
+import re
 import time
 import traceback
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
-from starlette.routing import Route as Path
-from starlette.routing import Router
-from starlette.types import ASGIApp, Receive, Scope, Send
 
 from fedbandits.deployment.door import openapi
 from fedbandits.deployment.door.metrics import Metrics
@@ -26,7 +25,7 @@ from fedbandits.deployment.door.problems import (
     details,
     meant,
 )
-from fedbandits.deployment.door.requests import KEY, Answer, Gone, Request
+from fedbandits.deployment.door.requests import Answer, Request
 from fedbandits.deployment.door.routes import ONLY_SOME, Endpoints, Route, routes_of
 from fedbandits.deployment.door.served import Served, offered
 from fedbandits.deployment.door.settings import DoorSettings
@@ -35,7 +34,6 @@ from fedbandits.deployment.door.tokens import Guard
 #: One line of JSON a request: method, route, status, milliseconds, the token's name, the address
 #: that it came from. Nothing of what was asked, and no token.
 LOG = logging.getLogger("fedbandits.door")
-_CLOSE = (b"connection", b"close")
 
 
 class Common:
@@ -62,7 +60,7 @@ class Common:
 
 
 class At:
-    """The ASGI application at one path. The ``path`` is shown to others; what was asked for is not.
+    """All routes at one path. The ``path`` is shown to others; what was asked for is not.
 
     ``routes`` are its methods. ``missing`` says what it is when it has none, and what to do.
     """
@@ -71,7 +69,7 @@ class At:
         self,
         common: Common,
         path: str,
-        routes: list[Route],
+        routes: Sequence[Route] = (),
         missing: tuple[Problem, str] = (NOT_FOUND, "the paths there are, are in /openapi.json"),
     ) -> None:
         self._common, self._path, self._missing = common, path, missing
@@ -79,25 +77,12 @@ class At:
         if "GET" in self._routes:
             self._routes.setdefault("HEAD", self._routes["GET"])
         self._timer = common.metrics.timer(path if routes else "other")
+        #: Finds it in what is asked for.
+        self.pattern = re.compile(re.sub(r"{(\w+)}", r"(?P<\1>[^/]+)", path))
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
-        began = time.perf_counter()
-        request = Request(scope, receive, self._common.most)
-        try:
-            answer = await self._answer(scope["method"], request)
-            await _send(send, answer, _named(request))
-        except Gone:
-            return
-        except Exception as error:
-            answer = await self._refuse(send, request, error)
-        seconds = time.perf_counter() - began
-        self._timer(seconds)
-        if LOG.isEnabledFor(logging.INFO):
-            _log(request, scope["method"], self._path, answer.status, seconds)
-
-    async def _answer(self, method: str, request: Request) -> Answer:
-        route = self._routes.get(method)
+    def admit(self, request: Request) -> Route:
+        """Find the route of a request whose head has come; raises Refused unless it may pass."""
+        route = self._routes.get(request.method)
         if route is None:
             if not self._routes:
                 raise Refused(*self._missing)
@@ -105,22 +90,32 @@ class At:
             raise Refused(METHOD, f"it takes {allowed}", ((b"allow", allowed.encode()),))
         if route.scope is not None:
             request.token = self._common.guard.admit(request.authorization, route.scope)
-        return await route.handler(request)
+        if route.body is not None:
+            request.require_json(self._common.most)
+        return route
 
-    async def _refuse(self, send: Send, request: Request, error: Exception) -> Answer:
+    def refusal(self, request: Request, error: Exception) -> Answer:
+        """Return the answer to a request that has met an error."""
         refused = self._common.refusal(error)
         if refused.problem is INTERNAL:
             _log_failure(self._path, error)
         self._common.metrics.refused(refused.problem.name)
-        answer = Answer(refused.problem.status, details(refused), PROBLEM_JSON)
         # What is still on its way would be read for nothing.
-        closes = (_CLOSE,) if request.unread else ()
-        await _send(send, answer, (*refused.headers, *closes, *_named(request)))
-        return answer
+        request.keeps = request.keeps and not request.unread(self._common.most)
+        return Answer(refused.problem.status, details(refused), PROBLEM_JSON, refused.headers)
+
+    def answered(self, request: Request, status: int) -> None:
+        """Count a request that was answered, and log it."""
+        seconds = time.perf_counter() - request.began
+        self._timer(seconds)
+        if LOG.isEnabledFor(logging.INFO):
+            known, ms = request.method if request.method in _METHODS else "other", seconds * 1000
+            whose = {"token": request.token, "from": request.sender}
+            LOG.info(_line(method=known, route=self._path, status=status, ms=round(ms, 3), **whose))
 
 
 class App:
-    """A party's door as an ASGI application."""
+    """All that is behind a party's door: what is at which path."""
 
     def __init__(self, served: Served, folder: pathlib.Path, settings: DoorSettings) -> None:
         metrics = Metrics(served)
@@ -140,50 +135,32 @@ class App:
 
         summary = "This description."
         routes.append(Route("GET", openapi.PATH, describe, summary, 200, None, answer=dict))
+        self._nowhere = At(common, "other")
         places = _places(common, served.member, routes)
         #: Paths without names in them are found at once.
         self._plain = {path: place for path, place in places.items() if "{" not in path}
-        self._router = Router(
-            [Path(path, place) for path, place in places.items()],
-            redirect_slashes=False,
-            default=At(common, "other", []),
-        )
+        self._named = [place for path, place in places.items() if "{" in path]
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
-        plain = scope["type"] == "http" and not scope["root_path"]
-        place = self._plain.get(scope["path"]) if plain else None
-        await (place or self._router)(scope, receive, send)
+    def at(self, path: str, request: Request) -> At:
+        """Find what is at a path, and note the values in it."""
+        if (plain := self._plain.get(path)) is not None:
+            return plain
+        for place in self._named:
+            if (found := place.pattern.fullmatch(path)) is not None:
+                request.path_values = found.groupdict()
+                return place
+        return self._nowhere
 
 
-def _places(common: Common, member: str, routes: list[Route]) -> dict[str, ASGIApp]:
+def _places(common: Common, member: str, routes: list[Route]) -> dict[str, At]:
     by_path: dict[str, list[Route]] = {}
     for route in routes:
         by_path.setdefault(route.path, []).append(route)
-    places: dict[str, ASGIApp] = {path: At(common, path, own) for path, own in by_path.items()}
+    places = {path: At(common, path, own) for path, own in by_path.items()}
     for path, what in ONLY_SOME.items():
         detail = f"{member} does not {what}; its role in the federation is another"
-        places.setdefault(path, At(common, path, [], (NOT_OFFERED, detail)))
+        places.setdefault(path, At(common, path, missing=(NOT_OFFERED, detail)))
     return places
-
-
-def _named(request: Request) -> tuple[tuple[bytes, bytes], ...]:
-    """Return the header by which a client knows that an answer is its own."""
-    return ((KEY, request.key),) if request.key else ()
-
-
-async def _send(send: Send, answer: Answer, headers: tuple[tuple[bytes, bytes], ...]) -> None:
-    status, body, kind = answer
-    if status != 204:
-        headers = ((b"content-type", kind), (b"content-length", b"%d" % len(body)), *headers)
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
-
-
-def _log(request: Request, method: str, path: str, status: int, seconds: float) -> None:
-    known, ms = method if method in _METHODS else "other", round(seconds * 1000, 3)
-    whose = {"token": request.token, "from": request.sender}
-    LOG.info(_line(method=known, route=path, status=status, ms=ms, **whose))
 
 
 _METHODS = {"GET", "POST", "HEAD", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "QUERY"}

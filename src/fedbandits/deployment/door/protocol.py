@@ -1,18 +1,23 @@
-"""uvicorn's HTTP protocol with limits on what one client may cost the others.
+"""HTTP/1.1 on one connection, with limits on what one client may cost the others.
 
 A request has a largest head, and a time to come in. What comes on one connection is read a piece at
-a time, and others have their turn in between. Only a few requests wait on a connection for the
-answers before them: the rest stays with the client. Who does not read is not waited for.
+a time, and others have their turn in between. While a request waits for the answers before it, the
+rest stays with the client. Who does not read is not waited for.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
+import http
+import time
+from collections import deque
+from collections.abc import Callable
 from typing import Any
 
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+import httptools
 
+from fedbandits.deployment.door.app import At
+from fedbandits.deployment.door.connections import Connections, Ending
 from fedbandits.deployment.door.problems import (
     HEAD_TOO_LARGE,
     NO_HTTP,
@@ -22,225 +27,259 @@ from fedbandits.deployment.door.problems import (
     Refused,
     details,
 )
+from fedbandits.deployment.door.requests import KEY, Answer, Later, Request
 
-_LOG = logging.getLogger("fedbandits.door")
-#: Bytes that are read at a time, and requests that may wait for the answers before them.
-PIECE, MOST_WAITING = 8_192, 16
+#: Bytes that are read at a time.
+PIECE = 8_192
 #: What a header takes beside its name and its value: a colon, a blank, and the end of its line.
 _AROUND = 4
-#: Seconds, and bytes, that a client may go on to send after it was refused.
-_LINGER, _MOST_DROPPED = 1.0, 1_000_000
+_CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+#: By their status, how answers begin.
+_LINES = {
+    status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\ndate: ".encode()
+    for status in http.HTTPStatus
+}
 
 
-class BoundedProtocol(HttpToolsProtocol):
-    """A connection, on which a request has a largest head and a time to come in."""
+class Connection(Ending):
+    """A connection on which requests are answered, one after the other."""
 
-    #: Bytes of the largest head, and seconds that a request may take to come.
-    MOST_HEAD = 32_768
-    PATIENCE = 30.0
-    #: Connections that may be open, and what says why there are not more.
-    MOST_CONNECTIONS = 1_000
-    WHY_NOT_MORE = "raise door.most_connections"
-    #: Whether a request is coming, and bytes since its last part that is whole.
-    _coming, _loose = False, 0
-    #: Whether it is closed but for what is still coming, and bytes of that.
-    _lingers, _dropped = False, 0
-    #: Bytes of the present head.
-    _head = 0
-    _due: asyncio.TimerHandle | None = None
-    #: What ends a connection that is not read from, and what reads the next piece.
-    _stalled: asyncio.TimerHandle | None = None
-    _next: asyncio.Handle | None = None
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin; whoever says nothing is not waited for."""
-        super().connection_made(_Lingering(transport, self))  # type: ignore[arg-type]
-        #: What has come and was not read yet.
+    def __init__(self, all_: Connections) -> None:
+        super().__init__(all_)
+        self._parser = httptools.HttpRequestParser(self)
+        #: Requests that were not answered, and where they are; it is the first one's turn.
+        self._waiting: deque[tuple[Request, At]] = deque()
+        #: The newest request, what it asks for, and bytes of its head.
+        self._request, self._url, self._head = Request(""), b"", 0
+        #: Bytes since the last part of a request that is whole.
+        self._loose = 0
+        #: What has come and was not read yet, and what reads the next piece of it.
         self._unread = bytearray()
-        if len(self.connections) > self.MOST_CONNECTIONS:
-            _LOG.warning(
-                '{"warning":"%d connections are open, and no more are taken: %s"}',
-                self.MOST_CONNECTIONS,
-                self.WHY_NOT_MORE,
-            )
-            transport.abort()
-            return
-        self._due = self.loop.call_later(self.PATIENCE, self._too_slow)
+        self._next: asyncio.Handle | None = None
+        #: Whether it ends with its next answer, and the last one, which those that wait precede.
+        self._ends, self._last = False, b""
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """End."""
-        self._unset_due()
-        self.resume_writing()
+        """End: nobody waits for answers any more."""
+        super().connection_lost(exc)
+        self._waiting.clear()
+        self._unread.clear()
         if self._next is not None:
             self._next.cancel()
-        super().connection_lost(exc)
+
+    def finish(self) -> None:
+        """Close after the answer to what is asked, or at once."""
+        self._ends = True
+        if not self._waiting:
+            self._close()
+
+    # --- reading: a piece at a time ---
 
     def data_received(self, data: bytes) -> None:
         """Read what has come, or its first piece."""
-        if self._lingers:
-            self._drop(len(data))
-        elif not self._unread and len(data) <= PIECE:  # as nearly all requests are
+        if self._ended:
+            self._drop(data)
+        elif self._may_read and not self._unread and len(data) <= PIECE:  # as nearly all requests
             self._read(data)
         else:
             self._unread += data
-            self.transport.pause_reading()
-            self.read_on()
+        self._read_on()
 
-    def read_on(self) -> bool:
-        """Read the next piece in a moment; return whether any is left, or nothing is to be read."""
-        waits = self.flow.read_paused or len(self.pipeline) >= MOST_WAITING
-        if self._unread and self._next is None and not waits:
-            self._next = self.loop.call_soon(self._read_piece)
-        return bool(self._unread)
+    @property
+    def _may_read(self) -> bool:
+        """True unless a request waits for another one's answer, or the client does not read."""
+        return len(self._waiting) < 2 and self._stalled is None and not self._last
+
+    def _read_on(self) -> None:
+        """Read the next piece in a moment, or from the client; or leave the rest with it."""
+        if self._ended:
+            return
+        may = self._may_read
+        if may and self._unread and self._next is None:
+            self._next = self._loop.call_soon(self._read_piece)
+        if (reads := may and not self._unread) is not self._reads:
+            self._reads = reads
+            (self._transport.resume_reading if reads else self._transport.pause_reading)()
 
     def _read_piece(self) -> None:
         self._next = None
-        if self._lingers or self.transport.is_closing():
-            self._unread.clear()
-            return
         piece = bytes(self._unread[:PIECE])
         del self._unread[:PIECE]
-        self._read(piece)
-        if not self.read_on() and not self.flow.read_paused:
-            self.transport.resume_reading()
+        if piece and self._may_read:
+            self._read(piece)
+        self._read_on()
 
     def _read(self, data: bytes) -> None:
+        if not self._coming:
+            self._until = None  # the time of a request begins with its first byte
         self._loose += len(data)
-        super().data_received(data)
-        if not self._coming:  # most requests come in one piece
-            if self._due is not None:
-                self._unset_due()
-        elif self.transport.is_closing():
-            return
-        elif self._loose > self.MOST_HEAD:
-            self._refuse(HEAD_TOO_LARGE, f"at most {self.MOST_HEAD:,} bytes")
-        elif self._due is None:
-            self._due = self.loop.call_later(self.PATIENCE, self._too_slow)
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserUpgrade:
+            return  # answered as any other request, and the last one
+        except httptools.HttpParserCallbackError:
+            raise  # our own fault
+        except httptools.HttpParserError:
+            self._refuse(NO_HTTP, "it could not be read")
+        if self._coming and self._loose > self._limits.head:
+            self._refuse(HEAD_TOO_LARGE, f"at most {self._limits.head:,} bytes")
+        elif self._coming and self._until is None:
+            self._expect(self._limits.request_time)
+        elif not self._coming and not self._waiting:
+            self._expect(self._limits.keep_alive)
+
+    # --- what the parser finds ---
 
     def on_message_begin(self) -> None:
         """Note that a request begins."""
-        self._coming, self._head = True, 0
-        super().on_message_begin()
+        self._coming, self._head, self._url = True, 0, b""
+        self._request = Request(self._sender)
 
     def on_url(self, url: bytes) -> None:
         """Note what is asked for."""
         self._head += len(url)
-        super().on_url(url)
+        self._url += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Note a header."""
         self._head += len(name) + len(value) + _AROUND
-        super().on_header(name, value)
+        self._request.note(name, value)
 
     def on_headers_complete(self) -> None:
-        """Note that a head has come, and refuse one that is too large though it came at once."""
+        """Find what is asked for, now that the head has come."""
         self._loose = 0
-        if self._head > self.MOST_HEAD:
-            self._refuse(HEAD_TOO_LARGE, f"at most {self.MOST_HEAD:,} bytes")
-        if not self._lingers:
-            super().on_headers_complete()
+        if self._ended or self._last:
+            return
+        if self._head > self._limits.head:
+            self._refuse(HEAD_TOO_LARGE, f"at most {self._limits.head:,} bytes")
+            return
+        request, parser = self._request, self._parser
+        request.method = parser.get_method().decode("ascii")
+        is_last = parser.get_http_version() == "1.0" or parser.should_upgrade()
+        request.keeps = not is_last and parser.should_keep_alive()
+        try:
+            place = self._all.app.at(request.path(self._url), request)
+        except ValueError:
+            self._refuse(NO_HTTP, "it could not be read")
+            return
+        self._waiting.append((request, place))
+        if len(self._waiting) == 1:
+            self._go_on()
 
     def on_body(self, body: bytes) -> None:
-        """Note that some of a body has come."""
+        """Take some of a body, unless the request was answered without."""
         self._loose = 0
-        if not self._lingers:
-            super().on_body(body)
+        if not self._request.over:
+            self._request.take(body)
+            if self._waiting and self._waiting[0][0] is self._request:
+                self._go_on()
 
     def on_message_complete(self) -> None:
         """Note that a request has come."""
-        self._coming, self._loose = False, 0
-        if not self._lingers:
-            super().on_message_complete()
+        self._coming, self._loose, self._request.whole = False, 0, True
+        if self._waiting and self._waiting[0][0] is self._request:
+            self._go_on()
 
-    def on_response_complete(self) -> None:
-        """Go on with what waited for this answer."""
-        super().on_response_complete()
-        self.read_on()
+    # --- answers, one after the other ---
 
-    def pause_writing(self) -> None:
-        """Wait until the client reads, and not for long."""
-        super().pause_writing()
-        self.end_soon()
+    def _go_on(self) -> None:
+        """Answer, or begin to, as many requests as can be answered by now."""
+        while self._waiting and not self._ended:
+            request, place = self._waiting[0]
+            if request.works:
+                return
+            try:
+                if self._is_ready(request, place):
+                    self._work(request, place)
+            except Exception as error:  # what is no refusal is logged, and named as a fault
+                self._answer(request, place, place.refusal(request, error))
+                continue
+            return
+        if self._last and not self._ended:
+            self._transport.write(self._last)
+            self._close()
 
-    def resume_writing(self) -> None:
-        """Go on: the client reads."""
-        if self._stalled is not None:
-            self._stalled.cancel()
-            self._stalled = None
-        super().resume_writing()
+    def _is_ready(self, request: Request, place: At) -> bool:
+        """Let a request in whose turn has come; return whether as much has come as it needs."""
+        if request.route is None:
+            request.began = time.perf_counter()
+            request.route = place.admit(request)
+        if request.route.body is None or request.whole:
+            return True
+        request.require_size(self._limits.body)
+        if request.expects:
+            request.expects = False
+            self._transport.write(_CONTINUE)
+        return False
 
-    def end_soon(self) -> None:
-        """End the connection unless the client reads in time what was written."""
-        if self._stalled is None:
-            self._stalled = self.loop.call_later(self.PATIENCE, self.transport.abort)
+    def _work(self, request: Request, place: At) -> None:
+        """Begin to make an answer."""
+        request.works = True
+        work = request.route.handler(request)
+        result, answer = work if type(work) is Later else (work, None)
 
-    def linger(self) -> bool:
-        """Close once the client has read its answer; return whether it is still sending.
+        def made(done: asyncio.Future[Any]) -> None:
+            self._all.works.discard(done)
+            if not done.cancelled():
+                self._made(request, place, done, answer)
 
-        A connection that is closed while it sends is reset, and the answer is lost on the way.
-        """
-        if not self._coming or self._lingers:
-            return False
-        self._lingers = True
-        self._unread.clear()
-        self._unset_due()
-        self._due = self.loop.call_later(_LINGER, self.transport.close)
-        self.transport.resume_reading()
-        return True
+        future = asyncio.ensure_future(result, loop=self._loop)
+        self._all.works.add(future)
+        future.add_done_callback(made)
 
-    @property
-    def lingers(self) -> bool:
-        """True if it is closed but for what is still coming."""
-        return self._lingers
+    def _made(
+        self, request: Request, place: At, done: asyncio.Future[Any],
+        answer: Callable[[Any], Answer] | None,
+    ) -> None:  # fmt: skip
+        """Answer, and go on with the requests behind."""
+        try:
+            result = done.result()
+            found = result if answer is None else answer(result)
+        except Exception as error:
+            found = place.refusal(request, error)
+        self._answer(request, place, found)
+        self._go_on()
+        self._read_on()
 
-    def _drop(self, size: int) -> None:
-        self._dropped += size
-        if self._dropped > _MOST_DROPPED:
-            self.transport.pause_reading()
+    def _answer(self, request: Request, place: At, answer: Answer) -> None:
+        """Answer the first request, if the client is still there."""
+        if not (self._ended or request.over):
+            request.over = True
+            self._waiting.popleft()
+            closes = self._ends or not request.keeps
+            named = ((KEY, request.key),) if request.key else ()
+            self._transport.write(self._encoded(request.method, answer, named, closes))
+            if closes:
+                self._close()
+            elif not (self._waiting or self._coming):
+                self._expect(self._limits.keep_alive)
+        place.answered(request, answer.status)
 
-    def _too_slow(self) -> None:
-        answered = self.cycle is not None and self.cycle.response_started
-        if self._coming and not answered:
-            self._refuse(SLOW, f"it has {self.PATIENCE:g} s to come")
-        else:
-            self.transport.close()
-
-    def send_400_response(self, msg: str) -> None:
-        """Refuse what is no HTTP."""
-        del msg
-        self._refuse(NO_HTTP, "it could not be read")
+    def _encoded(
+        self, method: str, answer: Answer, named: tuple[tuple[bytes, bytes], ...], closes: bool
+    ) -> bytes:
+        status, body, kind, headers = answer
+        parts = [_LINES[status], self._all.date]
+        if status != 204:
+            parts.append(b"\r\ncontent-type: %b\r\ncontent-length: %d" % (kind, len(body)))
+        parts += [b"\r\n%b: %b" % header for header in (*headers, *named)]
+        parts.append(b"\r\nconnection: close\r\n\r\n" if closes else b"\r\n\r\n")
+        parts.append(b"" if method == "HEAD" else body)
+        return b"".join(parts)
 
     def _refuse(self, problem: Problem, detail: str) -> None:
-        body = details(Refused(problem, detail))
-        kind, length = PROBLEM_JSON.decode(), len(body)
-        head = f"content-type: {kind}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n"
-        self.transport.write(STATUS_LINE[problem.status] + head.encode() + body)
-        self.transport.close()
+        """Refuse what is coming, after the answers before it, and read nothing more."""
+        if self._ended or self._last:
+            return
+        if self._waiting and self._waiting[-1][0] is self._request and self._coming:
+            self._waiting.pop()
+        self._request.over = True
+        refused = Answer(problem.status, details(Refused(problem, detail)), PROBLEM_JSON)
+        self._last = self._encoded("", refused, (), True)
+        self._go_on()
 
-    def _unset_due(self) -> None:
-        if self._due is not None:
-            self._due.cancel()
-            self._due = None
-
-
-class _Lingering:
-    """A transport whose end waits for its protocol."""
-
-    def __init__(self, transport: asyncio.Transport, protocol: BoundedProtocol) -> None:
-        self._transport, self._protocol = transport, protocol
-        self.write = transport.write
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._transport, name)
-
-    def is_closing(self) -> bool:
-        return self._protocol.lingers or self._transport.is_closing()
-
-    def resume_reading(self) -> None:
-        if not self._protocol.read_on():
-            self._transport.resume_reading()
-
-    def close(self) -> None:
-        if not self._protocol.linger():
-            self._transport.close()
-            self._protocol.end_soon()
+    def _slow(self) -> None:
+        if self._coming and not self._request.over:
+            self._refuse(SLOW, f"it has {self._limits.request_time:g} s to come")
+        else:
+            self._close()

@@ -11,12 +11,13 @@ import msgspec
 from fedbandits.deployment.door import problems as no
 from fedbandits.deployment.door.metrics import KIND, Metrics
 from fedbandits.deployment.door.problems import Problem, Refused
-from fedbandits.deployment.door.requests import JSON, Answer, Request
+from fedbandits.deployment.door.requests import JSON, Answer, Later, Request
 from fedbandits.deployment.door.served import Ids, Orders, PullAnswer, PullTold, Served, Shapes
 from fedbandits.deployment.door.tokens import Scope
+from fedbandits.deployment.hosting.events import Decided
 from fedbandits.errors import FedbanditsError, LocalProtocolError
 
-Handler = Callable[[Request], Awaitable[Answer]]
+Handler = Callable[[Request], Awaitable[Answer] | Later]
 #: Seconds that a pull may be waited for in one request.
 LONGEST_WAIT = 60.0
 #: Characters of the key of a request.
@@ -43,11 +44,13 @@ class Endpoints:
         shapes, decide = self._shapes_there(), self._served.decide
         counted = self._metrics.done["decisions"]
 
-        async def handle(request: Request) -> Answer:
-            body = await request.decoded(shapes.read_asked)
-            decided = await decide(shapes.as_asked(body), _key(request))
+        def answer(decided: Decided) -> Answer:
             counted()
             return Answer(200, shapes.answer(decided))
+
+        def handle(request: Request) -> Later:
+            body = request.decoded(shapes.read_asked)
+            return Later(decide(shapes.as_asked(body), _key(request)), answer)
 
         return handle
 
@@ -56,11 +59,12 @@ class Endpoints:
         shapes, reward = self._shapes_there(), self._served.reward
         counted = self._metrics.done["rewards"]
 
-        async def handle(request: Request) -> Answer:
-            number, told = shapes.as_told(await request.decoded(shapes.read_told))
-            await reward(number, told)
+        def answer(_: None) -> Answer:
             counted()
             return _NOTHING
+
+        def handle(request: Request) -> Later:
+            return Later(reward(*shapes.as_told(request.decoded(shapes.read_told))), answer)
 
         return handle
 
@@ -74,7 +78,7 @@ class Endpoints:
 
     async def pull(self, request: Request) -> Answer:
         """Take the reward of a pull."""
-        told = await request.decoded(self._read_pull)
+        told = request.decoded(self._read_pull)
         await self._served.pull(self._ids.number(request.path_values["pull_id"]), told.reward)
         self._metrics.done["pulls"]()
         return _NOTHING

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Annotated, Any, Literal, Protocol
 
 import msgspec
@@ -37,13 +37,13 @@ class Served(Protocol):
     def ready(self) -> bool:
         """True if it is connected and its store works."""
 
-    async def decide(self, asked: Asked, key: str = "") -> Decided:
+    def decide(self, asked: Asked, key: str = "") -> Awaitable[Decided]:
         """Decide; asked again with the same ``key``, give the same decision while it is open.
 
         Raises LocalProtocolError, BoundExceededError, StoreError or NotReadyError.
         """
 
-    async def reward(self, number: int, told: Told) -> None:
+    def reward(self, number: int, told: Told) -> Awaitable[None]:
         """Tell what came of a decision.
 
         Raises what :meth:`decide` does, and UnknownDecisionError, DuplicateRewardError or

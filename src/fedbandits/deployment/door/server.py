@@ -1,28 +1,31 @@
-"""Open a door: run uvicorn inside an event loop that runs already."""
+"""Open a door, inside an event loop that runs already."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import datetime
 import pathlib
 import socket
 import ssl
-from collections.abc import Iterator
 from typing import Any
 
-import uvicorn
-from starlette.types import ASGIApp
-
-from fedbandits.deployment.door.app import LOG, App
 from fedbandits.deployment.door.served import Served
 from fedbandits.deployment.door.settings import DoorSettings
-from fedbandits.errors import DeploymentError
+from fedbandits.errors import DeploymentError, MissingExtraError
 
 try:
-    from fedbandits.deployment.door.protocol import BoundedProtocol
-except ModuleNotFoundError:  # no httptools here: h11 has limits of its own
-    BoundedProtocol = None  # type: ignore[assignment,misc]
+    from fedbandits.deployment.door.app import LOG, App
+    from fedbandits.deployment.door.connections import Connections, Limits
+    from fedbandits.deployment.door.protocol import Connection
+except ModuleNotFoundError as error:
+    if (error.name or "").partition(".")[0] not in ("httptools", "prometheus_client"):
+        raise
+    raise MissingExtraError(
+        "a door for applications needs more libraries: install fedbandits[federation]"
+    ) from error
+
+#: Connections that wait to be taken.
+_BACKLOG = 2048
 
 
 class Door:
@@ -83,14 +86,19 @@ class Door:
 
 
 class Listener:
-    """Serves an ASGI application at an address; ``tls`` is the certificate, None for none."""
+    """Listens at an address; ``tls`` is the certificate, None for none."""
 
-    def __init__(
-        self, app: ASGIApp, settings: DoorSettings, tls: ssl.SSLContext | None = None
-    ) -> None:
-        self._app, self._settings, self._tls = app, settings, tls
-        self._server: _Server | None = None
-        self._serving: asyncio.Task[None] | None = None
+    def __init__(self, app: App, settings: DoorSettings, tls: ssl.SSLContext | None = None) -> None:
+        self._settings, self._tls = settings, tls
+        most, why_not_more = _connections(settings.most_connections)
+        self.connections = Connections(
+            app,
+            Limits(
+                settings.most_body, settings.most_head, most, why_not_more,
+                settings.request_time, settings.keep_alive,
+            ),
+        )  # fmt: skip
+        self._server: asyncio.Server | None = None
         #: Where it listens, once it does.
         self.port = settings.port
 
@@ -99,72 +107,27 @@ class Listener:
 
         Raises DeploymentError if it does, or the address is in use, or is none of this machine's.
         """
-        if self._serving is not None:
+        if self._server is not None:
             raise DeploymentError("door: it is open")
         listening = _bind(self._settings.host, self._settings.port)
         self.port = listening.getsockname()[1]
-        self._server = _Server(self._config())
-        self._serving = asyncio.create_task(self._server.serve([listening]))
-        up = asyncio.create_task(self._server.up.wait())
-        try:
-            await asyncio.wait({self._serving, up}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            up.cancel()
-        if self._serving.done():
-            listening.close()
-            self._serving.result()
+        self._server = await asyncio.get_running_loop().create_server(
+            lambda: Connection(self.connections), sock=listening, ssl=self._tls, backlog=_BACKLOG
+        )
 
     async def stop(self) -> None:
         """Answer what is open, and listen no more."""
-        if self._serving is None or self._server is None:
+        if self._server is None:
             return
-        self._server.should_exit = True
-        serving, self._serving = self._serving, None
-        await serving
-
-    def _config(self) -> uvicorn.Config:
-        settings = self._settings
-        http: Any = "auto"
-        if BoundedProtocol is not None:
-            most, why_not_more = _connections(settings.most_connections)
-            limits = {
-                "MOST_HEAD": settings.most_head, "PATIENCE": settings.request_time,
-                "MOST_CONNECTIONS": most, "WHY_NOT_MORE": why_not_more,
-            }  # fmt: skip
-            http = type("Bounded", (BoundedProtocol,), limits)
-        config = uvicorn.Config(
-            self._app,
-            http=http,
-            ws="none",
-            lifespan="off",
-            interface="asgi3",
-            log_config=None,
-            access_log=False,
-            proxy_headers=False,
-            server_header=False,
-            h11_max_incomplete_event_size=settings.most_head,
-            timeout_keep_alive=int(settings.keep_alive) or 1,
-            timeout_graceful_shutdown=int(settings.drain) or 1,
-        )
-        config.load()
-        config.ssl = self._tls
-        return config
-
-
-class _Server(uvicorn.Server):
-    """A server that says when it listens, and leaves signals to the program around it."""
-
-    def __init__(self, config: uvicorn.Config) -> None:
-        super().__init__(config)
-        self.up = asyncio.Event()
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        self.up.set()
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
+        server, self._server = self._server, None
+        server.close()
+        self.connections.close()
+        try:
+            async with asyncio.timeout(self._settings.drain):
+                await self.connections.none.wait()
+        except TimeoutError:
+            LOG.warning('{"warning":"the door closes, and some requests are not answered"}')
+            self.connections.abort()
 
 
 def _connections(most: int) -> tuple[int, str]:

@@ -22,6 +22,7 @@ from fedbandits.deployment.hosting.restoring import (
     require_newest,
     require_same_boot,
 )
+from fedbandits.deployment.hosting.rewards import require_open
 from fedbandits.deployment.hosting.seat import HostedSeat
 from fedbandits.deployment.storage.left import Left
 from fedbandits.deployment.storage.machine import machine_boot
@@ -33,11 +34,9 @@ from fedbandits.errors import (
     LateRewardError,
     LocalProtocolError,
     NotReadyError,
-    UnknownDecisionError,
 )
 from fedbandits.federation.links import Receipt
 from fedbandits.federation.messages import Message
-from fedbandits.federation.party import Party
 from fedbandits.federation.state import Handled
 from fedbandits.privacy.ledger.tables import CHARGES
 
@@ -49,6 +48,12 @@ _MOST_EVENTS = 4_096
 _NEVER_RELEASE = frozenset({Kind.DECIDE, Kind.OBSERVE, Kind.START, Kind.PULL})
 #: Names the charge for what earlier federations have released.
 _EARLIER = "earlier federations"
+
+
+def saves(bytes_since: tuple[int, int], hosted: HostedParty) -> bool:
+    """Tell whether the next batch saves the state, for the journal has become long."""
+    journal, state = bytes_since
+    return journal > max(_LEAST_JOURNAL, 2 * state) or hosted.since >= _MOST_EVENTS
 
 
 class Batch:
@@ -79,6 +84,8 @@ class Batch:
         self.event = 0 if hosted is None else hosted.events
         #: Bytes in the journal since the newest saved state, and bytes of that.
         self.bytes_since = (0, 0)
+        #: For every peer the messages that it has taken, as was written.
+        self.acknowledged: Mapping[str, tuple[int, bytes]] = {}
 
     def begin(self, resources: StoredResources) -> list[Sent]:
         """Make the party, or restore it; returns the messages that are still to be sent.
@@ -130,7 +137,7 @@ class Batch:
         if hosted is None:
             raise LocalProtocolError(f"{self.seat.member}: the party has not begun")
         if kind is Kind.OBSERVE:
-            self._check_open(hosted.party, content[0])
+            require_open(self.store, self.connection, self.seat.member, hosted.party, content[0])
         handled = self._applied(hosted, kind, content)
         if not (kind is Kind.RECEIVE and handled.answer.outcome == "duplicate"):
             self._note(hosted, kind, content)
@@ -243,25 +250,6 @@ class Batch:
                 break
             self.carry_out(Kind.END_ROUND, end)
 
-    def _check_open(self, party: Party[Any], number: int) -> None:
-        """Say in which way a decision is not open."""
-        waiting, member = party.open_decisions, self.seat.member
-        if waiting is None or number in waiting:
-            return
-        if not 0 < number <= party.decisions_made:
-            raise UnknownDecisionError(f"{member}: decision {number} was never made")
-        if self.store.has_expired(self.connection, number):
-            raise LateRewardError(
-                f"{member}: the reward of decision {number} did not come in time, and a default "
-                "counts in its place"
-            )
-        if number <= party.settled_decisions:
-            raise LateRewardError(
-                f"{member}: decision {number} has its reward already, or it is in a release that "
-                "has left"
-            )
-        raise DuplicateRewardError(f"{member}: decision {number} has its reward already")
-
     def expire(self, before: float, stands: Any) -> int:
         """Observe a default in the place of rewards that are overdue; returns how many."""
         overdue = self.store.overdue(self.connection, before)
@@ -286,6 +274,7 @@ class Batch:
         Messages below the ``acknowledged`` number of their member are deleted; their mark is kept.
         """
         store, connection, hosted = self.store, self.connection, self.hosted
+        self.acknowledged = acknowledged
         store.acknowledged(connection, {peer: up_to for peer, (up_to, _) in acknowledged.items()})
         store.keep_marks(connection, acknowledged)
         store.note(connection, self._entries)
@@ -301,9 +290,10 @@ class Batch:
         if self.outgoing:
             self._leaves = self._all_left(hosted)
         journal, state = bytes_since
+        saves_now = self._saves or saves(bytes_since, hosted)
         journal += sum(len(entry.body) for entry in self._entries)
         hosted.since += len(self._entries)
-        if self._saves or journal > max(_LEAST_JOURNAL, 2 * state) or hosted.since >= _MOST_EVENTS:
+        if saves_now:
             body = hosted.party.dump()
             store.keep_state(connection, self.event, body, self.seat.keep_journal)
             journal, state, hosted.since = 0, len(body), 0

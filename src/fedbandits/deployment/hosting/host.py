@@ -1,59 +1,43 @@
 """One party, durable: every event is one transaction, and only what is committed leaves.
 
-A single thread owns the party and its database. Events that wait together are committed together.
-When a commit fails nothing has happened: the party is made anew from what was committed before,
-and whoever asked is told.
+Events that wait together are committed together, one transaction after the other. Decisions and
+rewards are worked out on the event loop, where they were asked for, and a thread waits for the
+disk: two threads that work at once would wait for each other. What may take longer is a matter of
+that thread alone. When a commit fails nothing has happened: the party is made anew from what was
+committed before, and whoever asked is told.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import queue
-import threading
+import math
 import time
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 from fedbandits.deployment.delivery.exchange import Standing
-from fedbandits.deployment.hosting.batch import Batch
+from fedbandits.deployment.hosting.batch import Batch, saves
 from fedbandits.deployment.hosting.events import HostedParty, Kind
+from fedbandits.deployment.hosting.jobs import Begun, Done, Job, Outcome, begin, begin_at_once
 from fedbandits.deployment.hosting.reports import View
 from fedbandits.deployment.hosting.resources import StoredResources
 from fedbandits.deployment.hosting.seat import HostedSeat
 from fedbandits.deployment.storage.rows import Sent
 from fedbandits.deployment.storage.store import Store
-from fedbandits.errors import (
-    ClockError,
-    DeploymentError,
-    FedbanditsError,
-    LedgerError,
-    NotReadyError,
-    StoreError,
-)
+from fedbandits.errors import DeploymentError, FedbanditsError, NotReadyError
 
 _LOG = logging.getLogger("fedbandits.deployment")
 #: So many jobs at most share a transaction: nobody waits for more than these.
 _MOST_TOGETHER = 256
-#: Seconds that jobs are waited for, where several came together before.
-_GATHER = 0.002
+#: Seconds that the event loop works for decisions at a time: others have their turn in between.
+_LONGEST_WORK = 0.005
 #: Seconds between two tries to go on after a commit has failed, at first and at most.
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 5.0
 #: Under which name the number of commits that failed is kept.
 _FAILURES = "failures"
-#: What a job has come to: an answer, or an error.
-_Answer = tuple[Any, BaseException | None]
-
-
-class _Job(NamedTuple):
-    """Work to be done in a transaction, and whoever is told what it has come to."""
-
-    work: Callable[[Batch], Any]
-    settle: Callable[[Any, BaseException | None], None]
-
-
-#: Does nothing, but wakes the thread.
-_WAKE = _Job(lambda _: None, lambda *_: None)
 
 
 class Host:
@@ -72,22 +56,25 @@ class Host:
     ) -> None:
         self.seat, self.store = seat, store
         self._on_sent, self._on_received = on_sent, on_received
-        #: Jobs in the order in which they came; None ends the thread.
-        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        #: Jobs in the order in which they came.
+        self._jobs: deque[Job] = deque()
         #: Jobs that are done before all others, each in a transaction of its own.
-        self._urgent: queue.SimpleQueue[_Job] = queue.SimpleQueue()
-        self._thread = threading.Thread(target=self._work, name=seat.member, daemon=True)
+        self._urgent: deque[Job] = deque()
+        self._thread = ThreadPoolExecutor(1, seat.member)
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._stops = False
+        #: Whether a transaction is under way, or will be in a moment.
+        self._busy = self._stops = False
         self._hosted: HostedParty | None = None
-        #: Why the newest commit failed, until the party was made anew.
+        #: Why the newest commit failed, until the party was made anew; what tries that again.
         self._broken: BaseException | None = None
+        self._again: asyncio.TimerHandle | None = None
+        self._pause = _FIRST_PAUSE
         #: Bytes in the journal since the newest saved state, and bytes of that.
         self._bytes_since = (0, 0)
         self._batch: Batch | None = None
         self.resources = StoredResources(store, seat.member, seat.own, self._connection)
         #: What can be seen of the party, as of the last commit.
-        self.view = self._newest = View()
+        self.view = View()
         #: How many jobs have not been answered.
         self.waiting = 0
         #: Called on the event loop after every commit.
@@ -96,15 +83,14 @@ class Host:
         self.counts: dict[str, Standing] = {}
         #: For every peer how many messages it had acknowledged at the start, and their mark.
         self.marks: dict[str, tuple[int, bytes]] = {}
+        #: For every peer the messages that it has taken, until that is committed.
         self._acknowledged: dict[str, tuple[int, bytes]] = {}
-        self._lock = threading.Lock()
         #: Why the store cannot be written just now; empty while it can.
         self.problem = ""
 
     async def open(self) -> None:
         """Begin to work on the store; there is no party yet."""
         self._loop = asyncio.get_running_loop()
-        self._thread.start()
 
     async def begin(self) -> list[Sent]:
         """Make the party, or go on from the store; returns what is still to be sent.
@@ -125,9 +111,10 @@ class Host:
     async def stop(self) -> None:
         """Finish what waits, save the state, close the store."""
         try:
-            if self._thread.is_alive():
+            if self._loop is not None and not self._stops:
                 await self._finish()
         finally:
+            self._thread.shutdown()
             self.store.close()
 
     async def _finish(self) -> None:
@@ -136,193 +123,205 @@ class Host:
                 await self.call(lambda batch: batch.save_state())
         except FedbanditsError as failed:  # the journal has all that is in the state
             _LOG.warning("%s: its state could not be saved: %s", self.seat.member, failed)
-        finally:
-            self._stops = True  # what would come behind the end would never be answered
-            self._jobs.put(None)
-            await asyncio.get_running_loop().run_in_executor(None, self._thread.join)
+        last = self.call(lambda _: None)
+        self._stops = True  # what would come behind the end would never be answered
+        await asyncio.gather(last, return_exceptions=True)
+        if self._again is not None:
+            self._again.cancel()
 
     def do(self, kind: Kind, content: Any) -> asyncio.Future[Any]:
         """Give the party an event. The future is done when it is committed, or was refused."""
-        return self.call(lambda batch: batch.carry_out(kind, content))
+        releases = kind is Kind.OBSERVE and self.seat.ends_rounds_itself  # it may end a round
+        quick = kind in (Kind.DECIDE, Kind.OBSERVE) and not releases
+        return self.call(lambda batch: batch.carry_out(kind, content), quick)
 
-    def call(self, work: Callable[[Batch], Any]) -> asyncio.Future[Any]:
-        """Have something done in a transaction of the store; it must be quick."""
-        future, job = self._job(work)
-        self.waiting += 1
-        self._jobs.put(job)
-        return future
+    def call(self, work: Callable[[Batch], Any], quick: bool = False) -> asyncio.Future[Any]:
+        """Have something done in a transaction of the store.
+
+        Unless it is ``quick``, the event loop does not wait for it.
+        """
+        return self._added(self._jobs, work, quick)
 
     def call_first(self, work: Callable[[Batch], Any]) -> asyncio.Future[Any]:
         """Have something done before all that waits, with nothing else in its transaction.
 
         When a release leaves so does not follow from how much there is to do.
         """
-        future, job = self._job(work)
-        self.waiting += 2
-        self._urgent.put(job)
-        self._jobs.put(_WAKE)
-        return future
+        return self._added(self._urgent, work)
 
-    def _job(self, work: Callable[[Batch], Any]) -> tuple[asyncio.Future[Any], _Job]:
-        """Make a job, and the future that is done with it."""
-        loop = self._loop
-        if loop is None:
+    def _added(
+        self, jobs: deque[Job], work: Callable[[Batch], Any], quick: bool = False
+    ) -> asyncio.Future[Any]:
+        if self._loop is None:
             raise DeploymentError(f"{self.seat.member}: not started")
         if self._stops:
             raise NotReadyError(f"{self.seat.member}: stops")
-        future: asyncio.Future[Any] = loop.create_future()
-
-        def settle(answer: Any, error: BaseException | None) -> None:
-            if future.done():  # whoever asked has gone
-                return
-            if error is None:
-                future.set_result(answer)
-            else:
-                future.set_exception(error)
-
-        return future, _Job(work, settle)
+        future: asyncio.Future[Any] = self._loop.create_future()
+        jobs.append(Job(work, future, quick))
+        self.waiting += 1
+        self._go_on_soon()
+        return future
 
     def acknowledged(self, peer: str, number: int, mark: bytes) -> None:
         """Let the next commit delete a peer's messages below a number: it has taken them."""
-        with self._lock:
-            self._acknowledged[peer] = max((number, mark), self._acknowledged.get(peer, (0, b"")))
+        self._acknowledged[peer] = max((number, mark), self._acknowledged.get(peer, (0, b"")))
 
-    # --- everything below runs on the party's own thread, but for the end of _tell ---
+    # --- one transaction after the other ---
 
-    def _work(self) -> None:
-        """Commit jobs as they come, until there is a None among them."""
-        pause, together = _FIRST_PAUSE, 0
-        while True:
-            try:
-                job = self._jobs.get(timeout=None if self._broken is None else pause)
-            except queue.Empty:  # the store has failed, and nobody asks for anything
-                self._commit([])
-                pause = min(2.0 * pause, _LONGEST_PAUSE)
-                continue
-            self._wait_for_more(together)
-            jobs, ends = self._take_waiting(job)
-            while not self._urgent.empty():
-                self._commit([self._urgent.get_nowait()])
-            if jobs:
-                self._commit(jobs)
-                pause = _FIRST_PAUSE
-            if ends:
-                return
-            together = len(jobs)
+    def _go_on_soon(self) -> None:
+        """Begin a transaction in a moment: what has come at once is committed at once."""
+        if not self._busy and self._loop is not None:
+            self._busy = True
+            self._loop.call_soon(self._go_on)
 
-    def _wait_for_more(self, together: int) -> None:
-        """Wait a moment where many ask at once: one commit costs as much as many.
-
-        Nobody waits where messages set the pace, nor does a release.
-        """
-        more_come = together > 1 and self._jobs.qsize() < together and self._urgent.empty()
-        if more_come and not self.seat.is_chatty:
-            time.sleep(_GATHER)
-
-    def _take_waiting(self, job: _Job | None) -> tuple[list[_Job], bool]:
-        """Take a job and those that wait behind it; and whether the end was among them."""
-        jobs: list[_Job] = []
-        while job is not None:
-            jobs.append(job)
-            if len(jobs) == _MOST_TOGETHER or self._jobs.empty():
-                return jobs, False
-            job = self._jobs.get_nowait()
-        return jobs, True
-
-    def _commit(self, jobs: list[_Job]) -> None:
-        """Do some jobs in one transaction; after a failure make the party anew first."""
+    def _go_on(self) -> None:
+        """Begin the next transaction, if anything waits."""
+        if self._broken is not None and self._hosted is not None:
+            self._on_thread(self._anew, [])
+            return
+        jobs = self._take()
+        self._busy = bool(jobs)
+        if not jobs:
+            return
         try:
-            if self._broken is not None:
-                self._recover()
-            if not jobs:
-                return
-            with self.store.begin() as connection:
-                self._batch = batch = Batch(self.store, connection, self._hosted, self.seat)
-                answers = [_do(job, batch) for job in jobs]
-                with self._lock:
-                    acknowledged, self._acknowledged = self._acknowledged, {}
-                batch.write(self._bytes_since, acknowledged)
-            if batch.must_be_on_disk:
-                self.store.sync()
-            batch.let_leave()
+            begun = begin_at_once(self.store) if self._is_quick(jobs) else None
+            done = begun and self._carry_out(begun, jobs, _LONGEST_WORK)
         except Exception as failed:
-            # Whatever failed: the transaction was rolled back, and the party is ahead of it.
-            self._broken = failed
-            error = failed if isinstance(failed, FedbanditsError) else self._unexpected(failed)
-            _LOG.error("%s: %s", self.seat.member, error)
-            self._tell(jobs, [(None, error)] * len(jobs), None, str(error))
+            self._fail(jobs, failed)
+            return
+        if done is None:
+            self._on_thread(lambda: self._commit(self._carry_out(begin(self.store), jobs)), jobs)
         else:
-            self._bytes_since, self._hosted = batch.bytes_since, batch.hosted
-            self._tell(jobs, answers, batch)
-        finally:
-            self._batch = None
+            self._on_thread(lambda: self._commit(done), jobs)
 
-    def _recover(self) -> None:
+    def _is_quick(self, jobs: list[Job]) -> bool:
+        """Tell whether some jobs take no longer than the event loop may."""
+        if not self.store.is_file or self._hosted is None:
+            return False
+        return all(job.quick for job in jobs) and not saves(self._bytes_since, self._hosted)
+
+    def _take(self) -> list[Job]:
+        """Take the jobs that the next transaction is for."""
+        if self._urgent:
+            return [self._urgent.popleft()]
+        return [self._jobs.popleft() for _ in range(min(len(self._jobs), _MOST_TOGETHER))]
+
+    def _on_thread(self, work: Callable[[], Done], jobs: list[Job]) -> None:
+        """Have the thread end a transaction; then the loop tells of it."""
+
+        def tell(future: asyncio.Future[Done]) -> None:
+            failed = future.exception()
+            if failed is None:
+                self._tell(jobs, future.result())
+            else:
+                self._fail(jobs or self._take(), failed)
+
+        if self._loop is not None:
+            self._loop.run_in_executor(self._thread, work).add_done_callback(tell)
+
+    def _carry_out(self, begun: Begun, jobs: list[Job], seconds: float = math.inf) -> Done:
+        """Do some jobs in a transaction that has begun, all but its commit.
+
+        After so many ``seconds`` the others are left for the next one.
+        """
+
+        def do(batch: Batch) -> list[Outcome]:
+            outcomes, end = [jobs[0].done(batch)], time.monotonic() + seconds
+            while len(outcomes) < len(jobs) and time.monotonic() < end:
+                outcomes.append(jobs[len(outcomes)].done(batch))
+            self._jobs.extendleft(reversed(jobs[len(outcomes) :]))
+            del jobs[len(outcomes) :]
+            batch.write(self._bytes_since, dict(self._acknowledged))
+            return outcomes
+
+        return self._in_transaction(begun, self._hosted, do)
+
+    def _in_transaction(
+        self, begun: Begun, hosted: HostedParty | None, work: Callable[[Batch], list[Outcome]]
+    ) -> Done:
+        with begun.transaction as transaction:
+            self._batch = batch = Batch(self.store, begun.connection, hosted, self.seat)
+            try:
+                outcomes = work(batch)
+            finally:
+                self._batch = None
+            return Done(batch, outcomes, transaction.pop_all())
+
+    def _commit(self, done: Done) -> Done:
+        """Wait until what was done is on the disk."""
+        done.transaction.close()
+        if done.batch.must_be_on_disk:
+            self.store.sync()
+        done.batch.let_leave()
+        return done
+
+    def _anew(self) -> Done:
         """Make the party anew from what was committed, and send that: it may not have been."""
-        if self._hosted is not None:
-            with self.store.begin() as connection:
-                self._batch = batch = Batch(self.store, connection, None, self.seat)
-                self._hosted = batch.restore(self.resources)
-                failures = self.store.number(connection, _FAILURES)
-                self.store.set_number(connection, _FAILURES, failures + 1)  # it can be written
-                batch.count(self._hosted)
-                again = self.store.outbox(connection)
-            batch.let_leave()
-            self._tell([], [], batch, again=again)
-        self._broken = None
+        again: list[Sent] = []
+
+        def restore(batch: Batch) -> list[Outcome]:
+            batch.count(batch.restore(self.resources))
+            failures = self.store.number(batch.connection, _FAILURES)
+            self.store.set_number(batch.connection, _FAILURES, failures + 1)  # it can be written
+            again.extend(self.store.outbox(batch.connection))
+            return []
+
+        done = self._in_transaction(begin(self.store), None, restore)
+        return self._commit(done)._replace(again=again)
 
     def _connection(self) -> Any:
         if self._batch is None:
             raise DeploymentError(f"{self.seat.member}: noise and secrets belong to an event")
         return self._batch.connection
 
-    def _unexpected(self, failed: Exception) -> DeploymentError:
+    def _tell(self, jobs: list[Job], done: Done) -> None:
+        """Send what was committed, tell whoever asked, and begin the next transaction.
+
+        That comes last: if it fails, nobody hears of it before what was committed.
+        """
+        try:
+            self._told(jobs, done)
+        finally:
+            self._go_on()
+
+    def _told(self, jobs: list[Job], done: Done) -> None:
+        batch = done.batch
+        self._broken, self._hosted, self.problem = None, batch.hosted, ""
+        if jobs:
+            self._bytes_since, self._pause = batch.bytes_since, _FIRST_PAUSE
+        self.view = self.view.after(batch)
+        for peer, up_to in batch.acknowledged.items():
+            if self._acknowledged[peer] == up_to:  # none has come since
+                del self._acknowledged[peer]
+        self.counts.update(batch.counts)
+        for peer, number in batch.received.items():  # first: what is sent acknowledges it
+            self._on_received(peer, number)
+        if outgoing := [*done.again, *batch.outgoing]:
+            self._on_sent(outgoing)
+        self._settle(jobs, done.outcomes)
+
+    def _fail(self, jobs: list[Job], failed: BaseException) -> None:
+        """Tell whoever asked that nothing was committed: the party is ahead of its store."""
+        error = failed if isinstance(failed, FedbanditsError) else self._unexpected(failed)
+        _LOG.error("%s: %s", self.seat.member, error)
+        self._broken, self.problem, self._busy = failed, str(error), False
+        if self._again is not None:
+            self._again.cancel()
+        if self._urgent or self._jobs:
+            self._go_on_soon()
+        elif self._loop is not None:  # nobody asks for anything
+            self._again = self._loop.call_later(self._pause, self._go_on_soon)
+            self._pause = min(2.0 * self._pause, _LONGEST_PAUSE)
+        self._settle(jobs, [(None, error)] * len(jobs))
+
+    def _unexpected(self, failed: BaseException) -> DeploymentError:
         """Tell a fault that has no name here by its kind: its text may hold data."""
         return DeploymentError(
             f"{self.seat.member}: an unexpected {type(failed).__name__}; nothing was changed"
         )
 
-    def _tell(
-        self,
-        jobs: list[_Job],
-        answers: list[_Answer],
-        batch: Batch | None,
-        problem: str = "",
-        again: Sequence[Sent] = (),
-    ) -> None:
-        """Have the event loop send what was committed, and tell whoever asked.
-
-        Without a batch nothing was committed, and ``problem`` says why. ``again`` are messages of
-        earlier commits.
-        """
-        outgoing, received, counts = list(again), dict[str, int](), dict[str, Standing]()
-        if batch is not None:  # not from what the loop has seen: it may be behind
-            self._newest = self._newest.after(batch)
-            outgoing += batch.outgoing
-            received, counts = dict(batch.received), dict(batch.counts)
-        view = self._newest
-
-        def tell() -> None:
-            self.view, self.problem = view, problem
-            self.waiting -= len(jobs)
-            self.counts.update(counts)
-            for peer, number in received.items():  # first: what is sent acknowledges it
-                self._on_received(peer, number)
-            if outgoing:
-                self._on_sent(outgoing)
-            for job, (answer, error) in zip(jobs, answers, strict=True):
-                job.settle(answer, error)
-            self.on_change()
-
-        if self._loop is not None and not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(tell)
-
-
-def _do(job: _Job, batch: Batch) -> _Answer:
-    """Do one job. An event that the party refuses has changed nothing, and the others go on."""
-    try:
-        return job.work(batch), None
-    except FedbanditsError as refused:
-        if isinstance(refused, LedgerError | StoreError) and type(refused) is not ClockError:
-            raise  # the transaction itself has failed
-        return None, refused
+    def _settle(self, jobs: list[Job], outcomes: list[Outcome]) -> None:
+        self.waiting -= len(jobs)
+        for job, outcome in zip(jobs, outcomes, strict=True):
+            job.settle(outcome)
+        self.on_change()

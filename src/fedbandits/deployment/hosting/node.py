@@ -7,7 +7,7 @@ import logging
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Awaitable, Callable, Collection
 from typing import Any
 
 from fedbandits.deployment.delivery.delivery import Delivery
@@ -97,25 +97,25 @@ class Node:
         await self.handover.close()
         await self.host.stop()
 
-    async def decide(self, asked: Asked, key: str = "") -> Decided:
+    def decide(self, asked: Asked, key: str = "") -> Awaitable[Decided]:
         """Choose an action, durably; with a ``key`` once, see :meth:`.batch.Batch.decide`.
 
         Raises NotReadyError if the party waits for secrets of others, or must stop. After any error
         nothing has changed.
         """
         self._require_begun()
-        while self.seat.ends_rounds_itself and self.host.view.is_exchanging:
-            await self.change()
-        return Decided(*await self.host.call(lambda batch: batch.decide(asked, key)))
+        if self.seat.ends_rounds_itself and self.host.view.is_exchanging:
+            return self._decide_later(asked, key)
+        return self.host.call(lambda batch: Decided(*batch.decide(asked, key)), quick=True)
 
-    async def reward(self, number: int, told: Told) -> None:
-        """Learn what came of a decision, durably; raises as :meth:`decide`.
+    async def _decide_later(self, asked: Asked, key: str) -> Decided:
+        await self.change()
+        return await self.decide(asked, key)
 
-        A decision that is not open has errors of its own: UnknownDecisionError,
-        DuplicateRewardError and LateRewardError.
-        """
+    def reward(self, number: int, told: Told) -> Awaitable[None]:
+        """Learn what came of a decision, durably; raises as :meth:`.served.Served.reward`."""
         self._require_begun()
-        await self.host.do(Kind.OBSERVE, (number, told))
+        return self.host.do(Kind.OBSERVE, (number, told))
 
     async def expire(self, before: float) -> int:
         """Put the terms' default in the place of rewards that are missing; returns how many.

@@ -24,6 +24,7 @@ import msgspec
 from fedbandits.deployment.delivery.nats_connection import worth_telling
 from fedbandits.deployment.door import new_loop
 from fedbandits.deployment.identity.identity import Path
+from fedbandits.deployment.process.collector import look_at_what_is_new
 from fedbandits.deployment.process.folder import LogSettings, PartyFolder, load_party
 from fedbandits.deployment.process.limited_log import LimitedHandler
 from fedbandits.deployment.process.running import RunningParty
@@ -151,6 +152,7 @@ async def serve(running: RunningParty, attached: bool = False) -> None:
     told = asyncio.Event()
     with told_to_end(told), _ends_with_input(told) if attached else contextlib.nullcontext():
         await running.start()
+        look_at_what_is_new()
         notify("READY=1")
         await first_of(told, running.ended)
         notify("STOPPING=1")

@@ -24,6 +24,7 @@ from fedbandits.deployment.hosting.seat import HostedSeat, spent_before
 from fedbandits.deployment.identity.identity import Identity, load_identity
 from fedbandits.deployment.identity.private_files import write_private
 from fedbandits.deployment.process.folder import RUNNING, PartyFolder
+from fedbandits.deployment.process.running_file import Running
 from fedbandits.deployment.process.supplies import simulated_supply
 from fedbandits.deployment.storage.rows import Sent
 from fedbandits.errors import FedbanditsError, IdentityError
@@ -35,19 +36,6 @@ _ALL = 1 << 62
 CUSTOMER = "customer"
 #: The token of whoever can read the folder; a new one each time the party starts.
 _OPERATOR = "(operator of the running party)"
-
-
-class Running(msgspec.Struct, frozen=True, kw_only=True):
-    """The file that a running party leaves in its folder, for those who may read that.
-
-    ``url`` is where its door is, from this machine, and ``token`` opens it. ``started`` is in
-    seconds since 1970.
-    """
-
-    pid: int
-    url: str
-    token: str
-    started: float
 
 
 class PartyNode(Node):
@@ -304,14 +292,3 @@ def _forget_token(path: pathlib.Path) -> None:
 def _from_here(url: str) -> str:
     """Return a door's address as this machine reaches it."""
     return url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
-
-
-def read_running(path: pathlib.Path) -> Running | None:
-    """Read what a party that runs has left in its folder; None if there is nothing.
-
-    It stays behind where a process was killed: whether it runs is told by its door.
-    """
-    try:
-        return msgspec.json.decode((path / RUNNING).read_bytes(), type=Running)
-    except (FileNotFoundError, msgspec.DecodeError):
-        return None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Self
 
 import sqlalchemy as sa
@@ -109,19 +109,24 @@ class Store(contextlib.AbstractContextManager["Store"]):
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    @property
+    def is_file(self) -> bool:
+        """True if it is a file: what is written waits for nobody until it is committed."""
+        return self._log is not None
+
     def close(self) -> None:
         """Close all connections and let others in."""
         self.ledger.close()
         self._lock.close()
 
     @contextlib.contextmanager
-    def begin(self) -> Iterator[Connection]:
+    def begin(self, waits: bool = True) -> Iterator[Connection]:
         """Begin a write transaction; see :meth:`.book.Ledger.begin`.
 
         Raises StoreFullError if the disk is full. Nothing was written then.
         """
         try:
-            with self.ledger.begin() as connection:
+            with self.ledger.begin(waits) as connection:
                 if self._log is not None and _OVERWRITES not in connection.info:
                     connection.exec_driver_sql("PRAGMA secure_delete = ON").close()
                     connection.info[_OVERWRITES] = True  # what is deleted is overwritten, too
@@ -174,11 +179,11 @@ class Store(contextlib.AbstractContextManager["Store"]):
 
     def note(self, connection: Connection, entries: Iterable[Entry]) -> None:
         """Write events to the journal."""
-        self._insert(connection, JOURNAL, [entry._asdict() for entry in entries])
+        self._insert(connection, JOURNAL, list(entries))
 
     def post(self, connection: Connection, messages: Iterable[Sent]) -> None:
         """Put messages into the outbox."""
-        self._insert(connection, OUTBOX, [message._asdict() for message in messages])
+        self._insert(connection, OUTBOX, list(messages))
 
     def acknowledged(self, connection: Connection, up_to: Mapping[str, int]) -> None:
         """Delete messages below a number, by peer: they have been received."""
@@ -190,7 +195,7 @@ class Store(contextlib.AbstractContextManager["Store"]):
         """Keep, by peer, how many messages it has acknowledged, and the mark of these."""
         if marks:
             self._unmark.many(connection, [{"whose": peer} for peer in marks])
-            rows = [{"peer": p, "number": n, "mark": mark} for p, (n, mark) in marks.items()]
+            rows = [(peer, *up_to) for peer, up_to in marks.items()]
             self._insert(connection, MARKS, rows)
 
     @staticmethod
@@ -204,7 +209,7 @@ class Store(contextlib.AbstractContextManager["Store"]):
         """Note headers of messages."""
         rows = []
         for header in headers:
-            rows.append({"id": self._next_header, **header._asdict()})
+            rows.append((self._next_header, *header))
             self._next_header += 1
         self._insert(connection, HEADERS, rows)
 
@@ -225,11 +230,11 @@ class Store(contextlib.AbstractContextManager["Store"]):
                 connection.execute(sa.delete(JOURNAL).where(JOURNAL.c.event <= event))
             old = HEADERS.c.id < self._next_header - MOST_HEADERS
             connection.execute(sa.delete(HEADERS).where(old))
-        self._insert(connection, SNAPSHOT, [{"id": 1, "event": event, "body": body}])
+        self._insert(connection, SNAPSHOT, [(1, event, body)])
 
     def asked(self, connection: Connection, opened: Iterable[Opened], at: float) -> None:
         """Note when decisions were asked for, and by which requests."""
-        self._insert(connection, ASKED, [{"at": at, **one._asdict()} for one in opened])
+        self._insert(connection, ASKED, [(one.number, at, *one[1:]) for one in opened])
 
     def answer(self, connection: Connection, request: bytes) -> bytes | None:
         """Return what a request was answered; None unless its decision is open."""
@@ -251,7 +256,7 @@ class Store(contextlib.AbstractContextManager["Store"]):
 
     def expire(self, connection: Connection, number: int) -> None:
         """Note that a decision's reward did not come in time."""
-        self._insert(connection, EXPIRED, [{"number": number}])
+        self._insert(connection, EXPIRED, [(number,)])
 
     def has_expired(self, connection: Connection, number: int) -> bool:
         """Tell whether a decision's reward did not come in time."""
@@ -267,7 +272,7 @@ class Store(contextlib.AbstractContextManager["Store"]):
 
     def keep_secret(self, connection: Connection, name: str, value: bytes) -> None:
         """Keep a secret; it cannot be replaced."""
-        self._insert(connection, SECRETS, [{"name": name, "value": value}])
+        self._insert(connection, SECRETS, [(name, value)])
 
     def number(self, connection: Connection, name: str) -> int:
         """Return a small number that is kept under a name, 0 at first."""
@@ -279,11 +284,14 @@ class Store(contextlib.AbstractContextManager["Store"]):
         """Keep a small number under a name."""
         with named_errors():
             connection.execute(sa.delete(META).where(META.c.name == name))
-        self._insert(connection, META, [{"name": name, "value": str(value)}])
+        self._insert(connection, META, [(name, str(value))])
 
-    def _insert(self, connection: Connection, table: sa.Table, rows: list[dict[str, Any]]) -> None:
+    def _insert(
+        self, connection: Connection, table: sa.Table, rows: Sequence[Sequence[Any]]
+    ) -> None:
+        """Write rows with all columns of a table, in their order."""
         if rows:
-            self._inserts[table.name].many(connection, rows)
+            self._inserts[table.name].insert(connection, rows)
 
 
 def _named(error: LedgerError) -> Exception:

@@ -7,6 +7,9 @@ import sqlalchemy as sa
 #: Format of the tables; a store of another one is refused.
 SCHEMA = 2
 METADATA = sa.MetaData()
+#: A number that rows are found by. SQLite keeps them by it, without an index, only if it is called
+#: so; it has 64 bits there, too.
+_NUMBER = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 
 #: What the store is: its format, whose it is, and small numbers that change.
 META = sa.Table(
@@ -27,7 +30,7 @@ SNAPSHOT = sa.Table(
 JOURNAL = sa.Table(
     "host_journal",
     METADATA,
-    sa.Column("event", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("event", _NUMBER, primary_key=True, autoincrement=False),
     sa.Column("kind", sa.Integer, nullable=False),
     sa.Column("body", sa.LargeBinary, nullable=False),
 )
@@ -51,7 +54,7 @@ MARKS = sa.Table(
 HEADERS = sa.Table(
     "host_headers",
     METADATA,
-    sa.Column("id", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("id", _NUMBER, primary_key=True, autoincrement=False),
     sa.Column("at", sa.Float, nullable=False),
     sa.Column("way", sa.Text, nullable=False),
     sa.Column("peer", sa.Text, nullable=False),
@@ -65,7 +68,7 @@ HEADERS = sa.Table(
 ASKED = sa.Table(
     "host_asked",
     METADATA,
-    sa.Column("number", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("number", _NUMBER, primary_key=True, autoincrement=False),
     sa.Column("at", sa.Float, nullable=False),
     sa.Column("request", sa.LargeBinary, unique=True),
     sa.Column("answer", sa.LargeBinary),
@@ -74,7 +77,7 @@ ASKED = sa.Table(
 EXPIRED = sa.Table(
     "host_expired",
     METADATA,
-    sa.Column("number", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("number", _NUMBER, primary_key=True, autoincrement=False),
 )
 #: The party's own secrets, and those that others gave it. Never logged, never shown.
 SECRETS = sa.Table(

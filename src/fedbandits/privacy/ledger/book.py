@@ -23,6 +23,9 @@ from fedbandits.privacy.ledger import accounts, checks, opening
 from fedbandits.privacy.ledger.accounts import LedgerClock
 from fedbandits.privacy.ledger.charges import Till
 from fedbandits.privacy.ledger.database import (
+    AT_ONCE,
+    DEFERRED,
+    IMMEDIATE,
     Synchronous,
     engine_at,
     engine_that_reads,
@@ -152,17 +155,18 @@ class Ledger(contextlib.AbstractContextManager["Ledger"]):
     def __repr__(self) -> str:
         return f"Ledger(federation={self.federation!r})"
 
-    def begin(self) -> contextlib.AbstractContextManager[Connection]:
+    def begin(self, waits: bool = True) -> contextlib.AbstractContextManager[Connection]:
         """Begin a write transaction, and return its connection; other writers wait until it ends.
 
         The transaction is committed at the end of the block. If an error leaves the block, it is
-        rolled back.
+        rolled back. One that must not wait (``waits`` is False) raises LedgerBusyError if it cannot
+        begin at once. That is so while another program writes, and when the log is to be taken in.
         """
-        return watched(self._file, transaction(self.engine, "IMMEDIATE"))
+        return watched(self._file, transaction(self.engine, IMMEDIATE if waits else AT_ONCE))
 
     def read(self) -> contextlib.AbstractContextManager[Connection]:
         """Return a connection that reads one state of the ledger and does not block writers."""
-        return watched(self._file, transaction(self.engine, "DEFERRED"))
+        return watched(self._file, transaction(self.engine, DEFERRED))
 
     def open_account(
         self, connection: Connection, party: str, claim: PrivacyClaim, epsilon: float, delta: float

@@ -18,9 +18,13 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 from fedbandits.errors import LedgerBusyError, LedgerCorruptError, LedgerError
 
 Synchronous = Literal["NORMAL", "FULL", "EXTRA"]
-Mode = Literal["IMMEDIATE", "DEFERRED"]
-#: Takes SQLite's write lock at once.
+Mode = Literal["IMMEDIATE", "DEFERRED", "AT ONCE"]
+#: Takes SQLite's write lock with the first write.
+DEFERRED: Mode = "DEFERRED"
+#: Takes it at the beginning, and waits for it.
 IMMEDIATE: Mode = "IMMEDIATE"
+#: The same, unless that would wait for another writer, or for the disk.
+AT_ONCE: Mode = "AT ONCE"
 _MODE = "fedbandits_ledger_mode"
 #: Seconds between two tries.
 _PAUSE = 0.005
@@ -38,6 +42,7 @@ class Compiled:
         self, statement: Any, dialect: sa.Dialect, columns: list[str] | None = None
     ) -> None:
         compiled = statement.compile(dialect=dialect, column_keys=columns)
+        self._columns = columns or []
         self._text, self._order = str(compiled), compiled.positiontup
         self._error = dialect.loaded_dbapi.Error
 
@@ -59,9 +64,19 @@ class Compiled:
     def many(self, connection: Connection, rows: Sequence[dict[str, Any]]) -> None:
         """Run it once a row; as :meth:`first`."""
         order = self._order
+        given = rows if order is None else [[row[name] for name in order] for row in rows]
+        self._run_each(connection, given)
+
+    def insert(self, connection: Connection, rows: Sequence[Sequence[Any]]) -> None:
+        """Write rows, whose values are in the order of the columns; as :meth:`first`."""
+        if self._order != self._columns:
+            self.many(connection, [dict(zip(self._columns, row, strict=True)) for row in rows])
+        else:  # as they are: there may be many
+            self._run_each(connection, rows)
+
+    def _run_each(self, connection: Connection, given: Sequence[Any]) -> None:
         cursor = connection.connection.cursor()
         try:
-            given = rows if order is None else [[row[name] for name in order] for row in rows]
             cursor.executemany(self._text, given)
         except (self._error, UnicodeDecodeError) as error:
             raise named(error) from error
@@ -179,8 +194,24 @@ def touch(url: URL) -> None:
 def begin_sqlite(connection: Connection) -> None:
     """Take SQLite's write lock now, not at the first write: what is read until then would age."""
     driver: Any = connection.connection.dbapi_connection
-    if not driver.in_transaction:
-        connection.exec_driver_sql(f"BEGIN {mode_of(connection)}")
+    if driver.in_transaction:
+        return
+    if (mode := mode_of(connection)) == AT_ONCE:
+        _begin_at_once(driver)
+    else:
+        connection.exec_driver_sql(f"BEGIN {mode}")
+
+
+def _begin_at_once(driver: Any) -> None:
+    """Take the write lock; raises LedgerBusyError if somebody else has it."""
+    (timeout,) = driver.execute("PRAGMA busy_timeout").fetchone()
+    driver.execute("PRAGMA busy_timeout = 0").close()
+    try:
+        driver.execute("BEGIN IMMEDIATE").close()
+    except sqlite3.Error as error:
+        raise named(error) from error
+    finally:
+        driver.execute(f"PRAGMA busy_timeout = {timeout}").close()
 
 
 def mode_of(connection: Connection) -> Mode:
@@ -189,12 +220,20 @@ def mode_of(connection: Connection) -> Mode:
     return mode
 
 
+def _has_idle(engine: Engine) -> bool:
+    """Tell whether a connection is open and unused: to open one may take long."""
+    return isinstance(engine.pool, sa.QueuePool) and engine.pool.checkedin() > 0
+
+
 @contextmanager
 def transaction(engine: Engine, mode: Mode) -> Iterator[Connection]:
     """Connect in a transaction, committed at the end, rolled back after an error.
 
-    Raises LedgerBusyError if others are writing for longer than the engine waits.
+    Raises LedgerBusyError if others are writing for longer than the engine waits, or if one that is
+    to begin at once cannot.
     """
+    if mode == AT_ONCE and not _has_idle(engine):
+        raise LedgerBusyError("no connection is open that could be used at once")
     with named_errors():
         connection = engine.connect()
     with connection:

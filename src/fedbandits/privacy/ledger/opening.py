@@ -19,10 +19,11 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Engine
 
-from fedbandits.errors import LedgerError, LedgerFileError
+from fedbandits.errors import LedgerBusyError, LedgerError, LedgerFileError
 from fedbandits.privacy.ledger import checks
 from fedbandits.privacy.ledger.database import (
-    IMMEDIATE,
+    AT_ONCE,
+    DEFERRED,
     begin_sqlite,
     mode_of,
     named,
@@ -118,10 +119,12 @@ def _keep_log(engine: Engine, file: LedgerFile) -> None:
 
     def before(connection: Connection) -> None:
         driver: Any = connection.connection.dbapi_connection
-        if driver.in_transaction or mode_of(connection) != IMMEDIATE:
+        if driver.in_transaction or (mode := mode_of(connection)) == DEFERRED:
             return
         if _MARKED in connection.info and file.log_size() <= LARGE:
             return
+        if mode == AT_ONCE:
+            raise LedgerBusyError("the log is to be taken in first, which waits for the disk")
         file.check(connection.info)
         try:
             if _mark(driver, file.path):

@@ -1,0 +1,66 @@
+"""Commands that only look or write a file load little: nobody waits a second for a line."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from fedbandits.deployment.identity.enrolment import create_party
+from fedbandits.deployment.process.examples import example
+from fedbandits.deployment.process.folder import write_settings
+from fedbandits.settings.federation import load_federation
+
+#: What takes long to import, by what needs it: runs and reports, stores, brokers, doors, SAMBA.
+RUNS = {"sklearn", "pandas", "xarray", "matplotlib", "h5py", "joblib"}
+PARTIES = {"sqlalchemy", "nats", "prometheus_client", "httptools", "uvloop", "gmpy2", "networkx"}
+#: What a plan of private releases needs: its kernels, and prices.
+PLANS = {"numba", "llvmlite", "scipy"}
+EVERYTHING = RUNS | PARTIES | PLANS | {"numpy", "httpx", "cryptography"}
+
+SCRIPT = """
+import sys
+from fedbandits.cli import main
+sys.argv = ["fedbandits", *sys.argv[1:]]
+try:
+    main()
+except SystemExit as end:
+    assert not end.code, end.code
+print(*sys.modules, file=sys.stderr)
+"""
+
+
+def loaded(*command):
+    """Names of all modules that a command has loaded."""
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT, *map(str, command)],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    return set(done.stderr.splitlines()[-1].split())
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A federation's file, and the folder of one of its parties."""
+    folder = tmp_path_factory.mktemp("light")
+    (folder / "f.toml").write_text(example("feducb", None, 4222))
+    create_party(folder / "f.toml", "north", folder)
+    write_settings(folder / "north", load_federation(folder / "f.toml"), "north", 8420)
+    return folder
+
+
+@pytest.mark.parametrize("command", ["--version", "--help", "party --help", "federation --help"])
+def test_help_loads_nothing(command):
+    assert not loaded(*command.split()) & EVERYTHING
+
+
+def test_a_look_at_a_party_loads_no_party(folder):
+    assert not loaded("party", "status", folder / "north") & (RUNS | PARTIES)
+    assert not loaded("federation", "status", folder, "--json") & (RUNS | PARTIES)
+
+
+def test_a_new_party_needs_keys_and_the_federation_s_plan(folder, tmp_path):
+    made = loaded("party", "create", "south", "--federation", folder / "f.toml", "--out", tmp_path)
+    assert not made & (RUNS | PARTIES | {"httpx"})
+    assert (tmp_path / "south" / "party.toml").exists()
