@@ -39,7 +39,8 @@ def paired(moved, covariance, neighbours="fixed log", claim=None):
     def play(world, run):
         rng = np.random.default_rng(run)
         drawn = [rng.normal(size=len(np.atleast_1d(row))) for row in moved]
-        return {k + 1: drawn[k] + world * np.atleast_1d(row) for k, row in enumerate(moved)}
+        for k, row in enumerate(moved):
+            yield k + 1, drawn[k] + world * np.atleast_1d(row)
 
     return PairedRuns(neighbours, "releases", np.asarray(covariance), claim or claim_of(), play)
 
@@ -75,6 +76,21 @@ class TestDistance:
         assert distance(paired(moved, np.eye(3), "interactive"), 0) == pytest.approx(0.3)
         assert distance(paired(np.zeros(3), np.eye(3), "interactive"), 0) == 0.0
 
+    @pytest.mark.parametrize("missing", [(), (1,), (2, 3)])
+    def test_what_comes_after_it_is_not_played(self, missing):
+        left = [[], []]
+
+        def play(world, run):
+            for number in range(1, 9):
+                if world or number not in missing:
+                    left[world].append(number)
+                    yield number, np.array([0.5 * world * (number >= 4)])
+
+        runs = paired(np.zeros(8), np.eye(8), "interactive")._replace(play=play)
+        assert distance(runs, 0) == 0.5
+        assert max(left[0] + left[1]) == 4 + len(missing)
+        assert distance(runs._replace(neighbours="fixed log"), 0) == 0.5 * math.sqrt(5)
+
     def test_releases_before_it_help_to_tell_its_noise(self):
         """Of two releases with nearly the same noise, one that moved alone shows the difference."""
         covariance = [[1.0, 0.99], [0.99, 1.0]]
@@ -85,12 +101,12 @@ class TestDistance:
         """Only releases of both worlds can be compared; that one is missing, attacks see."""
         both = paired(np.array([0.3, 0.4]), np.eye(2))
         some = both._replace(
-            play=lambda world, run: {
-                step: value for step, value in both.play(world, run).items() if step == 1 or world
-            }
+            play=lambda world, run: (
+                (step, value) for step, value in both.play(world, run) if step == 1 or world
+            )
         )
         assert distance(some, 0) == pytest.approx(0.3)
-        assert distance(some._replace(play=lambda world, run: {}), 0) == 0.0
+        assert distance(some._replace(play=lambda world, run: ()), 0) == 0.0
 
 
 class TestFinding:
@@ -108,7 +124,7 @@ class TestFinding:
 
         def play(world, run):
             played.add(run)
-            return {1: np.array([world * (5.0 if run == 7 else 0.1)])}
+            yield 1, np.array([world * (5.0 if run == 7 else 0.1)])
 
         runs = paired(np.zeros(1), np.eye(1))._replace(play=play)
         assert check_sensitivity(runs, 1e-9).mu == pytest.approx(5.0)
@@ -192,7 +208,7 @@ def test_what_outlives_a_run_shows_when_a_world_is_played_again():
 
     def play(world, run):
         seen[0] = max(seen[0], 0.01 * world)
-        return {1: np.array([seen[0]])}
+        yield 1, np.array([seen[0]])
 
     claim = PrivacyClaim(
         unit="one record", from_whom="everybody", relation="replace-one", holds_for="fixed log",
