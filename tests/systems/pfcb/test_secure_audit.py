@@ -16,6 +16,7 @@ from fedbandits.settings.experiment import system
 from fedbandits.systems.party_games import paired_games
 from fedbandits.systems.pfcb import SYSTEM, audit, sharing
 from fedbandits.testing.replicates import plan_of
+from tests.sized import sized
 
 WORLD = Procurement(agents=10, producers=3, max_capacity=6)
 ROUNDS = 400
@@ -63,12 +64,13 @@ def test_noise_by_another_number_of_buyers_is_found(monkeypatch, times):
     assert found > 1.4 if times > 1.0 else found < 0.8
 
 
-def test_a_purchase_that_counts_twice_is_found(monkeypatch):
+@sized("pairs", 0.0, 0.5)
+def test_a_purchase_that_counts_twice_is_found(monkeypatch, pairs):
     plan = plan_secure()
 
     def too_far():
         games = [g for g in audit.games(SYSTEM, plan) if hasattr(g, "paired")]
-        return [check_sensitivity(paired, scale=0.5).too_far for paired in paired_games(games)]
+        return [check_sensitivity(paired, pairs).too_far for paired in paired_games(games)]
 
     assert not any(too_far())
 
