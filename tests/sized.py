@@ -8,6 +8,7 @@ play 24 pairs of worlds. In full, ``make test-all`` plays them: then √2 shows 
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import pytest
 
@@ -16,6 +17,15 @@ from fedbandits.testing.systems import adds_its_planned_noise, moves_no_further_
 DEAR = (adds_its_planned_noise, moves_no_further_than_charged)
 #: Of the usual number of draws, and of pairs of worlds.
 FEWER = 0.35
+
+
+def sized(name: str, small: Any, full: Any):
+    """Play a test with a small value of its argument ``name``; with the full one if it may be slow.
+
+    What a test asserts must be the same of both.
+    """
+    in_full = pytest.param(full, id=f"{name} in full", marks=pytest.mark.slow)
+    return pytest.mark.parametrize(name, [pytest.param(small, id=f"few {name}"), in_full])
 
 
 def in_two_sizes(checks):

@@ -15,7 +15,7 @@ from fedbandits import cli
 from fedbandits.errors import LedgerError, ResumeWarning
 from fedbandits.experiments.audits import parts as audit_parts
 from fedbandits.experiments.audits.verdict import Audit, Verdict
-from fedbandits.privacy import gaussian
+from fedbandits.privacy import gaussian, sensitivity_check
 from fedbandits.privacy.accounting import GaussianRelease
 from fedbandits.privacy.claims import PrivacyClaim
 from fedbandits.privacy.ledger import Ledger, add_up
@@ -173,6 +173,7 @@ class TestAudit:
         monkeypatch.setattr(agents_audit, "_HORIZONS", (13,))
         monkeypatch.setattr(agents_audit, "_MOST_RELEASES", 4)
         monkeypatch.setattr(audit_parts, "attack", attack_of_few_runs)
+        monkeypatch.setattr(sensitivity_check, "_LEAST", 4)
         assert call(monkeypatch, "audit", "tiny.toml", "--runs", "200", *self.few) == 0
         *lines, summary = capsys.readouterr().out.splitlines()
 

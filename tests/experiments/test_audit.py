@@ -24,7 +24,7 @@ from fedbandits.experiments.events import (
     PartFinished,
     PartStarted,
 )
-from fedbandits.privacy import gaussian
+from fedbandits.privacy import gaussian, sensitivity_check
 from fedbandits.privacy.accounting import Encrypted
 from fedbandits.privacy.auditing import Finding
 from fedbandits.privacy.auditing import audit as attack
@@ -218,6 +218,7 @@ def audited():
         patch.setattr(agents_audit, "_HORIZONS", (13,))  # whole parties are dear
         patch.setattr(agents_audit, "_MOST_RELEASES", 8)
         patch.setattr(audit_parts, "attack", attack_of_few_runs)
+        patch.setattr(sensitivity_check, "_LEAST", 4)
         return audit(three_systems(), 10_000, on_event=told.append), told
 
 

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from sklearn.metrics import adjusted_rand_score
 
 from fedbandits.learners import clustering
 from fedbandits.learners.kernels import clustering as kernels
@@ -111,6 +112,12 @@ def test_the_adjusted_rand_index_knows_right_from_guessed():
     assert clustering.adjusted_rand_index(np.zeros(40, int), truth) == 0.0
     guessed = np.random.default_rng(0).integers(0, 5, size=40)
     assert abs(clustering.adjusted_rand_index(guessed, truth)) < 0.1
+
+
+@given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=1, max_size=40))
+def test_the_adjusted_rand_index_is_scikit_learns_to_the_last_bit(labels):
+    found, truth = np.array(labels).T
+    assert clustering.adjusted_rand_index(found, truth) == adjusted_rand_score(truth, found)
 
 
 @given(st.integers(1, 8).flatmap(positive_definite), st.floats(0.0, 5.0), st.integers(0, 2**31))

@@ -22,6 +22,7 @@ from fedbandits.systems.agents.kernels.views import take_up
 from fedbandits.systems.party_games import paired_games
 from fedbandits.systems.pfcb.kernels import note_purchase
 from fedbandits.systems.pfcb.roles import buying as pfcb_buying
+from tests.sized import sized
 
 DELTA = 1e-5
 
@@ -39,7 +40,8 @@ def paired(moved, covariance, neighbours="fixed log", claim=None):
     def play(world, run):
         rng = np.random.default_rng(run)
         drawn = [rng.normal(size=len(np.atleast_1d(row))) for row in moved]
-        return {k + 1: drawn[k] + world * np.atleast_1d(row) for k, row in enumerate(moved)}
+        for k, row in enumerate(moved):
+            yield k + 1, drawn[k] + world * np.atleast_1d(row)
 
     return PairedRuns(neighbours, "releases", np.asarray(covariance), claim or claim_of(), play)
 
@@ -75,6 +77,21 @@ class TestDistance:
         assert distance(paired(moved, np.eye(3), "interactive"), 0) == pytest.approx(0.3)
         assert distance(paired(np.zeros(3), np.eye(3), "interactive"), 0) == 0.0
 
+    @pytest.mark.parametrize("missing", [(), (1,), (2, 3)])
+    def test_what_comes_after_it_is_not_played(self, missing):
+        left = [[], []]
+
+        def play(world, run):
+            for number in range(1, 9):
+                if world or number not in missing:
+                    left[world].append(number)
+                    yield number, np.array([0.5 * world * (number >= 4)])
+
+        runs = paired(np.zeros(8), np.eye(8), "interactive")._replace(play=play)
+        assert distance(runs, 0) == 0.5
+        assert max(left[0] + left[1]) == 4 + len(missing)
+        assert distance(runs._replace(neighbours="fixed log"), 0) == 0.5 * math.sqrt(5)
+
     def test_releases_before_it_help_to_tell_its_noise(self):
         """Of two releases with nearly the same noise, one that moved alone shows the difference."""
         covariance = [[1.0, 0.99], [0.99, 1.0]]
@@ -85,12 +102,12 @@ class TestDistance:
         """Only releases of both worlds can be compared; that one is missing, attacks see."""
         both = paired(np.array([0.3, 0.4]), np.eye(2))
         some = both._replace(
-            play=lambda world, run: {
-                step: value for step, value in both.play(world, run).items() if step == 1 or world
-            }
+            play=lambda world, run: (
+                (step, value) for step, value in both.play(world, run) if step == 1 or world
+            )
         )
         assert distance(some, 0) == pytest.approx(0.3)
-        assert distance(some._replace(play=lambda world, run: {}), 0) == 0.0
+        assert distance(some._replace(play=lambda world, run: ()), 0) == 0.0
 
 
 class TestFinding:
@@ -108,7 +125,7 @@ class TestFinding:
 
         def play(world, run):
             played.add(run)
-            return {1: np.array([world * (5.0 if run == 7 else 0.1)])}
+            yield 1, np.array([world * (5.0 if run == 7 else 0.1)])
 
         runs = paired(np.zeros(1), np.eye(1))._replace(play=play)
         assert check_sensitivity(runs, 1e-9).mu == pytest.approx(5.0)
@@ -131,38 +148,49 @@ class TestFinding:
         assert (fixed.outcome, fixed.sensitivity_line) == ("not attacked", "")
 
 
-def measured(preset, world=None, **settings):
-    """By neighbours, what whole parties of a preset show."""
+FIXED, REACTS = NEIGHBOURS = ("fixed log", "interactive")
+#: Of the usual number of pairs: as few as an audit plays at all.
+SMALLEST = 0.0
+
+
+def measured(preset, world=None, pairs=SMALLEST, among=NEIGHBOURS, **settings):
+    """By neighbours, what whole parties of a preset show.
+
+    Of worlds on a fixed log, which are played to their end, ``pairs`` of the usual number are.
+    """
     kind = find_preset(preset)
     world = world or reference_world(kind)
     plan = system(preset, **settings).plan(world, 2000)
-    found = [check_sensitivity(paired) for paired in paired_games(kind.games(plan, world))]
+    games = [game for game in paired_games(kind.games(plan, world)) if game.neighbours in among]
+    found = [check_sensitivity(g, pairs if g.neighbours == FIXED else 1.0) for g in games]
     return {
         neighbours: max(f.epsilon / f.charged for f in found if f.neighbours == neighbours)
-        for neighbours in (FIXED, REACTS)
+        for neighbours in among
     }
 
 
-FIXED, REACTS = "fixed log", "interactive"
 SOUND = ["feducb", "feducb-p2p", "ldp-silo", "fclub", "fclub-released", "pfcb", "pfcb-interactive"]
 #: Their claims are for a fixed log alone: reactions to a record may show more of it.
 REACTING = {"fclub", "pfcb", "ldp-silo"}
 
 
+@sized("pairs", SMALLEST, 1.0)
 @pytest.mark.parametrize("preset", SOUND)
-def test_whole_parties_move_what_is_charged_and_no_more(preset):
+def test_whole_parties_move_what_is_charged_and_no_more(preset, pairs):
     """The farthest record moves releases exactly as far as the accountant says."""
-    found = measured(preset, epsilon=1.0)
+    found = measured(preset, pairs=pairs, epsilon=1.0)
     assert found[FIXED] == pytest.approx(1.0, abs=1e-3)
     assert (found[REACTS] > 1.001) == (preset in REACTING)
 
 
+@sized("pairs", 0.55, 1.0)
 @pytest.mark.parametrize(
     ("preset", "world", "most"),
     [("feducb", Classification(agents=3, dataset="wine", components=2), 3), ("fclub", None, 2)],
 )
-def test_so_do_all_records_of_a_person(preset, world, most):
-    found = measured(preset, world, epsilon=1.0, unit="person", records_per_person=most)
+def test_so_do_all_records_of_a_person(preset, world, most, pairs):
+    person = {"unit": "person", "records_per_person": most}
+    found = measured(preset, world, pairs, among=(FIXED,), epsilon=1.0, **person)
     # Where they fall into several batches they move less than all in the first, which is charged.
     assert 0.8 < found[FIXED] <= 1.0001
 
@@ -176,14 +204,14 @@ class TestMistakes:
             take_up(*arguments)
 
         monkeypatch.setattr(linear_agent, "take_up", twice)
-        assert measured("feducb")[FIXED] > 1.9
+        assert measured("feducb", among=(FIXED,))[FIXED] > 1.9
 
     def test_a_purchase_of_which_more_is_booked(self, monkeypatch):
         def more(raw_view, units, good, books):
             note_purchase(raw_view, units, good + (good > 0), books)
 
         monkeypatch.setattr(pfcb_buying, "note_purchase", more)
-        assert measured("pfcb")[FIXED] > 1.01
+        assert measured("pfcb", among=(FIXED,))[FIXED] > 1.01
 
 
 def test_what_outlives_a_run_shows_when_a_world_is_played_again():
@@ -192,7 +220,7 @@ def test_what_outlives_a_run_shows_when_a_world_is_played_again():
 
     def play(world, run):
         seen[0] = max(seen[0], 0.01 * world)
-        return {1: np.array([seen[0]])}
+        yield 1, np.array([seen[0]])
 
     claim = PrivacyClaim(
         unit="one record", from_whom="everybody", relation="replace-one", holds_for="fixed log",

@@ -31,6 +31,13 @@ SCREENS = {
 VISITS = "hospital,age,size,diagnosis\n" + "".join(
     f"h{i % 5},{20 + i % 60},{i % 7},{'m' if i * 7 % 3 else 'b'}\n" for i in range(300)
 )
+#: No renderers to spare, and nothing is drawn by a graphics card that is not there.
+FRUGAL = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-features=SpareRendererForSitePerProcess",
+    "--renderer-process-limit=1",
+]
 Opener = Callable[..., Window]
 
 
@@ -49,7 +56,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     with sync_api.sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        started = playwright.chromium.launch(executable_path=CHROMIUM, args=FRUGAL)
         yield started
         started.close()
 

@@ -16,6 +16,7 @@ from fedbandits.systems import find_preset
 from fedbandits.systems.fclub.audit import contents_games, messages_games
 from fedbandits.systems.fclub.claim import claim
 from fedbandits.testing.replicates import federate, plan_of, simulate
+from tests.sized import sized
 
 WORLD = Clustered(users=10, servers=3, clusters=2, dim=3, items=4, placement="spread")
 PRIVATE = ("fclub", "fclub-released", "fclub-clusters")
@@ -130,16 +131,17 @@ def test_parties_show_no_more_than_that():
     assert 0.3 * most < shown < most + 0.5
 
 
-def test_counting_too_many_records_shows(monkeypatch):
+@sized("pairs", 0.0, 0.5)
+def test_counting_too_many_records_shows(monkeypatch, pairs):
     """A server that counts every record of a user has noise for k of them alone."""
-    assert not check_sensitivity(small_game("fixed log").paired(), 0.5).too_far
+    assert not check_sensitivity(small_game("fixed log").paired(), pairs).too_far
     from fedbandits.systems.fclub.roles import local_server
 
     def all_count(step, place, visits, most):
         return step
 
     monkeypatch.setattr(local_server, "counted", all_count)
-    assert check_sensitivity(small_game("fixed log").paired(), 0.5).too_far
+    assert check_sensitivity(small_game("fixed log").paired(), pairs).too_far
 
 
 def test_a_record_that_is_never_rewarded_is_used_up():

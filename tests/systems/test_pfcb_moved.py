@@ -26,6 +26,7 @@ from fedbandits.systems.pfcb.roles.reports import release_report
 from fedbandits.systems.pfcb.state import ReleaseState
 from fedbandits.systems.terms import terms_of
 from fedbandits.testing.replicates import federate
+from tests.sized import sized
 
 CAPACITY, ROUNDS = 3, 100
 WORLD = Procurement(agents=2, producers=2, max_capacity=CAPACITY, quality_threshold=0.2, instance=1)
@@ -217,11 +218,12 @@ def test_an_audit_finds_noise_that_does_not_count_with_late_outcomes(privatizer)
     assert audit(game, 20_000, 1e-3, training=20_000).epsilon_low > 1.0
 
 
+@sized("runs", 60, 150)
 @pytest.mark.parametrize("privatizer", ["correlated", "continual"])
-def test_whole_buyers_show_no_more_when_an_outcome_is_late(privatizer):
+def test_whole_buyers_show_no_more_when_an_outcome_is_late(privatizer, runs):
     plan = plan_of(privatizer, epsilon=4.0, delta=0.01, window="auto")
     game = late_game(small_world(SYSTEM, plan.config))
-    found = audit(game, 150, 0.01, training=150)
+    found = audit(game, runs, 0.01, training=runs)
     assert found.epsilon_low <= 4.0
     transcripts = [game.play(world, 0, 20) for world in (0, 1)]
     assert (transcripts[0].patterns == transcripts[1].patterns).all()

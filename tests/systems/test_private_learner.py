@@ -13,10 +13,13 @@ from hypothesis import strategies as st
 
 import fedbandits as fb
 from fedbandits.errors import BoundExceededError, ConfigError, LearnerError
+from fedbandits.experiments.audits import parts as audit_parts
 from fedbandits.experiments.audits.audit import audit
+from fedbandits.experiments.audits.parts import LEAST_RUNS
 from fedbandits.federation.messages import ImplausibleError, pack, unpack
 from fedbandits.privacy import gaussian, running_sum
 from fedbandits.privacy.accounting import mu
+from fedbandits.privacy.auditing import audit as attack
 from fedbandits.privacy.gaussian import ROUNDING_MARGIN
 from fedbandits.privacy.likelihood import decoder
 from fedbandits.privacy.rounding import grid_step
@@ -33,7 +36,7 @@ from fedbandits.testing.replicates import federate, plan_of
 from fedbandits.testing.systems import CHECKS
 from tests.contracts.test_claims import require_plain_words
 from tests.own_things import SharedRidge
-from tests.sized import in_two_sizes
+from tests.sized import in_two_sizes, sized
 from tests.systems.private_learners import PrivateLinUCB, PrivateMeans
 
 LINEAR = fb.environments.Linear(agents=3, dim=3, arms=4)
@@ -89,6 +92,9 @@ def play(preset, rounds=60, world=LINEAR, **settings):
 def plan_for(preset, rounds=60, world=LINEAR, **settings):
     return plan_of(fb.system(preset, **settings).config, world, rounds)
 
+
+#: Runs of whole parties on which attacks are chosen.
+TRAINING = sized("training", 20, None)
 
 # ---------------------------------------------------------------- contracts
 
@@ -413,11 +419,12 @@ def test_more_releases_than_the_mechanism_should_make_are_refused():
         plan_for("private-lin-ucb", 20_000, schedule="every(1)")
 
 
-def test_arms_that_have_a_model_each_are_told_of_too(monkeypatch):
+@TRAINING
+def test_arms_that_have_a_model_each_are_told_of_too(monkeypatch, training):
     run = play("private-means", 60, WINE, schedule="every(10)")
     assert run.plan.facts.models == run.plan.facts.arms == 3
     assert run.players[0].learner.noise_deviation > 0
-    assert audited(monkeypatch, "private-means", WINE).outcome == "holds"
+    assert audited(monkeypatch, "private-means", WINE, training).outcome == "holds"
 
 
 def test_agents_keep_going_where_they_were_restored():
@@ -453,18 +460,27 @@ def test_a_private_linucb_of_thirty_lines_does_as_well_as_feducb():
 # ---------------------------------------------------------------- the audit
 
 
-def audited(monkeypatch, preset="private-lin-ucb", world=LINEAR):
-    """A verdict on releases and noise; whole parties play few runs."""
-    monkeypatch.setattr(party_games, "PARTY_RUNS", 60)
+def audited(monkeypatch, preset="private-lin-ucb", world=LINEAR, training=None):
+    """A verdict on releases and noise; whole parties play few runs, the fewer for ``training``."""
+
+    def attack_of_few(game, *given, **named):
+        few = training if game.sees == "messages" else None
+        return attack(game, *given, training=few, **named)
+
+    monkeypatch.setattr(audit_parts, "attack", attack_of_few)
+    monkeypatch.setattr(party_games, "PARTY_RUNS", 60 if training is None else LEAST_RUNS)
     monkeypatch.setattr(party_games, "SECURE_RUNS", 30)
     experiment = fb.Experiment(rounds=200, environment=world, systems=(fb.system(preset),))
     (verdict,) = audit(experiment, runs=20_000).verdicts
     return verdict
 
 
+@TRAINING
 @pytest.mark.parametrize("preset", PRESETS)
-def test_an_audit_finds_that_the_claim_holds_and_little_noise_is_wasted(monkeypatch, preset):
-    verdict = audited(monkeypatch, preset)
+def test_an_audit_finds_that_the_claim_holds_and_little_noise_is_wasted(
+    monkeypatch, preset, training
+):
+    verdict = audited(monkeypatch, preset, training=training)
     assert verdict.outcome == "holds"
     assert 0.6 < verdict.tightness <= 1.0
     assert verdict.noise_measured == pytest.approx(1.0, abs=0.05)

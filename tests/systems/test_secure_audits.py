@@ -22,12 +22,15 @@ from fedbandits.systems.python_learners import audit as learners_audit
 from fedbandits.systems.python_learners import plan as learners_plan
 from fedbandits.systems.secure_claim import claim_sums
 from fedbandits.testing.replicates import federate, plan_of, system_of
+from tests.sized import sized
 from tests.systems.private_learners import PrivateLinUCB
 from tests.systems.summed import losing, play_with_losses
 
 WORLD = fb.environments.Linear(agents=6, dim=2, arms=3)
 SUMS = {"kind": "secure-sum", "helpers": 2, "least_parties": 5, "colluding": 2}
 ROUNDS = 40
+#: Of the usual number of pairs of worlds, and of draws.
+PAIRS, DRAWS = sized("pairs", 0.0, 1.0), sized("draws", 0.1, 0.25)
 
 
 @pytest.fixture
@@ -48,9 +51,9 @@ def learner_plan(name):
     return plan_of(config, WORLD, ROUNDS)
 
 
-def wrong_noise(checks):
+def wrong_noise(checks, draws):
     """Tell of each check whether it finds numbers without their planned noise."""
-    return [not check_noise(numbers, scale=0.25).right for numbers in checks]
+    return [not check_noise(numbers, scale=draws).right for numbers in checks]
 
 
 def moves_of(plan):
@@ -72,9 +75,10 @@ class TestFedUCB:
             pytest.approx(fb.privacy.gaussian.epsilon_of(claim.mu * math.sqrt(3.0), claim.delta)),
         ]
 
-    def test_the_noise_is_as_planned(self):
+    @DRAWS
+    def test_the_noise_is_as_planned(self, draws):
         plan = feducb_plan()
-        assert wrong_noise(agents_audit.noise_checks(FEDUCB, plan)) == [False, False, False]
+        assert wrong_noise(agents_audit.noise_checks(FEDUCB, plan), draws) == [False] * 3
 
     @pytest.mark.parametrize("times", [1 / 3, 3.0])
     def test_noise_by_another_number_of_parties_is_found(self, monkeypatch, times):
@@ -82,23 +86,25 @@ class TestFedUCB:
             return shares.share_plan(total, round(honest * times))
 
         monkeypatch.setattr(agents_noise, "share_plan", planned)
-        assert all(wrong_noise(agents_audit.noise_checks(FEDUCB, feducb_plan())))
+        assert all(wrong_noise(agents_audit.noise_checks(FEDUCB, feducb_plan()), 0.25))
 
-    def test_a_record_moves_a_sum_as_far_as_is_charged(self):
+    @PAIRS
+    def test_a_record_moves_a_sum_as_far_as_is_charged(self, pairs):
         (*_, within) = moves_of(feducb_plan())
         (paired,) = paired_games([within])
-        found = check_sensitivity(paired)
+        found = check_sensitivity(paired, pairs)
         assert found.right
         assert found.epsilon == pytest.approx(found.charged, rel=1e-3)
 
-    def test_a_record_that_counts_twice_is_found(self, monkeypatch):
+    @PAIRS
+    def test_a_record_that_counts_twice_is_found(self, monkeypatch, pairs):
         def twice(plan, step, state, running_sum, pattern, noise):
             return shares.release_share(plan, step, state, 2.0 * running_sum, pattern, noise)
 
         monkeypatch.setattr(member, "release_share", twice)
         (*_, within) = moves_of(feducb_plan())
         (paired,) = paired_games([within])
-        assert check_sensitivity(paired).too_far
+        assert check_sensitivity(paired, pairs).too_far
 
 
 class TestLearners:
@@ -142,10 +148,11 @@ class TestLearners:
         play_with_losses(run, ROUNDS)
         assert {agent.state.releases for agent in run.players} == {len(range(4, ROUNDS, 4))}
 
-    def test_the_noise_is_as_planned(self, learner):
+    @DRAWS
+    def test_the_noise_is_as_planned(self, learner, draws):
         system, plan = system_of(learner_plan(learner).config), learner_plan(learner)
         checks = learners_audit.noise_checks(system, plan, WORLD)
-        assert wrong_noise(checks) == [False, False, False]
+        assert wrong_noise(checks, draws) == [False] * 3
 
     def test_noise_by_another_number_of_parties_is_found(self, learner, monkeypatch):
         def planned(total, honest):
@@ -154,24 +161,25 @@ class TestLearners:
         monkeypatch.setattr(learners_plan, "share_plan", planned)
         plan = learner_plan(learner)
         system = system_of(plan.config)
-        assert all(wrong_noise(learners_audit.noise_checks(system, plan, WORLD)))
+        assert all(wrong_noise(learners_audit.noise_checks(system, plan, WORLD), 0.25))
 
-    def test_records_beyond_their_bound_are_found(self, learner, monkeypatch):
+    @PAIRS
+    def test_records_beyond_their_bound_are_found(self, learner, monkeypatch, pairs):
         plan = learner_plan(learner)
         system = system_of(plan.config)
-        assert not any(moves_too_far(system, plan))
+        assert not any(moves_too_far(system, plan, pairs))
 
         def twice(plan, step, state, running_sum, pattern, noise):
             return shares.release_share(plan, step, state, 2.0 * running_sum, pattern, noise)
 
         monkeypatch.setattr(member, "release_share", twice)
-        assert any(moves_too_far(system, plan))
+        assert any(moves_too_far(system, plan, pairs))
 
 
-def moves_too_far(system, plan):
+def moves_too_far(system, plan, pairs):
     """Tell of each game of whole parties whether a record moves sums too far."""
     games = paired_games(learners_audit.games(system, plan, WORLD))
-    return [check_sensitivity(paired).too_far for paired in games]
+    return [check_sensitivity(paired, pairs).too_far for paired in games]
 
 
 def test_views_name_who_must_not_be_one_hand():

@@ -1,4 +1,4 @@
-"""Users who are alike, by well-kept libraries: components of a graph, scores of a partition.
+"""Users who are alike: components of a graph, scores of a partition.
 
 The compiled part is :mod:`fedbandits.learners.kernels.clustering`.
 """
@@ -28,7 +28,32 @@ def components(edges: Edges) -> Ints:
 
 
 def adjusted_rand_index(found: NDArray[Any], truth: NDArray[Any]) -> float:
-    """Score a partition (Hubert & Arabie 1985): 1 if it is exact, about 0 by guessing."""
-    from sklearn.metrics import adjusted_rand_score
+    """Score a partition (Hubert & Arabie 1985): 1 if it is exact, about 0 by guessing.
 
-    return float(adjusted_rand_score(truth, found))
+    A run asks for it at every recorded round: scikit-learn's function, which gives the same bits,
+    takes longer than the rounds.
+
+    Parameters
+    ----------
+    found, truth : (users,) int
+        Labels from 0 on; only which users share one counts.
+    """
+    users = len(found)
+    in_found, in_truth = _pairs_together(found), _pairs_together(truth)
+    in_both = _pairs_together(found * (int(truth.max()) + 1) + truth)
+    only_found, only_truth = in_found - in_both, in_truth - in_both
+    if only_found == only_truth == 0:
+        return 1.0
+    both, neither = in_both - users, users * users - in_found - in_truth + in_both
+    chance = (both + only_truth) * (only_truth + neither) + (both + only_found) * (
+        only_found + neither
+    )
+    return 2.0 * (both * neither - only_truth * only_found) / chance
+
+
+def _pairs_together(labels: NDArray[Any]) -> int:
+    """Count ordered pairs of users with the same label, pairs of a user with itself too."""
+    ordered = np.sort(labels)
+    last = np.flatnonzero(ordered[1:] != ordered[:-1])
+    sizes = np.diff(last, prepend=-1, append=len(labels) - 1)
+    return int(sizes @ sizes)

@@ -12,7 +12,8 @@ one, must release the same, to the last bit: else something outlives a run.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from itertools import zip_longest
 from typing import Literal, NamedTuple
 
 import msgspec
@@ -36,15 +37,16 @@ _ROUNDING = 1e-4
 class PairedRuns(NamedTuple):
     """Runs of two neighbouring worlds whose noise is the same.
 
-    ``play(world, run)`` returns the releases of the party whose record is replaced: by their
-    numbers, from 1, in deviations of one draw's noise, (size,) each, independent of each other.
+    ``play(world, run)`` plays a world, and yields the releases of the party whose record is
+    replaced as they leave: the number of each, from 1 and in order, and what is released, (size,),
+    in deviations of one draw's noise, independent of each other.
     """
 
     neighbours: Literal["fixed log", "interactive"]  # whether all other records stay, or may react
     looks_at: str  # what is played, in words
     covariance: Floats  # (n, n): of the noise in releases 1 … n of one number, in that of one draw
     claim: PrivacyClaim  # what is claimed of just these parties
-    play: Callable[[int, int], Mapping[int, Floats]]
+    play: Callable[[int, int], Iterable[tuple[int, Floats]]]
 
 
 class SensitivityFinding(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,10 +88,12 @@ def check_sensitivity(
     """
     runs, largest, remembers = scaled(_PAIRS, scale, _LEAST), 0.0, False
     for run in range(runs):
-        zero, one = (paired.play(world, run) for world in (0, 1))
-        largest = max(largest, _apart(paired, zero, one))
         if run < _AGAIN:
-            remembers |= not _alike(zero, paired.play(0, run))
+            zero, one, again = (dict(paired.play(world, run)) for world in (0, 1, 0))
+            largest = max(largest, _apart(paired, zero, one))
+            remembers |= not _alike(zero, again)
+        else:
+            largest = max(largest, distance(paired, run))
         tick((run + 1) / runs)
     return SensitivityFinding(
         neighbours=paired.neighbours,
@@ -118,19 +122,35 @@ def distance(paired: PairedRuns, run: int) -> float:
     """Return μ of a pair of runs: √(Δᵀ Σ⁻¹ Δ), where Δ is how far releases moved, Σ their noise.
 
     Where others react, releases after the first one that moved may differ for other reasons than
-    the record. They are left out.
+    the record. They are left out, and not played.
     """
-    return _apart(paired, paired.play(0, run), paired.play(1, run))
+    worlds = (paired.play(world, run) for world in (0, 1))
+    if paired.neighbours == "fixed log":
+        return _apart(paired, *map(dict, worlds))
+    zero: dict[int, Floats] = {}
+    one: dict[int, Floats] = {}
+    for of_zero, of_one in zip_longest(*worlds, fillvalue=()):
+        zero.update([of_zero] if of_zero else [])
+        one.update([of_one] if of_one else [])
+        if _first_moved(zero, one) is not None:
+            break
+    return _apart(paired, zero, one)
+
+
+def _first_moved(zero: Mapping[int, Floats], one: Mapping[int, Floats]) -> int | None:
+    """Return the number of the first release that differs, of those in both worlds."""
+    both = sorted(zero.keys() & one.keys())
+    return next((k for k in both if np.abs(one[k] - zero[k]).max() > _NOT_MOVED), None)
 
 
 def _apart(paired: PairedRuns, zero: Mapping[int, Floats], one: Mapping[int, Floats]) -> float:
     steps = sorted(zero.keys() & one.keys())
+    if paired.neighbours == "interactive":
+        moved_first = _first_moved(zero, one)
+        steps = [] if moved_first is None else [step for step in steps if step <= moved_first]
     if not steps:
         return 0.0
     moved = np.stack([one[step] - zero[step] for step in steps])
-    if paired.neighbours == "interactive":
-        differ = np.flatnonzero(np.abs(moved).max(axis=1) > _NOT_MOVED)
-        moved = moved[: differ[0] + 1] if len(differ) else moved[:0]
-    places = np.array(steps[: len(moved)], dtype=np.int64) - 1
+    places = np.array(steps, dtype=np.int64) - 1
     covariance = paired.covariance[np.ix_(places, places)]
     return math.sqrt(max(0.0, float((moved * np.linalg.solve(covariance, moved)).sum())))

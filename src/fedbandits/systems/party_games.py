@@ -10,7 +10,7 @@ With the same noise in both worlds the same parties show how far a record moves 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -214,16 +214,19 @@ class MessagesGame(NamedTuple):
         looks_at = f"{self.looks_at}, with the same noise"
         return PairedRuns(self.neighbours, looks_at, self.covariance, claim, self._releases)
 
-    def _releases(self, world: int, number: int) -> dict[int, Floats]:
-        """Return what the audited party releases in a run, by the numbers of releases."""
+    def _releases(self, world: int, number: int) -> Iterator[tuple[int, Floats]]:
+        """Yield what the audited party releases in a run, with the numbers of the releases."""
         run = self.begin(number)
+        deliveries, known = run.network.transcript.deliveries, 0
+        told: set[int] = set()  # each receiver is sent one
         for round_ in range(1, self.rounds + 1):
             run.play_round(world, round_)
-        released: dict[int, Floats] = {}
-        for _, message in run.network.transcript.deliveries:
-            if message.sender == run.speaker and (found := run.released(message)) is not None:
-                released.setdefault(found.number, found.values)
-        return released
+            for _, message in deliveries[known:]:
+                found = run.released(message) if message.sender == run.speaker else None
+                if found is not None and found.number not in told:
+                    told.add(found.number)
+                    yield found.number, found.values
+            known = len(deliveries)
 
 
 def paired_games(games: Iterable[Game]) -> list[PairedRuns]:

@@ -16,9 +16,12 @@ from fedbandits.settings.experiment import system
 from fedbandits.systems.party_games import paired_games
 from fedbandits.systems.pfcb import SYSTEM, audit, sharing
 from fedbandits.testing.replicates import plan_of
+from tests.sized import sized
 
 WORLD = Procurement(agents=10, producers=3, max_capacity=6)
 ROUNDS = 400
+#: Of the usual number of draws.
+DRAWS = sized("draws", 0.1, 0.25)
 
 
 def plan_secure():
@@ -34,9 +37,9 @@ def contents_of(plan, runs=3000):
     return apart / math.sqrt(0.5 * (one.scores.var() + zero.scores.var()))
 
 
-def wrong_noise(plan):
+def wrong_noise(plan, draws):
     checks = audit.noise_checks(SYSTEM, plan)
-    return [not check_noise(numbers, scale=0.25).right for numbers in checks]
+    return [not check_noise(numbers, scale=draws).right for numbers in checks]
 
 
 def test_three_of_four_buyers_share_the_noise():
@@ -44,10 +47,11 @@ def test_three_of_four_buyers_share_the_noise():
     assert (small.plan.constants.agents, small.plan.secure.honest) == (4, 3)
 
 
-def test_noise_and_price_are_as_stated():
+@DRAWS
+def test_noise_and_price_are_as_stated(draws):
     plan = plan_secure()
     assert plan.secure.honest == 7
-    assert wrong_noise(plan) == [False, False]
+    assert wrong_noise(plan, draws) == [False, False]
     assert contents_of(plan) == pytest.approx(SYSTEM.claim(plan).mu, rel=0.1)
 
 
@@ -58,17 +62,18 @@ def test_noise_by_another_number_of_buyers_is_found(monkeypatch, times):
 
     monkeypatch.setattr(sharing, "share_plan", planned)
     plan = plan_secure()
-    assert wrong_noise(plan) == [True, True]
+    assert wrong_noise(plan, 0.25) == [True, True]
     found = contents_of(plan) / SYSTEM.claim(plan).mu
     assert found > 1.4 if times > 1.0 else found < 0.8
 
 
-def test_a_purchase_that_counts_twice_is_found(monkeypatch):
+@sized("pairs", 0.0, 0.5)
+def test_a_purchase_that_counts_twice_is_found(monkeypatch, pairs):
     plan = plan_secure()
 
     def too_far():
         games = [g for g in audit.games(SYSTEM, plan) if hasattr(g, "paired")]
-        return [check_sensitivity(paired, scale=0.5).too_far for paired in paired_games(games)]
+        return [check_sensitivity(paired, pairs).too_far for paired in paired_games(games)]
 
     assert not any(too_far())
 
