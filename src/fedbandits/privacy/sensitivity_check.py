@@ -126,12 +126,13 @@ def distance(paired: PairedRuns, run: int) -> float:
     """
     worlds = (paired.play(world, run) for world in (0, 1))
     if paired.neighbours == "fixed log":
-        return _apart(paired, *map(dict, worlds))
+        return _apart(paired, *(dict(each) for each in worlds))
     zero: dict[int, Floats] = {}
     one: dict[int, Floats] = {}
-    for of_zero, of_one in zip_longest(*worlds, fillvalue=()):
-        zero.update([of_zero] if of_zero else [])
-        one.update([of_one] if of_one else [])
+    for both in zip_longest(*worlds):
+        for released, new in zip((zero, one), both, strict=True):
+            if new is not None:
+                released[new[0]] = new[1]
         if _first_moved(zero, one) is not None:
             break
     return _apart(paired, zero, one)
