@@ -13,6 +13,7 @@ from fedbandits.deployment.hosting import clock
 from fedbandits.deployment.hosting.clock import Clock
 from fedbandits.deployment.hosting.node import Node
 from fedbandits.federation import snapshots
+from fedbandits.federation.totals.controller_state import ControllerState
 from fedbandits.systems import registry
 from fedbandits.testing.applications import Setting
 from fedbandits.testing.deployed import DeployedFederation, federation_from, until
@@ -286,6 +287,32 @@ def test_nothing_is_released_while_a_sum_is_waited_for(later, made, tmp_path, mo
         return waited, back, then
 
     assert play(work) == ([1] * 3, [made] * 3, [made + 1] * 3)
+
+
+def test_a_controller_that_tells_of_sums_to_come_spends_nobody_s_budget(tmp_path, monkeypatch):
+    """It has the last sum opened for nobody, and so all others. Agents pay one release a tick."""
+
+    def last(state, held, retired, plan):
+        return plan.releases if held.any() and state.newest < plan.releases else 0
+
+    monkeypatch.setattr(ControllerState, "next_sum", last)
+    days = Days("feducb-secure", tmp_path, monkeypatch)
+
+    async def work():
+        await days.deployed.start()
+        await days.deployed.greeted()
+        made = []
+        for _ in range(3):
+            await days.act()
+            await days.pass_days()
+            made.append(await days.releases())
+        lies = days.deployed.state("controller").newest
+        await days.deployed.stop()
+        return made, lies
+
+    made, lies = play(work)
+    assert lies > 3
+    assert made == [[1] * 3, [2] * 3, [3] * 3]
 
 
 @pytest.mark.parametrize("all_are_down", [True, False], ids=["all are down", "peers are missing"])

@@ -173,7 +173,7 @@ def test_an_agent_that_is_told_lies_goes_on_acting_and_sends_nothing_more():
     run.advance(ROUNDS)
     agent, controller = run.of("agent")[0], run.one("controller")
     assert agent.state.sending.retired
-    assert agent.state.released.made == 14  # noise goes on, unsent
+    assert agent.state.released.made == 2  # and pays for nothing more
     assert controller.state.opened.tolist() == [2, *[14] * 4]
     assert agent.state.pooled == 14  # and it acts on every total
     assert agent.state.included == 2

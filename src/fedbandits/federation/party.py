@@ -106,9 +106,9 @@ class Party(Generic[AnyState]):
         return False
 
     @property
-    def behind(self) -> int:
-        """Number of sums of all that are over, and that it has made no release for."""
-        return 0
+    def made_and_missed(self) -> tuple[int, int]:
+        """Releases that it has made for sums of all, and how many more sums are over."""
+        return 0, 0
 
     def start(self) -> list[Message]:
         """Begin, and return the messages to send before the first round."""

@@ -70,7 +70,7 @@ def claim_sums(claim: PrivacyClaim, totals: SecureTotals, parties: int, word: st
     views = (
         View(sums, claim.epsilon_contents),
         View(f"the controller and {helpers} together, who see single releases", share),
-        View("whoever sees times and sizes of messages, which are fixed in advance", 0.0),
+        View("whoever sees times and sizes of messages, which depend on no record", 0.0),
     )
     conditions = (
         f"The controller and {helpers} are not one hand.",

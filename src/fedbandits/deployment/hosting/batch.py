@@ -235,10 +235,15 @@ class Batch:
             raise NotReadyError(f"{place} is not due yet")
         self.carry_out(Kind.PULL, reward)
 
-    def end_due_rounds(self, ends: Callable[[int], int]) -> None:
-        """End as many rounds as a tick ``ends``, see :mod:`.clock`."""
+    def end_due_rounds(self, tick: int, ends: Callable[[int], int]) -> None:
+        """End as many rounds as a tick ``ends``, see :mod:`.clock`.
+
+        No party makes more releases than there were ticks. So whoever tells of sums that cannot be
+        spends nobody's budget faster than the clock does.
+        """
         if self.hosted is not None:
-            for _ in range(ends((party := self.hosted.party).behind)):
+            made, missed = (party := self.hosted.party).made_and_missed
+            for _ in range(min(ends(missed), tick - made)):
                 if (end := party.next_end) is not None:
                     self.carry_out(Kind.END_ROUND, end)
 

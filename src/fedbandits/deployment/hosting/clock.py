@@ -236,9 +236,10 @@ class Clock:
 
     def _ends(self, tick: int) -> Ends:
         """Choose what a tick ends, by when it is carried out."""
-        if self._is_late(tick):
-            return late
-        return met if self._waited == tick else in_time
+        waited_once = self._waited == tick == self.done + 1  # however late that sum has come
+        if waited_once or (self._waited == tick and not self._is_late(tick)):
+            return met
+        return late if self._is_late(tick) else in_time
 
     def _is_late(self, tick: int) -> bool:
         """Tell whether peers that were there wait no more for what was due at a tick."""

@@ -157,7 +157,7 @@ class Node:
 
         def end(batch: Batch) -> None:
             if batch.store.number(batch.connection, TICKS) < number:
-                batch.end_due_rounds(ends)
+                batch.end_due_rounds(number, ends)
                 batch.store.set_number(batch.connection, TICKS, number)
 
         await self._end(end)

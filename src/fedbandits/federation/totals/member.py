@@ -100,10 +100,10 @@ class Member(Party[AnyState], Generic[AnyState]):
         return bool(state.sending.pending) and not state.sending.retired
 
     @property
-    def behind(self) -> int:
+    def made_and_missed(self) -> tuple[int, int]:
         state: Any = self._state
-        missed: int = state.sending.newest - state.released.made
-        return max(0, missed)
+        made: int = state.released.made
+        return made, max(0, state.sending.newest - made)
 
     def heard_of(self, party: str) -> int:
         state: Any = self._state

@@ -3,7 +3,8 @@
 An agent sends what has come since its newest release in a total, its *base*. It sends nothing new
 before it knows what became of its last message: a running sum that is opened for two sets would
 show one agent's release, which has only a share of the noise. Until then it sends the same message
-again, bit for bit, whenever a release is due, in case one was lost.
+again, bit for bit, if a round ends, in case one was lost. A clock ends no round meanwhile: there,
+delivery repeats messages.
 
 It sends nothing more at all, it *retires*, once a helper confirms something else than what the
 agent itself knows, or confirms nothing. Then it was put back from an old store, or the controller
