@@ -197,7 +197,7 @@ def test_who_looks_is_told_with_an_epsilon_each():
         "The controller and both helpers together, who see single releases: "
         f"ε = {together.epsilon:.4g}. This is practically no protection."
     ) in looks
-    assert looks.strip().endswith("fixed in advance: ε = 0.")
+    assert looks.strip().endswith("depend on no record: ε = 0.")
     assert (sums.epsilon, outside.epsilon) == (pytest.approx(1.0, rel=1e-4), 0.0)
     cells = re.findall(r"<td>([^<]*)</td>", officer_section(claims, None).split("<article")[0])
     assert f"1 (at worst {together.epsilon:.4g})" in cells
