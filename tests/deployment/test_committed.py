@@ -6,9 +6,11 @@ import asyncio
 import contextlib
 import sqlite3
 import threading
+from types import SimpleNamespace
 
 import pytest
 
+from fedbandits.deployment.hosting.node import Node
 from fedbandits.deployment.storage.rows import Sent
 from fedbandits.deployment.storage.store import Store
 from fedbandits.errors import StoreError
@@ -255,3 +257,31 @@ def test_what_takes_long_is_done_in_turns(tmp_path, monkeypatch):
         monkeypatch.undo()
 
     running(clinics(), tmp_path, work)
+
+
+def test_a_decision_waits_through_any_number_of_changes():
+    """Each commit is one while an exchange is under way, and there may be thousands."""
+    left = [5_000]
+
+    class Waiting:
+        seat = SimpleNamespace(ends_rounds_itself=True)
+        decide, _decide_later = Node.decide, Node._decide_later
+
+        @property
+        def host(self):
+            return SimpleNamespace(view=SimpleNamespace(is_exchanging=left[0] > 0), call=decided)
+
+        def _require_begun(self):
+            """It has begun."""
+
+        async def change(self):
+            left[0] -= 1
+
+    async def decided(work, quick):
+        return "decided"
+
+    async def ask():
+        return await Waiting().decide("asked")
+
+    assert asyncio.run(ask()) == "decided"
+    assert left == [0]

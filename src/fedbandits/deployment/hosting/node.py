@@ -109,7 +109,8 @@ class Node:
         return self.host.call(lambda batch: Decided(*batch.decide(asked, key)), quick=True)
 
     async def _decide_later(self, asked: Asked, key: str) -> Decided:
-        await self.change()
+        while self.host.view.is_exchanging:
+            await self.change()
         return await self.decide(asked, key)
 
     def reward(self, number: int, told: Told) -> Awaitable[None]:
@@ -165,10 +166,8 @@ class Node:
     async def _end(self, work: Callable[[Batch], Any]) -> None:
         self._require_begun()
         if awaited := self.delivery.awaited:
-            why = (
-                f"{self.member}: releases wait until a peer has said what it saw; most of them "
-                f"must; missing: {', '.join(awaited)}"
-            )
+            peers = ", ".join(awaited)
+            why = f"{self.member}: releases wait until most peers say what they saw: {peers}"
             if awaited != self._awaited:  # it is tried again and again
                 _LOG.warning("%s", why)
             self._awaited = awaited
