@@ -324,6 +324,40 @@ def test_defining_kernels_does_not_bring_in_numba(tmp_path):
     assert run_by_itself(LAZY, _compile.PACKAGE.parent, cache=tmp_path) == ["False", "False"]
 
 
+LIGHT = """
+import sys
+import numpy as np
+from fedbandits._compile.lazy import numba_side
+from fedbandits.privacy.continual import ContinualPlan
+from fedbandits.privacy.shares import deviations_of
+if HOW == "compiled":
+    numba_side()
+pattern = np.array([1.0, 2.0 ** 0.5, 0.3])
+for mechanism, releases, decay in (
+    ("none", 3, 1.0), ("tree", 70, 1.0), ("toeplitz", 300, 1.0), ("optimal", 19, 0.8)
+):
+    plan = ContinualPlan(mechanism, releases, 0.0 if mechanism == "none" else 1.7, decay)
+    print(mechanism, plan.largest_deviation().hex())
+    for k in range(1, releases + 1):
+        print(plan.deviation(k).hex(), *deviations_of(plan, 2.0**-20, pattern, k).tolist())
+print("numba" in sys.modules)
+"""
+
+
+def test_light_kernels_are_plain_python_first_and_give_the_same_bits():
+    """Whoever makes a plan loads no Numba; whoever has loaded it compiles."""
+
+    def said(how):
+        script = f"HOW = {how!r}\n{LIGHT}"
+        return subprocess.run(
+            [sys.executable, "-c", script], capture_output=True, text=True, check=True
+        ).stdout.splitlines()
+
+    plain, compiled = said("plain"), said("compiled")
+    assert (plain.pop(), compiled.pop()) == ("False", "True")
+    assert plain == compiled
+
+
 TOLD = """
 from fedbandits._compile import compilations
 with compilations(lambda name: print(name)):
@@ -659,6 +693,7 @@ PRIVATE = {
     "numba.core.compiler_machinery": ("PassManager", "register_pass"),
     "numba.core.datamodel": ("default_manager",),
     "numba.core.environment": ("_rebuild_env",),
+    "numba.core.runtime": ("_nrt_python.c_helpers",),
     "numba.core.serialize": ("dumps",),
     "numba.core.sigutils": ("normalize_signature",),
     "numba.core.targetconfig": ("ConfigStack",),

@@ -12,7 +12,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
-from fedbandits._compile.lazy import Kernel, LazyCFunction, Primitive, laid_out, register
+from fedbandits._compile.lazy import (
+    Kernel,
+    LazyCFunction,
+    LightKernel,
+    Primitive,
+    laid_out,
+    register,
+)
 from fedbandits._compile.shared import LANES, Implementation, compilations
 from fedbandits._compile.sources import PACKAGE, results_digest
 
@@ -34,6 +41,7 @@ __all__ = [
     "laid_out",
     "lanes",
     "largest",
+    "light",
     "load",
     "results_digest",
     "spread",
@@ -69,6 +77,16 @@ def allocation_free(function: _Function) -> _Function:
     third.
     """
     return cast(_Function, Kernel(function, _OPTIONS | {"_nrt": False}))
+
+
+def light(kernel: _Function) -> _Function:
+    """Leave a kernel plain Python while nothing else needs Numba: where plans are made.
+
+    It is for kernels that plans call some hundred times, with numbers. Whoever reads a federation's
+    file would load Numba for that, and with it half a second.
+    """
+    made = cast(Kernel, kernel)
+    return cast(_Function, LightKernel(made.py_func, made._options))
 
 
 def inlined(function: _Function) -> _Function:

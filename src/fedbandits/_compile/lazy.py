@@ -98,7 +98,21 @@ class Kernel:
         found: Any = None if self.__module__ == "__main__" else sys.modules.get(self.__module__)
         for name in self.__qualname__.split("."):
             found = getattr(found, name, None)
-        return self.__qualname__ if found is self else (Kernel, (self.py_func, self._options))
+        return self.__qualname__ if found is self else (type(self), (self.py_func, self._options))
+
+
+class LightKernel(Kernel):
+    """A kernel that is plain Python until something else has brought in Numba.
+
+    Both give the same bits: without ``fastmath`` each operation rounds as Python's does.
+    """
+
+    __slots__ = ()
+
+    def _first_call(self, *arguments: Any, **named: Any) -> Any:
+        if _loaded is None:
+            return self.py_func(*arguments, **named)
+        return super()._first_call(*arguments, **named)
 
 
 class Primitive:

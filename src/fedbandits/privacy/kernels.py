@@ -11,7 +11,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from fedbandits._compile import allocation_free, compiled, fma
+from fedbandits._compile import allocation_free, compiled, fma, light
 from fedbandits._typing import Floats, Floats32, Ints
 
 #: What is wrong with a record.
@@ -164,6 +164,7 @@ def any_implausible(
     return False
 
 
+@light
 @compiled
 def draw_slot(mechanism: int, k: int) -> int:
     """Return the slot that keeps the draw of release ``k`` (from 1), for the code ``mechanism``.
@@ -178,6 +179,7 @@ def draw_slot(mechanism: int, k: int) -> int:
     return k - 1
 
 
+@light
 @compiled
 def draw_weight(mechanism: int, coefficients: Floats, k: int, slot: int) -> float:
     """Return the weight of the draw in ``slot`` at release ``k``; zero if it is not used.
@@ -193,6 +195,7 @@ def draw_weight(mechanism: int, coefficients: Floats, k: int, slot: int) -> floa
     return 0.0
 
 
+@light
 @compiled
 def release_deviation(mechanism: int, scale: float, coefficients: Floats, k: int) -> float:
     """Return the deviation of the noise in release ``k``, where the pattern is 1.
@@ -257,6 +260,7 @@ def accurate_sum(weights: Floats, rows: Floats, out: Floats) -> None:
         out[i] = total + carried
 
 
+@light
 @allocation_free
 def own_weight(mechanism: int, coefficients: Floats, slot: int) -> float:
     """Return B_jj, the weight of the draw in a slot at the release j that it was made for."""
@@ -265,6 +269,7 @@ def own_weight(mechanism: int, coefficients: Floats, slot: int) -> float:
     return draw_weight(mechanism, coefficients, slot + 1, slot)
 
 
+@light
 @allocation_free
 def share_deviation(
     mechanism: int, scale: float, step: float, coefficients: Floats, relative: float, k: int

@@ -12,10 +12,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fedbandits._compile import allocation_free, compiled, fma
+from fedbandits._compile import allocation_free, compiled, fma, light
 from fedbandits._typing import Floats
 
 
+@light
 @compiled
 def packed_size(dimension: int) -> int:
     """Return the length of the packed statistic of ``dimension``-vectors."""
