@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fedbandits._typing import Floats, Floats32, Ints
-from fedbandits.environments.table import Table, table
+from fedbandits.environments.data_table import Table, table
 from fedbandits.random import Purpose, replicate_key, uniforms
 
 #: Length of a context, and number of arms.

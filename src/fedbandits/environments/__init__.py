@@ -2,18 +2,9 @@
 
 from __future__ import annotations
 
-from fedbandits.environments.base import ContextualEnvironment, Environment
-from fedbandits.environments.bernoulli import Bernoulli
-from fedbandits.environments.classification import Classification
-from fedbandits.environments.clustered import Clustered
-from fedbandits.environments.delay import FixedDelay, GeometricDelay, UniformDelay
-from fedbandits.environments.drift import Change, Walk
-from fedbandits.environments.linear import Linear
-from fedbandits.environments.procurement import Procurement
-from fedbandits.environments.python import PythonEnvironment
-from fedbandits.environments.ratings import RatingData
-from fedbandits.environments.registry import environments, find_environment, kind_of
-from fedbandits.environments.table import Table, table
+from typing import TYPE_CHECKING
+
+from fedbandits._lazy import lazily
 
 __all__ = [
     "Bernoulli",
@@ -36,3 +27,43 @@ __all__ = [
     "kind_of",
     "table",
 ]
+
+if TYPE_CHECKING:
+    from fedbandits.environments.base import ContextualEnvironment, Environment
+    from fedbandits.environments.bernoulli import Bernoulli
+    from fedbandits.environments.classification import Classification
+    from fedbandits.environments.clustered import Clustered
+    from fedbandits.environments.data_table import Table, table
+    from fedbandits.environments.delay import FixedDelay, GeometricDelay, UniformDelay
+    from fedbandits.environments.drift import Change, Walk
+    from fedbandits.environments.linear import Linear
+    from fedbandits.environments.procurement import Procurement
+    from fedbandits.environments.python import PythonEnvironment
+    from fedbandits.environments.ratings import RatingData
+    from fedbandits.environments.registry import environments, find_environment, kind_of
+else:  # a federation's file names no world
+    __getattr__, __dir__ = lazily(
+        __name__,
+        __all__,
+        {
+            "Bernoulli": f"{__name__}.bernoulli:Bernoulli",
+            "Change": f"{__name__}.drift:Change",
+            "Classification": f"{__name__}.classification:Classification",
+            "Clustered": f"{__name__}.clustered:Clustered",
+            "ContextualEnvironment": f"{__name__}.base:ContextualEnvironment",
+            "Environment": f"{__name__}.base:Environment",
+            "FixedDelay": f"{__name__}.delay:FixedDelay",
+            "GeometricDelay": f"{__name__}.delay:GeometricDelay",
+            "Linear": f"{__name__}.linear:Linear",
+            "Procurement": f"{__name__}.procurement:Procurement",
+            "PythonEnvironment": f"{__name__}.python:PythonEnvironment",
+            "RatingData": f"{__name__}.ratings:RatingData",
+            "Table": f"{__name__}.data_table:Table",
+            "UniformDelay": f"{__name__}.delay:UniformDelay",
+            "Walk": f"{__name__}.drift:Walk",
+            "environments": f"{__name__}.registry:environments",
+            "find_environment": f"{__name__}.registry:find_environment",
+            "kind_of": f"{__name__}.registry:kind_of",
+            "table": f"{__name__}.data_table:table",
+        },
+    )

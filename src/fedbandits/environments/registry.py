@@ -19,7 +19,7 @@ BUILT_IN = {
     "linear": "linear.Linear",
     "classification": "classification.Classification",
     "ratings": "ratings.RatingData",
-    "table": "table.Table",
+    "table": "data_table.Table",
     "bernoulli": "bernoulli.Bernoulli",
     "procurement": "procurement.Procurement",
     "clustered": "clustered.Clustered",

@@ -2,8 +2,23 @@
 
 from __future__ import annotations
 
-from fedbandits.learners.batch_linucb import BatchLinUCB
-from fedbandits.learners.learner import Learner
-from fedbandits.learners.sklearn_learner import from_sklearn
+from typing import TYPE_CHECKING
+
+from fedbandits._lazy import lazily
 
 __all__ = ["BatchLinUCB", "Learner", "from_sklearn"]
+
+if TYPE_CHECKING:
+    from fedbandits.learners.batch_linucb import BatchLinUCB
+    from fedbandits.learners.learner import Learner
+    from fedbandits.learners.sklearn_learner import from_sklearn
+else:
+    __getattr__, __dir__ = lazily(
+        __name__,
+        __all__,
+        {
+            "BatchLinUCB": f"{__name__}.batch_linucb:BatchLinUCB",
+            "Learner": f"{__name__}.learner:Learner",
+            "from_sklearn": f"{__name__}.sklearn_learner:from_sklearn",
+        },
+    )

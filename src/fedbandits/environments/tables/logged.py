@@ -23,7 +23,7 @@ from fedbandits.offline.estimates import METHODS, PARTS, sums_of
 from fedbandits.offline.methods import Logged, dr_terms, ips_terms, replay_terms, snips_terms
 
 if TYPE_CHECKING:
-    from fedbandits.environments.table import Table
+    from fedbandits.environments.data_table import Table
     from fedbandits.environments.tables.scaling import Public
 
 #: In place of a choice that was not made yet.

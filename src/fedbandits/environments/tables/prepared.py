@@ -27,7 +27,7 @@ from fedbandits.errors import DataError
 from fedbandits.random import Key, Purpose, permutation
 
 if TYPE_CHECKING:
-    from fedbandits.environments.table import Table
+    from fedbandits.environments.data_table import Table
 
 #: The most coordinates that a context may have.
 _MOST_COORDINATES = 2_000

@@ -23,7 +23,7 @@ from fedbandits.environments.tables.kinds import found_in
 from fedbandits.errors import DataError
 
 if TYPE_CHECKING:
-    from fedbandits.environments.table import Table
+    from fedbandits.environments.data_table import Table
 
 #: A column with more different texts is a name or a number of something, not a category.
 _MOST_CATEGORIES = 100

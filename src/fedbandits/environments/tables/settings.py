@@ -9,7 +9,7 @@ from fedbandits.environments.tables.cells import listed_text, tidy
 from fedbandits.environments.tables.features import OTHER
 
 if TYPE_CHECKING:
-    from fedbandits.environments.table import Table
+    from fedbandits.environments.data_table import Table
 
 _FORMS = (
     "a table has one of three forms: target = the column with the right class; rewards = a list of "
