@@ -301,10 +301,10 @@ def show_status(folder: pathlib.Path, as_json: bool) -> bool:
 
 
 def _doors(folder: pathlib.Path) -> list[LocalDoor]:
-    from fedbandits.deployment.process.federation_folder import load_parties
+    from fedbandits.deployment.process.federation_folder import look_at_parties
     from fedbandits.deployment.process.local_doors import LocalDoor
 
-    return [LocalDoor(party) for party in load_parties(folder)]
+    return [LocalDoor(party) for party in look_at_parties(folder)]
 
 
 def _watch(doors: list[LocalDoor]) -> None:

@@ -200,9 +200,9 @@ def token(
 ) -> None:
     """Make, list or revoke tokens, which applications show at the party's door."""
     from fedbandits.deployment.door import make_token, read_tokens, revoke_token
-    from fedbandits.deployment.process.folder import load_party
+    from fedbandits.deployment.process.folder import look_at
 
-    party = load_party(folder)
+    party = look_at(folder)
     if listing:
         for each in read_tokens(folder):
             typer.echo(f"{each.name}: {', '.join(each.scopes)}, made {each.made}")
@@ -228,10 +228,10 @@ def backup(
     party run --moved, once. If anything has left since, it is refused; --restore pays for all that
     has left once more. Peers that know more than the copy stop it all the same.
     """
-    from fedbandits.deployment.process.folder import load_party
+    from fedbandits.deployment.process.folder import look_at
     from fedbandits.deployment.process.inspecting import back_up
 
-    typer.echo(f"{back_up(load_party(folder), out)}: as secret as the store itself")
+    typer.echo(f"{back_up(look_at(folder), out)}: as secret as the store itself")
 
 
 @app.command("export", epilog="Example: fedbandits party export ./north north.npz")

@@ -141,9 +141,11 @@ class Federation:
     ----------
     file
         The content of the file. Each key has been checked alone.
+    whole
+        Whether to check keys together, too. That takes the plan, which nobody needs who only looks.
     """
 
-    def __init__(self, file: FederationFile) -> None:
+    def __init__(self, file: FederationFile, whole: bool = True) -> None:
         self.name, self.rounds, self.noise = file.name, file.rounds, file.noise
         self.clock, self.transport = file.clock, file.transport
         self.every = 0.0
@@ -162,8 +164,9 @@ class Federation:
         self.system: System[Any] = find_system(self.variant.system)
         self.facts: Facts = convert(file.facts, self.system.facts_type, "facts")
         self.members = {role: tuple(names) for role, names in file.members.items()}
-        self._check_members()
-        self._check_default()
+        if whole:
+            self._check_members()
+            self._check_default()
 
     @cached_property
     def plan(self) -> Plan:
@@ -203,6 +206,25 @@ class Federation:
         """The names of all members, ordered by role."""
         return tuple(name for names in self.members.values() for name in names)
 
+    def role_of(self, member: str) -> str:
+        """Return the name of the role of ``member``, by the file alone.
+
+        Raises
+        ------
+        ConfigError
+            If the federation has no such member.
+        """
+        for role, names in self.members.items():
+            if member in names:
+                return role
+        raise self._no_such(member)
+
+    def _no_such(self, member: str) -> ConfigError:
+        return ConfigError(
+            f"no member of {self.name!r} is called {shown(member)}; members: "
+            f"{', '.join(self.everybody)}"
+        )
+
     def seat_of(self, member: str) -> SeatOf:
         """Return the seat of ``member``.
 
@@ -213,10 +235,7 @@ class Federation:
         """
         if member in self._seats:
             return self._seats[member]
-        raise ConfigError(
-            f"no member of {self.name!r} is called {shown(member)}; members: "
-            f"{', '.join(self.everybody)}"
-        )
+        raise self._no_such(member)
 
     @cached_property
     def _seats(self) -> dict[str, SeatOf]:
@@ -297,8 +316,10 @@ def _refuse_code(table: Mapping[str, Any], place: str) -> None:
             _refuse_code(value, where)
 
 
-def federation_of(table: Mapping[str, Any]) -> Federation:
+def federation_of(table: Mapping[str, Any], whole: bool = True) -> Federation:
     """Make a federation from ``table``, the content of a federation's file.
+
+    Without ``whole`` keys are checked one by one only, as for somebody who looks.
 
     Raises
     ------
@@ -306,7 +327,7 @@ def federation_of(table: Mapping[str, Any]) -> Federation:
         Naming the key, what was given and what is allowed.
     """
     _refuse_code(table, "")
-    return Federation(convert(table, FederationFile, ""))
+    return Federation(convert(table, FederationFile, ""), whole)
 
 
 def read_federation(text: str) -> Federation:
@@ -320,11 +341,11 @@ def read_federation(text: str) -> Federation:
         raise ConfigError(f"not valid TOML: {error}") from None
 
 
-def load_federation(path: str | pathlib.Path) -> Federation:
-    """Read a federation from the file at ``path``."""
+def load_federation(path: str | pathlib.Path, whole: bool = True) -> Federation:
+    """Read a federation from the file at ``path``; see :func:`federation_of`."""
     file = pathlib.Path(path)
     table = read_toml(file)
     try:
-        return federation_of(table)
+        return federation_of(table, whole)
     except (ConfigError, DataError) as error:
         raise type(error)(f"{file}: {error}") from None

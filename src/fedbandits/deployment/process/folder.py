@@ -136,6 +136,36 @@ def is_party(path: Path) -> bool:
     return (pathlib.Path(path) / REQUEST).is_file()
 
 
+def look_at(path: Path) -> PartyFolder:
+    """Read the folder of a party without making the plan: for who looks, and does not run it.
+
+    Whether its terms are those that it was admitted under, :func:`load_party` alone tells.
+
+    Raises
+    ------
+    ConfigError
+        If ``path`` is not the folder of a party, its settings are wrong, or a key of the
+        federation's file is.
+    IdentityError
+        If its request is damaged.
+    """
+    folder, request = _request_in(path)
+    federation = load_federation(folder / FEDERATION, whole=False)
+    federation.role_of(request.name)
+    return PartyFolder(folder, request.name, federation, load_settings(folder / SETTINGS))
+
+
+def _request_in(path: Path) -> tuple[pathlib.Path, Request]:
+    """Read the request in the folder of a party, and return the folder, too."""
+    folder = pathlib.Path(path)
+    if not is_party(folder):
+        raise ConfigError(
+            f"{folder}: is not the folder of a party: it has no {REQUEST}; make one with: "
+            "fedbandits party create"
+        )
+    return folder, read_request(folder / REQUEST)
+
+
 def load_party(path: Path) -> PartyFolder:
     """Read the folder of a party.
 
@@ -147,13 +177,7 @@ def load_party(path: Path) -> PartyFolder:
     IdentityError
         If its request is damaged, or was made under other terms.
     """
-    folder = pathlib.Path(path)
-    if not is_party(folder):
-        raise ConfigError(
-            f"{folder}: is not the folder of a party: it has no {REQUEST}; make one with: "
-            "fedbandits party create"
-        )
-    request = read_request(folder / REQUEST)
+    folder, request = _request_in(path)
     federation = load_federation(folder / FEDERATION)
     federation.seat_of(request.name)
     _refuse_other_terms(folder, federation, request)

@@ -51,7 +51,7 @@ class LocalDoor:
     def report(self) -> PartyReport:
         """Ask the party for its status and its privacy."""
         member = self.folder.member
-        role = self.folder.federation.seat_of(member).role.name
+        role = self.folder.federation.role_of(member)
         running = read_running(self.folder.path)
         if running is None:
             return PartyReport(party=member, role=role, running=False)
