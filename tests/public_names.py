@@ -30,6 +30,7 @@ BESIDE = (
     "fedbandits.experiments.run",
     "fedbandits.recording.recording",
     "fedbandits.settings.federation",
+    "fedbandits.settings.federation_file",
     "fedbandits.systems.base",
     "fedbandits.systems.guide",
 )

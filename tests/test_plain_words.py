@@ -179,7 +179,7 @@ def test_all_kinds_of_public_names_are_found():
         "environments.linear.Linear",
         "federation.party.Party.receive",
         "presets.feducb",
-        "settings.federation.FederationFile",
+        "settings.federation_file.FederationFile",
         "systems.pfcb.config.WithinRadius",
         "testing.systems.survives_save_and_load",
     ):

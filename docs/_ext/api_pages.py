@@ -85,6 +85,7 @@ PAGES: dict[str, tuple[Section, ...]] = {
     ),
     "federation": (
         Section("What all agree on", "fedbandits.settings.federation"),
+        Section("The keys of its file", "fedbandits.settings.federation_file"),
         Section("A party's folder", "fedbandits.deployment.process.folder"),
         Section("A party's door", "fedbandits.deployment.door.settings"),
     ),

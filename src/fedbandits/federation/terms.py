@@ -100,7 +100,7 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     @cached_property
     def digest(self) -> str:
         """BLAKE2b digest of :attr:`content`, 16 bytes as hexadecimal digits, in every message."""
-        return hashlib.blake2b(self.content, digest_size=_DIGEST_BYTES).hexdigest()
+        return digest_of(self.content)
 
     def difference(self, theirs: bytes) -> Difference | None:
         """Find the first key that differs in ``theirs``, another party's :attr:`content`; or None.
@@ -122,6 +122,11 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             if ours != their or type(ours) is not type(their):
                 return Difference(key, ours, their)
         return None
+
+
+def digest_of(content: bytes) -> str:
+    """Return the digest of terms, from their content."""
+    return hashlib.blake2b(content, digest_size=_DIGEST_BYTES).hexdigest()
 
 
 _ABSENT = "nothing"

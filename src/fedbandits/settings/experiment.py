@@ -12,7 +12,6 @@ import tomli_w
 from msgspec import Meta
 
 from fedbandits._schema import convert, shown
-from fedbandits._suggest import close_names
 from fedbandits.environments import Environment, environments, kind_of
 from fedbandits.environments.first_rounds import refuse_late
 from fedbandits.errors import ConfigError, ConfigWarning, DataError
@@ -20,15 +19,12 @@ from fedbandits.settings.examples import experiment_file
 from fedbandits.settings.modules import Module, drop_module_keys, hold_texts, table_of, take_modules
 from fedbandits.settings.sweep_keys import without_sweep
 from fedbandits.settings.toml_files import NAME, read_experiment
+from fedbandits.settings.variants import Variant as Variant
+from fedbandits.settings.variants import system as system
+from fedbandits.settings.variants import variant as variant
 from fedbandits.settings.worlds import environment_of, prepare
-from fedbandits.settings.written import (
-    experiment_html,
-    plain,
-    variant_html,
-    variant_line,
-    without_none,
-)
-from fedbandits.systems import Plan, System, find_preset, find_system, preset_names
+from fedbandits.settings.written import experiment_html, plain, without_none
+from fedbandits.systems import Plan, System, find_system
 from fedbandits.systems.simulated import bounds_in, plan_in
 from fedbandits.systems.terms import cautions_of
 
@@ -38,39 +34,6 @@ if TYPE_CHECKING:  # a configuration is read without what prices it
 
 #: Keys of an experiment that are no tables.
 _PLAIN_KEYS = ("name", "rounds", "replicates", "seed", "checkpoints", "best_alone")
-
-
-class Variant(msgspec.Struct, frozen=True):
-    """One system of an experiment: a preset with all its settings.
-
-    :func:`system` makes it.
-
-    Parameters
-    ----------
-    preset
-        Name of the preset.
-    label
-        Name in results, and in ``--set systems.LABEL.key=value``. By default the preset's name.
-    system
-        Name of the system that the preset belongs to.
-    config
-        Configuration of the system.
-    """
-
-    preset: str
-    label: str
-    system: str
-    config: Any
-
-    def plan(self, environment: Environment, rounds: int) -> Plan:
-        """Make the plan of all parties, in ``environment``, for ``rounds`` rounds."""
-        return plan_in(find_system(self.system), self.config, environment, rounds)
-
-    def __repr__(self) -> str:
-        return variant_line(self.preset, self.label, self.config)
-
-    def _repr_html_(self) -> str:
-        return variant_html(self.preset, self.label, self.config)
 
 
 class ExperimentKeys(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -193,8 +156,8 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
         """
         prepare(self.environment, self.rounds)
         planned = tuple(self._planned())
-        for index, (_, system, plan) in enumerate(planned):
-            for caution in cautions_of(system, plan):
+        for index, (_, found, plan) in enumerate(planned):
+            for caution in cautions_of(found, plan):
                 warnings.warn(f"systems[{index}].{caution}", ConfigWarning, stacklevel=3)
         return tuple(plan for _, _, plan in planned)
 
@@ -247,28 +210,6 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
         return cleaned
 
 
-def system(preset: str, *, label: str | None = None, **settings: Any) -> Variant:
-    """Make a system from the name of a preset and settings.
-
-    Parameters
-    ----------
-    preset
-        Name of the preset; ``fedbandits list`` shows them all.
-    label
-        Name in results. By default the name of the preset.
-    **settings
-        Settings that replace those of the preset: ``epsilon=1.0, schedule="every(100)"``.
-
-    Raises
-    ------
-    ConfigError
-        If the preset or a setting is unknown, or a value is impossible.
-    """
-    name = preset if label is None else label
-    given = msgspec.to_builtins(settings, enc_hook=plain)
-    return variant({"preset": preset, "label": name} | given, "system")
-
-
 def load(path: str | pathlib.Path, overrides: Iterable[str] = ()) -> Experiment:
     """Read an experiment from a TOML file.
 
@@ -283,29 +224,6 @@ def load(path: str | pathlib.Path, overrides: Iterable[str] = ()) -> Experiment:
     """
     file = experiment_file(path)
     return Experiment.from_table(read_experiment(file, overrides), file.parent)
-
-
-def variant(entry: Mapping[str, Any], place: str) -> Variant:
-    """Make a system from its table in a file; ``place`` is that table's path."""
-    settings = dict(entry)
-    preset = settings.pop("preset", None)
-    label = settings.pop("label", preset)
-    found = find_preset(preset) if isinstance(preset, str) else None
-    if found is None:
-        known = close_names(preset, preset_names(), "fedbandits list")
-        raise ConfigError(f"{place}.preset: given {shown(preset)}, {known}")
-    if not isinstance(label, str) or not _is_label(label):
-        raise ConfigError(
-            f"{place}.label: given {shown(label)}, allowed: a name of up to 60 printable "
-            "characters, not beginning with _ or a space"
-        )
-    table = {**found.presets[str(preset)].settings, **settings}
-    return Variant(str(preset), label, found.name, convert(table, found.config_type, place))
-
-
-def _is_label(label: str) -> bool:
-    fits = 0 < len(label) <= 60 and label.isprintable() and label == label.strip()
-    return fits and not label.startswith("_")
 
 
 def _checked_systems(given: Any, best_alone: str) -> tuple[Variant, ...]:

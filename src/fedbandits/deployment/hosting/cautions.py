@@ -5,7 +5,8 @@ from __future__ import annotations
 import datetime
 
 from fedbandits.federation.totals.plan import HELPER
-from fedbandits.settings.federation import Federation, Live
+from fedbandits.settings.federation import Federation
+from fedbandits.settings.federation_file import Live
 
 #: Seconds of a leap year.
 _YEAR = 366.0 * 86_400.0

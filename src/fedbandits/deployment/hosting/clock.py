@@ -28,7 +28,7 @@ from fedbandits.deployment.delivery.delivery import Delivery
 from fedbandits.deployment.hosting.batch import Batch
 from fedbandits.deployment.hosting.host import Host
 from fedbandits.errors import BudgetExceededError, FedbanditsError, NotReadyError
-from fedbandits.settings.federation import Live
+from fedbandits.settings.federation_file import Live
 
 #: How many rounds a tick ends, of how many sums of all a party has missed.
 Ends = Callable[[int], int]

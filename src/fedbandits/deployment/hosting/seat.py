@@ -21,7 +21,8 @@ from fedbandits.privacy.claims import PrivacyClaim
 from fedbandits.privacy.ledger import Ledger, whole_budget
 from fedbandits.privacy.ledger.database import url_of
 from fedbandits.privacy.ledger.files import path_of
-from fedbandits.settings.federation import Federation, RoundsClock
+from fedbandits.settings.federation import Federation
+from fedbandits.settings.federation_file import RoundsClock
 from fedbandits.systems.application import Application, Resources, SharedSecret
 from fedbandits.systems.terms import claim_under
 

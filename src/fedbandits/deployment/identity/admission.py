@@ -27,7 +27,7 @@ from fedbandits.deployment.identity.members import (
 )
 from fedbandits.deployment.identity.private_files import read_file
 from fedbandits.errors import IdentityError
-from fedbandits.federation.terms import Terms, cut
+from fedbandits.federation.terms import Terms, cut, digest_of
 
 _SIGNATURE = ec.ECDSA(hashes.SHA256())
 
@@ -51,6 +51,11 @@ class Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     def encode(self) -> bytes:
         """Encode the request as it is written to its file."""
         return msgspec.json.format(msgspec.json.encode(self))
+
+    @property
+    def digest(self) -> str:
+        """Digest of the terms in it, as they were when it was made."""
+        return digest_of(self.content)
 
     @property
     def fingerprint(self) -> str:

@@ -152,16 +152,20 @@ def check_admission(
 ) -> tuple[pathlib.Path, x509.Certificate]:
     """Return the folder of the keys that were admitted, and their certificate.
 
+    The party's terms are those of its request. That its file says the same is told by
+    :func:`.process.folder.load_party`, which reads it.
+
     Raises IdentityError if the admission is not for this party as it is.
     """
     found.verify(found.authority, place)
-    federation = load_federation(folder / FEDERATION)
-    name = read_request(folder / REQUEST).name
+    federation = load_federation(folder / FEDERATION, whole=False)
+    asked = read_request(folder / REQUEST)
+    name = asked.name
     if found.name != name:
         raise IdentityError(
             f"{place}: is an admission of {cut(repr(found.name))}, but this party is {name}"
         )
-    ours = (federation.name, federation.terms.digest)
+    ours = (federation.name, asked.digest)
     if (found.members.federation, found.members.terms) != ours:
         raise IdentityError(
             f"{place}: belongs to the federation {found.members.federation!r} with terms "

@@ -19,8 +19,8 @@ from fedbandits.environments.facts import (
 )
 from fedbandits.errors import ConfigError
 from fedbandits.federation.totals.plan import HELPER
-from fedbandits.settings.experiment import system as variant_of
 from fedbandits.settings.federation import Federation
+from fedbandits.settings.variants import system as variant_of
 from fedbandits.settings.written import seconds
 from fedbandits.systems import find_system
 

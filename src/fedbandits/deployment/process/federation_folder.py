@@ -30,6 +30,7 @@ from fedbandits.deployment.delivery.broker_certificate import (
     renew_certificate,
 )
 from fedbandits.deployment.hosting.cautions import over_since, too_slow
+from fedbandits.deployment.identity.admission import read_request
 from fedbandits.deployment.identity.authority import (
     Admitted,
     admit,
@@ -37,7 +38,6 @@ from fedbandits.deployment.identity.authority import (
     load_authority,
     revoke,
 )
-from fedbandits.deployment.identity.admission import read_request
 from fedbandits.deployment.identity.enrolment import create_party, install_admission
 from fedbandits.deployment.identity.identity import REQUEST, Path, load_identity
 from fedbandits.deployment.identity.members import spoken_fingerprint
