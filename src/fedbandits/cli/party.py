@@ -156,10 +156,11 @@ def inspect(
 
     from fedbandits.cli import console, federation_tables
     from fedbandits.deployment.process import inspecting
-    from fedbandits.deployment.process.folder import load_party
+    from fedbandits.deployment.process.folder import load_party, look_at
 
-    party = load_party(folder)
-    found = inspecting.inspect(party)
+    decodes = contents or as_json
+    party = load_party(folder) if decodes else look_at(folder)
+    found = inspecting.inspect(party, decodes)
     if as_json:
         whole = [
             {"way": seen.way, "peer": seen.peer, "fields": seen.fields()} for seen in found.contents
@@ -170,9 +171,7 @@ def inspect(
         return
     shown = console.output()
     shown.print(federation_tables.headers_of(party.member, found))
-    shown.print(
-        f"{len(found.contents)} of them are kept whole: not acknowledged yet, or not saved."
-    )
+    shown.print(f"{found.whole} of them are kept whole: not acknowledged yet, or not saved.")
     if contents:
         for table in federation_tables.contents_of(found):
             shown.print(table)

@@ -15,8 +15,6 @@ import functools
 import math
 from typing import NamedTuple
 
-from scipy import special
-
 
 class SpectralBounds(NamedTuple):
     """Bounds on one agent's shifted noise H (Dubey & Pentland 2020, Definition 2)."""
@@ -58,7 +56,7 @@ def bias_norm_factor(
     worst, and the factor is the root of that variable's exact quantile. ‖N‖·S + ‖h‖ would cost
     about twice as much.
     """
-    from scipy import optimize  # what explores without a bound needs none of it
+    from scipy import optimize, special  # what explores without a bound needs none of it
 
     reach = (gram_noise * parameter_bound) ** 2
     common, along = 1.0 + reach, 1.0 + 2.0 * reach
@@ -78,7 +76,7 @@ def _sum_tail(value: float, common: float, along: float, dimension: int) -> floa
 
     χ²(1) is z² with z normal; z = edge · sin φ takes the root singularity out of the integrand.
     """
-    from scipy import integrate
+    from scipy import integrate, special
 
     edge = math.sqrt(value / along)
     if dimension == 1:

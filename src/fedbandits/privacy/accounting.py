@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
-from scipy.special import ndtri
 
 from fedbandits.errors import UnknownEventError
 from fedbandits.privacy import gaussian
@@ -142,6 +141,8 @@ def laplace_mu(sensitivity: float, scale: float) -> float:
         return 0.0
     if scale == 0.0:
         return float("inf")
+    from scipy.special import ndtri  # it takes a while, and 27 MB
+
     return -2.0 * float(ndtri(0.5 * math.exp(-0.5 * sensitivity / scale)))
 
 

@@ -11,8 +11,6 @@ import functools
 import math
 from collections.abc import Callable, Iterable
 
-from scipy.special import log_ndtr, ndtr
-
 _ITERATIONS = 200
 #: Share by which calibrated noise is larger than it must be in exact arithmetic: room for what
 #: rounding can add to a record's reach, which is proved in :mod:`fedbandits.privacy.rounding`.
@@ -24,6 +22,8 @@ def delta_of(epsilon: float, mu: float) -> float:
 
     ``epsilon`` is ε ≥ 0, and ``mu`` is μ ≥ 0, which may be infinite.
     """
+    from scipy.special import log_ndtr, ndtr  # it takes a while, and 27 MB
+
     if mu == 0.0:
         return 0.0
     if math.isinf(mu):

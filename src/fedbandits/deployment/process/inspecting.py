@@ -73,30 +73,38 @@ class StoredMessage(NamedTuple):
 
 
 class StoredMessages(NamedTuple):
-    """Headers of the newest messages, in order, and the contents that are still kept whole."""
+    """Headers of the newest messages, in order, and the contents that are still kept whole.
+
+    So many are ``whole``; their ``contents`` are empty where nobody asked for them.
+    """
 
     headers: list[Header]
+    whole: int
     contents: list[StoredMessage]
 
 
-def inspect(party: PartyFolder) -> StoredMessages:
-    """Read the messages in a party's store.
+def inspect(party: PartyFolder, contents: bool = True) -> StoredMessages:
+    """Read the messages in a party's store; their contents too, unless those are not asked for.
 
     Raises StoreError if there is no store yet, or it cannot be read, and StoreVersionError if it
     has another format.
     """
     with _reading(party) as connection, named_errors():
-        headers = Store.headers(connection)
-        contents = [
-            StoredMessage("sent", sent.peer, _message(party, sent.body))
-            for sent in Store.outbox(connection)
-        ]
+        headers, outbox = Store.headers(connection), list(Store.outbox(connection))
         received = sa.select(JOURNAL).where(JOURNAL.c.kind == int(Kind.RECEIVE))
-        for row in connection.execute(received.order_by(JOURNAL.c.event)):
-            found = msgspec.msgpack.decode(row.body, type=Received)
-            peer = party.federation.member_of.get(found.sender, "?")
-            contents.append(StoredMessage("seen", peer, _message(party, found.data)))
-    return StoredMessages(headers, contents)
+        journal = connection.execute(received.order_by(JOURNAL.c.event)).all()
+        decoded = [
+            *(StoredMessage("sent", sent.peer, _message(party, sent.body)) for sent in outbox),
+            *(_seen(party, row.body) for row in journal),
+        ] if contents else []  # fmt: skip
+    return StoredMessages(headers, len(outbox) + len(journal), decoded)
+
+
+def _seen(party: PartyFolder, body: bytes) -> StoredMessage:
+    """Decode an event in which a message came."""
+    found = msgspec.msgpack.decode(body, type=Received)
+    peer = party.federation.member_of.get(found.sender, "?")
+    return StoredMessage("seen", peer, _message(party, found.data))
 
 
 def _message(party: PartyFolder, data: bytes) -> Message | None:
