@@ -227,8 +227,8 @@ def backup(
     party run --moved, once. If anything has left since, it is refused; --restore pays for all that
     has left once more. Peers that know more than the copy stop it all the same.
     """
+    from fedbandits.deployment.process.backing_up import back_up
     from fedbandits.deployment.process.folder import look_at
-    from fedbandits.deployment.process.inspecting import back_up
 
     typer.echo(f"{back_up(look_at(folder), out)}: as secret as the store itself")
 

@@ -40,6 +40,8 @@ class Role(NamedTuple):
     may_be_restored
         Whether such a party may go on from an old store, at a price. One that must do something
         once, whatever it costs, may not.
+    is_compiled
+        Whether its parties call compiled code. A process of one that does not never loads Numba.
     """
 
     name: str
@@ -48,6 +50,7 @@ class Role(NamedTuple):
     acts: bool = False
     patience: float = 1.0
     may_be_restored: bool = True
+    is_compiled: bool = True
 
 
 class Roles:

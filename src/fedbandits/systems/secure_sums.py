@@ -74,8 +74,19 @@ def totals_roles(plan: SumsPlan, role: str = AGENT) -> tuple[Role, Role]:
     totals = totals_plan(plan, role)
     names = tuple(f"{HELPER}-{place}" for place in range(totals.helpers))
     return (
-        Role(CONTROLLER, (CONTROLLER,), lambda seat, _: TotalsController(seat, totals)),
-        Role(HELPER, names, lambda seat, own: Helper(seat, totals, own), may_be_restored=False),
+        Role(
+            CONTROLLER,
+            (CONTROLLER,),
+            lambda seat, _: TotalsController(seat, totals),
+            is_compiled=False,
+        ),
+        Role(
+            HELPER,
+            names,
+            lambda seat, own: Helper(seat, totals, own),
+            may_be_restored=False,
+            is_compiled=False,
+        ),
     )
 
 

@@ -1,11 +1,8 @@
-"""Look into a party's store, or copy it, without a change. The party may run meanwhile."""
+"""Look into a party's store without a change. The party may run meanwhile."""
 
 from __future__ import annotations
 
 import contextlib
-import os
-import pathlib
-import sqlite3
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -18,11 +15,10 @@ from fedbandits.deployment.hosting.events import Kind, Received
 from fedbandits.deployment.identity.identity import Path
 from fedbandits.deployment.process.folder import PartyFolder
 from fedbandits.deployment.process.supplies import RehearsalSupplies
-from fedbandits.deployment.storage.rows import Header
+from fedbandits.deployment.storage.rows import SCHEMA, Header
 from fedbandits.deployment.storage.store import Store
-from fedbandits.deployment.storage.tables import JOURNAL, META, SCHEMA, SNAPSHOT
+from fedbandits.deployment.storage.tables import JOURNAL, META, SNAPSHOT
 from fedbandits.errors import (
-    DeploymentError,
     LocalProtocolError,
     RemoteProtocolError,
     StoreError,
@@ -196,36 +192,3 @@ def export_model(party: PartyFolder, out: Path) -> Model:
     model = system.export(federation.plan, made)
     model.save(out)
     return model
-
-
-def back_up(party: PartyFolder, out: Path) -> pathlib.Path:
-    """Copy a party's store as it is at one moment, also while the party runs.
-
-    A copy is as secret as the store. A party that goes on from a copy, while others have seen more
-    of it since, is stopped by them: what it released since is not in its ledger.
-
-    Raises DeploymentError if there is something at ``out``, or the store is a server's database,
-    and StoreError if the store cannot be read, or the copy not written.
-    """
-    source, place = path_of(url_of(party.store)), pathlib.Path(out)
-    if source is None:
-        raise DeploymentError("the store is a server's database: use its own tool, pg_dump")
-    with _reading(party):
-        pass  # it is a store of this format
-    try:
-        os.close(os.open(place, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-    except FileExistsError:
-        raise DeploymentError(f"{place}: is there already, and is never written over") from None
-    except OSError as error:
-        raise StoreError(f"{place}: cannot be written ({error.strerror})") from None
-    quoted = pathlib.Path(source).resolve().as_uri()
-    try:
-        with (
-            contextlib.closing(sqlite3.connect(f"{quoted}?mode=ro", uri=True)) as store,
-            contextlib.closing(sqlite3.connect(place)) as copy,
-        ):
-            store.backup(copy)
-    except sqlite3.Error as error:
-        place.unlink(missing_ok=True)
-        raise StoreError(f"{place}: the copy failed ({error})") from None
-    return place

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+#: Format of the tables; a store of another one is refused.
+SCHEMA = 2
+
 
 class Entry(NamedTuple):
     """One event in the journal."""

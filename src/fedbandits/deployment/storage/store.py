@@ -16,7 +16,7 @@ from sqlalchemy.engine import Connection
 
 from fedbandits.deployment.storage.left import LeftFile
 from fedbandits.deployment.storage.machine import LogFile, StoreLock
-from fedbandits.deployment.storage.rows import Entry, Header, Opened, Saved, Sent
+from fedbandits.deployment.storage.rows import SCHEMA, Entry, Header, Opened, Saved, Sent
 from fedbandits.deployment.storage.tables import (
     ASKED,
     EXPIRED,
@@ -26,7 +26,6 @@ from fedbandits.deployment.storage.tables import (
     META,
     METADATA,
     OUTBOX,
-    SCHEMA,
     SECRETS,
     SNAPSHOT,
 )

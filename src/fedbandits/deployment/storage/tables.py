@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
-#: Format of the tables; a store of another one is refused.
-SCHEMA = 2
 METADATA = sa.MetaData()
 #: A number that rows are found by. SQLite keeps them by it, without an index, only if it is called
 #: so; it has 64 bits there, too.
