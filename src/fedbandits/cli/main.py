@@ -30,13 +30,22 @@ from fedbandits.cli.schema import schema
 from fedbandits.cli.studio import studio
 from fedbandits.errors import CacheWarning, ConfigWarning, FedbanditsError
 
-app = typer.Typer(
-    cls=Commands,
-    help="Private federated bandits: simulate it, deploy it, prove it, with the same code.",
-    epilog=examples(BEGIN),
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-)
+#: Groups of commands that operators give, by name.
+_DEPLOYED = {"federation": federation.app, "party": party.app, "samba": party.customer}
+
+
+def _bare() -> typer.Typer:
+    """Make an application without commands."""
+    return typer.Typer(
+        cls=Commands,
+        help="Private federated bandits: simulate it, deploy it, prove it, with the same code.",
+        epilog=examples(BEGIN),
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+    )
+
+
+app = _bare()
 
 
 def _version(wanted: bool) -> None:
@@ -67,10 +76,22 @@ add(app, list_everything, "list", FIND)
 add(app, explain, "explain", FIND)
 add(app, init, "init", FIND)
 add(app, schema, "schema", FIND)
-for name, commands in (
-    ("federation", federation.app), ("party", party.app), ("samba", party.customer)
-):  # fmt: skip
+for name, commands in _DEPLOYED.items():
     app.add_typer(commands, name=name, rich_help_panel=DEPLOY)
+
+
+def _needed(arguments: list[str]) -> typer.Typer:
+    """Return the application, with one group alone where the first argument names it.
+
+    Typer reads the signatures of all commands that there are, which takes longer than to run one.
+    """
+    name = arguments[0] if arguments else ""
+    if name not in _DEPLOYED:
+        return app
+    part = _bare()
+    part.callback()(options)
+    part.add_typer(_DEPLOYED[name], name=name)
+    return part
 
 
 def _show_warning(
@@ -102,7 +123,8 @@ def with_home(argument: str) -> str:
 def _run() -> None:
     """Run the command, and write out all that it has printed."""
     try:
-        app(args=[with_home(argument) for argument in sys.argv[1:]])
+        arguments = [with_home(argument) for argument in sys.argv[1:]]
+        _needed(arguments)(args=arguments)
     finally:
         if sys.stdout is not None:
             sys.stdout.flush()
