@@ -23,6 +23,7 @@ BESIDE = (
     "fedbandits.client",
     "fedbandits.deployment.door.settings",
     "fedbandits.deployment.process.folder",
+    "fedbandits.deployment.process.own_settings",
     "fedbandits.environments.base",
     "fedbandits.environments.facts",
     "fedbandits.environments.python",

@@ -87,6 +87,7 @@ PAGES: dict[str, tuple[Section, ...]] = {
         Section("What all agree on", "fedbandits.settings.federation"),
         Section("The keys of its file", "fedbandits.settings.federation_file"),
         Section("A party's folder", "fedbandits.deployment.process.folder"),
+        Section("A party's own settings", "fedbandits.deployment.process.own_settings"),
         Section("A party's door", "fedbandits.deployment.door.settings"),
     ),
     "events": (Section("", "fedbandits.experiments.events"),),

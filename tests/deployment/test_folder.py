@@ -18,7 +18,7 @@ from fedbandits.deployment.delivery.transport import MemoryHub
 from fedbandits.deployment.hosting.clock import TICKS
 from fedbandits.deployment.identity.admission import Request
 from fedbandits.deployment.identity.authority import admit
-from fedbandits.deployment.identity.enrolment import install_admission
+from fedbandits.deployment.identity.installing import install_admission
 from fedbandits.deployment.process.examples import example, own_example
 from fedbandits.deployment.process.federation_folder import (
     admit_here,

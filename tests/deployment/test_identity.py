@@ -22,8 +22,9 @@ from fedbandits.deployment.identity import (
 )
 from fedbandits.deployment.identity.admission import Admission, Request, read_request
 from fedbandits.deployment.identity.authority import admit, init_authority, load_authority, revoke
-from fedbandits.deployment.identity.enrolment import create_party, install_admission, rotate_party
+from fedbandits.deployment.identity.enrolment import create_party, rotate_party
 from fedbandits.deployment.identity.identity import load_identity
+from fedbandits.deployment.identity.installing import install_admission
 from fedbandits.deployment.identity.members import KnownMembers, Members, spoken_fingerprint
 from fedbandits.errors import ConfigError, FedbanditsError, IdentityError
 from tests.deployment.one_machine import EVERYBODY, OneMachine

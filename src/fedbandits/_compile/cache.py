@@ -25,7 +25,7 @@ import numba
 import numpy as np
 from llvmlite import binding
 from numba.core import caching, compiler, environment, serialize
-from numba.core.runtime import _nrt_python
+from numba.core.runtime import _nrt_python  # type: ignore[attr-defined]
 
 from fedbandits._compile.nested import is_for_python, rebuilt, reduced
 from fedbandits._compile.sources import PACKAGE, is_of_package, kernels_digest

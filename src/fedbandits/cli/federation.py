@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from fedbandits.deployment.process.folder import PartyFolder
     from fedbandits.deployment.process.local_doors import LocalDoor, PartyReport
+    from fedbandits.deployment.process.looking import SeenParty
 
 app = typer.Typer(
     help="A federation: its authority, its broker, and all of it on one machine.",
@@ -220,7 +221,7 @@ def up(
     from fedbandits.deployment.hosting.cautions import over_since
     from fedbandits.deployment.process import supervisor
     from fedbandits.deployment.process.federation_folder import load_parties
-    from fedbandits.deployment.process.folder import LogSettings
+    from fedbandits.deployment.process.own_settings import LogSettings
     from fedbandits.deployment.process.party_process import log_to_stderr
 
     log = convert({"format": log_format, "level": log_level}, LogSettings, "--log")
@@ -300,14 +301,14 @@ def show_status(folder: pathlib.Path, as_json: bool) -> bool:
     return all(report.running for report in reports)
 
 
-def _doors(folder: pathlib.Path) -> list[LocalDoor]:
-    from fedbandits.deployment.process.federation_folder import look_at_parties
+def _doors(folder: pathlib.Path) -> list[LocalDoor[SeenParty]]:
     from fedbandits.deployment.process.local_doors import LocalDoor
+    from fedbandits.deployment.process.looking import look_at_parties
 
     return [LocalDoor(party) for party in look_at_parties(folder)]
 
 
-def _watch(doors: list[LocalDoor]) -> None:
+def _watch(doors: list[LocalDoor[SeenParty]]) -> None:
     from rich.console import Group
     from rich.live import Live
 
@@ -322,7 +323,7 @@ def _watch(doors: list[LocalDoor]) -> None:
         raise typer.Exit(0) from None
 
 
-def _tables(doors: list[LocalDoor]) -> list[RenderableType]:
+def _tables(doors: list[LocalDoor[SeenParty]]) -> list[RenderableType]:
     from fedbandits.cli import federation_tables
 
     reports: list[PartyReport] = [door.report() for door in doors]

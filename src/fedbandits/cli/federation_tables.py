@@ -14,12 +14,15 @@ if TYPE_CHECKING:
     from fedbandits.deployment.process.inspecting import StoredMessages
     from fedbandits.deployment.process.local_doors import PartyReport
     from fedbandits.settings.federation import Federation
+    from fedbandits.settings.federation_file import FederationFile
 
 #: So many numbers of a statistic are shown.
 _MOST_NUMBERS = 4
 
 
-def status_of(federation: Federation, reports: list[PartyReport]) -> list[RenderableType]:
+def status_of(
+    federation: Federation | FederationFile, reports: list[PartyReport]
+) -> list[RenderableType]:
     """Make a table of parties, and lines about what is wrong below it."""
     shown: list[RenderableType] = []
     if federation.noise == "simulated":
@@ -27,7 +30,7 @@ def status_of(federation: Federation, reports: list[PartyReport]) -> list[Render
             Text("NOTHING IS PROTECTED: by the terms noise is simulated, it comes from a seed.",
                  style="bold red")
         )  # fmt: skip
-    table = Table(title=f"{escape(federation.name)}: {escape(federation.variant.preset)}")
+    table = Table(title=f"{escape(federation.name)}: {escape(federation.preset)}")
     for title in ("party", "role", "state"):
         table.add_column(title, no_wrap=True)
     for title in ("decisions", "open", "rounds", "sent", "taken", "releases", "ε spent", "ε left"):

@@ -57,8 +57,8 @@ def admit(
     ] = "",
 ) -> None:
     """Install what the authority has sent back. The first decides which authority is trusted."""
-    from fedbandits.deployment.identity.enrolment import install_admission
     from fedbandits.deployment.identity.identity import pinned_admission
+    from fedbandits.deployment.identity.installing import install_admission
     from fedbandits.deployment.identity.members import spoken_fingerprint
 
     members = install_admission(folder, admission, authority)
@@ -90,7 +90,7 @@ def run(
 ) -> None:
     """Run a party until SIGTERM or Ctrl-C; then it finishes what waits, and saves its state."""
     from fedbandits._schema import convert
-    from fedbandits.deployment.process.folder import LogSettings
+    from fedbandits.deployment.process.own_settings import LogSettings
     from fedbandits.deployment.process.party_process import run_party
 
     def log(settings: LogSettings) -> LogSettings:
@@ -156,11 +156,14 @@ def inspect(
 
     from fedbandits.cli import console, federation_tables
     from fedbandits.deployment.process import inspecting
-    from fedbandits.deployment.process.folder import load_party, look_at
+    from fedbandits.deployment.process.folder import load_party
+    from fedbandits.deployment.process.looking import look_at
 
-    decodes = contents or as_json
-    party = load_party(folder) if decodes else look_at(folder)
-    found = inspecting.inspect(party, decodes)
+    party = look_at(folder)
+    if contents or as_json:
+        found = inspecting.inspect(load_party(folder))
+    else:  # headers are read without the plan
+        found = inspecting.headers_in(party)
     if as_json:
         whole = [
             {"way": seen.way, "peer": seen.peer, "fields": seen.fields()} for seen in found.contents
@@ -199,7 +202,7 @@ def token(
 ) -> None:
     """Make, list or revoke tokens, which applications show at the party's door."""
     from fedbandits.deployment.door import make_token, read_tokens, revoke_token
-    from fedbandits.deployment.process.folder import look_at
+    from fedbandits.deployment.process.looking import look_at
 
     party = look_at(folder)
     if listing:
@@ -228,7 +231,7 @@ def backup(
     has left once more. Peers that know more than the copy stop it all the same.
     """
     from fedbandits.deployment.process.backing_up import back_up
-    from fedbandits.deployment.process.folder import look_at
+    from fedbandits.deployment.process.looking import look_at
 
     typer.echo(f"{back_up(look_at(folder), out)}: as secret as the store itself")
 

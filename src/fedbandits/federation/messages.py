@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import functools
 import types
-from typing import Annotated, Any, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 
 import msgspec
-import numpy as np
 from msgspec import Meta
 
-from fedbandits._typing import Floats
 from fedbandits.errors import RemoteProtocolError, WrongTypeError
+
+if TYPE_CHECKING:
+    from fedbandits._typing import Floats
 
 #: Version of the message formats; a message of another version is refused.
 VERSION = 5
@@ -144,11 +145,13 @@ def _declared(kind: type[Message]) -> tuple[tuple[str, tuple[type, ...], type | 
     return tuple(found)
 
 
-_NUMBERS = np.dtype("<f8")
+_NUMBERS = "<f8"
 
 
 def pack(values: Floats) -> bytes:
     """Pack float64 numbers as little-endian bytes."""
+    import numpy as np  # terms and requests are read without arrays
+
     return np.ascontiguousarray(values, _NUMBERS).tobytes()
 
 
@@ -162,6 +165,8 @@ def unpack(data: bytes, size: int) -> Floats:
     NotFiniteError
         If one of them is infinite or not a number.
     """
+    import numpy as np
+
     if len(data) != 8 * size:
         raise WrongShapeError(f"expected {size} numbers, got {len(data)} bytes")
     values = np.frombuffer(data, _NUMBERS).astype(np.float64)

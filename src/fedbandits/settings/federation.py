@@ -18,7 +18,7 @@ from fedbandits.environments.facts import Facts
 from fedbandits.errors import ConfigError, DataError
 from fedbandits.federation.roles import Role, Roles
 from fedbandits.federation.terms import Terms
-from fedbandits.settings.federation_file import FederationFile, Live
+from fedbandits.settings.federation_file import FederationFile, Live, file_of, no_member
 from fedbandits.settings.toml_files import parse_toml, read_toml
 from fedbandits.settings.variants import Variant, variant
 from fedbandits.settings.written import seconds
@@ -52,11 +52,9 @@ class Federation:
     ----------
     file
         The content of the file. Each key has been checked alone.
-    whole
-        Whether to check keys together, too. That takes the plan, which nobody needs who only looks.
     """
 
-    def __init__(self, file: FederationFile, whole: bool = True) -> None:
+    def __init__(self, file: FederationFile) -> None:
         self.name, self.rounds, self.noise = file.name, file.rounds, file.noise
         self.clock, self.transport = file.clock, file.transport
         self.every = 0.0
@@ -75,9 +73,8 @@ class Federation:
         self.system: System[Any] = find_system(self.variant.system)
         self.facts: Facts = convert(file.facts, self.system.facts_type, "facts")
         self.members = {role: tuple(names) for role, names in file.members.items()}
-        if whole:
-            self._check_members()
-            self._check_default()
+        self._check_members()
+        self._check_default()
 
     @cached_property
     def plan(self) -> Plan:
@@ -117,24 +114,14 @@ class Federation:
         """The names of all members, ordered by role."""
         return tuple(name for names in self.members.values() for name in names)
 
+    @property
+    def preset(self) -> str:
+        """Name of the preset that is played."""
+        return self.variant.preset
+
     def role_of(self, member: str) -> str:
-        """Return the name of the role of ``member``, by the file alone.
-
-        Raises
-        ------
-        ConfigError
-            If the federation has no such member.
-        """
-        for role, names in self.members.items():
-            if member in names:
-                return role
-        raise self._no_such(member)
-
-    def _no_such(self, member: str) -> ConfigError:
-        return ConfigError(
-            f"no member of {self.name!r} is called {shown(member)}; members: "
-            f"{', '.join(self.everybody)}"
-        )
+        """Return the name of the role of ``member``; see :meth:`seat_of`."""
+        return self.seat_of(member).role.name
 
     def seat_of(self, member: str) -> SeatOf:
         """Return the seat of ``member``.
@@ -146,7 +133,7 @@ class Federation:
         """
         if member in self._seats:
             return self._seats[member]
-        raise self._no_such(member)
+        raise no_member(self.name, member, self.everybody)
 
     @cached_property
     def _seats(self) -> dict[str, SeatOf]:
@@ -214,31 +201,15 @@ class Federation:
             raise ConfigError(f"members: {twice!r} is there twice; a member has only one seat")
 
 
-def _refuse_code(table: Mapping[str, Any], place: str) -> None:
-    """Refuse code that is named in terms: every member would run what one of them wrote."""
-    for key, value in table.items():
-        where = f"{place}.{key}" if place else key
-        if key in ("module", "code"):
-            raise ConfigError(
-                f"{where}: the terms of a federation cannot name code, because every member would "
-                "run it; install it as a package"
-            )
-        if isinstance(value, Mapping):
-            _refuse_code(value, where)
-
-
-def federation_of(table: Mapping[str, Any], whole: bool = True) -> Federation:
+def federation_of(table: Mapping[str, Any]) -> Federation:
     """Make a federation from ``table``, the content of a federation's file.
-
-    Without ``whole`` keys are checked one by one only, as for somebody who looks.
 
     Raises
     ------
     ConfigError
         Naming the key, what was given and what is allowed.
     """
-    _refuse_code(table, "")
-    return Federation(convert(table, FederationFile, ""), whole)
+    return Federation(file_of(table))
 
 
 def read_federation(text: str) -> Federation:
@@ -252,11 +223,11 @@ def read_federation(text: str) -> Federation:
         raise ConfigError(f"not valid TOML: {error}") from None
 
 
-def load_federation(path: str | pathlib.Path, whole: bool = True) -> Federation:
-    """Read a federation from the file at ``path``; see :func:`federation_of`."""
+def load_federation(path: str | pathlib.Path) -> Federation:
+    """Read a federation from the file at ``path``."""
     file = pathlib.Path(path)
     table = read_toml(file)
     try:
-        return federation_of(table, whole)
+        return federation_of(table)
     except (ConfigError, DataError) as error:
         raise type(error)(f"{file}: {error}") from None

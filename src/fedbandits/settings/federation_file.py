@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import datetime
+import pathlib
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any
 
 from msgspec import Meta
 
 from fedbandits._checked import Checked
+from fedbandits._schema import convert, shown
+from fedbandits.errors import ConfigError
 from fedbandits.federation.terms import NoiseOrigin
+from fedbandits.settings.toml_files import read_toml
 
 _NAME = r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}\Z"  # _schema.PATTERNS has it in words
 
@@ -98,3 +103,70 @@ class FederationFile(Checked, frozen=True, kw_only=True, forbid_unknown_fields=T
     rewards: Rewards = Rewards()
     noise: NoiseOrigin = "secure"
     transport: Transport = Transport()
+
+    @property
+    def preset(self) -> str:
+        """Name of the preset that is played, as it stands there."""
+        return str(self.system.get("preset"))
+
+    @property
+    def everybody(self) -> tuple[str, ...]:
+        """The names of all members, ordered by role."""
+        return tuple(name for names in self.members.values() for name in names)
+
+    def role_of(self, member: str) -> str:
+        """Return the name of the role of ``member``.
+
+        Raises
+        ------
+        ConfigError
+            If the federation has no such member.
+        """
+        for role, names in self.members.items():
+            if member in names:
+                return role
+        raise no_member(self.name, member, self.everybody)
+
+
+def no_member(federation: str, member: str, everybody: Iterable[str]) -> ConfigError:
+    """Make the error that tells of a name which no member has."""
+    return ConfigError(
+        f"no member of {federation!r} is called {shown(member)}; members: {', '.join(everybody)}"
+    )
+
+
+def _refuse_code(table: Mapping[str, Any], place: str) -> None:
+    """Refuse code that is named in terms: every member would run what one of them wrote."""
+    for key, value in table.items():
+        where = f"{place}.{key}" if place else key
+        if key in ("module", "code"):
+            raise ConfigError(
+                f"{where}: the terms of a federation cannot name code, because every member would "
+                "run it; install it as a package"
+            )
+        if isinstance(value, Mapping):
+            _refuse_code(value, where)
+
+
+def file_of(table: Mapping[str, Any]) -> FederationFile:
+    """Check the keys of a table one by one: for who looks, and runs no party.
+
+    :func:`.federation.federation_of` checks them together, too, which takes the plan.
+
+    Raises
+    ------
+    ConfigError
+        Naming the key, what was given and what is allowed.
+    """
+    _refuse_code(table, "")
+    found: FederationFile = convert(table, FederationFile, "")
+    return found
+
+
+def load_file(path: pathlib.Path) -> FederationFile:
+    """Read the keys of the file at ``path``; it raises the errors of :func:`file_of`."""
+    table = read_toml(path)
+    try:
+        return file_of(table)
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}") from None

@@ -8,8 +8,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from fedbandits.deployment.process.federation_folder import load_parties
-from fedbandits.deployment.process.folder import is_party
+from fedbandits.deployment.process.folder import PartyFolder
 from fedbandits.deployment.process.local_doors import LocalDoor, PartyReport
+from fedbandits.deployment.process.looking import is_party
 from fedbandits.deployment.process.running_file import read_running
 from fedbandits.errors import LedgerError
 from fedbandits.privacy.ledger import Ledger
@@ -44,7 +45,7 @@ def live(folder: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _party(door: LocalDoor) -> dict[str, Any]:
+def _party(door: LocalDoor[PartyFolder]) -> dict[str, Any]:
     report, running = door.report(), read_running(door.folder.path)
     status, privacy = report.status, report.privacy or _account(door)
     weight, problem, remedy = _trouble(door, report)
@@ -83,7 +84,7 @@ def _party(door: LocalDoor) -> dict[str, Any]:
     }
 
 
-def _account(door: LocalDoor) -> dict[str, Any]:
+def _account(door: LocalDoor[PartyFolder]) -> dict[str, Any]:
     """Read what a party that does not run has spent; nothing where its store is elsewhere."""
     store = pathlib.Path(door.folder.store)
     schedule = door.folder.federation.plan.schedule
@@ -104,7 +105,7 @@ def _account(door: LocalDoor) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _last_written(door: LocalDoor) -> str | None:
+def _last_written(door: LocalDoor[PartyFolder]) -> str | None:
     """Return when a party that does not run wrote last: it has not run since."""
     store = pathlib.Path(door.folder.store)
     return _time(store.stat().st_mtime) if store.is_file() else None
@@ -114,7 +115,9 @@ def _time(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
 
 
-def _trouble(door: LocalDoor, report: PartyReport) -> tuple[int, str | None, str | None]:
+def _trouble(
+    door: LocalDoor[PartyFolder], report: PartyReport
+) -> tuple[int, str | None, str | None]:
     """Return how bad it is, what is wrong with a party in a line, and the command that helps."""
     path = shlex.quote(str(door.folder.path))
     if not report.running:

@@ -24,8 +24,8 @@ from urllib.parse import urlsplit
 
 from fedbandits.deployment.identity.authority import PUBLISHER, load_authority
 from fedbandits.deployment.identity.certificates import SERVER, key_pem, new_key, pem
-from fedbandits.deployment.identity.identity import Path
 from fedbandits.deployment.identity.members import Members
+from fedbandits.deployment.identity.names import Path
 from fedbandits.deployment.identity.private_files import make_folder, read_file, write_private
 from fedbandits.errors import IdentityError, MissingExtraError, TransportError
 from fedbandits.settings.federation import Federation

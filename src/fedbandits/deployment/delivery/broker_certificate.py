@@ -20,7 +20,7 @@ from fedbandits.deployment.identity.certificates import (
     now,
     pem,
 )
-from fedbandits.deployment.identity.identity import Path
+from fedbandits.deployment.identity.names import Path
 from fedbandits.deployment.identity.private_files import read_file, read_private, write_private
 from fedbandits.errors import IdentityError
 

@@ -24,7 +24,8 @@ from fedbandits.deployment.delivery.member_lists import MemberLists
 from fedbandits.deployment.delivery.nats_connection import Connection, Take, Times, explained
 from fedbandits.deployment.delivery.transport import Receive
 from fedbandits.deployment.identity.authority import authority_context, load_authority
-from fedbandits.deployment.identity.identity import Identity, Path
+from fedbandits.deployment.identity.identity import Identity
+from fedbandits.deployment.identity.names import Path
 from fedbandits.errors import IdentityError, TransportError
 
 _LOG = logging.getLogger("fedbandits.deployment")

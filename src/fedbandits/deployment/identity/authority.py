@@ -27,8 +27,9 @@ from fedbandits.deployment.identity.certificates import (
     pem,
     public_key_of,
 )
-from fedbandits.deployment.identity.identity import Path, tls_context
+from fedbandits.deployment.identity.identity import tls_context
 from fedbandits.deployment.identity.members import Member, Members, decode, read_members
+from fedbandits.deployment.identity.names import Path
 from fedbandits.deployment.identity.private_files import (
     new_folder,
     only_one,

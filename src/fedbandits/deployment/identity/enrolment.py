@@ -3,38 +3,22 @@
 from __future__ import annotations
 
 import pathlib
-import shutil
 
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
-from fedbandits.deployment.identity.admission import Admission, Request, make_request, read_request
+from fedbandits.deployment.identity.admission import Request, make_request, read_request
 from fedbandits.deployment.identity.certificates import (
-    fingerprint,
     key_name,
     key_pem,
-    load_signing_request,
     new_key,
 )
-from fedbandits.deployment.identity.identity import (
-    ADMISSION,
-    CERTIFICATE,
+from fedbandits.deployment.identity.names import (
     FEDERATION,
-    ISSUER,
     KEYS,
-    MEMBERS,
     REQUEST,
     SEALING,
     TLS,
     Path,
-    check_admission,
-    pinned_admission,
-)
-from fedbandits.deployment.identity.members import (
-    Members,
-    decode,
-    newest,
-    read_members,
-    spoken_fingerprint,
 )
 from fedbandits.deployment.identity.private_files import (
     make_folder,
@@ -43,8 +27,6 @@ from fedbandits.deployment.identity.private_files import (
     read_file,
     write_private,
 )
-from fedbandits.errors import IdentityError
-from fedbandits.federation.terms import cut
 from fedbandits.settings.federation import Federation, load_federation
 
 
@@ -87,61 +69,3 @@ def _new_keys(folder: pathlib.Path, name: str, federation: Federation) -> Reques
     write_private(keys / SEALING, key_pem(sealing))
     write_private(keys / TLS, key_pem(tls))
     return make_request(name, federation.name, federation.terms, sealing, tls)
-
-
-def install_admission(party: Path, admission: Path, authority: str = "") -> Members:
-    """Put an admission to use. The first one decides which authority the party trusts.
-
-    ``authority`` is the authority's fingerprint, as it was told by other means; see
-    :func:`~fedbandits.deployment.identity.members.spoken_fingerprint`. Returns the list of members
-    that the party knows now.
-
-    Raises IdentityError, and nothing has changed then, if it is another party's, of another
-    authority, federation or terms, for other keys, or outdated.
-    """
-    folder, place = pathlib.Path(party), pathlib.Path(admission)
-    with only_one(folder):
-        found = decode(Admission, read_file(place), place)
-        told = spoken_fingerprint(found.authority)
-        if authority and authority.strip().lower() != told:
-            raise IdentityError(f"{place}: of authority {told}, not {cut(repr(authority))}")
-        pinned = pinned_admission(folder)
-        if pinned is not None and pinned.authority != found.authority:
-            raise IdentityError(
-                f"{place}: of authority {told}, but this party trusts "
-                f"{spoken_fingerprint(pinned.authority)}"
-            )
-        keys, certificate = check_admission(folder, found, place)
-        known = _newest_known(folder, found, place)
-        member = known.members.get(found.name)
-        if member is None or member.certificate != fingerprint(certificate):
-            raise IdentityError(
-                f"{place}: is outdated: version {known.version} of the list of members has "
-                f"other keys of {found.name}; ask the authority for the newest admission"
-            )
-        write_private(keys / ISSUER, found.issuer.encode(), replace=True)
-        write_private(keys / CERTIFICATE, found.certificate.encode(), replace=True)
-        write_private(folder / MEMBERS, known.encode(), replace=True)
-        write_private(folder / ADMISSION, found.encode(), replace=True)
-        _remove_others(folder, keys.name)
-    return known
-
-
-def _remove_others(folder: pathlib.Path, used: str) -> None:
-    """Remove all keys but those in use, and those that a later request asks to admit."""
-    place = folder / REQUEST
-    request = read_request(place)
-    asked = key_name(load_signing_request(request.signing_request.encode(), place))
-    for other in (folder / KEYS).iterdir():
-        if other.name not in (used, asked):
-            shutil.rmtree(other)
-
-
-def _newest_known(folder: pathlib.Path, found: Admission, place: pathlib.Path) -> Members:
-    """Return the newer one of an admission's list and the one that is known, if there is one."""
-    if not (folder / MEMBERS).exists():
-        return found.members
-    known = read_members(folder / MEMBERS, found.authority)
-    if found.members.version < known.version:
-        return newest(found.members, known, folder / MEMBERS)
-    return newest(known, found.members, place)

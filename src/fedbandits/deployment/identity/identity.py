@@ -11,7 +11,6 @@ A party's folder (see :mod:`.identity.enrolment`) holds, beside ``federation.tom
 from __future__ import annotations
 
 import datetime
-import os
 import pathlib
 import ssl
 
@@ -28,18 +27,23 @@ from fedbandits.deployment.identity.certificates import (
     public_key_of,
 )
 from fedbandits.deployment.identity.members import KnownMembers, decode, newest, read_members
+from fedbandits.deployment.identity.names import (
+    ADMISSION,
+    CERTIFICATE,
+    FEDERATION,
+    ISSUER,
+    KEYS,
+    MEMBERS,
+    REQUEST,
+    SEALING,
+    TLS,
+    Path,
+)
 from fedbandits.deployment.identity.private_files import read_file, read_private, refuse_readable
 from fedbandits.deployment.identity.sealing import Sealer, sealing_context
 from fedbandits.errors import IdentityError
 from fedbandits.federation.terms import cut
-from fedbandits.settings.federation import load_federation
-
-Path = str | os.PathLike[str]
-#: Names in a party's folder.
-FEDERATION, MEMBERS, KEYS = "federation.toml", "members.json", "keys"
-REQUEST, ADMISSION = "request.json", "admission.json"
-#: Names in the folder of a pair of keys.
-SEALING, TLS, CERTIFICATE, ISSUER = "sealing.key", "tls.key", "tls.pem", "issuer.pem"
+from fedbandits.settings.federation_file import load_file
 
 
 class Identity:
@@ -158,7 +162,7 @@ def check_admission(
     Raises IdentityError if the admission is not for this party as it is.
     """
     found.verify(found.authority, place)
-    federation = load_federation(folder / FEDERATION, whole=False)
+    federation = load_file(folder / FEDERATION)
     asked = read_request(folder / REQUEST)
     name = asked.name
     if found.name != name:

@@ -7,13 +7,13 @@ import os
 import pathlib
 import sqlite3
 
-from fedbandits.deployment.identity.identity import Path
-from fedbandits.deployment.process.folder import PartyFolder
+from fedbandits.deployment.identity.names import Path
+from fedbandits.deployment.process.looking import SeenParty
 from fedbandits.deployment.storage.rows import SCHEMA
 from fedbandits.errors import DeploymentError, StoreError, StoreVersionError
 
 
-def back_up(party: PartyFolder, out: Path) -> pathlib.Path:
+def back_up(party: SeenParty, out: Path) -> pathlib.Path:
     """Copy a party's store as it is at one moment, also while the party runs.
 
     A copy is as secret as the store. A party that goes on from a copy, while others have seen more
@@ -39,7 +39,7 @@ def back_up(party: PartyFolder, out: Path) -> pathlib.Path:
     return place
 
 
-def _file_of(party: PartyFolder) -> pathlib.Path:
+def _file_of(party: SeenParty) -> pathlib.Path:
     """Find the file of a party's store; raises DeploymentError if it is a server's database."""
     if "://" not in party.settings.store:
         return pathlib.Path(party.store)

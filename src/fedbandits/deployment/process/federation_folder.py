@@ -12,7 +12,7 @@ from __future__ import annotations
 import ipaddress
 import pathlib
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
@@ -30,7 +30,6 @@ from fedbandits.deployment.delivery.broker_certificate import (
     renew_certificate,
 )
 from fedbandits.deployment.hosting.cautions import over_since, too_slow
-from fedbandits.deployment.identity.admission import read_request
 from fedbandits.deployment.identity.authority import (
     Admitted,
     admit,
@@ -38,17 +37,18 @@ from fedbandits.deployment.identity.authority import (
     load_authority,
     revoke,
 )
-from fedbandits.deployment.identity.enrolment import create_party, install_admission
-from fedbandits.deployment.identity.identity import REQUEST, Path, load_identity
+from fedbandits.deployment.identity.enrolment import create_party
+from fedbandits.deployment.identity.identity import load_identity
+from fedbandits.deployment.identity.installing import install_admission
 from fedbandits.deployment.identity.members import spoken_fingerprint
+from fedbandits.deployment.identity.names import Path
 from fedbandits.deployment.identity.private_files import new_folder
 from fedbandits.deployment.process.folder import (
     PartyFolder,
-    is_party,
     load_party,
-    look_at,
     write_settings,
 )
+from fedbandits.deployment.process.looking import in_order, parties_in, refuse_several
 from fedbandits.errors import ConfigError
 from fedbandits.settings.federation import Federation, load_federation
 
@@ -177,36 +177,6 @@ def load_parties(folder: Path) -> list[PartyFolder]:
 
     Raises ConfigError if there are none, or they are of several federations.
     """
-    parties = _parties_in(pathlib.Path(folder), load_party)
-    _refuse_several(folder, {party.federation.terms.digest for party in parties})
-    return parties
-
-
-def look_at_parties(folder: Path) -> list[PartyFolder]:
-    """Read parties as :func:`load_parties` does, without making the plan: see :func:`.look_at`."""
-    parties = _parties_in(pathlib.Path(folder), look_at)
-    _refuse_several(folder, {read_request(party.path / REQUEST).terms for party in parties})
-    return parties
-
-
-def _parties_in(
-    place: pathlib.Path, read: Callable[[pathlib.Path], PartyFolder]
-) -> list[PartyFolder]:
-    """Read the party whose folder that is, or those in it, in the order of the file."""
-    if is_party(place):
-        return [read(place)]
-    paths = filter(is_party, place.iterdir()) if place.is_dir() else ()
-    parties = [read(path) for path in paths]
-    if not parties:
-        raise ConfigError(
-            f"{place}: no party's folder is here; make some with: fedbandits federation init "
-            "CONFIG.toml --out DIR --local, or fedbandits party create"
-        )
-    order = {member: i for i, member in enumerate(parties[0].federation.everybody)}
-    return sorted(parties, key=lambda party: order.get(party.member, len(order)))
-
-
-def _refuse_several(folder: Path, terms: Collection[str]) -> None:
-    """Refuse parties of several federations, by the digests of their terms."""
-    if len(terms) > 1:
-        raise ConfigError(f"{folder}: holds parties of {len(terms)} federations")
+    parties = parties_in(folder, load_party)
+    refuse_several(folder, {party.federation.terms.digest for party in parties})
+    return in_order(parties, parties[0].federation.everybody)

@@ -14,89 +14,16 @@
 from __future__ import annotations
 
 import pathlib
-import tomllib
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import NamedTuple
 
-import msgspec
-from msgspec import Meta
-
-from fedbandits._schema import convert
-from fedbandits.deployment.door.settings import DoorSettings
-from fedbandits.deployment.identity.admission import Request, read_request
-from fedbandits.deployment.identity.identity import FEDERATION, REQUEST, Path
+from fedbandits.deployment.identity.admission import Request
+from fedbandits.deployment.identity.names import FEDERATION, REQUEST, Path
 from fedbandits.deployment.identity.private_files import write_private
 from fedbandits.deployment.process.examples import own_example
+from fedbandits.deployment.process.looking import request_in, store_of
+from fedbandits.deployment.process.own_settings import SETTINGS, PartySettings, load_settings
 from fedbandits.errors import ConfigError, IdentityError
 from fedbandits.settings.federation import Federation, load_federation
-from fedbandits.settings.toml_files import parse_toml
-
-#: Names in the folder.
-SETTINGS, RUNNING = "party.toml", "running.json"
-
-LogFormat = Literal["json", "plain"]
-LogLevel = Literal["debug", "info", "warning", "error"]
-
-
-class LogSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Settings of the log, which goes to standard error.
-
-    Contexts, rewards and statistics are never logged.
-
-    Parameters
-    ----------
-    format
-        ``json``: one JSON object on each line. ``plain``: plain text.
-    level
-        Lowest level that is logged. ``info`` writes one line for each request.
-    """
-
-    format: LogFormat = "json"
-    level: LogLevel = "info"
-
-
-class Simulated(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Source of simulated noise, if the terms say that noise is simulated; it protects nothing.
-
-    Parameters
-    ----------
-    seed
-        The seed of the noise. If all parties have the same seed, they do the same as a simulation
-        with that seed.
-    """
-
-    seed: Annotated[int, Meta(ge=0, lt=2**32)]
-
-
-class PartySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A party's own settings, which no other party sees.
-
-    Parameters
-    ----------
-    store
-        The party's store: a file, relative to the folder, or the URL of a database. Only this party
-        may use it.
-    keep_records
-        Whether to keep contexts and rewards that are no longer needed.
-    own
-        What only this party knows of its world, by name. The system determines the names.
-    door
-        Settings of the door, through which applications reach the party.
-    log
-        Settings of the log.
-    simulated
-        Source of simulated noise, if the terms say that noise is simulated.
-    earlier
-        Stores of earlier federations that released statistics of the same records. They are files,
-        relative to the folder. The privacy account starts from what they have spent.
-    """
-
-    store: Annotated[str, Meta(min_length=1)] = "store.db"
-    keep_records: bool = False
-    own: dict[str, Any] = {}
-    door: DoorSettings = DoorSettings()
-    log: LogSettings = LogSettings()
-    simulated: Simulated | None = None
-    earlier: tuple[str, ...] = ()
 
 
 class PartyFolder(NamedTuple):
@@ -122,48 +49,12 @@ class PartyFolder(NamedTuple):
     @property
     def store(self) -> str:
         """The party's store, as a path or a URL."""
-        given = self.settings.store
-        return given if "://" in given else str(self.path / given)
+        return store_of(self.path, self.settings)
 
     @property
     def protects(self) -> bool:
         """True if its noise protects data; simulated noise, which comes from a seed, does not."""
         return self.federation.noise == "secure"
-
-
-def is_party(path: Path) -> bool:
-    """Tell whether ``path`` is the folder of a party."""
-    return (pathlib.Path(path) / REQUEST).is_file()
-
-
-def look_at(path: Path) -> PartyFolder:
-    """Read the folder of a party without making the plan: for who looks, and does not run it.
-
-    Whether its terms are those that it was admitted under, :func:`load_party` alone tells.
-
-    Raises
-    ------
-    ConfigError
-        If ``path`` is not the folder of a party, its settings are wrong, or a key of the
-        federation's file is.
-    IdentityError
-        If its request is damaged.
-    """
-    folder, request = _request_in(path)
-    federation = load_federation(folder / FEDERATION, whole=False)
-    federation.role_of(request.name)
-    return PartyFolder(folder, request.name, federation, load_settings(folder / SETTINGS))
-
-
-def _request_in(path: Path) -> tuple[pathlib.Path, Request]:
-    """Read the request in the folder of a party, and return the folder, too."""
-    folder = pathlib.Path(path)
-    if not is_party(folder):
-        raise ConfigError(
-            f"{folder}: is not the folder of a party: it has no {REQUEST}; make one with: "
-            "fedbandits party create"
-        )
-    return folder, read_request(folder / REQUEST)
 
 
 def load_party(path: Path) -> PartyFolder:
@@ -177,7 +68,7 @@ def load_party(path: Path) -> PartyFolder:
     IdentityError
         If its request is damaged, or was made under other terms.
     """
-    folder, request = _request_in(path)
+    folder, request = request_in(path)
     federation = load_federation(folder / FEDERATION)
     federation.seat_of(request.name)
     _refuse_other_terms(folder, federation, request)
@@ -198,29 +89,6 @@ def _refuse_other_terms(folder: pathlib.Path, federation: Federation, request: R
             f"{difference.key} is {difference.ours!r} here and was {difference.theirs!r}; restore "
             "the file, or install the version of fedbandits that was used then"
         )
-
-
-def load_settings(path: pathlib.Path) -> PartySettings:
-    """Read a party's settings from the file at ``path``; defaults if there is no file.
-
-    Raises
-    ------
-    ConfigError
-        If a setting is wrong. The message names the file, the key, what was given and what is
-        allowed.
-    """
-    try:
-        raw = parse_toml(path.read_text(encoding="utf-8-sig"))
-        settings: PartySettings = convert(raw, PartySettings, "")
-    except FileNotFoundError:
-        return PartySettings()
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{path}: not valid TOML: {error}") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: cannot be read: {type(error).__name__}") from None
-    except ConfigError as error:
-        raise ConfigError(f"{path}: {error}") from None
-    return settings
 
 
 def _check_noise(path: pathlib.Path, federation: Federation, settings: PartySettings) -> None:

@@ -12,8 +12,9 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from fedbandits.deployment.hosting.events import Kind, Received
-from fedbandits.deployment.identity.identity import Path
+from fedbandits.deployment.identity.names import Path
 from fedbandits.deployment.process.folder import PartyFolder
+from fedbandits.deployment.process.looking import SeenParty
 from fedbandits.deployment.process.supplies import RehearsalSupplies
 from fedbandits.deployment.storage.rows import SCHEMA, Header
 from fedbandits.deployment.storage.store import Store
@@ -79,21 +80,34 @@ class StoredMessages(NamedTuple):
     contents: list[StoredMessage]
 
 
-def inspect(party: PartyFolder, contents: bool = True) -> StoredMessages:
-    """Read the messages in a party's store; their contents too, unless those are not asked for.
+def inspect(party: PartyFolder) -> StoredMessages:
+    """Read the messages in a party's store, and decode those that are kept whole.
 
     Raises StoreError if there is no store yet, or it cannot be read, and StoreVersionError if it
     has another format.
     """
     with _reading(party) as connection, named_errors():
-        headers, outbox = Store.headers(connection), list(Store.outbox(connection))
-        received = sa.select(JOURNAL).where(JOURNAL.c.kind == int(Kind.RECEIVE))
-        journal = connection.execute(received.order_by(JOURNAL.c.event)).all()
-        decoded = [
-            *(StoredMessage("sent", sent.peer, _message(party, sent.body)) for sent in outbox),
-            *(_seen(party, row.body) for row in journal),
-        ] if contents else []  # fmt: skip
-    return StoredMessages(headers, len(outbox) + len(journal), decoded)
+        headers = Store.headers(connection)
+        outbox, journal = Store.outbox(connection), _received(connection)
+    contents = [
+        *(StoredMessage("sent", sent.peer, _message(party, sent.body)) for sent in outbox),
+        *(_seen(party, body) for body in journal),
+    ]
+    return StoredMessages(headers, len(contents), contents)
+
+
+def headers_in(party: SeenParty) -> StoredMessages:
+    """Read the headers of messages as :func:`inspect` does, and decode none."""
+    with _reading(party) as connection, named_errors():
+        headers = Store.headers(connection)
+        whole = len(Store.outbox(connection)) + len(_received(connection))
+    return StoredMessages(headers, whole, [])
+
+
+def _received(connection: Connection) -> list[bytes]:
+    """Return the events in which messages came, in order."""
+    received = sa.select(JOURNAL.c.body).where(JOURNAL.c.kind == int(Kind.RECEIVE))
+    return list(connection.execute(received.order_by(JOURNAL.c.event)).scalars())
 
 
 def _seen(party: PartyFolder, body: bytes) -> StoredMessage:
@@ -148,7 +162,7 @@ def _plain(value: Any) -> Any:
 
 
 @contextlib.contextmanager
-def _reading(party: PartyFolder) -> Iterator[Connection]:
+def _reading(party: PartyFolder | SeenParty) -> Iterator[Connection]:
     """Connect to a party's store so that nothing can be changed."""
     path = path_of(url_of(party.store))
     if path is not None and not is_file(path):

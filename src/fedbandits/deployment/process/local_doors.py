@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import ssl
-from typing import Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import httpx
 import msgspec
 
-from fedbandits.deployment.process.folder import PartyFolder
 from fedbandits.deployment.process.running_file import Running, read_running
 from fedbandits.errors import DeploymentError
 
+if TYPE_CHECKING:  # a plan is not needed
+    from fedbandits.deployment.process.folder import PartyFolder
+    from fedbandits.deployment.process.looking import SeenParty
+
+#: A party's folder, as somebody has read it who runs it, or who looks at it.
+AnyFolder = TypeVar("AnyFolder", "PartyFolder", "SeenParty")
 #: Seconds that an answer may take.
 _TIMEOUT = 5.0
 
@@ -32,10 +37,10 @@ class PartyReport(msgspec.Struct, frozen=True, kw_only=True):
     problem: str = ""
 
 
-class LocalDoor:
+class LocalDoor(Generic[AnyFolder]):
     """The door of a party that may run on this machine."""
 
-    def __init__(self, folder: PartyFolder) -> None:
+    def __init__(self, folder: AnyFolder) -> None:
         self.folder = folder
 
     def ready(self) -> Running | None:

@@ -8,9 +8,10 @@ from collections.abc import Callable
 from typing import Any
 
 from fedbandits.deployment.door import new_loop
-from fedbandits.deployment.identity.identity import Path
-from fedbandits.deployment.process.folder import LogSettings, PartyFolder, load_party
+from fedbandits.deployment.identity.names import Path
+from fedbandits.deployment.process.folder import PartyFolder, load_party
 from fedbandits.deployment.process.local_doors import LocalDoor
+from fedbandits.deployment.process.own_settings import LogSettings
 from fedbandits.deployment.process.party_process import log_to_stderr
 from fedbandits.deployment.process.running import CUSTOMER, CustomerNode, RunningParty
 from fedbandits.errors import ConfigError, DeploymentError

@@ -23,10 +23,11 @@ import msgspec
 
 from fedbandits.deployment.delivery.nats_connection import worth_telling
 from fedbandits.deployment.door import new_loop
-from fedbandits.deployment.identity.identity import Path
+from fedbandits.deployment.identity.names import Path
 from fedbandits.deployment.process.collector import look_at_what_is_new
-from fedbandits.deployment.process.folder import LogSettings, PartyFolder, load_party
+from fedbandits.deployment.process.folder import PartyFolder, load_party
 from fedbandits.deployment.process.limited_log import LimitedHandler
+from fedbandits.deployment.process.own_settings import LogSettings
 from fedbandits.deployment.process.running import RunningParty
 from fedbandits.deployment.process.warming import warm
 

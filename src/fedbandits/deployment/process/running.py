@@ -23,7 +23,8 @@ from fedbandits.deployment.hosting.node import Node
 from fedbandits.deployment.hosting.seat import HostedSeat, spent_before
 from fedbandits.deployment.identity.identity import Identity, load_identity
 from fedbandits.deployment.identity.private_files import write_private
-from fedbandits.deployment.process.folder import RUNNING, PartyFolder
+from fedbandits.deployment.process.folder import PartyFolder
+from fedbandits.deployment.process.own_settings import RUNNING
 from fedbandits.deployment.process.running_file import Running
 from fedbandits.deployment.process.supplies import simulated_supply
 from fedbandits.deployment.storage.rows import Sent

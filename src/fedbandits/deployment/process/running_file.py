@@ -6,7 +6,7 @@ import pathlib
 
 import msgspec
 
-from fedbandits.deployment.process.folder import RUNNING
+from fedbandits.deployment.process.own_settings import RUNNING
 
 
 class Running(msgspec.Struct, frozen=True, kw_only=True):
