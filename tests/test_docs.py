@@ -22,14 +22,8 @@ from fedbandits.environments.facts import (
     ContextualFacts,
     ProcurementFacts,
 )
-from fedbandits.settings.federation import (
-    FederationFile,
-    Live,
-    Rewards,
-    Transport,
-    load_federation,
-    read_federation,
-)
+from fedbandits.settings.federation import load_federation, read_federation
+from fedbandits.settings.federation_file import FederationFile, Live, Rewards, Transport
 from fedbandits.settings.reference.own_data import own_data_template
 from fedbandits.settings.worlds import environment_of
 

@@ -17,6 +17,7 @@ from fedbandits.deployment.identity import (
     authority,
     certificates,
     enrolment,
+    installing,
     members,
     private_files,
 )
@@ -514,7 +515,7 @@ class Stops:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, at: int) -> None:
         self._left, self._write = at, private_files.write_private
-        for module in (authority, enrolment, members):
+        for module in (authority, enrolment, installing, members):
             monkeypatch.setattr(module, "write_private", self)
 
     def __call__(self, *args: object, **options: object) -> None:

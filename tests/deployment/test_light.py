@@ -7,17 +7,19 @@ import sys
 
 import pytest
 
+from fedbandits.deployment.identity.authority import admit, init_authority
 from fedbandits.deployment.identity.enrolment import create_party
 from fedbandits.deployment.process.examples import example
 from fedbandits.deployment.process.folder import write_settings
+from fedbandits.deployment.storage.store import Store
 from fedbandits.settings.federation import load_federation
 
 #: What takes long to import, by what needs it: runs and reports, stores, brokers, doors, SAMBA.
 RUNS = {"sklearn", "pandas", "xarray", "matplotlib", "h5py", "joblib"}
 PARTIES = {"sqlalchemy", "nats", "prometheus_client", "httptools", "uvloop", "gmpy2", "networkx"}
-#: What a plan of private releases needs: its kernels, and prices.
-PLANS = {"numba", "llvmlite", "scipy"}
-EVERYTHING = RUNS | PARTIES | PLANS | {"numpy", "httpx", "cryptography"}
+#: What compiles; a plan is made without.
+COMPILERS = {"numba", "llvmlite"}
+EVERYTHING = RUNS | PARTIES | COMPILERS | {"scipy", "numpy", "httpx", "cryptography"}
 
 SCRIPT = """
 import sys
@@ -55,12 +57,37 @@ def test_help_loads_nothing(command):
     assert not loaded(*command.split()) & EVERYTHING
 
 
-def test_a_look_at_a_party_loads_no_party(folder):
-    assert not loaded("party", "status", folder / "north") & (RUNS | PARTIES)
-    assert not loaded("federation", "status", folder, "--json") & (RUNS | PARTIES)
+def test_a_look_at_a_party_loads_no_party_and_makes_no_plan(folder):
+    heavy = EVERYTHING - {"httpx", "cryptography"}
+    assert not loaded("party", "status", folder / "north") & heavy
+    assert not loaded("federation", "status", folder, "--json") & heavy
+    assert not loaded("party", "token", folder / "north") & (heavy | {"httpx"})
 
 
-def test_a_new_party_needs_keys_and_the_federation_s_plan(folder, tmp_path):
+def test_an_admission_is_installed_without_a_plan(folder, tmp_path):
+    office = init_authority(folder / "f.toml", tmp_path / "authority")
+    admission = admit(office, folder / "north" / "request.json").admission
+    done = loaded("party", "admit", folder / "north", admission)
+    assert not done & (EVERYTHING - {"cryptography"})
+
+
+def test_a_store_is_read_and_copied_without_a_plan(folder, tmp_path):
+    federation = load_federation(folder / "f.toml")
+    store = folder / "north" / "store.db"
+    with Store.open(store, federation.name, "north", federation.terms.digest):
+        pass
+    copied = loaded("party", "backup", folder / "north", tmp_path / "copy.db")
+    assert (tmp_path / "copy.db").exists()
+    assert not copied & (EVERYTHING - {"cryptography"})
+    seen = loaded("party", "inspect", folder / "north")
+    assert not seen & (RUNS | COMPILERS | {"scipy", "networkx", "nats", "httpx"})
+
+
+def test_a_plan_is_made_without_a_compiler(folder, tmp_path):
     made = loaded("party", "create", "south", "--federation", folder / "f.toml", "--out", tmp_path)
-    assert not made & (RUNS | PARTIES | {"httpx"})
+    assert not made & (RUNS | PARTIES | COMPILERS | {"httpx"})
     assert (tmp_path / "south" / "party.toml").exists()
+    loads = loaded("federation", "init", folder / "f.toml", "--out", tmp_path / "made")
+    request = tmp_path / "south" / "request.json"
+    loads |= loaded("federation", "admit", tmp_path / "made" / "authority", request)
+    assert not loads & (RUNS | COMPILERS | {"httpx"})

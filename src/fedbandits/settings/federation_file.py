@@ -129,7 +129,7 @@ class FederationFile(Checked, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 def no_member(federation: str, member: str, everybody: Iterable[str]) -> ConfigError:
-    """Make the error that tells of a name which no member has."""
+    """Make the error that tells of a name ``member`` which none of ``everybody`` has."""
     return ConfigError(
         f"no member of {federation!r} is called {shown(member)}; members: {', '.join(everybody)}"
     )

@@ -41,7 +41,7 @@ class LocalDoor(Generic[AnyFolder]):
     """The door of a party that may run on this machine."""
 
     def __init__(self, folder: AnyFolder) -> None:
-        self.folder = folder
+        self.folder: AnyFolder = folder
 
     def ready(self) -> Running | None:
         """Return where it runs, if it is ready: connected, and able to decide."""

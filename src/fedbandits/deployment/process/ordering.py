@@ -39,7 +39,7 @@ def order(folder: Path, say: Say) -> int:
         return runner.run(_run(party, say))
 
 
-def _asked(door: LocalDoor, say: Say) -> int:
+def _asked(door: LocalDoor[PartyFolder], say: Say) -> int:
     """Order a run of the customer that runs."""
     progress = _Progress(say)
     while (total := progress.look(door.order())) is None:
