@@ -13,6 +13,7 @@ from rich.text import Text
 if TYPE_CHECKING:
     from fedbandits.deployment.process.inspecting import StoredMessages
     from fedbandits.deployment.process.local_doors import PartyReport
+    from fedbandits.deployment.storage.rows import Header
     from fedbandits.settings.federation import Federation
     from fedbandits.settings.federation_file import FederationFile
 
@@ -105,12 +106,12 @@ def _number(value: Any, how: str) -> str:
     return "–" if value is None else format(value, how)
 
 
-def headers_of(party: str, stored: StoredMessages) -> Table:
+def headers_of(party: str, headers: list[Header]) -> Table:
     """Make a table of messages."""
     table = Table(title=f"{escape(party)}: messages, the newest last")
     for title in ("at (UTC)", "", "peer", "type", "number", "bytes", "outcome"):
         table.add_column(title, no_wrap=True)
-    for header in stored.headers:
+    for header in headers:
         at = datetime.datetime.fromtimestamp(header.at, datetime.UTC)
         table.add_row(
             f"{at:%Y-%m-%d %H:%M:%S}", header.way, escape(header.peer), escape(header.type),

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import pathlib
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from fedbandits.cli import exit_codes
 from fedbandits.cli.federation import CATCH_UP
+
+if TYPE_CHECKING:
+    from fedbandits.deployment.process.inspecting import StoredMessages
 
 app = typer.Typer(help="One member's party, on its own machine.", no_args_is_help=True)
 customer = typer.Typer(help="SAMBA's customer.", no_args_is_help=True)
@@ -152,32 +155,43 @@ def inspect(
     as_json: Annotated[bool, typer.Option("--json", help="All of it as JSON.")] = False,
 ) -> None:
     """Show which messages a party has sent and seen; it may run meanwhile, and is not changed."""
-    import msgspec
-
     from fedbandits.cli import console, federation_tables
-    from fedbandits.deployment.process import inspecting
-    from fedbandits.deployment.process.folder import load_party
     from fedbandits.deployment.process.looking import look_at
+    from fedbandits.deployment.process.store_file import headers_in, is_in_file
 
     party = look_at(folder)
-    if contents or as_json:
-        found = inspecting.inspect(load_party(folder))
-    else:  # headers are read without the plan
-        found = inspecting.headers_in(party)
-    if as_json:
-        whole = [
-            {"way": seen.way, "peer": seen.peer, "fields": seen.fields()} for seen in found.contents
-        ]
-        headers = [header._asdict() for header in found.headers]
-        text = msgspec.json.encode({"headers": headers, "contents": whole})
-        typer.echo(msgspec.json.format(text).decode())
+    found = None
+    if contents or as_json or not is_in_file(party):  # decoding takes the plan
+        found = _decoded(folder)
+    if found is not None and as_json:
+        typer.echo(_as_json(found))
         return
+    headers, whole = headers_in(party) if found is None else (found.headers, len(found.contents))
     shown = console.output()
-    shown.print(federation_tables.headers_of(party.member, found))
-    shown.print(f"{found.whole} of them are kept whole: not acknowledged yet, or not saved.")
-    if contents:
+    shown.print(federation_tables.headers_of(party.member, headers))
+    shown.print(f"{whole} of them are kept whole: not acknowledged yet, or not saved.")
+    if contents and found is not None:
         for table in federation_tables.contents_of(found):
             shown.print(table)
+
+
+def _decoded(folder: pathlib.Path) -> StoredMessages:
+    """Read the messages in a party's store, and decode those that are kept whole."""
+    from fedbandits.deployment.process.folder import load_party
+    from fedbandits.deployment.process.inspecting import inspect as read
+
+    return read(load_party(folder))
+
+
+def _as_json(found: StoredMessages) -> str:
+    import msgspec
+
+    whole = [
+        {"way": seen.way, "peer": seen.peer, "fields": seen.fields()} for seen in found.contents
+    ]
+    headers = [header._asdict() for header in found.headers]
+    text = msgspec.json.encode({"headers": headers, "contents": whole})
+    return msgspec.json.format(text).decode()
 
 
 @app.command("rotate", epilog="Example: fedbandits party rotate ./north")

@@ -1,4 +1,4 @@
-"""Copy a party's store. The party may run meanwhile. It takes no more than Python's own SQLite."""
+"""Copy a party's store. The party may run meanwhile."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import sqlite3
 
 from fedbandits.deployment.identity.names import Path
 from fedbandits.deployment.process.looking import SeenParty
-from fedbandits.deployment.storage.rows import SCHEMA
-from fedbandits.errors import DeploymentError, StoreError, StoreVersionError
+from fedbandits.deployment.process.store_file import is_in_file, reading
+from fedbandits.errors import DeploymentError, StoreError
 
 
 def back_up(party: SeenParty, out: Path) -> pathlib.Path:
@@ -23,12 +23,10 @@ def back_up(party: SeenParty, out: Path) -> pathlib.Path:
     StoreError if there is no store yet, it cannot be read, or the copy not written; and
     StoreVersionError if it has another format.
     """
-    source, place = _file_of(party), pathlib.Path(out)
-    if not source.is_file():
-        raise StoreError(f"{source}: there is no store yet; {party.member} has never run")
-    address = f"{source.resolve().as_uri()}?mode=ro"
-    with contextlib.closing(sqlite3.connect(address, uri=True)) as store:
-        _refuse_other_format(store, source)
+    place = pathlib.Path(out)
+    if not is_in_file(party):
+        raise DeploymentError("the store is a server's database: use its own tool, pg_dump")
+    with reading(party) as store:
         _make(place)
         try:
             with contextlib.closing(sqlite3.connect(place)) as copy:
@@ -37,33 +35,6 @@ def back_up(party: SeenParty, out: Path) -> pathlib.Path:
             place.unlink(missing_ok=True)
             raise StoreError(f"{place}: the copy failed ({error})") from None
     return place
-
-
-def _file_of(party: SeenParty) -> pathlib.Path:
-    """Find the file of a party's store; raises DeploymentError if it is a server's database."""
-    if "://" not in party.settings.store:
-        return pathlib.Path(party.store)
-    from fedbandits.privacy.ledger.database import url_of  # what reads addresses takes a while
-    from fedbandits.privacy.ledger.files import path_of
-
-    found = path_of(url_of(party.store))
-    if found is None:
-        raise DeploymentError("the store is a server's database: use its own tool, pg_dump")
-    return pathlib.Path(found)
-
-
-def _refuse_other_format(store: sqlite3.Connection, source: pathlib.Path) -> None:
-    """Refuse a file that is no store of this program's format."""
-    try:
-        row = store.execute("SELECT value FROM host_meta WHERE name = 'schema'").fetchone()
-    except sqlite3.Error as error:
-        raise StoreError(f"{source}: cannot be read ({error})") from None
-    found = row[0] if row else None
-    if found != str(SCHEMA):
-        raise StoreVersionError(
-            f"the store has format {found}, this program reads {SCHEMA}: use the version of "
-            "fedbandits that wrote it"
-        )
 
 
 def _make(place: pathlib.Path) -> None:

@@ -14,7 +14,6 @@ from sqlalchemy.engine import Connection
 from fedbandits.deployment.hosting.events import Kind, Received
 from fedbandits.deployment.identity.names import Path
 from fedbandits.deployment.process.folder import PartyFolder
-from fedbandits.deployment.process.looking import SeenParty
 from fedbandits.deployment.process.supplies import RehearsalSupplies
 from fedbandits.deployment.storage.rows import SCHEMA, Header
 from fedbandits.deployment.storage.store import Store
@@ -70,13 +69,9 @@ class StoredMessage(NamedTuple):
 
 
 class StoredMessages(NamedTuple):
-    """Headers of the newest messages, in order, and the contents that are still kept whole.
-
-    So many are ``whole``; their ``contents`` are empty where nobody asked for them.
-    """
+    """Headers of the newest messages, in order, and the contents that are still kept whole."""
 
     headers: list[Header]
-    whole: int
     contents: list[StoredMessage]
 
 
@@ -93,15 +88,7 @@ def inspect(party: PartyFolder) -> StoredMessages:
         *(StoredMessage("sent", sent.peer, _message(party, sent.body)) for sent in outbox),
         *(_seen(party, body) for body in journal),
     ]
-    return StoredMessages(headers, len(contents), contents)
-
-
-def headers_in(party: SeenParty) -> StoredMessages:
-    """Read the headers of messages as :func:`inspect` does, and decode none."""
-    with _reading(party) as connection, named_errors():
-        headers = Store.headers(connection)
-        whole = len(Store.outbox(connection)) + len(_received(connection))
-    return StoredMessages(headers, whole, [])
+    return StoredMessages(headers, contents)
 
 
 def _received(connection: Connection) -> list[bytes]:
@@ -162,7 +149,7 @@ def _plain(value: Any) -> Any:
 
 
 @contextlib.contextmanager
-def _reading(party: PartyFolder | SeenParty) -> Iterator[Connection]:
+def _reading(party: PartyFolder) -> Iterator[Connection]:
     """Connect to a party's store so that nothing can be changed."""
     path = path_of(url_of(party.store))
     if path is not None and not is_file(path):
