@@ -276,7 +276,7 @@ def usual_sizes(measured: Measured) -> dict[str, int]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--steps", type=int, default=300)
     parser.add_argument("--owners", type=int, default=10)
     parser.add_argument("--repeat", type=int, default=3)
