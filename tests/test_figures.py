@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import csv
 import importlib.util
 import pathlib
 import re
+import runpy
 import subprocess
 import sys
 
@@ -231,6 +233,17 @@ def test_from_where_on_it_pays_is_as_the_page_says():
     assert all(f"\n{line}\n" in page for line in told)
     (least,) = re.findall(r"pays with every number of hospitals that was tried, from (\d+)", page)
     assert f"at ε = 1 from {least} hospitals on" in _page("README.md")
+
+
+@pytest.mark.slow
+def test_an_algorithm_of_ones_own_does_what_its_page_says(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    runpy.run_path(str(ROOT / "examples" / "own_algorithm.py"))
+    told = (tmp_path / "runs" / "own_algorithm" / "summary.csv").read_text("utf-8")
+    for row in csv.DictReader(told.splitlines()):
+        regret = f"{float(row['regret_mean']):.0f} ± {float(row['regret_ci95']):.0f}"
+        line = rf"^\| `{row['system']}`[^|]*\| {regret} \|"
+        assert re.search(line, _page("docs/your-algorithm.md"), re.M), (row["system"], regret)
 
 
 def test_what_secure_sums_are_worth_is_the_same_on_all_pages():
