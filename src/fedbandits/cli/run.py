@@ -165,8 +165,8 @@ def _add_alone(
 
     found = kept_in(folder, experiment)
     if found is None:  # whoever cannot write there hears of it before anything is tried
-        for added in (("best_alone", "systems"), ("best_alone",)):
-            check_output(folder, experiment, added)
+        check_output(folder, experiment, but=("best_alone", "systems"))
+        check_output(folder, experiment, but=("best_alone",))
     if found is None or not (found.best_alone or resume):
         with console.shown_progress(_NOTHING_YET) as progress:
             found = with_alone(experiment, jobs=jobs, on_event=progress)
