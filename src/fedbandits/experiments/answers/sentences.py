@@ -80,8 +80,8 @@ class Said(NamedTuple):
         found += [self._encryption(one) for one in compared if one.epsilon is None]
         found += [line for one in alone for line in self._worse_off(one)]
         found += [_unfair(one) for one in (*every, *pooled) if one.differs_in]
-        undecided = [one for one in alone if not one.pays and one.half_width is not None]
-        found += [_untuned(one) for one in undecided if one.own_scale != one.at_best]
+        if alone and not alone[0].pays and alone[0].half_width is not None:
+            found += [_untuned(one) for one in alone[:1] if one.own_scale != one.at_best]
         found += [
             f"{label} claims no finite ε, so there is no verdict on private learning with it."
             for label in broken
