@@ -65,4 +65,7 @@ def draw() -> Figure:
 
 
 if __name__ == "__main__":
+    from usage import explain
+
+    explain(__doc__)
     draw().savefig(sys.argv[1] if len(sys.argv) > 1 else FILE, dpi=110)

@@ -95,4 +95,7 @@ def free_port() -> int:
 
 
 if __name__ == "__main__":
+    from usage import explain
+
+    explain(__doc__)
     main()

@@ -76,4 +76,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    from usage import explain
+
+    explain(__doc__)
     main()

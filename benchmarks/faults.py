@@ -123,7 +123,7 @@ async def _trouble(killed: Killed, rounds: int) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--rounds", type=int, default=120)
     parser.add_argument("--only", nargs="*", default=SYSTEMS)

@@ -87,4 +87,7 @@ def show(label, ours, theirs) -> None:
 
 
 if __name__ == "__main__":
+    from usage import explain
+
+    explain(__doc__)
     main()

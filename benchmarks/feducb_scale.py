@@ -61,4 +61,7 @@ def row(
 
 
 if __name__ == "__main__":
+    from usage import explain
+
+    explain(__doc__)
     main()

@@ -79,4 +79,7 @@ def draw(costs: dict[str, dict[int, float]], path: str) -> None:
 
 
 if __name__ == "__main__":
+    from usage import explain
+
+    explain(__doc__)
     main()

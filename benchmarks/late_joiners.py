@@ -65,4 +65,7 @@ def spelled(values: Any) -> str:
 
 
 if __name__ == "__main__":
+    from usage import explain
+
+    explain(__doc__)
     main()

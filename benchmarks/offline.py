@@ -98,4 +98,7 @@ def show(name: str, found: list[tuple[float, Estimate]]) -> None:
 
 
 if __name__ == "__main__":
+    from usage import explain
+
+    explain(__doc__)
     main()

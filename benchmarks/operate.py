@@ -234,7 +234,7 @@ def day(preset: str, hour: float, disturbed: bool) -> Day:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--preset", default="feducb")
     parser.add_argument("--hour", type=float, default=6.0, help="seconds")
     given = parser.parse_args()

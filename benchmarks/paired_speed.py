@@ -67,4 +67,7 @@ def run(root: pathlib.Path, text: str) -> dict[str, float]:
 
 
 if __name__ == "__main__":
+    from usage import explain
+
+    explain(__doc__)
     main()

@@ -76,4 +76,7 @@ def regrets(case: str, instances: int, runs: int) -> dict[str, float]:
 
 
 if __name__ == "__main__":
+    from usage import explain
+
+    explain(__doc__)
     main()

@@ -14,7 +14,9 @@ from fedbandits._compile import compiled
 from fedbandits.learners.integer_programming import optimum_by_integer_programming
 from fedbandits.learners.kernels.exact_purchasing import buy
 from fedbandits.learners.kernels.purchasing import EXACT, GREEDY, meets_constraint
+from usage import explain
 
+explain(__doc__)
 COUNT = int(sys.argv[1]) if len(sys.argv) > 1 else 1200
 SETTINGS = [
     (producers, capacity, threshold, rho)

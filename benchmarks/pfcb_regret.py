@@ -15,11 +15,13 @@ import fedbandits as fb
 from fedbandits.environments import Procurement
 from fedbandits.reproduce.pfcb import ACCOUNTED
 from fedbandits.settings.experiment import system
+from usage import explain
 
 WINDOW = (200, 40_000)
 EARLY = (10, 40_000)
 #: Without Procedure 1.
 ALL_TAKEN = {"acceptance": "always", "weighting": "constant(1)"}
+explain(__doc__)
 ZETA = float(sys.argv[1]) if len(sys.argv) > 1 else 0.6
 
 

@@ -171,4 +171,7 @@ def regret(last: Mapping[str, xr.DataArray] | xr.Dataset, label: str, share: int
 
 
 if __name__ == "__main__":
+    from usage import explain
+
+    explain(__doc__)
     main()

@@ -111,4 +111,7 @@ def priced(entry: Variant, world: Classification, rounds: int) -> list[str]:
 
 
 if __name__ == "__main__":
+    from usage import explain
+
+    explain(__doc__)
     main()

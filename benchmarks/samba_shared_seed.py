@@ -58,4 +58,7 @@ def gamma(shape: Floats, normals: Floats) -> Floats:
 
 
 if __name__ == "__main__":
+    from usage import explain
+
+    explain(__doc__)
     main()

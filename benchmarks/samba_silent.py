@@ -18,7 +18,9 @@ from fedbandits.systems.samba import Samba
 from fedbandits.systems.samba.loop import Replicate
 from fedbandits.systems.samba.theory import Counts
 from fedbandits.testing.replicates import plan_of
+from usage import explain
 
+explain(__doc__)
 STEPS = int(sys.argv[1]) if len(sys.argv) > 1 else 20_000
 ARMS, PARTS = 100, 20
 ARITIES = (2, 4, 8, 16)

@@ -15,7 +15,9 @@ from fedbandits.environments import Bernoulli
 from fedbandits.systems import Simulation
 from fedbandits.systems.samba import Samba
 from fedbandits.testing.replicates import federate, simulate
+from usage import explain
 
+explain(__doc__)
 BUDGET = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
 ARMS = 100
 

@@ -12,7 +12,12 @@ import pathlib
 import sys
 
 import numpy as np
-from fedbandits.systems.samba.audit.distinguisher import (
+
+from fedbandits.crypto.keystream import derive_key
+from fedbandits.systems.samba.kernels.published import word_to_mask
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
+from tests.systems.silent_distinguisher import (
     Likeness,
     compare,
     features,
@@ -20,13 +25,8 @@ from fedbandits.systems.samba.audit.distinguisher import (
     published_channels,
     second_channels,
 )
-from fedbandits.systems.samba.silent.simulator import simulate_first, simulate_second
-
-from fedbandits.crypto.keystream import derive_key
-from fedbandits.systems.samba.kernels.published import word_to_mask
-
-sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
 from tests.systems.silent_reference import Owners, play, uniform
+from tests.systems.silent_simulator import simulate_first, simulate_second
 
 BATCH, ARITY = 200, 4
 KEY = bytes(range(32))

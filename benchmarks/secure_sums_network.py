@@ -87,7 +87,7 @@ async def _until(holds: Callable[[], bool]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--agents", type=int, nargs="+", default=[20, 100, 300, 1000])
     parser.add_argument("--helpers", type=int, default=2)
     parser.add_argument("--sums", type=int, default=3)

@@ -93,7 +93,7 @@ async def soak(minutes: float, at_once: int, folder: pathlib.Path) -> list[tuple
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument("--at-once", type=int, default=16)
     given = parser.parse_args()

@@ -72,4 +72,7 @@ def seconds(root: pathlib.Path, arguments: list[str], cache: pathlib.Path) -> fl
 
 
 if __name__ == "__main__":
+    from usage import explain
+
+    explain(__doc__)
     main()

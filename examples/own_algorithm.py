@@ -32,6 +32,6 @@ class Thompson(fb.Learner):
 
 world = fb.environments.Linear(agents=10, dim=5, arms=20)
 systems = [fb.system("thompson"), fb.system("feducb-nonprivate"), fb.system("feducb")]
-experiment = fb.Experiment(rounds=2000, replicates=4, environment=world, systems=systems)
+experiment = fb.Experiment(rounds=2000, replicates=8, environment=world, systems=systems)
 result = fb.run(experiment, out="runs/own_algorithm")
 print(result.regret.isel(round=-1).sum("party").mean("replicate").to_series())

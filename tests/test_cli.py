@@ -84,8 +84,10 @@ def test_what_is_refused_ends_with_one_line_and_code_2(
 
 def test_another_configuration_is_not_overwritten(folder, monkeypatch, capsys):
     assert call(monkeypatch, "run", "tiny.toml") == 0
-    assert call(monkeypatch, "run", "tiny.toml", "--set", "rounds=21") == 2
-    assert "differs in rounds" in capsys.readouterr().err
+    monkeypatch.setattr("fedbandits.experiments.best_alone.with_alone", None)  # nothing is tried
+    for key, value in (("rounds", "21"), ("systems.0.epsilon", "3")):
+        assert call(monkeypatch, "run", "tiny.toml", "--set", f"{key}={value}") == 2
+        assert f"differs in {key.split('.')[0]}" in capsys.readouterr().err
 
 
 def test_privacy_states_claims_before_anything_runs(folder, monkeypatch, capsys):

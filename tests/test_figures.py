@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import ast
+import csv
 import importlib.util
 import pathlib
 import re
+import runpy
+import subprocess
 import sys
 
 import numpy as np
@@ -38,6 +42,14 @@ def _benchmark(name: str):
 
 figures = _benchmark("figures")
 TABLE = figures.figures_of()
+SCRIPTS = sorted(
+    path
+    for folder in ("benchmarks", "examples", "tools")
+    for path in ROOT.glob(f"{folder}/**/*.py")
+)
+BENCHMARKS = [
+    path for path in sorted(ROOT.glob("benchmarks/*.py")) if "__main__" in path.read_text("utf-8")
+]
 PAGES = sorted(["README.md", *(str(p.relative_to(ROOT)) for p in ROOT.glob("docs/*.md"))])
 #: The quickstart's first line, as a page quotes it.
 ANSWERS = (
@@ -61,6 +73,28 @@ def test_every_command_that_a_page_names_is_played_for_it(page):
     named = set(re.findall(r"benchmarks/(\w+\.py)", _page(page))) - _PLAYED_ELSEWHERE
     played = " ".join(figure.command for figure in TABLE if figure.page == page)
     assert [script for script in sorted(named) if script not in played] == []
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
+def test_what_a_script_imports_is_there(script, monkeypatch):
+    """A script that is played by hand must not break when a module moves."""
+    monkeypatch.syspath_prepend(str(ROOT))
+    lines = ast.walk(ast.parse(script.read_text(encoding="utf-8")))
+    for line in (each for each in lines if isinstance(each, ast.ImportFrom)):
+        if (line.module or "").split(".")[0] in ("fedbandits", "tests", "tools"):
+            module = importlib.import_module(line.module)
+            for name in (each.name for each in line.names):
+                whole = f"{line.module}.{name}"
+                assert hasattr(module, name) or importlib.util.find_spec(whole), whole
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("script", BENCHMARKS, ids=lambda script: script.stem)
+def test_help_says_what_a_benchmark_measures(script):
+    command = [sys.executable, str(script), "--help"]
+    asked = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    text = ast.get_docstring(ast.parse(script.read_text(encoding="utf-8"))) or ""
+    assert " ".join(text.split()[:8]) in " ".join(asked.stdout.split())
 
 
 @pytest.mark.parametrize("figure", TABLE, ids=lambda figure: figure.name)
@@ -199,6 +233,17 @@ def test_from_where_on_it_pays_is_as_the_page_says():
     assert all(f"\n{line}\n" in page for line in told)
     (least,) = re.findall(r"pays with every number of hospitals that was tried, from (\d+)", page)
     assert f"at ε = 1 from {least} hospitals on" in _page("README.md")
+
+
+@pytest.mark.slow
+def test_an_algorithm_of_ones_own_does_what_its_page_says(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    runpy.run_path(str(ROOT / "examples" / "own_algorithm.py"))
+    told = (tmp_path / "runs" / "own_algorithm" / "summary.csv").read_text("utf-8")
+    for row in csv.DictReader(told.splitlines()):
+        regret = f"{float(row['regret_mean']):.0f} ± {float(row['regret_ci95']):.0f}"
+        line = rf"^\| `{row['system']}`[^|]*\| {regret} \|"
+        assert re.search(line, _page("docs/your-algorithm.md"), re.M), (row["system"], regret)
 
 
 def test_what_secure_sums_are_worth_is_the_same_on_all_pages():

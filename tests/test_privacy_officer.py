@@ -10,6 +10,7 @@ import pytest
 from scipy.stats import norm
 
 import fedbandits as fb
+from fedbandits.experiments.claims_page import reference_claims
 from fedbandits.experiments.report.officer import officer_section
 from fedbandits.privacy import gaussian
 from fedbandits.privacy.error_rates import direct_bound, gaussian_power, most_power
@@ -159,6 +160,13 @@ def test_the_glossary_is_the_one_of_the_command():
     assert text == glossary_page(), (
         "run python -m fedbandits.settings.reference.glossary > docs/glossary.md"
     )
+
+
+def test_the_glossary_has_all_titles_of_claims():
+    """Whoever reads a claim can ask what its rows are about."""
+    titles = {title for claim in reference_claims().values() for title, _ in claim.rows()}
+    assert len(titles) > 9
+    assert titles <= set(TERMS)
 
 
 def test_the_glossary_explains_what_reports_and_pages_say():

@@ -26,6 +26,8 @@ OWN = "feducb", "feducb-hybrid"
 #: Each makes its releases for sums that are opened for all.
 SUMMED = "feducb-secure", "feducb-secure-hybrid", "pfcb-secure"
 SHARED = "feducb-p2p", "pfcb"
+#: Each releases by what was observed, whatever the clock says.
+UNCLOCKED = "fclub", "fedlinucb-async"
 #: Rounds that an outage takes.
 MISSED = 5
 
@@ -154,7 +156,7 @@ def test_one_release_stands_for_all_that_are_overdue(preset, all_are_down, tmp_p
         assert 0.99 * each["epsilon"] < each["epsilon_spent"] <= each["epsilon"]
 
 
-@pytest.mark.parametrize("preset", [*OWN, "shared-ridge", *SUMMED])
+@pytest.mark.parametrize("preset", [*OWN, "shared-ridge", *SUMMED, *UNCLOCKED])
 def test_an_outage_changes_nothing_but_when_it_happens(preset, tmp_path, monkeypatch):
     """So regret is, to the last bit, as if the rounds had been waited for."""
 

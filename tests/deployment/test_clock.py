@@ -152,7 +152,9 @@ def test_nothing_is_released_before_a_peer_has_said_what_it_has_seen(tmp_path):
         await deployed.start("clinic-0")
         node = deployed.nodes["clinic-0"]
         await decide(node, 1.0)
-        with pytest.raises(NotReadyError, match="releases wait until most peers say what they saw: hub"):
+        with pytest.raises(
+            NotReadyError, match="releases wait until most peers say what they saw: hub"
+        ):
             await node.tick(1)
         await deployed.start("hub")
         await until(lambda: bool(node.delivery.greeted))

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from fedbandits.crypto.keystream import derive_key
+from fedbandits.deployment.hosting.host import Host
 from fedbandits.environments import Bernoulli
 from fedbandits.errors import StaleStoreError
 from fedbandits.systems.samba.silent import dealt as blocks
@@ -75,6 +76,30 @@ def test_members_hand_over_what_they_share(tmp_path):
         assert (kept[owner]["shared", "owners"] or kept[owner]["own", "owners"]) == kept["owner-0"][
             "own", "owners"
         ]
+
+
+def test_who_pulls_nothing_waits_for_no_disk(tmp_path, monkeypatch):
+    """What a message leads to is committed on the event loop, which goes on meanwhile."""
+    setting, waited, on_thread = Setting("samba-ucb"), set(), Host._on_thread
+
+    def noted(host, work, jobs):
+        waited.add(host.seat.member)
+        on_thread(host, work, jobs)
+
+    async def play():
+        deployed = DeployedFederation(federation_from(setting), tmp_path)
+        await deployed.start()
+        await deployed.greeted()
+        monkeypatch.setattr(Host, "_on_thread", noted)
+        await WorldDriver(deployed, setting.world, 3).advance(ROUNDS)
+        events = {member: node.host.view.events for member, node in deployed.nodes.items()}
+        who = set(waited)
+        await deployed.stop()
+        return events, who
+
+    events, who = asyncio.run(play())
+    assert min(events["comp"], events["controller"]) > ROUNDS / 2
+    assert who == set(OWNERS)
 
 
 def test_nobody_is_handed_what_is_anothers(tmp_path):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 
+import msgspec
 import numpy as np
 import pytest
 from scipy import stats
@@ -311,6 +312,21 @@ class TestLittleIsKnown:
         assert found.comparisons[0].differs_in == ("exploration_scale",)
         said = "feducb and linucb-alone also differ in exploration_scale: part of the difference"
         assert any(line.startswith(said) for line in found.lines)
+
+    @pytest.mark.parametrize("better", [True, False])
+    def test_a_private_system_that_does_not_pay_was_not_tuned(self, better):
+        """Its opponent was; where it pays all the same, nothing has to be said."""
+        experiment = msgspec.structs.replace(
+            hospitals("feducb", fb.system("linucb-alone", exploration_scale=2.0)),
+            best_alone="linucb-alone",
+        )
+        alone = np.arange(5.0) + 9.0
+        noise = np.array([0.2, -0.2, 0.1, -0.1, 0.01])
+        private = alone - 2.0 + noise if better else alone + noise
+        losses = {"feducb": private, "linucb-alone": alone}
+        found = fb.answer(experiment, played(experiment, losses))
+        said = "feducb itself is not tuned: its exploration_scale is 1."
+        assert (said in found.lines) != better
 
     def test_of_two_that_learn_alone_the_one_with_the_same_settings_is_taken(self):
         experiment = hospitals(

@@ -198,6 +198,16 @@ class TestMistakes:
         with pytest.raises(LearnerError, match=r"Wrong\.decide: returned .*, allowed: a row's"):
             play("wrong")
 
+    def test_an_error_of_its_own_code_says_where_it_was(self):
+        class Fails(fb.Learner):
+            def decide(self, contexts, draws):
+                return np.linalg.solve(np.eye(3), np.zeros(99))[0]
+
+        fb.register(Fails)
+        with pytest.raises(ValueError, match="mismatch") as caught:
+            play("fails")
+        assert caught.value.__notes__ == ["in Fails.decide of agent-0, after 0 decisions"]
+
     def test_only_half_of_sharing(self):
         class Half(fb.Learner):
             def release(self):

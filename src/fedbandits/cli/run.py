@@ -161,9 +161,12 @@ def _add_alone(
     """
     from fedbandits.cli import console
     from fedbandits.experiments.best_alone import with_alone
-    from fedbandits.experiments.folder import kept_in
+    from fedbandits.experiments.folder import check_output, kept_in
 
     found = kept_in(folder, experiment)
+    if found is None:  # whoever cannot write there hears of it before anything is tried
+        check_output(folder, experiment, but=("best_alone", "systems"))
+        check_output(folder, experiment, but=("best_alone",))
     if found is None or not (found.best_alone or resume):
         with console.shown_progress(_NOTHING_YET) as progress:
             found = with_alone(experiment, jobs=jobs, on_event=progress)

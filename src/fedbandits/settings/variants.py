@@ -83,7 +83,10 @@ def variant(entry: Mapping[str, Any], place: str) -> Variant:
     found = find_preset(preset) if isinstance(preset, str) else None
     if found is None:
         known = close_names(preset, preset_names(), "fedbandits list")
-        raise ConfigError(f"{place}.preset: given {shown(preset)}, {known}")
+        raise ConfigError(
+            f"{place}.preset: given {shown(preset)}, {known}; one of your own is known once "
+            '`module = "FILE.py"` names its file, or its module is imported'
+        )
     if not isinstance(label, str) or not _is_label(label):
         raise ConfigError(
             f"{place}.label: given {shown(label)}, allowed: a name of up to 60 printable "

@@ -3,8 +3,8 @@
 Events that wait together are committed together, one transaction after the other. Decisions and
 rewards are worked out on the event loop, where they were asked for, and a thread waits for the
 disk: two threads that work at once would wait for each other. What may take longer is a matter of
-that thread alone. When a commit fails nothing has happened: the party is made anew from what was
-committed before, and whoever asked is told.
+that thread alone. Where messages answer one another all the time, commits that wait for no disk are
+made on the loop, too. If one fails, the party is made anew, and whoever asked is told.
 """
 
 from __future__ import annotations
@@ -131,8 +131,8 @@ class Host:
 
     def do(self, kind: Kind, content: Any) -> asyncio.Future[Any]:
         """Give the party an event. The future is done when it is committed, or was refused."""
-        releases = kind is Kind.OBSERVE and self.seat.ends_rounds_itself  # it may end a round
-        quick = kind in (Kind.DECIDE, Kind.OBSERVE) and not releases
+        own = kind is Kind.OBSERVE and not self.seat.ends_rounds_itself  # else it may end a round
+        quick = own or kind is Kind.DECIDE or (kind is Kind.RECEIVE and self.seat.is_chatty)
         return self.call(lambda batch: batch.carry_out(kind, content), quick)
 
     def call(self, work: Callable[[Batch], Any], quick: bool = False) -> asyncio.Future[Any]:
@@ -186,6 +186,9 @@ class Host:
         try:
             begun = begin_at_once(self.store) if self._is_quick(jobs) else None
             done = begun and self._carry_out(begun, jobs, _LONGEST_WORK)
+            if done and self.seat.is_chatty and not done.batch.must_be_on_disk:
+                asyncio.get_running_loop().call_soon(self._tell, jobs, self._commit(done))
+                return  # the system writes it when it likes
         except Exception as failed:
             self._fail(jobs, failed)
             return

@@ -249,6 +249,7 @@ class _Run(NamedTuple):
             ),
             differs_in=differing_keys(judged, baseline, best),
             at_best=getattr(baseline.config, TRIED) if best else None,
+            own_scale=getattr(judged.config, TRIED, None) if best else None,
         )
 
 

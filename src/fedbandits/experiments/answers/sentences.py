@@ -41,6 +41,8 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     differs_in: tuple[str, ...] = ()
     #: ``exploration_scale`` of parties alone at their best; None for other baselines.
     at_best: float | None = None
+    #: ``exploration_scale`` of the judged system, beside parties alone at their best.
+    own_scale: float | None = None
 
 
 #: Share of parties that are worse off, from which on it is said.
@@ -78,6 +80,8 @@ class Said(NamedTuple):
         found += [self._encryption(one) for one in compared if one.epsilon is None]
         found += [line for one in alone for line in self._worse_off(one)]
         found += [_unfair(one) for one in (*every, *pooled) if one.differs_in]
+        if alone and not alone[0].pays and alone[0].half_width is not None:
+            found += [_untuned(one) for one in alone[:1] if one.own_scale != one.at_best]
         found += [
             f"{label} claims no finite ε, so there is no verdict on private learning with it."
             for label in broken
@@ -255,7 +259,7 @@ def _tuned(compared: Sequence[Comparison], replicates: int) -> str:
     return (
         f"Learning alone is at its best: α is its exploration_scale, and was tried at "
         f"{', '.join(scales)} and {last} on {replicates} other "
-        f"replicate{'s' if replicates > 1 else ''}. "
+        f"replicate{'s' if replicates > 1 else ''}, so on these another may be best. "
     )
 
 
@@ -290,3 +294,8 @@ def _levels(one: Comparison) -> tuple[str, str]:
 def _unfair(one: Comparison) -> str:
     keys = ", ".join(one.differs_in)
     return f"{one.system} and {one.baseline} also differ in {keys}: part of the difference is that."
+
+
+def _untuned(one: Comparison) -> str:
+    scale = "" if one.own_scale is None else f": its exploration_scale is {one.own_scale:g}"
+    return f"{one.system} itself is not tuned{scale}."

@@ -162,6 +162,8 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
         worst = max(self.findings, key=lambda finding: finding.epsilon_low, default=None)
         noise = "; noise is missing" if missing else ""
         shown = f"; {worst.looks_at}: {worst.attack}" if worst and self.outcome == "broken" else ""
+        if self.outcome == "holds" and self.epsilon_low <= 0.0 < self.epsilon:
+            shown = "; so few runs show nothing, take more"
         return (
             f"{self.system}: {self.outcome}: ε_low = {self.epsilon_low:.3g} {sign} {claimed} "
             f"(tightness {self.tightness:.2f}{waste}{shown}{noise})"

@@ -43,6 +43,7 @@ _PROBLEM = {
     "estimated reward plus this radius times the arm's uncertainty.",
     "exploration scale": "A factor on the confidence radius. 1 is what the theorem needs. Less "
     "explores less; it often loses less regret, and no theorem covers it.",
+    "α": "The exploration scale, as LinUCB's authors call it.",
     "drift": "The world changes with time: at once at a change point, or a little every round.",
     "delay": "The rounds between a decision and its reward.",
 }
@@ -64,6 +65,8 @@ _LOGS = {
 _TOGETHER = {
     "federation": "Several organisations that learn together and keep their records to themselves.",
     "alone": "Every party learns from its own records only, and sends nothing.",
+    "alone at its best": "Parties alone, whose exploration scale α was chosen on other replicates: "
+    "of a few values the best one is taken.",
     "pooled in clear": "All parties share everything at once, without noise: the most that "
     "learning together can bring, without any privacy.",
     "release": "Statistics that a party sends, with noise where there is any: once sent, they "
@@ -105,7 +108,24 @@ _PRIVACY = {
     "neighbouring data sets": "Two data sets that differ in one record. The promise compares them.",
     "unit": "The record that is protected: what two neighbouring data sets differ in. Often it is "
     "one visit, not one person.",
+    "privacy unit": "See unit: what is protected, one visit or one person.",
     "from whom": "Against whom the claim holds: who may look, and at what.",
+    "holds for": "Whether the claim holds for interactive data, for a fixed log, or for nothing.",
+    "protected by": "The encryption that stands in the place of noise.",
+    "the paper claims": "The ε and δ that the paper states; accounting may support less.",
+    "contents, by party": "See contents: the ε of what each kind of party sends.",
+    "charged": "What the claim counts: kinds of releases, their number and their noise.",
+    "in total": "The cost of everything that leaves, as μ and as ε at δ.",
+    "by who looks": "The ε against each observer: who sees more is told with a larger ε.",
+    "conditional on": "What must be true for the claim to hold.",
+    "not protected": "What the claim does not cover.",
+    "per person": "The ε of a person with as many visits as are expected of anybody at most.",
+    "neighbours": "See neighbouring data sets: what is compared.",
+    "replace-one": "See relation: one record has another value.",
+    "bounds": "Limits that no record may break: L of a context's norm, B of a reward. What one "
+    "record can change follows from them.",
+    "record norm": "The largest norm of what one record adds to a release; see sensitivity.",
+    "accounting": "To add up what all releases cost together, and to state it as ε at δ.",
     "relation": "How neighbouring data sets differ. replace-one: one record has another value. "
     "add-remove: one record is there or not. replace-person: all records of one person have other "
     "values.",

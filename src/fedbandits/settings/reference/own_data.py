@@ -111,7 +111,13 @@ def _text(
         use = roles.use(name) or (f"left out: {column.unfit}" if column.unfit else "a feature")
         lines += comment([f"  {name:<{width}}  {column.told}: {use}"])
     rounds = _rounds(raw, roles)
-    lines += ["", *_head(path, rounds), "", "[environment]", 'kind = "table"']
+    lines += [
+        "",
+        *_head(path, rounds, bool(roles.of("target"))),
+        "",
+        "[environment]",
+        'kind = "table"',
+    ]
     lines += [f"path = {in_toml(data)}", *_how(reading)]
     lines += [*_parties(roles), f"features = {in_toml(features)}"]
     lines += [*_form(raw, roles), *_gaps(columns, features, roles)]
@@ -199,12 +205,16 @@ def _rounds(raw: RawTable, roles: Roles) -> int:
     return min(max(int(counts.min()), _FEWEST_ROUNDS), _MOST_ROUNDS)
 
 
-def _head(path: str | pathlib.Path, rounds: int) -> list[str]:
+def _head(path: str | pathlib.Path, rounds: int, draws: bool) -> list[str]:
+    """Write the name and the rounds; ``draws`` says that rows are drawn, and do not come once."""
     name = pathlib.Path(path).stem
     named = [f"name = {in_toml(name)}"] if re.match(NAME, name) else []
     about = (
         f"Visits of each party: the rows of the smallest one, but at least {_FEWEST_ROUNDS} and at "
         f"most {_MOST_ROUNDS:,}. Rows are drawn at random, so other numbers work too."
+        if draws
+        else f"Events of each party: the rows of the largest one, but at most {_MOST_ROUNDS:,}. "
+        "Each row comes once, so a larger number is refused."
     )
     return [
         *named,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import msgspec
@@ -10,7 +11,12 @@ import numpy as np
 
 from fedbandits._typing import Floats
 from fedbandits.draws import Draws
-from fedbandits.errors import BoundExceededError, LearnerError, LocalProtocolError
+from fedbandits.errors import (
+    BoundExceededError,
+    FedbanditsError,
+    LearnerError,
+    LocalProtocolError,
+)
 from fedbandits.federation.acting import ActingParty
 from fedbandits.federation.events import Decide, Decision, EndRound, LetGo, Observe
 from fedbandits.federation.messages import ImplausibleError, OutOfOrderError, pack, unpack
@@ -124,7 +130,8 @@ class LearnerAgent(ActingParty[AgentState]):
         contexts, number = self._contexts(event.situation), self._state.decisions + 1
         self._draw_ahead(self._state.releases)
         draws = self._supply.draws(number)
-        chosen = self._contribution.decide(self.learner, contexts, draws)
+        with self._noted("decide"):
+            chosen = self._contribution.decide(self.learner, contexts, draws)
         arm = _whole(chosen)
         if arm is None or not 0 <= arm < len(contexts):
             raise LearnerError(
@@ -135,6 +142,18 @@ class LearnerAgent(ActingParty[AgentState]):
         return Step(
             self._after(decisions=number), answer=Decision(number, arm), opened=(number, opened)
         )
+
+    @contextlib.contextmanager
+    def _noted(self, method: str) -> Iterator[None]:
+        """Note at an error of the learner's own code whose method it was, and when."""
+        try:
+            yield
+        except FedbanditsError:
+            raise
+        except Exception as error:
+            learner, made = type(self.learner).__name__, self._state.decisions
+            error.add_note(f"in {learner}.{method} of {self.name}, after {made} decisions")
+            raise
 
     def _contexts(self, situation: Any) -> Floats:
         """Return a decision set as read-only rows, (arms, d); refuse what is none."""
@@ -163,7 +182,8 @@ class LearnerAgent(ActingParty[AgentState]):
 
         def learn() -> tuple[()]:
             # First what may fail: a record that is told of again must not count twice.
-            self.learner.observe(found.context, found.arm, reward)
+            with self._noted("observe"):
+                self.learner.observe(found.context, found.arm, reward)
             for record in counted:
                 state.statistic[:] += record
             return ()
@@ -241,7 +261,8 @@ class LearnerAgent(ActingParty[AgentState]):
         self._draw_ahead(self._state.releases)  # of the noise nothing else rests: it may fail
 
         def take() -> tuple[()]:
-            self._contribution.receive(self.learner, np.array(total), deviation)
+            with self._noted("receive"):
+                self._contribution.receive(self.learner, np.array(total), deviation)
             return ()
 
         return Step(self._after(totals=number), write=take)
