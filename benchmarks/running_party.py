@@ -88,7 +88,7 @@ def play(machine: Machine, ticks: int, tokens: dict[str, str]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--ticks", type=int, default=2)
     parser.add_argument("--commands", type=int, default=5)
     given = parser.parse_args()

@@ -94,7 +94,7 @@ def test_the_claim_that_is_explained_is_the_one_of_the_preset(claims):
     assert "at least 400 of the 500" in claim.conditional_on[-2]
     assert "at least 400 hospitals" in PAGE
     readme = (DOCS.parent / "README.md").read_text(encoding="utf-8")
-    assert f"against them together it is ε = {together.epsilon:.0f}" in readme
+    assert f"against all three together it is ε = {together.epsilon:.0f}" in readme
     worst = set(re.findall(r"ε (?:is|=) (\d\d\.\d+)", PAGE + readme))
     assert f"{together.epsilon:.4g}" in worst
     changes = (DOCS.parent / "CHANGELOG.md").read_text(encoding="utf-8")
@@ -118,7 +118,7 @@ def test_a_person_of_the_quickstart_costs_what_the_page_says(claims, capsys):
     ) in PAGE
     readme = (DOCS.parent / "README.md").read_text(encoding="utf-8")
     assert f"up to {visits} visits of one person, at several hospitals, cost ε = {dear}" in readme
-    assert f"they cost ε = {apart.person.epsilon:.1f}" in readme
+    assert f"the same visits cost ε = {apart.person.epsilon:.1f}" in readme
     exec(re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)[1], {})  # noqa: S102
     exact, together = re.findall(r"# ε = ([\d.]+);.* cost ([\d.]+)\n", PAGE)[0]
     assert f"ε = {exact} at" in capsys.readouterr().out
