@@ -100,7 +100,8 @@ def _taught(learner: Learner, count: int = 12) -> Learner:
 def says_what_it_is(learner: type[Learner] | str) -> None:
     """Check that it has a name, and a docstring, which tables show."""
     found = learner_of(learner)
-    assert len((found.__doc__ or "").strip().partition("\n")[0]) > 20, "a docstring says too little"
+    shown = (found.__doc__ or "").strip().partition("\n")[0]
+    assert len(shown) > 20, f"{found.__name__}: the first line of its docstring says too little"
     assert found.NAME
 
 
