@@ -7,10 +7,11 @@ import os
 import pathlib
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import httpx
 import pytest
@@ -50,11 +51,11 @@ class Studio(NamedTuple):
         return str(answer.json()["id"])
 
 
-def begin(folder: pathlib.Path) -> Studio:
-    """Start a server."""
+def begin(folder: pathlib.Path, errors: IO[str] | None = None) -> Studio:
+    """Start a server, which writes what goes wrong into ``errors``."""
     process = subprocess.Popen(
         [sys.executable, "-m", "fedbandits", "studio", str(folder), "--no-browser", "--port", "0"],
-        stdout=subprocess.PIPE, text=True, env=os.environ | {"PYTHONUNBUFFERED": "1"},
+        stdout=subprocess.PIPE, stderr=errors, text=True, env=os.environ | {"PYTHONUNBUFFERED": "1"},
     )  # fmt: skip
     assert process.stdout is not None
     address = process.stdout.readline().split()[-1]
@@ -259,6 +260,50 @@ def test_who_starts_again_goes_on(tmp_path: pathlib.Path) -> None:
         assert last["status"] == "complete", last
     finally:
         assert second.end() == 0
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_a_server_that_ends_says_nothing_of_those_who_wait(
+    tmp_path: pathlib.Path, how: signal.Signals
+) -> None:
+    with (tmp_path / "errors").open("w+", encoding="utf-8") as errors:
+        made = begin(tmp_path / "runs", errors)
+        events = made.events(f"/api/runs/{made.add(LONG)}/events")
+        assert next(each for each in events if each["run"]["done"] > 0)
+        slow = _asked(made, "/api/steps", b'{"preset": "samba-ucb", "rounds": 500}')
+        waits = [_asked(made, "/api/compare?first=long&second=long") for _ in range(3)]
+        assert made.client.get("/").status_code == 200  # so the others are there
+        made.process.send_signal(how)
+        assert list(events)[-1]["run"]["status"] == "interrupted"
+        answers = [_status(each) for each in (slow, *waits)]
+        assert made.end(how) in (0, -how)  # asked a second time, it says no more
+        errors.seek(0)
+        assert errors.read() == ""
+    assert answers == ["503"] * 4
+
+
+def _asked(studio: Studio, path: str, body: bytes | None = None) -> socket.socket:
+    """Ask, and do not wait for the answer."""
+    address, head = studio.client.base_url, studio.client.headers["authorization"]
+    asking = socket.create_connection((address.host, address.port), timeout=60)
+    lines = [
+        f"{'GET' if body is None else 'POST'} {path} HTTP/1.1", f"host: {address.netloc.decode()}",
+        f"authorization: {head}", f"content-length: {len(body or b'')}", "", "",
+    ]  # fmt: skip
+    asking.sendall("\r\n".join(lines).encode() + (body or b""))
+    return asking
+
+
+def _status(asked: socket.socket) -> str:
+    with asked, asked.makefile(encoding="utf-8") as lines:
+        return lines.readline().split()[1]
+
+
+def test_a_way_of_asking_that_there_is_not_is_refused_like_all_else(studio: Studio) -> None:
+    answer = studio.client.put("/api/runs")
+    assert answer.status_code == 405
+    assert "PUT" in answer.json()["error"]["message"]
+    assert "GET" in answer.headers["allow"]
 
 
 def test_a_sweep_in_the_folder_stays_as_it_is(tmp_path: pathlib.Path) -> None:

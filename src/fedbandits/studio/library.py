@@ -242,6 +242,8 @@ class Library:
                     self._hear(run, feed, line)
         finally:
             self._worker = None
+            if not feed.closed:  # the server ends
+                self._end(run, "interrupted", "", time.monotonic() - began)
             await worker.stop()
 
     def _hear(self, run: str, feed: Feed, line: dict[str, Any]) -> None:

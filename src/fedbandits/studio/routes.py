@@ -20,7 +20,7 @@ from fedbandits.settings.toml_files import NAME, parse_toml
 from fedbandits.studio.feed import Feed
 from fedbandits.studio.guard import refusal
 from fedbandits.studio.library import Library
-from fedbandits.studio.processes import Answerer, RefusedError, Worker
+from fedbandits.studio.processes import Answerer, EndingError, RefusedError, Worker
 from fedbandits.studio.telling import error_of
 from fedbandits.studio.uploads import keep_table
 
@@ -44,6 +44,8 @@ def guarded(handler: Handler) -> Handler:
             return await handler(request)
         except RefusedError as error:
             return JSONResponse({"error": error.error}, 422)
+        except EndingError as error:
+            return refusal(503, str(error))
         except LookupError:
             return refusal(404, "there is no such run")
         except FedbanditsError as error:
@@ -112,6 +114,7 @@ class Api:
         self._attacks: dict[str, tuple[Feed, Worker]] = {}
         self._numbers = itertools.count(1)
         self._tasks: set[asyncio.Task[None]] = set()
+        self._ending = False
 
     def routes(self) -> list[Route]:
         """Return all routes."""
@@ -134,14 +137,28 @@ class Api:
             ("GET", "/api/runs/{run:path}", self.run),
             ("DELETE", "/api/runs/{run:path}", self.remove),
         )
-        return [Route(path, guarded(handler), methods=[way]) for way, path, handler in table]
+        return [
+            Route(path, guarded(self._until_end(handler)), methods=[way])
+            for way, path, handler in table
+        ]
+
+    def _until_end(self, handler: Handler) -> Handler:
+        """Refuse what comes after the beginning of the end."""
+
+        async def handle(request: Request) -> Response:
+            if self._ending:
+                raise EndingError
+            return await handler(request)
+
+        return handle
 
     async def begin(self) -> None:
         """Begin to play what waits."""
         self._spawn(self.library.play())
 
     async def end(self) -> None:
-        """End all processes."""
+        """End all processes; whoever waits for an answer is refused, and every feed is closed."""
+        self._ending = True
         await asyncio.gather(
             self.library.end(), self._quick.stop(), self._slow.stop(),
             *(worker.stop() for _, worker in self._attacks.values()),
@@ -286,9 +303,13 @@ class Api:
 
 async def _heard(feed: Feed, worker: Worker, job: dict[str, Any]) -> None:
     """Put into a feed what an attack tells."""
-    async for line in worker.lines("attack", job):
-        kind = line.pop("event")
-        if kind == "ended":
-            feed.close(**line)
-        elif kind in ("guessed", "verdict"):
-            feed.update(**line)
+    try:
+        async for line in worker.lines("attack", job):
+            kind = line.pop("event")
+            if kind == "ended":
+                feed.close(**line)
+            elif kind in ("guessed", "verdict"):
+                feed.update(**line)
+    finally:
+        if not feed.closed:  # the server ends
+            feed.close(status="interrupted")

@@ -23,6 +23,8 @@ export class Refused extends Error {
   }
 }
 
+/** The status of a server that ends. */
+const ENDING = 503;
 const wait = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 let trying = false;
 async function tryAgain() {
@@ -34,7 +36,7 @@ async function tryAgain() {
     try {
       const answer = await fetch("/api/runs", { headers: headers() });
       refused.value = answer.status === 401;
-      break;
+      if (answer.status !== ENDING) break;
     } catch {
       // still away
     }
@@ -49,6 +51,10 @@ async function ask(path, options) {
     answer = await fetch(path, options);
   } catch (error) {
     if (options.signal?.aborted) throw error;
+    tryAgain();
+    throw new Refused({ message: "connection lost, trying again" });
+  }
+  if (answer.status === ENDING) {
     tryAgain();
     throw new Refused({ message: "connection lost, trying again" });
   }
