@@ -226,6 +226,27 @@ def test_a_file_that_is_no_table_is_refused(opened: Opener) -> None:
     expect(window.page.locator(".drop .problem")).to_contain_text("no.csv")
 
 
+def test_a_column_that_no_name_tells_is_asked_for(opened: Opener) -> None:
+    window = opened("setup")
+    page = window.page
+    odd = VISITS.replace("diagnosis", "dx").replace("h0,20,0", "h0,unclear,0")
+    table = {"name": "odd.csv", "mimeType": "text/csv", "buffer": odd.encode()}
+    page.get_by_label("A table of your own").set_input_files(table)
+    asked = page.get_by_label("Which column of odd.csv holds the class to name?")
+    expect(asked.get_by_role("option")).to_have_text(["choose a column", "size", "dx"])
+    expect(page.locator(".drop")).not_to_contain_text("--")
+    asked.select_option("dx")
+    window.sees("300 rows; features size")
+    expect(window.toml).to_have_value(re.compile('target = "dx"'))
+    # A column with an unknown mark is left out; the mark is asked for, too.
+    expect(page.locator(".drop")).not_to_contain_text("--")
+    page.get_by_label("Texts that stand for missing values").fill("unclear")
+    page.get_by_label("Texts that stand for missing values").press("Enter")
+    window.sees("300 rows; features age, size")
+    expect(window.toml).to_have_value(re.compile('missing_marks = \\["unclear"\\]'))
+    expect(page.get_by_role("button", name="Run", exact=True)).to_be_enabled()
+
+
 def test_a_run_is_stopped_resumed_and_removed_while_another_browser_looks(opened: Opener) -> None:
     window, other = opened("setup"), opened("home")
     long = SMALL.replace("rounds = 40", "rounds = 2_000_000").replace('"small"', '"long"')

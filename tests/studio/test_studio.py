@@ -216,6 +216,24 @@ def test_a_table_of_ones_own_becomes_an_experiment(studio: Studio) -> None:
     assert found.status_code == 200, found.text
 
 
+def test_a_table_is_asked_about_role_by_role(studio: Studio) -> None:
+    lines = [f"{n % 3},{n * 7 % 61},{'ab'[n % 2]},{n % 5},{n % 9 / 10}" for n in range(120)]
+    data = "\n".join(["clinic,age,given,paid,share", *lines]) + "\n"
+    known: dict[str, str] = {"name": "unclear.csv"}
+    asked = []
+    for role, column in (("action", "given"), ("reward", "paid"), ("propensity", "share")):
+        refused = studio.client.post("/api/files", params=known, content=data)
+        assert refused.status_code == 422
+        asks = {each["role"]: each for each in refused.json()["error"]["asks"]}
+        assert column in asks[role]["columns"]
+        assert not {*known.values()} & {*asks[role]["columns"]}
+        asked.append(list(asks))
+        known[role] = column
+    assert asked == [["target", "action"], ["reward", "target"], ["propensity", "target"]]
+    alone = {"name": "unclear.csv", "target": "given"}
+    assert studio.client.post("/api/files", params=alone, content=data).status_code == 201
+
+
 def test_an_attack_is_counted(studio: Studio) -> None:
     answer = studio.client.post("/api/attack", json={"preset": "feducb", "trials": 50})
     last = list(studio.events(f"/api/attack/{answer.json()['id']}/events"))[-1]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import pathlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from fedbandits._version import __version__
 from fedbandits.environments import environments
+from fedbandits.environments.tables.reading import AS_FOUND
 from fedbandits.errors import FedbanditsError
 from fedbandits.experiments.answers.answer import answer
 from fedbandits.experiments.folder import CONFIG, RESULTS, read_result
@@ -142,12 +143,17 @@ def compare(first: str, second: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def table_file(folder: str, name: str) -> dict[str, Any]:
+def table_file(
+    folder: str, name: str, roles: Mapping[str, str] | None = None, missing: Sequence[str] = ()
+) -> dict[str, Any]:
     """Say what a file of the user's own is, and write a configuration for it.
 
-    Only shapes and names of columns are shown.
+    Only shapes and names of columns are shown. ``roles`` are columns by their roles, as far as
+    somebody named them, and ``missing`` are texts that stand for missing values.
     """
-    found = own_data_template(name, f"{pathlib.Path(name).stem}.toml")
+    reading = AS_FOUND._replace(marks=tuple(missing) or None)
+    path = f"{pathlib.Path(name).stem}.toml"
+    found = own_data_template(name, path, reading=reading, **(roles or {}))
     told = Experiment.from_table(parse_toml(found.text), folder, modules=())
     return {
         "path": name,

@@ -16,6 +16,7 @@ from starlette.routing import Route
 
 from fedbandits._schema import refuse_odd_values
 from fedbandits.errors import ConfigError, FedbanditsError
+from fedbandits.settings.reference.columns import MEANINGS
 from fedbandits.settings.toml_files import NAME, parse_toml
 from fedbandits.studio.feed import Feed
 from fedbandits.studio.guard import refusal
@@ -258,8 +259,12 @@ class Api:
     async def upload(self, request: Request) -> Response:
         """Take a table of the user's own; it is read, and never run."""
         data = await read_body(request, _MOST_UPLOADED)
-        name = request.query_params.get("name", "")
-        found = await keep_table(self._folder, name, data, self._slow)
+        asked = request.query_params
+        found = await keep_table(
+            self._folder, asked.get("name", ""), data, self._slow,
+            roles={role: asked[role] for role in MEANINGS if asked.get(role)},
+            missing=[mark for mark in asked.getlist("missing") if mark],
+        )  # fmt: skip
         return JSONResponse(found, 201)
 
     async def steps(self, request: Request) -> Response:

@@ -15,11 +15,11 @@ if (given) {
 }
 const headers = (more) => ({ authorization: `Bearer ${sessionStorage.getItem("token") ?? ""}`, ...more });
 
-/** A request that the server refused: `path` is the key of the TOML that is wrong, if one is. */
+/** A request that the server refused: `path` is the key of the TOML that is wrong, if one is; `asks` are columns that must be named. */
 export class Refused extends Error {
-  constructor({ message, path = null, given = null, allowed = null }) {
+  constructor({ message, path = null, given = null, allowed = null, asks = [] }) {
     super(message);
-    Object.assign(this, { path, given, allowed });
+    Object.assign(this, { path, given, allowed, asks });
   }
 }
 
@@ -80,9 +80,10 @@ export async function call(path, body, { method = body ? "POST" : "GET", signal 
   return answer.status === 204 ? null : answer.json();
 }
 
-/** Send a file as it is; the server looks at its shape. */
-export async function upload(file) {
-  const answer = await ask(`/api/files?name=${encodeURIComponent(file.name)}`, {
+/** Send a file as it is; the server looks at its shape. `roles` are columns by their roles, `missing` texts for missing values. */
+export async function upload(file, roles = {}, missing = []) {
+  const asked = new URLSearchParams([["name", file.name], ...Object.entries(roles), ...missing.map((mark) => ["missing", mark])]);
+  const answer = await ask(`/api/files?${asked}`, {
     method: "POST", headers: headers({ "content-type": "application/octet-stream" }), body: file,
   });
   return answer.json();

@@ -10,25 +10,41 @@ import { Terms } from "./terms.js";
 const HEAD = ["rounds", "replicates", "seed"];
 const OF_WORLD = /^environment\b/;
 
+// What the command line is told by options is asked for here.
+const OPTION = "--missing";
+const here = (text) => text.replace(`give them with ${OPTION}`, "name them below").replace(/give --missing (\S+?),/, "name $1 below,");
+
+/** What must be known of a table before it can be used: a column for each role, the first one or another. */
+function Asks({ name, asks, choose }) {
+  return asks.map(({ role, meaning, allowed, columns }, i) => html`<div class="field" key=${role}><label for=${`role-${role}`}>${i ? `Or, if it is ${role === "target" ? "no log" : "a log of past decisions"}: which column` : `Which column of ${name}`} holds ${meaning}?</label>
+    <select id=${`role-${role}`} value="" disabled=${!columns.length} onChange=${(event) => choose(role, event.target.value)}><option value="">${columns.length ? "choose a column" : "none can be it"}</option>${columns.map((column) => html`<option key=${column} value=${column}>${column}</option>`)}</select>
+    <span class="quiet">Allowed: ${allowed}.</span></div>`);
+}
+
 function Drop() {
   const [told, tell] = useState(null), [over, set] = useState(false);
-  const take = async (file) => {
+  const take = async (file, roles = {}, missing = []) => {
     if (!file) return;
     try {
-      const shape = await upload(file);
-      tell({ shape, name: file.name });
+      const shape = await upload(file, roles, missing);
+      tell({ shape, file, roles, missing });
       takeTable(shape.toml);
     } catch (error) {
-      tell({ error });
+      tell({ error, file, roles, missing });
     }
   };
+  const choose = (role, column) => column && take(told.file, { ...told.roles, [role]: column }, told.missing);
+  const marks = (event) => take(told.file, told.roles, event.target.value.split(/[,\s]+/).filter(Boolean));
+  const asks = told?.error?.asks ?? [], unclear = told?.missing.length > 0 || [told?.error?.message, ...(told?.shape?.told ?? [])].some((line) => line?.includes(OPTION));
   const dropped = (event) => { event.preventDefault(); set(false); take(event.dataTransfer.files[0]); };
   return html`<div class=${"drop" + (over ? " over" : "")} onDragOver=${(event) => { event.preventDefault(); set(true); }} onDragLeave=${() => set(false)} onDrop=${dropped}>
     <label for="file">A table of your own: drop it here, or choose it</label>
     <input id="file" type="file" accept=".csv,.tsv,.parquet,.txt" onChange=${(event) => take(event.target.files[0])} />
     <p class="quiet">It stays on this machine. Only its shape is shown: columns and how many rows.</p>
-    ${told?.error && html`<${Problem} error=${told.error} />`}
-    ${told?.shape && html`<div role="status"><p><b>${told.name}</b>: ${told.shape.rows.toLocaleString("en")} rows; features ${told.shape.columns.join(", ")}</p>${told.shape.told?.map((line) => html`<p class="quiet" key=${line}>${line}</p>`)}</div>`}</div>`;
+    ${told?.error && !asks.length && html`<${Problem} error=${{ message: here(told.error.message) }} />`}
+    ${asks.length > 0 && html`<${Asks} name=${told.file.name} asks=${asks} choose=${choose} />`}
+    ${told?.shape && html`<div role="status"><p><b>${told.file.name}</b>: ${told.shape.rows.toLocaleString("en")} rows; features ${told.shape.columns.join(", ")}</p>${told.shape.told?.map((line) => html`<p class="quiet" key=${line}>${here(line)}</p>`)}</div>`}
+    ${unclear && html`<div class="field"><label for="marks">Texts that stand for missing values</label><input id="marks" type="text" value=${told.missing.join(", ")} onChange=${marks} autocomplete="off" spellcheck=${false} /><span class="quiet">Such as −999 or unknown, with commas between them.</span></div>`}</div>`;
 }
 
 function More({ keys, title }) {
