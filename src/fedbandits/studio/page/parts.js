@@ -43,7 +43,7 @@ export const bytes = (n) => (n < 1e3 ? `${n} bytes` : n < 1e6 ? `${num(n / 1e3, 
 export const percent = (x) => (x === null || x === undefined ? "–" : `${(100 * x).toFixed(1)}%`);
 export const odds = (x) => (x === null || x === undefined ? "no limit" : `× ${x >= 1e6 ? x.toExponential(0) : num(x, 3)}`);
 export const epsilon = (x) => (x === null || x === undefined ? "∞" : num(x, 3));
-export const clock = (iso) => (iso ? new Date(iso).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" }) : "");
+export const clock = (iso, toTheSecond = false) => (iso ? new Date(iso).toLocaleString(undefined, { dateStyle: "medium", timeStyle: toTheSecond ? "medium" : "short" }) : "");
 export function ago(iso) {
   const passed = (Date.now() - new Date(iso)) / 1000;
   return Number.isFinite(passed) ? (passed < 5 ? "just now" : `${seconds(passed)} ago`) : "";
