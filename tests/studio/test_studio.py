@@ -55,7 +55,8 @@ def begin(folder: pathlib.Path, errors: IO[str] | None = None) -> Studio:
     """Start a server, which writes what goes wrong into ``errors``."""
     process = subprocess.Popen(
         [sys.executable, "-m", "fedbandits", "studio", str(folder), "--no-browser", "--port", "0"],
-        stdout=subprocess.PIPE, stderr=errors, text=True, env=os.environ | {"PYTHONUNBUFFERED": "1"},
+        stdout=subprocess.PIPE, stderr=errors, text=True,
+        env=os.environ | {"PYTHONUNBUFFERED": "1"},
     )  # fmt: skip
     assert process.stdout is not None
     address = process.stdout.readline().split()[-1]

@@ -20,7 +20,7 @@ from fedbandits.settings.reference.columns import MEANINGS
 from fedbandits.settings.toml_files import NAME, parse_toml
 from fedbandits.studio.feed import Feed
 from fedbandits.studio.guard import refusal
-from fedbandits.studio.library import Library
+from fedbandits.studio.library import Library, largest_epsilon
 from fedbandits.studio.processes import Answerer, EndingError, RefusedError, Worker
 from fedbandits.studio.telling import error_of
 from fedbandits.studio.uploads import keep_table
@@ -201,18 +201,22 @@ class Api:
         """Play a new run, as soon as those before it are finished."""
         table = await read_table(request)
         text = text_of(table, "toml")
-        await self._quick.ask(  # refuses what cannot be run
+        found = await self._quick.ask(  # refuses what cannot be run
             "setup", folder=str(self._folder), allow_modules=self._allow_modules, toml=text
         )
         name = parse_toml(text).get("name", "experiment")
         run = self.library.add(
-            text, name if re.match(NAME, name) else "experiment", table.get("alone") is not False
-        )
+            text, name if re.match(NAME, name) else "experiment", table.get("alone") is not False,
+            largest_epsilon(found["systems"]),
+        )  # fmt: skip
         return JSONResponse({"id": run}, 201)
 
     async def run(self, request: Request) -> Response:
         """Say everything about one run."""
-        return JSONResponse(await self.library.details(request.path_params["run"]))
+        run = request.path_params["run"]
+        place, found = self.library.place(run), await self.library.details(run)
+        files = [name for name in _FILES if _kept(place, name) is not None]
+        return JSONResponse(found | {"files": files})
 
     async def events(self, request: Request) -> Response:
         """Tell how a run goes on."""
@@ -245,10 +249,10 @@ class Api:
     async def file(self, request: Request) -> Response:
         """Hand over a file of a run."""
         place, name = self.library.place(request.path_params["run"]), request.path_params["name"]
-        kept = next((each for each in _FILES.get(name, ()) if (place / each).is_file()), None)
+        kept = _kept(place, name)
         if kept is None:
             raise LookupError(name)
-        return FileResponse(place / kept, filename=name)
+        return FileResponse(kept, filename=name)
 
     async def compare(self, request: Request) -> Response:
         """Compare two runs."""
@@ -304,6 +308,11 @@ class Api:
         from fedbandits.studio.live import live
 
         return JSONResponse(await asyncio.to_thread(live, str(self._folder)))
+
+
+def _kept(place: pathlib.Path, name: str) -> pathlib.Path | None:
+    """Return where a file of a run is; None if it is not there."""
+    return next((place / each for each in _FILES.get(name, ()) if (place / each).is_file()), None)
 
 
 async def _heard(feed: Feed, worker: Worker, job: dict[str, Any]) -> None:

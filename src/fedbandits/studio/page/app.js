@@ -49,7 +49,7 @@ function Menu() {
   return html`<header class="top"><a class="skip" href="#main" onClick=${(event) => { event.preventDefault(); document.getElementById("main").focus(); }}>To the content</a>
     <a class="brand" href="#home">fedbandits <b>studio</b></a>
     <nav aria-label="Screens">${shown.map((to) => html`<a key=${to} href=${to === name ? location.hash : `#${to}`} aria-current=${to === name ? "page" : null}>${SCREENS[to][1]}</a>`)}</nav>
-    <span class="folder" title="The folder of runs">${start.value?.folder}</span></header>`;
+    <span class="folder" title="The folder of runs"><bdi dir="ltr">${start.value?.folder}</bdi></span></header>`;
 }
 
 function leave() {

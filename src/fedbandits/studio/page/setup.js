@@ -3,7 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 import { Act, bytes, html, Problem, seconds, Swatch } from "./parts.js";
 import { back, call, upload } from "./server.js";
 import { addSystem, addVariant, again, answer, asking, fitting, found, inWorld, problem, removeSystem, restore, start, takeTable, text, write } from "./draft.js";
-import { Field } from "./field.js";
+import { bare, Field, idOf } from "./field.js";
 import { Claim, Epsilon, Odds, Unit } from "./privacy.js";
 import { Terms } from "./terms.js";
 
@@ -103,6 +103,14 @@ function Toml() {
     <div id="toml-wrong">${shown && html`<p class="problem" role="alert">${shown.path && !shown.message.startsWith(shown.path) && html`<code>${shown.path}</code>: `}${shown.message}</p>`}</div></section>`;
 }
 
+/** Which value is wrong, beside the button that it stops: it may stand far up. */
+function Wrong() {
+  const { path } = problem.value, at = /^systems\[(\d+)\]/.exec(path ?? "")?.[1];
+  const system = at && answer.value?.systems[at]?.label;
+  const go = () => { const there = (path && document.getElementById(idOf(path))) || document.getElementById("toml"); there.scrollIntoView({ block: "center" }); there.focus({ preventScroll: true }); };
+  return path ? html`1 value is wrong: <button type="button" class="link" onClick=${go}>${system ? `${bare(path)} of ${system}` : bare(path)}</button>` : html`Not yet: <button type="button" class="link" onClick=${go}>the TOML</button> is not right.`;
+}
+
 export function Setup() {
   const told = answer.value, keys = told?.keys ?? [];
   useEffect(() => { if (start.value) restore(); }, [start.value]);
@@ -122,7 +130,7 @@ export function Setup() {
       <section class="card" aria-labelledby="s5"><h2 id="s5"><i>5</i> How long</h2><div class="fields three">${head.map((key) => html`<${Field} key=${key.path} key_=${key} plain />`)}</div>
         <${More} keys=${rest} title="Other settings of the experiment" /></section></div>
     <aside><div class="sticky"><section class="card go" aria-label="Run it">
-        <p class="big" role="status">${problem.value ? "Not yet: something is not right." : told ? html`About <b>${seconds(told.estimate.seconds)}</b> to play${alone && ", and more to look for the best alone"}; <b>${bytes(told.estimate.bytes)}</b> of memory` : "…"}${asking.value && html` <span class="quiet">asking…</span>`}</p>
+        <p class="big" role="status">${problem.value ? html`<${Wrong} />` : told ? html`About <b>${seconds(told.estimate.seconds)}</b> to play${alone && ", and more to look for the best alone"}; <b>${bytes(told.estimate.bytes)}</b> of memory` : "…"}${asking.value && html` <span class="quiet">asking…</span>`}</p>
         ${told?.warnings?.map((line) => html`<p class="warning" key=${line}><${Terms} text=${line} /></p>`)}
         <label class="inline alone"><input type="checkbox" checked=${alone} onChange=${(event) => best(event.target.checked)} /> Also look for the best that one can do alone: a fair opponent</label>
         <${Act} class="primary" act=${run} disabled=${Boolean(problem.value) || !told}>Run</${Act}></section>
