@@ -51,7 +51,7 @@ const List = ({ title, items }) => items?.length > 0 && html`<h4>${title}</h4><u
 export function Claim({ claim, noise }) {
   if (!claim) return null;
   return html`<p class="claim"><${Terms} text=${claim.headline} /></p>
-    ${claim.worst && html`<p><b>At worst ε = ${num(claim.worst.epsilon)}</b>, against ${claim.worst.who}.</p>`}
+    ${claim.worst && html`<p class="worst"><b>At worst ε = ${num(claim.worst.epsilon)}</b>, against ${claim.worst.who}.</p>`}
     <details><summary>What is protected, and what is not</summary>
       <dl class="pairs"><dt><${Term} name="unit" /></dt><dd><${Terms} text=${claim.unit} /></dd><dt><${Term} name="from whom" /></dt><dd><${Terms} text=${claim.from_whom} /></dd>
       ${noise > 0 && html`<dt>noise</dt><dd>of the largest release: ${num(noise, 3)} times what one record can change</dd>`}</dl>
