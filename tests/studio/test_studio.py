@@ -99,6 +99,7 @@ def test_a_run_is_told_until_its_answer(studio: Studio, run: str) -> None:
 @pytest.mark.parametrize("name", ["picture.svg", "summary.csv", "config.toml", "report.html"])
 def test_files_can_be_taken_away(studio: Studio, run: str, name: str) -> None:
     list(studio.events(f"/api/runs/{run}/events"))
+    assert name in studio.client.get(f"/api/runs/{run}").json()["files"]
     answer = studio.client.get(f"/api/runs/{run}/files/{name}")
     assert answer.status_code == 200
     assert answer.headers["content-disposition"] == f'attachment; filename="{name}"'
@@ -255,8 +256,11 @@ def test_a_run_is_stopped_queued_and_removed(studio: Studio) -> None:
     assert studio.client.post(f"/api/runs/{second}/stop").status_code == 204
     assert studio.client.post(f"/api/runs/{first}/stop").status_code == 204
     assert list(told)[-1]["run"]["status"] == "interrupted"
-    runs = {each["id"]: each["status"] for each in studio.client.get("/api/runs").json()["runs"]}
-    assert runs[first] == runs[second] == "interrupted"
+    runs = {each["id"]: each for each in studio.client.get("/api/runs").json()["runs"]}
+    for each in (first, second):
+        assert runs[each]["status"] == "interrupted"
+        assert runs[each]["epsilon"] == pytest.approx(1.0, rel=1e-3)
+    assert studio.client.get(f"/api/runs/{second}").json()["files"] == []
     for each in (first, second):
         assert studio.client.delete(f"/api/runs/{each}").status_code == 204
         assert studio.client.get(f"/api/runs/{each}").status_code == 404

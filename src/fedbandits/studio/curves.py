@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from fedbandits.experiments.answers.answer import Answer
 from fedbandits.experiments.lines import SystemLine, line_of, regret_lines, reward_lines
 
 #: Values of replicates at the recorded rounds, by their numbers.
@@ -39,14 +38,10 @@ def curves_of(result: xr.Dataset) -> tuple[str, list[dict[str, Any]]]:
     return found.unit, [_curve(line, rounds) for line in found.systems]
 
 
-def lines_of(said: Answer) -> list[str]:
-    """Return the lines of an answer, with buttons where the command line has options."""
-    return [
-        line.replace("--resume goes on", "Press Resume to go on").replace(
-            "Run it with --replicates", "Change it, and run it again with replicates ="
-        )
-        for line in said.lines
-    ]
+def by_buttons(line: str) -> str:
+    """Return a line of an answer, with buttons where the command line has options."""
+    line = line.replace("--resume goes on", "Press Resume to go on")
+    return line.replace("Run it with --replicates", "Change it, and run it again with replicates =")
 
 
 def _curve(line: SystemLine, rounds: Sequence[int], playing: Runs | None = None) -> dict[str, Any]:

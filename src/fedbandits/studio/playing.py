@@ -16,7 +16,7 @@ from fedbandits.experiments.replicate import checkpoint_rounds
 from fedbandits.experiments.run import run
 from fedbandits.experiments.signals import Stop
 from fedbandits.settings.experiment import Experiment
-from fedbandits.studio.curves import curves_of, lines_of, playing_curve
+from fedbandits.studio.curves import by_buttons, curves_of, playing_curve
 from fedbandits.studio.setup import read
 from fedbandits.studio.telling import Tell
 
@@ -145,4 +145,4 @@ def _tell_result(experiment: Experiment, folder: pathlib.Path, tell: Tell) -> No
     for curve in curves:
         tell(event="curve", curve=curve, done=None)
     said = answer(experiment, result)
-    tell(event="answer", lines=lines_of(said), how=said.how, unit=unit)
+    tell(event="answer", lines=list(map(by_buttons, said.lines)), how=said.how, unit=unit)

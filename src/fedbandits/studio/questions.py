@@ -27,7 +27,7 @@ from fedbandits.settings.reference.glossary import TERMS
 from fedbandits.settings.reference.own_data import own_data_template
 from fedbandits.settings.toml_files import parse_toml
 from fedbandits.studio.attack import attackable
-from fedbandits.studio.curves import curves_of, lines_of
+from fedbandits.studio.curves import by_buttons, curves_of
 from fedbandits.studio.setup import claim_table, plain, setup
 from fedbandits.systems import systems
 
@@ -76,7 +76,7 @@ def runs(folder: str) -> list[dict[str, Any]]:
         {
             "id": each.folder.relative_to(top).as_posix(), "name": each.name,
             "status": each.status, "systems": list(each.systems), "rounds": each.rounds,
-            "replicates": each.replicates, "headline": each.headline,
+            "replicates": each.replicates, "headline": by_buttons(each.headline),
             "epsilon": _largest_epsilon(each.folder),
         }
         for each in find_runs(top) if each.folder != top
@@ -119,7 +119,7 @@ def _results(place: pathlib.Path, text: str) -> dict[str, Any]:
     unit, curves = curves_of(result)
     said = answer(experiment, result)
     return {
-        "lines": lines_of(said), "how": said.how, "claims": _claims(experiment), "curves": curves,
+        "lines": list(map(by_buttons, said.lines)), "how": said.how, "claims": _claims(experiment), "curves": curves,
         "unit": unit,
     }  # fmt: skip
 
