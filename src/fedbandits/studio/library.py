@@ -188,7 +188,7 @@ class Library:
             if "sweep" in _table_of(text):
                 raise ConfigError(f"{run}: is a sweep; fedbandits run goes on with it, by --resume")
             self._take(run, text, run, False)
-        self._note(run, status="queued", why="")
+        self._note(run, status="queued", why="", elapsed=None, done=0, total=0)
         self._enqueue(run, resume=True)
 
     def _enqueue(self, run: str, resume: bool) -> None:

@@ -119,8 +119,8 @@ def _results(place: pathlib.Path, text: str) -> dict[str, Any]:
     unit, curves = curves_of(result)
     said = answer(experiment, result)
     return {
-        "lines": list(map(by_buttons, said.lines)), "how": said.how, "claims": _claims(experiment), "curves": curves,
-        "unit": unit,
+        "lines": list(map(by_buttons, said.lines)), "how": said.how,
+        "claims": _claims(experiment), "curves": curves, "unit": unit,
     }  # fmt: skip
 
 
@@ -196,7 +196,7 @@ def table_file(
         "columns": [
             str(each) for each in parse_toml(found.text)["environment"].get("features", [])
         ],
-        "rows": told.environment.parties * told.rounds,
+        "rows": found.rows or told.environment.parties * told.rounds,
         "toml": found.text,
         "told": list(found.told),
     }

@@ -62,7 +62,7 @@ function Verdict({ run }) {
   // No share is known before the look for the best alone has begun, or the run itself has.
   const share = look.value ?? (run.total ? run.done / run.total : null);
   return html`<p class=${"verdict" + (["failed", "damaged"].includes(status) ? " bad" : "")} role="status"><${Terms} text=${said} /></p>
-    ${why && why !== said && html`<p class="warning">${why}</p>`}
+    ${lines.length > 0 && why && html`<p class="warning">${why}</p>`}
     ${run.how && html`<p class="quiet"><${Terms} text=${run.how} /></p>`}
     ${alive && html`<div class="going"><progress value=${share} max="1" aria-label="Progress"></progress> <span class="quiet">${share !== null && `${Math.floor(100 * share)}%`}${run.elapsed ? `, ${seconds(run.elapsed)}` : ""}${now.value && `${share === null ? "" : ": "}${now.value}`}</span></div>`}`;
 }

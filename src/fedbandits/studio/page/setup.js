@@ -34,7 +34,7 @@ function Drop() {
     }
   };
   const choose = (role, column) => column && take(told.file, { ...told.roles, [role]: column }, told.missing);
-  const marks = (event) => take(told.file, told.roles, event.target.value.split(/[,\s]+/).filter(Boolean));
+  const marks = (event) => take(told.file, told.roles, event.target.value.split(",").map((mark) => mark.trim()).filter(Boolean));
   const asks = told?.error?.asks ?? [], unclear = told?.missing.length > 0 || [told?.error?.message, ...(told?.shape?.told ?? [])].some((line) => line?.includes(OPTION));
   const dropped = (event) => { event.preventDefault(); set(false); take(event.dataTransfer.files[0]); };
   return html`<div class=${"drop" + (over ? " over" : "")} onDragOver=${(event) => { event.preventDefault(); set(true); }} onDragLeave=${() => set(false)} onDrop=${dropped}>
