@@ -366,6 +366,13 @@ def test_help_teaches(command):
     assert "Usage" in outcome.output
 
 
+@pytest.mark.parametrize("command", ["studio", "runs"])
+def test_help_says_a_default_once(command):
+    shown = CliRunner().invoke(cli.app, [command, "--help"]).output
+    assert shown.count("[default: runs]") == 1
+    assert "[[" not in shown
+
+
 def test_the_module_can_be_called_from_a_shell(folder):
     outcome = subprocess.run(
         [sys.executable, "-m", "fedbandits", "list"], capture_output=True, text=True, check=True

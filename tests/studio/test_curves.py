@@ -14,7 +14,7 @@ import fedbandits as fb
 from fedbandits.experiments.folder import read_result
 from fedbandits.experiments.signals import Stop
 from fedbandits.settings.experiment import Experiment
-from fedbandits.studio.curves import curves_of
+from fedbandits.studio.curves import by_buttons, curves_of
 from fedbandits.studio.playing import play
 from tests.studio.texts import SMALL
 
@@ -40,6 +40,20 @@ def played(folder: pathlib.Path, text: str, stop: Stop | None = None) -> list[di
     ended = play(job, lambda **line: lines.append(line), stop or Stop())
     assert ended == "complete"
     return lines
+
+
+def test_the_look_for_the_best_alone_tells_its_own_progress(tmp_path: pathlib.Path) -> None:
+    lines: list[dict[str, Any]] = []
+    job = {
+        "toml": SMALL, "folder": str(tmp_path / "run"), "resume": False, "allow_modules": False,
+        "alone": True,
+    }  # fmt: skip
+    assert play(job, lambda **line: lines.append(line), Stop()) == "complete"
+    shares = [line["share"] for line in lines if line["event"] == "phase"]
+    assert shares == sorted(shares)
+    assert (shares[0], shares[-1]) == (0.0, 1.0)
+    began = next(i for i, line in enumerate(lines) if line["event"] == "started")
+    assert all(line["event"] != "phase" for line in lines[began:])
 
 
 @pytest.mark.parametrize("text", [SMALL, BERNOULLI], ids=["linear", "bernoulli"])
@@ -156,3 +170,10 @@ def test_rows_of_events_are_what_the_result_records() -> None:
         for name in ("messages", "bytes", "syncs"):
             assert [getattr(row, name) for row in found] == one[name].values.tolist()
         assert [row.regret for row in found] == one.regret.sum("party").values.tolist()
+
+
+def test_a_page_tells_of_buttons_and_not_of_options(tmp_path: pathlib.Path) -> None:
+    lines = played(tmp_path / "run", SMALL.replace("replicates = 4", "replicates = 2"))
+    (answer,) = (line for line in lines if line["event"] == "answer")
+    assert not any("--" in line for line in answer["lines"])
+    assert "Press Resume" in by_buttons("It is too short. --resume goes on; 3 are needed.")

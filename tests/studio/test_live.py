@@ -33,10 +33,15 @@ def test_who_does_not_run_is_shown_with_the_command_that_starts_it(clinics: path
         assert not party["running"]
         assert party["problem"] == "does not run"
         assert party["remedy"] == f"fedbandits party run {clinics / party['name']}"
-        assert {peer["name"] for peer in party["peers"]} == {
-            each["name"] for each in found["parties"]
-        } - {party["name"]}
     assert found["worst"]["remedy"].startswith("fedbandits party run ")
+
+
+def test_nobody_is_said_to_wait_for_who_is_no_peer(clinics: pathlib.Path) -> None:
+    found = {each["name"]: each for each in live(str(clinics))["parties"]}
+    peers = {name: [peer["name"] for peer in each["peers"]] for name, each in found.items()}
+    agents = [name for name, each in found.items() if each["role"] == "agent"]
+    (hub,) = found.keys() - set(agents)
+    assert peers == {hub: agents} | {name: [hub] for name in agents}
 
 
 def test_the_worst_trouble_comes_first(clinics: pathlib.Path) -> None:

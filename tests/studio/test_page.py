@@ -85,7 +85,7 @@ def test_the_officer_learns_what_is_promised_and_whether_it_pays(opened: Opener)
     window.sees("300 rows")
     expect(page.get_by_label("Kind of world")).to_have_value("table")
     # The odds that ε allows are there before anything runs.
-    odds = page.get_by_role("row", name=re.compile("feducb-secure 1 "))
+    odds = page.get_by_role("row", name=re.compile("feducb-secure 1 \\(at worst "))
     expect(odds).to_contain_text("× 2.72")
     page.get_by_label("ε of every private system").fill("-0.5")
     expect(page.get_by_role("row", name=re.compile("feducb-secure 0.32"))).to_contain_text("× 1.38")
@@ -120,8 +120,10 @@ def test_the_researcher_compares_and_takes_everything_along(
     page.get_by_label("Compare small-2", exact=True).check()
     page.get_by_role("link", name="Compare these two").click()
     window.sees("systems[feducb].epsilon")
-    expect(page.get_by_role("row", name=re.compile("^feducb .* 4$"))).to_contain_text("±")
-    assert page.get_by_role("row", name=re.compile("replicates|rounds")).count() == 0
+    row = page.get_by_role("row", name=re.compile("^feducb .* 4 1 → 0.3$"))
+    expect(row.get_by_role("cell")).to_contain_text(["±", "±", "±", "4", "1 → 0.3"])
+    expect(page.get_by_role("columnheader", name="small-2 − small, regret")).to_be_visible()
+    assert page.locator(".settings tr", has_text=re.compile("replicates|rounds")).count() == 0
     window.open("run/small")
     for button, beginning in (("SVG", "<?xml"), ("CSV", "system"), ("TOML", "name")):
         with page.expect_download() as waited:
@@ -135,6 +137,7 @@ def test_the_student_sees_who_reads_what(opened: Opener) -> None:
     page = window.page
     page.locator(".controls select").select_option("ScoreList")
     window.sees(page.locator(".sentence", has_text="comp"))
+    window.sees(page.get_by_role("button", name="Next pull"))
     page.get_by_role("button", name=re.compile(r"\bcomp\b")).click()
     expect(page.get_by_label("Look at")).to_have_value("comp")
     expect(page.locator(".reads .viewed")).to_contain_text("comp")
@@ -145,6 +148,7 @@ def test_the_student_sees_who_reads_what(opened: Opener) -> None:
     expect(cell).to_have_text(re.compile("^clear"))
     window.sees("Attack on this recording")
     page.get_by_label("System").select_option("feducb")
+    window.sees(page.get_by_role("button", name="Next reward"))
     page.get_by_role("link", name="Attack it").click()
     page.get_by_label("Guesses").fill("200")
     window.press("Attack", exact=True)
@@ -208,6 +212,91 @@ def test_a_wrong_value_is_said_at_its_field(opened: Opener) -> None:
         expect(window.toml).to_have_value(re.compile(rf"= {right}(\.0)?\n"))
 
 
+def test_a_wrong_value_is_found_from_the_button_that_it_stops(opened: Opener) -> None:
+    window = opened("setup")
+    page = window.page
+    expect(window.toml).to_have_value(re.compile("preset"))
+    page.get_by_label("rounds").fill("-5")
+    window.sees("1 value is wrong:")
+    page.get_by_role("region", name="Run it").get_by_role("button", name="rounds").click()
+    expect(page.get_by_label("rounds")).to_be_focused()
+    # Words of its help do not stand between a field and the next one, but are reached from it.
+    page.keyboard.press("F1")
+    expect(page.get_by_role("tooltip")).to_contain_text("rounds")
+    page.keyboard.press("Escape")
+    page.keyboard.press("Tab")
+    expect(page.get_by_label("replicates")).to_be_focused()
+
+
+def test_a_run_without_a_result_contradicts_nothing(opened: Opener, tmp_path: pathlib.Path) -> None:
+    with studio(tmp_path) as started:
+        window = opened("setup", at=started)
+        expect(window.toml).to_have_value(re.compile("preset"))
+        long = SMALL.replace("rounds = 40", "rounds = 9_000_000").replace("= 1.0", "= 0.7")
+        window.toml.fill(long)
+        expect(window.page.get_by_label("rounds")).to_have_value("9000000")
+        window.press("Run", exact=True)
+        # The look for the best alone has a progress of its own.
+        window.sees(re.compile(r"^[1-9]\d*%.*looking for the best that one can do alone"))
+        window.press("Stop", exact=True)
+        window.sees("Stopping…")
+        window.sees("Stopped before any replicate was finished. Press Resume to go on.")
+        for words in ("No curve yet", "SVG", "NetCDF", "--resume"):
+            expect(window.page.locator("main")).not_to_contain_text(words)
+        window.open("home")
+        window.sees(re.compile("ε 0.7"))
+        expect(window.page.locator(".run")).not_to_contain_text("∞")
+
+
+def test_the_folder_is_written_from_left_to_right(opened: Opener) -> None:
+    page = opened("home").page
+    expect(page.locator(".folder bdi")).to_have_text(re.compile("^/"))
+    first, last = page.evaluate(
+        """() => { const text = document.querySelector(".folder bdi").firstChild;
+        const left = (at) => { const range = document.createRange();
+            range.setStart(text, at);
+            range.setEnd(text, at + 1);
+            return range.getBoundingClientRect().left; };
+        return [left(0), left(text.length - 1)]; }"""
+    )
+    assert first < last
+
+
+def test_tables_of_a_phone_have_heads_of_few_lines_and_say_that_they_go_on(
+    opened: Opener,
+) -> None:
+    window = opened("run/small", viewport={"width": 390, "height": 844})
+    page = window.page
+    window.sees("What each system promises")
+    assert page.locator(".results thead").bounding_box()["height"] < 60
+    caption, table = (page.locator(each).first.bounding_box() for each in (".caption", ".wide"))
+    assert caption["width"] <= table["width"]
+    window.open("compare/small/small-2")
+    window.sees("What differs")
+    menu = {box["y"] for box in (each.bounding_box() for each in page.locator("nav a").all())}
+    assert len(menu) == 1
+    assert page.locator(".results thead").bounding_box()["height"] < 90
+
+
+def test_what_is_far_above_all_others_leaves_the_picture_and_is_named(
+    opened: Opener, server: Server
+) -> None:
+    window = opened("run/small")
+    page = window.page
+    found = page.evaluate(
+        """async () => { const { farAbove } = await import("/chart.js");
+        const curve = (system, last) => ({ system, mean: [0, last, null], half: null });
+        const cut = (...ends) => farAbove(ends.map((end, i) => curve(String(i), end)));
+        const all = [cut(1, 2, 5), cut(1, 5), cut(1, 2, 7), cut(0, 0, 7)];
+        return all.map((one) => one && [one.far.system, one.high]); }"""
+    )
+    assert found == [None, None, ["2", 2.5], None]
+    name = page.get_by_role("button", name="linucb-alone", exact=True)
+    window.sees("Click a name to hide it.")
+    name.click()
+    expect(name).to_have_attribute("aria-pressed", "false")
+
+
 def test_a_text_that_is_no_toml_is_refused_and_mended(opened: Opener) -> None:
     window = opened("setup")
     expect(window.toml).to_have_value(re.compile("preset"))
@@ -224,6 +313,27 @@ def test_a_file_that_is_no_table_is_refused(opened: Opener) -> None:
     picture = {"name": "no.csv", "mimeType": "text/csv", "buffer": bytes(range(256)) * 8}
     window.page.get_by_label("A table of your own").set_input_files(picture)
     expect(window.page.locator(".drop .problem")).to_contain_text("no.csv")
+
+
+def test_a_column_that_no_name_tells_is_asked_for(opened: Opener) -> None:
+    window = opened("setup")
+    page = window.page
+    odd = VISITS.replace("diagnosis", "dx").replace("h0,20,0", "h0,unclear,0")
+    table = {"name": "odd.csv", "mimeType": "text/csv", "buffer": odd.encode()}
+    page.get_by_label("A table of your own").set_input_files(table)
+    asked = page.get_by_label("Which column of odd.csv holds the class to name?")
+    expect(asked.get_by_role("option")).to_have_text(["choose a column", "size", "dx"])
+    expect(page.locator(".drop")).not_to_contain_text("--")
+    asked.select_option("dx")
+    window.sees("300 rows; features size")
+    expect(window.toml).to_have_value(re.compile('target = "dx"'))
+    # A column with an unknown mark is left out; the mark is asked for, too.
+    expect(page.locator(".drop")).not_to_contain_text("--")
+    page.get_by_label("Texts that stand for missing values").fill("unclear")
+    page.get_by_label("Texts that stand for missing values").press("Enter")
+    window.sees("300 rows; features age, size")
+    expect(window.toml).to_have_value(re.compile('missing_marks = \\["unclear"\\]'))
+    expect(page.get_by_role("button", name="Run", exact=True)).to_be_enabled()
 
 
 def test_a_run_is_stopped_resumed_and_removed_while_another_browser_looks(opened: Opener) -> None:
@@ -298,7 +408,7 @@ def test_a_server_that_is_away_is_said_in_one_line(opened: Opener, tmp_path: pat
         window.sees("No runs yet")
     window.press("quickstart", exact=True)
     banner = window.page.locator(".banner")
-    expect(banner).to_have_text("connection lost, trying again")
+    expect(banner).to_have_text(re.compile("connection lost.*still running in your terminal"))
     with studio(tmp_path, first.port) as second:
         expect(banner).to_contain_text("Open the address that it printed last")
         window.page.goto(second.address)

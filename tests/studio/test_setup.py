@@ -40,6 +40,16 @@ def test_keys_have_values_limits_and_meanings(tmp_path: pathlib.Path) -> None:
     assert all(key["about"] for key in keys.values())
 
 
+@pytest.mark.parametrize("name", sorted(examples()))
+def test_the_worst_that_a_claim_allows_stands_beside_it(name: str) -> None:
+    for claim in fb.load(name).claims().values():
+        worst = max([claim.epsilon, *(view.epsilon for view in claim.views)])
+        told = claim_table(claim)
+        shown = told["worst"]["epsilon"] if told["worst"] else claim.epsilon
+        assert shown == worst
+        assert not told["worst"] or told["worst"]["who"]
+
+
 def test_form_and_text_follow_each_other(tmp_path: pathlib.Path) -> None:
     found = set_up(tmp_path, set={"path": "systems[0].epsilon", "value": 0.25})
     assert found["table"]["systems"][0]["epsilon"] == 0.25

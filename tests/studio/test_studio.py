@@ -7,10 +7,11 @@ import os
 import pathlib
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import httpx
 import pytest
@@ -50,11 +51,12 @@ class Studio(NamedTuple):
         return str(answer.json()["id"])
 
 
-def begin(folder: pathlib.Path) -> Studio:
-    """Start a server."""
+def begin(folder: pathlib.Path, errors: IO[str] | None = None) -> Studio:
+    """Start a server, which writes what goes wrong into ``errors``."""
     process = subprocess.Popen(
         [sys.executable, "-m", "fedbandits", "studio", str(folder), "--no-browser", "--port", "0"],
-        stdout=subprocess.PIPE, text=True, env=os.environ | {"PYTHONUNBUFFERED": "1"},
+        stdout=subprocess.PIPE, stderr=errors, text=True,
+        env=os.environ | {"PYTHONUNBUFFERED": "1"},
     )  # fmt: skip
     assert process.stdout is not None
     address = process.stdout.readline().split()[-1]
@@ -97,6 +99,7 @@ def test_a_run_is_told_until_its_answer(studio: Studio, run: str) -> None:
 @pytest.mark.parametrize("name", ["picture.svg", "summary.csv", "config.toml", "report.html"])
 def test_files_can_be_taken_away(studio: Studio, run: str, name: str) -> None:
     list(studio.events(f"/api/runs/{run}/events"))
+    assert name in studio.client.get(f"/api/runs/{run}").json()["files"]
     answer = studio.client.get(f"/api/runs/{run}/files/{name}")
     assert answer.status_code == 200
     assert answer.headers["content-disposition"] == f'attachment; filename="{name}"'
@@ -207,12 +210,32 @@ def test_a_third_attack_ends_the_first(studio: Studio) -> None:
 
 def test_a_table_of_ones_own_becomes_an_experiment(studio: Studio) -> None:
     lines = [f"{n % 3},{n * 7 % 11},{(n * 5) % 13},{n % 2}" for n in range(120)]
+    lines[0] = "3" + lines[0][1:]  # the smallest site has one row, and its visits come again
     data = "\n".join(["site,age,dose,target", *lines]) + "\n"
     answer = studio.client.post("/api/files", params={"name": "mine.csv"}, content=data)
     assert answer.status_code == 201, answer.text
     assert "uploads/mine.csv" in answer.json()["toml"]
+    assert answer.json()["rows"] == 120
     found = studio.client.post("/api/setup", json={"toml": answer.json()["toml"]})
     assert found.status_code == 200, found.text
+
+
+def test_a_table_is_asked_about_role_by_role(studio: Studio) -> None:
+    lines = [f"{n % 3},{n * 7 % 61},{'ab'[n % 2]},{n % 5},{n % 9 / 10}" for n in range(120)]
+    data = "\n".join(["clinic,age,given,paid,share", *lines]) + "\n"
+    known: dict[str, str] = {"name": "unclear.csv"}
+    asked = []
+    for role, column in (("action", "given"), ("reward", "paid"), ("propensity", "share")):
+        refused = studio.client.post("/api/files", params=known, content=data)
+        assert refused.status_code == 422
+        asks = {each["role"]: each for each in refused.json()["error"]["asks"]}
+        assert column in asks[role]["columns"]
+        assert not {*known.values()} & {*asks[role]["columns"]}
+        asked.append(list(asks))
+        known[role] = column
+    assert asked == [["target", "action"], ["reward", "target"], ["propensity", "target"]]
+    alone = {"name": "unclear.csv", "target": "given"}
+    assert studio.client.post("/api/files", params=alone, content=data).status_code == 201
 
 
 def test_an_attack_is_counted(studio: Studio) -> None:
@@ -235,8 +258,11 @@ def test_a_run_is_stopped_queued_and_removed(studio: Studio) -> None:
     assert studio.client.post(f"/api/runs/{second}/stop").status_code == 204
     assert studio.client.post(f"/api/runs/{first}/stop").status_code == 204
     assert list(told)[-1]["run"]["status"] == "interrupted"
-    runs = {each["id"]: each["status"] for each in studio.client.get("/api/runs").json()["runs"]}
-    assert runs[first] == runs[second] == "interrupted"
+    runs = {each["id"]: each for each in studio.client.get("/api/runs").json()["runs"]}
+    for each in (first, second):
+        assert runs[each]["status"] == "interrupted"
+        assert runs[each]["epsilon"] == pytest.approx(1.0, rel=1e-3)
+    assert studio.client.get(f"/api/runs/{second}").json()["files"] == []
     for each in (first, second):
         assert studio.client.delete(f"/api/runs/{each}").status_code == 204
         assert studio.client.get(f"/api/runs/{each}").status_code == 404
@@ -259,6 +285,50 @@ def test_who_starts_again_goes_on(tmp_path: pathlib.Path) -> None:
         assert last["status"] == "complete", last
     finally:
         assert second.end() == 0
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_a_server_that_ends_says_nothing_of_those_who_wait(
+    tmp_path: pathlib.Path, how: signal.Signals
+) -> None:
+    with (tmp_path / "errors").open("w+", encoding="utf-8") as errors:
+        made = begin(tmp_path / "runs", errors)
+        events = made.events(f"/api/runs/{made.add(LONG)}/events")
+        assert next(each for each in events if each["run"]["done"] > 0)
+        slow = _asked(made, "/api/steps", b'{"preset": "samba-ucb", "rounds": 500}')
+        waits = [_asked(made, "/api/compare?first=long&second=long") for _ in range(3)]
+        assert made.client.get("/").status_code == 200  # so the others are there
+        made.process.send_signal(how)
+        assert list(events)[-1]["run"]["status"] == "interrupted"
+        answers = [_status(each) for each in (slow, *waits)]
+        assert made.end(how) in (0, -how)  # asked a second time, it says no more
+        errors.seek(0)
+        assert errors.read() == ""
+    assert answers == ["503"] * 4
+
+
+def _asked(studio: Studio, path: str, body: bytes | None = None) -> socket.socket:
+    """Ask, and do not wait for the answer."""
+    address, head = studio.client.base_url, studio.client.headers["authorization"]
+    asking = socket.create_connection((address.host, address.port), timeout=60)
+    lines = [
+        f"{'GET' if body is None else 'POST'} {path} HTTP/1.1", f"host: {address.netloc.decode()}",
+        f"authorization: {head}", f"content-length: {len(body or b'')}", "", "",
+    ]  # fmt: skip
+    asking.sendall("\r\n".join(lines).encode() + (body or b""))
+    return asking
+
+
+def _status(asked: socket.socket) -> str:
+    with asked, asked.makefile(encoding="utf-8") as lines:
+        return lines.readline().split()[1]
+
+
+def test_a_way_of_asking_that_there_is_not_is_refused_like_all_else(studio: Studio) -> None:
+    answer = studio.client.put("/api/runs")
+    assert answer.status_code == 405
+    assert "PUT" in answer.json()["error"]["message"]
+    assert "GET" in answer.headers["allow"]
 
 
 def test_a_sweep_in_the_folder_stays_as_it_is(tmp_path: pathlib.Path) -> None:

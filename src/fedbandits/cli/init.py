@@ -94,7 +94,7 @@ def init(
 
         separator = {"tab": "\t", "\\t": "\t"}.get(separator, separator)
         reading = Reading(encoding, separator, decimal, thousands, tuple(missing or ()) or None)
-        text, told = own_data_template(str(data), path, presets or (), reading, **columns)
+        text, told, _ = own_data_template(str(data), path, presets or (), reading, **columns)
     elif any(columns.values()):
         named = ", ".join(f"--{role}" for role, name in columns.items() if name)
         raise ConfigError(f"init: {named} names a column of --data; give it")

@@ -20,7 +20,7 @@ _WIDEST = 48
 
 def runs(
     folder: Annotated[
-        pathlib.Path, typer.Argument(metavar="[FOLDER]", help="Where to look.  [default: runs]")
+        pathlib.Path, typer.Argument(metavar="FOLDER", help="Where to look.")
     ] = pathlib.Path("runs"),
 ) -> None:
     """List the runs in a folder and the folders in it: whether they are complete, and their answer.

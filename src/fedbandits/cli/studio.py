@@ -11,9 +11,7 @@ import typer
 def studio(
     folder: Annotated[
         pathlib.Path,
-        typer.Argument(
-            metavar="[FOLDER]", help="Of runs, or of a federation's parties.  [default: runs]"
-        ),
+        typer.Argument(metavar="FOLDER", help="Of runs, or of a federation's parties."),
     ] = pathlib.Path("runs"),
     port: Annotated[int, typer.Option(min=0, max=65535, help="0: a free one.")] = 8600,
     no_browser: Annotated[

@@ -38,6 +38,12 @@ def curves_of(result: xr.Dataset) -> tuple[str, list[dict[str, Any]]]:
     return found.unit, [_curve(line, rounds) for line in found.systems]
 
 
+def by_buttons(line: str) -> str:
+    """Return a line of an answer, with buttons where the command line has options."""
+    line = line.replace("--resume goes on", "Press Resume to go on")
+    return line.replace("Run it with --replicates", "Change it, and run it again with replicates =")
+
+
 def _curve(line: SystemLine, rounds: Sequence[int], playing: Runs | None = None) -> dict[str, Any]:
     count = len(line.runs)
     everything = {**(playing or {}), **dict(zip(line.replicates.tolist(), line.runs, strict=True))}

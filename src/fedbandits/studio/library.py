@@ -14,6 +14,7 @@ import sqlite3
 import time
 import tomllib
 import warnings
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -94,11 +95,14 @@ class Library:
         except sqlite3.OperationalError as error:
             warnings.warn(f"{self._folder / FILE}: cannot be written ({error})", stacklevel=2)
 
-    def _take(self, run: str, toml: str, name: str, alone: bool) -> None:
+    def _take(
+        self, run: str, toml: str, name: str, alone: bool, epsilon: float | None = None
+    ) -> None:
         """Keep a run that waits."""
         self._note(
             run, toml=toml, name=name, alone=alone, status="queued", why="", began=_now(),
-            elapsed=None, done=0, total=0, log=[], size=_size(toml),
+            elapsed=None, done=0, total=0, log=[],
+            size=_size(toml) | {"epsilon": epsilon},
         )  # fmt: skip
 
     def place(self, run: str) -> pathlib.Path:
@@ -138,6 +142,7 @@ class Library:
         usual |= known["size"] if known else {}
         if known and (known["status"] in ("queued", "running", "failed") or "status" not in found):
             stands |= {"status": known["status"], "why": known["why"], "name": known["name"]}
+        found = {name: value for name, value in found.items() if value is not None}
         return usual | found | {name: value for name, value in stands.items() if value is not None}
 
     async def details(self, run: str) -> dict[str, Any]:
@@ -153,16 +158,17 @@ class Library:
         whole: dict[str, Any] = self._summary(run, found) | told
         return whole
 
-    def add(self, toml: str, name: str, alone: bool) -> str:
+    def add(self, toml: str, name: str, alone: bool, epsilon: float | None = None) -> str:
         """Add a run to the queue; return its name.
 
-        ``alone`` says whether parties that learn alone at their best are added.
+        ``alone`` says whether parties that learn alone at their best are added. ``epsilon`` is the
+        largest that its systems claim, which is shown until there is an answer.
         """
         run, number = name, 1
         while run == UPLOADS or (self._folder / run).exists() or self._known(run):
             number += 1
             run = f"{name}-{number}"
-        self._take(run, toml, name, alone)
+        self._take(run, toml, name, alone, epsilon)
         self._enqueue(run, resume=False)
         return run
 
@@ -182,13 +188,13 @@ class Library:
             if "sweep" in _table_of(text):
                 raise ConfigError(f"{run}: is a sweep; fedbandits run goes on with it, by --resume")
             self._take(run, text, run, False)
-        self._note(run, status="queued", why="")
+        self._note(run, status="queued", why="", elapsed=None, done=0, total=0)
         self._enqueue(run, resume=True)
 
     def _enqueue(self, run: str, resume: bool) -> None:
         self.feeds[run] = Feed(
             run=self._summary(run, {}), log=self._known(run)["log"], compiling="", phase="",
-            lines=[], how="", unit="",
+            share=None, lines=[], how="", unit="",
         )  # fmt: skip
         self._queue.put_nowait((run, resume))
 
@@ -242,6 +248,8 @@ class Library:
                     self._hear(run, feed, line)
         finally:
             self._worker = None
+            if not feed.closed:  # the server ends
+                self._end(run, "interrupted", "", time.monotonic() - began)
             await worker.stop()
 
     def _hear(self, run: str, feed: Feed, line: dict[str, Any]) -> None:
@@ -249,9 +257,9 @@ class Library:
         match kind:
             case "started":
                 self._note(run, total=line.pop("total"))
-                feed.update(compiling="", phase="", run=self._summary(run, {}), **line)
+                feed.update(compiling="", phase="", share=None, run=self._summary(run, {}), **line)
             case "phase":
-                feed.update(compiling="", phase=line["text"])
+                feed.update(compiling="", phase=line["text"], share=line["share"])
             case "compiling":
                 feed.update(compiling=line["kernel"])
             case "said":
@@ -285,6 +293,12 @@ class Library:
                 self._end(run, "interrupted", "", 0.0)
         if self._worker is not None:
             await self._worker[1].stop()
+
+
+def largest_epsilon(systems: Iterable[Mapping[str, Any]]) -> float | None:
+    """Return the largest ε that private systems claim; None if there are none."""
+    claims = [each["claim"] for each in systems]
+    return max((claim["epsilon"] for claim in claims if claim["epsilon"]), default=None)
 
 
 def _size(toml: str) -> dict[str, Any]:

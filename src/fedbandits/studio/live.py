@@ -78,8 +78,7 @@ def _party(door: LocalDoor[PartyFolder]) -> dict[str, Any]:
         "refusals": sum(status.get("refusals", {}).values()),
         "peers": [
             {"name": peer, "greeted": peer in status.get("greeted", ())}
-            for peer in door.folder.federation.everybody
-            if peer != report.party
+            for peer in door.folder.federation.peers_of(report.party)
         ],
     }
 

@@ -16,7 +16,7 @@ from fedbandits.experiments.replicate import checkpoint_rounds
 from fedbandits.experiments.run import run
 from fedbandits.experiments.signals import Stop
 from fedbandits.settings.experiment import Experiment
-from fedbandits.studio.curves import curves_of, playing_curve
+from fedbandits.studio.curves import by_buttons, curves_of, playing_curve
 from fedbandits.studio.setup import read
 from fedbandits.studio.telling import Tell
 
@@ -94,22 +94,31 @@ class _Heard:
 
 
 class _Looking:
-    """Tells how far the look for the best that one can do alone is."""
+    """Tells how far the look for the best that one can do alone is, also as a share."""
 
     def __init__(self, tell: Tell) -> None:
-        self._tell = tell
+        self._tell, self._told, self._all = tell, -math.inf, 1
+        self._done: dict[tuple[str, int], int] = {}
 
     def __call__(self, event: events.Event) -> None:
         match event:
             case events.Compiling():
                 self._tell(event="compiling", kernel=event.kernel)
-            case events.ReplicateFinished():
-                share = f"{event.finished} of {event.total} replicates"
-                self._tell(event="phase", text=f"looks for the best alone: {share}")
             case events.RunStarted():
-                self._tell(event="phase", text="looks for the best that one can do alone")
+                self._all = event.rounds * event.total
+                self._tell_share()
+            case events.ReplicateAdvanced():
+                self._done[event.system, event.replicate] = event.done
+                if time.monotonic() - self._told >= _PACE:
+                    self._tell_share()
+            case events.RunFinished():
+                self._tell_share()
             case _:
                 pass
+
+    def _tell_share(self) -> None:
+        self._told, share = time.monotonic(), sum(self._done.values()) / self._all
+        self._tell(event="phase", text="looking for the best that one can do alone", share=share)
 
 
 def play(job: dict[str, Any], tell: Tell, stop: Stop) -> str:
@@ -136,4 +145,4 @@ def _tell_result(experiment: Experiment, folder: pathlib.Path, tell: Tell) -> No
     for curve in curves:
         tell(event="curve", curve=curve, done=None)
     said = answer(experiment, result)
-    tell(event="answer", lines=list(said.lines), how=said.how, unit=unit)
+    tell(event="answer", lines=list(map(by_buttons, said.lines)), how=said.how, unit=unit)

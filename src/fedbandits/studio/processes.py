@@ -28,6 +28,13 @@ class RefusedError(FedbanditsError):
         self.error = error
 
 
+class EndingError(FedbanditsError):
+    """A question comes to a server that ends."""
+
+    def __init__(self) -> None:
+        super().__init__("the studio is ending")
+
+
 async def start(work: str, folder: pathlib.Path) -> asyncio.subprocess.Process:
     """Start a process that does one kind of work, in a folder."""
     return await asyncio.create_subprocess_exec(
@@ -104,7 +111,7 @@ class Answerer:
     """A process that answers quick questions, one after the other."""
 
     def __init__(self, folder: pathlib.Path) -> None:
-        self._folder, self._turn = folder, asyncio.Lock()
+        self._folder, self._turn, self._stopped = folder, asyncio.Lock(), False
         self._process: asyncio.subprocess.Process | None = None
 
     async def ask(self, question: str, /, **given: Any) -> Any:
@@ -114,12 +121,16 @@ class Answerer:
         ------
         RefusedError
             If the answer is a refusal.
+        EndingError
+            If the process was stopped.
         FedbanditsError
             If the process has died over the question, or takes too long.
         """
         async with self._turn:
+            self._refuse_at_end()
             if self._process is None or self._process.returncode is not None:
                 self._process = await start("answer", self._folder)
+                self._refuse_at_end()  # it was stopped while the process was started
             assert self._process.stdin is not None  # noqa: S101 - it was asked for
             assert self._process.stdout is not None  # noqa: S101
             asked = json.dumps({"question": question, "given": given}).encode()
@@ -133,11 +144,16 @@ class Answerer:
                 self._give_up()
                 raise
         if not line:
+            self._refuse_at_end()
             raise FedbanditsError("the process that was asked has ended: out of memory?")
         told = json.loads(line)
         if "error" in told:
             raise RefusedError(told["error"])
         return told["answer"]
+
+    def _refuse_at_end(self) -> None:
+        if self._stopped:
+            raise EndingError
 
     def _give_up(self) -> None:
         """Leave a process to its end; the next question goes to a new one."""
@@ -146,7 +162,11 @@ class Answerer:
         self._process = None
 
     async def stop(self) -> None:
-        """End the process."""
+        """End the process, and refuse whoever waits for it."""
+        self._stopped = True
         if self._process is not None and self._process.returncode is None:
             self._process.kill()
-            await self._process.wait()
+        async with self._turn:  # nobody waits any more
+            if self._process is not None and self._process.returncode is None:
+                self._process.kill()
+                await self._process.wait()

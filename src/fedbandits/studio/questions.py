@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import json
 import pathlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+
+import numpy as np
+import xarray as xr
 
 from fedbandits._version import __version__
 from fedbandits.environments import environments
+from fedbandits.environments.tables.reading import AS_FOUND
 from fedbandits.errors import FedbanditsError
 from fedbandits.experiments.answers.answer import answer
 from fedbandits.experiments.folder import CONFIG, RESULTS, read_result
+from fedbandits.experiments.intervals import interval
+from fedbandits.experiments.labels import labels_of
+from fedbandits.experiments.measure import measure
 from fedbandits.experiments.stored_runs import compare_runs, find_runs
 from fedbandits.settings.examples import examples
 from fedbandits.settings.experiment import Experiment
@@ -20,7 +27,7 @@ from fedbandits.settings.reference.glossary import TERMS
 from fedbandits.settings.reference.own_data import own_data_template
 from fedbandits.settings.toml_files import parse_toml
 from fedbandits.studio.attack import attackable
-from fedbandits.studio.curves import curves_of
+from fedbandits.studio.curves import by_buttons, curves_of
 from fedbandits.studio.setup import claim_table, plain, setup
 from fedbandits.systems import systems
 
@@ -69,7 +76,7 @@ def runs(folder: str) -> list[dict[str, Any]]:
         {
             "id": each.folder.relative_to(top).as_posix(), "name": each.name,
             "status": each.status, "systems": list(each.systems), "rounds": each.rounds,
-            "replicates": each.replicates, "headline": each.headline,
+            "replicates": each.replicates, "headline": by_buttons(each.headline),
             "epsilon": _largest_epsilon(each.folder),
         }
         for each in find_runs(top) if each.folder != top
@@ -111,11 +118,14 @@ def _results(place: pathlib.Path, text: str) -> dict[str, Any]:
     experiment = Experiment.from_table(parse_toml(text), place, modules=())
     unit, curves = curves_of(result)
     said = answer(experiment, result)
-    claims = {label: claim_table(claim) for label, claim in experiment.claims().items()}
     return {
-        "lines": list(said.lines), "how": said.how, "claims": claims, "curves": curves,
-        "unit": unit,
+        "lines": list(map(by_buttons, said.lines)), "how": said.how,
+        "claims": _claims(experiment), "curves": curves, "unit": unit,
     }  # fmt: skip
+
+
+def _claims(experiment: Experiment) -> dict[str, Any]:
+    return {label: claim_table(claim) for label, claim in experiment.claims().items()}
 
 
 def compare(first: str, second: str) -> dict[str, Any]:
@@ -123,13 +133,18 @@ def compare(first: str, second: str) -> dict[str, Any]:
     found = compare_runs(first, second)
     both = [read_result(pathlib.Path(each)) for each in (first, second)]
     _, curves = zip(*map(curves_of, both), strict=True)
+    ends = [_halves(result) for result in both]
+    claims = [_claims_in(pathlib.Path(each)) for each in (first, second)]
     return {
         "settings": [plain(each._asdict()) for each in found.settings],
         "units": list(found.units),
         "are_pairs": found.are_pairs,
         "systems": [
             {
-                "system": each.system, "first": each.first, "second": each.second,
+                "system": each.system,
+                "first": {"mean": each.first, "half": ends[0].get(each.system)},
+                "second": {"mean": each.second, "half": ends[1].get(each.system)},
+                "claims": [found.get(each.system) for found in claims],
                 "difference": None if each.difference is None else {
                     "mean": each.difference.mean, "half": each.difference.half_width,
                     "n": each.difference.replicates,
@@ -142,19 +157,46 @@ def compare(first: str, second: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def table_file(folder: str, name: str) -> dict[str, Any]:
+def _halves(result: xr.Dataset) -> dict[str, float | None]:
+    """Return half the width of each system's 95% interval at the end; None with fewer than 3."""
+    labels = labels_of(result)
+    found = {}
+    for system, totals in zip(
+        result.system.values, measure(labels.words, labels.decisions, result).totals, strict=True
+    ):
+        known = totals[np.isfinite(totals)]
+        _, half = interval(known[:, None])
+        found[str(system)] = float(half[0]) if np.isfinite(half[0]) else None
+    return found
+
+
+def _claims_in(place: pathlib.Path) -> dict[str, Any]:
+    """Say what the systems of the run in a folder claim; nothing if it cannot be read."""
+    try:
+        text = (place / CONFIG).read_text(encoding="utf-8")
+        return _claims(Experiment.from_table(parse_toml(text), place, modules=()))
+    except (FedbanditsError, OSError, ValueError):
+        return {}
+
+
+def table_file(
+    folder: str, name: str, roles: Mapping[str, str] | None = None, missing: Sequence[str] = ()
+) -> dict[str, Any]:
     """Say what a file of the user's own is, and write a configuration for it.
 
-    Only shapes and names of columns are shown.
+    Only shapes and names of columns are shown. ``roles`` are columns by their roles, as far as
+    somebody named them, and ``missing`` are texts that stand for missing values.
     """
-    found = own_data_template(name, f"{pathlib.Path(name).stem}.toml")
+    reading = AS_FOUND._replace(marks=tuple(missing) or None)
+    path = f"{pathlib.Path(name).stem}.toml"
+    found = own_data_template(name, path, reading=reading, **(roles or {}))
     told = Experiment.from_table(parse_toml(found.text), folder, modules=())
     return {
         "path": name,
         "columns": [
             str(each) for each in parse_toml(found.text)["environment"].get("features", [])
         ],
-        "rows": told.environment.parties * told.rounds,
+        "rows": found.rows or told.environment.parties * told.rounds,
         "toml": found.text,
         "told": list(found.told),
     }

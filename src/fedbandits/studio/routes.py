@@ -16,11 +16,12 @@ from starlette.routing import Route
 
 from fedbandits._schema import refuse_odd_values
 from fedbandits.errors import ConfigError, FedbanditsError
+from fedbandits.settings.reference.columns import MEANINGS
 from fedbandits.settings.toml_files import NAME, parse_toml
 from fedbandits.studio.feed import Feed
 from fedbandits.studio.guard import refusal
-from fedbandits.studio.library import Library
-from fedbandits.studio.processes import Answerer, RefusedError, Worker
+from fedbandits.studio.library import Library, largest_epsilon
+from fedbandits.studio.processes import Answerer, EndingError, RefusedError, Worker
 from fedbandits.studio.telling import error_of
 from fedbandits.studio.uploads import keep_table
 
@@ -44,6 +45,8 @@ def guarded(handler: Handler) -> Handler:
             return await handler(request)
         except RefusedError as error:
             return JSONResponse({"error": error.error}, 422)
+        except EndingError as error:
+            return refusal(503, str(error))
         except LookupError:
             return refusal(404, "there is no such run")
         except FedbanditsError as error:
@@ -112,6 +115,7 @@ class Api:
         self._attacks: dict[str, tuple[Feed, Worker]] = {}
         self._numbers = itertools.count(1)
         self._tasks: set[asyncio.Task[None]] = set()
+        self._ending = False
 
     def routes(self) -> list[Route]:
         """Return all routes."""
@@ -134,14 +138,28 @@ class Api:
             ("GET", "/api/runs/{run:path}", self.run),
             ("DELETE", "/api/runs/{run:path}", self.remove),
         )
-        return [Route(path, guarded(handler), methods=[way]) for way, path, handler in table]
+        return [
+            Route(path, guarded(self._until_end(handler)), methods=[way])
+            for way, path, handler in table
+        ]
+
+    def _until_end(self, handler: Handler) -> Handler:
+        """Refuse what comes after the beginning of the end."""
+
+        async def handle(request: Request) -> Response:
+            if self._ending:
+                raise EndingError
+            return await handler(request)
+
+        return handle
 
     async def begin(self) -> None:
         """Begin to play what waits."""
         self._spawn(self.library.play())
 
     async def end(self) -> None:
-        """End all processes."""
+        """End all processes; whoever waits for an answer is refused, and every feed is closed."""
+        self._ending = True
         await asyncio.gather(
             self.library.end(), self._quick.stop(), self._slow.stop(),
             *(worker.stop() for _, worker in self._attacks.values()),
@@ -183,18 +201,22 @@ class Api:
         """Play a new run, as soon as those before it are finished."""
         table = await read_table(request)
         text = text_of(table, "toml")
-        await self._quick.ask(  # refuses what cannot be run
+        found = await self._quick.ask(  # refuses what cannot be run
             "setup", folder=str(self._folder), allow_modules=self._allow_modules, toml=text
         )
         name = parse_toml(text).get("name", "experiment")
         run = self.library.add(
-            text, name if re.match(NAME, name) else "experiment", table.get("alone") is not False
-        )
+            text, name if re.match(NAME, name) else "experiment", table.get("alone") is not False,
+            largest_epsilon(found["systems"]),
+        )  # fmt: skip
         return JSONResponse({"id": run}, 201)
 
     async def run(self, request: Request) -> Response:
         """Say everything about one run."""
-        return JSONResponse(await self.library.details(request.path_params["run"]))
+        run = request.path_params["run"]
+        place, found = self.library.place(run), await self.library.details(run)
+        files = [name for name in _FILES if _kept(place, name) is not None]
+        return JSONResponse(found | {"files": files})
 
     async def events(self, request: Request) -> Response:
         """Tell how a run goes on."""
@@ -227,10 +249,10 @@ class Api:
     async def file(self, request: Request) -> Response:
         """Hand over a file of a run."""
         place, name = self.library.place(request.path_params["run"]), request.path_params["name"]
-        kept = next((each for each in _FILES.get(name, ()) if (place / each).is_file()), None)
+        kept = _kept(place, name)
         if kept is None:
             raise LookupError(name)
-        return FileResponse(place / kept, filename=name)
+        return FileResponse(kept, filename=name)
 
     async def compare(self, request: Request) -> Response:
         """Compare two runs."""
@@ -241,8 +263,12 @@ class Api:
     async def upload(self, request: Request) -> Response:
         """Take a table of the user's own; it is read, and never run."""
         data = await read_body(request, _MOST_UPLOADED)
-        name = request.query_params.get("name", "")
-        found = await keep_table(self._folder, name, data, self._slow)
+        asked = request.query_params
+        found = await keep_table(
+            self._folder, asked.get("name", ""), data, self._slow,
+            roles={role: asked[role] for role in MEANINGS if asked.get(role)},
+            missing=[mark for mark in asked.getlist("missing") if mark],
+        )  # fmt: skip
         return JSONResponse(found, 201)
 
     async def steps(self, request: Request) -> Response:
@@ -284,11 +310,20 @@ class Api:
         return JSONResponse(await asyncio.to_thread(live, str(self._folder)))
 
 
+def _kept(place: pathlib.Path, name: str) -> pathlib.Path | None:
+    """Return where a file of a run is; None if it is not there."""
+    return next((place / each for each in _FILES.get(name, ()) if (place / each).is_file()), None)
+
+
 async def _heard(feed: Feed, worker: Worker, job: dict[str, Any]) -> None:
     """Put into a feed what an attack tells."""
-    async for line in worker.lines("attack", job):
-        kind = line.pop("event")
-        if kind == "ended":
-            feed.close(**line)
-        elif kind in ("guessed", "verdict"):
-            feed.update(**line)
+    try:
+        async for line in worker.lines("attack", job):
+            kind = line.pop("event")
+            if kind == "ended":
+                feed.close(**line)
+            elif kind in ("guessed", "verdict"):
+                feed.update(**line)
+    finally:
+        if not feed.closed:  # the server ends
+            feed.close(status="interrupted")

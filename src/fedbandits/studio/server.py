@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import gzip
 import mimetypes
 import pathlib
 import secrets
 import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from typing import NamedTuple
 
 import uvicorn
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from fedbandits.errors import ConfigError
 from fedbandits.studio.folders import kept_folder
 from fedbandits.studio.guard import Guard, policy_for, refusal
+from fedbandits.studio.processes import EndingError
 from fedbandits.studio.routes import Api
 
 _PAGE = pathlib.Path(__file__).parent / "page"
@@ -78,15 +81,64 @@ def application(api: Api, token: str, port: int) -> ASGIApp:
             return refusal(404, "there is no such page")
         return files[name].answer(request.headers.get("accept-encoding", ""))
 
-    @contextlib.asynccontextmanager
-    async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        await api.begin()
-        yield
-        await api.end()
-
     routes = [*api.routes(), Route("/", page), Route("/{path:path}", page)]
-    made = Starlette(routes=routes, lifespan=lifespan)
-    return Guard(made, token, port, policy_for(files[_INDEX].content.decode()))
+    refusing = {HTTPException: _refused}
+    made = Starlette(routes=routes, exception_handlers=refusing)
+    return Guard(_cut_short(made), token, port, policy_for(files[_INDEX].content.decode()))
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    """Refuse a way of asking that there is not, as everything else is refused."""
+    assert isinstance(error, HTTPException)  # noqa: S101 - nothing else comes here
+    words = {405: f"{request.method} is not possible here", 404: "there is no such page"}
+    answer = refusal(error.status_code, words.get(error.status_code, error.detail))
+    answer.headers.update(error.headers or {})
+    return answer
+
+
+class _Server(uvicorn.Server):
+    """A server that ends what its answers wait for, before it waits for the answers.
+
+    It does so itself: a second Ctrl-C would cancel a lifespan, with a traceback.
+    """
+
+    def __init__(self, config: uvicorn.Config, api: Api) -> None:
+        super().__init__(config)
+        self._api = api
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to play what waits, and to listen."""
+        await self._api.begin()
+        await super().startup(sockets)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End all processes, and then the server."""
+        await self._api.end()
+        await super().shutdown(sockets)
+
+
+def _cut_short(app: ASGIApp) -> ASGIApp:
+    """End an answer that the server's end cancels, without a traceback."""
+
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        begun = False
+
+        async def noted(message: Message) -> None:
+            nonlocal begun
+            begun = begun or message["type"] == "http.response.start"
+            await send(message)
+
+        try:
+            await app(scope, receive, noted)
+        except asyncio.CancelledError:
+            if scope["type"] != "http":
+                raise
+            if begun:
+                await send({"type": "http.response.body", "body": b""})
+            else:
+                await refusal(503, str(EndingError()))(scope, receive, send)
+
+    return answer
 
 
 def serve(folder: pathlib.Path, port: int, allow_modules: bool, say: Callable[[str], None]) -> None:
@@ -110,13 +162,14 @@ def serve(folder: pathlib.Path, port: int, allow_modules: bool, say: Callable[[s
     """
     with kept_folder(folder) as kept, _listener(port) as listener:
         token, port = secrets.token_urlsafe(32), listener.getsockname()[1]
-        app = application(Api(kept, allow_modules), token, port)
+        api = Api(kept, allow_modules)
         config = uvicorn.Config(
-            app, log_level="warning", timeout_graceful_shutdown=1, server_header=False
-        )
+            application(api, token, port), log_level="warning", timeout_graceful_shutdown=1,
+            server_header=False, lifespan="off",
+        )  # fmt: skip
         say(f"http://127.0.0.1:{port}/#token={token}")
         with contextlib.suppress(KeyboardInterrupt):  # that is how it ends
-            uvicorn.Server(config).run(sockets=[listener])
+            _Server(config, api).run(sockets=[listener])
 
 
 def _listener(port: int) -> socket.socket:

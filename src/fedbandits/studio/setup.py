@@ -174,7 +174,7 @@ def _system(entry: Variant, place: int, claim: PrivacyClaim) -> dict[str, Any]:
 
 def claim_table(claim: PrivacyClaim) -> dict[str, Any]:
     """Return a claim as the page shows it: in words, in odds, and as the power of a test."""
-    power = None
+    power, worst = None, max(claim.views, key=lambda view: view.epsilon, default=None)
     if claim.is_private and math.isfinite(claim.mu):
         power = gaussian_power(FALSE_ALARMS, claim.mu)
     elif claim.is_private:
@@ -184,13 +184,16 @@ def claim_table(claim: PrivacyClaim) -> dict[str, Any]:
         "unit": claim.unit,
         "from_whom": claim.from_whom,
         "epsilon": claim.epsilon if claim.is_private else None,
+        "worst": None if worst is None or not claim.epsilon < worst.epsilon < math.inf else {
+            "epsilon": worst.epsilon, "who": worst.who,
+        },
         "delta": claim.delta if math.isfinite(claim.delta) else None,
         "odds": math.exp(claim.epsilon) if claim.epsilon < _LARGEST_ODDS else None,
         "power": power,
         "not_protected": [str(limit) for limit in claim.not_protected],
         "conditional_on": list(claim.conditional_on),
         "is_private": claim.is_private,
-    }
+    }  # fmt: skip
 
 
 def _keys(

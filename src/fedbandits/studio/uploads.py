@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pathlib
 import re
+from typing import Any
 
 from fedbandits.errors import ConfigError, FedbanditsError
 from fedbandits.experiments.files import write_whole
@@ -13,10 +14,13 @@ from fedbandits.studio.processes import Answerer
 _SAFE_NAME = re.compile(r"[\w][\w.+-]{0,99}\Z")
 
 
-async def keep_table(folder: pathlib.Path, name: str, data: bytes, answerer: Answerer) -> object:
+async def keep_table(
+    folder: pathlib.Path, name: str, data: bytes, answerer: Answerer, **given: Any
+) -> object:
     """Keep a file in the folder, and say what is in it.
 
-    A file of another content stays: runs may read it. The new one then gets a number.
+    A file of another content stays: runs may read it. The new one then gets a number. ``given`` are
+    ``roles`` of columns, and ``missing``: texts that stand for missing values.
 
     Raises
     ------
@@ -32,7 +36,8 @@ async def keep_table(folder: pathlib.Path, name: str, data: bytes, answerer: Ans
     if is_new:
         write_whole(place, data, replaces=False)
     try:
-        return await answerer.ask("table_file", folder=str(folder), name=f"{UPLOADS}/{place.name}")
+        kept = f"{UPLOADS}/{place.name}"
+        return await answerer.ask("table_file", folder=str(folder), name=kept, **given)
     except FedbanditsError:
         if is_new:
             place.unlink(missing_ok=True)

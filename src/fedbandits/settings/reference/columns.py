@@ -138,6 +138,26 @@ def _unreadable(raw: RawTable, name: str) -> str:
     )
 
 
+class Asked(NamedTuple):
+    """A role that somebody must name a column for."""
+
+    role: str
+    meaning: str
+    allowed: str  #: What may have it, in words.
+    columns: tuple[str, ...]  #: The columns that may.
+
+
+class UnnamedColumnError(ConfigError):
+    """A column must be named, as nothing tells which one it is.
+
+    ``asks`` is what may be named: the first, or one of the others if it is another kind of table.
+    """
+
+    def __init__(self, message: str, asks: tuple[Asked, ...]) -> None:
+        super().__init__(message)
+        self.asks = asks
+
+
 class Roles(NamedTuple):
     """Columns by their roles; a role that no column has is not there."""
 
@@ -202,21 +222,24 @@ def _is_share(text: str) -> bool:
 def _refuse_roles(
     columns: Mapping[str, Column], data: str, roles: Roles, needed: Iterable[str]
 ) -> None:
-    able = [n for n, c in columns.items() if _can_be("target", c) and not roles.use(n)]
+    asked = {role: _asked(role, columns, roles) for role in ("target", *LOG)}
+    able = asked["target"].columns
     for role in needed:
         if roles.of(role):
             continue
         if role == "target":
-            raise ConfigError(
+            raise UnnamedColumnError(
                 f"init --data: which column of {data} holds the class to name? Give it with "
                 "--target; if it is a log of past decisions, give --action, --reward and "
                 "--propensity (a column, or a number if all actions were equally likely). Columns "
-                f"with 2 to {MOST_TEXTS} different values: {', '.join(able) or 'none'}"
+                f"with 2 to {MOST_TEXTS} different values: {', '.join(able) or 'none'}",
+                (asked["target"], asked["action"]),
             )
-        raise ConfigError(
+        raise UnnamedColumnError(
             f"init --data: {data} looks like a log of past decisions; which column holds "
             f"{MEANINGS[role]}? Give it with --{role}. If it is no log, name the class with "
-            "--target"
+            "--target",
+            (asked[role], asked["target"]),
         )
     for role in ("target", "action"):
         name = roles.of(role)
@@ -225,6 +248,14 @@ def _refuse_roles(
                 f"init --{role}: {name!r} holds {columns[name].told}; allowed: a column with 2 to "
                 f"{MOST_TEXTS} different values"
             )
+
+
+def _asked(role: str, columns: Mapping[str, Column], roles: Roles) -> Asked:
+    able = tuple(n for n, c in columns.items() if _can_be(role, c) and not roles.use(n))
+    allowed = f"a column with 2 to {MOST_TEXTS} different values"
+    if role in LOG[1:]:
+        allowed = "a column of numbers"
+    return Asked(role, MEANINGS[role], allowed, able)
 
 
 def _can_be(role: str, column: Column) -> bool:

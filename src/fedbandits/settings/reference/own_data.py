@@ -38,6 +38,7 @@ class OwnData(NamedTuple):
 
     text: str  # the file
     told: tuple[str, ...]  # what the user should know, a line each
+    rows: int | None = None  # rows of the table; None if the file has ratings
 
 
 def own_data_template(
@@ -83,7 +84,8 @@ def own_data_template(
             f"init --data: {data} has no column that can be a feature{f'. {out}' if out else ''}"
         )
     text = _text(raw, data, path, columns, roles, features, reading, presets)
-    return OwnData(_checked(data, text), tuple(_told(raw, data, columns, roles, features)))
+    told = tuple(_told(raw, data, columns, roles, features))
+    return OwnData(_checked(data, text), told, len(raw.lines))
 
 
 def _with_marks(raw: RawTable, reading: Reading) -> tuple[RawTable, Reading]:

@@ -49,7 +49,7 @@ function Menu() {
   return html`<header class="top"><a class="skip" href="#main" onClick=${(event) => { event.preventDefault(); document.getElementById("main").focus(); }}>To the content</a>
     <a class="brand" href="#home">fedbandits <b>studio</b></a>
     <nav aria-label="Screens">${shown.map((to) => html`<a key=${to} href=${to === name ? location.hash : `#${to}`} aria-current=${to === name ? "page" : null}>${SCREENS[to][1]}</a>`)}</nav>
-    <span class="folder" title="The folder of runs">${start.value?.folder}</span></header>`;
+    <span class="folder" title="The folder of runs"><bdi dir="ltr">${start.value?.folder}</bdi></span></header>`;
 }
 
 function leave() {
@@ -68,7 +68,7 @@ function App() {
   return html`${presented ? html`<button type="button" class="leave" onClick=${leave}>Leave (Esc)</button>` : html`<${Menu} />`}
     <div role="status">${refused.value
       ? html`<p class="banner bad">The studio does not know this page. Open the address that it printed last.</p>`
-      : lost.value ? html`<p class="banner">connection lost, trying again</p>`
+      : lost.value ? html`<p class="banner">connection lost, trying again: is the studio still running in your terminal?</p>`
       : failed.value && html`<p class="banner bad">The studio could not begin: ${failed.value} <button type="button" class="small" onClick=${load}>Try again</button></p>`}</div>
     <main id="main" tabindex="-1"><${Screen} key=${name + words.join("/")} words=${words} presented=${presented} /></main><${Tip} />`;
 }

@@ -1,5 +1,5 @@
 // Curves: single replicates thin, their mean thick and dashed, a 95% band from three replicates on.
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { signal } from "@preact/signals";
 import { colour, dash, html, num, pm, Swatch } from "./parts.js";
 
@@ -35,17 +35,31 @@ function lines(curves, order) {
 }
 const shape = (curves) => JSON.stringify(curves.map(({ system, replicates, half }) => [system, Math.min(replicates.length, MOST_LINES), Boolean(half)]));
 
+/** As in the pictures of a report: a system that ends so many times as high as all others leaves the picture. */
+const FAR = 3, ROOM = 1.25;
+const end = ({ mean }) => mean.findLast((value) => value !== null) ?? null;
+
+/** Where the axis ends below a system that is far above all others, and which that is; null if none is. */
+export function farAbove(curves) {
+  const known = curves.filter((curve) => end(curve) !== null).sort((a, b) => end(b) - end(a)), [far, next] = known;
+  if (known.length < 3 || !(end(far) > FAR * end(next) && end(next) > 0)) return null;
+  const tops = known.slice(1).flatMap(({ mean, half }) => mean.map((value, k) => (value ?? 0) + (half?.[k] ?? 0)));
+  return { far, high: ROOM * Math.max(...tops) };
+}
+
 /** Names with their lines, above the picture: pressed ones are drawn. */
 export function Legend({ order, hidden, hide }) {
   const flip = (name) => { const next = new Set(hidden); if (!next.delete(name)) next.add(name); hide(next); };
-  return html`<div class="legend" role="group" aria-label="Systems that are drawn">${order.map((name, i) => html`<button key=${name} type="button" aria-pressed=${hidden.has(name) ? "false" : "true"} onClick=${() => flip(name)}><${Swatch} at=${i} />${name}</button>`)}</div>`;
+  return html`<div class="legend" role="group" aria-label="Systems that are drawn">${order.map((name, i) => html`<button key=${name} type="button" aria-pressed=${hidden.has(name) ? "false" : "true"} title=${`Click to ${hidden.has(name) ? "show" : "hide"} ${name}`} onClick=${() => flip(name)}><${Swatch} at=${i} />${name}</button>`)}<span class="quiet no-print">Click a name to hide it.</span></div>`;
 }
 
 /** `order` gives each system its colour; `high` and `last` fix the scales, where pictures are compared. */
-export function Chart({ curves, order = curves.map(({ system }) => system), unit, name = "Curves", height = 340, high = null, last = null }) {
+export function Chart({ curves, order = curves.map(({ system }) => system), unit, name = "Curves", height = 340, high = null, last = null, cuts = false }) {
   const box = useRef(), plot = useRef(), drawn = useRef(""), now = useRef(curves), at = useRef(signal(null));
   now.current = curves;
   const kind = curves.length ? shape(curves) : "";
+  const [whole, show] = useState(false), cut = cuts && high === null ? farAbove(curves) : null, top = useRef(null);
+  top.current = cut && !whole ? cut.high : null;
 
   useEffect(() => {
     if (!kind) return;
@@ -55,7 +69,7 @@ export function Chart({ curves, order = curves.map(({ system }) => system), unit
     const axis = (label) => ({ label, stroke: ink, grid: { stroke: faint, width: 1 }, ticks: { stroke: faint, width: 1 }, labelSize: 24, size: 52, font: "12px system-ui, sans-serif", labelFont: "12px system-ui, sans-serif" });
     const made = new uPlot({
       width: element.clientWidth, height, ...lines(now.current, order), legend: { show: false }, cursor: { y: false, points: { show: false }, drag: { x: true, y: false } },
-      scales: { x: { time: false, range: last ? [0, last] : undefined }, y: { range: high === null ? (_, low, top) => [Math.min(0, low ?? 0), (top || 1) * 1.04] : [0, high] } },
+      scales: { x: { time: false, range: last ? [0, last] : undefined }, y: { range: high === null ? (_, low, most) => [Math.min(0, low ?? 0), top.current ?? (most || 1) * 1.04] : [0, high] } },
       axes: [{ ...axis("round"), size: 34 }, axis(unit)],
       hooks: { setCursor: [(u) => { at.current.value = u.cursor.idx ?? null; }] },
     }, columns(now.current), element);
@@ -75,6 +89,7 @@ export function Chart({ curves, order = curves.map(({ system }) => system), unit
     performance.measure("chart script", { start: began, end: performance.now() });
     return () => { resized.disconnect(); paper.disconnect(); scheme.removeEventListener("change", again); made.destroy(); plot.current = null; };
   }, [kind, high, last, height, unit]);
+  useEffect(() => { plot.current?.setData(plot.current.data); }, [whole]);
 
   useEffect(() => {
     if (!plot.current || drawn.current === curves) return;
@@ -102,5 +117,6 @@ export function Chart({ curves, order = curves.map(({ system }) => system), unit
   };
   return html`<div class="chart"><div class="canvas" ref=${box} role="slider" tabindex="0" onKeyDown=${keys} aria-label=${`${name}: ${unit}, by round. Arrow keys read it.`}
       aria-valuemin=${longest[0] ?? 0} aria-valuemax=${longest.at(-1) ?? 1} aria-valuenow=${round ?? longest.at(-1) ?? 0} aria-valuetext=${`${round ?? longest.at(-1)}: ${read(k ?? longest.length - 1)}`}></div>
+    ${cut && html`<p class="quiet">${whole ? "" : html`<b>${cut.far.system}</b> leaves the picture; it ends at ${pm(end(cut.far), cut.far.half?.at(-1))}. `}<button type="button" class="link no-print" onClick=${() => show(!whole)}>${whole ? `Leave ${cut.far.system} out of the scale` : "Show all of it"}</button></p>`}
     <p class="quiet readout">${k === null ? "Point at the chart, or use its arrow keys, to read it." : `Round ${num(round)}: ${read(k)}`}</p></div>`;
 }

@@ -31,9 +31,9 @@ function Row({ run }) {
   return html`<li class="run"><input type="checkbox" checked=${picked} disabled=${!picked && chosen.value.length > 1} onChange=${pick} aria-label=${`Compare ${id}`} />
     <div class="what"><a href=${`#run/${encodeURIComponent(id)}`}>${id}</a> <${Status} of=${status} />
       <p>${headline || why || (live ? "The answer comes at the end." : "No answer.")}</p>
-      ${status === "running" && html`<progress value=${run.done} max=${run.total || 1} aria-label="Progress"></progress>`}
-      <p class="quiet">${run.systems.length > 0 && `${run.systems.length} system${run.systems.length === 1 ? "" : "s"}`} ${run.rounds > 0 && ` · ${run.rounds.toLocaleString("en")} rounds × ${run.replicates} replicates`} · ε ${epsilon(run.epsilon)}${run.elapsed !== null && ` · ${seconds(run.elapsed)}`}${run.began && ` · ${ago(run.began)}`}</p></div>
-    <div class="acts">${live && html`<${Act} class="small" act=${async () => { await doing(id, "stop"); await refresh(); }}>Stop</${Act}>`}
+      ${status === "running" && html`<progress value=${run.total ? run.done : null} max=${run.total || 1} aria-label="Progress"></progress>`}
+      <p class="quiet">${run.systems.length > 0 && `${run.systems.length} system${run.systems.length === 1 ? "" : "s"}`} ${run.rounds > 0 && ` · ${run.rounds.toLocaleString("en")} rounds × ${run.replicates} replicates`}${run.epsilon !== null && ` · ε ${epsilon(run.epsilon)}`}${run.elapsed !== null && ` · ${seconds(run.elapsed)}`}${run.began && ` · ${ago(run.began)}`}</p></div>
+    <div class="acts">${live && html`<${Act} class="small" meanwhile="Stopping…" act=${async () => { await doing(id, "stop"); await refresh(); }}>Stop</${Act}>`}
       ${status === "interrupted" && html`<${Act} class="small" act=${async () => { await doing(id, "resume"); await refresh(); }}>Resume</${Act}>`}
       ${!live && (removing.value === id
         ? html`<${Act} class="small danger" act=${forget}>Remove for good</${Act}><button type="button" class="small" onClick=${() => { removing.value = null; }}>Keep</button>`

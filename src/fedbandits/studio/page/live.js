@@ -28,19 +28,19 @@ function Budget({ party }) {
     ${left <= 0 && planned > 0 && html`<p class="warning">Its budget is spent: it decides, and releases nothing.</p>`}</div>`;
 }
 
-/** A time as seconds since 1970, as ISO text, or in words. */
-function beat(at) {
+/** When a tick is: seconds since 1970, ISO text, or words. */
+function tick(at) {
   if (at === "" || at === null || at === undefined) return "–";
   const time = Number.isFinite(Number(at)) ? 1000 * Number(at) : Date.parse(at);
-  return Number.isNaN(time) ? at : clock(time);
+  return Number.isNaN(time) ? at : clock(time, true);
 }
-const when = (text) => (text ? html`<time datetime=${text} title=${clock(text)}>${ago(text)}</time>` : "–");
+const when = (text) => (text ? html`<time datetime=${text} title=${clock(text, true)}>${ago(text)}</time>` : "–");
 
 function Party({ party }) {
   const { name, role, running, problem: wrong, remedy, since, stage, round, rounds, last_release: last, waiting, decisions, refusals, never, peers } = party;
   const facts = [
     [running ? "runs since" : "stopped about", when(since)], [html`<${Term} name="round" />`, `${num(round)}${rounds ? ` of ${num(rounds)}` : ""}`],
-    ["next beat", beat(party.clock)], ["last release", when(last)],
+    ["next tick", tick(party.clock)], ["last release", when(last)],
     ["stage", stage || "–"], ["decisions", num(decisions)], ["records waiting", num(waiting)],
     ...(never ? [["records that never count", num(never)]] : []), ...(refusals ? [["messages refused", num(refusals)]] : []),
   ];

@@ -43,7 +43,9 @@ export const bytes = (n) => (n < 1e3 ? `${n} bytes` : n < 1e6 ? `${num(n / 1e3, 
 export const percent = (x) => (x === null || x === undefined ? "–" : `${(100 * x).toFixed(1)}%`);
 export const odds = (x) => (x === null || x === undefined ? "no limit" : `× ${x >= 1e6 ? x.toExponential(0) : num(x, 3)}`);
 export const epsilon = (x) => (x === null || x === undefined ? "∞" : num(x, 3));
-export const clock = (iso) => (iso ? new Date(iso).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" }) : "");
+/** The ε of a claim, and the ε if the worst of those who could look does. */
+export const EpsilonOf = ({ claim }) => html`${claim ? epsilon(claim.epsilon) : "–"}${claim?.worst && html` <span class="quiet" title=${claim.worst.who}>(at worst ${num(claim.worst.epsilon)})</span>`}`;
+export const clock = (iso, toTheSecond = false) => (iso ? new Date(iso).toLocaleString(undefined, { dateStyle: "medium", timeStyle: toTheSecond ? "medium" : "short" }) : "");
 export function ago(iso) {
   const passed = (Date.now() - new Date(iso)) / 1000;
   return Number.isFinite(passed) ? (passed < 5 ? "just now" : `${seconds(passed)} ago`) : "";
@@ -54,8 +56,8 @@ export const Status = ({ of }) => html`<span class=${"status " + (TONES[of] ?? "
 
 export const Problem = ({ error }) => error && html`<p class="problem" role="alert">${error.message}</p>`;
 
-/** A button that does something that takes time, and says why it could not. */
-export function Act({ act, children, ...more }) {
+/** A button that does something that takes time, and says why it could not; `meanwhile` is what it says till then. */
+export function Act({ act, meanwhile = null, children, ...more }) {
   const [state, set] = useState(null);
   const run = async () => {
     set("busy");
@@ -66,7 +68,7 @@ export function Act({ act, children, ...more }) {
       set(error);
     }
   };
-  return html`<button type="button" ...${more} aria-busy=${state === "busy" ? "true" : null} onClick=${run}>${children}</button>
+  return html`<button type="button" ...${more} aria-busy=${state === "busy" ? "true" : null} onClick=${() => state !== "busy" && run()}>${(state === "busy" && meanwhile) || children}</button>
     ${state instanceof Error && html`<span class="problem" role="alert">${state.message}</span>`}`;
 }
 
@@ -80,5 +82,5 @@ export function Copy({ text, what = "Copy" }) {
   return html`<button type="button" class="small" onClick=${() => copy().catch(() => {})}><span aria-live="polite">${done ? "Copied" : what}</span></button>`;
 }
 
-/** A table in a box of its own that scrolls where the window is narrow. */
-export const Wide = ({ label, children }) => html`<div class="wide" tabindex="0" role="region" aria-label=${label}>${children}</div>`;
+/** A table in a box of its own that scrolls where the window is narrow; its caption stays. */
+export const Wide = ({ label, caption, children }) => html`${caption && html`<p class="quiet caption">${caption}</p>`}<div class="wide" tabindex="0" role="region" aria-label=${label}>${children}</div>`;

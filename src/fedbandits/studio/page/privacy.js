@@ -1,6 +1,6 @@
 // What is promised: the unit first, then ε with words at both ends, then what it is worth.
 import { computed } from "@preact/signals";
-import { epsilon, html, num, odds, percent, Swatch, Wide } from "./parts.js";
+import { epsilon, EpsilonOf, html, num, odds, percent, Swatch, Wide } from "./parts.js";
 import { answer, found, put } from "./draft.js";
 import { Term, Terms } from "./terms.js";
 import { Field } from "./field.js";
@@ -40,9 +40,9 @@ export function Epsilon() {
 /** What each system promises, in numbers: read it before anything runs. */
 export function Odds({ systems = answer.value?.systems ?? [] }) {
   if (!systems.length) return null;
-  return html`<${Wide} label="What is promised"><table class="odds"><caption>What whoever looks can find out</caption><thead><tr><th scope="col">system</th><th scope="col"><${Term} name="ε" /></th>
+  return html`<${Wide} label="What is promised" caption="What whoever looks can find out"><table class="odds"><thead><tr><th scope="col">system</th><th scope="col"><${Term} name="ε" /></th>
       <th scope="col">their odds change by at most</th><th scope="col">a test with 5% <${Term} name="false alarm">false alarms</${Term}> finds</th></tr></thead>
-    <tbody>${systems.map(({ label, claim }, i) => html`<tr key=${label}><th scope="row"><${Swatch} at=${i} />${label}</th><td>${claim ? epsilon(claim.epsilon) : "–"}</td>
+    <tbody>${systems.map(({ label, claim }, i) => html`<tr key=${label}><th scope="row"><${Swatch} at=${i} />${label}</th><td><${EpsilonOf} claim=${claim} /></td>
       <td>${claim ? odds(claim.odds) : "–"}</td><td>${claim?.power === null || !claim ? "–" : percent(claim.power)}</td></tr>`)}</tbody></table></${Wide}>`;
 }
 
@@ -51,6 +51,7 @@ const List = ({ title, items }) => items?.length > 0 && html`<h4>${title}</h4><u
 export function Claim({ claim, noise }) {
   if (!claim) return null;
   return html`<p class="claim"><${Terms} text=${claim.headline} /></p>
+    ${claim.worst && html`<p class="worst"><b>At worst ε = ${num(claim.worst.epsilon)}</b>, against ${claim.worst.who}.</p>`}
     <details><summary>What is protected, and what is not</summary>
       <dl class="pairs"><dt><${Term} name="unit" /></dt><dd><${Terms} text=${claim.unit} /></dd><dt><${Term} name="from whom" /></dt><dd><${Terms} text=${claim.from_whom} /></dd>
       ${noise > 0 && html`<dt>noise</dt><dd>of the largest release: ${num(noise, 3)} times what one record can change</dd>`}</dl>

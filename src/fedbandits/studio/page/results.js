@@ -1,6 +1,6 @@
 // The table of a run: mean, σ, standard error and n; and differences, replicate by replicate.
 import { useState } from "preact/hooks";
-import { epsilon, html, num, percent, pm, Swatch, Wide } from "./parts.js";
+import { EpsilonOf, html, num, percent, pm, Swatch, Wide } from "./parts.js";
 import { Term } from "./terms.js";
 
 /** Student's t, 97.5%, for n − 1 degrees of freedom (Cornish and Fisher; the first two exact). */
@@ -36,12 +36,12 @@ export function Results({ curves, claims = {}, unit, pairs }) {
   const base = curves.find(({ system }) => system === against) ?? curves.find(({ system }) => system === FAIR) ?? curves[0], few = curves.every(({ n }) => n < 3);
   return html`<div class="row"><label for="against">Differences, replicate by replicate, to</label><select id="against" value=${base.system} onChange=${(event) => set(event.target.value)}>
       ${curves.map(({ system }) => html`<option key=${system} value=${system}>${system}</option>`)}</select></div>
-    <${Wide} label="Results"><table class="results"><caption>${unit}, at the end: mean ± half of the <${Term} name="95% interval" />${few && ", which needs three replicates"}</caption>
+    <${Wide} label="Results" caption=${html`${unit}, at the end: mean ± half of the <${Term} name="95% interval" />${few && ", which needs three replicates"}`}><table class="results">
     <thead><tr><th scope="col">system</th><th scope="col">mean</th><th scope="col"><abbr title="standard deviation over replicates">σ</abbr></th><th scope="col"><${Term} name="s.e." /></th><th scope="col"><abbr title="finished replicates">n</abbr></th>
-      <th scope="col">to ${base.system}</th><th scope="col"><${Term} name="ε" /></th><th scope="col">a test with 5% false alarms finds</th></tr></thead>
+      <th scope="col">to ${base.system}</th><th scope="col"><${Term} name="ε" /></th><th scope="col" class="long">a test with 5% false alarms finds</th></tr></thead>
     <tbody>${curves.map((curve, i) => {
       const claim = claims[curve.system];
       return html`<tr key=${curve.system}><th scope="row"><${Swatch} at=${i} />${curve.system}</th><td>${pm(curve.mean.at(-1), curve.half?.at(-1))}</td><td>${num(curve.deviation, 3)}</td><td>${num(curve.error, 3)}</td><td>${curve.n}</td>
-        <td>${curve === base ? "" : pairs ? difference(paired(curve, base)) : "–"}</td><td>${claim ? epsilon(claim.epsilon) : "–"}</td><td>${claim ? percent(claim.power) : "–"}</td></tr>`;
+        <td>${curve === base ? "" : pairs ? difference(paired(curve, base)) : "–"}</td><td><${EpsilonOf} claim=${claim} /></td><td>${claim ? percent(claim.power) : "–"}</td></tr>`;
     })}</tbody></table></${Wide}>`;
 }

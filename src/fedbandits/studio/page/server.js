@@ -15,14 +15,16 @@ if (given) {
 }
 const headers = (more) => ({ authorization: `Bearer ${sessionStorage.getItem("token") ?? ""}`, ...more });
 
-/** A request that the server refused: `path` is the key of the TOML that is wrong, if one is. */
+/** A request that the server refused: `path` is the key of the TOML that is wrong, if one is; `asks` are columns that must be named. */
 export class Refused extends Error {
-  constructor({ message, path = null, given = null, allowed = null }) {
+  constructor({ message, path = null, given = null, allowed = null, asks = [] }) {
     super(message);
-    Object.assign(this, { path, given, allowed });
+    Object.assign(this, { path, given, allowed, asks });
   }
 }
 
+/** The status of a server that ends. */
+const ENDING = 503;
 const wait = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 let trying = false;
 async function tryAgain() {
@@ -34,7 +36,7 @@ async function tryAgain() {
     try {
       const answer = await fetch("/api/runs", { headers: headers() });
       refused.value = answer.status === 401;
-      break;
+      if (answer.status !== ENDING) break;
     } catch {
       // still away
     }
@@ -49,6 +51,10 @@ async function ask(path, options) {
     answer = await fetch(path, options);
   } catch (error) {
     if (options.signal?.aborted) throw error;
+    tryAgain();
+    throw new Refused({ message: "connection lost, trying again" });
+  }
+  if (answer.status === ENDING) {
     tryAgain();
     throw new Refused({ message: "connection lost, trying again" });
   }
@@ -74,9 +80,10 @@ export async function call(path, body, { method = body ? "POST" : "GET", signal 
   return answer.status === 204 ? null : answer.json();
 }
 
-/** Send a file as it is; the server looks at its shape. */
-export async function upload(file) {
-  const answer = await ask(`/api/files?name=${encodeURIComponent(file.name)}`, {
+/** Send a file as it is; the server looks at its shape. `roles` are columns by their roles, `missing` texts for missing values. */
+export async function upload(file, roles = {}, missing = []) {
+  const asked = new URLSearchParams([["name", file.name], ...Object.entries(roles), ...missing.map((mark) => ["missing", mark])]);
+  const answer = await ask(`/api/files?${asked}`, {
     method: "POST", headers: headers({ "content-type": "application/octet-stream" }), body: file,
   });
   return answer.json();

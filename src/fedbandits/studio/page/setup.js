@@ -3,32 +3,48 @@ import { useEffect, useState } from "preact/hooks";
 import { Act, bytes, html, Problem, seconds, Swatch } from "./parts.js";
 import { back, call, upload } from "./server.js";
 import { addSystem, addVariant, again, answer, asking, fitting, found, inWorld, problem, removeSystem, restore, start, takeTable, text, write } from "./draft.js";
-import { Field } from "./field.js";
+import { bare, Field, idOf } from "./field.js";
 import { Claim, Epsilon, Odds, Unit } from "./privacy.js";
 import { Terms } from "./terms.js";
 
 const HEAD = ["rounds", "replicates", "seed"];
 const OF_WORLD = /^environment\b/;
 
+// What the command line is told by options is asked for here.
+const OPTION = "--missing";
+const here = (text) => text.replace(`give them with ${OPTION}`, "name them below").replace(/give --missing (\S+?),/, "name $1 below,");
+
+/** What must be known of a table before it can be used: a column for each role, the first one or another. */
+function Asks({ name, asks, choose }) {
+  return asks.map(({ role, meaning, allowed, columns }, i) => html`<div class="field" key=${role}><label for=${`role-${role}`}>${i ? `Or, if it is ${role === "target" ? "no log" : "a log of past decisions"}: which column` : `Which column of ${name}`} holds ${meaning}?</label>
+    <select id=${`role-${role}`} value="" disabled=${!columns.length} onChange=${(event) => choose(role, event.target.value)}><option value="">${columns.length ? "choose a column" : "none can be it"}</option>${columns.map((column) => html`<option key=${column} value=${column}>${column}</option>`)}</select>
+    <span class="quiet">Allowed: ${allowed}.</span></div>`);
+}
+
 function Drop() {
   const [told, tell] = useState(null), [over, set] = useState(false);
-  const take = async (file) => {
+  const take = async (file, roles = {}, missing = []) => {
     if (!file) return;
     try {
-      const shape = await upload(file);
-      tell({ shape, name: file.name });
+      const shape = await upload(file, roles, missing);
+      tell({ shape, file, roles, missing });
       takeTable(shape.toml);
     } catch (error) {
-      tell({ error });
+      tell({ error, file, roles, missing });
     }
   };
+  const choose = (role, column) => column && take(told.file, { ...told.roles, [role]: column }, told.missing);
+  const marks = (event) => take(told.file, told.roles, event.target.value.split(",").map((mark) => mark.trim()).filter(Boolean));
+  const asks = told?.error?.asks ?? [], unclear = told?.missing.length > 0 || [told?.error?.message, ...(told?.shape?.told ?? [])].some((line) => line?.includes(OPTION));
   const dropped = (event) => { event.preventDefault(); set(false); take(event.dataTransfer.files[0]); };
   return html`<div class=${"drop" + (over ? " over" : "")} onDragOver=${(event) => { event.preventDefault(); set(true); }} onDragLeave=${() => set(false)} onDrop=${dropped}>
     <label for="file">A table of your own: drop it here, or choose it</label>
     <input id="file" type="file" accept=".csv,.tsv,.parquet,.txt" onChange=${(event) => take(event.target.files[0])} />
     <p class="quiet">It stays on this machine. Only its shape is shown: columns and how many rows.</p>
-    ${told?.error && html`<${Problem} error=${told.error} />`}
-    ${told?.shape && html`<div role="status"><p><b>${told.name}</b>: ${told.shape.rows.toLocaleString("en")} rows; features ${told.shape.columns.join(", ")}</p>${told.shape.told?.map((line) => html`<p class="quiet" key=${line}>${line}</p>`)}</div>`}</div>`;
+    ${told?.error && !asks.length && html`<${Problem} error=${{ message: here(told.error.message) }} />`}
+    ${asks.length > 0 && html`<${Asks} name=${told.file.name} asks=${asks} choose=${choose} />`}
+    ${told?.shape && html`<div role="status"><p><b>${told.file.name}</b>: ${told.shape.rows.toLocaleString("en")} rows; features ${told.shape.columns.join(", ")}</p>${told.shape.told?.map((line) => html`<p class="quiet" key=${line}>${here(line)}</p>`)}</div>`}
+    ${unclear && html`<div class="field"><label for="marks">Texts that stand for missing values</label><input id="marks" type="text" value=${told.missing.join(", ")} onChange=${marks} autocomplete="off" spellcheck=${false} /><span class="quiet">Such as −999 or unknown, with commas between them.</span></div>`}</div>`;
 }
 
 function More({ keys, title }) {
@@ -87,6 +103,14 @@ function Toml() {
     <div id="toml-wrong">${shown && html`<p class="problem" role="alert">${shown.path && !shown.message.startsWith(shown.path) && html`<code>${shown.path}</code>: `}${shown.message}</p>`}</div></section>`;
 }
 
+/** Which value is wrong, beside the button that it stops: it may stand far up. */
+function Wrong() {
+  const { path } = problem.value, at = /^systems\[(\d+)\]/.exec(path ?? "")?.[1];
+  const system = at && answer.value?.systems[at]?.label;
+  const go = () => { const there = (path && document.getElementById(idOf(path))) || document.getElementById("toml"); there.scrollIntoView({ block: "center" }); there.focus({ preventScroll: true }); };
+  return path ? html`1 value is wrong: <button type="button" class="link" onClick=${go}>${system ? `${bare(path)} of ${system}` : bare(path)}</button>` : html`Not yet: <button type="button" class="link" onClick=${go}>the TOML</button> is not right.`;
+}
+
 export function Setup() {
   const told = answer.value, keys = told?.keys ?? [];
   useEffect(() => { if (start.value) restore(); }, [start.value]);
@@ -106,7 +130,7 @@ export function Setup() {
       <section class="card" aria-labelledby="s5"><h2 id="s5"><i>5</i> How long</h2><div class="fields three">${head.map((key) => html`<${Field} key=${key.path} key_=${key} plain />`)}</div>
         <${More} keys=${rest} title="Other settings of the experiment" /></section></div>
     <aside><div class="sticky"><section class="card go" aria-label="Run it">
-        <p class="big" role="status">${problem.value ? "Not yet: something is not right." : told ? html`About <b>${seconds(told.estimate.seconds)}</b> to play${alone && ", and more to look for the best alone"}; <b>${bytes(told.estimate.bytes)}</b> of memory` : "…"}${asking.value && html` <span class="quiet">asking…</span>`}</p>
+        <p class="big" role="status">${problem.value ? html`<${Wrong} />` : told ? html`About <b>${seconds(told.estimate.seconds)}</b> to play${alone && ", and more to look for the best alone"}; <b>${bytes(told.estimate.bytes)}</b> of memory` : "…"}${asking.value && html` <span class="quiet">asking…</span>`}</p>
         ${told?.warnings?.map((line) => html`<p class="warning" key=${line}><${Terms} text=${line} /></p>`)}
         <label class="inline alone"><input type="checkbox" checked=${alone} onChange=${(event) => best(event.target.checked)} /> Also look for the best that one can do alone: a fair opponent</label>
         <${Act} class="primary" act=${run} disabled=${Boolean(problem.value) || !told}>Run</${Act}></section>

@@ -8,6 +8,9 @@ import { Graph } from "./graph.js";
 import { Holds, Message, Pseudocode, Sight, where } from "./code.js";
 import { Terms } from "./terms.js";
 
+/** What a step is called in which an outcome was observed. */
+const OUTCOMES = { samba: "pull", pfcb: "purchase" };
+const outcome = () => OUTCOMES[start.value?.presets.find(({ name }) => name === asked.value.preset)?.system] ?? "reward";
 const pulls = (one) => one.pulls, releases = (one) => one.releases;
 
 const channel = new MessageChannel();
@@ -41,7 +44,7 @@ function Controls() {
     ${button("Reset", () => { playing.value = false; go(0); }, { disabled: first })}${button("Previous", KEYS.ArrowLeft, { disabled: first })}
     ${button(playing.value ? "Pause" : "Play", () => { if (end) go(0); playing.value = !playing.value; }, { class: "primary" })}
     ${button("Next", KEYS.ArrowRight, { disabled: end })}${button("End", () => { playing.value = false; go(last.value); }, { disabled: end })}
-    ${has(pulls) && button("Next pull", KEYS.n, { disabled: end })}${has(releases) && button("Next release", KEYS.r, { disabled: end })}
+    ${has(pulls) && button(`Next ${outcome()}`, KEYS.n, { disabled: end })}${has(releases) && button("Next release", KEYS.r, { disabled: end })}
     <label class="inline">Next <select value="" onChange=${to}><option value="">message of type</option>${types.value.map((type) => html`<option key=${type} value=${type}>${type}</option>`)}</select></label>
     <label class="inline">Round <input type="number" min="1" value=${step.value?.round ?? ""} onChange=${(event) => { const wanted = Number(event.target.value), i = recording.value.steps.findIndex(({ round }) => round >= wanted); timed(null, () => go(i < 0 ? last.value : i)); }} /></label>
     ${button("Save", () => save(new Blob([JSON.stringify(recording.value)], { type: "application/json" }), `steps-${asked.value.preset}.json`), { title: "The recording as JSON" })}
@@ -86,7 +89,7 @@ export function Step({ words: [preset], presented }) {
   return html`<div class="titled"><h1>Step</h1>${busy.value && html`<span class="quiet" role="status">recording…</span>`}${!presented && html`<a class="button no-print" href="#present/step">Present</a>`}</div>
     <div class=${presented ? "" : "columns step"}>${!presented && html`<aside><${Side} /></aside>`}
     ${told ? html`<div><section class="card stage" aria-label="The protocol"><${Controls} /><${Sentence} /><${Graph} />
-        <p class="quiet keys">Keys: <kbd>←</kbd> <kbd>→</kbd> step, <kbd>n</kbd> next pull, <kbd>r</kbd> next release, <kbd>p</kbd> play, <kbd>Home</kbd> <kbd>End</kbd>.</p></section>
+        <p class="quiet keys">Keys: <kbd>←</kbd> <kbd>→</kbd> step, <kbd>n</kbd> next ${outcome()}, <kbd>r</kbd> next release, <kbd>p</kbd> play, <kbd>Home</kbd> <kbd>End</kbd>.</p></section>
       <div class="columns even steady"><section class="card" aria-labelledby="message-title"><h2 id="message-title">The message</h2><${Message} /></section>
         <section class="card" aria-labelledby="holds-title"><h2 id="holds-title">What a party holds</h2><${Holds} /></section></div>
       <${Pseudocode} /><${Sight} /></div>` : html`<p class="quiet">${problem.value ? "Nothing is recorded." : "Recording…"}</p>`}</div>`;

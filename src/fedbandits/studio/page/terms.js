@@ -37,14 +37,14 @@ export function Tip() {
   return html`<div id="tip" popover="auto" role="tooltip" onToggle=${closed}><strong>${name}</strong><p>${name && glossary.value[name]}</p></div>`;
 }
 
-/** A term as a button; plain text where the glossary does not have it. */
-export function Term({ name, children }) {
+/** A term as a button; plain text where the glossary does not have it. Tab goes past one that is `passed`. */
+export function Term({ name, passed, children }) {
   const found = byLower.value.get(name.toLowerCase());
   const shown = children ?? name;
-  return found ? html`<button type="button" class="term" aria-expanded="false" onClick=${(event) => show(event, found)}>${shown}</button>` : shown;
+  return found ? html`<button type="button" class="term" tabindex=${passed ? -1 : null} aria-expanded="false" onClick=${(event) => show(event, found)}>${shown}</button>` : shown;
 }
 
-function marked(text, said) {
+function marked(text, said, passed) {
   const pattern = finder.value, pieces = [];
   if (!pattern) return [text];
   let from = 0;
@@ -54,7 +54,7 @@ function marked(text, said) {
     said.add(name);
     // A bracket or a full stop stays on the line of its term.
     const until = match.index + match[0].length, open = /[(["“×]*$/.exec(text.slice(from, match.index))[0], close = /^[)\],.;:!?”]*/.exec(text.slice(until))[0];
-    const term = html`<${Term} name=${match[1]}>${match[0]}</${Term}>`;
+    const term = html`<${Term} name=${match[1]} passed=${passed}>${match[0]}</${Term}>`;
     pieces.push(text.slice(from, match.index - open.length), open || close ? html`<span class="glued">${open}${term}${close}</span>` : term);
     from = until + close.length;
   }
@@ -62,7 +62,7 @@ function marked(text, said) {
 }
 
 /** A text in which the first mention of each term can be opened; `code` stands between backticks. */
-export function Terms({ text }) {
+export function Terms({ text, passed = false }) {
   const said = new Set();
-  return (text ?? "").split("`").flatMap((piece, i) => (i % 2 ? html`<code>${piece}</code>` : marked(piece, said)));
+  return (text ?? "").split("`").flatMap((piece, i) => (i % 2 ? html`<code>${piece}</code>` : marked(piece, said, passed)));
 }

@@ -107,11 +107,14 @@ def _game(plan: AgentsPlan, agents: Ints, pair: tuple[Record, Record], late: boo
     seen = f"{count} of {release.releases}" if drawn else f"{release.releases}"
     more = " and a drawn one" if drawn else ""
     persons = f"{config.records_at_once} records of a person" if config.protects_persons else ""
-    of = "one drawn agent" if plan.constants.models == 1 else "a drawn agent and model"
+    of = "" if plan.constants.models == 1 else ", in a drawn model"
     whose = "" if scales[agents[0]] == scales.min() else " of smaller budgets"
-    what = "releases" if plan.secure is None else f"secure sums, of {honest} honest agents,"
+    what, each = "releases", ""
+    if plan.secure is not None:
+        what, each = "secure sums", f", over what {honest} honest agents release"
     looks_at = (
-        f"contents of {seen} {what}{more} of {size} numbers, {of}{whose}{record.words(persons)}"
+        f"contents of {seen} {what}{more}, {size} numbers each{each}; a drawn agent{whose} has the "
+        f"record that differs{of}{record.words(persons)}"
     )
     made = (count + 1) * plan.constants.release_size * honest
     return ContentsGame(looks_at, count * size, partial(_look, attacked), made, late)

@@ -185,7 +185,7 @@ def _contents_game(plan: PFCBPlan, late: bool) -> ContentsGame:
     known = steps if len(steps) else np.array([1], np.int64)
     record = ReplacedRecord(record_pair(amounts), attacker(plan, amounts, known), late)
     which = ", a purchase of a drawn batch" if late else ""
-    looks_at = f"contents of {seen}, one drawn buyer and producer{which}"
+    looks_at = f"contents of {seen}; a drawn buyer has the record, of a drawn producer{which}"
     made *= 2 * places * plan.constants.producers
     look = partial(_look, _Attacked(plan, steps, record))
     return ContentsGame(looks_at, 2 * places, look, made, late)
@@ -193,7 +193,11 @@ def _contents_game(plan: PFCBPlan, late: bool) -> ContentsGame:
 
 def _seen(plan: PFCBPlan) -> str:
     """Name what an attacker sees."""
-    return "reports" if plan.secure is None else f"sums, of {plan.secure.honest} honest buyers"
+    return (
+        "reports"
+        if plan.secure is None
+        else f"sums over what {plan.secure.honest} honest buyers report"
+    )
 
 
 def _look(attacked: _Attacked, world: int, first: int, count: int) -> Look:

@@ -127,8 +127,10 @@ def _contents_game(plan: LearnerPlan, late: bool) -> ContentsGame:
         return look_of(record.attacker, values, entered)
 
     seen = f"{count} of {release.releases}" if count < release.releases else f"{count}"
-    what = "releases" if plan.secure is None else f"secure sums, of {honest} honest agents,"
-    looks_at = f"contents of {seen} {what} of {size} numbers{record.words()}"
+    what, each = "releases", ""
+    if plan.secure is not None:
+        what, each = "secure sums", f", over what {honest} honest agents release"
+    looks_at = f"contents of {seen} {what}, {size} numbers each{each}{record.words()}"
     return ContentsGame(looks_at, count * size, look, count**2 * size * honest, late)
 
 
