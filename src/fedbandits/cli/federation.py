@@ -40,7 +40,7 @@ def example(
     every: Annotated[
         str | None, typer.Option(help="How long a round is.  [default: 1 h; SAMBA: 100 ms]")
     ] = None,
-    port: Annotated[int, typer.Option(help="Where the broker listens.")] = 4222,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Where the broker listens.")] = 4222,
 ) -> None:
     """Print a federation's file to begin with: commented, and it works as it is."""
     from fedbandits.deployment.process.examples import example as text
@@ -61,7 +61,10 @@ def init(
         typer.Option("--local", help="Make all parties' folders, too: one machine has all keys."),
     ] = False,
     first_port: Annotated[
-        int, typer.Option(help="Of the parties' doors, with --local; 0 for any free ones.")
+        int,
+        typer.Option(
+            min=0, max=65535, help="Of the parties' doors, with --local; 0 for any free ones."
+        ),
     ] = 8420,
 ) -> None:
     """Make a federation: an authority that admits its members, and a broker's configuration.

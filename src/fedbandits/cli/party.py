@@ -24,7 +24,9 @@ def create(
         pathlib.Path, typer.Option(metavar="CONFIG.toml", help="The federation's file.")
     ],
     out: Annotated[pathlib.Path, typer.Option(metavar="DIR", help="Where NAME is made.")],
-    port: Annotated[int, typer.Option(help="Of its door, on this machine.")] = 8420,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Of its door, on this machine.")
+    ] = 8420,
 ) -> None:
     """Make a party's folder with keys of its own, which never leave it."""
     from fedbandits.deployment.identity.enrolment import create_party

@@ -22,6 +22,7 @@ from fedbandits.federation.roles import Role, Roles
 from fedbandits.federation.terms import NoiseOrigin, Terms
 from fedbandits.settings.experiment import Variant, variant
 from fedbandits.settings.toml_files import parse_toml, read_toml
+from fedbandits.settings.transport import Transport, addresses_of
 from fedbandits.settings.written import seconds
 from fedbandits.systems import Plan, System, find_system
 from fedbandits.systems.terms import terms_of
@@ -85,20 +86,6 @@ class Rewards(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True):
     after: float | str = "7 days"
 
 
-class Transport(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Addresses of the broker through which members exchange messages.
-
-    They are not part of the terms, because a broker may move.
-
-    Parameters
-    ----------
-    servers
-        Addresses of the broker's servers, ``tls://host:port``.
-    """
-
-    servers: tuple[str, ...] = ("tls://127.0.0.1:4222",)
-
-
 class FederationFile(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The content of a federation's file, one field for each key.
 
@@ -146,6 +133,8 @@ class Federation:
     def __init__(self, file: FederationFile) -> None:
         self.name, self.rounds, self.noise = file.name, file.rounds, file.noise
         self.clock, self.transport = file.clock, file.transport
+        #: Where the broker's servers are.
+        self.brokers = addresses_of(file.transport.servers)
         self.every = 0.0
         if isinstance(file.clock, Live):
             self.every = seconds(file.clock.every, "clock.every")

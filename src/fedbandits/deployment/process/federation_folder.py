@@ -14,8 +14,8 @@ import pathlib
 import time
 from collections.abc import Sequence
 from typing import NamedTuple
-from urllib.parse import urlsplit
 
+from fedbandits._schema import shown
 from fedbandits.deployment.delivery.broker import (
     BROKER_DAYS,
     CERTIFICATE,
@@ -49,6 +49,7 @@ from fedbandits.deployment.process.folder import (
 )
 from fedbandits.errors import ConfigError
 from fedbandits.settings.federation import Federation, load_federation
+from fedbandits.settings.transport import is_host
 
 AUTHORITY, BROKER = "authority", "broker"
 #: The port of the first party's door; the others' follow.
@@ -109,7 +110,7 @@ def init_federation(
 
 def _hosts(federation: Federation) -> list[str]:
     """List names and addresses under which the broker is reached."""
-    return [urlsplit(server).hostname or "" for server in federation.transport.servers]
+    return [broker.host for broker in federation.brokers]
 
 
 def _listens(federation: Federation) -> str:
@@ -141,6 +142,9 @@ def revoke_here(folder: Path, name: str) -> None:
 
 def renew_here(folder: Path, names: Sequence[str] = (), days: float = BROKER_DAYS) -> Renewed:
     """Renew the certificate of the broker beside an authority; see :func:`.renew_certificate`."""
+    for name in names:
+        if not is_host(name):
+            raise ConfigError(f"--name: given {shown(name)}, allowed: a host's name or IP address")
     place = authority_in(folder)
     beside = place.parent / BROKER
     return Renewed(beside, renew_certificate(place, beside, names, days))
