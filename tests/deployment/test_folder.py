@@ -286,6 +286,24 @@ def test_a_backup_goes_on_once_it_is_said_to_have_moved(machine, tmp_path):
     run_and_stop(machine, "north")
 
 
+@pytest.mark.parametrize("has_left", ["more", "no more", None])
+def test_a_copy_that_is_older_than_what_has_left_is_no_mere_copy(machine, tmp_path, has_left):
+    """So nobody who put an old backup back is told to say that it has moved."""
+    north = machine / "north"
+    run_and_stop(machine, "north")
+    fedbandits("party", "backup", north, tmp_path / "copy.db")
+    (tmp_path / "copy.db").rename(north / "store.db")
+    left = north / "store.left"
+    if has_left == "more":
+        left.write_text('{"spent": 0.0, "marks": {"hub": [3, "AAAA"]}}')
+    elif has_left is None:
+        left.unlink()
+    said = fedbandits("party", "run", north, code=15 if has_left == "no more" else 14)
+    assert ("--moved" in said) == (has_left == "no more")
+    assert ("--restore" in said) == (has_left != "no more")
+    assert "moved=True" not in said
+
+
 def test_a_store_that_is_older_than_what_has_left_needs_a_word(machine):
     north = machine / "north"
     run_and_stop(machine, "north")

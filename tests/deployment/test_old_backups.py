@@ -8,6 +8,7 @@ import shutil
 import msgspec
 import pytest
 
+from fedbandits.cli.exit_codes import code_of
 from fedbandits.deployment.delivery import frames
 from fedbandits.deployment.delivery.exchange import Exchange
 from fedbandits.deployment.delivery.quorum import Quorum
@@ -285,8 +286,23 @@ def test_who_restores_pays_for_all_that_may_have_left(known, tmp_path):
         await members.deployed.stop("clinic-0")
         await members.start("clinic-0")  # an ordinary start costs nothing
         assert (await members.deployed.nodes["clinic-0"].privacy())["epsilon_spent"] == spent
-        with pytest.raises((BudgetExceededError, StaleStoreError)):
+        with pytest.raises(StaleStoreError, match="knows of more than this store|is missing"):
             await members.put_back("clinic-0", ".left")
+
+    played(Members(stars(), tmp_path), work)
+
+
+def test_who_cannot_pay_for_what_may_have_left_is_not_restored(tmp_path):
+    async def work(members):
+        await members.start("clinic-0", "hub")
+        await members.greeted("clinic-0", ["hub"])
+        await release(members.deployed.nodes["clinic-0"])
+        await members.deployed.stop("clinic-0")
+        (tmp_path / "clinic-0.left").unlink()  # so all of the budget is to be paid once more
+        members.deployed.restores = True
+        with pytest.raises(StaleStoreError, match="cannot pay once more") as refused:
+            await members.start("clinic-0")
+        assert code_of(refused.value) == 14
 
     played(Members(stars(), tmp_path), work)
 
