@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pathlib
+from typing import NamedTuple
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
@@ -40,10 +41,8 @@ def marks_known(connection: Connection) -> list[Marks]:
 def has_begun(connection: Connection) -> bool:
     """Tell whether the party of a store has ever done anything."""
     with named_errors():
-        rows = (
-            connection.execute(sa.select(1).select_from(t)).first() for t in (SNAPSHOT, JOURNAL)
-        )
-        return any(rows)
+        tables = SNAPSHOT, JOURNAL
+        return any(connection.execute(sa.select(1).select_from(each)).first() for each in tables)
 
 
 def is_of_party(connection: Connection) -> bool:
@@ -61,6 +60,29 @@ def is_older(ledger: Ledger, connection: Connection, member: str, left: Left) ->
         return ledger.statement(connection, member).spent_mu < left.spent
     except UnknownPartyError:  # nothing is charged
         return left.spent > 0.0
+
+
+class Beside(NamedTuple):
+    """What lies beside a store: the file of what has left, and what it says, if there is one."""
+
+    path: pathlib.Path
+    left: Left | None
+
+    @classmethod
+    def of(cls, store: str | os.PathLike[str]) -> Beside:
+        """Read it. Do so before the store: a party that runs may release in between."""
+        file = left_beside(store)
+        return cls(file.path, file.read())
+
+    def is_unknown(self, connection: Connection) -> bool:
+        """Tell whether the store is a party's that has begun, and nothing says what has left."""
+        return self.left is None and is_of_party(connection) and has_begun(connection)
+
+    def knows_more(self, ledger: Ledger, connection: Connection, member: str) -> Left | None:
+        """Return what has left where the store does not know all of it; None where it does."""
+        if self.left is None or not is_of_party(connection):
+            return None
+        return self.left if is_older(ledger, connection, member, self.left) else None
 
 
 def refuse_old_copy(where: str, member: str, role: Role, file: LeftFile) -> None:
