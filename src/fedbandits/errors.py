@@ -231,6 +231,10 @@ class SealError(RemoteProtocolError):
     """A sealed frame was altered, is for another party, or is not from the sender that it names."""
 
 
+class NotListedError(SealError):
+    """A peer is in no list of members that this party knows yet; it is when a newer list comes."""
+
+
 class CheckpointError(FedbanditsError):
     """A checkpoint is damaged, or belongs to another configuration or version."""
 

@@ -17,8 +17,9 @@ from fedbandits.cli.federation import init
 from fedbandits.deployment.delivery.transport import MemoryHub
 from fedbandits.deployment.hosting.clock import TICKS
 from fedbandits.deployment.identity.admission import Request
-from fedbandits.deployment.identity.authority import admit
+from fedbandits.deployment.identity.authority import admit, load_authority
 from fedbandits.deployment.identity.enrolment import install_admission
+from fedbandits.deployment.identity.private_files import only_one
 from fedbandits.deployment.process.examples import example, own_example
 from fedbandits.deployment.process.federation_folder import (
     admit_here,
@@ -198,6 +199,31 @@ def test_who_is_revoked_is_no_longer_talked_to(machine):
         await at_hub.stop()
 
     asyncio.run(play())
+
+
+def test_a_newer_list_is_a_warning_only_if_it_revokes_somebody(machine, caplog):
+    caplog.set_level("INFO")
+
+    async def play():
+        (north,) = await started(machine, "north")
+        with only_one(machine / "authority"):
+            office = load_authority(machine / "authority")
+            longer = office.write_members(dict(office.members.members))
+        north.take_members(longer.encode())
+        revoke_here(machine, "south")
+        north.take_members((machine / "authority" / "members.json").read_bytes())
+        await north.stop()
+
+    asyncio.run(play())
+    told = [
+        (record.levelname, record.getMessage())
+        for record in caplog.records
+        if "of the members; revoked" in record.getMessage()
+    ]
+    assert told == [
+        ("INFO", "north: version 4 of the members; revoked: nobody"),
+        ("WARNING", "north: version 5 of the members; revoked: south"),
+    ]
 
 
 def test_messages_for_who_is_revoked_leave_the_outbox(machine):

@@ -470,10 +470,10 @@ def looked_at(path, code):
         contextlib.redirect_stderr(error),
     ):
         patch.setattr("sys.argv", ["fedbandits", "privacy", "--ledger", str(path)])
+        ended = None
         try:
             cli.main()
-        except SystemExit as ended:
-            assert (ended.code or 0) == code
-        else:
-            assert code == 0
+        except SystemExit as end:
+            ended = end.code
+    assert (ended or 0) == code
     return " ".join(out.getvalue().split()), error.getvalue()
