@@ -161,7 +161,7 @@ class StoppedError(FedbanditsError):
 
 
 class OutputExistsError(FedbanditsError):
-    """The output folder holds the results of another configuration."""
+    """The output exists already, such as a folder with the results of another configuration."""
 
 
 class OutputBusyError(FedbanditsError):

@@ -25,7 +25,7 @@ from fedbandits.deployment.identity.authority import admit, init_authority, load
 from fedbandits.deployment.identity.enrolment import create_party, install_admission, rotate_party
 from fedbandits.deployment.identity.identity import load_identity
 from fedbandits.deployment.identity.members import KnownMembers, Members, spoken_fingerprint
-from fedbandits.errors import ConfigError, FedbanditsError, IdentityError
+from fedbandits.errors import ConfigError, FedbanditsError, IdentityError, OutputExistsError
 from tests.deployment.one_machine import EVERYBODY, OneMachine
 
 
@@ -99,9 +99,9 @@ def test_certificates_are_for_clients_and_say_who_it_is(admitted):
 
 def test_keys_are_never_written_over(machine):
     before = contents(machine.folder)
-    with pytest.raises(IdentityError, match="is there already"):
+    with pytest.raises(OutputExistsError, match="is there already"):
         machine.create("north")
-    with pytest.raises(IdentityError, match="is there already"):
+    with pytest.raises(OutputExistsError, match="is there already"):
         init_authority(machine.file, machine.authority)
     with pytest.raises(IdentityError, match="is there already"):
         private_files.write_private(machine.authority / "authority.key", b"another")

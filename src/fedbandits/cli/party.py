@@ -140,9 +140,7 @@ def status(
     """Show how a party on this machine is; exit code 3 says that it does not run."""
     from fedbandits.cli import federation
 
-    if not federation.show_status(folder, as_json):
-        typer.echo(f"fedbandits: {folder.resolve().name} does not run", err=True)
-        raise typer.Exit(exit_codes.NOT_RUNNING)
+    federation.show_status(folder, as_json)
 
 
 @app.command("inspect", epilog="Example: fedbandits party inspect ./north --contents")

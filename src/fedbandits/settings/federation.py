@@ -20,6 +20,7 @@ from fedbandits.environments.facts import Facts
 from fedbandits.errors import ConfigError, DataError
 from fedbandits.federation.roles import Role, Roles
 from fedbandits.federation.terms import NoiseOrigin, Terms
+from fedbandits.federation.totals.plan import HELPER
 from fedbandits.settings.experiment import Variant, variant
 from fedbandits.settings.toml_files import parse_toml, read_toml
 from fedbandits.settings.transport import Transport, addresses_of
@@ -248,6 +249,11 @@ class Federation:
                 f"bounds ({error})"
             ) from None
 
+    def _why_so_many(self, role: str) -> str:
+        if role == HELPER:
+            return ", as system.aggregation says"
+        return ", as the facts say" if role == self.roles.acting.name else ""
+
     def _check_members(self) -> None:
         """Refuse members that do not fill the roles, or names that cannot stand in certificates."""
         parties = self.roles.parties
@@ -259,8 +265,8 @@ class Federation:
         for role, names in self.members.items():
             if len(names) != len(parties[role]):
                 raise ConfigError(
-                    f"members.{role}: given {len(names)} names, allowed: {len(parties[role])}, as "
-                    "the facts say"
+                    f"members.{role}: given {len(names)} name{'s' * (len(names) != 1)}, allowed: "
+                    f"{len(parties[role])}{self._why_so_many(role)}"
                 )
             for i, name in enumerate(names):
                 if not _MEMBER.match(name):

@@ -78,8 +78,8 @@ def init_federation(
 
     ``local`` makes, and admits, all parties as well: this machine then holds all keys. Their doors
     are at ``first_port`` and those after it; 0 stands for any free ports. Raises ConfigError if the
-    federation's file is wrong, and IdentityError if the folder is there already, or cannot be
-    written.
+    federation's file is wrong, OutputExistsError if the folder is there already, and IdentityError
+    if it cannot be written.
     """
     source = pathlib.Path(config)
     federation = load_federation(source)

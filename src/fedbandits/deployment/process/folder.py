@@ -9,6 +9,7 @@
     store.db          the party's store, unless it is a database elsewhere
     store.left        what has left the party: in no backup
     running.json      address of its door, while the party runs
+    starting.json     that it starts, until it runs
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from fedbandits.settings.federation import Federation, load_federation
 from fedbandits.settings.toml_files import parse_toml
 
 #: Names in the folder.
-SETTINGS, RUNNING = "party.toml", "running.json"
+SETTINGS, RUNNING, STARTING = "party.toml", "running.json", "starting.json"
 
 LogFormat = Literal["json", "plain"]
 LogLevel = Literal["debug", "info", "warning", "error"]

@@ -24,6 +24,7 @@ from fedbandits.deployment.storage.tables import JOURNAL, META, SCHEMA, SNAPSHOT
 from fedbandits.errors import (
     DeploymentError,
     LocalProtocolError,
+    OutputExistsError,
     RemoteProtocolError,
     StoreError,
     StoreVersionError,
@@ -196,8 +197,8 @@ def back_up(party: PartyFolder, out: Path) -> pathlib.Path:
     A copy is as secret as the store. A party that goes on from a copy, while others have seen more
     of it since, is stopped by them: what it released since is not in its ledger.
 
-    Raises DeploymentError if there is something at ``out``, or the store is a server's database,
-    and StoreError if the store cannot be read, or the copy not written.
+    Raises OutputExistsError if there is something at ``out``, DeploymentError if the store is a
+    server's database, and StoreError if the store cannot be read, or the copy not written.
     """
     source, place = path_of(url_of(party.store)), pathlib.Path(out)
     if source is None:
@@ -207,7 +208,7 @@ def back_up(party: PartyFolder, out: Path) -> pathlib.Path:
     try:
         os.close(os.open(place, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     except FileExistsError:
-        raise DeploymentError(f"{place}: is there already, and is never written over") from None
+        raise OutputExistsError(f"{place}: is there already, and is never written over") from None
     except OSError as error:
         raise StoreError(f"{place}: cannot be written ({error.strerror})") from None
     quoted = pathlib.Path(source).resolve().as_uri()

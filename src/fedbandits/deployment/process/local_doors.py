@@ -9,7 +9,7 @@ import httpx
 import msgspec
 
 from fedbandits.deployment.process.folder import PartyFolder
-from fedbandits.deployment.process.running_file import Running, read_running
+from fedbandits.deployment.process.running_file import Running, is_starting, read_running
 from fedbandits.errors import DeploymentError
 
 #: Seconds that an answer may take.
@@ -20,12 +20,14 @@ class PartyReport(msgspec.Struct, frozen=True, kw_only=True):
     """A party's answer about itself.
 
     ``url`` is where its door is. ``status`` and ``privacy`` are as :class:`.node.Node` reports
-    them. All are empty where it does not run. ``problem`` says why it cannot be asked.
+    them. All are empty where it does not run, which it may be ``starting`` to do. ``problem``
+    says why it cannot be asked.
     """
 
     party: str
     role: str
     running: bool
+    starting: bool = False
     url: str = ""
     status: dict[str, Any] = {}
     privacy: dict[str, Any] = {}
@@ -53,13 +55,16 @@ class LocalDoor:
         member = self.folder.member
         role = self.folder.federation.seat_of(member).role.name
         running = read_running(self.folder.path)
+        away = PartyReport(
+            party=member, role=role, running=False, starting=is_starting(self.folder.path)
+        )
         if running is None:
-            return PartyReport(party=member, role=role, running=False)
+            return away
         try:
             status = self._ask(running, "/v1/status")
             privacy = self._ask(running, "/v1/privacy")
         except httpx.TransportError:  # it was killed
-            return PartyReport(party=member, role=role, running=False)
+            return away
         problem = "" if status.is_success else f"its door answers {status.status_code}"
         return PartyReport(
             party=member,
