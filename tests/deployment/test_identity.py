@@ -141,7 +141,7 @@ def test_an_altered_request_is_refused_and_nothing_changes(machine, changes, fou
 
 def test_a_request_of_other_terms_is_refused_by_the_first_key_that_differs(machine, tmp_path):
     other = OneMachine(tmp_path / "other", epsilon=2.0)
-    with pytest.raises(IdentityError, match=r"settings\.epsilon is 2\.0 there and 1\.0 here"):
+    with pytest.raises(IdentityError, match=r"system\.epsilon is 2\.0 there and 1\.0 here"):
         admit(machine.authority, other.create("north"))
 
 

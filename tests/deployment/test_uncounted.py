@@ -64,7 +64,7 @@ def test_how_many_decisions_count_is_said_before_a_federation_is_made():
         "count: if you expect more, choose a larger schedule, or more rounds"
     )
     settings = 'schedule = "every(1)"\nepsilon = 1.0\ndelta = 1e-5'
-    assert "adds up to 1 decision of a member, until 5 are" in counted_in_words(
+    assert "adds up to 1 decision of a member, until 4 are" in counted_in_words(
         clinics(settings=settings, rounds=5)
     )
     assert counted_in_words(read_federation(example("distributed-ucb"))) == ""

@@ -17,7 +17,8 @@ _COMPUTING = (
 )
 _PART = Limit(
     "who took part in which release",
-    "The controller and the helpers know the members of every sum. Agents know how many there are.",
+    "The controller and the helpers know the members of every sum. Members know how many there "
+    "are.",
 )
 _LIES = Limit(
     "results, from a member that lies within the bounds",
