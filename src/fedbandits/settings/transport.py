@@ -1,4 +1,4 @@
-"""Where members meet: the addresses of the broker's servers, checked when they are read."""
+"""Addresses of the broker's servers, where members meet, checked when they are read."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class ServerAddress(NamedTuple):
 
     @property
     def url(self) -> str:
-        """Its text, with the port."""
+        """Text of the address, with the port."""
         return f"tls://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
 
 

@@ -1,4 +1,4 @@
-"""What a store knows of all that has left its party, compared with the file that says it."""
+"""Comparison of a store with the file of all that has left its party."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def is_older(ledger: Ledger, connection: Connection, member: str, left: Left) ->
 
 
 class Beside(NamedTuple):
-    """What lies beside a store: the file of what has left, and what it says, if there is one."""
+    """File of what has left beside a store, and what it says; None if there is none."""
 
     path: pathlib.Path
     left: Left | None
