@@ -161,7 +161,7 @@ class StoppedError(FedbanditsError):
 
 
 class OutputExistsError(FedbanditsError):
-    """The output folder holds the results of another configuration."""
+    """The output exists already, such as a folder with the results of another configuration."""
 
 
 class OutputBusyError(FedbanditsError):
@@ -229,6 +229,10 @@ class RemoteProtocolError(FedbanditsError):
 
 class SealError(RemoteProtocolError):
     """A sealed frame was altered, is for another party, or is not from the sender that it names."""
+
+
+class NotListedError(SealError):
+    """A peer is in no list of members that this party knows yet; it is when a newer list comes."""
 
 
 class CheckpointError(FedbanditsError):

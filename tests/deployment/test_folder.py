@@ -5,9 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import os
 import re
 import shutil
+import signal
 import sqlite3
+import subprocess
+import sys
+import time
 
 import msgspec
 import pytest
@@ -17,8 +22,10 @@ from fedbandits.cli.federation import init
 from fedbandits.deployment.delivery.transport import MemoryHub
 from fedbandits.deployment.hosting.clock import TICKS
 from fedbandits.deployment.identity.admission import Request
-from fedbandits.deployment.identity.authority import admit
+from fedbandits.deployment.identity.authority import admit, load_authority
 from fedbandits.deployment.identity.installing import install_admission
+from fedbandits.deployment.identity.private_files import only_one
+from fedbandits.deployment.process import party_process
 from fedbandits.deployment.process.examples import example, own_example
 from fedbandits.deployment.process.federation_folder import (
     admit_here,
@@ -29,6 +36,7 @@ from fedbandits.deployment.process.federation_folder import (
 from fedbandits.deployment.process.folder import load_party, load_settings
 from fedbandits.deployment.process.ordering import order
 from fedbandits.deployment.process.running import RunningParty
+from fedbandits.deployment.process.running_file import is_starting, says_it_starts
 from fedbandits.deployment.process.warming import warm
 from fedbandits.errors import (
     ConfigError,
@@ -119,7 +127,7 @@ def test_what_cannot_run_ends_in_one_line_and_its_code(machine, tmp_path):
     refused(2, "is not the folder of a party", folder=tmp_path / "nothing")
     assert "no party's folder is here" in fedbandits("federation", "up", tmp_path, code=2)
     assert "is there already" in fedbandits(
-        "federation", "init", tmp_path / "clinics.toml", "--out", machine, code=10
+        "federation", "init", tmp_path / "clinics.toml", "--out", machine, code=2
     )
     before = settings.read_text()
     settings.write_text(before + "[simulated]\nseed = 1\n")
@@ -129,7 +137,7 @@ def test_what_cannot_run_ends_in_one_line_and_its_code(machine, tmp_path):
     terms = north / "federation.toml"
     agreed = terms.read_text()
     terms.write_text(agreed.replace("epsilon = 1.0", "epsilon = 2.0"))
-    refused(10, str(terms), "settings.epsilon is 2.0 here and was 1.0")
+    refused(10, str(terms), "system.epsilon is 2.0 here and was 1.0")
     terms.write_text(agreed)
 
     run_and_stop(machine, "south", "north")
@@ -198,6 +206,31 @@ def test_who_is_revoked_is_no_longer_talked_to(machine):
         await at_hub.stop()
 
     asyncio.run(play())
+
+
+def test_a_newer_list_is_a_warning_only_if_it_revokes_somebody(machine, caplog):
+    caplog.set_level("INFO")
+
+    async def play():
+        (north,) = await started(machine, "north")
+        with only_one(machine / "authority"):
+            office = load_authority(machine / "authority")
+            longer = office.write_members(dict(office.members.members))
+        north.take_members(longer.encode())
+        revoke_here(machine, "south")
+        north.take_members((machine / "authority" / "members.json").read_bytes())
+        await north.stop()
+
+    asyncio.run(play())
+    told = [
+        (record.levelname, record.getMessage())
+        for record in caplog.records
+        if "of the members; revoked" in record.getMessage()
+    ]
+    assert told == [
+        ("INFO", "north: version 4 of the members; revoked: nobody"),
+        ("WARNING", "north: version 5 of the members; revoked: south"),
+    ]
 
 
 def test_messages_for_who_is_revoked_leave_the_outbox(machine):
@@ -276,7 +309,7 @@ def test_a_backup_goes_on_once_it_is_said_to_have_moved(machine, tmp_path):
     north, copy = machine / "north", tmp_path / "copy.db"
     run_and_stop(machine, "north")
     fedbandits("party", "backup", north, copy)
-    assert "is there already" in fedbandits("party", "backup", north, copy, code=20)
+    assert "is there already" in fedbandits("party", "backup", north, copy, code=2)
     for file in north.glob("store.db*"):
         file.unlink()
     shutil.copy(copy, north / "store.db")
@@ -284,6 +317,24 @@ def test_a_backup_goes_on_once_it_is_said_to_have_moved(machine, tmp_path):
         run_and_stop(machine, "north")
     run_and_stop(machine, "north", moved=True)
     run_and_stop(machine, "north")
+
+
+@pytest.mark.parametrize("has_left", ["more", "no more", None])
+def test_a_copy_that_is_older_than_what_has_left_is_no_mere_copy(machine, tmp_path, has_left):
+    """So nobody who put an old backup back is told to say that it has moved."""
+    north = machine / "north"
+    run_and_stop(machine, "north")
+    fedbandits("party", "backup", north, tmp_path / "copy.db")
+    (tmp_path / "copy.db").rename(north / "store.db")
+    left = north / "store.left"
+    if has_left == "more":
+        left.write_text('{"spent": 0.0, "marks": {"hub": [3, "AAAA"]}}')
+    elif has_left is None:
+        left.unlink()
+    said = fedbandits("party", "run", north, code=15 if has_left == "no more" else 14)
+    assert ("--moved" in said) == (has_left == "no more")
+    assert ("--restore" in said) == (has_left != "no more")
+    assert "moved=True" not in said
 
 
 def test_a_store_that_is_older_than_what_has_left_needs_a_word(machine):
@@ -295,6 +346,37 @@ def test_a_store_that_is_older_than_what_has_left_needs_a_word(machine):
     assert "--restore" in told
     run_and_stop(machine, "north", restores=True)
     run_and_stop(machine, "north")  # what has left is written anew
+
+
+def test_a_party_that_compiles_is_said_to_start(machine, monkeypatch):
+    """Not to be away. Once it runs its door says more."""
+    north, seen = machine / "north", []
+
+    def look(*_):
+        seen.append(is_starting(north))
+        if len(seen) == 1:
+            assert "north starts, and cannot" in fedbandits("party", "status", north, code=3)
+        else:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    monkeypatch.setattr(party_process, "_compile", look)
+    monkeypatch.setattr(party_process, "look_at_what_is_new", look)
+    party_process.run_party(north)
+    assert seen == [True, False]
+    assert "north does not run" in fedbandits("party", "status", north, code=3)
+
+
+def test_who_was_killed_while_it_compiled_does_not_start(machine):
+    north = load_party(machine / "north")
+    with says_it_starts(north.path):
+        assert is_starting(north.path)
+        ended = subprocess.Popen([sys.executable, "-c", ""])
+        ended.wait()
+        (north.path / "starting.json").write_text(f'{{"pid": {ended.pid}, "since": {time.time()}}}')
+        assert not is_starting(north.path)
+        (north.path / "starting.json").write_text("{")
+        assert not is_starting(north.path)
+    assert not (north.path / "starting.json").exists()
 
 
 def test_a_model_is_handed_out(machine, tmp_path):

@@ -27,7 +27,7 @@ from fedbandits.deployment.identity.enrolment import create_party, rotate_party
 from fedbandits.deployment.identity.identity import load_identity
 from fedbandits.deployment.identity.installing import install_admission
 from fedbandits.deployment.identity.members import KnownMembers, Members, spoken_fingerprint
-from fedbandits.errors import ConfigError, FedbanditsError, IdentityError
+from fedbandits.errors import ConfigError, FedbanditsError, IdentityError, OutputExistsError
 from tests.deployment.one_machine import EVERYBODY, OneMachine
 
 
@@ -101,9 +101,9 @@ def test_certificates_are_for_clients_and_say_who_it_is(admitted):
 
 def test_keys_are_never_written_over(machine):
     before = contents(machine.folder)
-    with pytest.raises(IdentityError, match="is there already"):
+    with pytest.raises(OutputExistsError, match="is there already"):
         machine.create("north")
-    with pytest.raises(IdentityError, match="is there already"):
+    with pytest.raises(OutputExistsError, match="is there already"):
         init_authority(machine.file, machine.authority)
     with pytest.raises(IdentityError, match="is there already"):
         private_files.write_private(machine.authority / "authority.key", b"another")
@@ -143,7 +143,7 @@ def test_an_altered_request_is_refused_and_nothing_changes(machine, changes, fou
 
 def test_a_request_of_other_terms_is_refused_by_the_first_key_that_differs(machine, tmp_path):
     other = OneMachine(tmp_path / "other", epsilon=2.0)
-    with pytest.raises(IdentityError, match=r"settings\.epsilon is 2\.0 there and 1\.0 here"):
+    with pytest.raises(IdentityError, match=r"system\.epsilon is 2\.0 there and 1\.0 here"):
         admit(machine.authority, other.create("north"))
 
 

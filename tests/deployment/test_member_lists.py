@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import logging
 from collections import deque
 
 import pytest
@@ -12,6 +13,7 @@ from fedbandits.deployment.delivery.broker import members_subject, versions_subj
 from fedbandits.deployment.delivery.member_lists import MemberLists
 from fedbandits.deployment.identity.authority import revoke
 from fedbandits.deployment.identity.identity import Identity, load_identity
+from fedbandits.errors import NotListedError, SealError
 from tests.deployment.one_machine import EVERYBODY, OneMachine
 
 LIST, ASK = members_subject("clinics"), versions_subject("clinics")
@@ -157,3 +159,47 @@ def test_a_revocation_that_most_missed_reaches_all_after_a_new_start_of_the_brok
 
     asyncio.run(start())
     assert [identities[name].members.current.version for name in EVERYBODY] == [4, 4, 4]
+
+
+@pytest.mark.parametrize("order", ORDERS, ids=", ".join)
+def test_an_ordinary_start_warns_of_nothing(machine, tmp_path, order, caplog):
+    """Each knows the list of its own admission, and the greetings of those who are not in it."""
+    caplog.set_level(logging.INFO)
+    other = machine.copy(tmp_path)
+    identities = {name: load_identity(other.party(name)) for name in EVERYBODY}
+    older = identities["north"].members.current.encode()
+
+    async def start() -> None:
+        bus = Bus()
+        for name in order:
+            await bus.connect(identities[name])
+        await bus.publish(LIST, older)  # an answer that was overtaken
+        await bus.connect(identities["north"])
+
+    asyncio.run(start())
+    assert "is version 1 of the list of members, but 3 is known" in caplog.text
+    assert [record for record in caplog.records if record.levelno > logging.INFO] == []
+
+
+def test_a_list_that_brings_a_revoked_member_back_is_warned_of(machine, tmp_path, caplog):
+    other = machine.copy(tmp_path)
+    older = (other.authority / "members.json").read_bytes()
+    revoke(other.authority, "south")
+    play(other, (LIST, older))
+    assert "somebody may be trying to bring a revoked member back" in caplog.text
+    assert caplog.records[-1].levelno == logging.WARNING
+
+
+def test_who_is_in_no_list_yet_is_awaited_and_who_was_revoked_is_not(machine, tmp_path):
+    other = machine.copy(tmp_path)
+    first = load_identity(other.party("north"))  # its list has no member but itself
+    (sealer, _) = first.sealers(("south", "hub"))
+    with pytest.raises(NotListedError, match="no key of 'hub' is known yet"):
+        sealer.open("hub", bytes(100))
+    first.members.offer(revoke(other.authority, "hub").read_bytes())
+    first.members.set_peers(sealer, ("south", "hub"))
+    with pytest.raises(
+        SealError, match="no key of 'hub' is known: it is not a peer, or"
+    ) as refused:
+        sealer.open("hub", bytes(100))
+    assert not isinstance(refused.value, NotListedError)

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import io
 import shutil
 
 import msgspec
 import pytest
 
+from fedbandits import cli
+from fedbandits.cli.exit_codes import code_of
 from fedbandits.deployment.delivery import frames
 from fedbandits.deployment.delivery.exchange import Exchange
 from fedbandits.deployment.delivery.quorum import Quorum
@@ -15,6 +19,7 @@ from fedbandits.deployment.door.metrics import Metrics
 from fedbandits.deployment.hosting.events import Kind
 from fedbandits.deployment.hosting.seat import HostedSeat
 from fedbandits.errors import BudgetExceededError, FedbanditsError, NotReadyError, StaleStoreError
+from fedbandits.privacy.ledger import Ledger
 from fedbandits.systems.terms import claim_under
 from fedbandits.testing.applications import Setting
 from fedbandits.testing.deployed import DeployedFederation, federation_from, until
@@ -285,8 +290,23 @@ def test_who_restores_pays_for_all_that_may_have_left(known, tmp_path):
         await members.deployed.stop("clinic-0")
         await members.start("clinic-0")  # an ordinary start costs nothing
         assert (await members.deployed.nodes["clinic-0"].privacy())["epsilon_spent"] == spent
-        with pytest.raises((BudgetExceededError, StaleStoreError)):
+        with pytest.raises(StaleStoreError, match="so an old backup may have been"):
             await members.put_back("clinic-0", ".left")
+
+    played(Members(stars(), tmp_path), work)
+
+
+def test_who_cannot_pay_for_what_may_have_left_is_not_restored(tmp_path):
+    async def work(members):
+        await members.start("clinic-0", "hub")
+        await members.greeted("clinic-0", ["hub"])
+        await release(members.deployed.nodes["clinic-0"])
+        await members.deployed.stop("clinic-0")
+        (tmp_path / "clinic-0.left").unlink()  # so all of the budget is to be paid once more
+        members.deployed.restores = True
+        with pytest.raises(StaleStoreError, match="cannot pay once more") as refused:
+            await members.start("clinic-0")
+        assert code_of(refused.value) == 14
 
     played(Members(stars(), tmp_path), work)
 
@@ -403,3 +423,57 @@ def test_a_helper_never_goes_on_from_an_old_store(tmp_path):
             await members.start("aid")  # nor does it begin anew
 
     played(Members(federation, tmp_path), work)
+
+
+@pytest.mark.parametrize("beside", ["newer", "its own", "none"])
+def test_a_look_at_an_old_ledger_says_what_it_does_not_know(beside, tmp_path):
+    """The command says no less than was spent, and ends as a party does that would start so."""
+
+    async def work(members):
+        await members.start("clinic-0", "hub")
+        await members.greeted("clinic-0", ["hub"])
+        node = members.deployed.nodes["clinic-0"]
+        await release(node)
+        if beside != "newer":
+            await members.deployed.stop("clinic-0")
+            return await ledger_of(members, "clinic-0")
+        await members.keep("clinic-0")
+        await members.greeted("clinic-0", ["hub"])
+        await release(members.deployed.nodes["clinic-0"])
+        await members.deployed.stop("clinic-0")
+        spent = await ledger_of(members, "clinic-0")
+        shutil.copy(tmp_path / "old" / "clinic-0.db", tmp_path / "clinic-0.db")
+        return spent
+
+    async def ledger_of(members, member):
+        with Ledger.existing(tmp_path / f"{member}.db") as ledger, ledger.read() as connection:
+            return ledger.statement(connection, member)
+
+    statement = played(Members(stars(), tmp_path), work)
+    spent = f"ε = {statement.spent_epsilon:.4g} at δ = 1e-05 (μ = {statement.spent_mu:.4g})"
+    if beside == "none":
+        (tmp_path / "clinic-0.left").unlink()
+    code = 14 if beside == "newer" else 0
+    out, error = looked_at(tmp_path / "clinic-0.db", code)
+    assert spent in out
+    assert (f"in this file, but {spent} by what has left" in out) == (beside == "newer")
+    assert ("more has left than this ledger knows" in error) == (beside == "newer")
+    assert ("what left since is not known" in out) == (beside == "none")
+
+
+def looked_at(path, code):
+    """What ``fedbandits privacy --ledger`` says of a ledger."""
+    out, error = io.StringIO(), io.StringIO()
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(error),
+    ):
+        patch.setattr("sys.argv", ["fedbandits", "privacy", "--ledger", str(path)])
+        ended = None
+        try:
+            cli.main()
+        except SystemExit as end:
+            ended = end.code
+    assert (ended or 0) == code
+    return " ".join(out.getvalue().split()), error.getvalue()

@@ -39,6 +39,6 @@ def test_both_sides_name_the_key_and_both_values(tmp_path):
 
     hub, stranger = asyncio.run(play())
     assert hub == (
-        "OtherTermsError: clinic-2 has other terms: settings.epsilon is 1000.0 there and 1.0 here"
+        "OtherTermsError: clinic-2 has other terms: system.epsilon is 1000.0 there and 1.0 here"
     )
-    assert "settings.epsilon is 1.0 there and 1000.0 here" in stranger
+    assert "system.epsilon is 1.0 there and 1000.0 here" in stranger

@@ -60,8 +60,11 @@ def test_what_waits_and_what_never_counts_is_told(make, tmp_path):
 
 def test_how_many_decisions_count_is_said_before_a_federation_is_made():
     assert counted_in_words(clinics()) == (
-        "Each release of a member is about 10 decisions more than the one before, and all 3 "
-        "together about the first 30. Later ones never count: if you expect more, choose a larger "
-        "schedule, or more rounds"
+        "Each release adds up to 10 decisions of a member, until 30 are counted. Later ones never "
+        "count: if you expect more, choose a larger schedule, or more rounds"
+    )
+    settings = 'schedule = "every(1)"\nepsilon = 1.0\ndelta = 1e-5'
+    assert "adds up to 1 decision of a member, until 4 are" in counted_in_words(
+        clinics(settings=settings, rounds=5)
     )
     assert counted_in_words(read_federation(example("distributed-ucb"))) == ""

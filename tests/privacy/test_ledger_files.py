@@ -196,7 +196,7 @@ def test_a_copy_of_a_closed_ledger_is_refused_until_it_is_the_only_one(tmp_path)
         pass
     shutil.copy(path, copy)
     drawn(path)
-    with pytest.raises(LedgerFileError, match="moved=True"):
+    with pytest.raises(LedgerFileError, match="open it once as moved"):
         drawn(copy)
     with Ledger.existing(copy) as ledger, ledger.read() as connection:  # to look at it is no harm
         assert ledger.statement(connection, "A").charges == 0

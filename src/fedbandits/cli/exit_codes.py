@@ -32,7 +32,7 @@ ENDINGS = (
     Ending(19, errors.TransportError, "the broker cannot be reached, or does not start"),
     Ending(20, errors.DeploymentError, "the party cannot run like this: its port is in use, …"),
 )
-#: What ``party status`` ends with where the party does not run, as for a service of systemd.
+#: What ``party status`` and ``federation status`` end with where no party runs, as for systemd.
 NOT_RUNNING = 3
 #: After these it is no use to start again: somebody must do something first.
 FINAL = frozenset({2, 10, 12, 13, 14, 15, 16})
@@ -49,7 +49,7 @@ def meanings() -> dict[int, str]:
         0: "ended as told",
         1: "the machine refuses: a full disk, a folder gone",
         2: "a wrong configuration or argument",
-        NOT_RUNNING: "of party status: the party does not run",
+        NOT_RUNNING: "of party status and federation status: no party runs",
     }
     for ending in ENDINGS:
         found.setdefault(ending.code, ending.means)

@@ -41,7 +41,7 @@ def example(
     every: Annotated[
         str | None, typer.Option(help="How long a round is.  [default: 1 h; SAMBA: 100 ms]")
     ] = None,
-    port: Annotated[int, typer.Option(help="Where the broker listens.")] = 4222,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Where the broker listens.")] = 4222,
 ) -> None:
     """Print a federation's file to begin with: commented, and it works as it is."""
     from fedbandits.deployment.process.examples import example as text
@@ -62,7 +62,7 @@ def init(
         typer.Option("--local", help="Make all parties' folders, too: one machine has all keys."),
     ] = False,
     first_port: Annotated[
-        int, typer.Option(help="Of the parties' doors, with --local; 0 for any free ones.")
+        int, typer.Option(min=0, max=65535, help="Of parties' doors, with --local; 0: free ones.")
     ] = 8420,
 ) -> None:
     """Make a federation: an authority that admits its members, and a broker's configuration.
@@ -278,15 +278,15 @@ def status(
     watch: Annotated[bool, typer.Option("--watch", help="Again and again, until Ctrl-C.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON, for programs.")] = False,
 ) -> None:
-    """Show who is connected, decisions, rounds, messages, releases, ε spent and left."""
+    """Show decisions, rounds, messages, releases, ε spent and left; exit code 3: none runs."""
     if watch and not as_json:
         _watch(_doors(folder))
     else:
         show_status(folder, as_json)
 
 
-def show_status(folder: pathlib.Path, as_json: bool) -> bool:
-    """Print how the parties of a folder are, and return whether all of them run."""
+def show_status(folder: pathlib.Path, as_json: bool) -> None:
+    """Print how the parties of a folder are; end with an exit code of its own if none runs."""
     import msgspec
 
     from fedbandits.cli import console, federation_tables
@@ -298,7 +298,7 @@ def show_status(folder: pathlib.Path, as_json: bool) -> bool:
     else:
         for shown in federation_tables.status_of(doors[0].folder.federation, reports):
             console.output().print(shown)
-    return all(report.running for report in reports)
+    federation_tables.end_unless_running(reports)
 
 
 def _doors(folder: pathlib.Path) -> list[LocalDoor[SeenParty]]:

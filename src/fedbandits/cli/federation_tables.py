@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import typer
 from rich.console import RenderableType
 from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
+
+from fedbandits.cli.exit_codes import NOT_RUNNING
 
 if TYPE_CHECKING:
     from fedbandits.deployment.process.inspecting import StoredMessages
@@ -77,9 +81,21 @@ def _about_sums(status: dict[str, Any]) -> list[str]:
     return lines
 
 
+def end_unless_running(reports: Sequence[PartyReport]) -> None:
+    """End with the exit code for it if no party runs."""
+    if any(report.running for report in reports):
+        return
+    if len(reports) == 1:
+        verb = "starts, and cannot be asked yet" if reports[0].starting else "does not run"
+        typer.echo(f"fedbandits: {reports[0].party} {verb}", err=True)
+    else:
+        typer.echo("fedbandits: none of these parties runs", err=True)
+    raise typer.Exit(NOT_RUNNING)
+
+
 def _state(report: PartyReport) -> str:
     if not report.running:
-        return "not running"
+        return "starting" if report.starting else "not running"
     if not report.status.get("connected"):
         return "not connected"
     return "ready" if report.status.get("ready") else "waits"

@@ -27,7 +27,9 @@ def create(
         pathlib.Path, typer.Option(metavar="CONFIG.toml", help="The federation's file.")
     ],
     out: Annotated[pathlib.Path, typer.Option(metavar="DIR", help="Where NAME is made.")],
-    port: Annotated[int, typer.Option(help="Of its door, on this machine.")] = 8420,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Of its door, on this machine.")
+    ] = 8420,
 ) -> None:
     """Make a party's folder with keys of its own, which never leave it."""
     from fedbandits.deployment.identity.enrolment import create_party
@@ -141,9 +143,7 @@ def status(
     """Show how a party on this machine is; exit code 3 says that it does not run."""
     from fedbandits.cli import federation
 
-    if not federation.show_status(folder, as_json):
-        typer.echo(f"fedbandits: {folder.resolve().name} does not run", err=True)
-        raise typer.Exit(exit_codes.NOT_RUNNING)
+    federation.show_status(folder, as_json)
 
 
 @app.command("inspect", epilog="Example: fedbandits party inspect ./north --contents")

@@ -7,6 +7,7 @@ import pathlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
+import msgspec
 import typer
 from rich.markup import escape
 from rich.table import Column, Table
@@ -16,6 +17,7 @@ from fedbandits.cli.options import Assignments, configurations
 from fedbandits.errors import ConfigError
 
 if TYPE_CHECKING:  # the ledger is an extra
+    from fedbandits.deployment.storage.left import Left
     from fedbandits.privacy.claims import PrivacyClaim
     from fedbandits.privacy.ledger import Statement, Total
 
@@ -96,28 +98,52 @@ def _pairs(title: str, **look: Any) -> Table:
 
 
 class _Account(NamedTuple):
+    """An account in a ledger. ``left`` is what has left, if its file knows of more than this."""
+
     ledger: pathlib.Path
     federation: str
     statement: Statement
+    left: Left | None
+    #: The file of what has left, where it is missing and there should be one.
+    unknown: pathlib.Path | None
+
+    @property
+    def whole(self) -> Statement:
+        """The statement, with all that is known to be spent."""
+        if self.left is None or self.left.spent <= self.statement.spent_mu:
+            return self.statement
+        return msgspec.structs.replace(self.statement, spent_mu=self.left.spent)
 
 
 def _show_ledgers(paths: Sequence[pathlib.Path]) -> None:
-    """Verify every row of some ledgers, then print their parties' statements, and their total."""
+    """Verify every row of some ledgers, then print their parties' statements, and their total.
+
+    Raises StaleStoreError, at the end, if more has left a party than its ledger knows.
+    """
+    from fedbandits.deployment.hosting.known import Beside
     from fedbandits.privacy.ledger import Ledger
 
     shown, accounts = output(), list[_Account]()
     for path in paths:
+        beside = Beside.of(path)
         with Ledger.existing(path) as ledger, ledger.read() as connection:
             ledger.verify(connection)
             parties = ledger.parties(connection)
+            unknown = beside.path if beside.is_unknown(connection) else None
             found = [
-                _Account(path, ledger.federation, ledger.statement(connection, party))
+                _Account(
+                    path,
+                    ledger.federation,
+                    ledger.statement(connection, party),
+                    beside.knows_more(ledger, connection, party),
+                    unknown,
+                )
                 for party in parties
             ]
         _refuse_twice(accounts, found)
         accounts += found
         for account in found:
-            shown.print(_statement_table(account.statement), "")
+            shown.print(_statement_table(account.statement, _not_counted(account)), "")
         shown.print(
             f"{escape(str(path))}: ledger of federation {ledger.federation!r}, "
             f"{len(parties)} {'party' if len(parties) == 1 else 'parties'}, every row verified"
@@ -126,6 +152,13 @@ def _show_ledgers(paths: Sequence[pathlib.Path]) -> None:
             shown.print("")
     if len(paths) > 1 and accounts:
         shown.print(_totals_table(accounts))
+    if old := [str(account.ledger) for account in accounts if account.left is not None]:
+        from fedbandits.errors import StaleStoreError
+
+        raise StaleStoreError(
+            f"{', '.join(old)}: more has left than this ledger knows, so an old backup was put "
+            "back: put the newest store back"
+        )
 
 
 def _refuse_twice(before: Sequence[_Account], found: Sequence[_Account]) -> None:
@@ -144,14 +177,14 @@ def _refuse_twice(before: Sequence[_Account], found: Sequence[_Account]) -> None
                 )
 
 
-def _statement_table(statement: Statement) -> Table:
+def _statement_table(statement: Statement, not_counted: str = "") -> Table:
     """Make a table of what a party has spent, what is left, and on what."""
     table = _pairs(f"{escape(statement.party)}: budget", box=None)
     delta = f"at δ = {statement.delta:g}"
     rows = [
         ("what it protects", statement.claim.unit),
         ("budget", f"ε = {statement.epsilon:.4g} {delta} (μ = {statement.mu:.4g})"),
-        ("spent", f"ε = {statement.spent_epsilon:.4g} {delta} (μ = {statement.spent_mu:.4g})"),
+        ("spent", f"{_cost(statement.spent_mu, statement.delta)}{not_counted}"),
         (
             "left",
             f"μ = {statement.left_mu:.4g}, which by itself would be "
@@ -172,6 +205,23 @@ def _statement_table(statement: Statement) -> Table:
     return table
 
 
+def _cost(mu: float, delta: float) -> str:
+    from fedbandits.privacy import gaussian
+
+    return f"ε = {gaussian.epsilon_of(mu, delta):.4g} at δ = {delta:g} (μ = {mu:.4g})"
+
+
+def _not_counted(account: _Account) -> str:
+    """Say what may have been spent besides; empty where the ledger knows all that has left."""
+    if account.unknown is not None:
+        return f" in this file; what left since is not known, as there is no {account.unknown}"
+    if (left := account.left) is None:
+        return ""
+    if left.spent <= account.statement.spent_mu:
+        return " in this file; it is an old backup, as other messages have left than it knows of"
+    return f" in this file, but {_cost(left.spent, account.statement.delta)} by what has left"
+
+
 def _totals_table(accounts: Sequence[_Account]) -> Table:
     """Make a table of the totals of accounts: of those with one name, and of all.
 
@@ -186,9 +236,9 @@ def _totals_table(accounts: Sequence[_Account]) -> Table:
         own = [account for account in accounts if account.statement.party == name]
         if 1 < len(own) < len(accounts):
             federations = ", ".join(repr(account.federation) for account in own)
-            total = add_up([account.statement for account in own])
+            total = add_up([account.whole for account in own])
             table.add_row(escape(name), escape(f"in {federations}: {_line(total)}"))
-    total = add_up([account.statement for account in accounts])
+    total = add_up([account.whole for account in accounts])
     table.add_row("in total", escape(f"{total.accounts:,} accounts: {_line(total)}"))
     table.add_row("holds for", "records that are behind all of these accounts; squares of μ add up")
     units = dict.fromkeys(account.statement.claim.unit for account in accounts)

@@ -120,7 +120,8 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         for key in sorted(own.keys() | other.keys()):
             ours, their = own.get(key, _ABSENT), other.get(key, _ABSENT)
             if ours != their or type(ours) is not type(their):
-                return Difference(key, ours, their)
+                is_of_file = isinstance(self.federation, dict)
+                return Difference(_key_in_file(key) if is_of_file else key, ours, their)
         return None
 
 
@@ -130,6 +131,16 @@ def digest_of(content: bytes) -> str:
 
 
 _ABSENT = "nothing"
+#: How keys of the terms begin that have another name in a federation's file.
+_IN_FILE = {"settings.": "system.", "federation.": ""}
+
+
+def _key_in_file(key: str) -> str:
+    """Name a key of the terms as a federation's file has it."""
+    for begins, there in _IN_FILE.items():
+        if key.startswith(begins):
+            return there + key.removeprefix(begins)
+    return "system.preset" if key == "system" else key
 
 
 def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:

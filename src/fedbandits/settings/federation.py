@@ -18,8 +18,10 @@ from fedbandits.environments.facts import Facts
 from fedbandits.errors import ConfigError, DataError
 from fedbandits.federation.roles import Role, Roles
 from fedbandits.federation.terms import Terms
+from fedbandits.federation.totals.plan import HELPER
 from fedbandits.settings.federation_file import FederationFile, Live, file_of, no_member
 from fedbandits.settings.toml_files import parse_toml, read_toml
+from fedbandits.settings.transport import addresses_of
 from fedbandits.settings.variants import Variant, variant
 from fedbandits.settings.written import seconds
 from fedbandits.systems import Plan, System, find_system
@@ -57,6 +59,8 @@ class Federation:
     def __init__(self, file: FederationFile) -> None:
         self.name, self.rounds, self.noise = file.name, file.rounds, file.noise
         self.clock, self.transport = file.clock, file.transport
+        #: Where the broker's servers are.
+        self.brokers = addresses_of(file.transport.servers)
         self.every = 0.0
         if isinstance(file.clock, Live):
             self.every = seconds(file.clock.every, "clock.every")
@@ -176,6 +180,11 @@ class Federation:
                 f"bounds ({error})"
             ) from None
 
+    def _why_so_many(self, role: str) -> str:
+        if role == HELPER:
+            return ", as system.aggregation says"
+        return ", as the facts say" if role == self.roles.acting.name else ""
+
     def _check_members(self) -> None:
         """Refuse members that do not fill the roles, or names that cannot stand in certificates."""
         parties = self.roles.parties
@@ -187,8 +196,8 @@ class Federation:
         for role, names in self.members.items():
             if len(names) != len(parties[role]):
                 raise ConfigError(
-                    f"members.{role}: given {len(names)} names, allowed: {len(parties[role])}, as "
-                    "the facts say"
+                    f"members.{role}: given {len(names)} name{'s' * (len(names) != 1)}, allowed: "
+                    f"{len(parties[role])}{self._why_so_many(role)}"
                 )
             for i, name in enumerate(names):
                 if not _MEMBER.match(name):

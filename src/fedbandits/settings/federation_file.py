@@ -14,6 +14,7 @@ from fedbandits._schema import convert, shown
 from fedbandits.errors import ConfigError
 from fedbandits.federation.terms import NoiseOrigin
 from fedbandits.settings.toml_files import read_toml
+from fedbandits.settings.transport import Transport
 
 _NAME = r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}\Z"  # _schema.PATTERNS has it in words
 
@@ -68,20 +69,6 @@ class Rewards(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     default: float | None = None
     after: float | str = "7 days"
-
-
-class Transport(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Addresses of the broker through which members exchange messages.
-
-    They are not part of the terms, because a broker may move.
-
-    Parameters
-    ----------
-    servers
-        Addresses of the broker's servers, ``tls://host:port``.
-    """
-
-    servers: tuple[str, ...] = ("tls://127.0.0.1:4222",)
 
 
 class FederationFile(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -23,7 +23,7 @@ class _Part(Checked, frozen=True, forbid_unknown_fields=True, tag_field="kind"):
 
 
 class Clear(_Part, frozen=True, tag="clear"):
-    """The controller sees every release, so each has the noise of the whole guarantee."""
+    """Releases are seen one by one, so each has the noise of the whole guarantee."""
 
 
 class SecureSum(_Part, frozen=True, tag="secure-sum"):

@@ -17,7 +17,8 @@ _COMPUTING = (
 )
 _PART = Limit(
     "who took part in which release",
-    "The members of every sum are known to the controller, the helpers and all members.",
+    "The controller and the helpers know the members of every sum. Members know how many there "
+    "are.",
 )
 _LIES = Limit(
     "results, from a member that lies within the bounds",

@@ -20,7 +20,6 @@ import sys
 import time
 from collections.abc import Sequence
 from typing import Any
-from urllib.parse import urlsplit
 
 from fedbandits.deployment.identity.authority import PUBLISHER, load_authority
 from fedbandits.deployment.identity.certificates import SERVER, key_pem, new_key, pem
@@ -97,7 +96,7 @@ def broker_config(
     config: dict[str, Any] = {
         "server_name": f"fedbandits-{federation.name}",
         "host": host,
-        "port": port or urlsplit(federation.transport.servers[0]).port or 4222,
+        "port": port or federation.brokers[0].port,
         "max_payload": MOST_FRAME_BYTES,
         "max_pending": 8 * MOST_FRAME_BYTES,
         "log_file": LOG,

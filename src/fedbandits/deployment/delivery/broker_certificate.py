@@ -6,7 +6,6 @@ import datetime
 import pathlib
 from collections.abc import Sequence
 from typing import NamedTuple
-from urllib.parse import urlsplit
 
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -77,7 +76,7 @@ def renew_certificate(
     key = load_key(read_private(place / KEY), place / KEY)
     if not isinstance(key, ec.EllipticCurvePrivateKey):
         raise IdentityError(f"{place / KEY}: is no key for TLS; make the broker's folder anew")
-    servers = [urlsplit(server).hostname or "" for server in office.federation.transport.servers]
+    servers = [broker.host for broker in office.federation.brokers]
     every = tuple(dict.fromkeys((*read_certificate(place).names, *servers, *names)))
     certificate = office.issue(key.public_key(), every, SERVER, days)
     write_private(place / CERTIFICATE, pem(certificate), replace=True)

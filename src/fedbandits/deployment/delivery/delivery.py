@@ -27,7 +27,7 @@ from fedbandits.deployment.delivery.exchange import (
 from fedbandits.deployment.delivery.frames import Acknowledgement, Data, Gift, Hello, Seals
 from fedbandits.deployment.delivery.quorum import Quorum
 from fedbandits.deployment.delivery.transport import Transport
-from fedbandits.errors import FedbanditsError, SealError
+from fedbandits.errors import FedbanditsError, NotListedError, SealError
 from fedbandits.federation.terms import Terms, cut
 
 _LOG = logging.getLogger("fedbandits.deployment")
@@ -253,11 +253,11 @@ class Delivery:
         return frame
 
     def _refuse(self, sender: str, error: FedbanditsError) -> None:
-        self.refused[type(error).__name__] += 1
-        times = self.refused[type(error).__name__]
+        name, whom = type(error).__name__, cut(repr(sender))
+        times = self.refused[name] = self.refused[name] + 1
         if times & (times - 1) == 0:  # the 1st, 2nd, 4th, …: nobody can fill a disk with them
-            whom = cut(repr(sender))
-            _LOG.warning("%s: frame %d refused, from %s: %s", self.member, times, whom, error)
+            level = logging.INFO if isinstance(error, NotListedError) else logging.WARNING
+            _LOG.log(level, "%s: frame %d refused, from %s: %s", self.member, times, whom, error)
 
     def _take_greeting(self, exchange: Exchange, hello: Hello) -> None:
         """Note that a peer is there; if it has repeated our life, we know where it stands."""

@@ -20,6 +20,7 @@ import nats.errors
 from fedbandits.deployment.delivery.broker import members_subject, versions_subject
 from fedbandits.deployment.delivery.nats_connection import Connection, Take
 from fedbandits.deployment.identity.identity import Identity
+from fedbandits.deployment.identity.members import OlderListError
 from fedbandits.errors import IdentityError
 
 _LOG = logging.getLogger("fedbandits.deployment")
@@ -73,6 +74,8 @@ class MemberLists:
         """Offer a list that somebody has published."""
         try:
             self._offer(data)
+        except OlderListError as error:  # while members are admitted, one after the other
+            _LOG.info("%s: %s", self._identity.name, error)
         except IdentityError as error:
             _LOG.warning("%s: %s", self._identity.name, error)
         else:

@@ -14,7 +14,6 @@ import ssl
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from urllib.parse import urlsplit
 
 import nats.errors
 
@@ -27,6 +26,7 @@ from fedbandits.deployment.identity.authority import authority_context, load_aut
 from fedbandits.deployment.identity.identity import Identity
 from fedbandits.deployment.identity.names import Path
 from fedbandits.errors import IdentityError, TransportError
+from fedbandits.settings.transport import ServerAddress
 
 _LOG = logging.getLogger("fedbandits.deployment")
 #: How many days before its end a member's certificate is spoken of.
@@ -205,15 +205,13 @@ class NatsTransport:
 
 
 def _checked(server: str) -> str:
-    """Return an address that can be one; raises TransportError if it cannot."""
+    """Return an address with its port; raises TransportError if it is none."""
     try:
-        parts = urlsplit(server)
-        usable = parts.scheme == "tls" and bool(parts.hostname) and parts.port is not None
+        return ServerAddress.of(server).url
     except ValueError:
-        usable = False
-    if not usable or parts.username is not None:
-        raise TransportError(f"transport.servers: given {server!r}, allowed: tls://host:port")
-    return server
+        raise TransportError(
+            f"transport.servers: given {server!r}, allowed: tls://HOST:PORT"
+        ) from None
 
 
 async def publish_members(

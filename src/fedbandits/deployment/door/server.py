@@ -162,10 +162,11 @@ def _bind(host: str, port: int) -> socket.socket:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((host, port))
         listening.setblocking(False)
-    except OSError as error:
+    except (OSError, TypeError, ValueError) as error:  # not OSError: no host has such a name
         listening.close()
+        why = getattr(error, "strerror", None) or "no such host"
         raise DeploymentError(
-            f"door.host {host!r}, door.port {port}: cannot listen there ({error.strerror}); "
+            f"door.host {host!r}, door.port {port}: cannot listen there ({why}); "
             "choose another, or 0 for any free port"
         ) from None
     return listening

@@ -41,7 +41,7 @@ class DoorSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         Time that open requests have to finish when the door closes, in seconds.
     """
 
-    host: str = "127.0.0.1"
+    host: Annotated[str, Meta(min_length=1)] = "127.0.0.1"
     port: Annotated[int, Meta(ge=0, le=65_535)] = 8420
     certificate: str | None = None
     key: str | None = None

@@ -15,10 +15,10 @@ from sqlalchemy.engine import Connection
 from fedbandits.deployment.delivery.exchange import Standing, standing_of
 from fedbandits.deployment.delivery.frames import extended
 from fedbandits.deployment.hosting.events import HostedParty, Kind, Received
+from fedbandits.deployment.hosting.known import marks_known
 from fedbandits.deployment.hosting.resources import StoredResources
 from fedbandits.deployment.hosting.restoring import (
     all_left,
-    marks_known,
     require_newest,
     require_same_boot,
 )
@@ -119,7 +119,7 @@ class Batch:
         for entry in saved.journal:
             hosted.replay(entry.kind, entry.body)
         resources.end_replay()
-        hosted.marks = marks_known(self.store, self.connection)[-1]
+        hosted.marks = marks_known(self.connection)[-1]
         self.event = hosted.events = saved.journal[-1].event if saved.journal else saved.event
         if saved.body is None and not saved.journal:
             self.carry_out(Kind.START, None)

@@ -65,9 +65,9 @@ def counted_in_words(federation: Federation) -> str:
     if last is None or not isinstance(clock, Live) or federation.roles.messages_set_pace:
         return ""
     return (
-        f"Each release of a member is about {each:,} decisions more than the one before, and all "
-        f"{schedule.releases:,} together about the first {last:,}. Later ones never count: if you "
-        "expect more, choose a larger schedule, or more rounds"
+        f"Each release adds up to {each:,} decision{'s' * (each != 1)} of a member, until {last:,} "
+        f"{'is' if last == 1 else 'are'} counted. Later ones never count: if you expect more, "
+        "choose a larger schedule, or more rounds"
     )
 
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from sqlalchemy.engine import Connection
 
-from fedbandits.deployment.delivery.frames import extended
+from fedbandits.deployment.hosting.known import has_begun, is_older, stale
 from fedbandits.deployment.hosting.seat import HostedSeat
-from fedbandits.deployment.storage.left import Left, Marks
+from fedbandits.deployment.storage.left import Left
 from fedbandits.deployment.storage.store import Store
 from fedbandits.errors import BudgetExceededError, StaleStoreError
 from fedbandits.federation.party import Party
@@ -29,19 +29,6 @@ def _spent(store: Store, connection: Connection, seat: HostedSeat) -> float:
     if seat.budget is None:
         return 0.0
     return store.ledger.statement(connection, seat.member).spent_mu
-
-
-def marks_known(store: Store, connection: Connection) -> list[Marks]:
-    """List all marks that a store knows, one after the other for each peer; the newest are last.
-
-    They begin with what peers have acknowledged, and go on with the outbox.
-    """
-    found: Marks = store.marks(connection)
-    known = [dict(found)]
-    for peer, number, body in store.outbox(connection):
-        found[peer] = number + 1, extended(found.get(peer, (0, b""))[1], body)
-        known.append({peer: found[peer]})
-    return [*known, found]
 
 
 def all_left(
@@ -63,43 +50,20 @@ def require_newest(store: Store, connection: Connection, seat: HostedSeat) -> No
     Raises
     ------
     StaleStoreError
-        If the store is older than its file, or has none and is not new.
-    BudgetExceededError
-        If what has left cannot be paid for once more.
+        If the store is older than its file, or has none and is not new. Or if it is restored, and
+        its budget cannot pay once more for what has left.
     """
     if (file := store.left) is None:
         return
     left = file.read()
-    if left is None:
-        saved = store.saved(connection)
-        if saved.body is None and not saved.journal:
-            file.write(Left(0.0, {}))  # before the first commit: from then on it must be there
-            return
-    elif (
-        _knows(marks_known(store, connection), left.marks)
-        and _spent(store, connection, seat) >= left.spent
-    ):
+    if left is None and not has_begun(connection):
+        file.write(Left(0.0, {}))  # before the first commit: from then on it must be there
         return
-    if not seat.role.may_be_restored:
-        raise StaleStoreError(
-            f"{seat.member}: its store is older than what has left, or {file.path} is missing. A "
-            f"{seat.role.name} does everything once, so none goes on from an old store, nor with "
-            "--restore. Put the newest store and this file back, or begin a new federation"
-        )
-    if not file.restores:
-        found = "is missing" if left is None else "knows of more than this store"
-        raise StaleStoreError(
-            f"{file.path}: {found}, so an old backup may have been put back, and what left since "
-            "is not in its ledger. Put the newest store and this file back; or start once with "
-            "--restore (fedbandits party run): then all that may have left is charged once more"
-        )
+    if left is not None and not is_older(store.ledger, connection, seat.member, left):
+        return
+    if not (file.restores and seat.role.may_be_restored):
+        raise stale(seat.member, seat.role, file, left)
     _pay_again(store, connection, seat, left)
-
-
-def _knows(known: list[Marks], marks: Marks) -> bool:
-    """Tell whether all marks are among those that are known."""
-    found = {(peer, *mark) for each in known for peer, mark in each.items()}
-    return all((peer, *mark) in found for peer, mark in marks.items() if mark[0])
 
 
 def require_same_boot(
@@ -136,7 +100,7 @@ def _pay_again(store: Store, connection: Connection, seat: HostedSeat, left: Lef
         try:
             store.ledger.charge(connection, seat.member, f"restored {times}", 1, event)
         except BudgetExceededError as refused:
-            raise BudgetExceededError(
+            raise StaleStoreError(
                 f"{seat.member}: an old store was to be restored, and its budget cannot pay once "
                 "more for what may have left: go on in a new federation, which counts what this "
                 f"one has spent ({refused})"

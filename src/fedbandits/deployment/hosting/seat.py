@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
-import pathlib
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import msgspec
 
-from fedbandits.deployment.storage.left import LeftFile
+from fedbandits.deployment.hosting.known import left_beside, refuse_old_copy
 from fedbandits.deployment.storage.store import Store
+from fedbandits.errors import LedgerError, LedgerFileError
 from fedbandits.federation.party import Party
 from fedbandits.federation.roles import Role
 from fedbandits.federation.terms import Terms
@@ -121,20 +122,28 @@ class HostedSeat(NamedTuple):
         See :meth:`.store.Store.open` for ``moved``, and :class:`.left.LeftFile` for ``restores``. A
         file of what has left lies beside the store, ``store.left`` beside ``store.db``; for a
         server's database as if that were ``beside``. Where messages set the pace there is none.
+
+        Raises StaleStoreError if it is a copy that is older than what has left: that counts more
+        than that it is a copy.
         """
-        store = Store.open(
-            where,
-            self.federation.name,
-            self.member,
-            self.terms.digest,
-            synchronous="NORMAL" if self.is_chatty else "FULL",
-            moved=moved or restores,
-        )
-        path = path_of(url_of(where)) or beside
+        path, left = path_of(url_of(where)) or beside, None
         if path is not None and self.must_never_repeat and not self.is_chatty:
-            named = pathlib.Path(path)
-            left = named.with_name(f"{named.name.removesuffix('.db')}.left")
-            store.left = LeftFile(left, restores)
+            left = left_beside(path, restores)
+        try:
+            store = Store.open(
+                where,
+                self.federation.name,
+                self.member,
+                self.terms.digest,
+                synchronous="NORMAL" if self.is_chatty else "FULL",
+                moved=moved or restores,
+            )
+        except LedgerFileError:
+            if left is not None:
+                with contextlib.suppress(LedgerError):  # the first one says more
+                    refuse_old_copy(where, self.member, self.role, left)
+            raise
+        store.left = left
         return store
 
     @property

@@ -103,8 +103,8 @@ class Admitted(NamedTuple):
 def init_authority(federation: Path, out: Path) -> pathlib.Path:
     """Make an authority's folder ``out``, mode 0700, with its keys and the federation's file.
 
-    Raises ConfigError if the file is wrong, and IdentityError if the folder is there already or
-    cannot be written.
+    Raises ConfigError if the file is wrong, OutputExistsError if the folder is there already, and
+    IdentityError if it cannot be written.
     """
     source, place = pathlib.Path(federation), pathlib.Path(out)
     loaded = load_federation(source)

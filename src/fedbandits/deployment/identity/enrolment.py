@@ -34,8 +34,8 @@ def create_party(federation: Path, name: str, out: Path) -> pathlib.Path:
     """Make a party's folder ``out/name``, mode 0700, with keys and the federation's file.
 
     Returns its ``request.json``, which goes to the authority. Raises ConfigError if the
-    federation's file is wrong, or has no such member. Raises IdentityError if the folder is there
-    already, or cannot be written.
+    federation's file is wrong, or has no such member. Raises OutputExistsError if the folder is
+    there already, and IdentityError if it cannot be written.
     """
     source, place = pathlib.Path(federation), pathlib.Path(out) / name
     loaded = load_federation(source)

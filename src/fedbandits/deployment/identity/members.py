@@ -18,6 +18,10 @@ _Struct = TypeVar("_Struct", bound=msgspec.Struct)
 _PACKED = msgspec.msgpack.Encoder(order="sorted")
 
 
+class OlderListError(IdentityError):
+    """A list of members is older than the one that is known, and brings nobody back."""
+
+
 class Member(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One member, as the authority knows it.
 
@@ -119,9 +123,11 @@ def newest(known: Members, other: Members, place: object) -> Members:
             f"expected {known.federation!r} with terms {known.terms}"
         )
     if other.version < known.version:
+        older = f"{place}: is version {other.version} of the list of members, but {known.version} "
+        if not _brings_back(other, known):
+            raise OlderListError(f"{older}is known")
         raise IdentityError(
-            f"{place}: is version {other.version} of the list of members, but {known.version} "
-            "is known; somebody may be trying to bring a revoked member back"
+            f"{older}is known; somebody may be trying to bring a revoked member back"
         )
     if other.version == known.version and signable(other) != signable(known):
         raise IdentityError(
@@ -129,6 +135,11 @@ def newest(known: Members, other: Members, place: object) -> Members:
             "used in two places, or put back from a backup"
         )
     return other if other.version > known.version else known
+
+
+def _brings_back(other: Members, known: Members) -> bool:
+    """Tell whether an older list has keys of a member that were revoked or replaced since."""
+    return any(known.present.get(name) != member for name, member in other.present.items())
 
 
 class KnownMembers:
@@ -166,7 +177,7 @@ class KnownMembers:
             if peer in present:
                 sealer.set_peer(peer, present[peer].sealing)
             else:
-                sealer.remove_peer(peer)
+                sealer.remove_peer(peer, awaited=peer not in self.current.members)
 
 
 def read_members(path: pathlib.Path, authority: bytes) -> Members:

@@ -10,7 +10,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from fedbandits.errors import DeploymentError, IdentityError
+from fedbandits.errors import DeploymentError, IdentityError, OutputExistsError
 
 #: No file here is as long as this, bytes.
 _MOST_BYTES = 1 << 24
@@ -113,7 +113,8 @@ def refuse_readable(path: pathlib.Path) -> None:
 def new_folder(out: pathlib.Path) -> Iterator[pathlib.Path]:
     """Make a folder of mode 0700 to fill; it takes its name at the end, if all went well.
 
-    Raises IdentityError if there is something of that name already, or nothing can be written.
+    Raises OutputExistsError if there is something of that name already, and IdentityError if
+    nothing can be written.
     """
     beside = out.parent / f".{out.name}.{uuid.uuid4().hex}"
     try:
@@ -123,7 +124,7 @@ def new_folder(out: pathlib.Path) -> Iterator[pathlib.Path]:
         raise _unwritable(out, error) from None
     try:
         if out.exists():
-            raise IdentityError(f"{out}: is there already, and is never written over")
+            raise OutputExistsError(f"{out}: is there already, and is never written over")
         yield beside
         try:
             beside.rename(out)

@@ -27,7 +27,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from fedbandits.errors import IdentityError, SealError
+from fedbandits.errors import IdentityError, NotListedError, SealError
 from fedbandits.federation.terms import cut
 
 #: Version of the format of frames; another one is refused.
@@ -108,6 +108,8 @@ class Sealer:
         #: Frames sealed for each receiver. It outlives the receiver's key: no nonce comes again.
         self._counters: defaultdict[str, Iterator[int]] = defaultdict(itertools.count)
         self._peers: dict[str, _Peer] = {}
+        #: Peers that have not been in a list of members yet.
+        self._awaited: set[str] = set()
 
     @property
     def peers(self) -> tuple[str, ...]:
@@ -138,9 +140,10 @@ class Sealer:
         here = self._binding(peer, self._name, public, self._public)
         self._peers[peer] = _Peer(public, secret, sealing, binding, here)
 
-    def remove_peer(self, peer: str) -> None:
-        """Exchange no more frames with a peer, for instance because it was revoked."""
+    def remove_peer(self, peer: str, awaited: bool = False) -> None:
+        """Exchange no more frames with a peer: it was revoked, or is ``awaited`` in a list."""
         self._peers.pop(peer, None)
+        (self._awaited.add if awaited else self._awaited.discard)(peer)
 
     def seal(self, receiver: str, plaintext: bytes) -> bytes:
         """Seal a frame for a peer; it is :data:`OVERHEAD` bytes longer than what is in it.
@@ -182,6 +185,10 @@ class Sealer:
         try:
             return self._peers[name]
         except KeyError:
+            if name in self._awaited:
+                raise NotListedError(
+                    f"no key of {cut(repr(name))} is known yet: a newer list of members has it"
+                ) from None
             raise SealError(
                 f"no key of {cut(repr(name))} is known: it is not a peer, or it was revoked"
             ) from None

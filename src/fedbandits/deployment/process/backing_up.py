@@ -10,7 +10,7 @@ import sqlite3
 from fedbandits.deployment.identity.names import Path
 from fedbandits.deployment.process.looking import SeenParty
 from fedbandits.deployment.process.store_file import is_in_file, reading
-from fedbandits.errors import DeploymentError, StoreError
+from fedbandits.errors import DeploymentError, OutputExistsError, StoreError
 
 
 def back_up(party: SeenParty, out: Path) -> pathlib.Path:
@@ -19,9 +19,9 @@ def back_up(party: SeenParty, out: Path) -> pathlib.Path:
     A copy is as secret as the store. A party that goes on from a copy, while others have seen more
     of it since, is stopped by them: what it released since is not in its ledger.
 
-    Raises DeploymentError if there is something at ``out``, or the store is a server's database;
-    StoreError if there is no store yet, it cannot be read, or the copy not written; and
-    StoreVersionError if it has another format.
+    Raises OutputExistsError if there is something at ``out``; DeploymentError if the store is a
+    server's database; StoreError if there is no store yet, it cannot be read, or the copy not
+    written; and StoreVersionError if it has another format.
     """
     place = pathlib.Path(out)
     if not is_in_file(party):
@@ -42,6 +42,6 @@ def _make(place: pathlib.Path) -> None:
     try:
         os.close(os.open(place, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     except FileExistsError:
-        raise DeploymentError(f"{place}: is there already, and is never written over") from None
+        raise OutputExistsError(f"{place}: is there already, and is never written over") from None
     except OSError as error:
         raise StoreError(f"{place}: cannot be written ({error.strerror})") from None

@@ -14,8 +14,8 @@ import pathlib
 import time
 from collections.abc import Sequence
 from typing import NamedTuple
-from urllib.parse import urlsplit
 
+from fedbandits._schema import shown
 from fedbandits.deployment.delivery.broker import (
     BROKER_DAYS,
     CERTIFICATE,
@@ -51,6 +51,7 @@ from fedbandits.deployment.process.folder import (
 from fedbandits.deployment.process.looking import in_order, parties_in, refuse_several
 from fedbandits.errors import ConfigError
 from fedbandits.settings.federation import Federation, load_federation
+from fedbandits.settings.transport import is_host
 
 AUTHORITY, BROKER = "authority", "broker"
 #: The port of the first party's door; the others' follow.
@@ -79,8 +80,8 @@ def init_federation(
 
     ``local`` makes, and admits, all parties as well: this machine then holds all keys. Their doors
     are at ``first_port`` and those after it; 0 stands for any free ports. Raises ConfigError if the
-    federation's file is wrong, and IdentityError if the folder is there already, or cannot be
-    written.
+    federation's file is wrong, OutputExistsError if the folder is there already, and IdentityError
+    if it cannot be written.
     """
     source = pathlib.Path(config)
     federation = load_federation(source)
@@ -111,7 +112,7 @@ def init_federation(
 
 def _hosts(federation: Federation) -> list[str]:
     """List names and addresses under which the broker is reached."""
-    return [urlsplit(server).hostname or "" for server in federation.transport.servers]
+    return [broker.host for broker in federation.brokers]
 
 
 def _listens(federation: Federation) -> str:
@@ -143,6 +144,9 @@ def revoke_here(folder: Path, name: str) -> None:
 
 def renew_here(folder: Path, names: Sequence[str] = (), days: float = BROKER_DAYS) -> Renewed:
     """Renew the certificate of the broker beside an authority; see :func:`.renew_certificate`."""
+    for name in names:
+        if not is_host(name):
+            raise ConfigError(f"--name: given {shown(name)}, allowed: a host's name or IP address")
     place = authority_in(folder)
     beside = place.parent / BROKER
     return Renewed(beside, renew_certificate(place, beside, names, days))

@@ -9,6 +9,7 @@
     store.db          the party's store, unless it is a database elsewhere
     store.left        what has left the party: in no backup
     running.json      address of its door, while the party runs
+    starting.json     that it starts, until it runs
 """
 
 from __future__ import annotations

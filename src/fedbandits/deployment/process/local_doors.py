@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import httpx
 import msgspec
 
-from fedbandits.deployment.process.running_file import Running, read_running
+from fedbandits.deployment.process.running_file import Running, is_starting, read_running
 from fedbandits.errors import DeploymentError
 
 if TYPE_CHECKING:  # a plan is not needed
@@ -25,12 +25,14 @@ class PartyReport(msgspec.Struct, frozen=True, kw_only=True):
     """A party's answer about itself.
 
     ``url`` is where its door is. ``status`` and ``privacy`` are as :class:`.node.Node` reports
-    them. All are empty where it does not run. ``problem`` says why it cannot be asked.
+    them. All are empty where it does not run, which it may be ``starting`` to do. ``problem``
+    says why it cannot be asked.
     """
 
     party: str
     role: str
     running: bool
+    starting: bool = False
     url: str = ""
     status: dict[str, Any] = {}
     privacy: dict[str, Any] = {}
@@ -58,13 +60,16 @@ class LocalDoor(Generic[AnyFolder]):
         member = self.folder.member
         role = self.folder.federation.role_of(member)
         running = read_running(self.folder.path)
+        away = PartyReport(
+            party=member, role=role, running=False, starting=is_starting(self.folder.path)
+        )
         if running is None:
-            return PartyReport(party=member, role=role, running=False)
+            return away
         try:
             status = self._ask(running, "/v1/status")
             privacy = self._ask(running, "/v1/privacy")
         except httpx.TransportError:  # it was killed
-            return PartyReport(party=member, role=role, running=False)
+            return away
         problem = "" if status.is_success else f"its door answers {status.status_code}"
         return PartyReport(
             party=member,

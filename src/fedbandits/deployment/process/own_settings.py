@@ -15,7 +15,7 @@ from fedbandits.errors import ConfigError
 from fedbandits.settings.toml_files import parse_toml
 
 #: Names in the folder.
-SETTINGS, RUNNING = "party.toml", "running.json"
+SETTINGS, RUNNING, STARTING = "party.toml", "running.json", "starting.json"
 
 LogFormat = Literal["json", "plain"]
 LogLevel = Literal["debug", "info", "warning", "error"]

@@ -29,6 +29,7 @@ from fedbandits.deployment.process.folder import PartyFolder, load_party
 from fedbandits.deployment.process.limited_log import LimitedHandler
 from fedbandits.deployment.process.own_settings import LogSettings
 from fedbandits.deployment.process.running import RunningParty
+from fedbandits.deployment.process.running_file import says_it_starts
 from fedbandits.deployment.process.warming import warm
 
 
@@ -131,9 +132,11 @@ def run_party(
     party = load_party(folder)
     log_to_stderr(party.member, log(party.settings.log))
     running = RunningParty(party, moved=moved, restores=restores, catches_up=catches_up)
-    _compile(party)
-    with asyncio.Runner(loop_factory=new_loop) as runner:
-        runner.run(serve(running, attached))
+    with contextlib.ExitStack() as starting:
+        starting.enter_context(says_it_starts(party.path))
+        _compile(party)
+        with asyncio.Runner(loop_factory=new_loop) as runner:
+            runner.run(serve(running, attached, starting.close))
 
 
 def _compile(party: PartyFolder) -> None:
@@ -153,11 +156,17 @@ def _compile(party: PartyFolder) -> None:
         _LOG.info("%s: compiled %d kernels, which are kept", party.member, kernels)
 
 
-async def serve(running: RunningParty, attached: bool = False) -> None:
-    """Start a party, and stop it when it is told to end or cannot go on; see :func:`run_party`."""
+async def serve(
+    running: RunningParty, attached: bool = False, started: Callable[[], object] = lambda: None
+) -> None:
+    """Start a party, and stop it when it is told to end or cannot go on; see :func:`run_party`.
+
+    Once it runs, ``started`` is called.
+    """
     told = asyncio.Event()
     with told_to_end(told), _ends_with_input(told) if attached else contextlib.nullcontext():
         await running.start()
+        started()
         look_at_what_is_new()
         notify("READY=1")
         await first_of(told, running.ended)

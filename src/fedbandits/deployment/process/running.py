@@ -240,13 +240,14 @@ class RunningParty:
         Who is revoked in it is not exchanged frames with from then on. Raises IdentityError if the
         list is damaged, older, or not the authority's.
         """
-        members = self.identity.members
+        members, before = self.identity.members, set(self.identity.members.current.present)
         if not members.offer(data):
             return
         for sealer in self._sealers:
             members.set_peers(sealer, self._peers)
         gone = [name for name, member in members.current.members.items() if member.revoked]
-        _LOG.warning(
+        _LOG.log(
+            logging.WARNING if before.intersection(gone) else logging.INFO,
             "%s: version %d of the members; revoked: %s",
             self.folder.member,
             members.current.version,

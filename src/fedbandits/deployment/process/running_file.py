@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import pathlib
+import time
+from collections.abc import Iterator
 
 import msgspec
 
-from fedbandits.deployment.process.own_settings import RUNNING
+from fedbandits.deployment.identity.private_files import write_private
+from fedbandits.deployment.process.own_settings import RUNNING, STARTING
+
+#: Seconds after which a party that has not come up was killed, or hangs.
+_LONGEST_START = 900.0
 
 
 class Running(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,3 +39,39 @@ def read_running(path: pathlib.Path) -> Running | None:
         return msgspec.json.decode((path / RUNNING).read_bytes(), type=Running)
     except (FileNotFoundError, msgspec.DecodeError):
         return None
+
+
+class Starting(msgspec.Struct, frozen=True, kw_only=True):
+    """The file that a party leaves in its folder from its start until its door is open.
+
+    ``since`` is in seconds since 1970.
+    """
+
+    pid: int
+    since: float
+
+
+@contextlib.contextmanager
+def says_it_starts(path: pathlib.Path) -> Iterator[None]:
+    """Leave word in a party's folder that it starts: until it runs, it may compile for long."""
+    file, starting = path / STARTING, Starting(pid=os.getpid(), since=time.time())
+    write_private(file, msgspec.json.encode(starting), replace=True)
+    try:
+        yield
+    finally:
+        file.unlink(missing_ok=True)
+
+
+def is_starting(path: pathlib.Path) -> bool:
+    """Tell whether a party starts, as far as its folder and this machine know.
+
+    The file stays behind where a process was killed: so it must be there, and have begun lately.
+    """
+    try:
+        found = msgspec.json.decode((path / STARTING).read_bytes(), type=Starting)
+        os.kill(found.pid, 0)  # no signal: it tells whether there is such a process
+    except PermissionError:
+        pass  # another user's
+    except (OSError, OverflowError, msgspec.DecodeError):
+        return False
+    return time.time() - found.since < _LONGEST_START

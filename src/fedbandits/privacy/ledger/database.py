@@ -177,7 +177,7 @@ def url_of(where: str | os.PathLike[str]) -> URL:
     if isinstance(where, str) and "://" in where:
         try:
             return make_url(where)
-        except ArgumentError as error:
+        except (ArgumentError, ValueError) as error:
             raise LedgerError("the ledger's address cannot be read") from error
     return URL.create("sqlite", database=text)
 

@@ -98,7 +98,7 @@ def _bind(ledger: Ledger, file: LedgerFile, moved: bool) -> None:
         raise LedgerFileError(
             f"{file.path}: this file is a copy, or it was moved. Two copies would spend one "
             "budget twice. If this is the latest copy and no other will be used again, open it "
-            "once with moved=True (fedbandits party run --moved)"
+            "once as moved (fedbandits party run --moved)"
         )
     with named_errors(), ledger.begin() as connection:
         write_meta(connection, _FILE, file.inode)
