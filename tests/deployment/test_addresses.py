@@ -54,6 +54,7 @@ def test_a_federation_without_a_broker_s_address_is_refused(tmp_path):
         ("tls://127.0.0.1:24222", "127.0.0.1", 24222, "tls://127.0.0.1:24222"),
         ("tls://broker.example.org", "broker.example.org", 4222, "tls://broker.example.org:4222"),
         ("tls://[::1]:1", "::1", 1, "tls://[::1]:1"),
+        ("tls://broker:4223/", "broker", 4223, "tls://broker:4223"),
     ],
 )
 def test_a_broker_s_address_is_a_host_and_a_port(tmp_path, server, host, port, url):

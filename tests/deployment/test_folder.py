@@ -13,6 +13,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from typing import NamedTuple
 
 import msgspec
 import pytest
@@ -34,6 +35,7 @@ from fedbandits.deployment.process.federation_folder import (
     revoke_here,
 )
 from fedbandits.deployment.process.folder import load_party, load_settings
+from fedbandits.deployment.process.looking import in_order
 from fedbandits.deployment.process.ordering import order
 from fedbandits.deployment.process.running import RunningParty
 from fedbandits.deployment.process.running_file import is_starting, says_it_starts
@@ -545,3 +547,29 @@ def test_a_large_delta_is_told_of_when_a_federation_is_made(tmp_path, capsys):
     file.write_text(file.read_text().replace("delta = 1e-5", "delta = 0.5"))
     init(file, tmp_path / "clinics", first_port=0)
     assert "warning: system.delta: given 0.5" in capsys.readouterr().err
+
+
+def test_word_of_a_start_holds_up_nothing(tmp_path):
+    """Neither a party where it cannot be left, nor whoever looks when a clock was put back."""
+    file = tmp_path / "starting.json"
+    file.mkdir()
+    with says_it_starts(tmp_path):
+        assert not is_starting(tmp_path)
+    file.rmdir()
+    for since in (time.time() + 3600.0, 9e99, time.time() - 3600.0):
+        file.write_text(json.dumps({"pid": os.getpid(), "since": since}))
+        assert not is_starting(tmp_path)
+    with says_it_starts(tmp_path):
+        other = json.dumps({"pid": os.getppid(), "since": time.time()})
+        file.write_text(other)  # a second start, which will be refused
+    assert file.read_text() == other
+
+
+def test_a_party_that_the_first_file_does_not_name_comes_last():
+    class Seen(NamedTuple):
+        member: str
+
+    parties = [Seen("sud"), Seen("east"), Seen("north")]
+    assert [each.member for each in in_order(parties, ("north", "south", "east"))] == [
+        "north", "east", "sud"
+    ]  # fmt: skip

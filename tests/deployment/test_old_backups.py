@@ -17,7 +17,10 @@ from fedbandits.deployment.delivery.exchange import Exchange
 from fedbandits.deployment.delivery.quorum import Quorum
 from fedbandits.deployment.door.metrics import Metrics
 from fedbandits.deployment.hosting.events import Kind
+from fedbandits.deployment.hosting.known import Beside, left_beside
 from fedbandits.deployment.hosting.seat import HostedSeat
+from fedbandits.deployment.storage.left import Left
+from fedbandits.deployment.storage.store import Store
 from fedbandits.errors import BudgetExceededError, FedbanditsError, NotReadyError, StaleStoreError
 from fedbandits.privacy.ledger import Ledger
 from fedbandits.systems.terms import claim_under
@@ -459,6 +462,21 @@ def test_a_look_at_an_old_ledger_says_what_it_does_not_know(beside, tmp_path):
     assert (f"in this file, but {spent} by what has left" in out) == (beside == "newer")
     assert ("more has left than this ledger knows" in error) == (beside == "newer")
     assert ("what left since is not known" in out) == (beside == "none")
+    if beside == "newer":
+        assert f"μ = {statement.left_mu:.4g}, which by itself" in out
+
+
+def test_a_ledger_without_an_account_does_not_hide_what_has_left(tmp_path):
+    """A party that was refused without its store has left a new one, with nothing in it."""
+    path = tmp_path / "store.db"
+    Store.open(path, "clinics", "clinic-0", "terms").close()
+    assert "0 parties" in looked_at(path, 0)[0]
+    left_beside(path).write(Left(1.2, {"hub": (1, b"mark")}))
+    assert "more has left than this ledger knows" in looked_at(path, 14)[1]
+    with Ledger.existing(path) as ledger, ledger.read() as connection:
+        beside = Beside.of(path)
+        left_beside(path).write(Left(1.3, {"hub": (2, b"next")}))  # it runs, and releases
+        assert beside.knows_more(ledger, connection, "clinic-0") is None
 
 
 def looked_at(path, code):

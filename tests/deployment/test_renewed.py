@@ -8,8 +8,10 @@ import math
 import pytest
 
 from fedbandits.deployment.delivery.transport import MemoryHub
+from fedbandits.deployment.hosting.known import left_beside
 from fedbandits.deployment.hosting.node import Node
 from fedbandits.deployment.hosting.seat import HostedSeat, spent_before
+from fedbandits.deployment.storage.left import Left
 from fedbandits.deployment.storage.store import Store
 from fedbandits.errors import LedgerError, LedgerMismatchError
 from fedbandits.privacy import gaussian
@@ -74,6 +76,20 @@ def test_what_was_spent_before_is_spent(tmp_path):
     assert asyncio.run(play(seat, 0))[1] == after
     with pytest.raises(LedgerMismatchError):
         asyncio.run(play(seat._replace(earlier=2 * spent), 0))
+
+
+def test_what_has_left_an_old_backup_is_spent_too(tmp_path):
+    """Else a backup of the first release would pay for all that came after it."""
+    federation = clinics(noise="secure")
+    released(federation, tmp_path, 1)
+    store, left = tmp_path / "clinic-0.db", left_beside(tmp_path / "clinic-0.db")
+    once, found = spent_before([store]), left.read()
+    left.write(Left(2.0 * once, found.marks if found else {}))
+    assert spent_before([store]) == pytest.approx(2.0 * once)
+    left.write(Left(0.5 * once, {}))  # a crash came before it was written
+    assert spent_before([store]) == once
+    left.path.unlink()
+    assert spent_before([store]) == once
 
 
 def test_a_store_that_is_not_there_is_named(tmp_path):

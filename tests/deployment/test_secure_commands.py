@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from fedbandits.cli.federation_tables import status_of
-from fedbandits.cli.privacy import _statement_table
+from fedbandits.cli.privacy import _Account, _statement_table
 from fedbandits.deployment.hosting.cautions import too_short
 from fedbandits.deployment.process.examples import example
 from fedbandits.deployment.process.federation_folder import init_federation
@@ -132,5 +132,6 @@ def test_an_account_says_what_who_looks_can_come_to(tmp_path):
     assert statement.spent_mu <= statement.mu
     assert statement.charges == told["releases"] == 1
     console = Console(width=400, record=True, file=io.StringIO())
-    console.print(_statement_table(statement))
+    account = _Account(tmp_path, "clinics", statement, left=None, unknown=None)
+    console.print(_statement_table(account))
     assert "the controller and both helpers together" in console.export_text()

@@ -325,7 +325,7 @@ class TestLittleIsKnown:
         private = alone - 2.0 + noise if better else alone + noise
         losses = {"feducb": private, "linucb-alone": alone}
         found = fb.answer(experiment, played(experiment, losses))
-        said = "feducb itself is not tuned: its exploration_scale is 1."
+        said = "feducb itself was not tuned here: its exploration_scale is 1."
         assert (said in found.lines) != better
 
     def test_of_two_that_learn_alone_the_one_with_the_same_settings_is_taken(self):

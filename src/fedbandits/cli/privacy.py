@@ -7,7 +7,6 @@ import pathlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-import msgspec
 import typer
 from rich.markup import escape
 from rich.table import Column, Table
@@ -110,9 +109,9 @@ class _Account(NamedTuple):
     @property
     def whole(self) -> Statement:
         """The statement, with all that is known to be spent."""
-        if self.left is None or self.left.spent <= self.statement.spent_mu:
-            return self.statement
-        return msgspec.structs.replace(self.statement, spent_mu=self.left.spent)
+        from fedbandits.deployment.hosting.known import with_left
+
+        return with_left(self.statement, self.left)
 
 
 def _show_ledgers(paths: Sequence[pathlib.Path]) -> None:
@@ -123,7 +122,7 @@ def _show_ledgers(paths: Sequence[pathlib.Path]) -> None:
     from fedbandits.deployment.hosting.known import Beside
     from fedbandits.privacy.ledger import Ledger
 
-    shown, accounts = output(), list[_Account]()
+    shown, accounts, old = output(), list[_Account](), dict[str, None]()
     for path in paths:
         beside = Beside.of(path)
         with Ledger.existing(path) as ledger, ledger.read() as connection:
@@ -140,10 +139,14 @@ def _show_ledgers(paths: Sequence[pathlib.Path]) -> None:
                 )
                 for party in parties
             ]
+            if any(each.left for each in found) or (
+                not parties and beside.knows_more(ledger, connection, "")
+            ):
+                old[str(path)] = None
         _refuse_twice(accounts, found)
         accounts += found
         for account in found:
-            shown.print(_statement_table(account.statement, _not_counted(account)), "")
+            shown.print(_statement_table(account), "")
         shown.print(
             f"{escape(str(path))}: ledger of federation {ledger.federation!r}, "
             f"{len(parties)} {'party' if len(parties) == 1 else 'parties'}, every row verified"
@@ -152,7 +155,7 @@ def _show_ledgers(paths: Sequence[pathlib.Path]) -> None:
             shown.print("")
     if len(paths) > 1 and accounts:
         shown.print(_totals_table(accounts))
-    if old := [str(account.ledger) for account in accounts if account.left is not None]:
+    if old:
         from fedbandits.errors import StaleStoreError
 
         raise StaleStoreError(
@@ -177,18 +180,19 @@ def _refuse_twice(before: Sequence[_Account], found: Sequence[_Account]) -> None
                 )
 
 
-def _statement_table(statement: Statement, not_counted: str = "") -> Table:
+def _statement_table(account: _Account) -> Table:
     """Make a table of what a party has spent, what is left, and on what."""
+    statement, whole = account.statement, account.whole
     table = _pairs(f"{escape(statement.party)}: budget", box=None)
     delta = f"at δ = {statement.delta:g}"
     rows = [
         ("what it protects", statement.claim.unit),
         ("budget", f"ε = {statement.epsilon:.4g} {delta} (μ = {statement.mu:.4g})"),
-        ("spent", f"{_cost(statement.spent_mu, statement.delta)}{not_counted}"),
+        ("spent", f"{_cost(statement.spent_mu, statement.delta)}{_not_counted(account)}"),
         (
             "left",
-            f"μ = {statement.left_mu:.4g}, which by itself would be "
-            f"ε = {statement.left_epsilon:.4g}; squares of μ add up, ε does not",
+            f"μ = {whole.left_mu:.4g}, which by itself would be "
+            f"ε = {whole.left_epsilon:.4g}; squares of μ add up, ε does not",
         ),
         ("charges", f"{statement.charges:,}{_between(statement.first, statement.last)}"),
     ]
@@ -240,6 +244,8 @@ def _totals_table(accounts: Sequence[_Account]) -> Table:
             table.add_row(escape(name), escape(f"in {federations}: {_line(total)}"))
     total = add_up([account.whole for account in accounts])
     table.add_row("in total", escape(f"{total.accounts:,} accounts: {_line(total)}"))
+    if unknown := sum(account.unknown is not None for account in accounts):
+        table.add_row("at least", f"what left since is not known of {unknown:,} of them")
     table.add_row("holds for", "records that are behind all of these accounts; squares of μ add up")
     units = dict.fromkeys(account.statement.claim.unit for account in accounts)
     if len(units) > 1:

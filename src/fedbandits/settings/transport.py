@@ -43,7 +43,7 @@ class ServerAddress(NamedTuple):
         """Read an address, ``tls://host:port``; raises ValueError if it is none."""
         parts = urlsplit(server)
         host, port = parts.hostname or "", parts.port
-        more = parts.path or parts.query or parts.fragment or "@" in parts.netloc
+        more = parts.path not in ("", "/") or parts.query or parts.fragment or "@" in parts.netloc
         if len(server.split()) != 1 or server != server.strip():
             raise ValueError(server)  # urlsplit leaves blanks out
         if parts.scheme != "tls" or more or not is_host(host) or port == 0:

@@ -7,6 +7,7 @@ import shlex
 from datetime import UTC, datetime
 from typing import Any
 
+from fedbandits.deployment.hosting.known import Beside, with_left
 from fedbandits.deployment.process.federation_folder import load_parties
 from fedbandits.deployment.process.folder import PartyFolder
 from fedbandits.deployment.process.local_doors import LocalDoor, PartyReport
@@ -90,11 +91,12 @@ def _account(door: LocalDoor[PartyFolder]) -> dict[str, Any]:
     if "://" in door.folder.store or not store.is_file():
         return {}
     try:
+        beside = Beside.of(store)
         with Ledger.existing(store) as ledger, ledger.read() as connection:
             parties = ledger.parties(connection)
             if not parties:
                 return {}
-            spent = ledger.statement(connection, parties[0])
+            spent = with_left(ledger.statement(connection, parties[0]), beside.left)
     except LedgerError as error:
         return {"unreadable": f"its account cannot be read: {error}"}
     return {

@@ -28,6 +28,8 @@ from fedbandits.studio.routes import Api
 
 _PAGE = pathlib.Path(__file__).parent / "page"
 _INDEX = "index.html"
+#: Seconds between two looks whether somebody wants it to end at once.
+_LOOKS_EVERY = 0.1
 #: What is not sent: notes about the libraries.
 _UNSENT = (".md", ".txt")
 _TYPES = {".js": "text/javascript", ".mjs": "text/javascript"}
@@ -113,7 +115,11 @@ class _Server(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """End all processes, and then the server."""
-        await self._api.end()
+        ending = asyncio.create_task(self._api.end())
+        while not ending.done() and not self.force_exit:  # a second Ctrl-C waits for nothing
+            await asyncio.wait({ending}, timeout=_LOOKS_EVERY)
+        ending.cancel()
+        await asyncio.gather(ending, return_exceptions=self.force_exit)
         await super().shutdown(sockets)
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import os
 import pathlib
 from typing import NamedTuple
 
+import msgspec
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
@@ -15,7 +17,8 @@ from fedbandits.deployment.storage.store import Store
 from fedbandits.deployment.storage.tables import JOURNAL, META, SNAPSHOT
 from fedbandits.errors import StaleStoreError, UnknownPartyError
 from fedbandits.federation.roles import Role
-from fedbandits.privacy.ledger import Ledger
+from fedbandits.privacy import gaussian
+from fedbandits.privacy.ledger import Ledger, Statement
 from fedbandits.privacy.ledger.database import named_errors
 
 
@@ -79,10 +82,28 @@ class Beside(NamedTuple):
         return self.left is None and is_of_party(connection) and has_begun(connection)
 
     def knows_more(self, ledger: Ledger, connection: Connection, member: str) -> Left | None:
-        """Return what has left where the store does not know all of it; None where it does."""
+        """Return what has left where the store does not know all of it; None where it does.
+
+        Where the file is another one by now the party runs, and the store is not old.
+        """
         if self.left is None or not is_of_party(connection):
             return None
-        return self.left if is_older(ledger, connection, member, self.left) else None
+        older = is_older(ledger, connection, member, self.left)
+        return self.left if older and LeftFile(self.path).read() == self.left else None
+
+
+def with_left(statement: Statement, left: Left | None) -> Statement:
+    """Return a statement with all that is known to be spent: what has left may be more."""
+    if left is None or left.spent <= statement.spent_mu:
+        return statement
+    remains = math.sqrt(max(0.0, statement.mu**2 - left.spent**2))
+    return msgspec.structs.replace(
+        statement,
+        spent_mu=left.spent,
+        spent_epsilon=gaussian.epsilon_of(left.spent, statement.delta),
+        left_mu=remains,
+        left_epsilon=gaussian.epsilon_of(remains, statement.delta),
+    )
 
 
 def refuse_old_copy(where: str, member: str, role: Role, file: LeftFile) -> None:

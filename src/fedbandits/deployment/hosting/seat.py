@@ -194,13 +194,16 @@ class HostedSeat(NamedTuple):
 
 
 def spent_before(stores: Iterable[str | os.PathLike[str]]) -> float:
-    """Add up μ of all that is charged in stores of earlier federations.
+    """Add up μ of all that was spent in stores of earlier federations.
 
-    Raises LedgerError if one of them cannot be read.
+    It is what is charged in a store, or what has left by the file beside it if that is more: the
+    store may be an old backup. Raises LedgerError if one of them cannot be read.
     """
     squares = 0.0
     for where in stores:
         with Ledger.existing(where) as ledger, ledger.read() as connection:
-            for party in ledger.parties(connection):
-                squares += ledger.statement(connection, party).spent_mu ** 2
+            parties = ledger.parties(connection)
+            charged = [ledger.statement(connection, party).spent_mu for party in parties]
+        left = left_beside(where).read()
+        squares += max(sum(mu**2 for mu in charged), 0.0 if left is None else left.spent**2)
     return math.sqrt(squares)

@@ -113,4 +113,4 @@ def refuse_several(folder: Path, terms: Collection[str]) -> None:
 def in_order(parties: list[_Party], everybody: Collection[str]) -> list[_Party]:
     """Sort parties as the federation's file has them."""
     order = {member: place for place, member in enumerate(everybody)}
-    return sorted(parties, key=lambda party: order[party.member])
+    return sorted(parties, key=lambda party: order.get(party.member, len(order)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import pathlib
 import time
@@ -12,7 +13,9 @@ import msgspec
 
 from fedbandits.deployment.identity.private_files import write_private
 from fedbandits.deployment.process.own_settings import RUNNING, STARTING
+from fedbandits.errors import IdentityError
 
+_LOG = logging.getLogger("fedbandits.deployment")
 #: Seconds after which a party that has not come up was killed, or hangs.
 _LONGEST_START = 900.0
 
@@ -55,11 +58,17 @@ class Starting(msgspec.Struct, frozen=True, kw_only=True):
 def says_it_starts(path: pathlib.Path) -> Iterator[None]:
     """Leave word in a party's folder that it starts: until it runs, it may compile for long."""
     file, starting = path / STARTING, Starting(pid=os.getpid(), since=time.time())
-    write_private(file, msgspec.json.encode(starting), replace=True)
+    try:
+        write_private(file, msgspec.json.encode(starting), replace=True)
+    except IdentityError as error:  # it is a hint: the party starts all the same
+        _LOG.warning("%s", error)
     try:
         yield
     finally:
-        file.unlink(missing_ok=True)
+        found = _read_starting(path)
+        if found is None or found.pid == starting.pid:  # else it is that of another start
+            with contextlib.suppress(OSError):  # it is not believed for long
+                file.unlink(missing_ok=True)
 
 
 def is_starting(path: pathlib.Path) -> bool:
@@ -67,11 +76,20 @@ def is_starting(path: pathlib.Path) -> bool:
 
     The file stays behind where a process was killed: so it must be there, and have begun lately.
     """
+    found = _read_starting(path)
+    if found is None or not 0.0 <= time.time() - found.since < _LONGEST_START:
+        return False
     try:
-        found = msgspec.json.decode((path / STARTING).read_bytes(), type=Starting)
         os.kill(found.pid, 0)  # no signal: it tells whether there is such a process
     except PermissionError:
-        pass  # another user's
-    except (OSError, OverflowError, msgspec.DecodeError):
+        return True  # another user's
+    except (OSError, OverflowError):
         return False
-    return time.time() - found.since < _LONGEST_START
+    return True
+
+
+def _read_starting(path: pathlib.Path) -> Starting | None:
+    try:
+        return msgspec.json.decode((path / STARTING).read_bytes(), type=Starting)
+    except (OSError, msgspec.DecodeError):
+        return None

@@ -80,8 +80,7 @@ class Said(NamedTuple):
         found += [self._encryption(one) for one in compared if one.epsilon is None]
         found += [line for one in alone for line in self._worse_off(one)]
         found += [_unfair(one) for one in (*every, *pooled) if one.differs_in]
-        if alone and not alone[0].pays and alone[0].half_width is not None:
-            found += [_untuned(one) for one in alone[:1] if one.own_scale != one.at_best]
+        found += [_untuned(one) for one in alone[:1] if one.half_width is not None and not one.pays]
         found += [
             f"{label} claims no finite ε, so there is no verdict on private learning with it."
             for label in broken
@@ -298,4 +297,4 @@ def _unfair(one: Comparison) -> str:
 
 def _untuned(one: Comparison) -> str:
     scale = "" if one.own_scale is None else f": its exploration_scale is {one.own_scale:g}"
-    return f"{one.system} itself is not tuned{scale}."
+    return f"{one.system} itself was not tuned here{scale}."
