@@ -693,7 +693,6 @@ PRIVATE = {
     "numba.core.compiler_machinery": ("PassManager", "register_pass"),
     "numba.core.datamodel": ("default_manager",),
     "numba.core.environment": ("_rebuild_env",),
-    "numba.core.runtime": ("_nrt_python.c_helpers",),
     "numba.core.serialize": ("dumps",),
     "numba.core.sigutils": ("normalize_signature",),
     "numba.core.targetconfig": ("ConfigStack",),

@@ -23,9 +23,7 @@ from typing import Any
 
 import numba
 import numpy as np
-from llvmlite import binding
 from numba.core import caching, compiler, environment, serialize
-from numba.core.runtime import _nrt_python  # type: ignore[attr-defined]
 
 from fedbandits._compile.nested import is_for_python, rebuilt, reduced
 from fedbandits._compile.sources import PACKAGE, is_of_package, kernels_digest
@@ -41,7 +39,6 @@ _serialize: Any = serialize
 _environment: Any = environment
 #: Numba's settings; they are attributes made at run time, which its type stubs do not list.
 numba_config: Any = numba.config
-_array_functions: Any = _nrt_python
 #: Settings of Numba's that change nothing in what it compiles.
 _HARMLESS = {"NUMBA_CACHE_DIR", "NUMBA_NUM_THREADS", "NUMBA_DEBUG_CACHE"}
 
@@ -95,11 +92,8 @@ class KernelCache(_NullCache):  # type: ignore[misc]
         return private_folder(_root(numba_config.CACHE_DIR))
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Return what was kept for a signature, or None.
-
-        What Numba knows of types and functions is not loaded for that, as its own cache does: it
-        takes 0.3 processor-seconds and 50 MB of every process, and only what is compiled needs it.
-        """
+        """Return what was kept for a signature, or None."""
+        target_context.refresh()
         self._files[sig] = file = self._file(sig, target_context)
         found = None if file is None else _read(file, target_context)
         if found is None:
@@ -170,18 +164,7 @@ def _read(file: str, target: Any) -> Any:
         return None
     if kept[0] == "nested":
         return rebuilt(target, kept[1])
-    _name_array_functions()
     return _CompileResult._rebuild(target, *kept)
-
-
-@functools.cache
-def _name_array_functions() -> None:
-    """Tell LLVM where the functions are by which kernels count who holds an array.
-
-    Numba does so before it compiles, and then compiles more of them, which takes 30 MB.
-    """
-    for name, address in _array_functions.c_helpers.items():
-        binding.add_symbol(name if name.startswith("_") else f"NRT_{name}", address)
 
 
 def _write(file: str, kept: Any) -> None:

@@ -200,7 +200,6 @@ class TwoWays:
     def _for_python(self, signature: Any, compiled: Any) -> Any:
         """Give a compilation its machine code, and what Python calls it by."""
         made, flags = self._dispatcher, numba_compiler.Flags()
-        made.targetctx.refresh()  # what was kept may have come without anything being compiled
         made.targetdescr.options.parse_as_flags(flags, made.targetoptions)
         context = numba_compiler._make_subtarget(made.targetctx, flags)
         library = context.codegen().create_library(f"{compiled.library.name} from Python")
