@@ -406,6 +406,7 @@ def test_a_server_that_is_away_is_said_in_one_line(opened: Opener, tmp_path: pat
     with studio(tmp_path) as first:
         window = opened("home", at=first)
         window.sees("No runs yet")
+        window.sees(window.page.get_by_role("button", name="quickstart", exact=True))
     window.press("quickstart", exact=True)
     banner = window.page.locator(".banner")
     expect(banner).to_have_text(re.compile("connection lost.*still running in your terminal"))
