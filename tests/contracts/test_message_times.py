@@ -5,17 +5,14 @@
 
 from __future__ import annotations
 
-import contextlib
-import sys
-
 import pytest
 
-from fedbandits._compile.lazy import Kernel
 from fedbandits.environments import Clustered, Linear, Procurement
 from fedbandits.privacy.secure_noise import SecureNoise
 from fedbandits.settings.experiment import system
 from fedbandits.systems.registry import find_preset
 from fedbandits.testing.message_times import Watch
+from tests.kernel_calls import noting_kernels
 
 LINEAR = Linear(agents=3, dim=2, arms=4)
 CLUSTERED = Clustered(users=7, clusters=2, servers=3, dim=3, items=4)
@@ -53,27 +50,8 @@ def watched(name, replicate=0):
     return Watch(find_preset(preset), plan, world, replicate)
 
 
-@contextlib.contextmanager
-def kernels_noted(called):
-    """Note the compiled functions that are called from Python."""
-    loaded = [module for name, module in sys.modules.items() if name.startswith("fedbandits")]
-    kernels = {v for module in loaded for v in vars(module).values() if isinstance(v, Kernel)}
-    before = {kernel: kernel._load() and kernel.__call__ for kernel in kernels}
-
-    def noting(kernel, call):
-        def note(*arguments, **named):
-            called.add(f"{kernel.__module__}.{kernel.__qualname__}")
-            return call(*arguments, **named)
-
-        return note
-
-    for kernel, call in before.items():
-        kernel.__call__ = noting(kernel, call)
-    try:
-        yield
-    finally:
-        for kernel, call in before.items():
-            kernel.__call__ = call
+def _name(kernel):
+    return f"{kernel.__module__}.{kernel.__qualname__}"
 
 
 @pytest.mark.parametrize("name", PLAYED)
@@ -83,7 +61,7 @@ def test_nothing_is_learned_or_drawn_before_a_release_leaves(name):
     for player in watch.run.players:
 
         def ended(round_, end_round=player.end_round):
-            with kernels_noted(called):
+            with noting_kernels(lambda kernel: called.add(_name(kernel))):
                 return end_round(round_)
 
         player.end_round = ended
