@@ -67,7 +67,7 @@ def commands(here: pathlib.Path, made: Machine) -> Iterator[tuple[str, float]]:
     (admission,) = admits.rglob("*north*.json")
     yield "party admit", seconds("party", "admit", new / "north", admission)
     yield "party status", seconds("party", "status", north, fails=3)
-    yield "federation status", seconds("federation", "status", made.folder)
+    yield "federation status", seconds("federation", "status", made.folder, fails=3)
     yield "party inspect", seconds("party", "inspect", north)
     yield "party token", seconds("party", "token", north, "--name", here.name)
     yield "party backup", seconds("party", "backup", north, here / "copy.db")

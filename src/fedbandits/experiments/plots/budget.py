@@ -27,7 +27,7 @@ from fedbandits.experiments.plots.style import (
 
 #: Share of the height that finite values have, and the strip above it that infinity has.
 _FINITE, _STRIP = 0.8, 0.86
-_CONTENTS = "dashed: contents alone, as if everybody might know when messages are sent"
+_CONTENTS = "dashed thinly: contents alone, as if everybody might know when messages are sent"
 
 
 class Spent(NamedTuple):
