@@ -293,7 +293,7 @@ def test_a_private_learner_with_secure_sums_does_as_its_page_says(monkeypatch, c
     monkeypatch.setattr(registry, "_registered", {})
     page = _page("docs/your-algorithm.md")
     blocks = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
-    (learner,) = [block for block in blocks if "class PrivateGreedy" in block]
+    (learner,) = [block for block in blocks if "class NoisyRidge" in block]
     (secure,) = [block for block in blocks if "secure-sum" in block]
     names = {"np": np, "fb": fb, "world": Linear(agents=2, dim=5, arms=20)}
     exec(learner, names)  # noqa: S102

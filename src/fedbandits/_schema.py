@@ -173,6 +173,9 @@ def _unknown_key(where: str, key: str, info: inspect.Type | None, tag: Any) -> s
     structs = [s for s in _structs(info) if s.tag == tag] or _structs(info)
     known = [field.encode_name for s in structs for field in s.fields]
     known += [key for s in structs for key in getattr(s.cls, "ELSEWHERE", ())]
+    for struct in structs:
+        if key in (hints := getattr(struct.cls, "HINTS", {})):
+            return f"{where}: {hints[key]}"
     return f"{where}: unknown key; {did_you_mean(key, known)}known keys: {', '.join(known)}"
 
 

@@ -286,6 +286,16 @@ class TestMistakes:
         with pytest.raises(ConfigError, match="did you mean 'explore'"):
             fb.system("shared-ridge", exlore=0.1)
 
+    def test_an_attribute_without_a_type_is_no_setting(self):
+        class Bare(Fixed):
+            explore = 0.1
+
+        fb.register(Bare)
+        with pytest.raises(ConfigError, match=r"system\.explore: .* write `explore: float = 0\.1`"):
+            fb.system("bare", explore=0.2)
+        with pytest.raises(ConfigError, match=r"system\.exlore: unknown key"):
+            fb.system("bare", exlore=0.2)
+
     def test_a_class_that_cannot_play(self):
         class Idle(fb.Learner):
             """Decides nothing."""

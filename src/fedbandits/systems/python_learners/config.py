@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import msgspec
 from msgspec.inspect import CustomType, Field, StructType, type_info
@@ -18,6 +19,9 @@ from fedbandits.systems.aggregation import Aggregation, Clear
 
 class LearnerConfig(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The settings of a learner that shares nothing."""
+
+    #: What is said of a key that is no setting, but an attribute of the learner's class.
+    HINTS: ClassVar[Mapping[str, str]] = {}
 
 
 class SharingConfig(LearnerConfig, frozen=True, kw_only=True):
@@ -66,6 +70,7 @@ def config_of(learner: type[Learner]) -> type[LearnerConfig]:
         made: Any = msgspec.defstruct(
             learner.__name__, fields, bases=(base,), module=learner.__module__,
             frozen=True, kw_only=True, forbid_unknown_fields=True,
+            namespace={"HINTS": _untyped(learner, settings)},
         )  # fmt: skip
         made.__doc__ = learner.__doc__
         odd = [f.name for f in _fields(made) if _is_strange(f.type)]
@@ -78,6 +83,23 @@ def config_of(learner: type[Learner]) -> type[LearnerConfig]:
         )
     config: type[LearnerConfig] = made
     return config
+
+
+def _untyped(learner: type[Learner], settings: Mapping[str, Any]) -> dict[str, str]:
+    """Find attributes that look like settings but have no type, and say how they become one."""
+    own = {
+        name: value
+        for kind in learner.__mro__[: learner.__mro__.index(Learner)]
+        for name, value in vars(kind).items()
+    }
+    return {
+        name: f"{learner.__name__}.{name} has no type, so it is no setting; "
+        f"write `{name}: {type(value).__name__} = {value!r}` in the class"
+        for name, value in own.items()
+        if isinstance(value, bool | int | float | str)
+        and not name.startswith("_")
+        and name not in settings
+    }
 
 
 def _budget_settings(learner: type[PrivateLearner]) -> dict[str, Any]:
