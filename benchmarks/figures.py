@@ -1,11 +1,14 @@
 """Every table and picture of the pages again, by the commands of ``pages.toml``.
 
-    python benchmarks/figures.py [PAGE …] [--out figures] [--data NAME=FILE] [--long] [--list]
+    python benchmarks/figures.py [PAGE …] [--out figures] [--data NAME=FILE] [--long]
+                               [--list | --compare]
 
 What a command printed lies in ``figures/COMMAND.txt``, beneath a digest of the sources that it was
 played with; a file of numbers or a picture lies in a folder beside it. What was played with the
 same sources is not played again: an interrupted call goes on where it was, and pages share. Sources
 must be committed first. A command that fails is named at the end, and the others are played.
+``--compare`` plays nothing: it shows which numbers of what was played are not on their page. Times
+and speeds differ from day to day, and a page rounds or leaves out; all else must be there.
 """
 
 from __future__ import annotations
@@ -100,6 +103,25 @@ def play(
     return 0
 
 
+def not_on_its_page(figure: Figure, out: pathlib.Path, root: pathlib.Path = ROOT) -> list[str]:
+    """Return the lines of a played figure with numbers that its page does not have.
+
+    A line stands behind the numbers that are missing. Those of fewer than three digits do not
+    count: they stand on any page.
+    """
+    page = set(_numbers((root / figure.page).read_text(encoding="utf-8")))
+    printed = (out / f"{figure.name}.txt").read_text(encoding="utf-8").splitlines()
+    lines = (line for line in printed if not line.startswith("# "))
+    missing = ((line, [n for n in _numbers(line) if n not in page]) for line in lines)
+    return [f"{', '.join(numbers)}  in  {line.strip()}" for line, numbers in missing if numbers]
+
+
+def _numbers(text: str) -> list[str]:
+    """Return the numbers of a text that have three digits or more, without their separators."""
+    found = re.findall(r"(?<![\w.])\d[\d,]*(?:\.\d+)?", text)
+    return [n.replace(",", "") for n in found if len(re.sub(r"\D", "", n).lstrip("0")) >= 3]
+
+
 def _words(figure: Figure, files: pathlib.Path, data: Mapping[str, str]) -> list[str]:
     """The command line, with this Python and the command that was installed beside it."""
     given = {"out": str(files), **data}
@@ -135,6 +157,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--data", type=_pair, action="append", default=[], metavar="NAME=FILE")
     parser.add_argument("--long", action="store_true", help="also what takes half an hour or more")
     parser.add_argument("--list", action="store_true", help="what there is, and what is done")
+    parser.add_argument("--compare", action="store_true", help="what is not on its page")
     given = parser.parse_args(arguments)
     sources, data = revision(), dict(given.data)
     wanted = _wanted(figures_of(), given.pages, given.long)
@@ -145,6 +168,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for figure in wanted:
             state = "no data" if figure in left_out else "open" if figure in todo else "done"
             print(f"{state:8s} {figure.minutes:4.0f} min  {figure.page:24s} {figure.command}")
+        return 0
+    if given.compare:
+        for figure in (f for f in wanted if f not in left_out and f not in todo):
+            lines = not_on_its_page(figure, given.out)
+            print(f"\n{figure.page}: {figure.command}", *(lines or ["all is there"]), sep="\n  ")
         return 0
     failed = []
     for number, figure in enumerate(open_ones, start=1):

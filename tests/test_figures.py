@@ -118,6 +118,15 @@ def test_what_was_played_with_the_same_sources_is_not_played_again(tmp_path):
     assert printed.splitlines()[3] == "42"
 
 
+def test_numbers_that_a_page_lacks_are_named_with_their_line(tmp_path):
+    (tmp_path / "page.md").write_text("| 1,234 | 56.7 ± 8 |\n", encoding="utf-8")
+    figure = figures.Figure("page.md", "python benchmarks/any.py", 1.0)
+    printed = "# sources abc\n# 999 minutes\n\n1234 and 56.7\n12 of 987,654, 1.25\n"
+    (tmp_path / f"{figure.name}.txt").write_text(printed, encoding="utf-8")
+    (line,) = figures.not_on_its_page(figure, tmp_path, tmp_path)
+    assert line == "987654, 1.25  in  12 of 987,654, 1.25"
+
+
 def test_what_failed_is_played_again_and_no_picture_of_it_is_taken(tmp_path):
     figure = figures.Figure(
         "docs/x.md",
