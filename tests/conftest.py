@@ -21,13 +21,20 @@ import pytest
 from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadScopeScheduling
 
+from fedbandits.privacy import sensitivity_check
 from fedbandits.systems import find_preset, preset_names
+from tests.sized import FEW_PAIRS
 
 #: Folders of tests lie in memory where there is room: ledgers and stores wait for disks, and what
 #: they must survive here is that processes die.
 MEMORY, ROOM = pathlib.Path("/dev/shm"), 4 * 2**30  # noqa: S108
 if MEMORY.is_dir() and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free >= ROOM:
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
+
+#: Python looks for garbage after so many new objects, and not after 700: a twelfth of the time that
+#: tests take. What is left lying meanwhile is small.
+YOUNG, MIDDLE, OLD = 20_000, 20, 20
+gc.set_threshold(YOUNG, MIDDLE, OLD)
 
 settings.register_profile(
     "fedbandits",
@@ -58,10 +65,11 @@ KERNELS = {
 }
 #: Those of a variant in ``test_deployed_noise.py``, by the first word of its name.
 PARTIES = {"agents": "feducb", "peers": "feducb_p2p", "buyers": "pfcb", "servers": "fclub"}
-#: The peers' kernels and FedUCB's share much, so these two do not begin side by side.
+#: The peers' kernels and FedUCB's share much, so these two do not begin side by side. What else
+#: needs FedUCB's begins two groups later: beside that group it would compile them too.
 FIRST = (
-    "feducb_p2p", "fclub", "feducb", "test_persons", "test_late_joiners", "test_mutants",
-    "fedlinucb_async", "pfcb", "samba", "test_ledger_kills", "test_unobserved", "test_examples",
+    "feducb_p2p", "fclub", "feducb", "pfcb", "samba", "test_persons", "test_late_joiners",
+    "test_mutants", "fedlinucb_async", "test_ledger_kills", "test_unobserved", "test_examples",
     "test_fclub_figures", "test_clusters", "test_resume", "test_samba_silent", "test_cli",
     "test_commands", "test_docs", "test_door_contract", "test_samba_security", "test_audit",
     "test_procurement",
@@ -97,6 +105,12 @@ def pytest_collection_finish() -> None:
     """Nobody looks for garbage in a million objects of imported modules and collected tests."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture
+def few_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An audit plays half as many pairs of worlds at least as it does elsewhere."""
+    monkeypatch.setattr(sensitivity_check, "_LEAST", FEW_PAIRS)
 
 
 @functools.cache

@@ -20,7 +20,7 @@ from fedbandits.testing.systems import (
     refuses_mutants_without_a_trace,
 )
 from fedbandits.testing.worlds import small_world
-from tests.sized import DEAR, FEWER
+from tests.sized import DEAR
 
 PRESETS = sorted(preset_names())
 #: Variants whose parties release by the same code as two others do: ``feducb-hybrid``, and
@@ -63,10 +63,10 @@ def test_preset_names_are_unique():
 
 
 @pytest.mark.parametrize(("preset", "check"), CASES)
-def test_a_preset(preset, check, monkeypatch):
+def test_a_preset(preset, check, monkeypatch, few_pairs):
     if check in DEAR:
         monkeypatch.setattr(agents_audit, "_MOST_RELEASES", FEW_RELEASES)
-        check(preset, FEWER)
+        check(preset, DEAR[check])
     else:
         check(preset)
 

@@ -189,10 +189,10 @@ class TestSummary:
 def attack_of_few_runs(game, runs, delta, confidence, **options):
     """What must be found, the trigger, tells the worlds apart in every run.
 
-    Without an error in 60 runs a side the bound is ε ≥ 1.8, whatever the seed; that a sound system
+    Without an error in 40 runs a side the bound is ε ≥ 1.4, whatever the seed; that a sound system
     is taken for a broken one has a probability of at most 0.01.
     """
-    return attack(game, min(runs, 60), delta, confidence, training=20, **options)
+    return attack(game, min(runs, 40), delta, confidence, training=20, **options)
 
 
 def three_systems():

@@ -174,6 +174,7 @@ SOUND = ["feducb", "feducb-p2p", "ldp-silo", "fclub", "fclub-released", "pfcb", 
 REACTING = {"fclub", "pfcb", "ldp-silo"}
 
 
+@pytest.mark.usefixtures("few_pairs")
 @sized("pairs", SMALLEST, 1.0)
 @pytest.mark.parametrize("preset", SOUND)
 def test_whole_parties_move_what_is_charged_and_no_more(preset, pairs):
@@ -195,6 +196,7 @@ def test_so_do_all_records_of_a_person(preset, world, most, pairs):
     assert 0.8 < found[FIXED] <= 1.0001
 
 
+@pytest.mark.usefixtures("few_pairs")
 class TestMistakes:
     """One record counts for more than is planned; attacks on a thousand runs may not show it."""
 

@@ -131,6 +131,7 @@ def test_parties_show_no_more_than_that():
     assert 0.3 * most < shown < most + 0.5
 
 
+@pytest.mark.usefixtures("few_pairs")
 @sized("pairs", 0.0, 0.5)
 def test_counting_too_many_records_shows(monkeypatch, pairs):
     """A server that counts every record of a user has noise for k of them alone."""

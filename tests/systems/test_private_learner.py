@@ -99,6 +99,7 @@ TRAINING = sized("training", 20, None)
 # ---------------------------------------------------------------- contracts
 
 
+@pytest.mark.usefixtures("few_pairs")
 @pytest.mark.parametrize("preset", PRESETS)
 @pytest.mark.parametrize("check", in_two_sizes(CHECKS))
 def test_they_are_held_to_what_all_systems_are(check, preset):

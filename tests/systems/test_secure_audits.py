@@ -26,6 +26,8 @@ from tests.sized import sized
 from tests.systems.private_learners import PrivateLinUCB
 from tests.systems.summed import losing, play_with_losses
 
+pytestmark = pytest.mark.usefixtures("few_pairs")
+
 WORLD = fb.environments.Linear(agents=6, dim=2, arms=3)
 SUMS = {"kind": "secure-sum", "helpers": 2, "least_parties": 5, "colluding": 2}
 ROUNDS = 40

@@ -18,6 +18,8 @@ from fedbandits.systems.pfcb import SYSTEM, audit, sharing
 from fedbandits.testing.replicates import plan_of
 from tests.sized import sized
 
+pytestmark = pytest.mark.usefixtures("few_pairs")
+
 WORLD = Procurement(agents=10, producers=3, max_capacity=6)
 ROUNDS = 400
 #: Of the usual number of draws.
