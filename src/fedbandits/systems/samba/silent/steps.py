@@ -70,7 +70,7 @@ class PlainSilentSteps:
         """Play some steps; see :class:`.steps.Steps`."""
         draws, setting = self._streams.batch(first, count), self._setting
         return play_plain_silent(
-            setting.world, self.agreed.rule, self.agreed.iterations, setting.owners, setting.key,
+            setting.world, setting.rule.handle, self.agreed.iterations, setting.owners, setting.key,
             first, draws, self._tie_bits, self._scratch,
         )  # fmt: skip
 
@@ -145,7 +145,7 @@ class SilentSteps:
             end = begin + steps
             some = SilentBatch(draws.exploration[begin:end], draws.places[begin:end])
             refused = play_silent(
-                setting.world, self.agreed.rule, iterations, setting.owners, setting.key,
+                setting.world, setting.rule.handle, iterations, setting.owners, setting.key,
                 first + begin, some, parts.tie_bits, self._bracket,
                 self._dealt(number, turns), self._sealed_links(number, turns), streams,
                 column + begin * iterations, parts.scratch, self._buffers,
@@ -239,13 +239,14 @@ class SealedSilentSteps:
     ) -> bool:  # fmt: skip
         """Play one turn; returns whether all scores were numbers."""
         agreed, setting, messages = self.agreed, self._setting, self._messages
+        rule, owners = setting.rule.handle, setting.owners
         seconds, clock, turn = setting.seconds, setting.timer, turn_number(agreed, step, iteration)
         dealt, row = self._dealt(self._deals.of(turn)), turn % self._deals.selections
         began = clock()
         up, down = (position_prefix(way, step, iteration) + _SLOT for way in (UP, DOWN))
         if not shared_words(
-            agreed.rule, iteration, step, draws, s, setting.owners, self._parts.tie_bits, streams,
-            column, self._parts.scratch, messages.sent,
+            rule, iteration, step, draws, s, owners, self._parts.tie_bits, streams, column,
+            self._parts.scratch, messages.sent,
         ):  # fmt: skip
             return False
         sealed = self._up.seal(repeat(up), messages.sent.tobytes())
@@ -260,8 +261,8 @@ class SealedSilentSteps:
         answered = clock()
         read = np.frombuffer(self._down.open(repeat(down), answers), np.uint64)
         fine = note_answers(
-            setting.world, agreed.rule, iteration, agreed.iterations, step, read, streams, column,
-            setting.owners, setting.key,
+            setting.world, rule, iteration, agreed.iterations, step, read, streams, column, owners,
+            setting.key,
         )  # fmt: skip
         done = clock()
         # Both servers do the same amount of work on what they tell each other.
