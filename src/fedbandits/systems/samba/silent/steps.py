@@ -176,14 +176,14 @@ class _Conversation:
     """The messages of both servers in a turn, sealed and opened; ``turn`` says their sizes."""
 
     def __init__(self, keys: LinkKeys, turn: Turn) -> None:
-        sizes = [turn.message_bytes(first) for first in (True, False)]
-        of_all = [key for key, sent in zip(keys, sizes, strict=True) for _ in sent]
-        ahead = WORD_BYTES * turn.arms
-        self._first = PacketRow([keys.to_first], [ahead])
-        self._usual = PacketRow(of_all, sizes[0] + sizes[1])
-        self._last = PacketRow(of_all, [*sizes[0], *sizes[1][:-1], sizes[1][-1] - ahead])
-        self._ahead = ahead
-        self._slots = [part.to_bytes(4, "big") for part in range(1, len(sizes[0]) + 1)]
+        of_all = [key for key in keys for _ in range(turn.parts)]
+        self._ahead = turn.size_of(0, first=False)
+        self._first = PacketRow([keys.to_first], [self._ahead])
+        self._usual, self._last = (
+            PacketRow(of_all, turn.message_bytes(True) + turn.message_bytes(False, last))
+            for last in (False, True)
+        )
+        self._slots = [part.to_bytes(4, "big") for part in range(1, turn.parts + 1)]
 
     def begin(self, step: int, ahead: bytes) -> None:
         """Seal and open Comp's first message of a run."""
