@@ -20,7 +20,8 @@ from fedbandits.learners.kernels.largest_scores import first_memory, own_uniform
 from fedbandits.learners.open_rules import OneArm
 from fedbandits.random import Key
 from fedbandits.systems.samba.config import Samba
-from fedbandits.systems.samba.kernels.silent import bits_for_ties, to_word
+from fedbandits.systems.samba.kernels.published import play_steps
+from fedbandits.systems.samba.kernels.silent import bits_for_ties, play_plain_silent, to_word
 from fedbandits.systems.samba.keys import (
     OwnersKeys,
     SilentControllerKeys,
@@ -176,6 +177,16 @@ def require_same_alone(run, budget, seed):
 def test_owners_work_out_the_same_alone(algorithm, means, arms, more, seed):
     run = simulate(plain(algorithm), Bernoulli(means=means, arms=arms), arms + more, seed, 0)
     require_same_alone(run, arms + more, seed)
+
+
+def test_loops_do_not_know_rules():
+    """A second algorithm compiles its own score alone."""
+    known = set()
+    for algorithm in ALGORITHMS:
+        for comparison in COMPARISONS:
+            simulate(plain(algorithm, comparison), Bernoulli(arms=3), 9, 0, 0).advance(9)
+        known.add((len(play_steps.signatures), len(play_plain_silent.signatures)))
+    assert len(known) == 1
 
 
 @pytest.mark.parametrize("stops", [(1, 9, 10, 60), (30, 31, 32, 60)])
