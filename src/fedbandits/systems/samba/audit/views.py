@@ -179,7 +179,7 @@ def first_views(run: PartiesReplicate, keys: ServerKeys) -> list[FirstView]:
         last = turn + 1 == len(reader.turns)
         openings, (unit, answers, *following) = reader.opened(line, (step, iteration), last=last)
         words, corrections = reader.dealt(turn, DealtFirst)
-        shuffled, returned = read_words(corrections).reshape(2, -1)
+        shuffled, returned = reader.deals.split_first(corrections)
         view = (shuffled, returned, np.concatenate(scores), ahead, openings, unit, answers)
         views.append(FirstView(*_one(words, *view)))
         ahead = following[0] if following else ahead

@@ -175,14 +175,9 @@ class Deals:
             )
         return b"".join(dealt[0]), b"".join(dealt[1])
 
-    def expand_first(self, words: Words64, corrections: bytes, room: dealing.First) -> None:
-        """Write what the Controller has for one selection, of its seed's words."""
-        shuffled, returned = read_words(corrections).reshape(2, -1)
-        dealing.expand_first(words, dealing.ForFirst(shuffled, returned), room)
-
-    def expand_second(self, words: Words64, corrections: bytes, room: dealing.Second) -> None:
-        """Write what Comp has for one selection, of its seed's words."""
-        dealing.expand_second(words, self.split_second(corrections), room)
+    def split_first(self, corrections: bytes) -> dealing.ForFirst:
+        """Read what corrects the Controller's words of one selection."""
+        return dealing.ForFirst(*read_words(corrections).reshape(2, -1))
 
     def split_second(self, corrections: bytes) -> dealing.ForSecond:
         """Read what corrects Comp's words of one selection."""
@@ -201,7 +196,8 @@ class DealtToServer:
     def __init__(self, deals: Deals, cipher: CipherName, keys: DealtKeys, first: bool) -> None:
         place, make = (0, dealing.new_first) if first else (1, dealing.new_second)
         self._deals, self._size = deals, deals.bytes[place]
-        self._expand: Any = deals.expand_first if first else deals.expand_second
+        self._split: Any = deals.split_first if first else deals.split_second
+        self._expand: Any = dealing.expand_first if first else dealing.expand_second
         self._words = KeyStream(keys.words, deals.widths[place])
         self._line = Line(cipher, keys.sealed, DEALT)
         self._opened = (-1, b"")
@@ -232,7 +228,7 @@ class DealtToServer:
             if self._opened[0] != block:
                 self._opened = (block, self._open(block, blocks[block]))
             corrections = self._opened[1][place * self._size : (place + 1) * self._size]
-            self._expand(self._words.block(turn, 1)[0], corrections, self._room)
+            self._expand(self._words.block(turn, 1)[0], self._split(corrections), self._room)
             self._turn = turn
         return self._room
 
