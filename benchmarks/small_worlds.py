@@ -17,7 +17,9 @@ RING = {"graph": "ring", "gamma": 2}
 LONGEST = 60
 #: The smallest key that is allowed.
 SAMBA = {"paillier_bits": 2048}
-ALGORITHMS = ("ucb", "thompson", "egreedy", "egreedy-decreasing", "softmax", "pursuit")
+ALGORITHMS = (
+    "ucb", "ucb-tuned", "kl-ucb", "thompson", "egreedy", "egreedy-decreasing", "softmax", "pursuit",
+)  # fmt: skip
 
 
 class Small(NamedTuple):

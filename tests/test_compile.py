@@ -25,7 +25,6 @@ from fedbandits._compile import (
     cache,
     compiled,
     fma,
-    implements,
     inlined,
     laid_out,
     sources,
@@ -398,10 +397,6 @@ class Pair(NamedTuple):
     second: int
 
 
-def chosen(pair):
-    raise NotImplementedError
-
-
 @inlined
 def doubled(number):
     return 2 * number
@@ -410,14 +405,6 @@ def doubled(number):
 @compiled
 def doubled_sum(pair):
     return doubled(pair.first) + doubled(pair.second)
-
-
-implements(chosen, Pair)(doubled_sum)
-
-
-@compiled
-def choose(pair):
-    return chosen(pair)
 
 
 @compiled
@@ -473,7 +460,7 @@ def test_somebody_elses_numba_code_may_call_a_kernel(small, tmp_path, first):
 
 
 def test_kernels_call_kernels_however_they_reach_them():
-    assert choose(Pair(3, 4)) == 14
+    assert doubled_sum(Pair(3, 4)) == 14
     assert apply(factorial, 5) == 120
     assert apply(doubled, 5) == 10
     assert factorial(4) == 24

@@ -331,6 +331,21 @@ BREAKS = (
         "return max(self.done + 1, self._elapsed())", "return self.done + 1",
         ("tests/deployment/test_clock.py",),
     ),
+    Break(
+        "a bit that all other arms take for theirs", "learners/kernels/rule_handles.py",
+        "i == chosen", "i != chosen",
+        ("tests/learners/test_index_rules.py",),
+    ),
+    Break(
+        "scores that share one arm's draws", "learners/kernels/rule_handles.py",
+        "Key(keys[i, 0], keys[i, 1])", "Key(keys[0, 0], keys[0, 1])",
+        ("tests/learners/test_index_rules.py",),
+    ),
+    Break(
+        "a loop that forgets what rules keep", "systems/samba/kernels/published.py",
+        "    note_chosen(rule, iteration, arm)\n", "",
+        ("tests/systems/test_samba_silent.py",),
+    ),
 )  # fmt: skip
 
 

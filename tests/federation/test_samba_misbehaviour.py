@@ -26,6 +26,7 @@ from fedbandits.federation import events
 from fedbandits.federation import messages as m
 from fedbandits.federation.events import Decision
 from fedbandits.learners.kernels.index_rules import Softmax
+from fedbandits.learners.open_rules import OpenRule
 from fedbandits.systems.samba import SYSTEM
 from fedbandits.systems.samba.application import Supply
 from fedbandits.systems.samba.ciphers import BITS, SCORES, WeakKeyError, public_bytes
@@ -503,7 +504,7 @@ def test_a_rule_without_numbers_stops_the_simulation():
     for execution, parts in (("plain", {}), ("samba", {"cipher": "aes-gcm"})):
         config = variant("softmax", execution, **parts)
         run = simulate(config, Bernoulli(means=(1.0, 1.0), arms=2), 10, 0, 0)
-        steps = run._steps
-        steps.agreed = steps.agreed._replace(rule=Softmax(1e-4))
+        steps, usual = run._steps, run._steps._setting
+        steps._setting = usual._replace(rule=OpenRule(Softmax(1e-4), usual.rule.records))
         with pytest.raises(FedbanditsError, match="step 3: a score is not a finite number"):
             run.advance(10)

@@ -10,7 +10,9 @@ from scipy import stats
 from fedbandits.learners.kernels import index_rules as rules
 from fedbandits.learners.kernels.index_rules import draw_beta
 from fedbandits.learners.kernels.largest_scores import LargestPursuit, LargestSoftmax
+from fedbandits.learners.kernels.rule_handles import Records
 from fedbandits.learners.locality import NotLocalError, check_arm_score_locality
+from fedbandits.learners.open_rules import OneArm, OpenRule
 from fedbandits.random import Key, replicate_key
 
 KEY = replicate_key(3, 0)
@@ -22,11 +24,11 @@ EXAMPLES = [
 
 
 def score(rule, pulls, rewards, step=68, iteration=1, memory=0.25):
-    return rules.score_arm(rule, iteration, step, pulls, float(rewards), np.full(1, memory), KEY)
+    return OneArm(rule, KEY).score(iteration, step, pulls, rewards, memory)
 
 
 def test_every_rule_is_tried():
-    assert {type(rule) for rule in EXAMPLES} == set(rules.ITERATIONS)
+    assert {type(rule) for rule in EXAMPLES} == set(rules.RULES)
 
 
 def test_the_papers_worked_step():
@@ -44,25 +46,24 @@ def test_the_papers_softmax():
 def test_pursuit_as_in_the_paper():
     """Section 4.2: from 1/3 with β = 0.1 the leader moves to 0.4 and the others to 0.3."""
     for leads, expected in ((True, 0.4), (False, 0.3)):
-        memory = np.full(1, 1.0 / 3.0)
-        rules.note_bit(rules.Pursuit(0.1), 1, leads, memory)
-        assert memory[0] == pytest.approx(expected)
-        rules.note_bit(rules.Pursuit(0.1), 2, not leads, memory)  # the second bit tells who pulls
-        assert memory[0] == pytest.approx(expected)
+        arm = OneArm(rules.Pursuit(0.1))
+        memory = arm.remembered(1, leads, 1.0 / 3.0)
+        assert memory == pytest.approx(expected)
+        memory = arm.remembered(2, not leads, memory)  # the second bit tells who pulls
+        assert memory == pytest.approx(expected)
         assert score(rules.Pursuit(0.1), 5, 2, iteration=2, memory=0.123) == 0.123
-        assert score(rules.Pursuit(0.1), 5, 2, iteration=1, memory=memory[0]) == 2 / 5
+        assert score(rules.Pursuit(0.1), 5, 2, iteration=1, memory=memory) == 2 / 5
 
 
 def test_pursuit_never_keeps_denormal_probabilities():
-    memory = np.full(1, 0.5)
+    arm, memory = OneArm(rules.Pursuit(0.1)), 0.5
     for _ in range(20_000):
-        rules.note_bit(rules.Pursuit(0.1), 1, False, memory)
-    assert memory[0] == 0.0
+        memory = arm.remembered(1, False, memory)
+    assert memory == 0.0
 
 
 @pytest.mark.parametrize("step", [11, 100, 5000])
 def test_exploration_rates(step):
-    assert rules.exploration_rate.__name__  # a stub: compiled callers get the rule's own
     shares = {
         rules.EpsilonGreedy(0.25): 0.25,
         rules.DecreasingEpsilonGreedy(2.0, 0.5): min(1.0, math.sqrt(20 / step)),
@@ -72,13 +73,14 @@ def test_exploration_rates(step):
     }
     draws = (np.arange(2000) + 0.5) / 2000
     for rule, expected in shares.items():
-        found = np.mean([rules.explores(rule, step, 10, draw) for draw in draws])
+        arm = OneArm(rule)
+        found = np.mean([arm.explores(step, 10, draw) for draw in draws])
         assert found == pytest.approx(expected, abs=1e-3)
 
 
 def test_certain_and_impossible_exploration():
-    assert rules.explores(rules.EpsilonGreedy(1.0), 5, 3, 1 - 2.0**-53)
-    assert not rules.explores(rules.EpsilonGreedy(0.0), 5, 3, 0.0)
+    assert OneArm(rules.EpsilonGreedy(1.0)).explores(5, 3, 1 - 2.0**-53)
+    assert not OneArm(rules.EpsilonGreedy(0.0)).explores(5, 3, 0.0)
 
 
 @pytest.mark.parametrize(("a", "b"), [(1.0, 1.0), (1.0, 30.0), (3.0, 5.0), (400.0, 900.0)])
@@ -94,21 +96,11 @@ def test_thompson_draws_from_the_posterior():
 
 def test_arms_draw_independently():
     """Thompson's arms must not share their draws (the authors' code has one seed a step)."""
-    keys, scores = np.zeros((3, 2), np.uint64), np.empty(3)
+    keys = np.zeros((3, 2), np.uint64)
     rules.fill_arm_keys(KEY, keys)
-    draws = []
-    for step in range(10, 2010):
-        rules.score_arms(
-            rules.Thompson(),
-            1,
-            step,
-            np.full(3, 9),
-            np.full(3, 4.0),
-            np.zeros((3, 1)),
-            keys,
-            scores,
-        )
-        draws.append(scores.copy())
+    records = Records(np.full(3, 9), np.full(3, 4.0), np.zeros((3, 1)), keys)
+    opened = OpenRule(rules.Thompson(), records)
+    draws = [opened.score(1, step).copy() for step in range(10, 2010)]
     correlations = np.corrcoef(np.array(draws).T) - np.eye(3)
     assert np.abs(correlations).max() < 0.08
 
@@ -124,19 +116,17 @@ class TestRule:
     def test_scores_are_finite_functions_of_the_arm_alone(self, rule):
         pulls = np.array([1, 1, 7, 1000])
         rewards = np.array([0.0, 1.0, 3.0, 1000.0])
-        scores = np.empty(4)
         memory = np.full((4, 1), 0.25)
         keys = np.zeros((4, 2), np.uint64)
         rules.fill_arm_keys(KEY, keys)
-        for iteration, comparison in enumerate(rules.ITERATIONS[type(rule)], start=1):
-            rules.score_arms(rule, iteration, 2000, pulls, rewards, memory, keys, scores)
+        opened = OpenRule(rule, Records(pulls, rewards, memory, keys))
+        for iteration, comparison in enumerate(rules.RULES[type(rule)].iterations, start=1):
+            scores = opened.score(iteration, 2000)
             assert np.isfinite(scores).all()
             if comparison == rules.IN_PROPORTION:
                 assert (scores >= 0).all()
             alone = [
-                rules.score_arm(
-                    rule, iteration, 2000, pulls[i], rewards[i], memory[i], Key(*keys[i])
-                )
+                OneArm(rule, Key(*keys[i])).score(iteration, 2000, pulls[i], rewards[i], 0.25)
                 for i in range(4)
             ]
             np.testing.assert_array_equal(scores, alone)
@@ -157,7 +147,7 @@ def _preference(rule: Any, iteration: Any, step: Any, arm: Any, memory: Any) -> 
 
 
 def test_reinforcement_comparison_is_refused(monkeypatch):
-    monkeypatch.setattr(rules, "ITERATIONS", dict(rules.ITERATIONS))
+    monkeypatch.setitem(rules.RULES, ReinforcementComparison, None)  # gone after this test
     rules.declare(ReinforcementComparison, (rules.IN_PROPORTION,), _preference)
     with pytest.raises(NotLocalError, match="ReinforcementComparison"):
         check_arm_score_locality(ReinforcementComparison(np.zeros(1)))

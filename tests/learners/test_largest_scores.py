@@ -15,6 +15,8 @@ from scipy import stats
 
 from fedbandits.learners.kernels import index_rules as rules
 from fedbandits.learners.kernels import largest_scores as largest
+from fedbandits.learners.kernels.rule_handles import Records
+from fedbandits.learners.open_rules import OneArm, OpenRule
 from fedbandits.random import Key, replicate_key
 
 KEY = replicate_key(3, 0)
@@ -32,14 +34,16 @@ def own_keys(arms):
     return keys
 
 
-def scores_of(rule, step, pulls, rewards, memory, iteration=1, exploring=False):
-    out = np.empty(len(pulls))
+def opened(rule, pulls, rewards, memory):
     kept = np.array(memory, dtype=float).reshape(-1, 1)
     records = np.array(pulls), np.array(rewards, dtype=float)
-    largest.largest_scores(
-        rule, iteration, step, *records, kept, own_keys(len(pulls)), exploring, out
-    )
-    return out
+    return OpenRule(rule, Records(*records, kept, own_keys(len(pulls))))
+
+
+def scores_of(rule, step, pulls, rewards, memory, iteration=1, exploring=False):
+    every = opened(rule, pulls, rewards, memory)
+    largest.largest_scores(every.handle, iteration, step, every.records.keys, exploring)
+    return every.handle.scores
 
 
 def winners(rule, steps, *records, **parts):
@@ -51,7 +55,7 @@ def winners(rule, steps, *records, **parts):
 
 
 def test_every_rule_is_tried():
-    published = rules.ITERATIONS.keys() - {largest.LargestSoftmax, largest.LargestPursuit}
+    published = rules.RULES.keys() - {largest.LargestSoftmax, largest.LargestPursuit}
     assert {type(largest.as_largest(rule())) for rule in published} == set(map(type, EXAMPLES))
     assert largest.as_largest(rules.Softmax(0.3)) == largest.LargestSoftmax(0.3)
     assert largest.as_largest(rules.UCB(0.5)) == rules.UCB(0.5)
@@ -59,20 +63,20 @@ def test_every_rule_is_tried():
 
 @each_rule
 def test_the_largest_score_wins_in_every_iteration(rule):
-    assert set(rules.ITERATIONS[type(rule)]) == {rules.LARGEST}
+    assert set(rules.RULES[type(rule)].iterations) == {rules.LARGEST}
 
 
 @each_rule
 def test_an_arm_computes_its_score_alone(rule):
     pulls, rewards, memory = [1, 1, 7, 1000], [0.0, 1.0, 3.0, 1000.0], [-1000.0, -7.0, -1.0, 0.0]
-    for iteration in range(1, len(rules.ITERATIONS[type(rule)]) + 1):
+    for iteration in range(1, len(rules.RULES[type(rule)].iterations) + 1):
         for exploring in (False, True):
             together = scores_of(rule, 2000, pulls, rewards, memory, iteration, exploring)
             assert np.isfinite(together).all()
             alone = [
-                largest.largest_score(
-                    rule, iteration, 2000, rules.Arm(n, s, Key(*key)), np.full(1, kept), exploring
-                )
+                largest.own_uniform(Key(*key), iteration, 2000)
+                if exploring
+                else OneArm(rule, Key(*key)).score(iteration, 2000, n, s, kept)
                 for n, s, key, kept in zip(pulls, rewards, own_keys(4), memory, strict=True)
             ]
             np.testing.assert_array_equal(together, alone)
@@ -81,8 +85,7 @@ def test_an_arm_computes_its_score_alone(rule):
 @pytest.mark.parametrize("rule", EXAMPLES[:6], ids=lambda rule: type(rule).__name__)
 def test_what_already_goes_by_the_largest_is_as_published(rule):
     pulls, rewards = np.array([1, 7, 33, 900]), np.array([0.0, 3.0, 24.0, 500.0])
-    published = np.empty(4)
-    rules.score_arms(rule, 1, 941, pulls, rewards, np.zeros((4, 1)), own_keys(4), published)
+    published = opened(rule, pulls, rewards, [0.0] * 4).score(1, 941)
     np.testing.assert_array_equal(scores_of(rule, 941, pulls, rewards, [0.0] * 4), published)
 
 
@@ -143,43 +146,42 @@ def test_what_is_kept_before_the_first_step():
 @pytest.mark.parametrize(("rate", "share"), [(0.1, 0.3), (0.5, 0.5), (0.01, 0.9), (0.999, 0.02)])
 def test_log_weights_are_logarithms_of_pursuits_probabilities(rate, share):
     """1,000 random bits. The published probability is zero below 2⁻⁵⁰⁰."""
-    published, rule, zeros = rules.Pursuit(rate), largest.LargestPursuit(rate), 0
-    probability, logarithm = np.full(1, 0.25), np.full(1, largest.first_memory(rule, 4))
+    published, rule = OneArm(rules.Pursuit(rate)), largest.LargestPursuit(rate)
+    ours, zeros = OneArm(rule), 0
+    probability, logarithm = 0.25, largest.first_memory(rule, 4)
     for bit in np.random.default_rng(7).random(1000) < share:
-        rules.note_bit(published, 1, bool(bit), probability)
-        rules.note_bit(rule, 1, bool(bit), logarithm)
-        if probability[0] > 0.0:
-            assert math.exp(logarithm[0]) == pytest.approx(probability[0], rel=1e-11)
+        probability = published.remembered(1, bool(bit), probability)
+        logarithm = ours.remembered(1, bool(bit), logarithm)
+        if probability > 0.0:
+            assert math.exp(logarithm) == pytest.approx(probability, rel=1e-11)
         else:
-            assert logarithm[0] < -340.0
+            assert logarithm < -340.0
             zeros += 1
     assert (zeros > 0) == (rate == 0.999)
 
 
 def test_log_weights_saturate_and_recover():
-    rule, memory = largest.LargestPursuit(0.1), np.full(1, -math.log(100))
+    arm, memory = OneArm(largest.LargestPursuit(0.1), KEY), -math.log(100)
     for _ in range(20_000):
-        rules.note_bit(rule, 1, False, memory)
-    assert memory[0] == largest.LEAST_LOG_WEIGHT == -1000.0
-    assert math.isfinite(scores_of(rule, 9, [1], [0.0], memory, iteration=2)[0])
-    rules.note_bit(rule, 1, True, memory)
-    assert memory[0] == pytest.approx(math.log(0.1))
+        memory = arm.remembered(1, False, memory)
+    assert memory == largest.LEAST_LOG_WEIGHT == -1000.0
+    assert math.isfinite(arm.score(2, 9, 1, 0.0, memory))
+    memory = arm.remembered(1, True, memory)
+    assert memory == pytest.approx(math.log(0.1))
     for _ in range(20_000):
-        rules.note_bit(rule, 1, True, memory)
-    assert -1e-15 < memory[0] <= 0.0
+        memory = arm.remembered(1, True, memory)
+    assert -1e-15 < memory <= 0.0
 
 
 @given(st.floats(-1000.0, 0.0), st.booleans(), st.floats(1e-6, 0.999))
 def test_a_log_weight_stays_one(memory, bit, rate):
-    kept = np.full(1, memory)
-    rules.note_bit(largest.LargestPursuit(rate), 1, bit, kept)
-    assert -1000.0 <= kept[0] <= 0.0
-    assert kept[0] >= memory if bit else kept[0] <= memory
+    kept = OneArm(largest.LargestPursuit(rate)).remembered(1, bit, memory)
+    assert -1000.0 <= kept <= 0.0
+    assert kept >= memory if bit else kept <= memory
 
 
 @each_rule
 def test_only_pursuits_first_bit_is_kept(rule):
-    for iteration in range(1, len(rules.ITERATIONS[type(rule)]) + 1):
-        kept = np.full(1, -3.0)
-        rules.note_bit(rule, iteration, True, kept)
-        assert (kept[0] != -3.0) == (isinstance(rule, largest.LargestPursuit) and iteration == 1)
+    for iteration in range(1, len(rules.RULES[type(rule)].iterations) + 1):
+        kept = OneArm(rule).remembered(iteration, True, -3.0)
+        assert (kept != -3.0) == (isinstance(rule, largest.LargestPursuit) and iteration == 1)

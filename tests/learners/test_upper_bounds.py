@@ -12,13 +12,11 @@ from hypothesis import strategies as st
 import fedbandits as fb
 from fedbandits.learners.kernels import index_rules as rules
 from fedbandits.learners.kernels.upper_bounds import divergence_bound
-from fedbandits.random import Key
-
-KEY = Key(1, 2)
+from fedbandits.learners.open_rules import OneArm
 
 
 def score(rule, pulls, rewards, step):
-    return rules.score_arm(rule, 1, step, pulls, float(rewards), np.zeros(1), KEY)
+    return OneArm(rule).score(1, step, pulls, rewards, 0.0)
 
 
 def divergence(p, q):

@@ -16,11 +16,12 @@ import fedbandits as fb
 from fedbandits.crypto.kernels.words import permute
 from fedbandits.environments import Bernoulli
 from fedbandits.errors import FedbanditsError
-from fedbandits.learners.kernels.index_rules import Arm, explores, note_bit
-from fedbandits.learners.kernels.largest_scores import first_memory, largest_score
+from fedbandits.learners.kernels.largest_scores import first_memory, own_uniform
+from fedbandits.learners.open_rules import OneArm
 from fedbandits.random import Key
 from fedbandits.systems.samba.config import Samba
-from fedbandits.systems.samba.kernels.silent import bits_for_ties, to_word
+from fedbandits.systems.samba.kernels.published import play_steps
+from fedbandits.systems.samba.kernels.silent import bits_for_ties, play_plain_silent, to_word
 from fedbandits.systems.samba.keys import (
     OwnersKeys,
     SilentControllerKeys,
@@ -139,29 +140,32 @@ def require_same_alone(run, budget, seed):
     ties = make_keys(SilentControllerKeys, secrets.controller, agreed).ties
     places = Places(ties, agreed.arms, agreed.iterations)
     exploration = Exploration(make_keys(OwnersKeys, secrets.owners, agreed).exploration, agreed)
-    rule, bits = agreed.rule, bits_for_ties(agreed.arms)
-    memories = [np.full(1, first_memory(rule, agreed.arms)) for _ in range(agreed.arms)]
+    bits = bits_for_ties(agreed.arms)
+    memories = [first_memory(agreed.rule, agreed.arms)] * agreed.arms
     keys = [Key(*key) for key in run.state.owners.keys]
+    owners = [OneArm(agreed.rule, key) for key in keys]
     for step in range(1, budget + 1):
         before = run.state.owners.pulls.copy(), run.state.owners.rewards.copy()
         run.advance(step)
         arm = int(np.flatnonzero(run.state.owners.pulls - before[0])[0])
         if step <= agreed.arms:
             continue
-        exploring = explores(rule, step, agreed.arms, exploration.draw(step))
+        exploring = owners[0].explores(step, agreed.arms, exploration.draw(step))
         for iteration in range(1, agreed.iterations + 1):
             scores = [
-                largest_score(rule, iteration, step, Arm(n, s, key), memory, exploring)
-                for n, s, key, memory in zip(*before, keys, memories, strict=True)
+                own_uniform(key, iteration, step)
+                if exploring
+                else owner.score(iteration, step, n, s, memory)
+                for n, s, key, owner, memory in zip(*before, keys, owners, memories, strict=True)
             ]
             drawn = places.draw(step, iteration)
             words = [to_word(*one, bits) for one in zip(scores, drawn, strict=True)]
             winner = int(np.argmax(words))
-            for i, memory in enumerate(memories):
-                note_bit(rule, iteration, i == winner, memory)
+            for i, owner in enumerate(owners):
+                memories[i] = owner.remembered(iteration, i == winner, memories[i])
         assert winner == arm
         assert words == run._steps._scratch.words.tolist()
-    np.testing.assert_array_equal(memories, run.state.owners.memory)
+    np.testing.assert_array_equal(memories, run.state.owners.memory[:, 0])
 
 
 @settings(max_examples=25)
@@ -173,6 +177,16 @@ def require_same_alone(run, budget, seed):
 def test_owners_work_out_the_same_alone(algorithm, means, arms, more, seed):
     run = simulate(plain(algorithm), Bernoulli(means=means, arms=arms), arms + more, seed, 0)
     require_same_alone(run, arms + more, seed)
+
+
+def test_loops_do_not_know_rules():
+    """A second algorithm compiles its own score alone."""
+    known = set()
+    for algorithm in ALGORITHMS:
+        for comparison in COMPARISONS:
+            simulate(plain(algorithm, comparison), Bernoulli(arms=3), 9, 0, 0).advance(9)
+        known.add((len(play_steps.signatures), len(play_plain_silent.signatures)))
+    assert len(known) == 1
 
 
 @pytest.mark.parametrize("stops", [(1, 9, 10, 60), (30, 31, 32, 60)])

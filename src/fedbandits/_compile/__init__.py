@@ -18,9 +18,8 @@ from fedbandits._compile.lazy import (
     LightKernel,
     Primitive,
     laid_out,
-    register,
 )
-from fedbandits._compile.shared import LANES, Implementation, compilations
+from fedbandits._compile.shared import LANES, compilations
 from fedbandits._compile.sources import PACKAGE, results_digest
 
 __all__ = [
@@ -35,7 +34,6 @@ __all__ = [
     "compiled",
     "counting",
     "fma",
-    "implements",
     "inlined",
     "kernel_of",
     "laid_out",
@@ -92,20 +90,6 @@ def light(kernel: _Function) -> _Function:
 def inlined(function: _Function) -> _Function:
     """Compile a kernel that is pasted into its callers, so that loops around it vectorise."""
     return cast(_Function, Kernel(function, _OPTIONS | {"inline": "always"}))
-
-
-def implements(stub: Callable[..., Any], first: type) -> Callable[[_Function], _Function]:
-    """Register a compiled implementation of ``stub`` for one type of its first argument.
-
-    The stub is a plain function; compiled code that calls it gets the implementation that fits.
-    ``first`` is a named tuple type. Other arguments may be of any type.
-    """
-
-    def add(implementation: _Function) -> _Function:
-        register(Implementation(stub, first, implementation))
-        return implementation
-
-    return add
 
 
 #: ``fma(a, b, c)`` is a * b + c with one rounding, wherever it is compiled. Left to itself the

@@ -10,12 +10,11 @@ from typing import Any
 import numba
 from numba import types
 from numba.core.registry import cpu_target
-from numba.extending import overload
 
 from fedbandits._compile import c_functions, vectors
 from fedbandits._compile.cache import KernelCache
 from fedbandits._compile.nested import KernelCompiler, TwoWays
-from fedbandits._compile.shared import Implementation, announce
+from fedbandits._compile.shared import announce
 
 
 def dispatcher(function: Callable[..., Any], options: dict[str, Any]) -> Any:
@@ -91,20 +90,6 @@ def _whatever_the_constants(choose: Callable[..., Any], arguments: Any, named: A
     plain: Callable[[Any], Any] = types.unliteral
     by_name = {name: plain(value) for name, value in named.items()}
     return choose(tuple(plain(value) for value in arguments), by_name)
-
-
-def register(one: Implementation) -> None:
-    """Tell Numba which implementation compiled code calls in place of a stub."""
-    function = getattr(one.function, "py_func", one.function)
-    asked = getattr(one.function, "_options", {})
-    options: Any = {"error_model": "numpy", "_nrt": asked.get("_nrt", True)}
-    pasted = asked.get("inline", "never")
-
-    @overload(one.stub, strict=False, jit_options=options, inline=pasted)
-    def choose(chosen: Any, *arguments: Any) -> Any:
-        named = isinstance(chosen, types.NamedTuple | types.NamedUniTuple)
-        kind = chosen.instance_class if named else None
-        return function if kind is one.first else None
 
 
 @functools.cache

@@ -14,32 +14,19 @@ from collections.abc import Callable, Sequence
 from types import MethodType
 from typing import Any, NamedTuple
 
-from fedbandits._compile.shared import IMPLEMENTATIONS, Implementation
-
 _LOADING = threading.RLock()
 _loaded: Any = None
 
 
 def numba_side() -> Any:
-    """Return the part of this package that needs Numba, with all implementations registered."""
+    """Return the part of this package that needs Numba."""
     global _loaded
     if _loaded is None:
         with _LOADING:
-            if _loaded is None:
-                from fedbandits._compile import dispatch
+            from fedbandits._compile import dispatch
 
-                for one in IMPLEMENTATIONS:
-                    dispatch.register(one)
-                _loaded = dispatch  # only now: nobody may compile before all are registered
+            _loaded = dispatch
     return _loaded
-
-
-def register(one: Implementation) -> None:
-    """Register an implementation: at once if a kernel was called already, else with the first."""
-    with _LOADING:
-        IMPLEMENTATIONS.append(one)
-        if _loaded is not None:
-            _loaded.register(one)
 
 
 class Kernel:

@@ -1,29 +1,16 @@
 """Knowledge that kernels and the part that needs Numba share.
 
-It is how wide numbers lie side by side, which implementations there are, and who is told that a
-kernel is being compiled: a first run takes longer for this reason.
+It is how wide numbers lie side by side, and who is told that a kernel is being compiled: a first
+run takes longer for this reason.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
 
 #: How many numbers lie side by side: so many float32 fill 512 bits, the widest registers there are.
 LANES = 16
-
-
-class Implementation(NamedTuple):
-    """A kernel that compiled code calls in place of a stub whose first argument is a ``first``."""
-
-    stub: Callable[..., Any]
-    first: type
-    function: Callable[..., Any]
-
-
-#: All that were registered in this process.
-IMPLEMENTATIONS: list[Implementation] = []
 _listeners: list[Callable[[str], None]] = []
 
 

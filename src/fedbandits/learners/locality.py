@@ -9,7 +9,7 @@ import numpy as np
 
 from fedbandits._typing import Floats
 from fedbandits.errors import ConfigError
-from fedbandits.learners.kernels.index_rules import ITERATIONS, note_bit, score_arm
+from fedbandits.learners.open_rules import OneArm
 from fedbandits.random import Key, Purpose, uniforms
 
 _ARMS, _STEPS = 4, 40
@@ -39,23 +39,27 @@ def check_arm_score_locality(rule: Any) -> None:
 
 
 def _play_jointly(rule: Any) -> Floats:
-    memory = np.full((_ARMS, 1), 1.0 / _ARMS)
-    arms = range(_ARMS)
-    steps = [[_score(rule, arm, step, memory[arm]) for arm in arms] for step in range(_STEPS)]
-    return np.array(steps).T
+    served, memory = OneArm(rule, _KEY), [1.0 / _ARMS] * _ARMS
+    scores = np.empty((_ARMS, _STEPS))
+    for step in range(_STEPS):
+        for arm in range(_ARMS):
+            scores[arm, step], memory[arm] = _score(served, arm, step, memory[arm])
+    return scores
 
 
 def _play(rule: Any, arm: int) -> Floats:
-    memory = np.full(1, 1.0 / _ARMS)
-    return np.array([_score(rule, arm, step, memory) for step in range(_STEPS)])
+    served, memory = OneArm(rule, _KEY), 1.0 / _ARMS
+    scores = np.empty(_STEPS)
+    for step in range(_STEPS):
+        scores[step], memory = _score(served, arm, step, memory)
+    return scores
 
 
-def _score(rule: Any, arm: int, step: int, memory: Floats) -> float:
-    """Compute one arm's last score of a step in a history that is the arm's own."""
+def _score(served: OneArm, arm: int, step: int, memory: float) -> tuple[float, float]:
+    """Compute an arm's last score of a step in a history that is its own, and what it keeps."""
     history = uniforms(step + 1, _KEY, arm, 0, Purpose.REWARD) < 0.3 + 0.1 * arm
     rewards, score = float(history.sum()), 0.0
-    iterations = len(ITERATIONS.get(type(rule), (0,)))
-    for iteration in range(1, iterations + 1):
-        score = score_arm(rule, iteration, _ARMS + step + 1, step + 1, rewards, memory, _KEY)
-        note_bit(rule, iteration, bool(history[-1]), memory)
-    return score
+    for iteration in range(1, served.iterations + 1):
+        score = served.score(iteration, _ARMS + step + 1, step + 1, rewards, memory)
+        memory = served.remembered(iteration, bool(history[-1]), memory)
+    return score, memory

@@ -1,21 +1,22 @@
 """Index rules for stochastic bandits: every arm gets a score from its own records alone.
 
-A rule is a named tuple of its parameters. :func:`declare` says what compiled code gets that calls
-:func:`compute_score`, :func:`receive_bit` or :func:`exploration_rate` with it. What a score may
-depend on is what the arguments offer: one arm's own records. That is the *arm score locality* of
-Ciucanu et al. (2022), Theorem 1.
+A rule is a named tuple of its parameters. :func:`declare` says by which functions it scores an arm,
+keeps something of it, and explores. What a score may depend on is what the arguments offer: one
+arm's own records. That is the *arm score locality* of Ciucanu et al. (2022), Theorem 1.
 
 Scores are compared in one or more iterations a step: by the largest, or in proportion (see
-:mod:`.selection`). The plain run and SAMBA's parties call the same functions.
+:mod:`.selection`). The plain run and SAMBA's parties call the same functions, in the form that
+:mod:`.rule_handles` gives them.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from fedbandits._compile import compiled, implements
-from fedbandits._typing import Floats, Ints, Words64
+from fedbandits._compile import compiled
+from fedbandits._typing import Words64
 from fedbandits.learners.kernels.upper_bounds import divergence_bound, tuned_bound
 from fedbandits.random import Key, Purpose, normal, uniform, word_pair
 
@@ -112,27 +113,6 @@ class Pursuit(NamedTuple):
     rate: float = 0.1
 
 
-def compute_score(rule: Any, iteration: int, step: int, arm: Arm, memory: Floats) -> float:
-    """Score one arm.
-
-    ``iteration`` counts from 1 within its step; ``step`` is t, the number of the pull that is about
-    to be made, from 1. ``memory`` (1,) is a number of the arm's own that the rule keeps, 1 / K
-    before the first step. The score is finite, and at least 0 where the iteration compares in
-    proportion.
-    """
-    raise NotImplementedError(f"no score is defined for {type(rule).__name__}")
-
-
-def receive_bit(rule: Any, iteration: int, chosen: bool, memory: Floats) -> None:
-    """Take note of whether an iteration chose this arm. Rules without memory ignore it."""
-    raise NotImplementedError(f"no memory is defined for {type(rule).__name__}")
-
-
-def exploration_rate(rule: Any, step: int, arms: int) -> float:
-    """Return the probability with which a step plays any arm at all, whatever the scores."""
-    raise NotImplementedError(f"no exploration is defined for {type(rule).__name__}")
-
-
 @compiled
 def empirical_mean(arm: Arm) -> float:
     """Compute μ̂ of one arm, which was pulled at least once."""
@@ -142,16 +122,6 @@ def empirical_mean(arm: Arm) -> float:
 def mean(rule: Any, iteration: Any, step: Any, arm: Any, memory: Any) -> Any:
     """Score an arm by μ̂."""
     return empirical_mean(arm)
-
-
-def forgets(rule: Any, iteration: Any, chosen: Any, memory: Any) -> Any:
-    """Keep nothing."""
-    return None
-
-
-def never(rule: Any, step: Any, arms: Any) -> Any:
-    """Play no random arm."""
-    return 0.0
 
 
 @compiled
@@ -202,18 +172,48 @@ def _pursue(rule: Any, iteration: Any, chosen: Any, memory: Any) -> Any:
         memory[0] = moved if moved > _LEAST else 0.0
 
 
-#: How each rule's iterations compare scores, first to last; the last one decides.
-ITERATIONS: dict[type, tuple[int, ...]] = {}
+class Declared(NamedTuple):
+    """Functions that make a rule of its parameters, see :func:`declare`."""
+
+    iterations: tuple[int, ...]
+    score: Callable[..., Any]
+    keep: Callable[..., Any] | None
+    explore: Callable[..., Any] | None
+
+
+#: All rules, by the type of their parameters.
+RULES: dict[type, Declared] = {}
 
 
 def declare(
-    rule: type, iterations: tuple[int, ...], score: Any, keep: Any = forgets, explore: Any = never
+    rule: type,
+    iterations: tuple[int, ...],
+    score: Callable[..., Any],
+    keep: Callable[..., Any] | None = None,
+    explore: Callable[..., Any] | None = None,
 ) -> None:
-    """Add a rule: its iterations, and its implementations of the three functions above."""
-    ITERATIONS[rule] = iterations
-    implements(compute_score, rule)(score)
-    implements(receive_bit, rule)(keep)
-    implements(exploration_rate, rule)(explore)
+    """Add a rule, of functions that Numba can compile.
+
+    Parameters
+    ----------
+    rule
+        The type of its parameters.
+    iterations
+        How each iteration of a step compares scores, first to last; the last one decides.
+    score
+        ``score(rule, iteration, step, arm, memory)`` returns the score of one :class:`Arm`. It is
+        finite, and at least 0 where the iteration compares in proportion. ``iteration`` counts from
+        1 within its step; ``step`` is t, the number of the pull that is about to be made, from 1.
+        ``memory`` (1,) is a number of the arm's own that the rule keeps, 1 / K before the first
+        step.
+    keep
+        ``keep(rule, iteration, chosen, memory)`` takes note of whether an iteration chose this arm.
+        By default nothing is kept.
+    explore
+        ``explore(rule, step, arms)`` returns the probability with which a step plays any arm at
+        all, whatever the scores. By default it is 0.
+    """
+    RULES[rule] = Declared(iterations, score, keep, explore)
 
 
 declare(UCB, (LARGEST,), _ucb)
@@ -224,40 +224,6 @@ declare(EpsilonGreedy, (LARGEST,), mean, explore=_fixed)
 declare(DecreasingEpsilonGreedy, (LARGEST,), mean, explore=_decreasing)
 declare(Softmax, (IN_PROPORTION,), _softmax)
 declare(Pursuit, (LARGEST, IN_PROPORTION), _pursuit, _pursue)
-
-
-@compiled
-def score_arm(
-    rule: Any, iteration: int, step: int, pulls: int, rewards: float, memory: Floats, key: Key
-) -> float:
-    """Call :func:`compute_score` from outside compiled code."""
-    return compute_score(rule, iteration, step, Arm(pulls, rewards, key), memory)
-
-
-@compiled
-def note_bit(rule: Any, iteration: int, chosen: bool, memory: Floats) -> None:
-    """Call :func:`receive_bit` from outside compiled code."""
-    receive_bit(rule, iteration, chosen, memory)
-
-
-@compiled
-def explores(rule: Any, step: int, arms: int, draw: float) -> bool:
-    """Tell whether a step explores, given a uniform draw that all who need to know share."""
-    return draw < exploration_rate(rule, step, arms)
-
-
-@compiled
-def score_arms(
-    rule: Any, iteration: int, step: int, pulls: Ints, rewards: Floats, memory: Floats,
-    keys: Words64, scores: Floats,
-) -> None:  # fmt: skip
-    """Score all arms, each from its own records.
-
-    ``memory`` is (arms, 1), ``keys`` (arms, 2), the others (arms,).
-    """
-    for i in range(scores.size):
-        arm = Arm(pulls[i], rewards[i], Key(keys[i, 0], keys[i, 1]))
-        scores[i] = compute_score(rule, iteration, step, arm, memory[i])
 
 
 @compiled

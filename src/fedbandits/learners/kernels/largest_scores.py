@@ -19,17 +19,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fedbandits._compile import compiled
-from fedbandits._typing import Floats, Ints, Words64
+from fedbandits._typing import Words64
 from fedbandits.learners.kernels.index_rules import (
     LARGEST,
-    Arm,
     Pursuit,
     Softmax,
-    compute_score,
     declare,
     empirical_mean,
-    score_arms,
 )
+from fedbandits.learners.kernels.rule_handles import Handle, score_arms
 from fedbandits.random import Key, Purpose, uniform
 
 _SCORE = int(Purpose.SCORE)
@@ -104,28 +102,16 @@ declare(LargestPursuit, (LARGEST, LARGEST), _pursuit, _pursue)
 
 
 @compiled
-def largest_score(
-    rule: Any, iteration: int, step: int, arm: Arm, memory: Floats, exploring: bool
-) -> float:
-    """Score one arm, such that the largest score of an iteration wins; it is finite.
-
-    The parameters are those of :func:`.index_rules.compute_score`. ``arm`` has the key of its own
-    draws, and ``memory`` is what it keeps, from :func:`first_memory` on. ``exploring`` says whether
-    the step explores, see :func:`.index_rules.explores`.
-    """
-    if exploring:
-        return own_uniform(arm.key, iteration, step)
-    return compute_score(rule, iteration, step, arm, memory)
-
-
-@compiled
 def largest_scores(
-    rule: Any, iteration: int, step: int, pulls: Ints, rewards: Floats, memory: Floats,
-    keys: Words64, exploring: bool, out: Floats,
-) -> None:  # fmt: skip
-    """Compute :func:`largest_score` of all arms; arrays are those of :func:`.score_arms`."""
+    handle: Handle, iteration: int, step: int, keys: Words64, exploring: bool
+) -> None:
+    """Score all arms, such that the largest score of an iteration wins, into the handle's array.
+
+    ``keys``, (arms, 2), are those of the arms' own draws, and ``exploring`` says whether the step
+    explores. What an arm keeps is :func:`first_memory` before the first step.
+    """
     if not exploring:
-        score_arms(rule, iteration, step, pulls, rewards, memory, keys, out)
+        score_arms(handle, iteration, step)
         return
-    for i in range(out.size):
-        out[i] = own_uniform(Key(keys[i, 0], keys[i, 1]), iteration, step)
+    for i in range(handle.scores.size):
+        handle.scores[i] = own_uniform(Key(keys[i, 0], keys[i, 1]), iteration, step)

@@ -1,25 +1,9 @@
 """The secrets of SAMBA's parties: their makers, their takers, and the keys made of them.
 
-==============  =========  ==========  ==========  ===========================================
-secret          run        made by     handed to   keys
-==============  =========  ==========  ==========  ===========================================
-``controller``  published  Controller  nobody      places, masks, exploration, scores
-``channel``     published  Comp        owners      seals of scores and bits
-``comp``        published  Comp        nobody      waits, ties
-``controller``  silent     Controller  nobody      ties
-``pads``        silent     Comp        owner i     pads of its words, answers and sum
-``packets``     silent     Controller  owner i     seals of its words and of its answers
-``owners``      silent     owner 0     owners      exploration
-``link``        silent     Controller  Comp        seals of what servers send each other
-``first``       silent     dealer      Controller  words dealt to it, seal of corrections
-``second``      silent     dealer      Comp        words dealt to it, seal of corrections
-``bill``        silent     Controller  customer    seal of the Controller's share of the total
-``receipt``     silent     Comp        customer    seal of Comp's share of the total
-==============  =========  ==========  ==========  ===========================================
-
-Of ``pads`` and ``packets`` every owner has a secret of its own. No server is given the owners'
-secret, and the Controller never has the channel's. Every key serves one purpose of one run: its
-label and the run are part of it. So another run under the same secrets repeats nothing.
+The table below has all of that. Of ``pads`` and ``packets`` every owner has a secret of its own. No
+server is given the owners' secret, and the Controller never has the channel's. Every key serves one
+purpose of one run: its label and the run are part of it. So another run under the same secrets
+repeats nothing.
 """
 
 from __future__ import annotations
@@ -36,107 +20,6 @@ from fedbandits.systems.samba.plan import RUN_BYTES, Agreement, SambaPlan
 OWNER = "owner"
 #: Roles that one party has each, which is called the same; only a silent run has a dealer.
 CUSTOMER, CONTROLLER, COMP, DEALER = "customer", "controller", "comp", "dealer"
-_NOBODY = ""
-_PADS = SharedSecret("pads", COMP, OWNER, each=True)
-_PACKETS = SharedSecret("packets", CONTROLLER, OWNER, each=True)
-#: The table above; nobody is handed what has no takers.
-_PUBLISHED = (
-    SharedSecret("controller", CONTROLLER, _NOBODY),
-    SharedSecret("channel", COMP, OWNER),
-    SharedSecret("comp", COMP, _NOBODY),
-)
-_SILENT = (
-    SharedSecret("controller", CONTROLLER, _NOBODY),
-    _PADS,
-    _PACKETS,
-    SharedSecret("owners", OWNER, OWNER),
-    SharedSecret("link", CONTROLLER, COMP),
-    SharedSecret("first", DEALER, CONTROLLER),
-    SharedSecret("second", DEALER, COMP),
-    SharedSecret("bill", CONTROLLER, CUSTOMER),
-    SharedSecret("receipt", COMP, CUSTOMER),
-)
-
-
-def secrets_of(plan: SambaPlan) -> tuple[SharedSecret, ...]:
-    """Return the rows of the table above that a run of that plan has."""
-    return _SILENT if plan.config.is_silent else _PUBLISHED
-
-
-def shared(plan: SambaPlan) -> tuple[SharedSecret, ...]:
-    """List the secrets that parties hand one another; the customer's where the total is shared."""
-    billed = plan.config.total == "shares"
-    return tuple(
-        secret for secret in secrets_of(plan)
-        if secret.takers != _NOBODY and (billed or secret.takers != CUSTOMER)
-    )  # fmt: skip
-
-
-def owners_secret(secret: bytes, name: str, owner: str) -> bytes:
-    """Return what the maker of ``pads`` or ``packets`` hands the owner of that name alone."""
-    return {"pads": _PADS, "packets": _PACKETS}[name].gift(secret, owner)
-
-
-class SimulatedSecrets(NamedTuple):
-    """All secrets of a simulation, from its seed: they protect nobody."""
-
-    channel: bytes
-    controller: bytes
-    comp: bytes
-    run: bytes  # the run's name, RUN_BYTES long
-    owners: bytes
-    pads: bytes
-    packets: bytes
-    link: bytes
-    first: bytes
-    second: bytes
-    bill: bytes
-    receipt: bytes
-
-    @classmethod
-    def derive(cls, seed: int, replicate: int) -> Self:
-        """Make the secrets that seed and replicate name."""
-        name = b"fedbandits simulated secrets" + seed.to_bytes(8, "big")
-        root = name + replicate.to_bytes(4, "big")
-        made = {
-            label: derive_key(root, label)
-            for label in ("channel", "controller", "comp", "run", "owners")
-        }
-        made["run"] = made["run"][:RUN_BYTES]
-        for label in ("packets", "link", "bill"):
-            made[label] = derive_key(made["controller"], label)
-        for label in ("pads", "receipt"):
-            made[label] = derive_key(made["comp"], label)
-        for label in ("first", "second"):
-            made[label] = derive_key(made["comp"], f"dealer {label}")
-        return cls(**made)
-
-    def of_party(self, plan: SambaPlan, role: str, place: int) -> dict[str, bytes]:
-        """Return the secrets of the party at that place of a role, by name."""
-        mine = {}
-        for secret in secrets_of(plan):
-            value = getattr(self, secret.name)
-            if secret.is_made_by(role, place):
-                mine[secret.name] = value
-            elif secret.is_taken_by(role, place):
-                mine[secret.name] = secret.gift(value, f"{role}-{place}")
-        return mine
-
-    def owner_keys(self, agreed: Agreement) -> list[OwnerKeys]:
-        """Make the keys of all owners of a silent run."""
-        names = [f"{OWNER}-{i}" for i in range(agreed.arms)]
-        given = [
-            {each.name: each.gift(getattr(self, each.name), name) for each in (_PADS, _PACKETS)}
-            for name in names
-        ]
-        return [OwnerKeys.make(secrets, agreed) for secrets in given]
-
-
-def owner_key(draws: Key, run: bytes) -> Key:
-    """Make the key of an owner's own draws in the run of that name, of the one that it brings."""
-    name = b"".join(int(word).to_bytes(8, "big") for word in draws)
-    digest = hashlib.sha256(b"samba owner's draws" + name + run).digest()
-    return Key(int.from_bytes(digest[:4], "big"), int.from_bytes(digest[4:8], "big"))
 
 
 class ChannelKey(NamedTuple):
@@ -211,19 +94,36 @@ class TotalKey(NamedTuple):
     total: bytes
 
 
-#: How each key is derived: by its name, and the run's name or all that is agreed on.
-_LABELS: dict[type, str] = {
-    ChannelKey: "samba {context}",
-    ControllerKeys: "{key} {run}",
-    CompKeys: "{key} {run}",
-    SilentControllerKeys: "silent {key} {run}",
-    OwnersKeys: "silent {key} {run}",
-    PadKeys: "silent pad {key} {context}",
-    SealKeys: "silent seal {key} {context}",
-    LinkKeys: "silent link {key} {context}",
-    DealtKeys: "silent dealt {key} {context}",
-    TotalKey: "silent {key} {context}",
-}
+class _Row(NamedTuple):
+    """One line of the table: a secret, its maker and its takers, and the keys made of it."""
+
+    secret: SharedSecret
+    keys: type
+    label: str  # of each key, by its name and the run's name or all that is agreed on
+
+
+_NOBODY = ""
+_CONTROLLERS = SharedSecret("controller", CONTROLLER, _NOBODY)
+_PADS = SharedSecret("pads", COMP, OWNER, each=True)
+_PACKETS = SharedSecret("packets", CONTROLLER, OWNER, each=True)
+#: The table of a published run, and that of a silent one; nobody is handed what has no takers.
+_PUBLISHED = (
+    _Row(_CONTROLLERS, ControllerKeys, "{key} {run}"),
+    _Row(SharedSecret("channel", COMP, OWNER), ChannelKey, "samba {context}"),
+    _Row(SharedSecret("comp", COMP, _NOBODY), CompKeys, "{key} {run}"),
+)
+_SILENT = (
+    _Row(_CONTROLLERS, SilentControllerKeys, "silent {key} {run}"),
+    _Row(_PADS, PadKeys, "silent pad {key} {context}"),
+    _Row(_PACKETS, SealKeys, "silent seal {key} {context}"),
+    _Row(SharedSecret("owners", OWNER, OWNER), OwnersKeys, "silent {key} {run}"),
+    _Row(SharedSecret("link", CONTROLLER, COMP), LinkKeys, "silent link {key} {context}"),
+    _Row(SharedSecret("first", DEALER, CONTROLLER), DealtKeys, "silent dealt {key} {context}"),
+    _Row(SharedSecret("second", DEALER, COMP), DealtKeys, "silent dealt {key} {context}"),
+    _Row(SharedSecret("bill", CONTROLLER, CUSTOMER), TotalKey, "silent {key} {context}"),
+    _Row(SharedSecret("receipt", COMP, CUSTOMER), TotalKey, "silent {key} {context}"),
+)
+_LABELS = {row.keys: row.label for row in (*_PUBLISHED, *_SILENT)}
 AnyKeys = TypeVar("AnyKeys", bound=tuple[bytes, ...])
 
 
@@ -237,6 +137,25 @@ def make_keys(kind: type[AnyKeys], secret: bytes, agreed: Agreement) -> AnyKeys:
     labels = [_LABELS[kind].format(key=name, **told) for name in made._fields]
     keys: AnyKeys = made(*(derive_key(secret, label) for label in labels))
     return keys
+
+
+def secrets_of(plan: SambaPlan) -> tuple[SharedSecret, ...]:
+    """List the secrets of a run of that plan."""
+    return tuple(row.secret for row in (_SILENT if plan.config.is_silent else _PUBLISHED))
+
+
+def shared(plan: SambaPlan) -> tuple[SharedSecret, ...]:
+    """List the secrets that parties hand one another; the customer's where the total is shared."""
+    billed = plan.config.total == "shares"
+    return tuple(
+        secret for secret in secrets_of(plan)
+        if secret.takers != _NOBODY and (billed or secret.takers != CUSTOMER)
+    )  # fmt: skip
+
+
+def owners_secret(secret: bytes, name: str, owner: str) -> bytes:
+    """Return what the maker of ``pads`` or ``packets`` hands the owner of that name alone."""
+    return {"pads": _PADS, "packets": _PACKETS}[name].gift(secret, owner)
 
 
 class OwnerKeys(NamedTuple):
@@ -286,3 +205,65 @@ class DealerKeys(NamedTuple):
     def make(cls, secrets: Mapping[str, bytes], agreed: Agreement) -> Self:
         """Make them of the secrets that it shares with either server."""
         return cls(*(make_keys(DealtKeys, secrets[name], agreed) for name in cls._fields))
+
+
+class SimulatedSecrets(NamedTuple):
+    """All secrets of a simulation, from its seed: they protect nobody."""
+
+    channel: bytes
+    controller: bytes
+    comp: bytes
+    run: bytes  # the run's name, RUN_BYTES long
+    owners: bytes
+    pads: bytes
+    packets: bytes
+    link: bytes
+    first: bytes
+    second: bytes
+    bill: bytes
+    receipt: bytes
+
+    @classmethod
+    def derive(cls, seed: int, replicate: int) -> Self:
+        """Make the secrets that seed and replicate name."""
+        name = b"fedbandits simulated secrets" + seed.to_bytes(8, "big")
+        root = name + replicate.to_bytes(4, "big")
+        made = {
+            label: derive_key(root, label)
+            for label in ("channel", "controller", "comp", "run", "owners")
+        }
+        made["run"] = made["run"][:RUN_BYTES]
+        for label in ("packets", "link", "bill"):
+            made[label] = derive_key(made["controller"], label)
+        for label in ("pads", "receipt"):
+            made[label] = derive_key(made["comp"], label)
+        for label in ("first", "second"):
+            made[label] = derive_key(made["comp"], f"dealer {label}")
+        return cls(**made)
+
+    def of_party(self, plan: SambaPlan, role: str, place: int) -> dict[str, bytes]:
+        """Return the secrets of the party at that place of a role, by name."""
+        mine = {}
+        for secret in secrets_of(plan):
+            value = getattr(self, secret.name)
+            if secret.is_made_by(role, place):
+                mine[secret.name] = value
+            elif secret.is_taken_by(role, place):
+                mine[secret.name] = secret.gift(value, f"{role}-{place}")
+        return mine
+
+    def owner_keys(self, agreed: Agreement) -> list[OwnerKeys]:
+        """Make the keys of all owners of a silent run."""
+        names = [f"{OWNER}-{i}" for i in range(agreed.arms)]
+        given = [
+            {each.name: each.gift(getattr(self, each.name), name) for each in (_PADS, _PACKETS)}
+            for name in names
+        ]
+        return [OwnerKeys.make(secrets, agreed) for secrets in given]
+
+
+def owner_key(draws: Key, run: bytes) -> Key:
+    """Make the key of an owner's own draws in the run of that name, of the one that it brings."""
+    name = b"".join(int(word).to_bytes(8, "big") for word in draws)
+    digest = hashlib.sha256(b"samba owner's draws" + name + run).digest()
+    return Key(int.from_bytes(digest[:4], "big"), int.from_bytes(digest[4:8], "big"))

@@ -12,6 +12,8 @@ from fedbandits.crypto import paillier
 from fedbandits.environments.base import Environment
 from fedbandits.errors import FedbanditsError
 from fedbandits.learners.kernels.largest_scores import first_memory
+from fedbandits.learners.kernels.rule_handles import Records
+from fedbandits.learners.open_rules import OpenRule
 from fedbandits.systems.samba.ciphers import channel_cipher, packet_bytes
 from fedbandits.systems.samba.kernels.published import pull
 from fedbandits.systems.samba.keys import SimulatedSecrets
@@ -94,9 +96,11 @@ class Replicate(CompiledReplicate[SambaPlan]):
         self._clock, self._secrets = clock, secrets
         fill_owner_keys(self.key, secrets.run, self.state.owners.keys)
         self._cipher = channel_cipher(config.packet_cipher, secrets.channel, self.agreement)
+        owners = self.state.owners
+        records = Records(owners.pulls, owners.rewards, owners.memory, owners.keys)
         setting = Setting(
-            plan, self.agreement, secrets, self._cipher, self.world, self.key, self.state.clock,
-            self.state.owners, self.seconds, observer, clock,
+            plan, self.agreement, OpenRule(self.agreement.rule, records), secrets, self._cipher,
+            self.world, self.key, self.state.clock, owners, self.seconds, observer, clock,
         )  # fmt: skip
         self._steps = _steps_of(setting)
         self._counts = Counts(plan) if config.is_silent else None

@@ -13,9 +13,10 @@ from fedbandits.environments.facts import ArmFacts
 from fedbandits.errors import ConfigError, RemoteProtocolError
 from fedbandits.federation.messages import OutOfOrderError
 from fedbandits.federation.terms import Schedule
-from fedbandits.learners.kernels.index_rules import ITERATIONS, explores
+from fedbandits.learners.kernels.index_rules import RULES
 from fedbandits.learners.kernels.largest_scores import as_largest
 from fedbandits.learners.locality import check_arm_score_locality
+from fedbandits.learners.open_rules import OneArm
 from fedbandits.systems.base import Plan
 from fedbandits.systems.samba.config import Algorithm, Samba
 
@@ -43,7 +44,7 @@ class Agreement(NamedTuple):
     @property
     def can_explore(self) -> bool:
         """True if some step plays a random arm whatever the scores."""
-        return bool(explores(self.rule, self.arms + 1, self.arms, 0.0))
+        return OneArm(self.rule).explores(self.arms + 1, self.arms, 0.0)
 
     def next_turn(self, step: int, iteration: int) -> Turn:
         """Return the turn after one."""
@@ -77,7 +78,7 @@ def agree(
         rule = as_largest(rule)
     agreed = msgspec.msgpack.encode(("samba", 2, run, budget, arms, algorithm, comparing))
     context = hashlib.sha256(agreed).digest()[:16]
-    return Agreement(budget, arms, rule, ITERATIONS[type(rule)], context, run)
+    return Agreement(budget, arms, rule, RULES[type(rule)].iterations, context, run)
 
 
 class ImpossibleOrderError(RemoteProtocolError):
@@ -156,7 +157,7 @@ class SambaPlan(Plan, frozen=True, kw_only=True):
     @property
     def iterations(self) -> int:
         """nb_A of section 4.2."""
-        return len(ITERATIONS[type(self.config.algorithm.rule())])
+        return len(RULES[type(self.config.algorithm.rule())].iterations)
 
     def agreement(self, run: bytes) -> Agreement:
         """Return the agreement of the parties on the run of that name."""

@@ -10,7 +10,7 @@ import numpy as np
 from fedbandits.crypto.aead import PacketCipher, StreamCipher, position_prefix
 from fedbandits.crypto.bulk import counter_blocks
 from fedbandits.crypto.kernels.words import permute
-from fedbandits.learners.kernels.index_rules import explores
+from fedbandits.learners.open_rules import OpenRule
 from fedbandits.random import Key
 from fedbandits.systems.samba.ciphers import BIT, BITS, SCORE_BYTES, SCORES, floats
 from fedbandits.systems.samba.kernels.published import (
@@ -47,6 +47,7 @@ class Setting(NamedTuple):
 
     plan: SambaPlan
     agreed: Agreement
+    rule: OpenRule  # with the records of the owners
     secrets: SimulatedSecrets
     cipher: PacketCipher  # of scores and bits
     world: Any
@@ -89,7 +90,7 @@ class PublishedSteps:
         """Play some steps; see :class:`Steps`."""
         setting = self._setting
         return play_steps(
-            setting.world, self.agreed.rule, np.array(self.agreed.comparisons), setting.owners,
+            setting.world, setting.rule.handle, np.array(self.agreed.comparisons), setting.owners,
             setting.key, first, self._streams.batch(first, count), self._pads(first, count),
             self._scratch, setting.clock.explored,
         )  # fmt: skip
@@ -125,7 +126,7 @@ class SealedSteps(PublishedSteps):
         draws, agreed = self._streams.batch(first, count), self.agreed
         for s in range(count):
             step, drawn = first + s, float(draws.exploration[s])
-            exploring = explores(agreed.rule, step, agreed.arms, drawn)
+            exploring = self._setting.rule.explores(step, agreed.arms, drawn)
             self._setting.clock.explored[0] += exploring
             if not all(
                 self._iteration(step, i, exploring, draws, s) for i in range(agreed.iterations)
@@ -136,7 +137,8 @@ class SealedSteps(PublishedSteps):
     def _iteration(self, step: int, index: int, exploring: bool, draws: Batch, s: int) -> bool:
         """Play steps 2 to 5 once; returns whether all scores were numbers."""
         setting, scratch = self._setting, self._scratch
-        agreed, owners, seconds, clock = self.agreed, setting.owners, setting.seconds, setting.timer
+        agreed, rule, owners = self.agreed, setting.rule.handle, setting.owners
+        seconds, clock = setting.seconds, setting.timer
         permute(draws.places[s, index], scratch.places)
         places: list[int] = scratch.places.tolist()
         unsent = exploring and self._unsent
@@ -144,8 +146,8 @@ class SealedSteps(PublishedSteps):
         sealed: list[bytes] = []
         if not unsent:
             mask = float(draws.masks[s, index])
-            owners_score(agreed.rule, index + 1, step, exploring, mask, owners, scratch.masked)
-            data = scratch.masked.tobytes()
+            owners_score(rule, index + 1, step, exploring, mask)
+            data = rule.scores.tobytes()
             payloads = [data[at : at + SCORE_BYTES] for at in range(0, len(data), SCORE_BYTES)]
             positions = self._positions(SCORES, step, index + 1)
             sealed = self._cipher.seal([positions[place] for place in places], payloads)
@@ -178,7 +180,7 @@ class SealedSteps(PublishedSteps):
         opened = self._cipher.open([positions[place] for place in places], returned)
         arm = opened.index(BIT[1])
         owners_take(
-            setting.world, agreed.rule, index + 1, agreed.iterations, step, arm, owners, setting.key
+            setting.world, rule, index + 1, agreed.iterations, step, arm, owners, setting.key
         )
         seconds["data owners"] += owners_done - began + clock() - unpermuted
         seconds["controller"] += permuted - owners_done + unpermuted - compared

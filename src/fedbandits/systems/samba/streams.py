@@ -11,7 +11,8 @@ import numpy as np
 from fedbandits._typing import Floats, Ints, Words64
 from fedbandits.crypto.kernels.words import permute, word_to_unit
 from fedbandits.crypto.keystream import KeyStream
-from fedbandits.learners.kernels.index_rules import IN_PROPORTION, explores, fill_arm_keys
+from fedbandits.learners.kernels.index_rules import IN_PROPORTION, fill_arm_keys
+from fedbandits.learners.open_rules import OneArm
 from fedbandits.random import Key
 from fedbandits.systems.samba.kernels.published import (
     Batch,
@@ -100,8 +101,8 @@ class Exploration:
     """
 
     def __init__(self, key: bytes, agreed: Agreement) -> None:
-        self._stream, self._agreed = KeyStream(key, 1), agreed
-        self._can_explore = agreed.can_explore
+        self._stream, self._arms = KeyStream(key, 1), agreed.arms
+        self._rule, self._can_explore = OneArm(agreed.rule), agreed.can_explore
 
     def draw(self, step: int) -> float:
         """Draw a number that is uniform on [0, 1)."""
@@ -115,9 +116,7 @@ class Exploration:
 
     def explores(self, step: int) -> bool:
         """Tell whether a step explores."""
-        if not self._can_explore:
-            return False
-        return bool(explores(self._agreed.rule, step, self._agreed.arms, self.draw(step)))
+        return self._can_explore and self._rule.explores(step, self._arms, self.draw(step))
 
 
 class ControllerDraws:

@@ -15,17 +15,17 @@ from fedbandits.learners.kernels.index_rules import (
     EpsilonGreedy,
     Softmax,
     UCBTuned,
-    score_arms,
 )
+from fedbandits.learners.kernels.rule_handles import Records
+from fedbandits.learners.open_rules import OpenRule
 
 
 def _as_owners(rule: Any, mean: Floats, pulls: Ints, step: int) -> Floats:
     """Score arms as owners do, whose rule needs nothing but sums and pulls."""
-    arms = len(pulls)
-    scores, sums = np.empty(arms), np.rint(mean * pulls)
+    arms, sums = len(pulls), np.rint(mean * pulls)
     memory, keys = np.zeros((arms, 1)), np.zeros((arms, 2), np.uint64)
-    score_arms(rule, 1, step, np.ascontiguousarray(pulls), sums, memory, keys, scores)
-    return scores
+    records = Records(np.ascontiguousarray(pulls), sums, memory, keys)
+    return OpenRule(rule, records).score(1, step)
 
 
 #: Scores as functions of means, pulls and step, for the rules that have such.

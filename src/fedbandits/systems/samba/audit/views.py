@@ -171,17 +171,15 @@ def first_views(run: PartiesReplicate, keys: ServerKeys) -> list[FirstView]:
     ahead = np.empty(0, np.uint64)
     for turn, (step, iteration) in enumerate(reader.turns):
         if turn == 0:
-            sealed = reader.sent[ToFirst, step, iteration, 0]
-            ahead = read_words(line.open(step, iteration, 0, sealed, WORD_BYTES * reader.arms))
+            _, (ahead,) = reader.opened(line, (step, iteration), range(1))
         scores = []
         for i, (up, owner) in enumerate(zip(ups, owners, strict=True)):
             sealed = reader.sent[Word, step, iteration, owner]
             scores.append(read_words(up.open(step, iteration, i, sealed, WORD_BYTES)))
         last = turn + 1 == len(reader.turns)
-        openings, rest = reader.opened(line, (step, iteration), last)
+        openings, (unit, answers, *following) = reader.opened(line, (step, iteration), last=last)
         words, corrections = reader.dealt(turn, DealtFirst)
-        shuffled, returned = read_words(corrections).reshape(2, -1)
-        unit, answers, *following = rest.reshape(-1, reader.arms)
+        shuffled, returned = reader.deals.split_first(corrections)
         view = (shuffled, returned, np.concatenate(scores), ahead, openings, unit, answers)
         views.append(FirstView(*_one(words, *view)))
         ahead = following[0] if following else ahead
@@ -194,7 +192,7 @@ def second_views(run: PartiesReplicate, keys: ServerKeys) -> list[SecondView]:
     line, views = Line(reader.cipher, keys.link.to_second, TO_SECOND), list[SecondView]()
     pads = [(Pads(k.words, reader.agreed), Pads(k.answers, reader.agreed)) for k in keys.owners]
     for turn, (step, iteration) in enumerate(reader.turns):
-        openings, moved = reader.opened(line, (step, iteration), False)
+        openings, (moved,) = reader.opened(line, (step, iteration))
         words, corrections = reader.dealt(turn, DealtSecond)
         own, answers = (
             np.array([pair[k].draw(step, iteration) for pair in pads], np.uint64) for k in (0, 1)
@@ -226,33 +224,26 @@ class _Reader:
         return self._words.block(turn, 1)[0], opened[place * size : (place + 1) * size]
 
     def opened(
-        self, line: Line, turn: tuple[int, int], last: bool
+        self, line: Line, turn: tuple[int, int], parts: range | None = None, last: bool = False
     ) -> tuple[tuple[Words64, ...], Words64]:
-        """Return the other server's shares of all items of a turn, and other words that it sent."""
-        contests, items, rest = self._contests, list[Words64](), b""
-        kind = ToFirst if self._first else ToSecond
-        for part in range(1, contests.turn.parts + 1):
-            size = contests.turn.bytes_of(part, not self._first)
-            more = self._vectors(part, last)
-            opened = line.open(*turn, part, self.sent[kind, *turn, part], size + more)
-            # The Controller's words come before its openings, Comp's after them.
-            begin = 0 if self._first else more
-            rest += opened[size:] if self._first else opened[:more]
-            packed = contests.split(opened[begin : begin + size], part, not self._first)
-            for item, shares in zip(
-                contests.turn.items_of(part, not self._first), packed, strict=True
-            ):
-                items.append(contests.unpacked(item, shares))
-        return tuple(items), read_words(rest)
+        """Return the other server's shares of all items of a turn, and other words that it sent.
 
-    def _vectors(self, part: int, last: bool) -> int:
-        """Return the bytes of a message of the other server that are no openings."""
-        if self._first:
-            count = 0 if part < self._contests.turn.parts else (2 if last else 3)
-        else:
-            count = 1 if part == 1 else 0
-        size: int = WORD_BYTES * self.arms * count
-        return size
+        ``parts`` are the messages that are opened, by default all of the turn; ``last`` says
+        whether it is the last turn of the run.
+        """
+        contests, theirs, made = self._contests, not self._first, self._contests.turn
+        items, rest = list[Words64](), list[Words64]()
+        kind = ToFirst if self._first else ToSecond
+        for part in parts or range(1, made.parts + 1):
+            sealed = self.sent[kind, *turn, part]
+            opened = line.open(*turn, part, sealed, made.size_of(part, theirs, last))
+            words, packed = made.split(opened, part, theirs)
+            numbered = zip(
+                made.items_of(part, theirs), contests.split(packed, part, theirs), strict=True
+            )
+            items += (contests.unpacked(item, shares) for item, shares in numbered)
+            rest.append(words)
+        return tuple(items), np.concatenate(rest)
 
 
 def _sent(run: PartiesReplicate) -> dict[tuple[Any, ...], bytes]:

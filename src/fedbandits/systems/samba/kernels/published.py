@@ -12,7 +12,8 @@ from fedbandits._compile import compiled
 from fedbandits._typing import Floats, Ints, Words64
 from fedbandits.crypto.kernels.words import exponentials, permute, word_below, word_to_unit
 from fedbandits.environments.kernels.bernoulli import pull_arm, pull_regret
-from fedbandits.learners.kernels.index_rules import LARGEST, explores, note_bit, score_arms
+from fedbandits.learners.kernels.index_rules import LARGEST
+from fedbandits.learners.kernels.rule_handles import Handle, explores, note_chosen, score_arms
 from fedbandits.learners.kernels.selection import equal_place, in_proportion, largest_place
 from fedbandits.random import Key
 
@@ -65,7 +66,6 @@ class Scratch(NamedTuple):
     """Buffers of a step; nothing in them outlives it."""
 
     places: Ints  # (arms,)
-    masked: Floats  # (arms,), by owner
     listed: Words64  # (arms,), by place, sealed
     opened: Floats  # (arms,), by place
     waits: Floats  # (arms,), by place
@@ -76,7 +76,6 @@ def new_scratch(arms: int) -> Scratch:
     """Make buffers for one run."""
     return Scratch(
         places=np.zeros(arms, np.int64),
-        masked=np.zeros(arms),
         listed=np.zeros(arms, np.uint64),
         opened=np.zeros(arms),
         waits=np.zeros(arms),
@@ -101,18 +100,17 @@ def pull(world: Any, owners: Owners, key: Key, arm: int, round_: int) -> None:
 
 
 @compiled
-def owners_score(
-    rule: Any, iteration: int, step: int, exploring: bool, mask: float, owners: Owners,
-    masked: Floats,
-) -> None:  # fmt: skip
-    """Compute every owner's masked score, by owner; zeros where the step explores (step 2)."""
+def owners_score(rule: Handle, iteration: int, step: int, exploring: bool, mask: float) -> None:
+    """Compute every owner's masked score, by owner, into the rule's array (step 2).
+
+    It is zero where the step explores.
+    """
     if exploring:
-        masked[:] = 0.0
+        rule.scores[:] = 0.0
         return
-    pulls, rewards, memory, keys, _ = owners
-    score_arms(rule, iteration, step, pulls, rewards, memory, keys, masked)
-    for i in range(masked.size):
-        masked[i] *= mask
+    score_arms(rule, iteration, step)
+    for i in range(rule.scores.size):
+        rule.scores[i] *= mask
 
 
 @compiled
@@ -186,19 +184,18 @@ def send_bits(chosen: int, places: Ints, pad: NDArray[np.uint8], bits: NDArray[n
 
 @compiled
 def owners_take(
-    world: Any, rule: Any, iteration: int, iterations: int, step: int, arm: int, owners: Owners,
-    key: Key,
+    world: Any, rule: Handle, iteration: int, iterations: int, step: int, arm: int,
+    owners: Owners, key: Key,
 ) -> None:  # fmt: skip
     """Let every owner take note of its bit (step 5); after the last iteration one pulls its arm."""
-    for i in range(owners.pulls.size):
-        note_bit(rule, iteration, i == arm, owners.memory[i])
+    note_chosen(rule, iteration, arm)
     if iteration == iterations:
         pull(world, owners, key, arm, step)
 
 
 @compiled
 def play_steps(
-    world: Any, rule: Any, comparisons: Ints, owners: Owners, key: Key, first: int, draws: Batch,
+    world: Any, rule: Handle, comparisons: Ints, owners: Owners, key: Key, first: int, draws: Batch,
     pads: PacketPads, scratch: Scratch, explored: Ints,
 ) -> int:  # fmt: skip
     """Play as many steps as there are draws; returns 0, or the step whose scores were refused."""
@@ -215,9 +212,9 @@ def play_steps(
                 place = select_drawn(scratch.opened)
             else:
                 mask = draws.masks[s, i]
-                owners_score(rule, i + 1, step, exploring, mask, owners, scratch.masked)
+                owners_score(rule, i + 1, step, exploring, mask)
                 pad = pads.scores[row, i]
-                send_scores(scratch.masked.view(np.uint64), scratch.places, pad, scratch.listed)
+                send_scores(rule.scores.view(np.uint64), scratch.places, pad, scratch.listed)
                 open_scores(scratch.listed, pad, scratch.opened.view(np.uint64))
                 place = select_arm(
                     comparisons[i], scratch.opened, draws.ties[s, i], draws.waits[s, i],

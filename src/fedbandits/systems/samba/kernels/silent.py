@@ -19,8 +19,8 @@ import numpy as np
 from fedbandits._compile import compiled
 from fedbandits._typing import Floats, Ints, Words64
 from fedbandits.crypto.kernels.words import permute
-from fedbandits.learners.kernels.index_rules import explores
 from fedbandits.learners.kernels.largest_scores import largest_scores
+from fedbandits.learners.kernels.rule_handles import Handle, explores
 from fedbandits.random import Key
 from fedbandits.systems.samba.kernels.published import Owners, owners_take
 from fedbandits.systems.samba.kernels.servers import (
@@ -91,29 +91,27 @@ class SilentScratch(NamedTuple):
     """Buffers of a step, by owner; nothing in them outlives it."""
 
     places: Ints  # (arms,)
-    scores: Floats  # (arms,)
     words: Ints  # (arms,)
 
 
 def new_silent_scratch(arms: int) -> SilentScratch:
     """Make buffers for one run."""
-    return SilentScratch(np.zeros(arms, np.int64), np.zeros(arms), np.zeros(arms, np.int64))
+    return SilentScratch(np.zeros(arms, np.int64), np.zeros(arms, np.int64))
 
 
 @compiled
 def owners_words(
-    rule: Any, iteration: int, step: int, draws: SilentBatch, s: int, owners: Owners,
+    rule: Handle, iteration: int, step: int, draws: SilentBatch, s: int, owners: Owners,
     tie_bits: int, scratch: SilentScratch,
 ) -> bool:  # fmt: skip
     """Make every owner's word of its records and its place among ties; whether all are numbers.
 
     Step number ``s`` of the draws is played. ``scratch`` receives places and words.
     """
-    pulls, rewards, memory, keys, _ = owners
     permute(draws.places[s, iteration - 1], scratch.places)
     exploring = explores(rule, step, scratch.places.size, draws.exploration[s])
-    largest_scores(rule, iteration, step, pulls, rewards, memory, keys, exploring, scratch.scores)
-    return to_words(scratch.scores, scratch.places, tie_bits, scratch.words)
+    largest_scores(rule, iteration, step, owners.keys, exploring)
+    return to_words(rule.scores, scratch.places, tie_bits, scratch.words)
 
 
 @compiled
@@ -128,7 +126,7 @@ def largest_word(words: Ints) -> int:
 
 @compiled
 def play_plain_silent(
-    world: Any, rule: Any, iterations: int, owners: Owners, key: Key, first: int,
+    world: Any, rule: Handle, iterations: int, owners: Owners, key: Key, first: int,
     draws: SilentBatch, tie_bits: int, scratch: SilentScratch,
 ) -> int:  # fmt: skip
     """Play as many steps as there are draws, on one machine: all silent runs pull the same arms.
@@ -155,7 +153,7 @@ def owners_send(words: Ints, streams: OwnerWords, column: int, sent: Words64) ->
 
 @compiled
 def shared_words(
-    rule: Any, iteration: int, step: int, draws: SilentBatch, s: int, owners: Owners,
+    rule: Handle, iteration: int, step: int, draws: SilentBatch, s: int, owners: Owners,
     tie_bits: int, streams: OwnerWords, column: int, scratch: SilentScratch, sent: Words64,
 ) -> bool:  # fmt: skip
     """Make what every owner sends in one turn; returns whether all scores are numbers."""
@@ -166,7 +164,7 @@ def shared_words(
 
 @compiled
 def play_silent(
-    world: Any, rule: Any, iterations: int, owners: Owners, key: Key, first: int,
+    world: Any, rule: Handle, iterations: int, owners: Owners, key: Key, first: int,
     draws: SilentBatch, tie_bits: int, bracket: Bracket, dealt: Dealt, links: Links,
     streams: OwnerWords, offset: int, scratch: SilentScratch, buffers: Buffers,
 ) -> int:  # fmt: skip
@@ -193,7 +191,7 @@ def play_silent(
 
 @compiled
 def note_answers(
-    world: Any, rule: Any, iteration: int, iterations: int, step: int, answers: Words64,
+    world: Any, rule: Handle, iteration: int, iterations: int, step: int, answers: Words64,
     streams: OwnerWords, column: int, owners: Owners, key: Key,
 ) -> bool:  # fmt: skip
     """Let every owner read its answer; returns whether exactly one of them was chosen."""

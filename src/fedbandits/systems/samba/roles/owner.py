@@ -10,7 +10,6 @@ import struct
 from typing import Any, ClassVar, TypeVar
 
 import msgspec
-import numpy as np
 
 from fedbandits.crypto.aead import NEVER, TamperedPacketError, Turn
 from fedbandits.crypto.keystream import KEY_BYTES
@@ -19,7 +18,7 @@ from fedbandits.federation.acting import ActingParty
 from fedbandits.federation.events import Decide, Decision, EndRound, Observe
 from fedbandits.federation.messages import Message, OutOfOrderError
 from fedbandits.federation.state import Step, Transitions
-from fedbandits.learners.kernels.index_rules import note_bit, score_arm
+from fedbandits.learners.open_rules import OneArm
 from fedbandits.systems.samba.application import Supply
 from fedbandits.systems.samba.ciphers import SumCipher, WeakKeyError, make_channels
 from fedbandits.systems.samba.keys import owner_key
@@ -58,14 +57,18 @@ class OwnerTools:
     def __init__(self, supply: Supply, agreed: Agreement, exploration: bytes) -> None:
         self.agreed = agreed
         self._draws = owner_key(supply.draws, agreed.run)
+        self._rule = OneArm(agreed.rule, self._draws)
         #: Whether a step explores, which all owners know.
         self.explores = Exploration(exploration, agreed).explores
 
-    def remembered(self, iteration: int, chosen: bool, memory: float) -> float:
-        """Return what the owner's rule keeps after a bit."""
-        kept = np.full(1, memory)
-        note_bit(self.agreed.rule, iteration, chosen, kept)
-        return float(kept[0])
+        #: What its rule keeps after a bit.
+        self.remembered = self._rule.remembered
+
+    def score(self, state: BaseOwnerState) -> float:
+        """Return the score of a state's turn."""
+        return self._rule.score(
+            state.iteration, state.step, state.pulls, state.rewards, state.memory
+        )
 
 
 class BaseOwner(Member[AnyOwner], ActingParty[AnyOwner]):
@@ -218,12 +221,8 @@ class PublishedOwnerTools(OwnerTools):
 
     def masked_score(self, state: BaseOwnerState) -> float:
         """Return the score of a state's turn, times αₜ; zero in a step that explores."""
-        step, iteration, score = state.step, state.iteration, 0.0
-        if not self.explores(step):
-            rule, kept = self.agreed.rule, np.full(1, state.memory)
-            records = state.pulls, float(state.rewards)
-            score = score_arm(rule, iteration, step, *records, kept, self._draws)
-        return score * self._masks.draw(step, iteration)
+        score = 0.0 if self.explores(state.step) else self.score(state)
+        return score * self._masks.draw(state.step, state.iteration)
 
 
 class OwnerState(BaseOwnerState, frozen=True, kw_only=True):

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 import msgspec
@@ -22,9 +22,7 @@ from fedbandits.systems.samba.ciphers import (
     TO_FIRST,
     TO_SECOND,
     TOTAL,
-    WORD_BYTES,
     Line,
-    read_words,
     write_word,
     write_words,
 )
@@ -105,6 +103,16 @@ class SilentServer(RunParty[AnyRun]):
             raise OutOfOrderError(
                 f"{self.name}: {text} message {found} of a turn, this is {expected}"
             )
+
+    def _read(self, message: ToFirst | ToSecond) -> tuple[Words64, Iterator[bytes]]:
+        """Open a message of the other server: words of all owners, and items to be completed."""
+        state: Any = self._state
+        part, theirs, turn = message.part, not self.FIRST, self._contests.turn
+        size = turn.size_of(part, theirs, self._turn + 1 == self._deals.turns)
+        line: Line = self._tools.receiving
+        opened = line.open(state.step, state.iteration, part, message.sealed, size)
+        words, items = turn.split(opened, part, theirs)
+        return words, self._contests.split(items, part, theirs)
 
     def _told(self, state: Any, part: int, payload: bytes) -> Message:
         """Make a message to the other server, in the turn of a state."""
@@ -245,20 +253,14 @@ class SilentComp(SilentServer[SilentCompState], Member[SilentCompState]):
     def _go_on(self, message: ToSecond) -> Step:
         state, contests, part = self._state, self._contests, message.part
         self._check_part("asked for", message)
-        begins = WORD_BYTES * self._plan.arms if part == 1 else 0
-        opened = self._tools.receiving.open(
-            state.step, state.iteration, part, message.sealed,
-            begins + contests.turn.bytes_of(part, True),
-        )  # fmt: skip
+        moved, items = self._read(message)
         dealt = self._dealt(state)
         contest, sent = state.contest, b""
         if contest is None:
             share = self._empty()
-            moved = read_words(opened[:begins])
-            permuted_share(dealt.share, moved, dealt.places, dealt.shuffled, share)
+            permuted_share(dealt.share, moved[0], dealt.places, dealt.shuffled, share)
             contest = contests.begin(share, dealt.comparisons)
             sent = contests.packed(contest)
-        items = contests.split(opened[begins:], part, True)
         contest, more = contests.exchange(contest, items, dealt.comparisons)
         if part == contests.turn.parts:
             return self._end_turn(contest, sent + more)

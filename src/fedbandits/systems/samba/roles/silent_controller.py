@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import msgspec
 import numpy as np
 
+from fedbandits._typing import Words64
 from fedbandits.crypto.kernels.dealing import masked_share, permuted_share, returned_share
 from fedbandits.federation.messages import Message
 from fedbandits.federation.seats import Seat
@@ -192,41 +193,30 @@ class SilentController(SilentServer[SilentControllerState], BaseController[Silen
         # Number 0 comes before the first turn alone: later ones come with the end of a turn.
         possible = state.stage != "collecting" or not (self._turn or state.masked)
         self._check_part(f"{message.sender} sent", message, possible)
-        vectors = WORD_BYTES * self._plan.arms * self._vectors(part)
-        items = contests.turn.bytes_of(part, False) if part else 0
-        opened = self._tools.receiving.open(
-            state.step, state.iteration, part, message.sealed, items + vectors
-        )
+        words, items = self._read(message)
         if part == 0:
-            return self._once_complete(self._after(masked=opened))
+            return self._once_complete(self._after(masked=write_words(words)))
         assert state.contest is not None  # noqa: S101 - the stage says so
-        others = contests.split(opened[:items], part, False)
-        contest, sent = contests.exchange(state.contest, others, self._dealt(state).comparisons)
+        contest, sent = contests.exchange(state.contest, items, self._dealt(state).comparisons)
         if part == contests.turn.parts:
-            return self._hand_out(opened[items:])
+            return self._hand_out(*words)
         after = self._after(contest=contest, part=part + 1)
         return Step(after, [self._told(state, part + 1, sent)])
 
-    def _vectors(self, part: int) -> int:
-        """Return how many words an owner end a message of Comp's."""
-        if part == 0:
-            return 1
-        if part < self._contests.turn.parts:
-            return 0
-        return 3 if self._turn + 1 < self._deals.turns else 2
+    def _hand_out(self, winner: Words64, padded: Words64, *ahead: Words64) -> Step:
+        """Turn the winner's place back into the owners' order; each is told its own entry.
 
-    def _hand_out(self, vectors: bytes) -> Step:
-        """Turn the winner's place back into the owners' order; each is told its own entry."""
+        Comp's pads are added; ``ahead`` of the next turn are its masked shares, if there is one.
+        """
         state, turn = self._state, self._turn
-        words = read_words(vectors).reshape(-1, self._plan.arms)
-        dealt, answers = self._dealt(state), np.empty_like(words[0])
-        returned_share(words[0], dealt.places, dealt.returned, answers)
-        answers += words[1]
+        dealt, answers = self._dealt(state), np.empty_like(winner)
+        returned_share(winner, dealt.places, dealt.returned, answers)
+        answers += padded
         sealed = (
             line.seal(state.step, state.iteration, i, write_word(answer))
             for i, (line, answer) in enumerate(zip(self._tools.down, answers.tolist(), strict=True))
         )
-        masked = write_words(words[2]) if turn + 1 < self._deals.turns else b""
+        masked = b"".join(map(write_words, ahead))
         blocks = self._deals.needed(turn + 1, state.blocks)
         return self._handed_out(Answer, sealed, part=0, contest=None, masked=masked, blocks=blocks)
 

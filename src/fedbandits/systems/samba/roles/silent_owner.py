@@ -5,12 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any, ClassVar
 
-import numpy as np
-
 from fedbandits.federation.messages import Message
 from fedbandits.federation.state import Step, Transitions
-from fedbandits.learners.kernels.index_rules import Arm
-from fedbandits.learners.kernels.largest_scores import first_memory, largest_score
+from fedbandits.learners.kernels.largest_scores import first_memory, own_uniform
 from fedbandits.systems.samba.application import Supply
 from fedbandits.systems.samba.ciphers import (
     DOWN,
@@ -56,11 +53,11 @@ class SilentOwnerTools(OwnerTools):
         self.sum_pad = int(total_pad(keys.pads.total))
         self._tie_bits = bits_for_ties(agreed.arms)
 
-    def score(self, state: SilentOwnerState) -> float:
-        """Return the score of the turn that a state is in."""
-        rule, step, exploring = self.agreed.rule, state.step, self.explores(state.step)
-        arm, kept = Arm(state.pulls, float(state.rewards), self._draws), np.full(1, state.memory)
-        return float(largest_score(rule, state.iteration, step, arm, kept, exploring))
+    def score(self, state: BaseOwnerState) -> float:
+        """Return the score of a state's turn: a number of its own in a step that explores."""
+        if self.explores(state.step):
+            return float(own_uniform(self._draws, state.iteration, state.step))
+        return super().score(state)
 
     def word(self, score: float, place: int) -> int:
         """Return a score as a word, which no other owner has too."""

@@ -62,22 +62,39 @@ class Turn(NamedTuple):
 
     def items_of(self, number: int, first: bool) -> range:
         """Return the items of a message, of the Controller's or of Comp's."""
-        begin = max(1, 2 * number - 2) if first else 2 * number - 1
         end = 2 * number - 1 if first else 2 * number
-        return range(begin, min(end, self.items) + 1)
+        return range(max(1, end - 1), min(end, self.items) + 1)
 
     def bytes_of(self, number: int, first: bool) -> int:
         """Return the bytes of all items of a message."""
         return sum(map(self.item_bytes, self.items_of(number, first)))
 
-    def message_bytes(self, first: bool) -> list[int]:
-        """Return the bytes of all messages of the Controller or of Comp, not sealed."""
-        sizes = [self.bytes_of(number, first) for number in range(1, self.parts + 1)]
+    def size_of(self, number: int, first: bool, last: bool = False) -> int:
+        """Return the bytes of a message, not sealed; in the ``last`` turn no next one is prepared.
+
+        Number 0 is what Comp makes ahead of the first turn, a word an arm.
+        """
         if first:
-            sizes[0] += WORD_BYTES * self.arms
+            words = int(number == 1)
+        elif number == 0:
+            words = 1
         else:
-            sizes[-1] += 3 * WORD_BYTES * self.arms
-        return sizes
+            words = 3 - last if number == self.parts else 0
+        return self.bytes_of(number, first) + WORD_BYTES * self.arms * words
+
+    def message_bytes(self, first: bool, last: bool = False) -> list[int]:
+        """Return the bytes of all messages of the Controller or of Comp, not sealed."""
+        return [self.size_of(number, first, last) for number in range(1, self.parts + 1)]
+
+    def split(self, message: bytes, number: int, first: bool) -> tuple[Words64, bytes]:
+        """Split a message into words, so many rows of (arms,), and the bytes of its items.
+
+        The Controller's words come before its items, Comp's after them.
+        """
+        items = self.bytes_of(number, first)
+        begin = len(message) - items if first else 0
+        words = message[:begin] + message[begin + items :]
+        return read_words(words).reshape(-1, self.arms), message[begin : begin + items]
 
 
 @functools.lru_cache(maxsize=64)
@@ -158,14 +175,9 @@ class Deals:
             )
         return b"".join(dealt[0]), b"".join(dealt[1])
 
-    def expand_first(self, words: Words64, corrections: bytes, room: dealing.First) -> None:
-        """Write what the Controller has for one selection, of its seed's words."""
-        shuffled, returned = read_words(corrections).reshape(2, -1)
-        dealing.expand_first(words, dealing.ForFirst(shuffled, returned), room)
-
-    def expand_second(self, words: Words64, corrections: bytes, room: dealing.Second) -> None:
-        """Write what Comp has for one selection, of its seed's words."""
-        dealing.expand_second(words, self.split_second(corrections), room)
+    def split_first(self, corrections: bytes) -> dealing.ForFirst:
+        """Read what corrects the Controller's words of one selection."""
+        return dealing.ForFirst(*read_words(corrections).reshape(2, -1))
 
     def split_second(self, corrections: bytes) -> dealing.ForSecond:
         """Read what corrects Comp's words of one selection."""
@@ -184,7 +196,8 @@ class DealtToServer:
     def __init__(self, deals: Deals, cipher: CipherName, keys: DealtKeys, first: bool) -> None:
         place, make = (0, dealing.new_first) if first else (1, dealing.new_second)
         self._deals, self._size = deals, deals.bytes[place]
-        self._expand: Any = deals.expand_first if first else deals.expand_second
+        self._split: Any = deals.split_first if first else deals.split_second
+        self._expand: Any = dealing.expand_first if first else dealing.expand_second
         self._words = KeyStream(keys.words, deals.widths[place])
         self._line = Line(cipher, keys.sealed, DEALT)
         self._opened = (-1, b"")
@@ -215,7 +228,7 @@ class DealtToServer:
             if self._opened[0] != block:
                 self._opened = (block, self._open(block, blocks[block]))
             corrections = self._opened[1][place * self._size : (place + 1) * self._size]
-            self._expand(self._words.block(turn, 1)[0], corrections, self._room)
+            self._expand(self._words.block(turn, 1)[0], self._split(corrections), self._room)
             self._turn = turn
         return self._room
 

@@ -70,7 +70,7 @@ class PlainSilentSteps:
         """Play some steps; see :class:`.steps.Steps`."""
         draws, setting = self._streams.batch(first, count), self._setting
         return play_plain_silent(
-            setting.world, self.agreed.rule, self.agreed.iterations, setting.owners, setting.key,
+            setting.world, setting.rule.handle, self.agreed.iterations, setting.owners, setting.key,
             first, draws, self._tie_bits, self._scratch,
         )  # fmt: skip
 
@@ -145,7 +145,7 @@ class SilentSteps:
             end = begin + steps
             some = SilentBatch(draws.exploration[begin:end], draws.places[begin:end])
             refused = play_silent(
-                setting.world, self.agreed.rule, iterations, setting.owners, setting.key,
+                setting.world, setting.rule.handle, iterations, setting.owners, setting.key,
                 first + begin, some, parts.tie_bits, self._bracket,
                 self._dealt(number, turns), self._sealed_links(number, turns), streams,
                 column + begin * iterations, parts.scratch, self._buffers,
@@ -176,14 +176,14 @@ class _Conversation:
     """The messages of both servers in a turn, sealed and opened; ``turn`` says their sizes."""
 
     def __init__(self, keys: LinkKeys, turn: Turn) -> None:
-        sizes = [turn.message_bytes(first) for first in (True, False)]
-        of_all = [key for key, sent in zip(keys, sizes, strict=True) for _ in sent]
-        ahead = WORD_BYTES * turn.arms
-        self._first = PacketRow([keys.to_first], [ahead])
-        self._usual = PacketRow(of_all, sizes[0] + sizes[1])
-        self._last = PacketRow(of_all, [*sizes[0], *sizes[1][:-1], sizes[1][-1] - ahead])
-        self._ahead = ahead
-        self._slots = [part.to_bytes(4, "big") for part in range(1, len(sizes[0]) + 1)]
+        of_all = [key for key in keys for _ in range(turn.parts)]
+        self._ahead = turn.size_of(0, first=False)
+        self._first = PacketRow([keys.to_first], [self._ahead])
+        self._usual, self._last = (
+            PacketRow(of_all, turn.message_bytes(True) + turn.message_bytes(False, last))
+            for last in (False, True)
+        )
+        self._slots = [part.to_bytes(4, "big") for part in range(1, turn.parts + 1)]
 
     def begin(self, step: int, ahead: bytes) -> None:
         """Seal and open Comp's first message of a run."""
@@ -239,13 +239,14 @@ class SealedSilentSteps:
     ) -> bool:  # fmt: skip
         """Play one turn; returns whether all scores were numbers."""
         agreed, setting, messages = self.agreed, self._setting, self._messages
+        rule, owners = setting.rule.handle, setting.owners
         seconds, clock, turn = setting.seconds, setting.timer, turn_number(agreed, step, iteration)
         dealt, row = self._dealt(self._deals.of(turn)), turn % self._deals.selections
         began = clock()
         up, down = (position_prefix(way, step, iteration) + _SLOT for way in (UP, DOWN))
         if not shared_words(
-            agreed.rule, iteration, step, draws, s, setting.owners, self._parts.tie_bits, streams,
-            column, self._parts.scratch, messages.sent,
+            rule, iteration, step, draws, s, owners, self._parts.tie_bits, streams, column,
+            self._parts.scratch, messages.sent,
         ):  # fmt: skip
             return False
         sealed = self._up.seal(repeat(up), messages.sent.tobytes())
@@ -260,8 +261,8 @@ class SealedSilentSteps:
         answered = clock()
         read = np.frombuffer(self._down.open(repeat(down), answers), np.uint64)
         fine = note_answers(
-            setting.world, agreed.rule, iteration, agreed.iterations, step, read, streams, column,
-            setting.owners, setting.key,
+            setting.world, rule, iteration, agreed.iterations, step, read, streams, column, owners,
+            setting.key,
         )  # fmt: skip
         done = clock()
         # Both servers do the same amount of work on what they tell each other.

@@ -1,0 +1,100 @@
+"""Index rules that are open: for compiled loops, which get a handle, and for parties, which ask.
+
+Two threads must not share an open rule: its arrays are overwritten in every step.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from fedbandits._compile import LazyCFunction, kernel_of, laid_out
+from fedbandits._typing import Floats
+from fedbandits.learners.kernels import rule_handles
+from fedbandits.learners.kernels.index_rules import RULES
+from fedbandits.learners.kernels.rule_handles import Handle, PackedRule, Records
+from fedbandits.random import Key
+
+_NO_KEY = Key(0, 0)
+
+
+class OpenRule:
+    """An index rule, and the records of the arms that it scores; they are not copied.
+
+    ``handle`` is for compiled loops, and good for as long as the open rule is kept.
+    """
+
+    def __init__(self, rule: Any, records: Records) -> None:
+        declared, self.records = RULES[type(rule)], records
+        self._scores = np.empty(len(records.pulls))
+        there = laid_out(PackedRule(rule, records, self._scores))
+        self._kept = rule, there  # what the address points at
+        self._address = there.address
+        self._score = _scoring(declared.score).of(there)
+        self._note = declared.keep and _noting(declared.keep).of(there)
+        self._rate = declared.explore and _exploring(declared.explore).of(there)
+        self.handle = Handle(
+            self._address, self._score.address, self._note.address if self._note else 0,
+            self._rate.address if self._rate else 0, self._scores,
+        )  # fmt: skip
+
+    def score(self, iteration: int, step: int) -> Floats:
+        """Score all arms, (arms,), each from its own records; the next call overwrites it."""
+        self._score.call(self._address, iteration, step)
+        return self._scores
+
+    def note(self, iteration: int, chosen: int) -> None:
+        """Let all arms take note of which of them an iteration chose."""
+        if self._note:
+            self._note.call(self._address, iteration, chosen)
+
+    def explores(self, step: int, arms: int, draw: float) -> bool:
+        """Tell whether a step explores, given a uniform draw that all who need to know share."""
+        return bool(self._rate and draw < self._rate.call(self._address, step, arms, 0))
+
+
+class OneArm:
+    """An index rule for one arm, which is told of the arm's records whenever it is asked.
+
+    ``key`` names the arm's own draws; whoever only asks whether a step explores needs none.
+    """
+
+    def __init__(self, rule: Any, key: Key = _NO_KEY) -> None:
+        self._records = Records(
+            np.zeros(1, np.int64), np.zeros(1), np.zeros((1, 1)), np.array([key], np.uint64)
+        )
+        self._open = OpenRule(rule, self._records)
+        self.explores = self._open.explores
+        self.iterations = len(RULES[type(rule)].iterations)
+
+    def score(self, iteration: int, step: int, pulls: int, rewards: float, memory: float) -> float:
+        """Return the arm's score; the parameters are those of :func:`.index_rules.declare`."""
+        own = self._records
+        own.pulls[0], own.rewards[0], own.memory[0, 0] = pulls, rewards, memory
+        return float(self._open.score(iteration, step)[0])
+
+    def remembered(self, iteration: int, chosen: bool, memory: float) -> float:
+        """Return what the rule keeps once an iteration has chosen this arm, or another."""
+        self._records.memory[0, 0] = memory
+        self._open.note(iteration, 0 if chosen else -1)
+        return float(self._records.memory[0, 0])
+
+
+@functools.cache
+def _scoring(score: Any) -> LazyCFunction:
+    kernel = kernel_of(score)
+    return LazyCFunction(rule_handles.scoring(kernel), [kernel], int, 3)
+
+
+@functools.cache
+def _noting(keep: Any) -> LazyCFunction:
+    kernel = kernel_of(keep)
+    return LazyCFunction(rule_handles.noting(kernel), [kernel], int, 3)
+
+
+@functools.cache
+def _exploring(explore: Any) -> LazyCFunction:
+    kernel = kernel_of(explore)
+    return LazyCFunction(rule_handles.exploring(kernel), [kernel], float, 4)
