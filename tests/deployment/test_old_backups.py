@@ -105,6 +105,7 @@ class Members:
 
 
 async def release(node):
+    await until(lambda: node.ready)  # peers have handed over its secrets, and it has begun
     await node.end_round(node.host.view.next_end)
 
 

@@ -89,7 +89,7 @@ def _untyped(learner: type[Learner], settings: Mapping[str, Any]) -> dict[str, s
     """Find attributes that look like settings but have no type, and say how they become one."""
     own = {
         name: value
-        for kind in learner.__mro__[: learner.__mro__.index(Learner)]
+        for kind in reversed(learner.__mro__[: learner.__mro__.index(Learner)])
         for name, value in vars(kind).items()
     }
     return {
