@@ -34,6 +34,8 @@ from fedbandits.systems.samba.streams import Streams
 #: Numbers of key stream that are made at once. A cipher block for each stays below 128 KiB: from
 #: there on memory may be mapped, and emptied, anew for every batch, which costs as much as a step.
 _CHUNK = 7 << 10
+#: The same where nothing is sealed: smaller batches cost more than memory.
+_PLAIN_CHUNK = 1 << 15
 #: Sees what Comp receives and answers: step, iteration, sealed scores and bits, both by place.
 Observer = Callable[[int, int, Sequence[bytes], Sequence[bytes]], None]
 #: Returns seconds since some moment.
@@ -59,9 +61,10 @@ class Setting(NamedTuple):
     timer: Timer
 
 
-def usual_steps(agreed: Agreement) -> int:
+def usual_steps(setting: Setting) -> int:
     """Count steps that are played at once where a step draws about one number for each arm."""
-    return max(1, _CHUNK // (agreed.arms * agreed.iterations))
+    chunk = _PLAIN_CHUNK if setting.plan.config.execution == "plain" else _CHUNK
+    return max(1, chunk // (setting.agreed.arms * setting.agreed.iterations))
 
 
 class Steps(Protocol):
@@ -84,7 +87,7 @@ class PublishedSteps:
             setting.secrets, self.agreed, config.tie_breaking == "random", plan.drawn_scores
         )
         self._scratch = new_scratch(plan.arms)
-        self.at_once = usual_steps(self.agreed)
+        self.at_once = usual_steps(setting)
 
     def play(self, first: int, count: int) -> int:
         """Play some steps; see :class:`Steps`."""

@@ -64,7 +64,7 @@ class PlainSilentSteps:
         self._streams = SilentStreams(setting.secrets, self.agreed)
         self._tie_bits = bits_for_ties(self.agreed.arms)
         self._scratch = new_silent_scratch(self.agreed.arms)
-        self.at_once = usual_steps(self.agreed)
+        self.at_once = usual_steps(setting)
 
     def play(self, first: int, count: int) -> int:
         """Play some steps; see :class:`.steps.Steps`."""
@@ -118,7 +118,7 @@ class SilentSteps:
         self._bracket = make_bracket(arms, config.arity)
         memory = np.zeros(buffer_words(arms, self._bracket), np.uint64)
         self._buffers = buffers_in(memory, self._bracket, arms, np.zeros((2, 0), np.uint8))
-        self.at_once = max(_LEAST_STEPS, usual_steps(self.agreed))
+        self.at_once = max(_LEAST_STEPS, usual_steps(setting))
         comparisons = len(self._bracket.pairs)
         width = first_width(arms, comparisons) + second_width(arms, comparisons)
         self._dealt_at_once = max(1, _DEALT_AT_ONCE // (width * iterations))
@@ -206,7 +206,7 @@ class SealedSilentSteps:
 
     def __init__(self, setting: Setting) -> None:
         self._setting, self.agreed = setting, setting.agreed
-        self.at_once = usual_steps(self.agreed)
+        self.at_once = usual_steps(setting)
         self._deals = Deals(setting.plan)
         self._parts = parts = SimulatedParts(setting, self._deals.selections)
         self._messages = TurnMessages(parts.turn, setting.plan.config.arity)
