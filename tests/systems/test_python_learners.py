@@ -291,7 +291,7 @@ class TestMistakes:
             explore = 0.1
 
         fb.register(Bare)
-        with pytest.raises(ConfigError, match=r"system\.explore: .* write `explore: float = 0\.1`"):
+        with pytest.raises(ConfigError, match=r"system\.explore: .* write `explore: float = …`"):
             fb.system("bare", explore=0.2)
         with pytest.raises(ConfigError, match=r"system\.exlore: unknown key"):
             fb.system("bare", exlore=0.2)

@@ -14,7 +14,6 @@ from collections.abc import Callable, Sequence
 from types import MethodType
 from typing import Any, NamedTuple
 
-_LOADING = threading.RLock()
 _loaded: Any = None
 
 
@@ -22,10 +21,9 @@ def numba_side() -> Any:
     """Return the part of this package that needs Numba."""
     global _loaded
     if _loaded is None:
-        with _LOADING:
-            from fedbandits._compile import dispatch
+        from fedbandits._compile import dispatch
 
-            _loaded = dispatch
+        _loaded = dispatch
     return _loaded
 
 

@@ -94,7 +94,7 @@ def _untyped(learner: type[Learner], settings: Mapping[str, Any]) -> dict[str, s
     }
     return {
         name: f"{learner.__name__}.{name} has no type, so it is no setting; "
-        f"write `{name}: {type(value).__name__} = {value!r}` in the class"
+        f"write `{name}: {type(value).__name__} = …` in the class"
         for name, value in own.items()
         if isinstance(value, bool | int | float | str)
         and not name.startswith("_")
