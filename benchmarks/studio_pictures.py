@@ -65,11 +65,6 @@ def runs(chromium: Browser, address: str) -> None:
     expect(page.get_by_role("slider").first).to_be_visible(timeout=LONG)
     picture(page, "compare")
     page.close()
-    page = visit(chromium, address, "home")
-    expect(page.get_by_label("Compare quickstart-2")).to_be_visible(timeout=LONG)
-    expect(page.get_by_role("button", name="paper-scale")).to_be_visible()
-    picture(page, "home")
-    page.close()
 
 
 def steps(chromium: Browser, address: str) -> None:
