@@ -1,8 +1,8 @@
 """Kernels that compiled code calls get machine code of their own only when Python calls them too.
 
 Numba optimises every function that it compiles, makes machine code of it, and a wrapper for Python.
-A kernel that other kernels call needs no machine code: its code is linked into theirs. Whatever
-Python calls after all gets machine code at the first such call.
+A kernel that other kernels call needs none of that: its code is linked into theirs, and optimised
+there. Whatever Python calls after all gets it at the first such call.
 """
 
 from __future__ import annotations
@@ -85,12 +85,12 @@ class KernelCompiler(numba_compiler.CompilerBase):  # type: ignore[misc]
 
 
 def optimised_once(library: Any) -> None:
-    """Let a library be optimised once, as a whole; Numba does that twice.
+    """Let a library be optimised once, with all that it calls.
 
-    Passes over its single functions come before in a nested one only: in one with machine code they
-    change nothing. Compiling takes a tenth less, and kernels are as fast. Nested ones must be
-    optimised before they are linked: loops over buyers would be a tenth slower. LLVM's lower levels
-    cost as much.
+    Numba optimises the functions of every library one by one, then the whole twice. Of a nested
+    one the functions are enough: unless they are small, what calls them does not take them in. Of
+    one with machine code the whole is enough. So compiling takes a fifth less, and loops over
+    agents are 3 to 8% faster. Where P-FCB exchanges in every round it is 5% slower.
     """
 
     def optimise() -> None:
@@ -107,13 +107,14 @@ def optimised_once(library: Any) -> None:
 
 
 def without_machine_code(library: Any) -> None:
-    """Make of a library no more than what it is linked into needs."""
+    """Leave a library as it was lowered: the whole is optimised where it is linked into."""
 
     def finish() -> None:
         library._finalize_dynamic_globals()
         library._verify_declare_only_symbols()
         library._finalized = True
 
+    library._optimize_final_module = lambda: None
     library._finalize_final_module = finish
 
 
