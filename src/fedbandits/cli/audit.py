@@ -27,8 +27,8 @@ def audit(
         typer.Option(
             min=200,
             help="How large the audit is: runs in either world for the contents of releases. All "
-            "other parts grow and shrink in proportion; whole parties have a hundredth as many, "
-            "but at least 50.",
+            "other parts grow and shrink in proportion; whole parties have one or two for each "
+            "1,000, but at least 50.",
         ),
     ] = RUNS,
     confidence: Annotated[

@@ -39,10 +39,11 @@ _PROBLEM = {
     "unknown vector θ*.",
     "Gram matrix": "The sum of x xᵀ over records. Together with the sum of x y it is all that a "
     "linear learner needs of them.",
-    "confidence radius": "How far the unknown θ* may lie from its estimate. An arm's score is its "
-    "estimated reward plus this radius times the arm's uncertainty.",
-    "exploration scale": "A factor on the confidence radius. 1 is what the theorem needs. Less "
-    "explores less; it often loses less regret, and no theorem covers it.",
+    "confidence radius": "How far the unknown θ* may lie from its estimate, as a theorem proves. "
+    "An arm's score is its estimated reward plus this radius times the arm's uncertainty. By "
+    "default agents take standard deviations of their estimate instead: nothing is proved of them.",
+    "exploration scale": "How many standard deviations an agent explores, or a factor on a radius "
+    "that is proved. Of the latter, less than 1 often loses less, and no theorem covers it.",
     "α": "The exploration scale, as LinUCB's authors call it.",
     "drift": "The world changes with time: at once at a change point, or a little every round.",
     "delay": "The rounds between a decision and its reward.",
@@ -67,8 +68,8 @@ _TOGETHER = {
     "alone": "Every party learns from its own records only, and sends nothing.",
     "alone at its best": "Parties alone, whose exploration scale α was chosen on other replicates: "
     "of a few values the best one is taken.",
-    "pooled in clear": "All parties share everything at once, without noise: the most that "
-    "learning together can bring, without any privacy.",
+    "pooled in clear": "All parties share everything at once, without noise or privacy. It is the "
+    "most that learning together can bring where all have the same θ*.",
     "release": "Statistics that a party sends, with noise where there is any: once sent, they "
     "cannot be taken back.",
     "sync": "An exchange: parties release what they have learned, and take up what others did.",
