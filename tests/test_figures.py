@@ -221,7 +221,7 @@ def test_the_sweep_over_epsilon_is_that_of_its_page(epsilon):
     assert list(rows) == ["0.1", "0.3", "1", "3", "10"]
     none = [each for each, said in rows.items() if said.startswith("No difference")]
     assert none == ["0.1"]
-    assert "It pays [from ε = 0.3 on]" in _page("README.md")
+    assert "pays [from ε = 0.3 on]" in _page("README.md")
     given = fb.with_alone(fb.load("quickstart", [f"systems.*.epsilon={epsilon}"]))
     headline = fb.answer(fb.run(given)).headline
     assert headline.startswith("No difference") == (epsilon in none)
