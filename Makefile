@@ -2,8 +2,9 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
-# How many processes play tests; 0 is this one alone, which a debugger can follow.
-WORKERS ?= 2
+# How many processes play tests: a processor each, four at most. 0 is this one alone, which a
+# debugger can follow.
+WORKERS ?= $(shell $(PYTHON) -c 'import os; print(min(4, len(os.sched_getaffinity(0))) if hasattr(os, "sched_getaffinity") else 2)')
 # Tests start many processes: without bytecode each would compile the package's text anew.
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -n $(WORKERS)
 

@@ -1,6 +1,6 @@
 """Settings for all tests: fixed seeds, no clocks; and which tests one worker plays.
 
-With ``pytest -n 2`` tests are dealt out group by group. A group is a file, or all tests that need
+With ``pytest -n`` tests are dealt out group by group. A group is a file, or all tests that need
 the same large kernels: two workers that need a kernel at once would both compile it. Groups begin
 in the order of ``FIRST``, longest first, so that no worker is left with a long one at the end;
 whatever follows finds most of its kernels compiled.
