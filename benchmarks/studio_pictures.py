@@ -30,6 +30,8 @@ COMMAND = [sys.executable, "-m", "fedbandits", "federation"]
 def picture(page: Page, name: str) -> None:
     path = IMAGES / f"studio-{name}.png"
     page.evaluate("scrollTo(0, 0)")
+    # A temporary folder's path tells nobody anything.
+    page.evaluate("document.querySelectorAll('.folder').forEach((e) => { e.hidden = true; })")
     page.screenshot(path=path)
     print(path.name, f"{path.stat().st_size / 1e3:.0f} kB", flush=True)
 
