@@ -2,11 +2,11 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
-# How many processes play tests: a processor each, four at most. 0 is this one alone, which a
-# debugger can follow.
-WORKERS ?= $(shell $(PYTHON) -c 'import os; print(min(4, len(os.sched_getaffinity(0))) if hasattr(os, "sched_getaffinity") else 2)')
+# How many processes play tests: by itself one a processor, four at most. 0 is this one alone, which
+# a debugger can follow.
+WORKERS ?= logical
 # Tests start many processes: without bytecode each would compile the package's text anew.
-PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -n $(WORKERS)
+PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -n $(WORKERS) --maxprocesses 4
 
 .PHONY: quickstart federation test test-all docs figures lint types clean
 
