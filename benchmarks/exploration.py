@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -97,6 +97,12 @@ HELD_OUT = {
 }
 
 
+def chosen(held_out: bool, only: Sequence[str]) -> dict[str, World]:
+    """Return the worlds of a table: those whose names hold one of these texts, or all."""
+    worlds = HELD_OUT if held_out else WORLDS
+    return {n: w for n, w in worlds.items() if not only or any(part in n for part in only)}
+
+
 def regret(
     world: World, preset: str, scale: float, replicates: int, **settings: Any
 ) -> np.ndarray[Any, np.dtype[np.float64]]:
@@ -170,17 +176,16 @@ def main() -> None:
     parser.add_argument("--draws", action="store_true")
     parser.add_argument("--only", nargs="*", default=[])
     given = parser.parse_args()
-    worlds = HELD_OUT if given.held_out else WORLDS
-    chosen = {n: w for n, w in worlds.items() if not given.only or any(o in n for o in given.only)}
+    worlds = chosen(given.held_out, given.only)
     if given.draws:
-        print_draws(chosen, given.replicates)
+        print_draws(worlds, given.replicates)
         return
     print(
         "| world | alone | hybrid | `feducb` | hybrid, noise / √M | `feducb`, noise / √M | pooled |"
     )
     print("| --- | --- | --- | --- | --- | --- | --- |", flush=True)
     lines = []
-    for name, world in chosen.items():
+    for name, world in worlds.items():
         regrets, ratios = rows(name, world, given.replicates)
         lines.append(ratios)
         print(regrets, flush=True)

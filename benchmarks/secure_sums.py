@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from exploration import DELTA, EPSILON, HELD_OUT, SCALES, WORLDS, World, regret
+from exploration import DELTA, EPSILON, SCALES, World, chosen, regret
 
 PRIVATE = ("feducb-hybrid", "feducb-secure", "feducb-secure-hybrid")
 BUDGET = {"epsilon": EPSILON, "delta": DELTA}
@@ -56,14 +56,13 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", default=[])
     parser.add_argument("--set", nargs="+", default=[], metavar="KEY=VALUE")
     given = parser.parse_args()
-    worlds = HELD_OUT if given.held_out else WORLDS
     settings = {key: number(value) for key, _, value in (s.partition("=") for s in given.set)}
     shown = [f"`{preset}`, α = 1 (best α)" for preset in PRIVATE]
     titles = ["world", "alone at its best", *shown, "pooled in clear at its best"]
     print("| " + " | ".join(titles) + " |")
     print("| --- |" + " ---: |" * (len(titles) - 1))
-    for name in given.only or worlds:
-        print(row(name, worlds[name], given.replicates, settings), flush=True)
+    for name, world in chosen(given.held_out, given.only).items():
+        print(row(name, world, given.replicates, settings), flush=True)
 
 
 if __name__ == "__main__":
