@@ -161,6 +161,15 @@ class PersonRows(NamedTuple):
     share_at_one: float | None = None  # of one person at one party, if it is known who has which
     most_squares: int | None = None  # the largest Σ n² of a person with n rows at each party
 
+    def visits(self, drawn: bool) -> dict[str, Any]:
+        """Return facts of a person's visits, if rows are ``drawn`` at random or each comes once."""
+        found = {"persons": self.persons, "most_parties": self.most_parties}
+        if drawn:
+            return found | {"most_share": self.most_share, "share_at_one": self.share_at_one}
+        if self.most_rows == 1:
+            return {}
+        return found | {"most_rows": self.most_rows, "most_squares": self.most_squares}
+
 
 def sites_of(raw: RawTable, column: str) -> Sites:
     """Find the parties that a column names, in the order of their names; refuse a single one."""
@@ -267,7 +276,7 @@ def _prepared(request: _Request) -> Prepared:
     counted += [_DROPPED] if table.missing == "drop" else []
     counted += [_NOBODY] if table.person is None else []
     form = form_of(table, raw, public)
-    stated = {tidy(name): limits for name, limits in table.ranges.items()}
+    stated = {*map(tidy, table.ranges), *map(tidy, table.spread or ())}
     cautions = (*dropped, *public.cautions, *suspicious(raw, public.features, stated))
     return Prepared(contexts, form, sites, persons, (*public.sentences, *counted), cautions)
 
