@@ -6,12 +6,14 @@ import hashlib
 import math
 import re
 import tomllib
+import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.datasets import load_breast_cancer
 
 import fedbandits as fb
 from fedbandits.environments import Table
@@ -36,6 +38,7 @@ FRAME = pd.DataFrame(
 NUMBERS = ("age", "dose", "höhe")
 CENTRE = {name: float(FRAME[name].mean()) for name in NUMBERS}
 SPREAD = {name: float(FRAME[name].std(ddof=0)) for name in NUMBERS}
+RANGES = {name: (min(FRAME[name]), max(FRAME[name])) for name in NUMBERS}
 
 
 def made(frame=FRAME, **settings) -> Table:
@@ -87,8 +90,7 @@ class TestRows:
         assert 0.8 < np.median(norms) <= 1.0
 
     def test_ranges_make_rows_of_the_same_table_short(self):
-        ranges = {name: (min(FRAME[name]), max(FRAME[name])) for name in NUMBERS}
-        assert np.median(np.linalg.norm(rows_of(made(ranges=ranges, intercept=0.0)), axis=1)) < 0.4
+        assert np.median(np.linalg.norm(rows_of(made(ranges=RANGES, intercept=0.0)), axis=1)) < 0.4
 
     def test_one_absurd_value_hides_no_other_one(self):
         frame = FRAME.copy()
@@ -214,6 +216,56 @@ class TestPublicFacts:
             for t in told
         )
         assert not list(spread_out().cautions())
+
+
+class TestShortRows:
+    """A linear model with parameters of norm S must be able to reach the rewards."""
+
+    def told(self, table, *presets, **settings):
+        systems = [fb.system(preset, **settings) for preset in presets or ("linucb-alone",)]
+        experiment = fb.Experiment(rounds=9, environment=table, systems=systems)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            experiment.check()
+        return [str(w.message) for w in caught if "rows are short" in str(w.message)]
+
+    def test_it_is_told_once_with_the_remedy(self):
+        (told,) = self.told(made(ranges=RANGES), "linucb-alone", "feducb", "feducb-secure")
+        assert told.startswith("environment.spread: rows are short: they differ from their mean by")
+        assert "parameter_bound = 1, predictions differ by 0.3 then, and rewards by 0.5" in told
+        assert "State centre and spread of columns of numbers" in told
+
+    def test_a_larger_bound_or_longer_rows_are_enough(self):
+        assert not self.told(made(ranges=RANGES), parameter_bound=4.0)
+        assert not self.told(made(ranges=RANGES, norm=0.5))
+        assert not self.told(spread_out())
+        assert self.told(spread_out(norm=9.0))
+
+    def test_a_common_part_of_all_rows_does_not_make_them_long(self):
+        """Such as of ranges that begin at 0, and values that are all near the other end."""
+        ranges = {name: (CENTRE[name] - 40 * SPREAD[name], CENTRE[name] + SPREAD[name])
+                  for name in NUMBERS}  # fmt: skip
+        table = made(ranges=ranges)
+        assert np.linalg.norm(rows_of(table), axis=1).min() > 0.7
+        assert self.told(table)
+
+    def test_thirty_columns_of_breast_cancer_by_their_ranges(self):
+        data = load_breast_cancer()
+        names = [f"x{i}" for i in range(30)]
+        columns = {name: data.data[:, i] for i, name in enumerate(names)} | {"class": data.target}
+        common = {"agents": 4, "features": names, "target": "class", "classes": [0, 1]}
+        ends = zip(data.data.min(0), data.data.max(0), strict=True)
+        ranges = dict(zip(names, ends, strict=True))
+        assert self.told(fb.environments.table(columns, ranges=ranges, **common))
+        centre = dict(zip(names, data.data.mean(0), strict=True))
+        spread = dict(zip(names, data.data.std(0), strict=True))
+        assert not self.told(fb.environments.table(columns, centre=centre, spread=spread, **common))
+
+    def test_what_cannot_be_changed_is_not_told(self):
+        rare = FRAME.assign(ward=["A" if i % 40 else "B" for i in range(ROWS)])
+        assert not self.told(made(rare, features=["ward"], categories={"ward": ["A", "B"]}))
+        for world in (fb.environments.Classification(agents=2), fb.environments.Linear(agents=2)):
+            assert not self.told(world)
 
 
 class TestOldConfigurations:

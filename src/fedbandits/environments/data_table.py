@@ -219,6 +219,10 @@ class Table(ContextualEnvironment, frozen=True, kw_only=True, tag="table"):
         return self.arm_count
 
     @property
+    def row_deviation(self) -> float | None:
+        return self._data().row_deviation
+
+    @property
     def facts(self) -> ContextualFacts:
         data = self._data()
         visits = data.persons.visits(self.visits == "drawn")

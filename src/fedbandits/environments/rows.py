@@ -66,3 +66,11 @@ def with_constant(rows: Floats, intercept: float) -> Floats32:
     long = np.linalg.norm(held.astype(np.float64), axis=1) > 1.0
     held[long] *= np.float32(1.0 - 1e-6)
     return held
+
+
+def deviation_of(rows: Floats32) -> float:
+    """Return the root mean square distance of rows (rows, d) from their mean.
+
+    A linear model with parameters of norm S tells typical rows apart by S times as much.
+    """
+    return math.sqrt(float(rows.var(axis=0, dtype=np.float64).sum()))
