@@ -32,6 +32,21 @@ def why_no_scale(centre: float, spread: float) -> str | None:
     return None
 
 
+def centre_and_spread(values: Floats) -> tuple[float, float] | None:
+    """Find mean and standard deviation of numbers (n,), NaN left out, rounded to three digits.
+
+    The last digit of the mean is a hundredth of the deviation, or a little more. None if they
+    scale nothing: all numbers are equal, or too large.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        centre, spread = float(np.nanmean(values)), float(np.nanstd(values))
+    if why_no_scale(centre, spread):
+        return None
+    digits = 2 - math.floor(math.log10(spread))
+    rounded = round(centre, digits), round(spread, digits)
+    return None if why_no_scale(*rounded) else rounded
+
+
 def limits_of(centre: float, spread: float) -> tuple[float, float]:
     """Return the ends at which values are cut off, the most spreads away from the centre."""
     return centre - MOST_SPREADS * spread, centre + MOST_SPREADS * spread
