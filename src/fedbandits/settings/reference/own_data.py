@@ -116,7 +116,8 @@ def _text(
     lines = comment(
         [f"Run it:                 fedbandits run {in_shell(path)}",
          f"See what it promises:   fedbandits privacy {in_shell(path)}",
-         "", "These comments hold values of the data. Take them out before you pass this file on.",
+         "", "These comments, centre and spread hold values of the data. Take them out before you pass "
+         "this file on.",
          "", f"{data}: {_size(raw)}. Its columns:"]
     )  # fmt: skip
     width = max(map(len, columns))
