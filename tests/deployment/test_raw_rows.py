@@ -18,6 +18,7 @@ from fedbandits.environments.rows import Rows
 from fedbandits.errors import BoundExceededError, ConfigError, LocalProtocolError
 from fedbandits.random import replicate_key
 from fedbandits.settings.federation import read_federation
+from fedbandits.testing.deployed import DeployedFederation
 from tests.deployment.doors import AGENTS, InMemory, agents, opened
 
 ROWS = """
@@ -129,6 +130,32 @@ def test_the_door_takes_raw_numbers_and_says_how_many(tmp_path):
             assert (context["minItems"], context["maxItems"]) == (3, 3)
 
     asyncio.run(scenario())
+
+
+def test_a_party_that_goes_on_from_its_journal_prepares_them_again(tmp_path):
+    """The journal has requests as they came; the record that is learned from is the context."""
+    federation = raw_agents()
+    supply = InMemory(federation, "north")._supply
+
+    async def play():
+        deployed = DeployedFederation(
+            federation, tmp_path,
+            supplies=lambda role, place: supply(place) if role == "agent" else None,
+        )  # fmt: skip
+        await deployed.start("north")
+        node = deployed.nodes["north"]
+        application = federation.system.application(federation.plan)
+        decided = await node.decide(application.ASKED(context=RAW[0]), "one")
+        before = deployed.state("north").open[decided.number]
+        await deployed.stop("north")
+        await deployed.start("north")
+        again = deployed.state("north").open[decided.number]
+        await deployed.nodes["north"].reward(decided.number, application.TOLD(reward=1.0))
+        await deployed.stop()
+        return before, again
+
+    for found in asyncio.run(play()):
+        np.testing.assert_array_equal(found.context, CONTEXTS[0].astype(np.float64))
 
 
 def test_kernels_are_compiled_ahead_with_rows_as_applications_send_them():
