@@ -183,6 +183,8 @@ def _told(
                 yield f"  {name}: {column.gaps} cells count as missing ({', '.join(column.marks)})"
         else:
             yield f"  {name}: left out: {column.unfit}"
+    if any(columns[name].kind == "number" for name in features):
+        yield "  centre, spread: computed from the data, and public: replace them by rough guesses"
 
 
 def _how(reading: Reading) -> list[str]:
