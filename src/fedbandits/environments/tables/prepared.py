@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import functools
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 import numpy as np
 
 from fedbandits._typing import Bools, Floats32, Ints
+from fedbandits.environments.shards import (
+    Dealing,
+    Shards,
+    deal,
+    even_starts,
+    largest_shard,
+    smallest_shard,
+)
 from fedbandits.environments.tables.cells import RawTable, listed_text, missing, texts, tidy
 from fedbandits.environments.tables.features import codes_of, contexts_of
 from fedbandits.environments.tables.files import Stamp, stamp
@@ -112,23 +121,31 @@ class Sites(NamedTuple):
     of_rows: Ints  # (rows,): the party that owns each row; empty where rows are dealt
     rows: int  # how many there are
     parties: int  # how many there are
+    dealing: Dealing = "disjoint"  # how rows are dealt
 
     @property
     def starts(self) -> Ints:
-        """(parties + 1,): where the rows of each party start, once they are grouped."""
+        """(parties + 1,): where the rows of each party start, once they are grouped.
+
+        Where rows are dealt by class, each replicate has others: see :meth:`dealt`.
+        """
         if not self.names:
-            return np.linspace(0, self.rows, self.parties + 1).round().astype(np.int64)
+            return even_starts(self.rows, self.parties)
         counts = np.bincount(self.of_rows, minlength=self.parties)
         return np.append(0, np.cumsum(counts)).astype(np.int64)
 
     @property
     def fewest_rows(self) -> int:
-        """Rows of the party that has fewest."""
+        """Rows of the party that has fewest; a lower bound where rows are dealt."""
+        if not self.names:
+            return smallest_shard(self.dealing, self.rows, self.parties)
         return int(np.diff(self.starts).min())
 
     @property
     def most_rows(self) -> int:
-        """Rows of the party that has most."""
+        """Rows of the party that has most; an upper bound where rows are dealt."""
+        if not self.names:
+            return largest_shard(self.dealing, self.rows, self.parties)
         return int(np.diff(self.starts).max())
 
     @property
@@ -136,18 +153,21 @@ class Sites(NamedTuple):
         """Share that one row can have of all visits of its party."""
         return 1.0 / self.fewest_rows
 
-    def dealt(self, key: Key, shuffled: bool) -> Ints:
-        """Deal the rows: their numbers by party, at random, or in the order of the table."""
+    def dealt(self, key: Key, shuffled: bool, labels: Ints) -> Shards:
+        """Deal the rows: their numbers by party, at random, or in the order of the table.
+
+        ``labels`` are the classes of the rows, (rows,); rows may be dealt by them.
+        """
         if self.names:
             order = np.arange(self.rows)
             if shuffled:
                 order = permutation(self.rows, key, 0, 0, Purpose.WORLD)
-            return order[np.argsort(self.of_rows[order], kind="stable")]
-        order = permutation(self.rows, key, 0, 0, Purpose.WORLD)
+            return Shards(order[np.argsort(self.of_rows[order], kind="stable")], self.starts)
+        dealt = deal(self.dealing, labels, self.parties, key)
         if not shuffled:
-            for first, past in zip(self.starts[:-1], self.starts[1:], strict=True):
-                order[first:past].sort()
-        return order
+            for first, past in pairwise(dealt.starts):
+                dealt.rows[first:past].sort()
+        return dealt
 
 
 class PersonRows(NamedTuple):
@@ -190,6 +210,7 @@ def persons_of(raw: RawTable, column: str | None, sites: Sites) -> PersonRows:
     found = codes.astype(np.int64)
     if not sites.names:  # rows are dealt: they may all be apart, or all together
         most_parties = min(sites.parties, int(rows.max()))
+        most_share = min(most_share, float(most_parties))  # one visit a round to each of them
         return PersonRows(len(rows), int(rows.max()), most_share, found, most_parties)
     pairs, of_pair, counts = np.unique(
         np.stack([codes, sites.of_rows]), axis=1, return_inverse=True, return_counts=True
@@ -219,11 +240,11 @@ class Prepared(NamedTuple):
         """Make the world of a replicate whose ``visits`` are drawn, come once, or come in order."""
         # Rows that are dealt to agents are in a random order already, unless they are put in order.
         shuffled = visits == "once" or (visits == "drawn" and not self.sites.names)
-        order = self.sites.dealt(key, shuffled)
+        labelled = isinstance(self.form, Classes)
+        labels = self.form.labels if labelled else np.zeros(self.sites.rows, np.int64)
+        dealt = self.sites.dealt(key, shuffled, labels)
         drawn, persons = visits == "drawn", self.persons.of_rows
-        return self.form.world(
-            DealtRows(self.contexts, order, self.sites.starts, drawn, persons, key)
-        )
+        return self.form.world(DealtRows(self.contexts, *dealt, drawn, persons, key))
 
 
 class _Request:
@@ -278,7 +299,7 @@ def _sites(table: Table, rows: int) -> Sites:
             f"environment.agents: {table.agents} agents cannot share {rows} rows; use at most "
             f"{rows}"
         )
-    return Sites((), np.zeros(0, np.int64), rows, table.agents)
+    return Sites((), np.zeros(0, np.int64), rows, table.agents, table.shards)
 
 
 def refuse_rounds(table: Table, sites: Sites, rounds: int) -> None:

@@ -102,6 +102,26 @@ def _refuse_parties(table: Table) -> None:
             "names the party of each row, or agents = the number of parties that rows are dealt to "
             "at random (1 to learn alone)"
         )
+    if table.shards != "disjoint":
+        _refuse_shards(table)
+
+
+def _refuse_shards(table: Table) -> None:
+    given = f"shards: given skewed({table.shards.concentration:g})"
+    if table.site is not None:
+        raise ValueError(
+            f"{given} beside site, whose column says which rows are whose; leave out shards, or "
+            "set agents in place of site"
+        )
+    if table.target is None:
+        raise ValueError(
+            f"{given} without target, whose classes the rows are divided by; leave out shards"
+        )
+    if table.visits != "drawn":
+        raise ValueError(
+            f'{given} beside visits = "{table.visits}", which shows each row once, and an agent '
+            'may have a single row; set visits = "drawn", or leave out shards'
+        )
 
 
 def _refuse_columns(table: Table) -> None:
