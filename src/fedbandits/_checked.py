@@ -121,14 +121,15 @@ def _parts(kind: type[Checked]) -> dict[str, tuple[type, ...]]:
 
 
 @functools.cache
-def _words_or_parts(kind: type[Checked]) -> tuple[str, ...]:
-    """List the fields that hold a word of a few, or a struct that has a short form."""
-    found = []
+def _parts_or_words(kind: type[Checked]) -> dict[str, tuple[type, ...]]:
+    """Return the struct classes of each field that holds a struct, or one of a few words."""
+    found = {}
     for name, annotation in _types(kind).items():
         each = getattr(inspect.type_info(annotation), "types", ())
-        if {inspect.LiteralType, inspect.StructType} <= set(map(type, each)):
-            found.append(name)
-    return tuple(found)
+        if any(isinstance(one, inspect.LiteralType) for one in each):
+            classes = tuple(one.cls for one in each if isinstance(one, inspect.StructType))
+            found |= {name: classes} if classes else {}
+    return found
 
 
 @functools.cache
@@ -152,13 +153,10 @@ def _converted(made: Checked) -> Any:
     """
     kind, place = type(made), type(made).__name__
     given = {name: getattr(made, name) for name in kind.__struct_fields__}
-    parts = _parts(kind)
+    parts = _parts(kind) | _parts_or_words(kind)
     ready = {name for name, classes in parts.items() if isinstance(given[name], classes)}
     for name in parts:
         if name not in ready:
-            given[name] = _in_full(kind, name, given[name])
-    for name in _words_or_parts(kind):
-        if isinstance(given[name], str):
             given[name] = _in_full(kind, name, given[name])
     twin, refused = _twin(kind, frozenset(ready)), set[str]()
     while True:

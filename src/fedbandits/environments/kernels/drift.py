@@ -81,9 +81,9 @@ def fill_other(
 ) -> None:
     """Write into ``changed`` the rewards that a decision set has in the second world.
 
-    ``features`` are its contexts, (dimension, columns) float32: an ``agent`` sees them. ``expected``
-    and ``changed`` are (arms,) float32: the expected rewards in the first world and, within the
-    range of rewards, in the second.
+    ``features`` are the contexts that the agent is shown, (dimension, columns) float32.
+    ``expected`` and ``changed`` are (arms,) float32: the expected rewards in the first world and,
+    within the range of rewards, in the second.
     """
     last, own = changed.size - 1, agent if other.theta.shape[0] > 1 else 0
     for k in range(changed.size):
