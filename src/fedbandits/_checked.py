@@ -123,7 +123,7 @@ def _parts(kind: type[Checked]) -> dict[str, tuple[type, ...]]:
 @functools.cache
 def _parts_or_words(kind: type[Checked]) -> dict[str, tuple[type, ...]]:
     """Return the struct classes of each field that holds a struct, or one of a few words."""
-    found = {}
+    found: dict[str, tuple[type, ...]] = {}
     for name, annotation in _types(kind).items():
         each = getattr(inspect.type_info(annotation), "types", ())
         if any(isinstance(one, inspect.LiteralType) for one in each):

@@ -65,10 +65,13 @@ def test_no_concentration_is_too_extreme(concentration):
     assert (found.max() > 0.9) == (concentration < 1.0)
 
 
-@given(labels_and_agents, st.floats(0.01, 100.0), st.integers(0, 1000))
-def test_each_row_has_one_owner_and_each_agent_a_row(given_, concentration, seed):
+@given(
+    labels_and_agents,
+    st.just("disjoint") | st.floats(0.01, 100.0).map(Skewed),
+    st.integers(0, 1000),
+)
+def test_each_row_has_one_owner_and_each_agent_a_row(given_, dealing, seed):
     labels, agents = given_
-    dealing = Skewed(concentration)
     dealt = deal(dealing, labels, agents, replicate_key(seed, 0))
     assert sorted(dealt.rows) == list(range(len(labels)))
     sizes = np.diff(dealt.starts)
@@ -76,6 +79,9 @@ def test_each_row_has_one_owner_and_each_agent_a_row(given_, concentration, seed
     assert smallest_shard(dealing, len(labels), agents) <= sizes.min()
     assert sizes.min() >= 1
     assert sizes.max() <= largest_shard(dealing, len(labels), agents)
+    if dealing == "disjoint":  # no bounds, but what they are
+        assert smallest_shard(dealing, len(labels), agents) == sizes.min()
+        assert sizes.max() == largest_shard(dealing, len(labels), agents)
 
 
 def test_classes_are_divided_by_the_proportions_that_are_drawn():

@@ -59,8 +59,7 @@ class Table(ContextualEnvironment, frozen=True, kw_only=True, tag="table"):
     agents
         Number of parties among whom rows are dealt at random. 0 where ``site`` names the parties.
     shards
-        How rows are dealt to ``agents``. ``disjoint``: all get equally many. ``skewed(0.3)``: they
-        get different shares of each class of the ``target``.
+        How rows are dealt to ``agents``: ``disjoint``, equally many, or ``skewed(0.3)``, by class.
     person
         Column that names the person of each row. Without it each row counts as another person.
     features
@@ -244,7 +243,7 @@ class Table(ContextualEnvironment, frozen=True, kw_only=True, tag="table"):
         self._data()
 
     def refuse_rounds(self, rounds: int) -> None:
-        from fedbandits.environments.tables.prepared import refuse_rounds
+        from fedbandits.environments.tables.sites import refuse_rounds
 
         refuse_rounds(self, self._data().sites, rounds)
 

@@ -103,8 +103,9 @@ def proportions(concentration: float, agents: int, key: Key, label: int) -> Floa
     drawn = uniforms(2 * agents, key, 1 + label, 0, Purpose.WORLD)
     drawn = np.maximum(drawn, _SMALLEST).reshape(2, agents)
     logs = np.log(gammaincinv(concentration + 1.0, drawn[0])) + np.log(drawn[1]) / concentration
-    shares: Floats = np.exp(logs - logs.max())
-    return shares / shares.sum()
+    weights = np.exp(logs - logs.max())
+    shares: Floats = weights / weights.sum()
+    return shares
 
 
 def _with_a_row_each(owners: Ints, agents: int) -> Ints:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 from typing import TYPE_CHECKING, Any
 
+from fedbandits.environments.shards import Skewed
 from fedbandits.environments.tables.cells import listed_text, tidy
 from fedbandits.environments.tables.features import OTHER
 
@@ -102,12 +103,11 @@ def _refuse_parties(table: Table) -> None:
             "names the party of each row, or agents = the number of parties that rows are dealt to "
             "at random (1 to learn alone)"
         )
-    if table.shards != "disjoint":
-        _refuse_shards(table)
+    if isinstance(table.shards, Skewed):
+        _refuse_skewed(table, f"shards: given skewed({table.shards.concentration:g})")
 
 
-def _refuse_shards(table: Table) -> None:
-    given = f"shards: given skewed({table.shards.concentration:g})"
+def _refuse_skewed(table: Table, given: str) -> None:
     if table.site is not None:
         raise ValueError(
             f"{given} beside site, whose column says which rows are whose; leave out shards, or "

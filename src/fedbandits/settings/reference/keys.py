@@ -141,7 +141,8 @@ def words_of(info: inspect.Type) -> tuple[str, ...]:
     kinds = _kinds(info)
     if not any(isinstance(kind, inspect.StructType) for kind in kinds):
         return ()
-    return tuple(w for kind in kinds if isinstance(kind, inspect.LiteralType) for w in kind.values)
+    words = [kind.values for kind in kinds if isinstance(kind, inspect.LiteralType)]
+    return tuple(str(word) for values in words for word in values)
 
 
 def _type_in_words(info: inspect.Type) -> str:
