@@ -184,7 +184,7 @@ def test_every_folder_of_systems_is_registered():
 
 def test_modules_stay_readable():
     lengths = {p: len(p.read_text(encoding="utf-8").splitlines()) for p in ROOT.rglob("*.py")}
-    assert {str(p.relative_to(ROOT)): n for p, n in lengths.items() if n > 330} == {}
+    assert {str(p.relative_to(ROOT)): n for p, n in lengths.items() if n > 450} == {}
 
 
 def test_no_global_random_generator_is_used():

@@ -264,6 +264,21 @@ BREAKS = (
         ("tests/environments/test_python.py",),
     ),
     Break(
+        "everybody has the parameter of the first agent", "environments/kernels/linear.py",
+        "own = agent if world.theta.shape[0] > 1 else 0", "own = 0",
+        ("tests/environments/test_spread.py",),
+    ),
+    Break(
+        "all classes are divided alike", "environments/shards.py",
+        "key, 1 + label, 0", "key, 1, 0",
+        ("tests/environments/test_shards.py",),
+    ),
+    Break(
+        "skewed shards are taken for even ones", "environments/shards.py",
+        "1 if isinstance(dealing, Skewed) and agents > 1 else rows // agents", "rows // agents",
+        ("tests/environments/test_shards.py",),
+    ),
+    Break(
         "drift to the wrong world", "environments/kernels/drift.py",
         "return (1.0 - share) * before + share * after",
         "return share * before + (1.0 - share) * after",

@@ -11,7 +11,7 @@ from fedbandits.reproduce import FIGURES
 from fedbandits.settings.examples import examples as bundled
 from fedbandits.settings.reference.docstrings import description_of
 from fedbandits.settings.reference.glossary import WORDS
-from fedbandits.settings.reference.keys import Key, in_toml, keys_of, nested
+from fedbandits.settings.reference.keys import Key, keys_of, nested
 from fedbandits.settings.reference.places import (
     built_in_environments,
     built_in_systems,
@@ -132,7 +132,6 @@ def _keys(keys: Iterable[Key]) -> str:
     rows = []
     for key in nested(tuple(keys)):
         default = "must be given" if key.default is None else code(key.default)
-        allowed = ", ".join(in_toml(part.written) for part in key.parts) if key.parts else ""
-        shown = f"Allowed: {plain(allowed or key.allowed)}."
+        shown = f"Allowed: {plain(key.allowed)}."
         rows.append([code(key.path), default, f"{plain(key.meaning)} {shown}".strip()])
     return table(["key", "default", "what it means"], rows)

@@ -27,7 +27,8 @@ class Checked(msgspec.Struct, frozen=True):
 
     Values are converted first. Numpy numbers and arrays become Python numbers and tuples, and lists
     become tuples. A whole number becomes a float where the field is a float. A part of a
-    configuration may be given in its short form: ``"growing(1.5)"``.
+    configuration may be given in its short form: ``"growing(1.5)"``. So may a part that some words
+    can stand for: ``"disjoint"`` or ``"skewed(0.3)"``.
 
     A wrong value raises :class:`~fedbandits.errors.ConfigError`. Its message names the class and
     the field, what was given, and what is allowed.
@@ -53,7 +54,7 @@ class Checked(msgspec.Struct, frozen=True):
         """
 
     def __repr__(self) -> str:
-        return call_of(type(self).__name__, _changed(self))
+        return call_of(type(self).__name__, changed_fields(self))
 
     def _repr_html_(self) -> str:
         return titled(
@@ -62,7 +63,7 @@ class Checked(msgspec.Struct, frozen=True):
         )
 
 
-def _changed(made: Checked) -> dict[str, Any]:
+def changed_fields(made: Checked) -> dict[str, Any]:
     """Return the fields that differ from their defaults, by name."""
     usual = _usual(type(made))
     return {
@@ -120,6 +121,18 @@ def _parts(kind: type[Checked]) -> dict[str, tuple[type, ...]]:
 
 
 @functools.cache
+def _parts_or_words(kind: type[Checked]) -> dict[str, tuple[type, ...]]:
+    """Return the struct classes of each field that holds a struct, or one of a few words."""
+    found: dict[str, tuple[type, ...]] = {}
+    for name, annotation in _types(kind).items():
+        each = getattr(inspect.type_info(annotation), "types", ())
+        if any(isinstance(one, inspect.LiteralType) for one in each):
+            classes = tuple(one.cls for one in each if isinstance(one, inspect.StructType))
+            found |= {name: classes} if classes else {}
+    return found
+
+
+@functools.cache
 def _twin(kind: type[Checked], loose: frozenset[str] = frozenset()) -> type[msgspec.Struct]:
     """Make a struct of the same fields without checks of its own; ``loose`` ones take anything."""
     types = _types(kind) | dict.fromkeys(loose, Any)
@@ -140,7 +153,7 @@ def _converted(made: Checked) -> Any:
     """
     kind, place = type(made), type(made).__name__
     given = {name: getattr(made, name) for name in kind.__struct_fields__}
-    parts = _parts(kind)
+    parts = _parts(kind) | _parts_or_words(kind)
     ready = {name for name, classes in parts.items() if isinstance(given[name], classes)}
     for name in parts:
         if name not in ready:

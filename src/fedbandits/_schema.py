@@ -84,23 +84,35 @@ def refuse_odd_values(value: Any, place: str) -> None:
 
 
 def expand(raw: Mapping[str, Any], info: inspect.Type, place: str) -> dict[str, Any]:
-    """Write short parts in full wherever the schema has a tagged union of structs."""
+    """Write short parts in full wherever the schema has a tagged union of structs.
+
+    A word that the schema allows beside them stays as it is.
+    """
     fields = {field.encode_name: field.type for s in _structs(info) for field in s.fields}
     result = dict(raw)
     for key, value in raw.items():
         if isinstance(value, str) and key in fields:
             parts = {str(s.tag): s for s in _structs(fields[key]) if s.tag_field}
-            if parts:
-                result[key] = _expanded(value, parts, _join(place, key))
+            words = _words(fields[key])
+            if parts and value not in words:
+                result[key] = _expanded(value, parts, _join(place, key), words)
     return result
 
 
-def _expanded(text: str, parts: Mapping[str, inspect.StructType], place: str) -> dict[str, Any]:
+def _words(info: inspect.Type) -> tuple[Any, ...]:
+    """List the words that a place admits beside parts."""
+    kinds = info.types if isinstance(info, inspect.UnionType) else ()
+    return tuple(w for kind in kinds if isinstance(kind, inspect.LiteralType) for w in kind.values)
+
+
+def _expanded(
+    text: str, parts: Mapping[str, inspect.StructType], place: str, words: tuple[Any, ...]
+) -> dict[str, Any]:
     match = _SHORTHAND.match(text)
     if match is None and "file" in parts and re.search(r"[./\\]", text):
         return {parts["file"].tag_field or "kind": "file", "path": text}
     if match is None or match["kind"] not in parts:
-        known = ", ".join(parts)
+        known = ", ".join((*words, *parts))
         path = ", or a file's path, which has a . or / in it" if "file" in parts else ""
         raise ConfigError(
             f"{place}: given {shown(text)}, allowed: {known}, with arguments in brackets{path}"

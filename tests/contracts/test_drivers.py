@@ -21,8 +21,12 @@ environments = st.one_of(
         gap=st.sampled_from([0.0, 0.1, 0.3]),
     ),
     st.builds(
+        Linear, agents=st.integers(1, 4), dim=st.integers(2, 5), arms=st.integers(2, 9),
+        spread=st.sampled_from([0.5, 2.0]),
+    ),
+    st.builds(
         Classification, agents=st.integers(1, 4), dataset=st.sampled_from(["wine", "digits"]),
-        components=st.integers(1, 4), shards=st.sampled_from(["shared", "disjoint"]),
+        components=st.integers(1, 4), shards=st.sampled_from(["shared", "disjoint", "skewed(0.3)"]),
     ),
 )  # fmt: skip
 

@@ -115,7 +115,7 @@ def second_world(environment, features, expected):
     """What arms are expected to pay in the second world, by its definition."""
     if isinstance(environment, Linear):
         drifting = with_drift(environment, Change(1)).world(KEY)
-        return drifting.other.theta @ features
+        return drifting.other.theta[0] @ features
     return 1.0 - expected if isinstance(environment, RatingData) else np.roll(expected, 1)
 
 
@@ -144,17 +144,17 @@ def test_contexts_stay_and_expected_rewards_are_mixed(name, ratings):
 @pytest.mark.parametrize("environment", [LINEAR, BALL], ids=["sphere", "ball"])
 def test_the_second_parameter_is_as_long_and_turned_by_30_degrees(environment):
     world = with_drift(environment, Change(9)).world(KEY)
-    first, second = world.before.theta, world.other.theta
+    first, second = world.before.theta[0], world.other.theta[0]
     assert np.linalg.norm(second) == pytest.approx(np.linalg.norm(first))
     cosine = first @ second / (first @ first)
     assert np.degrees(np.arccos(cosine)) == pytest.approx(30.0)
     other = with_drift(environment, Change(9)).world(replicate_key(5, 2))
-    assert not np.allclose(other.other.theta, second)
+    assert not np.allclose(other.other.theta[0], second)
 
 
 def test_a_parameter_that_was_given_is_turned_too():
     given = Linear(agents=1, dim=2, arms=3, theta=(1.0, 0.0), drift="change(2)")
-    theta = given.world(KEY).other.theta
+    theta = given.world(KEY).other.theta[0]
     np.testing.assert_allclose(np.abs(theta), [np.sqrt(0.75), 0.5])
 
 

@@ -17,7 +17,7 @@ def test_one_arm_is_better_by_the_gap(dim, gap):
     environment = Linear(agents=2, dim=dim, arms=7, gap=gap)
     world = environment.world(KEY)
     for features, expected, best in decision_sets(environment, world, KEY, rounds=200):
-        means = world.theta @ features
+        means = world.theta[0] @ features
         np.testing.assert_allclose(means, expected, atol=3e-6)
         others = np.delete(means, best)
         assert others.min() >= 0.5 - 1e-5
@@ -37,7 +37,7 @@ def test_the_rest_of_a_context_is_uniform_in_the_remaining_ball():
     world = environment.world(KEY)
     parts = []
     for features, expected, _ in decision_sets(environment, world, KEY, rounds=1500):
-        across = features - np.outer(world.theta, expected)
+        across = features - np.outer(world.theta[0], expected)
         parts.append((across / np.sqrt(1 - expected.astype(np.float64) ** 2)).T)
     points = np.concatenate(parts)
     radii = np.linalg.norm(points, axis=1)
@@ -47,7 +47,7 @@ def test_the_rest_of_a_context_is_uniform_in_the_remaining_ball():
     rng = np.random.default_rng(0)
     for _ in range(5):  # any direction across θ* sees the same second and fourth moments
         axis = rng.normal(size=5)
-        axis -= (axis @ world.theta) * world.theta
+        axis -= (axis @ world.theta[0]) * world.theta[0]
         projections = directions @ (axis / np.linalg.norm(axis))
         assert np.mean(projections**2) == pytest.approx(1 / 4, rel=0.03)
         assert np.mean(projections**4) == pytest.approx(3 / 24, rel=0.06)
@@ -60,7 +60,7 @@ def test_the_best_arm_stands_anywhere():
 
 
 def test_parameters_are_uniform_on_the_sphere_and_new_each_replicate():
-    thetas = np.array([Linear(dim=3).world(replicate_key(2, r)).theta for r in range(4000)])
+    thetas = np.array([Linear(dim=3).world(replicate_key(2, r)).theta[0] for r in range(4000)])
     np.testing.assert_allclose(np.linalg.norm(thetas, axis=1), 1.0, rtol=1e-12)
     # Archimedes: each coordinate of a uniform point on the 2-sphere is uniform on [-1, 1].
     for coordinate in thetas.T:
@@ -71,7 +71,7 @@ def test_parameters_are_uniform_on_the_sphere_and_new_each_replicate():
 def test_a_given_parameter_is_used(theta):
     environment = Linear(dim=2, theta=theta)
     world = environment.world(KEY)
-    np.testing.assert_allclose(world.theta, theta)
+    np.testing.assert_allclose(world.theta, [theta])
     for features, expected, _ in decision_sets(environment, world, KEY, rounds=20):
         np.testing.assert_allclose(np.array(theta) @ features, expected, atol=3e-6)
 
@@ -95,9 +95,9 @@ def test_bands_are_met_and_contexts_fit_with_a_parameter_in_the_ball(dim, gap):
     for replicate in range(5):
         key = replicate_key(6, replicate)
         world = environment.world(key)
-        assert max(0.8, 0.7 + gap) <= np.linalg.norm(world.theta) <= 1.0
+        assert max(0.8, 0.7 + gap) <= np.linalg.norm(world.theta[0]) <= 1.0
         for features, expected, best in decision_sets(environment, world, key, rounds=60):
-            means = world.theta @ features
+            means = world.theta[0] @ features
             np.testing.assert_allclose(means, expected, atol=3e-6)
             others = np.delete(means, best)
             assert others.min() >= 0.5 - 1e-5
@@ -129,7 +129,7 @@ def test_the_shortest_parameter_still_reaches_the_best_band():
 @pytest.mark.parametrize(("dim", "gap"), [(2, 0.1), (3, 0.2), (10, 0.1)])
 def test_parameters_are_uniform_in_what_is_left_of_the_ball(dim, gap):
     environment = Linear(dim=dim, gap=gap, parameter="ball")
-    thetas = np.array([environment.world(replicate_key(2, r)).theta for r in range(3000)])
+    thetas = np.array([environment.world(replicate_key(2, r)).theta[0] for r in range(3000)])
     lengths, least = np.linalg.norm(thetas, axis=1), environment.shortest_parameter**dim
     # In a d-ball the d-th power of the length is uniform; given that it is long enough, above.
     assert stats.kstest(lengths**dim, stats.uniform(least, 1.0 - least).cdf).pvalue > 1e-3
@@ -147,7 +147,7 @@ def test_a_parameter_in_the_ball_is_the_first_draw_that_is_long_enough():
         points = [draw[:2] / np.linalg.norm(draw) for draw in draws]
         fitting = [np.linalg.norm(point) >= environment.shortest_parameter for point in points]
         first = fitting.index(True)
-        np.testing.assert_array_equal(environment.world(key).theta, points[first])
+        np.testing.assert_array_equal(environment.world(key).theta[0], points[first])
         redrawn += first > 0
     assert 10 < redrawn < 40  # with probability 0.64 each
 
@@ -158,7 +158,7 @@ def test_the_ball_refuses_what_does_not_fit():
     for theta in ((0.5, 0.5), (0.9, 0.9)):
         with pytest.raises(ValueError, match=r"between 0\.8"):
             Linear(dim=2, parameter="ball", theta=theta)
-    given = Linear(dim=2, parameter="ball", theta=(0.0, 0.9)).world(KEY).theta
+    given = Linear(dim=2, parameter="ball", theta=(0.0, 0.9)).world(KEY).theta[0]
     np.testing.assert_array_equal(given, (0.0, 0.9))
 
 
@@ -168,5 +168,5 @@ def test_the_default_is_the_sphere_as_it_was():
     for replicate in range(5):
         key = replicate_key(7, replicate)
         world, draw = Linear(dim=5).world(key), normals(5, key, 0, 0, Purpose.WORLD)
-        np.testing.assert_array_equal(world.theta, draw / np.linalg.norm(draw))
+        np.testing.assert_array_equal(world.theta[0], draw / np.linalg.norm(draw))
         assert world.stretch == 1.0

@@ -27,9 +27,9 @@ def bent(half):
 
 
 @compiled
-def arm_by_arm(world, halves, ticket, features, expected):
+def arm_by_arm(world, own, halves, ticket, features, expected):
     """As `Linear` says: draw along θ* and across, scale into the ball, reflect onto θ*."""
-    reflection, last = world.reflection, features.shape[0] - 1
+    reflection, last = world.reflection[own], features.shape[0] - 1
     arms = features.shape[1]
     for k in range(arms):
         mean = fma(float32(halves[last + 2, k]), float32(0.1) * float32(1 / 65536), float32(0.5))
@@ -55,7 +55,8 @@ def arm_by_arm(world, halves, ticket, features, expected):
 @pytest.mark.parametrize("dim", [1, 2, 5, 10])
 @pytest.mark.parametrize("arms", [2, 3, 9, 15, 16, 17, 31, 32, 100])
 def test_draws_do_not_depend_on_what_lies_side_by_side(dim, arms):
-    environment = Linear(agents=3, dim=dim, arms=arms, parameter="ball")
+    spread = 0.7 if dim == 5 else 0.0  # then agents have parameters of their own
+    environment = Linear(agents=3, dim=dim, arms=arms, parameter="ball", spread=spread)
     world = environment.world(KEY)
     features, expected, best = decision_set(environment, world, KEY, 1, 6)
     cells = (dim + 2) * arms
@@ -64,6 +65,7 @@ def test_draws_do_not_depend_on_what_lies_side_by_side(dim, arms):
     flat = words.reshape(-1).view(np.uint16)
     ticket = int(flat[cells + 1]) << 16 | int(flat[cells])
     alone, means = np.zeros_like(features), np.zeros_like(expected)
-    assert arm_by_arm(world, flat[:cells].reshape(-1, arms), ticket, alone, means) == best
+    own = 1 if spread else 0
+    assert arm_by_arm(world, own, flat[:cells].reshape(-1, arms), ticket, alone, means) == best
     assert expected.tobytes() == means.tobytes()
     assert features.tobytes() == alone.tobytes()

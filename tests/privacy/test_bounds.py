@@ -57,7 +57,7 @@ def test_every_decision_set_that_is_held_is_legal(values, bound):
 def spoilt(opened, what: float) -> None:
     """From now on the world shows contexts without a number, or of infinite length."""
     opened.arrays.reflection[:] = 0.5
-    opened.arrays.reflection[0] = what
+    opened.arrays.reflection[0, 0] = what
 
 
 @pytest.mark.parametrize("what", [NAN, INF])

@@ -112,6 +112,9 @@ class Page:
             self.text(key.meaning, indent + 4)
         if not key.parts:
             self.text(key.allowed, indent + 4, "dim")
+        if key.words:
+            words = ", ".join(f'"{word}"' for word in key.words)
+            self.text(f"{words}, or", indent + 4, "dim")
         self.parts(key.parts, indent + 4)
 
     def parts(self, parts: Sequence[Part], indent: int) -> None:

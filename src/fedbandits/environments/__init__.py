@@ -19,6 +19,7 @@ __all__ = [
     "Procurement",
     "PythonEnvironment",
     "RatingData",
+    "Skewed",
     "Table",
     "UniformDelay",
     "Walk",
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from fedbandits.environments.python import PythonEnvironment
     from fedbandits.environments.ratings import RatingData
     from fedbandits.environments.registry import environments, find_environment, kind_of
+    from fedbandits.environments.shards import Skewed
 else:  # a federation's file names no world
     __getattr__, __dir__ = lazily(
         __name__,
@@ -58,6 +60,7 @@ else:  # a federation's file names no world
             "Procurement": f"{__name__}.procurement:Procurement",
             "PythonEnvironment": f"{__name__}.python:PythonEnvironment",
             "RatingData": f"{__name__}.ratings:RatingData",
+            "Skewed": f"{__name__}.shards:Skewed",
             "Table": f"{__name__}.data_table:Table",
             "UniformDelay": f"{__name__}.delay:UniformDelay",
             "Walk": f"{__name__}.drift:Walk",

@@ -95,6 +95,9 @@ class Environment(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True
     SECOND_WORLD: ClassVar[str] = ""
     #: What to do instead, if they cannot.
     DRIFT_REMEDY: ClassVar[str] = "leave it out"
+    #: Keys that were added after a release. A configuration is written without them while they have
+    #: their defaults, so that it stays as it was, and stored runs can be compared with it.
+    LATER_KEYS: ClassVar[tuple[str, ...]] = ()
 
     drift: Drift | None = None
     delay: Delay | None = None
@@ -223,6 +226,11 @@ class ContextualEnvironment(Environment, frozen=True, kw_only=True):
     def row_deviation(self) -> float | None:
         """Root mean square distance of contexts from their mean, if the user can change it."""
         return None
+
+    @property
+    def alike(self) -> bool:
+        """True if the expected reward of a context is the same for all agents; by default it is."""
+        return True
 
     @property
     def largest_gap(self) -> float:

@@ -20,8 +20,9 @@ from fedbandits.environments.kernels import drift, recorded
 from fedbandits.environments.kernels.recorded import ClassificationWorld
 from fedbandits.environments.needs import F64, Memory, Needs
 from fedbandits.environments.open_world import WorldKernels
+from fedbandits.environments.shards import Shards, Skewed, deal, smallest_shard
 from fedbandits.errors import DataError
-from fedbandits.random import Key, Purpose, permutation
+from fedbandits.random import Key
 
 #: What a privacy claim takes as public.
 _PREPARATION = (
@@ -54,7 +55,8 @@ class Classification(ContextualEnvironment, frozen=True, kw_only=True, tag="clas
         Number of principal components to keep. If it is not given, all columns are kept.
     shards
         ``disjoint``: every row belongs to one agent. ``shared``: every agent draws from all rows,
-        like hospitals that treat one population.
+        like hospitals that treat one population. ``skewed(0.3)``: every row belongs to one agent,
+        and agents have different shares of each class, as hospitals do that treat different people.
     clip_quantile
         After standardising, rows are divided by this quantile of their norms. Rows that are then
         longer than 1 are scaled back to norm 1.
@@ -74,7 +76,7 @@ class Classification(ContextualEnvironment, frozen=True, kw_only=True, tag="clas
 
     dataset: str = "breast_cancer"
     components: Annotated[int, Meta(ge=1)] | None = None
-    shards: Literal["disjoint", "shared"] = "disjoint"
+    shards: Literal["disjoint", "shared"] | Skewed = "disjoint"
     clip_quantile: Annotated[float, Meta(gt=0.0, le=1.0)] = 0.1
     intercept: Annotated[float, Meta(ge=0.0, lt=1.0)] = 0.25
 
@@ -98,20 +100,22 @@ class Classification(ContextualEnvironment, frozen=True, kw_only=True, tag="clas
 
     @property
     def facts(self) -> ContextualFacts:
-        rows = len(self._data()[1])
-        shared = self.shards == "shared"
+        rows, shared = len(self._data()[1]), self.shards == "shared"
+        most_share = self.agents / rows
+        if self.shards != "shared":  # beyond the number of rows it is refused
+            most_share = 1 / max(1, smallest_shard(self.shards, rows, self.agents))
         return msgspec.structs.replace(
             super().facts,
             public=(_PREPARATION,),
             persons=rows,
-            most_share=self.agents / rows if shared else 1 / max(1, rows // self.agents),
+            most_share=most_share,
             most_parties=self.agents if shared else 1,
             share_at_one=1 / rows if shared else None,
         )
 
     def prepare(self) -> None:
         rows = len(self._data()[1])
-        if self.shards == "disjoint" and self.agents > rows:
+        if self.shards != "shared" and self.agents > rows:
             raise DataError(
                 f"environment.agents: {self.agents} agents cannot share the {rows} rows of "
                 f'{self.dataset!r}; use at most {rows}, or shards = "shared"'
@@ -126,13 +130,12 @@ class Classification(ContextualEnvironment, frozen=True, kw_only=True, tag="clas
         rows, labels = self._data()
         count = len(labels)
         if self.shards == "shared":
-            order = np.tile(np.arange(count), self.agents)
-            starts = np.arange(self.agents + 1) * count
+            all_rows = np.tile(np.arange(count), self.agents)
+            dealt = Shards(all_rows, np.arange(self.agents + 1) * count)
         else:
-            order = permutation(count, key, 0, 0, Purpose.WORLD)
-            starts = np.linspace(0, count, self.agents + 1).round().astype(np.int64)
+            dealt = deal(self.shards, labels, self.agents, key)
         persons = np.arange(count)  # each row is a person, who comes again and again
-        world = ClassificationWorld(rows, labels, order, starts, self.arm_count, persons)
+        world = ClassificationWorld(rows, labels, *dealt, self.arm_count, persons)
         return drifting(self, key, world, drift.OtherRewards(drift.MOVED))
 
     def _data(self) -> tuple[Floats32, Ints]:

@@ -19,6 +19,7 @@ from fedbandits.environments.kernels.recorded import ClassificationWorld, Logged
 from fedbandits.environments.kernels.worlds import expected_reward
 from fedbandits.environments.needs import F64, Memory, Needs
 from fedbandits.environments.open_world import WorldKernels
+from fedbandits.environments.shards import Dealing
 from fedbandits.environments.tables.reading import (
     Decimal,
     Reading,
@@ -58,6 +59,8 @@ class Table(ContextualEnvironment, frozen=True, kw_only=True, tag="table"):
         Column that names the party of each row, such as the hospital. Give it, or ``agents``.
     agents
         Number of parties among whom rows are dealt at random. 0 where ``site`` names the parties.
+    shards
+        How rows are dealt to ``agents``: ``disjoint``, equally many, or ``skewed(0.3)``, by class.
     person
         Column that names the person of each row. Without it each row counts as another person.
     features
@@ -125,10 +128,12 @@ class Table(ContextualEnvironment, frozen=True, kw_only=True, tag="table"):
     WORDS: ClassVar[Words] = Words(turn="visit")
     REAL_DATA: ClassVar[bool] = True
     SECOND_WORLD: ClassVar[str] = "arms change places: each pays what the arm before it pays"
+    LATER_KEYS: ClassVar[tuple[str, ...]] = ("shards",)
 
     path: str
     site: str | None = None
     agents: Annotated[int, Meta(ge=0, le=1_000_000)] = 0
+    shards: Dealing = "disjoint"
     person: str | None = None
     features: tuple[str, ...] = ()
     target: str | None = None
@@ -239,7 +244,7 @@ class Table(ContextualEnvironment, frozen=True, kw_only=True, tag="table"):
         self._data()
 
     def refuse_rounds(self, rounds: int) -> None:
-        from fedbandits.environments.tables.prepared import refuse_rounds
+        from fedbandits.environments.tables.sites import refuse_rounds
 
         refuse_rounds(self, self._data().sites, rounds)
 

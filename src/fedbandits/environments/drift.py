@@ -109,8 +109,10 @@ def moved_on(values: Floats) -> Floats:
 def drifting(environment: Any, key: Key, world: Any, other: OtherRewards) -> Any:
     """Return the ``world`` of a replicate, with the drift that its contextual environment sets.
 
-    ``other`` says how expected rewards follow in the second world.
+    ``other`` says how expected rewards follow in the second world. Its ``theta`` may be (dim,), or
+    (agents, dim) where each agent has its own.
     """
     if environment.drift is None:
         return world
+    other = other._replace(theta=np.atleast_2d(other.theta))
     return DriftingWorld(world, other, environment.drift.shares(key))

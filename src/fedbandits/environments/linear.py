@@ -1,4 +1,7 @@
-"""The synthetic world of Dubey & Pentland (2020), section 4.4: fresh arms, one better by a gap."""
+"""The synthetic world of Dubey & Pentland (2020), section 4.4: fresh arms, one better by a gap.
+
+Agents have one parameter, or each has its own around a common one.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from fedbandits.environments.base import Arms, ContextualEnvironment, Dimension
 from fedbandits.environments.drift import direction_of_drift, drifting
 from fedbandits.environments.kernels import drift, linear
 from fedbandits.environments.kernels.linear import LinearWorld
-from fedbandits.environments.needs import F32, Memory, Needs
+from fedbandits.environments.needs import F32, F64, Memory, Needs
 from fedbandits.environments.open_world import WorldKernels
 from fedbandits.errors import ConfigError
 from fedbandits.random import Key, Purpose, normals
@@ -25,6 +28,8 @@ _LARGEST_GAP = 0.29
 _MOST_DRAWS = 100_000
 #: Between θ* and that of the second world. A larger angle would make expected rewards negative.
 _TURN = math.radians(30.0)
+#: Number, as a party, that the draws of agents' own parameters go by; θ* is that of party 0.
+_OWN = 1
 
 
 class Linear(ContextualEnvironment, frozen=True, kw_only=True, tag="linear"):
@@ -57,19 +62,32 @@ class Linear(ContextualEnvironment, frozen=True, kw_only=True, tag="linear"):
         :attr:`shortest_parameter` and 1. If it is not given, each replicate draws its own. For
         ``sphere`` the draw is uniform. For ``ball`` draws are uniform and repeated until the norm
         is large enough.
+    spread
+        How far agents differ: the typical length of δ_i, as a share of ‖θ*‖. Agent i has a
+        parameter of its own, θ_i. It is θ* + δ_i, brought back to the length ‖θ*‖. δ_i is normal
+        and the same in all directions, with E‖δ_i‖² = spread² ‖θ*‖². Contexts are made around θ_i,
+        so rewards keep their bands. With 0 all agents have θ*; with 0.5 the angle between θ_i and
+        θ* is about 27 degrees, with 1 about 45.
     """
 
     SECOND_WORLD: ClassVar[str] = (
         "θ* is turned by 30 degrees, in a direction that each replicate draws; contexts stay"
     )
+    LATER_KEYS: ClassVar[tuple[str, ...]] = ("spread",)
 
     dim: Dimension = 10
     arms: Arms = 20
     gap: Annotated[float, Meta(ge=0.0, le=0.3)] = 0.1
     parameter: Literal["sphere", "ball"] = "sphere"
     theta: tuple[float, ...] | None = None
+    spread: Annotated[float, Meta(ge=0.0, le=1e6)] = 0.0
 
     def validate(self) -> None:
+        if self.spread > 0.0 and self.dim < 2:
+            raise ValueError(
+                f"spread: given {self.spread:g}, allowed: 0 where dim is 1, because a parameter "
+                "that cannot be turned is the same for all; raise dim, or leave out spread"
+            )
         if self.drift is not None and self.dim < 2:
             raise ValueError("drift: θ* can be turned if dim is at least 2, given: 1")
         if self.parameter == "ball" and self.gap > _LARGEST_GAP:
@@ -114,20 +132,41 @@ class Linear(ContextualEnvironment, frozen=True, kw_only=True, tag="linear"):
     def needs(self, rounds: int) -> Needs:
         cells = self.dim * self.arms
         drawn = Memory("a round's contexts", cells * F32 / 2, "environment.dim or environment.arms")
-        return Needs((drawn,), 3.0 * rounds * self.agents * cells)
+        numbers = 0 if self.alike else self.agents * self.dim
+        each = F64 + F32 + (0 if self.drift is None else F64)
+        own = Memory("agents' parameters", numbers * each, "environment.dim or environment.agents")
+        parts = (drawn,) if self.alike else (drawn, own)
+        return Needs(parts, 3.0 * rounds * self.agents * cells)
+
+    @property
+    def alike(self) -> bool:
+        return self.spread == 0.0
 
     def world(self, key: Key) -> Any:
         theta = self._theta(key)
         size = float(np.linalg.norm(theta)) if self.parameter == "ball" else 1.0
-        axis = np.zeros(self.dim)
-        axis[-1] = 1.0
-        reflection = axis - theta / size
-        length = np.linalg.norm(reflection)
-        reflection = reflection / length if length > 1e-12 else np.zeros(self.dim)
+        own = theta[None, :] if self.alike else self._own(key, theta)
+        reflections = np.stack([_reflection(each / size) for each in own])
         lift, stretch = np.float32(self.gap + 0.1), np.float32(1.0 / size)
-        world = LinearWorld(theta, reflection.astype(np.float32), lift, self.arms, stretch)
-        other = drift.OtherRewards(drift.LINEAR, turned(theta, direction_of_drift(key, self.dim)))
-        return drifting(self, key, world, other)
+        world = LinearWorld(own, reflections.astype(np.float32), lift, self.arms, stretch)
+        if self.drift is None:
+            return world
+        direction = direction_of_drift(key, self.dim)
+        turned_ = np.stack([turned(each, direction) for each in own])
+        return drifting(self, key, world, drift.OtherRewards(drift.LINEAR, turned_))
+
+    def _own(self, key: Key, theta: Floats) -> Floats:
+        """Draw the parameter of each agent around ``theta``: (agents, dim), all as long as it.
+
+        An agent's draws have numbers of their own: they stay where there are more agents.
+        """
+        length = float(np.linalg.norm(theta))
+        drawn = normals(self.agents * self.dim, key, _OWN, 0, Purpose.WORLD)
+        apart = drawn.reshape(self.agents, self.dim) * (self.spread * length / math.sqrt(self.dim))
+        own = theta + apart
+        lengths = np.linalg.norm(own, axis=1, keepdims=True)
+        scaled: Floats = own * (length / np.maximum(lengths, 1e-300))
+        return scaled
 
     def _theta(self, key: Key) -> Floats:
         if self.theta is not None:
@@ -157,7 +196,16 @@ class Linear(ContextualEnvironment, frozen=True, kw_only=True, tag="linear"):
         return direction / length
 
     def true_parameters(self, world: Any) -> Floats | None:
-        return None if self.drift is not None else world.theta[None, :]
+        return world.theta if self.drift is None and self.alike else None
+
+
+def _reflection(direction: Floats) -> Floats:
+    """Return v, (dim,), with (I - 2 v vᵀ) e_dim = ``direction``, a unit vector."""
+    axis = np.zeros(direction.size)
+    axis[-1] = 1.0
+    reflection: Floats = axis - direction
+    length = np.linalg.norm(reflection)
+    return reflection / length if length > 1e-12 else np.zeros(direction.size)
 
 
 def turned(theta: Floats, direction: Floats) -> Floats:

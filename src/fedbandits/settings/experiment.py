@@ -22,7 +22,12 @@ from fedbandits.settings.toml_files import NAME, read_experiment
 from fedbandits.settings.variants import Variant as Variant
 from fedbandits.settings.variants import system as system
 from fedbandits.settings.variants import variant as variant
-from fedbandits.settings.worlds import caution_of_rows, environment_of, prepare
+from fedbandits.settings.worlds import (
+    caution_of_rows,
+    environment_of,
+    prepare,
+    table_of_environment,
+)
 from fedbandits.settings.written import experiment_html, plain, without_none
 from fedbandits.systems import Plan, System, find_system
 from fedbandits.systems.simulated import bounds_in, plan_in
@@ -206,7 +211,8 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
             yield entry, system, plan
 
     def _head_table(self) -> dict[str, Any]:
-        table = {key: getattr(self, key) for key in (*_PLAIN_KEYS, "environment")}
+        table = {key: getattr(self, key) for key in _PLAIN_KEYS}
+        table["environment"] = table_of_environment(self.environment)
         table["best_alone"] = self.best_alone or None
         cleaned: dict[str, Any] = without_none(msgspec.to_builtins(table, enc_hook=plain))
         return cleaned

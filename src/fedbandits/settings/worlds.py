@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from fedbandits._checked import changed_fields
 from fedbandits._schema import convert, shown
 from fedbandits.environments import (
     ContextualEnvironment,
@@ -16,6 +17,7 @@ from fedbandits.environments import (
     find_environment,
 )
 from fedbandits.errors import ConfigError, ConfigWarning, DataError
+from fedbandits.settings.written import plain
 
 #: Rows that reach this share of what they should are told nothing of: a column whose values fill
 #: its range evenly is long enough.
@@ -43,6 +45,15 @@ def environment_of(table: Mapping[str, Any], given: type[Environment] | None = N
         )
     environment: Environment = convert(table, found, "environment")
     return environment
+
+
+def table_of_environment(environment: Environment) -> dict[str, Any]:
+    """Return the table of an environment; keys of later releases stand in it if they are given."""
+    table: dict[str, Any] = msgspec.to_builtins(environment, enc_hook=plain)
+    for key in environment.LATER_KEYS:
+        if key not in changed_fields(environment):
+            del table[key]
+    return table
 
 
 def prepare(environment: Environment, rounds: int) -> None:

@@ -23,7 +23,7 @@ from fedbandits.privacy.claims import PrivacyClaim
 from fedbandits.privacy.error_rates import gaussian_power, most_power
 from fedbandits.settings.experiment import Experiment, ExperimentKeys, Variant
 from fedbandits.settings.reference.docstrings import meanings_of
-from fedbandits.settings.reference.keys import parts_of
+from fedbandits.settings.reference.keys import parts_of, words_of
 from fedbandits.settings.toml_files import parse_toml
 from fedbandits.settings.written import written
 from fedbandits.studio.text_edit import with_value
@@ -231,7 +231,8 @@ def _shape(info: inspect.Type) -> dict[str, Any] | None:
     kinds = [each for each in kinds if not isinstance(each, (inspect.NoneType, *_LISTS))]
     shape: dict[str, Any] = {"choices": None, "low": None, "high": None}
     if parts := parts_of(info, ""):
-        return shape | {"kind": "part", "choices": [part.written for part in parts]}
+        choices = [*words_of(info), *(part.written for part in parts)]
+        return shape | {"kind": "part", "choices": choices}
     match kinds[0] if len(kinds) == 1 else None:
         case inspect.BoolType():
             return shape | {"kind": "boolean"}

@@ -26,6 +26,8 @@ class Shares(NamedTuple):
 
 #: Shares of worlds that do not drift.
 NO_SHARES = Shares(np.zeros(0, np.int64), np.zeros(1), 1)
+#: Parameters of rules that need none.
+_NO_PARAMETERS = np.zeros((1, 1))
 
 
 class OtherRewards(NamedTuple):
@@ -34,7 +36,7 @@ class OtherRewards(NamedTuple):
     kind: (
         int  # LINEAR: ⟨x, θ⟩; MOVED: each arm has that of the arm before it; MIRRORED: sum_ less it
     )
-    theta: Floats = NO_SHARES.walk  # (dim,)
+    theta: Floats = _NO_PARAMETERS  # (parameters, dim): of each agent, or one row for all
     sum_: float = 0.0  # of the smallest and the largest reward
 
 
@@ -75,20 +77,20 @@ def mixed(before: float, after: float, share: float) -> float:
 
 @allocation_free
 def fill_other(
-    other: OtherRewards, features: Floats32, expected: Floats32, changed: Floats32
+    other: OtherRewards, agent: int, features: Floats32, expected: Floats32, changed: Floats32
 ) -> None:
     """Write into ``changed`` the rewards that a decision set has in the second world.
 
-    ``features`` are its contexts, (dimension, columns) float32. ``expected`` and ``changed`` are
-    (arms,) float32: the expected rewards in the first world and, within the range of rewards, in
-    the second.
+    ``features`` are the contexts that the agent is shown, (dimension, columns) float32.
+    ``expected`` and ``changed`` are (arms,) float32: the expected rewards in the first world and,
+    within the range of rewards, in the second.
     """
-    last = changed.size - 1
+    last, own = changed.size - 1, agent if other.theta.shape[0] > 1 else 0
     for k in range(changed.size):
         if other.kind == LINEAR:
             mean = 0.0
             for i in range(features.shape[0]):
-                mean += float(features[i, k]) * other.theta[i]
+                mean += float(features[i, k]) * other.theta[own, i]
             changed[k] = float32(min(max(mean, 0.0), 1.0))
         elif other.kind == MOVED:
             changed[k] = expected[k - 1 if k > 0 else last]
@@ -111,7 +113,7 @@ def fill_drifted(
     share = float32(share_of_other(world.shares, round_))
     if share == float32(0):
         return best
-    fill_other(world.other, features, expected, workspace)
+    fill_other(world.other, agent, features, expected, workspace)
     best = 0
     for k in range(expected.size):
         expected[k] = (float32(1) - share) * expected[k] + share * workspace[k]

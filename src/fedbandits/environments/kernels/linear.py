@@ -35,10 +35,10 @@ def coordinate(half: Any) -> Any:
 
 
 class LinearWorld(NamedTuple):
-    """One replicate of the linear world."""
+    """One replicate of the linear world: ``parameters`` is 1 if all agents have the same θ*."""
 
-    theta: Floats  # (dim,)
-    reflection: Floats32  # (dim,): v with (I - 2 v vᵀ) e_dim = θ* / ‖θ*‖
+    theta: Floats  # (parameters, dim): of each agent, or of all; all have one length
+    reflection: Floats32  # (parameters, dim): v with (I - 2 v vᵀ) e_dim = θ* / ‖θ*‖
     lift: np.float32  # how far the best arm's band lies above the others'
     arms: int
     stretch: np.float32  # 1 / ‖θ*‖: from ⟨x, θ*⟩ to how far x reaches along θ*
@@ -56,7 +56,7 @@ class Workspace(NamedTuple):
 
 def workspace(world: LinearWorld) -> Workspace:
     """Return scratch arrays for :func:`fill_linear`."""
-    rows = world.theta.size + 2
+    rows = world.theta.shape[1] + 2
     cells = rows * world.arms
     blocks = (cells + 9) // 8
     flat = np.zeros(4 * blocks + LANES // 2, dtype=np.uint32)  # the last row is read beyond its end
@@ -75,7 +75,7 @@ def fill_linear(
 ) -> int:  # fmt: skip
     """Write a decision set, and return its best arm.
 
-    Draw in a frame whose last axis is along θ*, then reflect that axis onto θ*.
+    Draw in a frame whose last axis is along the agent's θ*, then reflect that axis onto θ*.
 
     The first dim - 1 of dim + 1 normalised Gaussian coordinates are uniform in the
     (dim - 1)-ball, which spares drawing a radius and taking its root.
@@ -83,7 +83,8 @@ def fill_linear(
     Arms go side by side. Where their number is no multiple of LANES, some are made twice.
     """
     words, halves, place, means, drawn = workspace
-    reflection, arms, last = world.reflection, world.arms, world.theta.size - 1
+    reflection, arms, last = world.reflection, world.arms, world.theta.shape[1] - 1
+    own = agent if world.theta.shape[0] > 1 else 0
     fill_words(words, key, agent, round_, _CONTEXT)
     per_half = _ORDINARY_WIDTH * float32(1.0 / 65536)
     for start in range(0, arms, LANES):
@@ -92,14 +93,14 @@ def fill_linear(
     ticket = (np.int64(place[1]) << 16) | np.int64(place[0])
     best = (ticket * np.int64(arms)) >> 32
     means[best] = min(means[best] + world.lift, LARGEST_MEAN)
-    tip = reflection[last]
+    tip = reflection[own, last]
     for start in range(0, arms, LANES):
         k = max(min(start, arms - LANES), 0)
         size, along = lanes(float32(0)), lanes(float32(0))
         for row in range(last):
             g = coordinate(load(halves, (row, k)))
             size = fma(g, g, size)
-            along = fma(g, spread(reflection, row), along)
+            along = fma(g, spread(reflection, (own, row)), along)
             store(drawn, (row, 0), g, LANES)
         for row in range(last, last + 2):
             g = coordinate(load(halves, (row, k)))
@@ -109,7 +110,7 @@ def fill_linear(
         shrink = math.sqrt(max(INSIDE - reach * reach, float32(0)) / size)
         turn = -(float32(2) * fma(shrink, along, reach * tip))
         for row in range(last):
-            turned = fma(load(drawn, (row, 0)), shrink, turn * spread(reflection, row))
+            turned = fma(load(drawn, (row, 0)), shrink, turn * spread(reflection, (own, row)))
             store(features, (row, k), turned, arms)
         store(features, (last, k), fma(turn, tip, reach), arms)
         store(expected, k, mean, arms)

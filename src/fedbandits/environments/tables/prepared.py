@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 import numpy as np
 
-from fedbandits._typing import Bools, Floats32, Ints
+from fedbandits._typing import Bools, Floats32
 from fedbandits.environments.rows import deviation_of
-from fedbandits.environments.tables.cells import RawTable, listed_text, missing, texts, tidy
+from fedbandits.environments.tables.cells import RawTable, listed_text, missing, tidy
 from fedbandits.environments.tables.features import Numeric, codes_of, contexts_of
 from fedbandits.environments.tables.files import Stamp, stamp
 from fedbandits.environments.tables.forms import (
@@ -22,10 +22,11 @@ from fedbandits.environments.tables.forms import (
 )
 from fedbandits.environments.tables.logged import logged_actions
 from fedbandits.environments.tables.scaling import Public, public_of
+from fedbandits.environments.tables.sites import PersonRows, Sites, persons_of, sites_in
 from fedbandits.environments.tables.sources import read_table
 from fedbandits.environments.tables.suspicious import suspicious
 from fedbandits.errors import DataError
-from fedbandits.random import Key, Purpose, permutation
+from fedbandits.random import Key
 
 if TYPE_CHECKING:
     from fedbandits.environments.data_table import Table
@@ -106,115 +107,6 @@ def _refuse_gaps(table: Table, raw: RawTable, gaps: dict[Used, Bools]) -> None:
     )
 
 
-class Sites(NamedTuple):
-    """The parties of a table, and the rows of each."""
-
-    names: tuple[str, ...]  # of the parties; empty where rows are dealt at random
-    of_rows: Ints  # (rows,): the party that owns each row; empty where rows are dealt
-    rows: int  # how many there are
-    parties: int  # how many there are
-
-    @property
-    def starts(self) -> Ints:
-        """(parties + 1,): where the rows of each party start, once they are grouped."""
-        if not self.names:
-            return np.linspace(0, self.rows, self.parties + 1).round().astype(np.int64)
-        counts = np.bincount(self.of_rows, minlength=self.parties)
-        return np.append(0, np.cumsum(counts)).astype(np.int64)
-
-    @property
-    def fewest_rows(self) -> int:
-        """Rows of the party that has fewest."""
-        return int(np.diff(self.starts).min())
-
-    @property
-    def most_rows(self) -> int:
-        """Rows of the party that has most."""
-        return int(np.diff(self.starts).max())
-
-    @property
-    def most_share(self) -> float:
-        """Share that one row can have of all visits of its party."""
-        return 1.0 / self.fewest_rows
-
-    def dealt(self, key: Key, shuffled: bool) -> Ints:
-        """Deal the rows: their numbers by party, at random, or in the order of the table."""
-        if self.names:
-            order = np.arange(self.rows)
-            if shuffled:
-                order = permutation(self.rows, key, 0, 0, Purpose.WORLD)
-            return order[np.argsort(self.of_rows[order], kind="stable")]
-        order = permutation(self.rows, key, 0, 0, Purpose.WORLD)
-        if not shuffled:
-            for first, past in zip(self.starts[:-1], self.starts[1:], strict=True):
-                order[first:past].sort()
-        return order
-
-
-class PersonRows(NamedTuple):
-    """Persons whose rows these are, and how often they come."""
-
-    persons: int  # how many there are
-    most_rows: int  # of the person who has most
-    most_share: float  # the largest expected visits of one person in a round, if rows are drawn
-    of_rows: Ints  # (rows,): the person of each row
-    most_parties: int  # the largest number of parties that have rows of one person
-    share_at_one: float | None = None  # of one person at one party, if it is known who has which
-    most_squares: int | None = None  # the largest Σ n² of a person with n rows at each party
-
-    def visits(self, drawn: bool) -> dict[str, Any]:
-        """Return facts of a person's visits, if rows are ``drawn`` at random or each comes once."""
-        found = {"persons": self.persons, "most_parties": self.most_parties}
-        if drawn:
-            return found | {"most_share": self.most_share, "share_at_one": self.share_at_one}
-        if self.most_rows == 1:
-            return {}
-        return found | {"most_rows": self.most_rows, "most_squares": self.most_squares}
-
-
-def sites_of(raw: RawTable, column: str) -> Sites:
-    """Find the parties that a column names, in the order of their names; refuse a single one."""
-    found = texts(raw, column, "site")
-    names, codes = np.unique(found.astype(str), return_inverse=True)
-    if len(names) < 2:
-        raise DataError(
-            f"environment.site: column {column!r} of {raw.name} has only one value, and a "
-            "federation needs at least two parties; to learn alone, leave out site and set "
-            "agents = 1"
-        )
-    of_rows = codes.astype(np.int64)
-    return Sites(tuple(map(str, names)), of_rows, len(of_rows), len(names))
-
-
-def persons_of(raw: RawTable, column: str | None, sites: Sites) -> PersonRows:
-    """Find whose each row is; without a ``column`` each is another person's."""
-    if sites.names:
-        shares = 1.0 / np.diff(sites.starts)[sites.of_rows]
-    else:
-        shares = np.full(sites.rows, sites.most_share)
-    if column is None:
-        return PersonRows(sites.rows, 1, float(shares.max()), np.arange(sites.rows), 1)
-    _, codes = np.unique(texts(raw, column, "person").astype(str), return_inverse=True)
-    rows = np.bincount(codes)
-    most_share = float(np.bincount(codes, shares).max())
-    found = codes.astype(np.int64)
-    if not sites.names:  # rows are dealt: they may all be apart, or all together
-        most_parties = min(sites.parties, int(rows.max()))
-        return PersonRows(len(rows), int(rows.max()), most_share, found, most_parties)
-    pairs, of_pair, counts = np.unique(
-        np.stack([codes, sites.of_rows]), axis=1, return_inverse=True, return_counts=True
-    )
-    return PersonRows(
-        len(rows),
-        int(rows.max()),
-        most_share,
-        found,
-        most_parties=int(np.bincount(pairs[0]).max()),
-        share_at_one=float(np.bincount(of_pair.ravel(), shares).max()),
-        most_squares=int(np.bincount(pairs[0], counts.astype(np.int64) ** 2).max()),
-    )
-
-
 class Prepared(NamedTuple):
     """A table, ready to be played."""
 
@@ -230,11 +122,12 @@ class Prepared(NamedTuple):
         """Make the world of a replicate whose ``visits`` are drawn, come once, or come in order."""
         # Rows that are dealt to agents are in a random order already, unless they are put in order.
         shuffled = visits == "once" or (visits == "drawn" and not self.sites.names)
-        order = self.sites.dealt(key, shuffled)
+        labels = np.zeros(self.sites.rows, np.int64)
+        if isinstance(self.form, Classes):
+            labels = self.form.labels
+        dealt = self.sites.dealt(key, shuffled, labels)
         drawn, persons = visits == "drawn", self.persons.of_rows
-        return self.form.world(
-            DealtRows(self.contexts, order, self.sites.starts, drawn, persons, key)
-        )
+        return self.form.world(DealtRows(self.contexts, *dealt, drawn, persons, key))
 
 
 class _Request:
@@ -272,7 +165,7 @@ def _prepared(request: _Request) -> Prepared:
             f"{_MOST_COORDINATES:,}; use fewer features or categories"
         )
     contexts = contexts_of(raw, public.features, indicators, table.norm, table.intercept)
-    sites = _sites(table, raw.lines.size) if table.site is None else sites_of(raw, table.site)
+    sites = sites_in(table, raw)
     persons = persons_of(raw, table.person, sites)
     counted = [_COUNTED]
     counted += [_DROPPED] if table.missing == "drop" else []
@@ -284,33 +177,6 @@ def _prepared(request: _Request) -> Prepared:
     deviation = deviation_of(contexts) if ranged or table.norm is not None else None
     sentences = (*public.sentences, *counted)
     return Prepared(contexts, form, sites, persons, sentences, cautions, deviation)
-
-
-def _sites(table: Table, rows: int) -> Sites:
-    if table.agents > rows:
-        raise DataError(
-            f"environment.agents: {table.agents} agents cannot share {rows} rows; use at most "
-            f"{rows}"
-        )
-    return Sites((), np.zeros(0, np.int64), rows, table.agents)
-
-
-def refuse_rounds(table: Table, sites: Sites, rounds: int) -> None:
-    """Refuse more rounds than there are rows, where each comes once.
-
-    A log is refused where it is over for all parties; for some it may be over before others.
-    """
-    if table.form == "log" and rounds > sites.most_rows:
-        raise DataError(
-            f"rounds: {rounds} rounds, but no {table.words.party} has more than {sites.most_rows} "
-            f"events in the log, and each is met once; set rounds = {sites.most_rows} or fewer"
-        )
-    if table.form != "log" and table.visits != "drawn" and rounds > sites.fewest_rows:
-        raise DataError(
-            f"rounds: {rounds} rounds, but the smallest {table.words.party} has "
-            f'{sites.fewest_rows} rows, and visits = "{table.visits}" shows each row once; set '
-            f'rounds = {sites.fewest_rows} or fewer, or visits = "drawn"'
-        )
 
 
 def form_of(table: Table, raw: RawTable, public: Public) -> Form:

@@ -6,6 +6,7 @@ import codecs
 from typing import TYPE_CHECKING, Any
 
 from fedbandits.environments.rows import why_no_scale
+from fedbandits.environments.shards import Skewed
 from fedbandits.environments.tables.cells import listed_text, tidy
 from fedbandits.environments.tables.features import OTHER
 
@@ -102,6 +103,25 @@ def _refuse_parties(table: Table) -> None:
             f"site: {given} of site and agents given, allowed: one of them: site = the column that "
             "names the party of each row, or agents = the number of parties that rows are dealt to "
             "at random (1 to learn alone)"
+        )
+    if isinstance(table.shards, Skewed):
+        _refuse_skewed(table, f"shards: given skewed({table.shards.concentration:g})")
+
+
+def _refuse_skewed(table: Table, given: str) -> None:
+    if table.site is not None:
+        raise ValueError(
+            f"{given} beside site, whose column says which rows are whose; leave out shards, or "
+            "set agents in place of site"
+        )
+    if table.target is None:
+        raise ValueError(
+            f"{given} without target, whose classes the rows are divided by; leave out shards"
+        )
+    if table.visits != "drawn":
+        raise ValueError(
+            f'{given} beside visits = "{table.visits}", which shows each row once, and an agent '
+            'may have a single row; set visits = "drawn", or leave out shards'
         )
 
 

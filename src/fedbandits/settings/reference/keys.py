@@ -48,6 +48,8 @@ class Key(NamedTuple):
     meaning: str
     #: Allowed values that are tables of their own.
     parts: tuple[Part, ...] = ()
+    #: Allowed words beside such tables.
+    words: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -85,6 +87,7 @@ def keys_of(
                 _allowed(field.type),
                 meanings.get(field.name, ""),
                 parts_of(field.type, path),
+                words_of(field.type),
             )
         )
     return tuple(keys)
@@ -131,6 +134,15 @@ def parts_of(info: inspect.Type, path: str) -> tuple[Part, ...]:
         Part(str(s.tag), summary_of(s.cls), keys_of(s.cls, prefix=f"{path}.{s.tag}."))
         for s in structs
     )
+
+
+def words_of(info: inspect.Type) -> tuple[str, ...]:
+    """Return the words that a key can have beside tables; empty if it can have no tables."""
+    kinds = _kinds(info)
+    if not any(isinstance(kind, inspect.StructType) for kind in kinds):
+        return ()
+    words = [kind.values for kind in kinds if isinstance(kind, inspect.LiteralType)]
+    return tuple(str(word) for values in words for word in values)
 
 
 def _type_in_words(info: inspect.Type) -> str:

@@ -132,7 +132,8 @@ def _explained(key: Key) -> list[str]:
     if not key.parts:
         return lines + comment([f"Allowed: {key.allowed}."])
     parts = [f"  {in_toml(part.written)}: {part.meaning}" for part in key.parts]
-    return lines + comment(["Allowed:", *parts])
+    words = [f"  {in_toml(word)}" for word in key.words]
+    return lines + comment(["Allowed:", *words, *parts])
 
 
 def comment(paragraphs: Iterable[str]) -> list[str]:

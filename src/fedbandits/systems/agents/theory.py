@@ -124,4 +124,6 @@ def departures(config: AgentsConfig, environment: ContextualEnvironment) -> tupl
         )
     if type(environment).true_parameters is ContextualEnvironment.true_parameters:
         found.append("Rewards are not linear in the contexts here.")
+    if not environment.alike:
+        found.append("Agents have parameters of their own here; the theorem is about one for all.")
     return tuple(found)

@@ -1,0 +1,181 @@
+"""Parties of a table: who owns which rows, and whose they are."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from fedbandits._typing import Ints
+from fedbandits.environments.shards import (
+    Dealing,
+    Shards,
+    deal,
+    even_starts,
+    largest_shard,
+    smallest_shard,
+)
+from fedbandits.environments.tables.cells import RawTable, texts
+from fedbandits.errors import DataError
+from fedbandits.random import Key, Purpose, permutation
+
+if TYPE_CHECKING:
+    from fedbandits.environments.data_table import Table
+
+
+class Sites(NamedTuple):
+    """The parties of a table, and the rows of each."""
+
+    names: tuple[str, ...]  # of the parties; empty where rows are dealt at random
+    of_rows: Ints  # (rows,): the party that owns each row; empty where rows are dealt
+    rows: int  # how many there are
+    parties: int  # how many there are
+    dealing: Dealing = "disjoint"  # how rows are dealt
+
+    @property
+    def starts(self) -> Ints:
+        """(parties + 1,): where the rows of each party start, once they are grouped.
+
+        Where rows are dealt by class, each replicate has others: see :meth:`dealt`.
+        """
+        if not self.names:
+            return even_starts(self.rows, self.parties)
+        counts = np.bincount(self.of_rows, minlength=self.parties)
+        return np.append(0, np.cumsum(counts)).astype(np.int64)
+
+    @property
+    def fewest_rows(self) -> int:
+        """Rows of the party that has fewest; a lower bound where rows are dealt."""
+        if not self.names:
+            return smallest_shard(self.dealing, self.rows, self.parties)
+        return int(np.diff(self.starts).min())
+
+    @property
+    def most_rows(self) -> int:
+        """Rows of the party that has most; an upper bound where rows are dealt."""
+        if not self.names:
+            return largest_shard(self.dealing, self.rows, self.parties)
+        return int(np.diff(self.starts).max())
+
+    @property
+    def most_share(self) -> float:
+        """Share that one row can have of all visits of its party."""
+        return 1.0 / self.fewest_rows
+
+    def dealt(self, key: Key, shuffled: bool, labels: Ints) -> Shards:
+        """Deal the rows: their numbers by party, at random, or in the order of the table.
+
+        ``labels`` are the classes of the rows, (rows,); rows may be dealt by them.
+        """
+        if self.names:
+            order = np.arange(self.rows)
+            if shuffled:
+                order = permutation(self.rows, key, 0, 0, Purpose.WORLD)
+            return Shards(order[np.argsort(self.of_rows[order], kind="stable")], self.starts)
+        dealt = deal(self.dealing, labels, self.parties, key)
+        if not shuffled:
+            for first, past in pairwise(dealt.starts):
+                dealt.rows[first:past].sort()
+        return dealt
+
+
+class PersonRows(NamedTuple):
+    """Persons whose rows these are, and how often they come."""
+
+    persons: int  # how many there are
+    most_rows: int  # of the person who has most
+    most_share: float  # the largest expected visits of one person in a round, if rows are drawn
+    of_rows: Ints  # (rows,): the person of each row
+    most_parties: int  # the largest number of parties that have rows of one person
+    share_at_one: float | None = None  # of one person at one party, if it is known who has which
+    most_squares: int | None = None  # the largest Σ n² of a person with n rows at each party
+
+    def visits(self, drawn: bool) -> dict[str, Any]:
+        """Return facts of a person's visits, if rows are ``drawn`` at random or each comes once."""
+        found = {"persons": self.persons, "most_parties": self.most_parties}
+        if drawn:
+            return found | {"most_share": self.most_share, "share_at_one": self.share_at_one}
+        if self.most_rows == 1:
+            return {}
+        return found | {"most_rows": self.most_rows, "most_squares": self.most_squares}
+
+
+def sites_in(table: Table, raw: RawTable) -> Sites:
+    """Find the parties of a table: those that a column names, or those that rows are dealt to.
+
+    Raises DataError if it names a single one, or if there are fewer rows than parties.
+    """
+    if table.site is None:
+        return _sites_dealt(table, raw.lines.size)
+    return _sites_named(raw, table.site)
+
+
+def _sites_named(raw: RawTable, column: str) -> Sites:
+    found = texts(raw, column, "site")
+    names, codes = np.unique(found.astype(str), return_inverse=True)
+    if len(names) < 2:
+        raise DataError(
+            f"environment.site: column {column!r} of {raw.name} has only one value, and a "
+            "federation needs at least two parties; to learn alone, leave out site and set "
+            "agents = 1"
+        )
+    of_rows = codes.astype(np.int64)
+    return Sites(tuple(map(str, names)), of_rows, len(of_rows), len(names))
+
+
+def _sites_dealt(table: Table, rows: int) -> Sites:
+    if table.agents > rows:
+        raise DataError(
+            f"environment.agents: {table.agents} agents cannot share {rows} rows; use at most "
+            f"{rows}"
+        )
+    return Sites((), np.zeros(0, np.int64), rows, table.agents, table.shards)
+
+
+def persons_of(raw: RawTable, column: str | None, sites: Sites) -> PersonRows:
+    """Find whose each row is; without a ``column`` each is another person's."""
+    if sites.names:
+        shares = 1.0 / np.diff(sites.starts)[sites.of_rows]
+    else:
+        shares = np.full(sites.rows, sites.most_share)
+    if column is None:
+        return PersonRows(sites.rows, 1, float(shares.max()), np.arange(sites.rows), 1)
+    _, codes = np.unique(texts(raw, column, "person").astype(str), return_inverse=True)
+    rows = np.bincount(codes)
+    most_share = float(np.bincount(codes, shares).max())
+    found = codes.astype(np.int64)
+    if not sites.names:  # rows are dealt: they may all be apart, or all together
+        most_parties = min(sites.parties, int(rows.max()))
+        most_share = min(most_share, float(most_parties))  # one visit a round to each of them
+        return PersonRows(len(rows), int(rows.max()), most_share, found, most_parties)
+    pairs, of_pair, counts = np.unique(
+        np.stack([codes, sites.of_rows]), axis=1, return_inverse=True, return_counts=True
+    )
+    return PersonRows(
+        len(rows),
+        int(rows.max()),
+        most_share,
+        found,
+        most_parties=int(np.bincount(pairs[0]).max()),
+        share_at_one=float(np.bincount(of_pair.ravel(), shares).max()),
+        most_squares=int(np.bincount(pairs[0], counts.astype(np.int64) ** 2).max()),
+    )
+
+
+def refuse_rounds(table: Table, sites: Sites, rounds: int) -> None:
+    """Refuse more rounds than there are rows, where each comes once.
+
+    A log is refused where it is over for all parties; for some it may be over before others.
+    """
+    if table.form == "log" and rounds > sites.most_rows:
+        raise DataError(
+            f"rounds: {rounds} rounds, but no {table.words.party} has more than {sites.most_rows} "
+            f"events in the log, and each is met once; set rounds = {sites.most_rows} or fewer"
+        )
+    if table.form != "log" and table.visits != "drawn" and rounds > sites.fewest_rows:
+        raise DataError(
+            f"rounds: {rounds} rounds, but the smallest {table.words.party} has "
+            f'{sites.fewest_rows} rows, and visits = "{table.visits}" shows each row once; set '
+            f'rounds = {sites.fewest_rows} or fewer, or visits = "drawn"'
+        )
