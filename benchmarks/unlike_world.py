@@ -39,6 +39,10 @@ class Unlike(fb.environments.PythonEnvironment, tag="unlike"):
     spread: float = 0.5
 
     @property
+    def has_constant(self) -> bool:
+        return True
+
+    @property
     def dimension(self) -> int:
         return self.dim
 

@@ -223,6 +223,11 @@ class ContextualEnvironment(Environment, frozen=True, kw_only=True):
         return 1
 
     @property
+    def has_constant(self) -> bool:
+        """True if a coordinate of every context is the same number, and not 0."""
+        return False
+
+    @property
     def row_deviation(self) -> float | None:
         """Root mean square distance of contexts from their mean, if the user can change it."""
         return None
@@ -241,7 +246,11 @@ class ContextualEnvironment(Environment, frozen=True, kw_only=True):
     @property
     def facts(self) -> ContextualFacts:
         return ContextualFacts(
-            parties=self.parties, dimension=self.dimension, arms=self.arm_count, models=self.models
+            parties=self.parties,
+            dimension=self.dimension,
+            arms=self.arm_count,
+            models=self.models,
+            constant=self.has_constant,
         )
 
     def kernels(self, world: Any) -> WorldKernels:

@@ -99,6 +99,10 @@ class Classification(ContextualEnvironment, frozen=True, kw_only=True, tag="clas
         return self.arm_count
 
     @property
+    def has_constant(self) -> bool:
+        return self.intercept > 0.0
+
+    @property
     def facts(self) -> ContextualFacts:
         rows, shared = len(self._data()[1]), self.shards == "shared"
         most_share = self.agents / rows

@@ -224,6 +224,10 @@ class Table(ContextualEnvironment, frozen=True, kw_only=True, tag="table"):
         return self.arm_count
 
     @property
+    def has_constant(self) -> bool:
+        return self.intercept > 0.0
+
+    @property
     def row_deviation(self) -> float | None:
         return self._data().row_deviation
 

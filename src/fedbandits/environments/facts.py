@@ -30,7 +30,7 @@ class Facts(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True):
         for each item.
     """
 
-    #: Facts that terms hold only where they are stated: terms that know none of them stay the same.
+    #: Facts that terms hold only where they are stated: without them terms stay the same.
     STATED_ONLY: ClassVar[tuple[str, ...]] = ()
 
     parties: Count
@@ -70,9 +70,12 @@ class ContextualFacts(Facts, frozen=True, kw_only=True, tag="contextual"):
     rows
         How parties make contexts of raw numbers that applications send. None where they send
         contexts.
+    constant
+        Whether a coordinate of every context is the same number, and not 0. ``rows`` with an
+        intercept say so too.
     """
 
-    STATED_ONLY: ClassVar[tuple[str, ...]] = ("rows",)
+    STATED_ONLY: ClassVar[tuple[str, ...]] = ("rows", "constant")
 
     dimension: Count
     arms: Count
@@ -86,6 +89,12 @@ class ContextualFacts(Facts, frozen=True, kw_only=True, tag="contextual"):
     share_at_one: Annotated[float, Meta(gt=0.0)] | None = None
     most_squares: Count | None = None
     rows: Rows | None = None
+    constant: bool = False
+
+    @property
+    def has_constant(self) -> bool:
+        """True if it is known that a coordinate of every context is constant."""
+        return self.constant or (self.rows is not None and self.rows.intercept > 0.0)
 
     def validate(self) -> None:
         low, high = self.reward_range

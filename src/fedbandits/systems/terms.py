@@ -34,7 +34,7 @@ def terms_of(system: System[Any], plan: Plan, noise: NoiseOrigin) -> Terms:
         raise LocalProtocolError(f"{system.name}: this variant has no parties")
     return Terms(
         system=system.name,
-        settings=_plain(plan.config),
+        settings=_plain_settings(plan.config),
         facts=_plain_facts(plan.facts) | plan.public,
         schedule=plan.schedule,
         parties=roles.parties,
@@ -61,9 +61,18 @@ def _plain(struct: msgspec.Struct) -> dict[str, Any]:
     return plain
 
 
+def _plain_settings(config: msgspec.Struct) -> dict[str, Any]:
+    """Return settings as plain values; those of later releases stand there if they are given."""
+    settings, default = _plain(config), type(config)
+    later = {key: getattr(default(), key) for key in getattr(default, "LATER_KEYS", ())}
+    return {
+        key: value for key, value in settings.items() if key not in later or value != later[key]
+    }
+
+
 def _plain_facts(facts: Facts) -> dict[str, Any]:
     found = _plain(facts)
-    unstated = {key for key in facts.STATED_ONLY if found[key] is None}
+    unstated = {key for key in facts.STATED_ONLY if found[key] in (None, False)}
     return {key: value for key, value in found.items() if key not in unstated}
 
 

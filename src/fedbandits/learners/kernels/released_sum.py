@@ -1,23 +1,29 @@
 """Knowledge of a parameter from a noisy sum of records, direction by direction.
 
 A released sum is (Ṽ, ũ) = (V + N, u + n). V = Σ x xᵀ, and u = Vθ + the noise of rewards. N is
-symmetric with variance ν² off its diagonal and 2ν² on it, n has variance τ² an entry. It is read in
-three steps.
+symmetric with variance ν² off its diagonal and 2ν² on it, n has variance τ² an entry. The sum is
+read in three steps.
 
-*V.* Had V a multiple of the identity, the eigenvalues s of Ṽ would differ by noise alone:
-Σ (s - s̄)² would be (d² + d - 2) ν². What they differ by beyond that is how V varies, w² an entry.
-Given Ṽ, the best guess of V is R = s̄I + f (Ṽ - s̄I) with f = w² / (w² + ν²). It misses V by noise
-of variance f²ν² + (1 - f)²w² = fν². A Gram matrix is positive, so f is lowered by
-a fifth until R is. It is a guess of V from Ṽ, not the other way round, so a regression on it is not
-drawn towards zero, as one on Ṽ would be (Berkson 1950, "Are there two regressions?").
+*V.* The directions are the eigenvectors of Ṽ, whose eigenvalues are s. Noise drives the eigenvalues
+of a bulk apart, and moves an eigenvalue far from all others little. So each is corrected by itself:
+r = s - 2ν² Σ 1 / (s - s′), summed over the other eigenvalues s′, is the best guess with the
+eigenvectors of Ṽ (Bun, Allez, Bouchaud & Potters 2016, "Rotational invariant estimator for general
+noisy matrices"). The sum is smoothed over ν. Then the guesses are put in order, made positive with
+the same trace, and drawn to their mean until they vary no more than V is known to vary: by what
+Σ (s - s̄)² has beyond the (d² + d - 2) ν² of noise alone. Noise alone can make an eigenvalue of
+2ν√d. So the guesses for eigenvalues below that edge are replaced by their mean. R is a guess of V
+from Ṽ, not the other way round. So a regression on R is not drawn towards zero, as one on Ṽ would
+be (Berkson 1950, "Are there two regressions?").
 
-*Noise.* Along an eigenvector of R, of eigenvalue r, ũ is rθ and noise: of rewards, of n, and of
-what is missed of V, m² an entry. Its variance is σ² (r + κ) with
-κ = (τ² + m² ‖θ‖² (1 + 1/d)) / σ².
+*Noise.* Along a direction with the guess r, ũ is rθ and noise: of rewards, of n, and of the part of
+V that the guess misses. Its variance is σ² (r + κ) with κ = (τ² + m² ‖θ‖²) / σ². The guess misses
+an entry of V between two directions by a variance of ν² (r - r′) / (s - s′), and one on the
+diagonal by 2ν² dr/ds (Tweedie's formula; Efron 2011). m² is their mean along the direction. Below
+the edge all of V may be missed: m² = ν² (1 + 1/d) + r² / d.
 
-*Precision.* So it tells as much of θ as g = r² / (r + κ) records in clear would, whose sum of
-x y is z = rũ / (r + κ). Where r is far below κ, that is next to nothing. Where there is no noise,
-g = s and z = ũ: all that the records themselves tell.
+*Precision.* So the sum tells as much of θ along the direction as g = r² / (r + κ) records in clear
+would, whose sum of x y is z = rũ / (r + κ). Where r is far below κ, that is next to nothing. Where
+there is no noise, g = s and z = ũ: all that the records themselves tell.
 """
 
 from __future__ import annotations
@@ -29,7 +35,7 @@ import numpy as np
 
 from fedbandits._compile import allocation_free, compiled, fma
 from fedbandits._typing import Floats
-from fedbandits.learners.kernels.ridge import factorise, invert_in_place, unpack
+from fedbandits.learners.kernels.ridge import unpack
 
 
 class Reading(NamedTuple):
@@ -45,85 +51,201 @@ class Reading(NamedTuple):
 def learn_from_sum(statistic: Floats, reading: Reading, gram: Floats, moment: Floats) -> None:
     """Write what a released sum tells, as Gram matrix (d, d) and moment (d,) of records in clear.
 
-    ``statistic`` begins with the packed sum. See the module: with K = (R + κI)⁻¹ the Gram matrix is
-    RKR, and the moment RKũ.
+    ``statistic`` begins with the packed sum; see the module.
     """
-    unpack(statistic, gram, moment)
     if reading.moment <= 0.0:
+        unpack(statistic, gram, moment)
         return
     dimension = moment.size
-    work, inverse = np.empty((dimension, dimension)), np.empty((dimension, dimension))
-    kappa = _guess_gram(statistic, reading, gram, work)
-    if kappa == np.inf:
-        moment[:] = 0.0
-        return
+    precisions, moments = np.empty(dimension), np.empty(dimension)
+    directions = read_sum(statistic, reading, precisions, moments)
     for i in range(dimension):
-        for j in range(dimension):
-            inverse[i, j] = gram[i, j]
-        inverse[i, i] += kappa
-    invert_in_place(inverse, work[0])
-    _multiply(inverse, gram, work)  # KR, whose transpose is RK
-    for i in range(dimension):
-        inverse[0, i] = moment[i]
         moment[i] = 0.0
-    for j in range(dimension):
-        for i in range(dimension):
-            moment[i] = fma(work[j, i], inverse[0, j], moment[i])
-    for i in range(dimension):
-        for j in range(dimension):
-            inverse[i, j] = gram[i, j]
-    _multiply(inverse, work, gram)
-    for i in range(dimension):  # symmetric but for rounding, until now
-        for j in range(i):
-            gram[i, j] = gram[j, i]
+        for j in range(i, dimension):
+            entry = 0.0
+            for a in range(dimension):
+                entry = fma(precisions[a] * directions[i, a], directions[j, a], entry)
+            gram[i, j] = entry
+            gram[j, i] = entry
+        for a in range(dimension):
+            moment[i] = fma(directions[i, a], moments[a], moment[i])
 
 
-@allocation_free
-def _guess_gram(statistic: Floats, reading: Reading, gram: Floats, work: Floats) -> float:
-    """Turn the noisy Gram matrix Ṽ into the guess R of V, and return κ; infinity if R is nothing.
+@compiled
+def read_sum(statistic: Floats, reading: Reading, precisions: Floats, moments: Floats) -> Floats:
+    """Read a released sum direction by direction.
 
-    ``statistic`` begins with the packed Ṽ; ``work`` (d, d) is overwritten.
+    Parameters
+    ----------
+    statistic
+        It begins with the packed sum.
+    reading
+        Variances of its noise, and of rewards.
+    precisions, moments : (d,) float64
+        Receive g and z of each direction; see the module.
+
+    Returns
+    -------
+    (d, d) float64
+        The directions, one a column: the eigenvectors of the noisy Gram matrix.
     """
-    dimension, mean, spread = gram.shape[0], 0.0, 0.0
-    for i in range(dimension):
-        mean += gram[i, i] / dimension
-    for i in range(dimension):
-        spread += (gram[i, i] - mean) ** 2
-        for j in range(i + 1, dimension):
-            spread += 2.0 * gram[i, j] ** 2
-    if not mean > 0.0:
-        gram[:] = 0.0
-        return float(np.inf)
-    share, varied = 1.0, 0.0  # one number alone says nothing of how V varies
-    if dimension > 1:
-        varied = max(spread / (dimension * (dimension + 1) - 2) - reading.gram, 0.0)
-        share = varied / (varied + reading.gram)
-    while share > 0.0 and math.isnan(factorise(statistic, (1.0 - share) * mean / share, work)):
-        share = 0.8 * share if share > _LEAST_GUESS else 0.0
-    missed = share**2 * reading.gram + (1.0 - share) ** 2 * varied
-    for i in range(dimension):
-        for j in range(dimension):
-            gram[i, j] *= share
-        gram[i, i] += (1.0 - share) * mean
-    size = missed * reading.parameter_bound**2 * (1.0 + 1.0 / dimension)
-    return float((reading.moment + size) / reading.reward)
+    dimension = moments.size
+    gram, moment = np.empty((dimension, dimension)), np.empty(dimension)
+    unpack(statistic, gram, moment)
+    values, directions = np.linalg.eigh(gram)
+    missed = np.zeros(dimension)
+    if reading.moment > 0.0:
+        guess_spectrum(values, reading.gram, precisions, missed)
+    else:
+        for a in range(dimension):
+            precisions[a] = max(values[a], 0.0)
+    for a in range(dimension):
+        guess, moments[a] = precisions[a], 0.0
+        if guess > 0.0:
+            noise = reading.moment + missed[a] * reading.parameter_bound**2
+            share = guess / (guess + noise / reading.reward)
+            precisions[a] = share * guess
+            for i in range(dimension):
+                moments[a] = fma(share * directions[i, a], moment[i], moments[a])
+    return directions
+
+
+@compiled
+def guess_spectrum(values: Floats, noise: float, guesses: Floats, missed: Floats) -> None:
+    """Write a guess of the eigenvalues of V, and the variance m² that each guess misses.
+
+    Parameters
+    ----------
+    values : (d,) float64
+        Eigenvalues of Ṽ, ascending.
+    noise
+        ν², above 0.
+    guesses, missed : (d,) float64
+        Receive r, ascending, and m². All guesses are 0 if the trace of Ṽ is not positive.
+    """
+    d, total = values.size, values.sum()
+    guesses[:] = 0.0
+    missed[:] = 0.0
+    if not total > 0.0:
+        return
+    for i in range(d):
+        driven = 0.0  # apart, by noise
+        for j in range(d):
+            gap = values[i] - values[j]
+            if gap != 0.0:
+                driven += gap / (gap * gap + noise)
+        guesses[i] = values[i] - 2.0 * noise * driven
+    _put_in_order(guesses)
+    _make_positive(guesses, total)
+    _limit_spread(values, noise, guesses)
+    for i in range(d):
+        share = 0.0
+        for j in range(d):
+            if j != i:
+                share += _slope(values, guesses, i, j)
+        missed[i] = noise * (share + 2.0 * _derivative(values, guesses, i)) / d
+    _merge_hidden(values, noise, guesses, missed)
 
 
 @allocation_free
-def _multiply(left: Floats, right: Floats, product: Floats) -> None:
-    """Write the product of two (d, d) matrices, row by row."""
-    dimension = left.shape[0]
-    for i in range(dimension):
-        for j in range(dimension):
-            product[i, j] = 0.0
-        for k in range(dimension):
-            weight = left[i, k]
-            for j in range(dimension):
-                product[i, j] = fma(weight, right[k, j], product[i, j])
+def _merge_hidden(values: Floats, noise: float, guesses: Floats, missed: Floats) -> None:
+    """Replace guesses for eigenvalues that noise alone could have made by their mean."""
+    d, hidden, total = values.size, 0, 0.0
+    edge = 2.0 * math.sqrt(noise * d)
+    for i in range(d):
+        if values[i] <= edge:
+            hidden += 1
+            total += guesses[i]
+    for i in range(hidden):
+        guesses[i] = total / hidden
+        missed[i] = noise * (1.0 + 1.0 / d) + guesses[i] ** 2 / d
 
 
-#: A smaller share of how a noisy matrix varies is none.
-_LEAST_GUESS = 1e-3
+@allocation_free
+def _limit_spread(values: Floats, noise: float, guesses: Floats) -> None:
+    """Draw guesses towards their mean until they vary no more than V is known to vary."""
+    d = values.size
+    mean, spread, guessed = 0.0, 0.0, 0.0
+    for i in range(d):
+        mean += values[i] / d
+    for i in range(d):
+        spread += (values[i] - mean) ** 2
+        guessed += (guesses[i] - mean) ** 2
+    if d < 2 or guessed <= 0.0:
+        return
+    freedom = d * (d + 1) - 2.0  # the spread of noise alone is this times ν²
+    varied = max(spread / freedom - noise, 0.0)
+    allowed = varied * varied / (varied + noise) * freedom
+    share = min(math.sqrt(allowed / guessed), 1.0)
+    for i in range(d):
+        guesses[i] = mean + share * (guesses[i] - mean)
+
+
+@allocation_free
+def _slope(values: Floats, guesses: Floats, i: int, j: int) -> float:
+    """Return the difference of two guesses over that of their eigenvalues, from 0 to 1."""
+    gap = values[i] - values[j]
+    if abs(gap) <= _SAME * (abs(values[i]) + abs(values[j])):
+        return 0.0
+    return min(max((guesses[i] - guesses[j]) / gap, 0.0), 1.0)
+
+
+@allocation_free
+def _derivative(values: Floats, guesses: Floats, i: int) -> float:
+    """Return dr/ds: the mean slope towards both neighbours, or towards the only one."""
+    last = values.size - 1
+    if last == 0:
+        return 1.0
+    below, above = max(i - 1, 0), min(i + 1, last)
+    if below == i:
+        below = above
+    elif above == i:
+        above = below
+    return 0.5 * (_slope(values, guesses, i, below) + _slope(values, guesses, i, above))
+
+
+@compiled
+def _put_in_order(numbers: Floats) -> None:
+    """Make numbers ascend: those that do not are replaced by their mean.
+
+    These are the closest ascending numbers (pool adjacent violators; Ayer et al. 1955).
+    """
+    d = numbers.size
+    means, counts, blocks = np.zeros(d), np.zeros(d, np.int64), 0
+    for i in range(d):
+        means[blocks], counts[blocks] = numbers[i], 1
+        blocks += 1
+        while blocks > 1 and means[blocks - 2] > means[blocks - 1]:
+            one, two = counts[blocks - 2], counts[blocks - 1]
+            both = means[blocks - 2] * one + means[blocks - 1] * two
+            means[blocks - 2] = both / (one + two)
+            counts[blocks - 2] = one + two
+            blocks -= 1
+    place = 0
+    for block in range(blocks):
+        for _ in range(counts[block]):
+            numbers[place] = means[block]
+            place += 1
+
+
+@allocation_free
+def _make_positive(numbers: Floats, total: float) -> None:
+    """Lower ascending numbers alike, to 0 at least, so that their sum is ``total``.
+
+    These are the closest numbers on a simplex (Held, Wolfe & Crowder 1974).
+    """
+    d, above, cut = numbers.size, 0.0, 0.0
+    for k in range(1, d + 1):
+        above += numbers[d - k]
+        level = (above - total) / k
+        if numbers[d - k] - level > 0.0:
+            cut = level
+    for i in range(d):
+        numbers[i] = max(numbers[i] - cut, 0.0)
+
+
+#: Eigenvalues whose relative difference is less count as equal.
+_SAME = 1e-9
 #: Rewards are taken for as noisy as they can be until so many records say more.
 _PRIOR_RECORDS = 10.0
 #: The least variance of rewards, as a share of the bound on it.
@@ -134,7 +256,7 @@ _LEAST_SHARE = 0.01
 def posterior_variance(residuals: Floats, m: int, bound: float) -> float:
     """Estimate the variance of rewards around their means, from an agent's own records.
 
-    ``residuals`` (models, 3) begin with the number of each model's records, and the sum of their
+    ``residuals`` (models, 4) begin with the number of each model's records, and the sum of their
     squared residuals, each with one degree of freedom; ``m`` is the model. ``bound`` is a bound on
     the variance, σ². It counts as ``_PRIOR_RECORDS`` of them would, and is never exceeded.
     """

@@ -84,7 +84,8 @@ class AgentsRun(AuditedRun):
             reward = self._reward(index, round_, context, arm) if settled is None else settled
             self._observed(index, round_, context, arm, reward)
             with contextlib.suppress(BoundExceededError):  # a record beyond its bounds never was
-                self.network.send(agent.observe(decision, reward))
+                centre = self.run.plan.constants.centre
+                self.network.send(agent.observe(decision, reward + centre))
 
         def hear(player: Any, messages: list[Message]) -> None:
             if self.informed and player is self.target and not self._sums:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import msgspec
 from msgspec import Meta
@@ -159,6 +159,13 @@ class AgentsConfig(Checked, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         L, the largest norm of a context. Every context is checked against it before it is used.
     reward_bound
         B, the largest absolute reward. Every reward is checked against it before it is used.
+    reward_centre
+        A number that is taken from every reward before it is learned. ``auto``: the middle of the
+        range of rewards, where noise is added, ``confidence`` is ``deviations``, and every context
+        has a constant coordinate, which is a public fact. B and S are then half as large, and so is
+        the noise (docs/feducb.md). Elsewhere nothing is taken: a linear model could not make up for
+        it. Of a number that is given, B bounds the distance of rewards from it. Regret and rewards
+        in results are counted as they come.
     parameter_bound
         S, the largest norm that θ* may have.
     out_of_bounds
@@ -189,6 +196,9 @@ class AgentsConfig(Checked, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         everywhere the deviation of that of Σ x y. A smaller λ₁ would let more noise into estimates.
     """
 
+    #: Settings that terms hold only where they are given: without them terms stay the same.
+    LATER_KEYS: ClassVar[tuple[str, ...]] = ("reward_centre",)
+
     schedule: Schedule = msgspec.field(default_factory=Growing)
     privatizer: Privatizer = msgspec.field(default_factory=Optimal)
     local_view: Literal["released", "raw", "joint"] = "released"
@@ -199,6 +209,7 @@ class AgentsConfig(Checked, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     delta: OpenUnit = 1e-5
     context_bound: Bound = 1.0
     reward_bound: Bound = 1.0
+    reward_centre: float | Literal["auto"] = "auto"
     parameter_bound: Bound = 1.0
     out_of_bounds: Literal["refuse", "clip"] = "refuse"
     gram_noise: Ratio | Literal["auto"] = "auto"
@@ -251,6 +262,11 @@ class AgentsConfig(Checked, frozen=True, kw_only=True, forbid_unknown_fields=Tru
                 "gram_noise has no effect on the noise of the paper, which is equal for both sums; "
                 'leave it at "auto", or set privatizer = "tree"'
             )
+
+    @property
+    def centre(self) -> float:
+        """The number that is taken from every reward; ``auto`` is settled in a plan."""
+        return 0.0 if self.reward_centre == "auto" else float(self.reward_centre)
 
     @property
     def draws(self) -> bool:

@@ -214,7 +214,8 @@ class LinearAgent(ActingParty[AnyAgentState]):
             context = context.copy()
         place = f"{self.name}, decision {number}"
         fault, recorded = record_fault(
-            context, as_reward(event.outcome, place), constants.context_bound, -most, most,
+            context, as_reward(event.outcome, place) - constants.centre,
+            constants.context_bound, -most, most,
             constants.clip,
         )  # fmt: skip
         require_within(fault, place)

@@ -115,8 +115,8 @@ class AgentsPlan(Plan, frozen=True, kw_only=True):
     def record_bounds(self) -> RecordBounds:
         """Bounds on contexts and rewards."""
         constants = self.constants
-        most = constants.reward_bound
-        return RecordBounds(constants.context_bound, -most, most, constants.clip)
+        middle, most = constants.centre, constants.reward_bound
+        return RecordBounds(constants.context_bound, middle - most, middle + most, constants.clip)
 
     @property
     def draw_size(self) -> int:
@@ -162,6 +162,7 @@ def plan_pooling(
         If the world can exceed the bounds L or B and ``out_of_bounds`` is ``refuse``, or budgets
         are not one an agent.
     """
+    config = with_centre(config, facts)
     _check_bounds(config, facts)
     given, schedule = config, settled(config.schedule, rounds, facts.parties)
     config = msgspec.structs.replace(config, schedule=schedule)
@@ -184,10 +185,33 @@ def plan_pooling(
     )  # fmt: skip
 
 
+def with_centre(config: AgentsConfig, facts: ContextualFacts) -> AgentsConfig:
+    """Settle ``reward_centre``, and B and S with it; ``auto`` stays where nothing is taken.
+
+    With a constant coordinate c, y - b is linear in the context where y is: its parameter is θ*,
+    less b/c at that coordinate. Rewards in [low, high] are then within half of their range. The
+    size of θ* is scaled alike.
+    """
+    low, high = facts.reward_range
+    reach = max(abs(low), abs(high))
+    applies = config.is_private and config.confidence == "deviations" and facts.has_constant
+    if config.reward_centre != "auto" or not applies or not 0.0 < reach <= config.reward_bound:
+        return config
+    half = 0.5 * (high - low)
+    if half <= 0.0 or half >= reach:  # rewards around 0, or all alike
+        return config
+    return msgspec.structs.replace(
+        config,
+        reward_centre=0.5 * (low + high),
+        reward_bound=half,
+        parameter_bound=config.parameter_bound * half / reach,
+    )
+
+
 def _check_bounds(config: AgentsConfig, facts: ContextualFacts) -> None:
     if config.out_of_bounds == "clip":
         return
-    low, high = facts.reward_range
+    low, high = (edge - config.centre for edge in facts.reward_range)
     for name, limit, reach, what in (
         ("context_bound", config.context_bound, facts.context_norm, "contexts of norm up to"),
         ("reward_bound", config.reward_bound, max(abs(low), abs(high)), "rewards of size up to"),
@@ -241,6 +265,7 @@ def _constants(
         reward_noise=float(config.noise_scale),
         context_bound=float(config.context_bound),
         reward_bound=float(config.reward_bound),
+        centre=config.centre,
         parameter_bound=float(config.parameter_bound),
         clip=config.out_of_bounds == "clip",
         rounding=grid,

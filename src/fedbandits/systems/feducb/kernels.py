@@ -62,7 +62,7 @@ class State(NamedTuple):
     faults: Ints  # (agents, 2): what stopped an agent, and the round
     tally: Tally  # of every agent
     statistic: Floats  # (agents, models, d (d + 3) / 2): own records so far
-    residuals: Floats  # (agents, models, 3): see agents.kernels.own_views.take_up_own
+    residuals: Floats  # (agents, models, 4): see agents.kernels.own_views.take_up_own
     draws: Floats  # (agents, slots, models · d (d + 3) / 2): noise draws in use
     pool: Pool
     views: Views  # one that all agents share, or a raw one of each

@@ -25,7 +25,7 @@ def initial_state(plan: AgentsPlan) -> State:
         faults=np.zeros((agents, 2), np.int64),
         tally=Tally(np.zeros(agents), np.zeros(agents)),
         statistic=np.zeros((agents, *constants.statistic_shape)),
-        residuals=np.zeros((agents, models, 3)),
+        residuals=np.zeros((agents, models, 4)),
         draws=np.zeros((agents, plan.release.slots, constants.release_size)),
         pool=empty_pool(models, dimension),
         views=empty_views(_views(plan), models, dimension),

@@ -33,7 +33,7 @@ def initial_state(plan: PeerPlan) -> State:
         faults=np.zeros((agents, 2), np.int64),
         tally=Tally(np.zeros(agents), np.zeros(agents)),
         statistic=np.zeros((cells, *shape)),
-        residuals=np.zeros((cells, models, 3)),
+        residuals=np.zeros((cells, models, 4)),
         at_release=np.zeros((cells if constants.raw_view else 0, *shape)),
         waited=np.zeros(cells, np.int64),
         draws=np.zeros((cells, plan.release.slots, constants.release_size)),

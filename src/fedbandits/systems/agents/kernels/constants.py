@@ -49,6 +49,7 @@ class Constants(NamedTuple):
     reward_noise: float  # σ
     context_bound: float  # L
     reward_bound: float  # B
+    centre: float  # taken from every reward before it is learned
     parameter_bound: float  # S
     clip: bool
     rounding: float  # rounds a record's products, so that sums are exact: see privacy.rounding

@@ -23,16 +23,18 @@ import numpy as np
 from fedbandits._compile import allocation_free, compiled, fma
 from fedbandits._typing import Floats
 from fedbandits.learners.kernels.linucb import shrink_with_width
-from fedbandits.learners.kernels.released_sum import (
-    Reading,
-    learn_from_sum,
-    posterior_variance,
+from fedbandits.learners.kernels.partial_pooling import (
+    HYPOTHESES,
+    average,
+    common_ridge,
+    log_priors,
+    normalised,
+    posterior_under,
+    precision_beyond,
+    prior_of,
 )
-from fedbandits.learners.kernels.ridge import (
-    add_to_diagonal,
-    apply_symmetric,
-    invert_statistic,
-)
+from fedbandits.learners.kernels.released_sum import Reading, posterior_variance, read_sum
+from fedbandits.learners.kernels.ridge import add_to_diagonal, apply_symmetric, unpack
 from fedbandits.privacy.kernels import NO_FAULT
 from fedbandits.systems.agents.kernels.constants import Constants, Learning
 from fedbandits.systems.agents.kernels.pools import NOT_POSITIVE, reading_of
@@ -55,9 +57,9 @@ def take_up_own(
 
     Parameters
     ----------
-    residuals : (models, 3) float64
-        Number of the agent's records, the sum of those squares, and how far the ridge parameter of
-        the view is below λ.
+    residuals : (models, 4) float64
+        Number of the agent's records, the sum of those squares, how far the ridge parameter of the
+        view is below λ, and the precision that others' records added at the last sync.
     view : Views
         The agent's own, which takes up the record.
     m, context, reward
@@ -94,48 +96,64 @@ def load_own_view(
 ) -> int:  # fmt: skip
     """Set an agent's view to what it knows after a sync.
 
+    Others' records count as far as own records agree with them; see
+    :mod:`fedbandits.learners.kernels.partial_pooling`. That is for all models of an agent together.
+
     Parameters
     ----------
     own : (models, d (d + 3) / 2) float64
         Packed statistics of all its own records.
-    residuals : (models, 3) float64
-        See :func:`take_up_own`; the ridge parameter is set anew.
+    residuals : (models, 4) float64
+        See :func:`take_up_own`; the ridge parameter and the precision of others are set anew.
     others : (models, d (d + 3) / 2) float64
         The released sum without its own records.
     deviation : float
         Standard deviation of the noise in the moments of that sum.
     view : Views
-        The agent's own; models before one with a fault are set, no others.
+        The agent's own; it stays where there is a fault.
 
     Returns
     -------
     int
         ``NO_FAULT``, or ``NOT_POSITIVE`` if contexts are so long that rounding hides λ.
     """
-    dimension = constants.dimension
-    work, theta = np.empty((1, dimension)), np.empty(dimension)
-    gram, inverse = np.empty((dimension, dimension)), np.empty((dimension, dimension))
-    moment, total = np.empty(dimension), np.empty(own.shape[1])
+    d, models = constants.dimension, constants.models
     bounds = reading_of(constants, deviation)
-    for m in range(constants.models):
+    directions, priors = np.empty((models, d, d)), np.empty((HYPOTHESES, models, d))
+    factors = np.zeros((HYPOTHESES, models, d, d))
+    estimates = np.empty((HYPOTHESES, models, d))
+    precisions, moments, common, mean = np.empty(d), np.empty(d), np.empty(d), np.empty(d)
+    gram, moment = np.empty((d, d)), np.empty(d)
+    logs = log_priors(models)
+    for m in range(models):
         variance = posterior_variance(residuals, m, bounds.reward)
         reading = Reading(bounds.gram, bounds.moment, variance, bounds.parameter_bound)
-        learn_from_sum(others[m], reading, gram, moment)
-        place = 0
-        for i in range(dimension):
-            for j in range(i, dimension):
-                total[place] = own[m, place] + gram[i, j]
-                place += 1
-        for i in range(dimension):
-            total[place + i] = own[m, place + i] + moment[i]
+        directions[m] = read_sum(others[m], reading, precisions, moments)
         ridge = constants.base * variance / bounds.reward
-        if math.isnan(invert_statistic(total, ridge, work, inverse, theta)):
-            return NOT_POSITIVE
+        common_ridge(precisions, moments, ridge, variance, models == 1, common)
+        unpack(own[m], gram, moment)
+        turned = np.ascontiguousarray(directions[m].T)
+        gram[:, :] = turned @ gram @ directions[m]
+        moment[:] = turned @ moment
+        for k in range(HYPOTHESES):
+            prior = priors[k, m]
+            prior_of(k, precisions, moments, common, ridge, prior, mean)
+            log = posterior_under(
+                prior, mean, gram, moment, variance, factors[k, m], estimates[k, m]
+            )
+            if math.isnan(log):
+                return NOT_POSITIVE
+            logs[k] += log
+    weights = normalised(logs)
+    for m in range(models):
+        variance = posterior_variance(residuals, m, bounds.reward)
+        ridge = constants.base * variance / bounds.reward
         residuals[m, 2] = constants.base - ridge
-        for i in range(dimension):
-            view.estimate[m, i] = theta[i]
-            for j in range(dimension):
-                view.inverse[m, i, j] = inverse[i, j]
+        residuals[m, 3] = precision_beyond(weights, priors[:, m], ridge)
+        average(
+            weights, factors[:, m], estimates[:, m], directions[m], view.inverse[m],
+            view.estimate[m],
+        )  # fmt: skip
         square = explored_variance(constants.exploration_scale, variance)
         refresh_view(view, m, math.sqrt(square))
     return NO_FAULT

@@ -68,7 +68,7 @@ def new_scratch(constants: Constants, arms: int) -> Scratch:
         context=np.zeros(constants.dimension),
         gain=np.zeros(constants.dimension),
         moved=np.zeros(constants.dimension),
-        residuals=np.zeros((constants.models, 3)),
+        residuals=np.zeros((constants.models, 4)),
         released=np.zeros(constants.release_size),
         noisy=np.zeros(constants.release_size),
     )
@@ -111,7 +111,7 @@ def play_rounds(
         The agent's place in ``joints``.
     statistic : (models, d (d + 3) / 2) float64
         Packed statistics of the agent's records that count for releases; new records are added.
-    residuals : (models, 3) float64
+    residuals : (models, 4) float64
         See :func:`.own_views.take_up_own`; only where own records count beside others' releases.
     visits : (persons,) int64
         How many visits of each person to the agent count; nothing where records are protected.
@@ -159,8 +159,8 @@ def play_rounds(
         for i in range(context.size):
             context[i] = features[i, column]
         fault, recorded = record_fault(
-            context, reward, constants.context_bound, -constants.reward_bound,
-            constants.reward_bound, constants.clip,
+            context, reward - constants.centre, constants.context_bound,
+            -constants.reward_bound, constants.reward_bound, constants.clip,
         )  # fmt: skip
         if fault != NO_FAULT:
             note_fault(faults, agent, fault, round_)

@@ -51,7 +51,7 @@ class AgentState(LinearAgentState, frozen=True, kw_only=True):
         The sum of the records that count for the next release.
     uncounted : (models, d (d + 3) / 2) float64
         The sum of own records that count for no release; nothing where none is learned from.
-    residuals : (models, 3) float64
+    residuals : (models, 4) float64
         See :func:`~fedbandits.systems.agents.kernels.own_views.take_up_own`.
     pool, view
         What it knows of the last sum, and what it acts on.
@@ -101,7 +101,7 @@ def first_state(plan: AgentsPlan) -> dict[str, Any]:
     return {
         "statistic": np.zeros(constants.statistic_shape),
         "uncounted": nothing_uncounted(plan, 1)[0],
-        "residuals": np.zeros((constants.models, 3)),
+        "residuals": np.zeros((constants.models, 4)),
         "joint": first_joint(constants),
         "pool": pool,
         "view": view,

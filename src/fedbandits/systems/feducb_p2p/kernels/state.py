@@ -55,7 +55,7 @@ class State(NamedTuple):
     faults: Ints  # (agents, 2): what stopped an agent, and the round
     tally: Tally  # of every agent
     statistic: Floats  # (cells, models, d (d + 3) / 2): own records so far
-    residuals: Floats  # (cells, models, 3): see agents.kernels.own_views.take_up_own
+    residuals: Floats  # (cells, models, 4): see agents.kernels.own_views.take_up_own
     at_release: Floats  # the same at the last own release; nothing with a released view
     waited: Ints  # (cells,): uses since the last own release
     draws: Floats  # (cells, slots, models · d (d + 3) / 2): noise draws in use

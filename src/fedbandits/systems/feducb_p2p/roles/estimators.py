@@ -38,7 +38,7 @@ class Estimator(msgspec.Struct, frozen=True):
         What it knows of the releases that were heard, and what it acts on.
     released
         Where its releases stand.
-    residuals : (models, 3) float64
+    residuals : (models, 4) float64
         See :func:`~fedbandits.systems.agents.kernels.own_views.take_up_own`.
     released_in
         The round of the last own release.
@@ -75,7 +75,7 @@ def first_estimator(plan: PeerPlan, index: int) -> Estimator:
         pool=pool,
         view=view,
         released=running_sum.init(plan.release, constants.release_size),
-        residuals=np.zeros((constants.models, 3)),
+        residuals=np.zeros((constants.models, 4)),
         at_release=at_release(plan, np.zeros(constants.statistic_shape)),
     )
 

@@ -1,0 +1,247 @@
+"""Partial pooling: how far the records of others count for one agent, by its own records.
+
+Agents may differ: the parameter of an agent is θ + δ with δ ~ N(0, τ² I) around the θ that all
+share. Others' records tell of θ. A sum of them is read direction by direction, as z and g (see
+:mod:`fedbandits.learners.kernels.released_sum`). So before its own records an agent knows its
+parameter, along a direction, by a mean of z / (λ + g) and a precision of
+
+    p = 1 / (1 / (λ + g) + τ² / v),
+
+in units of a record, v being the variance of a reward and λ the ridge parameter of θ. τ = 0 pools
+all records. The largest τ has p = λ₀, the ridge parameter of an agent alone: it knows a mean, and
+nothing else. One hypothesis more is LinUCB alone: p = λ₀ around 0.
+
+How likely each hypothesis is, own records say. With the own Gram matrix G and moment u, the prior
+precision P and the prior mean μ, the log evidence is, up to a constant,
+
+    ½ [(Pμ + u)ᵀ (P + G)⁻¹ (Pμ + u) - μᵀPμ] / v - ½ [ln det(P + G) - ln det P],
+
+summed over the models of an agent. This is the hierarchical linear model with known variances
+(Lindley & Smith 1972). Estimates are averaged by the posterior weights. So are deviations, not
+variances: an unlikely τ costs little then. With P + G = LLᵀ the deviation of x is ‖L⁻¹x‖. The
+averaged factor W = Σ w L⁻ᵀ gives a matrix WWᵀ, by which x has at most the averaged deviation.
+
+It is post-processing of the released sum by own records, needs no message, and spends no ε.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from fedbandits._compile import allocation_free, compiled, fma
+from fedbandits._typing import Floats
+
+#: τ, over the deviation √(v/λ₀) of an agent's parameter that nothing is known of. Then follow the
+#: two hypotheses of precision λ₀: around the mean of others, and around 0.
+_SPREADS = np.array([0.0, 0.06, 0.2, 0.4, 0.8])
+#: Count of the hypotheses.
+HYPOTHESES = _SPREADS.size + 2
+#: Ridge parameters of a θ that all arms share, over λ₀.
+_RIDGES = np.array([1.0, 3.0, 10.0, 30.0, 100.0, 300.0])
+#: Prior of τ = 0 where all arms share a model. Each hypothesis has the same prior where every arm
+#: has a model: linear models of single arms miss part of the truth, and a part that differs.
+_ALIKE = 0.5
+
+
+@compiled
+def log_priors(models: int) -> Floats:
+    """Return the logarithm of the prior of each hypothesis, for agents of so many models."""
+    logs = np.full(HYPOTHESES, -math.log(HYPOTHESES))
+    if models == 1:
+        logs[:] = math.log((1.0 - _ALIKE) / (HYPOTHESES - 1))
+        logs[0] = math.log(_ALIKE)
+    return logs
+
+
+@compiled
+def prior_of(
+    hypothesis: int, precisions: Floats, moments: Floats, common: Floats, alone: float,
+    prior: Floats, mean: Floats,
+) -> None:  # fmt: skip
+    """Write what a hypothesis says of an agent's parameter, before the agent's own records.
+
+    Parameters
+    ----------
+    hypothesis
+        Its number.
+    precisions, moments : (d,) float64
+        g and z of others' records, by direction.
+    common : (d,) float64
+        λ, the ridge parameter of the common θ.
+    alone
+        λ₀, the ridge parameter of an agent alone.
+    prior, mean : (d,) float64
+        Receive p, at least λ₀, and the mean.
+    """
+    for a in range(prior.size):
+        known = common[a] + precisions[a]
+        prior[a], mean[a] = alone, moments[a] / known
+        if hypothesis < _SPREADS.size:
+            prior[a] = max(1.0 / (1.0 / known + _SPREADS[hypothesis] ** 2 / alone), alone)
+        elif hypothesis == HYPOTHESES - 1:
+            mean[a] = 0.0
+
+
+@compiled
+def common_ridge(
+    precisions: Floats, moments: Floats, alone: float, variance: float, shared: bool, common: Floats
+) -> None:
+    """Write λ of the common θ by direction, (d,): by the evidence of others' records.
+
+    z has a variance of v (g + g²/λ) where θ has v/λ. λ is the mean of a few values, by their
+    evidence, on a scale of logarithms. The direction with the most records keeps λ₀: contexts have
+    a mean, and θ along it is as large as rewards are. Where every arm has a model of its own, all
+    directions keep λ₀: there the evidence of one model is weak.
+
+    Parameters
+    ----------
+    precisions, moments : (d,) float64
+        g and z of others' records, by direction, the one with the most records last.
+    alone, variance
+        λ₀, and v.
+    shared
+        Whether all arms share the model.
+    common : (d,) float64
+        Receives λ.
+    """
+    common[:] = alone
+    last = precisions.size - 1
+    if not shared or last == 0:
+        return
+    logs = np.zeros(_RIDGES.size)
+    for k in range(_RIDGES.size):
+        ridge = _RIDGES[k] * alone
+        for a in range(last):
+            if precisions[a] > 0.0:
+                spread = 1.0 + precisions[a] / ridge
+                square = moments[a] ** 2 / (variance * precisions[a] * spread)
+                logs[k] -= 0.5 * (math.log(spread) + square)
+    weights = normalised(logs)
+    size = 0.0
+    for k in range(_RIDGES.size):
+        size += weights[k] * math.log(_RIDGES[k])
+    for a in range(last):
+        common[a] = alone * math.exp(size)
+
+
+@compiled
+def normalised(logs: Floats) -> Floats:
+    """Return weights whose logarithms differ as ``logs`` do, and whose sum is 1."""
+    weights = np.exp(logs - logs.max())
+    weights /= weights.sum()
+    return weights
+
+
+@compiled
+def posterior_under(
+    prior: Floats, mean: Floats, gram: Floats, moment: Floats, variance: float, factor: Floats,
+    estimate: Floats,
+) -> float:  # fmt: skip
+    """Write the posterior of an agent's parameter by a prior and its own records.
+
+    Parameters
+    ----------
+    prior, mean : (d,) float64
+        Diagonal of P, and μ.
+    gram, moment
+        G (d, d) and u (d,) of own records, in the same basis.
+    variance
+        v, the variance of a reward.
+    factor : (d, d) float64
+        Receives L⁻ᵀ, an upper triangle, with P + G = LLᵀ. The rest must be 0.
+    estimate : (d,) float64
+        Receives (P + G)⁻¹ (Pμ + u).
+
+    Returns
+    -------
+    float
+        The log evidence, up to a constant; -inf where numbers are too large for one, and NaN if
+        P + G is not positive definite.
+    """
+    d, surprise, volume = prior.size, 0.0, 0.0
+    lower, solved = np.empty((d, d)), np.empty(d)
+    for i in range(d):
+        solved[i] = fma(prior[i], mean[i], moment[i])
+        surprise = fma(-prior[i] * mean[i], mean[i], surprise)
+        volume -= math.log(prior[i])
+        for j in range(i + 1):
+            entry = gram[i, j] + (prior[i] if i == j else 0.0)
+            for k in range(j):
+                entry = fma(-lower[i, k], lower[j, k], entry)
+            if j < i:
+                lower[i, j] = entry / lower[j, j]
+                solved[i] = fma(-lower[i, j], solved[j], solved[i])
+            elif not entry > 0.0:
+                return np.nan
+            else:
+                lower[i, i] = math.sqrt(entry)
+        solved[i] /= lower[i, i]
+        surprise = fma(solved[i], solved[i], surprise)
+        volume += 2.0 * math.log(lower[i, i])
+    _invert_lower(lower, factor)
+    for i in range(d):
+        estimate[i] = 0.0
+        for j in range(i, d):
+            estimate[i] = fma(factor[i, j], solved[j], estimate[i])
+    log = 0.5 * surprise / variance - 0.5 * volume
+    return log if math.isfinite(log) else -np.inf
+
+
+@allocation_free
+def _invert_lower(lower: Floats, factor: Floats) -> None:
+    """Write the transposed inverse of a lower triangle (d, d) as an upper triangle."""
+    for j in range(len(lower)):
+        factor[j, j] = 1.0 / lower[j, j]
+        for i in range(j + 1, len(lower)):
+            entry = 0.0
+            for k in range(j, i):
+                entry = fma(-lower[i, k], factor[j, k], entry)
+            factor[j, i] = entry / lower[i, i]
+
+
+@compiled
+def precision_beyond(weights: Floats, priors: Floats, alone: float) -> float:
+    """Sum over directions the precision that others' records add to that of an agent alone.
+
+    The precision is the one whose deviation is the mean of those of all hypotheses, of ``priors``
+    (hypotheses, d). Along a direction it is at least ``alone``.
+    """
+    total = 0.0
+    for a in range(priors.shape[1]):
+        deviation = 0.0
+        for k in range(weights.size):
+            deviation += weights[k] / math.sqrt(priors[k, a])
+        total += max(1.0 / deviation**2 - alone, 0.0)
+    return total
+
+
+@compiled
+def average(
+    weights: Floats, factors: Floats, estimates: Floats, directions: Floats, inverse: Floats,
+    estimate: Floats,
+) -> None:  # fmt: skip
+    """Write the posterior averaged over hypotheses: ``inverse`` (d, d) and ``estimate`` (d,).
+
+    ``factors`` (hypotheses, d, d) and ``estimates`` (hypotheses, d) are in the basis of the columns
+    of ``directions`` (d, d).
+    """
+    d = len(directions)
+    factor, averaged = np.zeros((d, d)), np.zeros(d)
+    for k in range(weights.size):
+        for i in range(d):
+            averaged[i] = fma(weights[k], estimates[k, i], averaged[i])
+            for j in range(i, d):
+                factor[i, j] = fma(weights[k], factors[k, i, j], factor[i, j])
+    turned = directions @ factor
+    for i in range(d):
+        estimate[i] = 0.0
+        for j in range(d):
+            estimate[i] = fma(directions[i, j], averaged[j], estimate[i])
+        for j in range(i, d):
+            entry = 0.0
+            for k in range(d):
+                entry = fma(turned[i, k], turned[j, k], entry)
+            inverse[i, j] = entry
+            inverse[j, i] = entry
