@@ -40,18 +40,20 @@ _SPREADS = np.array([0.0, 0.06, 0.2, 0.4, 0.8])
 HYPOTHESES = _SPREADS.size + 2
 #: Ridge parameters of a θ that all arms share, over λ₀.
 _RIDGES = np.array([1.0, 3.0, 10.0, 30.0, 100.0, 300.0])
-#: Prior of τ = 0 where all arms share a model. Each hypothesis has the same prior where every arm
-#: has a model: linear models of single arms miss part of the truth, and a part that differs.
-_ALIKE = 0.5
 
 
 @compiled
 def log_priors(models: int) -> Floats:
-    """Return the logarithm of the prior of each hypothesis, for agents of so many models."""
-    logs = np.full(HYPOTHESES, -math.log(HYPOTHESES))
+    """Return the logarithm of the prior of each hypothesis, (hypotheses,), up to a constant.
+
+    Where every arm has a model of its own, all hypotheses are equally likely: linear models of
+    single arms miss a part of the truth, and that part differs between agents. Where all arms share
+    a model, each hypothesis is half as likely as the one before.
+    """
+    logs = np.zeros(HYPOTHESES)
     if models == 1:
-        logs[:] = math.log((1.0 - _ALIKE) / (HYPOTHESES - 1))
-        logs[0] = math.log(_ALIKE)
+        for k in range(HYPOTHESES):
+            logs[k] = -k * math.log(2.0)
     return logs
 
 
