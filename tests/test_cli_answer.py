@@ -53,7 +53,7 @@ def test_what_is_added_is_said_and_kept(folder, monkeypatch, capsys):
     )
     kept = fb.load(folder / "runs" / "tiny" / "config.toml")
     assert [entry.label for entry in kept.systems] == ["feducb", "alone"]
-    assert kept.systems[1].config.exploration_scale == 0.5
+    assert kept.systems[1] == fb.with_alone("tiny.toml").systems[1]
 
 
 def test_a_run_from_its_own_configuration_is_the_same_experiment(folder, monkeypatch, capsys):

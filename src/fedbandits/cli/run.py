@@ -168,7 +168,7 @@ def _add_alone(
         check_output(folder, experiment, but=("best_alone", "systems"))
         check_output(folder, experiment, but=("best_alone",))
     if found is None or not (found.best_alone or resume):
-        with console.shown_progress(_NOTHING_YET) as progress:
+        with console.shown_progress(_NOTHING_YET, passing=True) as progress:
             found = with_alone(experiment, jobs=jobs, on_event=progress)
     for added in found.systems[len(experiment.systems) :]:
         typer.echo(

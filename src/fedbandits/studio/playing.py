@@ -93,11 +93,19 @@ class _Heard:
         return True
 
 
+#: So many replicates are played in most looks for the best alone, of all settings together.
+_USUALLY_PLAYED = 60
+
+
 class _Looking:
-    """Tells how far the look for the best that one can do alone is, also as a share."""
+    """Tells how far the look for the best that one can do alone is, also as a share.
+
+    How many settings will be tried is not known before, so the share is a guess until the end.
+    """
 
     def __init__(self, tell: Tell) -> None:
-        self._tell, self._told, self._all = tell, -math.inf, 1
+        self._tell, self._told, self._share = tell, -math.inf, -1.0
+        self._all, self._before = 1, 0
         self._done: dict[tuple[str, int], int] = {}
 
     def __call__(self, event: events.Event) -> None:
@@ -105,20 +113,29 @@ class _Looking:
             case events.Compiling():
                 self._tell(event="compiling", kernel=event.kernel)
             case events.RunStarted():
-                self._all = event.rounds * event.total
-                self._tell_share()
+                self._all = max(self._all, event.rounds * _USUALLY_PLAYED)
+                if self._share < 0.0:
+                    self._tell_share(0.0)
             case events.ReplicateAdvanced():
                 self._done[event.system, event.replicate] = event.done
                 if time.monotonic() - self._told >= _PACE:
-                    self._tell_share()
+                    played = self._before + sum(self._done.values())
+                    self._tell_share(min(0.99, played / self._all))
             case events.RunFinished():
-                self._tell_share()
+                self._before += sum(self._done.values())
+                self._done.clear()
             case _:
                 pass
 
-    def _tell_share(self) -> None:
-        self._told, share = time.monotonic(), sum(self._done.values()) / self._all
-        self._tell(event="phase", text="looking for the best that one can do alone", share=share)
+    def end(self) -> None:
+        """Tell that it is over, if it began."""
+        if self._share >= 0.0:
+            self._tell_share(1.0)
+
+    def _tell_share(self, share: float) -> None:
+        self._told, self._share = time.monotonic(), max(share, self._share)
+        text = "looking for the best that one can do alone"
+        self._tell(event="phase", text=text, share=self._share)
 
 
 def play(job: dict[str, Any], tell: Tell, stop: Stop) -> str:
@@ -129,7 +146,9 @@ def play(job: dict[str, Any], tell: Tell, stop: Stop) -> str:
     if known is None or not (known.best_alone or job["resume"]):
         known = experiment
         if job["alone"]:
-            known = with_alone(experiment, on_event=_Looking(tell), stop=stop)
+            looking = _Looking(tell)
+            known = with_alone(experiment, on_event=looking, stop=stop)
+            looking.end()
     heard = _Heard(known, tell)
     result = run(known, out=folder, resume=job["resume"], on_event=heard, stop=stop)
     _tell_result(known, folder, tell)

@@ -18,7 +18,8 @@ from fedbandits.errors import ConfigError
 from fedbandits.experiments.answers.advice import Advice
 from fedbandits.experiments.answers.sentences import Comparison, Said
 from fedbandits.experiments.baselines import (
-    TRIED,
+    RIDGE,
+    SCALE,
     Claimed,
     Kind,
     as_people_explore,
@@ -248,9 +249,16 @@ class _Run(NamedTuple):
                 both.any() and np.mean((self.syncs[own] < self.syncs[other])[both]) == 1.0
             ),
             differs_in=differing_keys(judged, baseline, best),
-            at_best=getattr(baseline.config, TRIED) if best else None,
-            own_scale=getattr(judged.config, TRIED, None) if best else None,
+            at_best=getattr(baseline.config, SCALE, None) if best else None,
+            ridge_at_best=_own_ridge(baseline) if best else None,
+            own_scale=getattr(judged.config, SCALE, None) if best else None,
         )
+
+
+def _own_ridge(entry: Variant) -> float | None:
+    """Return λ of an entry where it is not the default."""
+    given = getattr(entry.config, RIDGE, "auto")
+    return None if given in ("auto", type(entry.config)().regularization) else float(given)
 
 
 def _worse_off(found: Measure, own: int, other: int, both: Any) -> float | None:

@@ -8,8 +8,8 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from fedbandits.environments.base import Words
-from fedbandits.experiments.baselines import SCALES
 from fedbandits.experiments.intervals import FEWEST, decimal_places, fixed, with_error
+from fedbandits.experiments.tuning import MORE
 from fedbandits.offline.estimates import FEW
 
 
@@ -41,6 +41,8 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     differs_in: tuple[str, ...] = ()
     #: ``exploration_scale`` of parties alone at their best; None for other baselines.
     at_best: float | None = None
+    #: ``regularization`` of parties alone at their best; None where it is the default.
+    ridge_at_best: float | None = None
     #: ``exploration_scale`` of the judged system, beside parties alone at their best.
     own_scale: float | None = None
 
@@ -246,7 +248,10 @@ class Said(NamedTuple):
 
 
 def _alone(one: Comparison) -> str:
-    return "alone" if one.at_best is None else f"alone at its best (α = {one.at_best:g})"
+    if one.at_best is None:
+        return "alone"
+    ridge = "" if one.ridge_at_best is None else f", λ = {one.ridge_at_best:g}"
+    return f"alone at its best (α = {one.at_best:g}{ridge})"
 
 
 def _tuned(compared: Sequence[Comparison], replicates: int) -> str:
@@ -254,11 +259,10 @@ def _tuned(compared: Sequence[Comparison], replicates: int) -> str:
     if all(one.at_best is None for one in compared):
         alone = any(one.kind == "alone" for one in compared)
         return "Learning alone is not tuned; fb.with_alone finds its best. " if alone else ""
-    *scales, last = (f"{scale:g}" for scale in SCALES)
     return (
-        f"Learning alone is at its best: α is its exploration_scale, and was tried at "
-        f"{', '.join(scales)} and {last} on {replicates} other "
-        f"replicate{'s' if replicates > 1 else ''}, so on these another may be best. "
+        "Learning alone is at its best: α is its exploration_scale, λ its regularization, and both "
+        f"were searched on {replicates} to {MORE * replicates} other replicates, so on these "
+        "another may be best. "
     )
 
 
