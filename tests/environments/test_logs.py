@@ -284,6 +284,7 @@ def test_a_sweep_over_a_log_has_the_estimates_of_each_run():
         np.testing.assert_allclose(half, widths / 2.0)
 
 
+@pytest.mark.filterwarnings("ignore:.*rows are short")
 def test_too_few_events_are_no_verdict():
     experiment = fb.Experiment(
         name="x", environment=known_log(60).environment(agents=2), rounds=20, replicates=3,

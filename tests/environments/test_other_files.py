@@ -132,6 +132,7 @@ class TestPipes:
         yield path
         writer.join()
 
+    @pytest.mark.filterwarnings("ignore:.*rows are short")
     def test_a_pipe_is_read_once_for_a_whole_run(self, pipe, tmp_path):
         world = self.world(pipe)
         systems = [fb.system("linucb-alone")]

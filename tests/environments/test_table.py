@@ -271,18 +271,19 @@ class TestPublicFacts:
             world.prepare()
         lines = [line[2:] for line in str(caught.value).splitlines() if line.startswith("  ")]
         assert lines == [
-            "ranges = { age = [LOW, HIGH] }",
+            "centre = { age = TYPICAL }",
+            "spread = { age = DEVIATION }",
             'categories = { ward = ["A", "B", "*"] }',
             'classes = ["A", "B"]',
         ]
-        tomllib.loads("\n".join(lines).replace("LOW", "0").replace("HIGH", "1"))
+        tomllib.loads("\n".join(lines).replace("TYPICAL", "0").replace("DEVIATION", "1"))
 
     def test_the_lines_hold_nothing_of_the_data(self):
         frame = FRAME.rename(columns={"age": "Größe in cm"}).assign(ward="secret ward")
         world = made(frame, features=["Größe in cm", "ward"], ranges={}, categories={})
         with pytest.raises(DataError) as caught:
             world.prepare()
-        assert '"Größe in cm" = [LOW, HIGH]' in str(caught.value)
+        assert '"Größe in cm" = DEVIATION' in str(caught.value)
         assert "secret" not in str(caught.value)
 
     def test_a_range_of_rewards_must_be_stated(self):

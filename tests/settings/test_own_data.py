@@ -5,13 +5,18 @@ from __future__ import annotations
 import re
 import tomllib
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import fedbandits as fb
 from fedbandits.cli.main import app
+from fedbandits.environments.rows import centre_and_spread
 from fedbandits.environments.tables.reading import AS_FOUND, Reading
 from fedbandits.errors import ConfigError, ConfigWarning, DataError
+from fedbandits.random import replicate_key
 from fedbandits.settings.reference.own_data import own_data_template
 
 HEADER = "Klinik;Patient;Alter;Größe;Station;notes;seen;row_id;Befund"
@@ -69,10 +74,48 @@ def test_its_comments_become_stated_facts(tmp_path):
     experiment = fb.Experiment.from_table(tomllib.loads(stated))
     world = experiment.environment
     assert world.scaling == "stated"
-    assert world.ranges == {"Alter": (30.0, 36.0), "Größe": (0.5, 4.5)}
+    assert (world.ranges, world.centre) == ({}, {"Alter": 32.98, "Größe": 2.5})
+    assert world.spread == {"Alter": 2.01, "Größe": 1.41}
     assert world.categories == {"Station": ("Ost, links", "West", "*")}
     experiment.check()
     assert world.arm_names == before.environment.arm_names
+
+
+def test_its_rows_are_long_enough(tmp_path):
+    """Numbers count in spreads that are written, so that a run has nothing to say of short rows."""
+    text, experiment = written(tmp_path)
+    world = experiment.environment
+    assert {*world.spread} == {*world.centre} == {"Alter", "Größe"}
+    assert "count as public, and no privacy claim covers them" in " ".join(text.split("\n# "))
+    assert world.row_deviation is None
+    lengths = np.linalg.norm(world.world(replicate_key(0, 0)).rows[:, :-1], axis=1)
+    assert 0.6 < np.median(lengths) <= 1.0
+
+
+@given(
+    st.lists(st.floats(-1e12, 1e12), min_size=2, max_size=30),
+    st.floats(1e-6, 1e6),
+)
+def test_spreads_are_rounded_but_not_by_much(values, unit):
+    values = np.array([*values, np.nan]) * unit
+    found = centre_and_spread(values)
+    mean, deviation = np.nanmean(values), np.nanstd(values)
+    if found is None:
+        assert deviation <= 1e-15 * abs(mean) or deviation == 0.0
+        return
+    assert abs(found[0] - mean) <= 0.01 * deviation
+    assert abs(found[1] - deviation) <= 0.01 * deviation
+    assert len(f"{found[1]:.12g}".partition("e")[0].replace(".", "").strip("0")) <= 3
+
+
+def test_numbers_too_large_for_a_spread_are_scaled_by_their_range(tmp_path):
+    data = tmp_path / "plain.csv"
+    rows = [f"{i},{(-1) ** i * 1e306 * (i + 1)},{i % 2}" for i in range(90)]
+    data.write_text("\n".join(["size,huge,label", *rows]), "utf-8")
+    text = own_data_template(str(data), "plain.toml").text
+    world = fb.Experiment.from_table(tomllib.loads(text)).environment
+    assert {*world.spread} == {"size"}
+    assert "#ranges = { huge = [" in text
 
 
 def test_options_name_columns(tmp_path):

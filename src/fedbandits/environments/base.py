@@ -220,6 +220,11 @@ class ContextualEnvironment(Environment, frozen=True, kw_only=True):
         return 1
 
     @property
+    def row_deviation(self) -> float | None:
+        """Root mean square distance of contexts from their mean, if the user can change it."""
+        return None
+
+    @property
     def largest_gap(self) -> float:
         """Largest regret that one agent can add in one round."""
         low, high = self.facts.reward_range

@@ -44,8 +44,9 @@ class Table(ContextualEnvironment, frozen=True, kw_only=True, tag="table"):
     1. With ``rewards``, each column is an arm and holds its reward. With ``action`` and ``reward``,
     the table is a log of past decisions. Each arm has its own linear model of the row.
 
-    Numbers are scaled to [-1, 1] by their range, and texts become one coordinate for each category.
-    All of it is refused with its line where it cannot be used. ``docs/your-data.md`` shows how.
+    Numbers are counted in spreads from their centre, or scaled to [-1, 1] by their range; texts
+    become one coordinate for each category. All of it is refused with its line where it cannot be
+    used. ``docs/your-data.md`` shows how.
 
     Parameters
     ----------
@@ -78,9 +79,12 @@ class Table(ContextualEnvironment, frozen=True, kw_only=True, tag="table"):
     smallest_propensity
         Smallest probability with which the logging policy chooses any arm, a public fact. It is
         needed where ``propensity`` is a column.
+    centre, spread
+        Typical value of columns of numbers, and typical deviation from it: public facts, for which
+        rough guesses do. A number becomes (value - centre) / spread, and is cut off at ±10.
     ranges
-        Smallest and largest value of each column of numbers, public facts. Values outside are
-        replaced by the nearer end.
+        Smallest and largest value of other columns of numbers, public facts. Values outside are
+        replaced by the nearer end. Most rows are then short, see ``norm``.
     categories
         Categories of each column of texts, public facts. ``"*"`` stands for all others.
     scaling
@@ -99,7 +103,8 @@ class Table(ContextualEnvironment, frozen=True, kw_only=True, tag="table"):
         is not drawn from.
     norm
         Rows are divided by this norm of their scaled features; longer rows are shortened. By
-        default it is the largest norm that is possible, the root of the number of features.
+        default it is the root of the number of features: the largest norm that ranges and
+        categories make possible, and the typical norm where numbers are counted in spreads.
     intercept
         Share of the squared norm that a constant coordinate gets. 0 means no such coordinate.
     encoding
@@ -134,6 +139,8 @@ class Table(ContextualEnvironment, frozen=True, kw_only=True, tag="table"):
     reward: str | None = None
     propensity: str | float | None = None
     smallest_propensity: Annotated[float, Meta(gt=0.0, le=1.0)] | None = None
+    centre: dict[str, float] | None = None
+    spread: dict[str, float] | None = None
     ranges: dict[str, tuple[float, float]] = msgspec.field(default_factory=dict)
     categories: dict[str, tuple[str | int, ...]] = msgspec.field(default_factory=dict)
     scaling: Literal["stated", "data"] = "stated"
@@ -212,20 +219,14 @@ class Table(ContextualEnvironment, frozen=True, kw_only=True, tag="table"):
         return self.arm_count
 
     @property
+    def row_deviation(self) -> float | None:
+        return self._data().row_deviation
+
+    @property
     def facts(self) -> ContextualFacts:
-        data, drawn = self._data(), self.visits == "drawn"
-        persons = data.persons
-        comes_again = drawn or persons.most_rows > 1
-        return msgspec.structs.replace(
-            super().facts,
-            public=data.public,
-            persons=persons.persons if comes_again else None,
-            most_share=persons.most_share if drawn else None,
-            most_rows=persons.most_rows if comes_again and not drawn else None,
-            most_parties=persons.most_parties if comes_again else None,
-            share_at_one=persons.share_at_one if drawn else None,
-            most_squares=persons.most_squares if comes_again and not drawn else None,
-        )
+        data = self._data()
+        visits = data.persons.visits(self.visits == "drawn")
+        return msgspec.structs.replace(super().facts, public=data.public, **visits)
 
     def identified(self) -> Self:
         from fedbandits.environments.tables.files import file_digest_of

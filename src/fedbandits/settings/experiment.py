@@ -22,7 +22,7 @@ from fedbandits.settings.toml_files import NAME, read_experiment
 from fedbandits.settings.variants import Variant as Variant
 from fedbandits.settings.variants import system as system
 from fedbandits.settings.variants import variant as variant
-from fedbandits.settings.worlds import environment_of, prepare
+from fedbandits.settings.worlds import caution_of_rows, environment_of, prepare
 from fedbandits.settings.written import experiment_html, plain, without_none
 from fedbandits.systems import Plan, System, find_system
 from fedbandits.systems.simulated import bounds_in, plan_in
@@ -156,6 +156,8 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
         """
         prepare(self.environment, self.rounds)
         planned = tuple(self._planned())
+        if caution := caution_of_rows(self.environment, (plan.config for *_, plan in planned)):
+            warnings.warn(f"environment.{caution}", ConfigWarning, stacklevel=3)
         for index, (_, found, plan) in enumerate(planned):
             for caution in cautions_of(found, plan):
                 warnings.warn(f"systems[{index}].{caution}", ConfigWarning, stacklevel=3)

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
 
 from fedbandits._schema import convert, shown
-from fedbandits.environments import Environment, environments, find_environment
+from fedbandits.environments import (
+    ContextualEnvironment,
+    Environment,
+    environments,
+    find_environment,
+)
 from fedbandits.errors import ConfigError, ConfigWarning, DataError
 
 
@@ -48,6 +53,34 @@ def prepare(environment: Environment, rounds: int) -> None:
         raise DataError(with_key(environment, str(error))) from None
     for caution in environment.cautions():
         warnings.warn(f"environment.{caution}", ConfigWarning, stacklevel=4)
+
+
+def caution_of_rows(environment: Environment, configs: Iterable[Any]) -> str | None:
+    """Say that contexts are too short for the bounds on parameters; None if they are not.
+
+    Predictions for typical rows differ from their mean by up to S times the deviation of the rows,
+    and rewards by up to half their range.
+
+    Parameters
+    ----------
+    environment
+        The environment, prepared.
+    configs
+        Configurations of the systems that play there; those with a ``parameter_bound`` count.
+    """
+    if not isinstance(environment, ContextualEnvironment):
+        return None
+    bounds = [c.parameter_bound for c in configs if hasattr(c, "parameter_bound")]
+    deviation, (low, high) = environment.row_deviation, environment.facts.reward_range
+    if not bounds or deviation is None or min(bounds) * deviation >= 0.5 * (high - low):
+        return None
+    return (
+        f"spread: rows are short: they differ from their mean by about {deviation:.1g}. With "
+        f"parameter_bound = {min(bounds):g}, predictions differ by {min(bounds) * deviation:.1g} "
+        f"then, and rewards by {0.5 * (high - low):g}, so learning is slow. State centre and "
+        "spread of columns of numbers (fedbandits init --data writes them), or raise "
+        "parameter_bound"
+    )
 
 
 def with_key(environment: Environment, message: str) -> str:

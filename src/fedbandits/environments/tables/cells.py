@@ -185,7 +185,10 @@ def _instead(raw: RawTable, text: str, key: str) -> str:
         said = f'decimal = "{used.decimals}", thousands = "{used.thousands}"'
         return f"does not fit the format of numbers ({said}); correct the cell, or these keys"
     if key in ("features", "ranges"):
-        return "is not a number; correct it, or give the column categories instead of a range"
+        return (
+            "is not a number; correct it, or give the column categories instead of a range or a "
+            "centre and a spread"
+        )
     return "is not a number; correct it"
 
 

@@ -1,14 +1,21 @@
-"""Contexts from columns: each feature becomes numbers between -1 and 1, each row has norm ≤ 1."""
+"""Contexts from columns: each feature becomes coordinates, and each row has norm ≤ 1."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple, Self
 
 import numpy as np
 
 from fedbandits._typing import Bools, Floats, Floats32
+from fedbandits.environments.rows import (
+    MOST_SPREADS,
+    limits_of,
+    scaled,
+    shortened,
+    with_constant,
+)
 from fedbandits.environments.tables.cells import Cells, RawTable, missing, numbers, texts
 from fedbandits.errors import DataError
 
@@ -17,11 +24,22 @@ OTHER = "*"
 
 
 class Numeric(NamedTuple):
-    """A column of numbers, whose range becomes [-1, 1]; what lies outside is put to its end."""
+    """A column of numbers: [low, high] becomes [-limit, limit], what lies outside its end."""
 
     name: str
     low: float
     high: float
+    limit: float = 1.0
+
+    @classmethod
+    def spread_out(cls, name: str, centre: float, spread: float) -> Self:
+        """Make a column that counts in spreads from a centre."""
+        return cls(name, *limits_of(centre, spread), MOST_SPREADS)
+
+    @property
+    def key(self) -> Literal["ranges", "spread"]:
+        """The setting that says how its values are scaled."""
+        return "ranges" if self.limit == 1.0 else "spread"
 
     @property
     def width(self) -> int:
@@ -33,12 +51,9 @@ class Numeric(NamedTuple):
         return missing(raw, self.name, "features")
 
     def coordinates(self, raw: RawTable) -> Floats:
-        """Return the numbers in [-1, 1], (rows, 1); 0 where one is missing."""
-        values = numbers(raw, self.name, "features")
-        # Halves first: the width of a range of the largest numbers is no number.
-        middle, half = 0.5 * self.low + 0.5 * self.high, 0.5 * self.high - 0.5 * self.low
-        scaled = np.clip((np.clip(values, self.low, self.high) - middle) / half, -1.0, 1.0)
-        return np.nan_to_num(scaled, nan=0.0)[:, None]
+        """Return the numbers in [-limit, limit], (rows, 1); 0 where one is missing."""
+        found = scaled(numbers(raw, self.name, "features"), self.low, self.high, self.limit)
+        return np.nan_to_num(found, nan=0.0)[:, None]
 
 
 class Categorical(NamedTuple):
@@ -99,10 +114,11 @@ def contexts_of(
 ) -> Floats32:  # fmt: skip
     """Make the contexts of all rows, (rows, d) float32, of norm at most 1.
 
-    A feature adds at most 1 to the squared norm of a row. So rows are divided by the root of the
-    number of features, or by a ``norm`` that is stated: then longer rows are shortened to it. With
-    ``indicators`` each feature gets a coordinate more, 1 where its value is missing. ``intercept``
-    is the share of the squared norm that a constant coordinate gets; 0 for no such coordinate.
+    A feature adds at most 1 to the squared norm of a row, or about 1 if it counts in spreads. So
+    rows are divided by the root of the number of features, or by a ``norm`` that is stated; longer
+    rows are shortened to it. With ``indicators`` each feature gets a coordinate more, 1 where its
+    value is missing and the others are 0. ``intercept`` is the share of the squared norm that a
+    constant coordinate gets; 0 for no such coordinate.
     """
     blocks = []
     for feature in features:
@@ -110,13 +126,4 @@ def contexts_of(
         if indicators:
             blocks.append(feature.gaps(raw).astype(np.float64)[:, None])
     divisor = math.sqrt(len(features)) if norm is None else norm
-    rows = np.hstack(blocks) / divisor
-    rows /= np.maximum(np.linalg.norm(rows, axis=1), 1.0)[:, None]
-    if intercept > 0.0:
-        constant = np.full((len(rows), 1), math.sqrt(intercept))
-        rows = np.hstack([rows * math.sqrt(1.0 - intercept), constant])
-    held = rows.astype(np.float32, order="C")
-    # Rounding may have made a row a little longer than 1.
-    long = np.linalg.norm(held.astype(np.float64), axis=1) > 1.0
-    held[long] *= np.float32(1.0 - 1e-6)
-    return held
+    return with_constant(shortened(np.hstack(blocks), divisor), intercept)

@@ -9,8 +9,9 @@ import msgspec
 import numpy as np
 
 from fedbandits._typing import Bools, Floats32, Ints
+from fedbandits.environments.rows import deviation_of
 from fedbandits.environments.tables.cells import RawTable, listed_text, missing, texts, tidy
-from fedbandits.environments.tables.features import codes_of, contexts_of
+from fedbandits.environments.tables.features import Numeric, codes_of, contexts_of
 from fedbandits.environments.tables.files import Stamp, stamp
 from fedbandits.environments.tables.forms import (
     Classes,
@@ -161,6 +162,15 @@ class PersonRows(NamedTuple):
     share_at_one: float | None = None  # of one person at one party, if it is known who has which
     most_squares: int | None = None  # the largest Σ n² of a person with n rows at each party
 
+    def visits(self, drawn: bool) -> dict[str, Any]:
+        """Return facts of a person's visits, if rows are ``drawn`` at random or each comes once."""
+        found = {"persons": self.persons, "most_parties": self.most_parties}
+        if drawn:
+            return found | {"most_share": self.most_share, "share_at_one": self.share_at_one}
+        if self.most_rows == 1:
+            return {}
+        return found | {"most_rows": self.most_rows, "most_squares": self.most_squares}
+
 
 def sites_of(raw: RawTable, column: str) -> Sites:
     """Find the parties that a column names, in the order of their names; refuse a single one."""
@@ -214,6 +224,7 @@ class Prepared(NamedTuple):
     persons: PersonRows  # whose each row is, and how often persons come
     public: tuple[str, ...]  # what a privacy claim must treat as public, a sentence each
     cautions: tuple[str, ...]  # what the user should know, each with the key that it is about
+    row_deviation: float | None  # of the contexts, if stating something else would change it
 
     def world(self, key: Key, visits: str) -> Any:
         """Make the world of a replicate whose ``visits`` are drawn, come once, or come in order."""
@@ -267,9 +278,12 @@ def _prepared(request: _Request) -> Prepared:
     counted += [_DROPPED] if table.missing == "drop" else []
     counted += [_NOBODY] if table.person is None else []
     form = form_of(table, raw, public)
-    stated = {tidy(name): limits for name, limits in table.ranges.items()}
+    stated = {*map(tidy, table.ranges), *map(tidy, table.spread or ())}
     cautions = (*dropped, *public.cautions, *suspicious(raw, public.features, stated))
-    return Prepared(contexts, form, sites, persons, (*public.sentences, *counted), cautions)
+    ranged = any(isinstance(f, Numeric) and f.key == "ranges" for f in public.features)
+    deviation = deviation_of(contexts) if ranged or table.norm is not None else None
+    sentences = (*public.sentences, *counted)
+    return Prepared(contexts, form, sites, persons, sentences, cautions, deviation)
 
 
 def _sites(table: Table, rows: int) -> Sites:

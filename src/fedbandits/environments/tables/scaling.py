@@ -30,6 +30,7 @@ _MOST_CATEGORIES = 100
 _STATED = (
     "The ranges, categories, classes and reward range that the configuration states are public."
 )
+_STATED_SPREADS = "The centres and spreads of columns that the configuration states are public."
 
 
 class Public(NamedTuple):
@@ -100,11 +101,16 @@ def public_of(table: Table, raw: RawTable) -> Public:
 
 def _stated_features(table: Table) -> dict[str, Feature]:
     ranges = {tidy(n): Numeric(tidy(n), *limits) for n, limits in table.ranges.items()}
+    centres = {tidy(n): centre for n, centre in (table.centre or {}).items()}
+    spreads = {
+        tidy(n): Numeric.spread_out(tidy(n), centres[tidy(n)], spread)
+        for n, spread in (table.spread or {}).items()
+    }
     listed = {
         tidy(n): Categorical(tidy(n), tuple(map(listed_text, levels)))
         for n, levels in table.categories.items()
     }
-    return {**ranges, **listed}
+    return {**ranges, **spreads, **listed}
 
 
 def _usable_kind(raw: RawTable, name: str) -> str:
@@ -130,9 +136,6 @@ def _lines_to_write(table: Table, kinds: Mapping[str, str], others: Mapping[str,
 
     ``kinds`` are kinds of the features that nothing is stated of; ``others`` is what else is not.
     """
-    given = [f"{_toml_key(n)} = [{low:g}, {high:g}]" for n, (low, high) in table.ranges.items()]
-    ranges = [f"{_toml_key(n)} = [LOW, HIGH]" for n, kind in kinds.items() if kind == "number"]
-    ranges = [*given, *ranges] if ranges else []
     listed = [
         f"{_toml_key(n)} = {json.dumps(levels, ensure_ascii=False)}"
         for n, levels in table.categories.items()
@@ -140,7 +143,7 @@ def _lines_to_write(table: Table, kinds: Mapping[str, str], others: Mapping[str,
     wanted = [f'{_toml_key(n)} = ["A", "B", "*"]' for n, kind in kinds.items() if kind == "text"]
     listed = [*listed, *wanted] if wanted else []
     lines = [
-        *([f"ranges = {{ {', '.join(ranges)} }}"] if ranges else []),
+        *_numbers_to_write(table, [name for name, kind in kinds.items() if kind == "number"]),
         *([f"categories = {{ {', '.join(listed)} }}"] if listed else []),
         *(['classes = ["A", "B"]'] if others["classes"] else []),
         *(["reward_range = [LOW, HIGH]"] if others["range"] else []),
@@ -152,6 +155,23 @@ def _lines_to_write(table: Table, kinds: Mapping[str, str], others: Mapping[str,
         + "".join(f"  {line}\n" for line in lines)
         + 'Or set scaling = "data" to have them computed from all rows; they then count as public.'
     )
+
+
+def _numbers_to_write(table: Table, names: Sequence[str]) -> Iterable[str]:
+    """Yield lines that state columns of numbers: as others are stated, by default by spreads."""
+    if not names:
+        return
+    if table.ranges and not table.spread:
+        given = [f"{_toml_key(n)} = [{low:g}, {high:g}]" for n, (low, high) in table.ranges.items()]
+        listed = [*given, *(f"{_toml_key(name)} = [LOW, HIGH]" for name in names)]
+        yield f"ranges = {{ {', '.join(listed)} }}"
+        return
+    for key, stated, word in (
+        ("centre", table.centre, "TYPICAL"), ("spread", table.spread, "DEVIATION")
+    ):  # fmt: skip
+        listed = [f"{_toml_key(n)} = {value:g}" for n, value in (stated or {}).items()]
+        listed += [f"{_toml_key(name)} = {word}" for name in names]
+        yield f"{key} = {{ {', '.join(listed)} }}"
 
 
 def _measured(raw: RawTable, name: str) -> Numeric:
@@ -204,6 +224,8 @@ def _is_constant(feature: Feature) -> bool:
 def _sentences(table: Table, taken: list[str]) -> Iterable[str]:
     if table.ranges or table.categories or table.classes or table.reward_range is not None:
         yield _STATED
+    if table.spread:
+        yield _STATED_SPREADS
     if taken:
         yield f"These are public as well: {', '.join(taken)}. They are computed here from all rows."
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 from typing import TYPE_CHECKING, Any
 
+from fedbandits.environments.rows import why_no_scale
 from fedbandits.environments.tables.cells import listed_text, tidy
 from fedbandits.environments.tables.features import OTHER
 
@@ -129,13 +130,12 @@ def _refuse_columns(table: Table) -> None:
 
 def _refuse_facts(table: Table) -> None:
     features = {tidy(name) for name in table.features}
-    for key in ("ranges", "categories"):
-        for name in getattr(table, key):
+    for key in ("ranges", "centre", "spread", "categories"):
+        for name in getattr(table, key) or ():
             if tidy(name) not in features:
                 raise ValueError(f"{key}: {name!r} is not among the features; add it, or remove it")
-    both = {*map(tidy, table.ranges)} & {*map(tidy, table.categories)}
-    if both:
-        raise ValueError(f"categories: {min(both)!r} has a range already; remove one of them")
+    _refuse_two_kinds(table)
+    _refuse_spreads(table)
     for name, (low, high) in table.ranges.items():
         _refuse_range(f"ranges: {name!r}", low, high)
     if table.reward_range is not None:
@@ -146,6 +146,35 @@ def _refuse_facts(table: Table) -> None:
         _refuse_levels("classes:", [*table.class_names])
         if OTHER in table.class_names:
             raise ValueError(f'classes: "{OTHER}" is not a class; list all of them')
+
+
+def _refuse_two_kinds(table: Table) -> None:
+    """Refuse a column of which is stated that it is scaled in two ways."""
+    ways = {"ranges": "range", "spread": "spread", "categories": "list of categories"}
+    known: dict[str, str] = {}
+    for key, what in ways.items():
+        for name in map(tidy, getattr(table, key) or ()):
+            if name in known:
+                raise ValueError(f"{key}: {name!r} has a {known[name]} already; remove one of them")
+            known[name] = what
+
+
+def _refuse_spreads(table: Table) -> None:
+    """Refuse spreads and centres that are not there in pairs, or by which nothing can be scaled."""
+    stated = {
+        key: {tidy(name): value for name, value in (getattr(table, key) or {}).items()}
+        for key in ("centre", "spread")
+    }
+    for key, other in (("centre", "spread"), ("spread", "centre")):
+        if alone := stated[key].keys() - stated[other].keys():
+            raise ValueError(
+                f"{other}: {min(alone)!r} has a {key} only; give it a number in both, a typical "
+                "value in centre and a typical deviation in spread, or remove it"
+            )
+    for name, centre in stated["centre"].items():
+        if wrong := why_no_scale(centre, stated["spread"][name]):
+            key, _, why = wrong.partition(": ")
+            raise ValueError(f"{key}: {name!r} {why}")
 
 
 def _refuse_range(what: str, low: float, high: float) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import numpy as np
 
@@ -20,9 +20,9 @@ _FAR = 4.0
 
 
 def suspicious(
-    raw: RawTable, features: Sequence[Feature], stated: Mapping[str, object]
+    raw: RawTable, features: Sequence[Feature], stated: Collection[str]
 ) -> Iterable[str]:
-    """Yield cautions about columns of numbers, of which some have ``stated`` ranges."""
+    """Yield cautions about columns of numbers, of which some have ``stated`` facts."""
     for feature in features:
         if not isinstance(feature, Numeric):
             continue
@@ -31,9 +31,10 @@ def suspicious(
         outside = int(((there < feature.low) | (there > feature.high)).sum())
         if outside > _MANY * len(there):
             yield (
-                f"ranges: {outside} of {len(there)} values of {feature.name} lie outside "
+                f"{feature.key}: {outside} of {len(there)} values of {feature.name} lie outside "
                 f"[{feature.low:g}, {feature.high:g}], and count as its nearer end; correct the "
-                "range, or how the column is read (decimal, thousands, missing_marks)"
+                f"{feature.key.removesuffix('s')}, or how the column is read (decimal, thousands, "
+                "missing_marks)"
             )
         if feature.name in stated:
             continue

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fedbandits.environments.rows import centre_and_spread
 from fedbandits.environments.tables.cells import RawTable, missing, numbers, texts
 from fedbandits.environments.tables.delimited import SEPARATORS
 from fedbandits.environments.tables.files import is_pipe
@@ -30,6 +31,16 @@ _COMPARED = ("linucb-alone", "linucb-pooled")
 _PRIVATE, _PRIVATE_OF_TWO = ("feducb-secure", "feducb-secure-hybrid"), ("feducb", "feducb-hybrid")
 _FEWEST_SUMMED = 3
 _LABELS = {"linucb-alone": "alone", "linucb-pooled": "pooled in clear"}
+_OF_SPREADS = (
+    "A number counts in spreads from its centre. These are the mean and the standard deviation of "
+    "each column, rounded. They are computed from the data, count as public, and no privacy claim "
+    "covers them. Replace them by what is publicly known; rough guesses do as well."
+)
+_OF_OTHERS = (
+    "What else is computed from the data counts as public too. To be able to promise more, remove "
+    "the line with scaling, and the # before the next lines, whose values are those of the data: "
+    'replace them by what is publicly known. "*" stands for all other categories.'
+)
 _REPLICATES, _FEWEST_ROUNDS, _MOST_ROUNDS = 8, 50, 1000
 
 
@@ -249,22 +260,25 @@ def _gaps(columns: Mapping[str, Column], features: Iterable[str], roles: Roles) 
 
 
 def _scaling(raw: RawTable, features: Sequence[Column], roles: Roles) -> list[str]:
-    """Write the consent to take all values from the data, and the lines that would replace it."""
-    about = (
-        "What is computed from the data counts as public, and no privacy claim covers it. To be "
-        "able to promise more, remove the line with scaling, and the # before the next lines, "
-        "whose values are those of the data: replace them by what is publicly known, such as "
-        'ages from 0 to 120. "*" stands for all other categories.'
-    )
-    ranges, categories = {}, {}
+    """Write by what numbers are scaled, the consent to take all else from the data, and its lines.
+
+    Numbers that are too large for a spread are scaled by ranges.
+    """
+    centre, spread, ranges, categories = {}, {}, {}, {}
     for column in features:
-        if column.kind == "number":
-            values = numbers(raw, column.name, "features")
-            ranges[column.name] = [float(np.nanmin(values)), float(np.nanmax(values))]
-        else:
+        if column.kind != "number":
             categories[column.name] = [*_different(raw, column.name), "*"]
+            continue
+        values = numbers(raw, column.name, "features")
+        if pair := centre_and_spread(values):
+            centre[column.name], spread[column.name] = pair
+        else:
+            ranges[column.name] = [float(np.nanmin(values)), float(np.nanmax(values))]
+    spreads = [f"{key} = {in_toml(_quoted(held))}" for key, held in
+               (("centre", centre), ("spread", spread))]  # fmt: skip
     return [
-        *comment([about]),
+        *([*comment([_OF_SPREADS]), *spreads] if spread else []),
+        *comment([_OF_OTHERS]),
         'scaling = "data"',
         *([f"#ranges = {in_toml(_quoted(ranges))}"] if ranges else []),
         *([f"#categories = {in_toml(_quoted(categories))}"] if categories else []),
@@ -289,7 +303,7 @@ def _different(raw: RawTable, name: str) -> list[str]:
     return sorted({*texts(raw, name, "features")[~missing(raw, name, "features")]})
 
 
-def _quoted(table: dict[str, list[float]] | dict[str, list[str]]) -> dict[str, object]:
+def _quoted(table: Mapping[str, object]) -> dict[str, object]:
     """Write names as TOML writes keys: in quotation marks where they need them."""
     bare = re.compile(r"[A-Za-z0-9_-]+\Z")
     return {name if bare.match(name) else in_toml(name): held for name, held in table.items()}

@@ -1,0 +1,91 @@
+"""Numbers and rows of a length that learners can use: one way for tables and for a party's door.
+
+A learner bounds its parameters by S and its contexts by 1. So a row is long enough only if its
+numbers are as large as they usually vary: measured in typical deviations, not in parts of a range.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from fedbandits._typing import Floats, Floats32
+
+#: A value farther from its centre counts as so many spreads: one absurd value hides no other.
+MOST_SPREADS = 10.0
+#: Larger numbers are refused where they are stated: their differences may be no numbers.
+_LARGEST = 1e300
+
+
+def why_no_scale(centre: float, spread: float) -> str | None:
+    """Say what a centre and a spread must be, with the key first; None if they can be used."""
+    if not abs(centre) <= _LARGEST:
+        return f"centre: given {centre:g}, allowed: a finite number, such as a typical value"
+    if not 0.0 < spread <= _LARGEST:
+        return f"spread: given {spread:g}, allowed: a number > 0, such as a typical deviation"
+    if not centre - spread < centre < centre + spread:
+        return (
+            f"spread: given {spread:g}, which is nothing beside the centre {centre:g}; allowed: a "
+            "typical deviation from it"
+        )
+    return None
+
+
+def centre_and_spread(values: Floats) -> tuple[float, float] | None:
+    """Find mean and standard deviation of numbers (n,), NaN left out, rounded to three digits.
+
+    The last digit of the mean is a hundredth of the deviation, or a little more. None if they
+    scale nothing: all numbers are equal, or too large.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        centre, spread = float(np.nanmean(values)), float(np.nanstd(values))
+    if why_no_scale(centre, spread):
+        return None
+    digits = 2 - math.floor(math.log10(spread))
+    rounded = round(centre, digits), round(spread, digits)
+    return None if why_no_scale(*rounded) else rounded
+
+
+def limits_of(centre: float, spread: float) -> tuple[float, float]:
+    """Return the ends at which values are cut off, the most spreads away from the centre."""
+    return centre - MOST_SPREADS * spread, centre + MOST_SPREADS * spread
+
+
+def scaled(values: Floats, low: float, high: float, limit: float = 1.0) -> Floats:
+    """Map [low, high] to [-limit, limit]; what lies outside is put to its end. NaN stays NaN."""
+    # Halves first: the width of a range of the largest numbers is no number.
+    middle, half = 0.5 * low + 0.5 * high, 0.5 * high - 0.5 * low
+    inside = np.clip((np.clip(values, low, high) - middle) / half, -1.0, 1.0)
+    return np.asarray(limit * inside)
+
+
+def shortened(coordinates: Floats, norm: float) -> Floats:
+    """Return rows (rows, k) divided by ``norm``; those that are still longer than 1 get norm 1."""
+    rows = coordinates / norm
+    rows /= np.maximum(np.linalg.norm(rows, axis=1), 1.0)[:, None]
+    return rows
+
+
+def with_constant(rows: Floats, intercept: float) -> Floats32:
+    """Make contexts of rows (rows, k) of norm at most 1, (rows, d) float32 of norm at most 1.
+
+    ``intercept`` is the share of the squared norm that a constant coordinate gets; 0 for no such
+    coordinate.
+    """
+    if intercept > 0.0:
+        constant = np.full((len(rows), 1), math.sqrt(intercept))
+        rows = np.hstack([rows * math.sqrt(1.0 - intercept), constant])
+    held = rows.astype(np.float32, order="C")
+    # Rounding may have made a row a little longer than 1.
+    long = np.linalg.norm(held.astype(np.float64), axis=1) > 1.0
+    held[long] *= np.float32(1.0 - 1e-6)
+    return held
+
+
+def deviation_of(rows: Floats32) -> float:
+    """Return the root mean square distance of rows (rows, d) from their mean.
+
+    A linear model with parameters of norm S tells typical rows apart by S times as much.
+    """
+    return math.sqrt(float(rows.var(axis=0, dtype=np.float64).sum()))
