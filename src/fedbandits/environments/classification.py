@@ -97,6 +97,10 @@ class Classification(ContextualEnvironment, frozen=True, kw_only=True, tag="clas
         return self.arm_count
 
     @property
+    def right_or_wrong(self) -> bool:
+        return True
+
+    @property
     def facts(self) -> ContextualFacts:
         rows = len(self._data()[1])
         shared = self.shards == "shared"

@@ -162,6 +162,14 @@ def tuned(entry: Variant, place: Place) -> Variant:
     return msgspec.structs.replace(_set(entry, settings), label=label)
 
 
+def plain(entry: Variant) -> Variant | None:
+    """Return the entry with α = 1 and the default λ: as it usually is. None if it has no λ."""
+    found = as_people_explore(entry)
+    if not (is_tunable(found) and hasattr(found.config, RIDGE)):
+        return None
+    return _set(found, {SCALE: 1.0, RIDGE: type(found.config)().regularization})
+
+
 def plays_like(one: Variant, other: Variant) -> bool:
     """Tell whether two play alike, whatever their labels are."""
     return (one.preset, one.config) == (other.preset, other.config)

@@ -114,6 +114,15 @@ def with_alone(
     return _with(experiment, added, same.label)
 
 
+def fair_alone(experiment: Experiment) -> Variant | None:
+    """Return parties that learn alone with the settings of the first system that claims a finite ε.
+
+    None if there is no such system, or if no preset whose parties learn alone plays here.
+    """
+    judged, _ = _judged_and_alone(experiment)
+    return None if judged is None else _alone(experiment, judged)
+
+
 def _with(experiment: Experiment, added: Sequence[Variant], best_alone: str = "") -> Experiment:
     systems = (*experiment.systems, *added)
     return msgspec.structs.replace(experiment, systems=systems, best_alone=best_alone)
