@@ -26,6 +26,7 @@ from fedbandits.environments.tables.reading import (
     Thousands,
     reading_of,
 )
+from fedbandits.errors import ConfigError
 from fedbandits.random import Key
 
 if TYPE_CHECKING:  # a configuration is read without what reads data

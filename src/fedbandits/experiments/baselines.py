@@ -162,12 +162,18 @@ def tuned(entry: Variant, place: Place) -> Variant:
     return msgspec.structs.replace(_set(entry, settings), label=label)
 
 
-def plain(entry: Variant) -> Variant | None:
+def as_usual(entry: Variant) -> Variant | None:
     """Return the entry with α = 1 and the default λ: as it usually is. None if it has no λ."""
     found = as_people_explore(entry)
     if not (is_tunable(found) and hasattr(found.config, RIDGE)):
         return None
     return _set(found, {SCALE: 1.0, RIDGE: type(found.config)().regularization})
+
+
+def own_ridge(entry: Variant) -> float | None:
+    """Return λ of an entry where it is not the default; None where it is, or where it has none."""
+    given = getattr(entry.config, RIDGE, None)
+    return None if given is None or given == type(entry.config)().regularization else float(given)
 
 
 def plays_like(one: Variant, other: Variant) -> bool:

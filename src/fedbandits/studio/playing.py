@@ -12,8 +12,8 @@ from fedbandits.experiments import events
 from fedbandits.experiments.answers.answer import answer
 from fedbandits.experiments.best_alone import with_alone
 from fedbandits.experiments.folder import CONFIG, RESULTS, kept_in, read_result
+from fedbandits.experiments.opponents.beside import opponents_for, run_beside
 from fedbandits.experiments.replicate import checkpoint_rounds
-from fedbandits.experiments.run import run
 from fedbandits.experiments.signals import Stop
 from fedbandits.settings.experiment import Experiment
 from fedbandits.studio.curves import by_buttons, curves_of, playing_curve
@@ -142,15 +142,16 @@ def play(job: dict[str, Any], tell: Tell, stop: Stop) -> str:
     """Play a run into its folder; return how it ended."""
     folder = pathlib.Path(job["folder"])
     experiment = read(job["toml"], pathlib.Path(), job["allow_modules"])
-    known = kept_in(folder, experiment)
+    known, opponents = kept_in(folder, experiment), None
+    looking = _Looking(tell)
     if known is None or not (known.best_alone or job["resume"]):
-        known = experiment
-        if job["alone"]:
-            looking = _Looking(tell)
-            known = with_alone(experiment, on_event=looking, stop=stop)
-            looking.end()
+        known = with_alone(experiment, on_event=looking, stop=stop) if job["alone"] else experiment
+    if job["alone"]:
+        opponents = opponents_for(folder, known, on_event=looking, stop=stop)
+    looking.end()
     heard = _Heard(known, tell)
-    result = run(known, out=folder, resume=job["resume"], on_event=heard, stop=stop)
+    options = {"out": folder, "resume": job["resume"], "on_event": heard, "stop": stop}
+    result = run_beside(known, opponents, **options)
     _tell_result(known, folder, tell)
     return "interrupted" if result.attrs["interrupted"] else "complete"
 

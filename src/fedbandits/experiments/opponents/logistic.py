@@ -58,6 +58,7 @@ def shown_to(
 
 def play_alone(shown: Shown) -> Floats:
     """Play parties that learn alone; return how much each loses, (parties,).
+
     Each arm of each party has a model of its own, of the records in which the party chose the arm.
     """
     rounds, parties, arms = shown.expected.shape

@@ -8,9 +8,8 @@ from typing import Any, Literal
 
 import msgspec
 import numpy as np
-import xarray as xr
 
-from fedbandits._typing import Floats, Ints
+from fedbandits._typing import Floats
 
 #: The attribute of a result that holds its opponents, as JSON.
 ATTRIBUTE = "opponents"
@@ -31,6 +30,9 @@ class Opponent(msgspec.Struct, frozen=True, kw_only=True):
         What one of the parties lost on average by the end, in each of the first replicates.
     parties
         Numbers of the parties that were played, from 0. Empty: all of them.
+    sampled
+        The same as ``losses`` of some parties only: those with which opponents whose model is not
+        linear learn alone. Empty: they are the same numbers.
     linear
         Whether the model is linear in the context, as that of the private systems.
     """
@@ -39,18 +41,15 @@ class Opponent(msgspec.Struct, frozen=True, kw_only=True):
     kind: Literal["alone", "pooled"]
     losses: tuple[float, ...]
     parties: tuple[int, ...] = ()
+    sampled: tuple[float, ...] = ()
     linear: bool = True
 
-    @property
-    def places(self) -> Ints | slice:
-        """Where its parties stand among all of them."""
-        return np.array(self.parties, np.int64) if self.parties else slice(None)
-
-    def over(self, replicates: int) -> Floats:
-        """Return its losses, (replicates,); NaN where it was not played."""
+    def over(self, replicates: int, sampled: bool = False) -> Floats:
+        """Return its losses, or those that are ``sampled``, (replicates,); NaN if not played."""
+        losses = self.sampled if sampled and self.sampled else self.losses
         found = np.full(replicates, np.nan)
-        count = min(replicates, len(self.losses))
-        found[:count] = self.losses[:count]
+        count = min(replicates, len(losses))
+        found[:count] = losses[:count]
         return found
 
 
@@ -64,8 +63,3 @@ def opponents_in(attributes: Any) -> tuple[Opponent, ...] | None:
     if ATTRIBUTE not in attributes:
         return None
     return msgspec.convert(json.loads(attributes[ATTRIBUTE]), tuple[Opponent, ...])
-
-
-def with_noted(result: xr.Dataset, opponents: Sequence[Opponent]) -> xr.Dataset:
-    """Return a result that keeps opponents."""
-    return result.assign_attrs(noted(opponents))

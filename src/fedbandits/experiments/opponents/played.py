@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, get_args
 
 import msgspec
 import numpy as np
@@ -12,10 +12,8 @@ import numpy as np
 from fedbandits._typing import Floats
 from fedbandits.environments.base import ContextualEnvironment
 from fedbandits.errors import ConfigWarning, StoppedError
-from fedbandits.experiments.baselines import plain, plays_like
+from fedbandits.experiments.baselines import Kind, as_usual, plays_like
 from fedbandits.experiments.best_alone import fair_alone
-from fedbandits.experiments.labels import labels_of
-from fedbandits.experiments.measure import measure
 from fedbandits.experiments.opponents.logistic import Shown, play_alone, play_pooled, shown_to
 from fedbandits.experiments.opponents.opponent import Opponent
 from fedbandits.experiments.run import run
@@ -25,12 +23,12 @@ from fedbandits.settings.experiment import Experiment
 
 ON_PREPARED_ROWS, PLAIN = "LinUCB on prepared rows", "plain LinUCB"
 LOGISTIC = "greedy logistic regression"
-#: Most parties that learn alone by logistic regression, and most replicates.
-MOST_PARTIES, MOST_REPLICATES = 60, 8
+#: Most parties that learn alone by logistic regression, most replicates, and most of them pooled.
+MOST_PARTIES, MOST_REPLICATES, MOST_POOLED = 200, 8, 4
 #: Fewest of both: less would say nothing.
 _FEWEST = 3
-#: Seconds on one processor that each of both may take, about, on whatever machine.
-_MOST_SECONDS = 2.0
+#: Seconds on one processor that it may take alone, and pooled: about, on whatever machine.
+_MOST_ALONE, _MOST_OF_POOLED = 1.5, 1.0
 #: Numbers of all contexts of a replicate, at most; 256 MB.
 _MOST_NUMBERS = 2**26
 
@@ -66,36 +64,42 @@ def opponents_of(
     fair = fair_alone(experiment)
     if fair is None or world.acting != world.parties:
         return ()
-    there = world.prepared()
-    found = []
-    entry = plain(fair)
-    if entry is not None and not (
-        there is None and any(plays_like(entry, one) for one in experiment.systems)
-    ):
-        name = PLAIN if there is None else ON_PREPARED_ROWS
+    rows = world.prepared()
+    alone, pooled = _logistic(experiment, rows or world, stop)
+    sample = list(alone[0].parties) if alone and alone[0].parties else slice(None)
+    entry, found = as_usual(fair), []
+    known = rows is None and any(plays_like(entry, one) for one in experiment.systems)
+    if entry is not None and not known:
+        name = PLAIN if rows is None else ON_PREPARED_ROWS
         own = msgspec.structs.replace(
             experiment,
-            environment=there or world,
+            environment=rows or world,
             systems=(msgspec.structs.replace(entry, label=name),),
             best_alone="",
             checkpoints=2,
         )
-        found.append(Opponent(name=name, kind="alone", losses=_lost(own, jobs, on_event, stop)))
-    return (*found, *_logistic(experiment, there or world, stop))
+        lost = _lost(own, jobs, on_event, stop)
+        means, sampled = (lost[:, place].mean(axis=1) for place in (slice(None), sample))
+        found.append(
+            Opponent(name=name, kind="alone", losses=_tuple(means), sampled=_tuple(sampled))
+        )
+    return (*found, *alone, *pooled)
+
+
+def _tuple(losses: Floats) -> tuple[float, ...]:
+    return tuple(map(float, losses))
 
 
 def _lost(
     own: Experiment, jobs: int | None, on_event: Listener | None, stop: Stop | None
-) -> tuple[float, ...]:
-    """Play an experiment of one system; return what a party loses in each replicate."""
+) -> Floats:
+    """Play an experiment of one system; return what each party loses, (replicates, parties)."""
     with warnings.catch_warnings():  # whoever runs the experiment is warned then
         warnings.simplefilter("ignore", ConfigWarning)
         result = run(own, jobs=jobs, on_event=on_event, stop=stop)
     if result.attrs["interrupted"]:
         raise StoppedError("stopped before all were played") if stop else KeyboardInterrupt
-    labels = labels_of(result)
-    totals = measure(labels.words, labels.decisions, result).totals
-    return tuple(map(float, totals[0]))
+    return np.asarray(result.regret.isel(system=0, round=-1).values, np.float64)
 
 
 class Size(NamedTuple):
@@ -110,12 +114,12 @@ def logistic_sizes(experiment: Experiment, world: ContextualEnvironment) -> tupl
 
     Parties alone are few, since they are independent. Pooled all of them count.
     """
-    rounds, every, most = experiment.rounds, world.parties, _MOST_NUMBERS // experiment.rounds
-    most //= world.dimension + world.arm_count
+    every = world.parties
+    most = _MOST_NUMBERS // (experiment.rounds * (world.dimension + world.arm_count))
     replicates = min(MOST_REPLICATES, experiment.replicates)
     alone = _bearable(min(MOST_PARTIES, every, most), replicates, _Cost.of(experiment, world).alone)
     cost = _Cost.of(experiment, world).pooled(every)
-    replicates = min(replicates, int(_MOST_SECONDS / cost))
+    replicates = min(replicates, MOST_POOLED, int(_MOST_OF_POOLED / cost))
     return alone, Size(every if every <= most and replicates else 0, replicates)
 
 
@@ -159,29 +163,35 @@ class _Cost(NamedTuple):
 def _bearable(parties: int, replicates: int, seconds: Callable[[int], float]) -> Size:
     """Leave out parties, then replicates, until the work is bearable; at last all of it."""
     least = min(_FEWEST, parties)
-    while parties > least and seconds(parties) * replicates > _MOST_SECONDS:
+    while parties > least and seconds(parties) * replicates > _MOST_ALONE:
         parties -= 1
-    while replicates > _FEWEST and seconds(parties) * replicates > _MOST_SECONDS:
+    while replicates > _FEWEST and seconds(parties) * replicates > _MOST_ALONE:
         replicates -= 1
-    bearable = parties and seconds(parties) * replicates <= 2.0 * _MOST_SECONDS
+    bearable = parties and seconds(parties) * replicates <= 2.0 * _MOST_ALONE
     return Size(parties, replicates) if bearable else Size(0, 0)
 
 
 def _logistic(
     experiment: Experiment, world: ContextualEnvironment, stop: Stop | None
-) -> Iterator[Opponent]:
-    """Play logistic regression where rewards are 0 or 1, and nothing changes or comes late."""
+) -> tuple[list[Opponent], list[Opponent]]:
+    """Play logistic regression alone, and pooled, where it can be played.
+
+    Rewards are 0 or 1 then, and nothing changes or comes late.
+    """
     if not world.right_or_wrong or world.drift or world.delay or world.first_rounds:
-        return
-    alone, pooled = logistic_sizes(experiment, world)
-    if alone.parties:
-        chosen = np.unique(np.linspace(0, world.parties - 1, alone.parties).round().astype(int))
+        return [], []
+    sizes, found = logistic_sizes(experiment, world), []
+    for size, kind, play in zip(sizes, get_args(Kind), (play_alone, play_pooled), strict=True):
+        if not size.parties:
+            found.append([])
+            continue
+        chosen = np.linspace(0, world.parties - 1, size.parties).round().astype(int)
         parties = tuple(map(int, chosen)) if len(chosen) < world.parties else ()
-        losses = _played(experiment, world, alone.replicates, parties, play_alone, stop)
-        yield Opponent(name=LOGISTIC, kind="alone", losses=losses, parties=parties, linear=False)
-    if pooled.parties:
-        losses = _played(experiment, world, pooled.replicates, (), play_pooled, stop)
-        yield Opponent(name=LOGISTIC, kind="pooled", losses=losses, linear=False)
+        losses = _played(experiment, world, size.replicates, parties, play, stop)
+        found.append(
+            [Opponent(name=LOGISTIC, kind=kind, losses=losses, parties=parties, linear=False)]
+        )
+    return found[0], found[1]
 
 
 def _played(
