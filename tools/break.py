@@ -39,6 +39,27 @@ class Break(NamedTuple):
 
 BREAKS = (
     Break(
+        "numbers that are scaled by a tenth of their spread", "environments/rows.py",
+        "return centre - MOST_SPREADS * spread, centre + MOST_SPREADS * spread",
+        "return centre - spread, centre + spread",
+        ("tests/environments/test_spreads.py",),
+    ),
+    Break(
+        "raw numbers that are taken for contexts", "systems/agents/application.py",
+        "rows = _prepared(party.name, rows, prepared)", "pass",
+        ("tests/deployment/test_raw_rows.py",),
+    ),
+    Break(
+        "terms that hold what nobody has stated", "systems/terms.py",
+        "if key not in unstated}", "}",
+        ("tests/deployment/test_raw_rows.py",),
+    ),
+    Break(
+        "a common part of all rows that makes them long", "environments/rows.py",
+        "rows.var(axis=0, dtype=np.float64).sum()", "(rows.astype(np.float64) ** 2).mean(0).sum()",
+        ("tests/environments/test_spreads.py",),
+    ),
+    Break(
         "a number that can be read in two ways", "environments/tables/cells.py",
         "and _decimals_shown(raw) != {sign}:", "and not _decimals_shown(raw):",
         ("tests/environments/test_number_formats.py",),

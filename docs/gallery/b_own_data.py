@@ -1,6 +1,6 @@
 """A table of one's own.
 
-A frame has a row for each visit, a column for the ward, and two features. The finding is to be named. Ranges of features are stated, because they must not come from the data.
+A frame has a row for each visit, a column for the ward, and two features. The finding is to be named. A typical value of each feature and a typical deviation are stated, because they must not come from the data.
 """
 
 import numpy as np
@@ -25,7 +25,8 @@ experiment = fb.Experiment(
         frame,
         site="ward",
         features=["age", "size"],
-        ranges={"age": (0, 120), "size": (0, 10)},
+        centre={"age": 50, "size": 3},
+        spread={"age": 20, "size": 2},
         target="finding",
         classes=["gutartig", "bösartig"],
     ),

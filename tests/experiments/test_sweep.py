@@ -385,7 +385,9 @@ def test_a_complete_sweep_of_other_data_is_not_taken_for_this_one(tmp_path):
         path=paths[0], site="site", features=("x",), target="y", classes=("c", "d"),
         ranges={"x": (0.0, 1.0)},
     )  # fmt: skip
-    made = experiment(environment=world, rounds=5, systems=(fb.system("linucb-alone"),))
+    made = experiment(
+        environment=world, rounds=5, systems=(fb.system("linucb-alone", parameter_bound=2.0),)
+    )
     keys, out = {"environment.path": paths}, tmp_path / "out"
     whole = fb.sweep(made, keys, out=out, jobs=1)
     with pytest.warns(ResumeWarning, match="holds a complete sweep already"):

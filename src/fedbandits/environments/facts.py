@@ -7,11 +7,12 @@ In a federation the members state them.
 from __future__ import annotations
 
 import math
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from msgspec import Meta
 
 from fedbandits._checked import Checked
+from fedbandits.environments.rows import Rows
 from fedbandits.environments.visits import largest_of_many, largest_squares, packed
 
 Count = Annotated[int, Meta(ge=1)]
@@ -28,6 +29,9 @@ class Facts(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True):
         What a privacy claim must treat as public because of how the data was prepared. One sentence
         for each item.
     """
+
+    #: Facts that terms hold only where they are stated: terms that know none of them stay the same.
+    STATED_ONLY: ClassVar[tuple[str, ...]] = ()
 
     parties: Count
     public: tuple[str, ...] = ()
@@ -63,7 +67,12 @@ class ContextualFacts(Facts, frozen=True, kw_only=True, tag="contextual"):
         visits are drawn at random.
     most_squares
         Largest Σ n² of one person, with n visits to each party, where ``most_rows`` is known.
+    rows
+        How parties make contexts of raw numbers that applications send. None where they send
+        contexts.
     """
+
+    STATED_ONLY: ClassVar[tuple[str, ...]] = ("rows",)
 
     dimension: Count
     arms: Count
@@ -76,6 +85,7 @@ class ContextualFacts(Facts, frozen=True, kw_only=True, tag="contextual"):
     most_parties: Count | None = None
     share_at_one: Annotated[float, Meta(gt=0.0)] | None = None
     most_squares: Count | None = None
+    rows: Rows | None = None
 
     def validate(self) -> None:
         low, high = self.reward_range
@@ -83,6 +93,12 @@ class ContextualFacts(Facts, frozen=True, kw_only=True, tag="contextual"):
             raise ValueError(
                 f"reward_range: given {self.reward_range}, allowed: the smallest reward, then the "
                 "largest"
+            )
+        if self.rows is not None and self.rows.dimension != self.dimension:
+            constant = " and a constant coordinate" if self.rows.intercept > 0.0 else ""
+            raise ValueError(
+                f"dimension: given {self.dimension}, allowed: {self.rows.dimension}, for rows "
+                f"makes a context of {self.rows.raw} raw numbers{constant}"
             )
 
     @property

@@ -7,15 +7,23 @@ numbers are as large as they usually vary: measured in typical deviations, not i
 from __future__ import annotations
 
 import math
+from typing import Annotated, TypeVar
 
 import numpy as np
+from msgspec import Meta
 
+from fedbandits._checked import Checked
 from fedbandits._typing import Floats, Floats32
 
 #: A value farther from its centre counts as so many spreads: one absurd value hides no other.
 MOST_SPREADS = 10.0
+#: The most raw numbers that a context may be made of.
+_MOST_NUMBERS = 2_000
 #: Larger numbers are refused where they are stated: their differences may be no numbers.
 _LARGEST = 1e300
+
+#: One number, or one for each coordinate.
+_Either = TypeVar("_Either", float, Floats)
 
 
 def why_no_scale(centre: float, spread: float) -> str | None:
@@ -47,12 +55,14 @@ def centre_and_spread(values: Floats) -> tuple[float, float] | None:
     return None if why_no_scale(*rounded) else rounded
 
 
-def limits_of(centre: float, spread: float) -> tuple[float, float]:
+def limits_of(centre: _Either, spread: _Either) -> tuple[_Either, _Either]:
     """Return the ends at which values are cut off, the most spreads away from the centre."""
     return centre - MOST_SPREADS * spread, centre + MOST_SPREADS * spread
 
 
-def scaled(values: Floats, low: float, high: float, limit: float = 1.0) -> Floats:
+def scaled(
+    values: Floats, low: float | Floats, high: float | Floats, limit: float = 1.0
+) -> Floats:  # fmt: skip
     """Map [low, high] to [-limit, limit]; what lies outside is put to its end. NaN stays NaN."""
     # Halves first: the width of a range of the largest numbers is no number.
     middle, half = 0.5 * low + 0.5 * high, 0.5 * high - 0.5 * low
@@ -89,3 +99,56 @@ def deviation_of(rows: Floats32) -> float:
     A linear model with parameters of norm S tells typical rows apart by S times as much.
     """
     return math.sqrt(float(rows.var(axis=0, dtype=np.float64).sum()))
+
+
+_Numbers = Annotated[tuple[float, ...], Meta(min_length=1, max_length=_MOST_NUMBERS)]
+
+
+class Rows(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Preparation of contexts from raw numbers: as in a table, by facts that are public.
+
+    Parameters
+    ----------
+    centre, spread
+        Typical value of each raw number, in order, and typical deviation from it. A number becomes
+        (value - centre) / spread, and is cut off at ±10.
+    norm
+        Rows are divided by it, and longer ones are shortened to 1. By default it is the root of how
+        many raw numbers there are.
+    intercept
+        Share of the squared norm that a constant coordinate gets, which comes last. 0 means no such
+        coordinate.
+    """
+
+    centre: _Numbers
+    spread: _Numbers
+    norm: Annotated[float, Meta(ge=1e-100)] | None = None
+    intercept: Annotated[float, Meta(ge=0.0, lt=1.0)] = 0.25
+
+    def validate(self) -> None:
+        if len(self.centre) != len(self.spread):
+            raise ValueError(
+                f"spread: given {len(self.spread)} numbers, but centre has {len(self.centre)}; "
+                "give both for each raw number"
+            )
+        for place, pair in enumerate(zip(self.centre, self.spread, strict=True)):
+            if wrong := why_no_scale(*pair):
+                key, _, why = wrong.partition(": ")
+                raise ValueError(f"{key}: number {place} (the first is 0): {why}")
+
+    @property
+    def raw(self) -> int:
+        """Count of raw numbers that a context is made of."""
+        return len(self.centre)
+
+    @property
+    def dimension(self) -> int:
+        """Length of a context."""
+        return self.raw + (self.intercept > 0.0)
+
+    def contexts(self, values: Floats) -> Floats32:
+        """Make contexts (rows, d) of norm at most 1 from finite raw ``values``, (rows, raw)."""
+        low, high = limits_of(np.array(self.centre), np.array(self.spread))
+        norm = math.sqrt(self.raw) if self.norm is None else self.norm
+        rows = shortened(scaled(values, low, high, MOST_SPREADS), norm)
+        return with_constant(rows, self.intercept)

@@ -17,6 +17,10 @@ from fedbandits.environments import (
 )
 from fedbandits.errors import ConfigError, ConfigWarning, DataError
 
+#: Rows that reach this share of what they should are told nothing of: a column whose values fill
+#: its range evenly is long enough.
+_NEARLY = 0.9
+
 
 def environment_of(table: Mapping[str, Any], given: type[Environment] | None = None) -> Environment:
     """Make an environment from its table with a ``kind``; errors name the key's path.
@@ -72,12 +76,13 @@ def caution_of_rows(environment: Environment, configs: Iterable[Any]) -> str | N
         return None
     bounds = [c.parameter_bound for c in configs if hasattr(c, "parameter_bound")]
     deviation, (low, high) = environment.row_deviation, environment.facts.reward_range
-    if not bounds or deviation is None or min(bounds) * deviation >= 0.5 * (high - low):
+    needed = 0.5 * (high - low)
+    if not bounds or deviation is None or min(bounds) * deviation >= _NEARLY * needed:
         return None
     return (
-        f"spread: rows are short: they differ from their mean by about {deviation:.1g}. With "
-        f"parameter_bound = {min(bounds):g}, predictions differ by {min(bounds) * deviation:.1g} "
-        f"then, and rewards by {0.5 * (high - low):g}, so learning is slow. State centre and "
+        f"spread: rows are short: they differ from their mean by about {deviation:.2g}. With "
+        f"parameter_bound = {min(bounds):g}, predictions differ by {min(bounds) * deviation:.2g} "
+        f"then, and rewards by {needed:g}, so learning is slow. State centre and "
         "spread of columns of numbers (fedbandits init --data writes them), or raise "
         "parameter_bound"
     )

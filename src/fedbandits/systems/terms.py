@@ -11,6 +11,7 @@ from fedbandits.errors import LocalProtocolError
 from fedbandits.federation.terms import NoiseOrigin, Terms
 
 if TYPE_CHECKING:
+    from fedbandits.environments.facts import Facts
     from fedbandits.privacy.claims import PrivacyClaim
     from fedbandits.systems.base import Plan, System
 
@@ -34,7 +35,7 @@ def terms_of(system: System[Any], plan: Plan, noise: NoiseOrigin) -> Terms:
     return Terms(
         system=system.name,
         settings=_plain(plan.config),
-        facts=_plain(plan.facts) | plan.public,
+        facts=_plain_facts(plan.facts) | plan.public,
         schedule=plan.schedule,
         parties=roles.parties,
         noise=noise,
@@ -58,6 +59,12 @@ def _plain(struct: msgspec.Struct) -> dict[str, Any]:
     values = msgspec.to_builtins(struct)
     plain: dict[str, Any] = msgspec.to_builtins(msgspec.convert(values, type(struct)))
     return plain
+
+
+def _plain_facts(facts: Facts) -> dict[str, Any]:
+    found = _plain(facts)
+    unstated = {key for key in facts.STATED_ONLY if found[key] is None}
+    return {key: value for key, value in found.items() if key not in unstated}
 
 
 def claim_under(system: System[Any], plan: Plan, terms: Terms) -> PrivacyClaim:

@@ -80,6 +80,12 @@ class _Rehearsal(Stage):
         self._application = application
         self.players: list[Any] = []
 
+    @property
+    def _numbers(self) -> int:
+        """Count of numbers in a row as applications send it."""
+        rows = getattr(self._facts, "rows", None)
+        return int(self._facts.dimension if rows is None else rows.raw)
+
     def acting(self, round_: int) -> Iterable[int]:
         return range(len(self.players))
 
@@ -99,9 +105,9 @@ class _Rehearsal(Stage):
         if name == "user":
             return self._facts.users_of(player)[0]
         if name == "context":
-            return [0.1] + [0.0] * (self._facts.dimension - 1)
+            return [0.1] + [0.0] * (self._numbers - 1)
         if name in ("actions", "items"):
-            return np.eye(self._facts.dimension)[:2].tolist()
+            return np.eye(self._numbers)[:2].tolist()
         if name == "person" and self._application.plan.counts_persons:
             return "somebody"
         return None

@@ -31,6 +31,10 @@ _COMPARED = ("linucb-alone", "linucb-pooled")
 _PRIVATE, _PRIVATE_OF_TWO = ("feducb-secure", "feducb-secure-hybrid"), ("feducb", "feducb-hybrid")
 _FEWEST_SUMMED = 3
 _LABELS = {"linucb-alone": "alone", "linucb-pooled": "pooled in clear"}
+_PRIVATE_VALUES = (
+    "These comments, centre and spread hold values of the data. Take them out before you pass this "
+    "file on."
+)
 _OF_SPREADS = (
     "A number counts in spreads from its centre. These are the mean and the standard deviation of "
     "each column, rounded. They are computed from the data, count as public, and no privacy claim "
@@ -116,7 +120,7 @@ def _text(
     lines = comment(
         [f"Run it:                 fedbandits run {in_shell(path)}",
          f"See what it promises:   fedbandits privacy {in_shell(path)}",
-         "", "These comments hold values of the data. Take them out before you pass this file on.",
+         "", _PRIVATE_VALUES,
          "", f"{data}: {_size(raw)}. Its columns:"]
     )  # fmt: skip
     width = max(map(len, columns))
@@ -179,6 +183,8 @@ def _told(
                 yield f"  {name}: {column.gaps} cells count as missing ({', '.join(column.marks)})"
         else:
             yield f"  {name}: left out: {column.unfit}"
+    if any(columns[name].kind == "number" for name in features):
+        yield "  centre, spread: computed from the data, and public: replace them by rough guesses"
 
 
 def _how(reading: Reading) -> list[str]:

@@ -8,8 +8,9 @@ import numpy as np
 from msgspec import Meta
 
 from fedbandits._typing import Floats32
+from fedbandits.environments.rows import Rows
 from fedbandits.environments.stage import Visit
-from fedbandits.errors import LocalProtocolError
+from fedbandits.errors import BoundExceededError, LocalProtocolError
 from fedbandits.federation.acting import ActingParty
 from fedbandits.federation.totals.plan import HELPER, HelperSecrets
 from fedbandits.learners.kernels.joint import Joint
@@ -68,10 +69,15 @@ class SharedModel(Choices[ContextualPlan]):
     CHOSEN = "arm"
 
     def bounds(self) -> dict[str, Any]:
-        dimension, _ = self.plan.facts.features_shape
-        row = list_type(float, dimension, dimension)
+        row = self._row_type()
         actions = list_type(row, 1, self.plan.facts.arms)
         return {"actions": actions, "reward": _reward(self.plan.record_bounds)}
+
+    def _row_type(self) -> Any:
+        """Return the type of a row as applications send it: a context, or raw numbers."""
+        facts = self.plan.facts
+        numbers = facts.dimension if facts.rows is None else facts.rows.raw
+        return list_type(float, numbers, numbers)
 
     def situation(self, party: ActingParty[Any], asked: ActionsAsked) -> Any:
         return self._visit(party, asked.person, self._contexts(party, asked.actions))
@@ -89,7 +95,10 @@ class SharedModel(Choices[ContextualPlan]):
 
     def _contexts(self, party: ActingParty[Any], rows: list[list[float]]) -> Floats32:
         """Return contexts as columns, held to their bound: others could earn nothing."""
-        columns, held = float32_columns(party.name, rows), self.plan.record_bounds
+        prepared, held = self.plan.facts.rows, self.plan.record_bounds
+        if prepared is not None:
+            rows = _prepared(party.name, rows, prepared)
+        columns = float32_columns(party.name, rows)
         if not held.clips:
             require_contexts(columns, held.context, f"{party.name}, a decision that was asked for")
         return columns
@@ -101,10 +110,10 @@ class ModelEach(SharedModel):
     ASKED = ContextAsked
 
     def bounds(self) -> dict[str, Any]:
-        dimension, arms = self.plan.facts.dimension, self.plan.facts.arms
+        arms = self.plan.facts.arms
         some = list_type(Annotated[int, Meta(ge=0, lt=arms)], 1, arms)
         return {
-            "context": list_type(float, dimension, dimension),
+            "context": self._row_type(),
             "available": some | None,
             "reward": _reward(self.plan.record_bounds),
         }
@@ -113,6 +122,21 @@ class ModelEach(SharedModel):
         context = self._contexts(party, [asked.context])
         offer = context if asked.available is None else Offer(context, asked.available)
         return self._visit(party, asked.person, offer)
+
+
+def _prepared(name: str, rows: list[list[float]], prepared: Rows) -> list[list[float]]:
+    """Make contexts of rows of raw numbers; ``name`` is the party's, for errors."""
+    if not rows or {len(row) for row in rows} != {prepared.raw}:
+        raise LocalProtocolError(
+            f"{name}: give at least one row of {prepared.raw} raw numbers, one for each number of "
+            "facts.rows.centre; the party prepares them itself"
+        )
+    raw = np.array(rows, np.float64)
+    if not np.isfinite(raw).all():
+        place = int(np.argwhere(~np.isfinite(raw))[0, 1])
+        raise BoundExceededError(f"{name}: raw number {place} (the first is 0) is not finite")
+    contexts: list[list[float]] = prepared.contexts(raw).tolist()
+    return contexts
 
 
 def _reward(held: RecordBounds) -> Any:
