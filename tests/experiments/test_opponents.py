@@ -13,12 +13,11 @@ from fedbandits.experiments.opponents.logistic import Shown, play_alone, play_po
 from fedbandits.experiments.opponents.opponent import Opponent, noted, opponents_in
 from fedbandits.experiments.opponents.played import (
     LOGISTIC,
-    MOST_PARTIES,
     ON_PREPARED_ROWS,
     PLAIN,
-    logistic_sizes,
     opponents_of,
 )
+from fedbandits.experiments.opponents.sizes import MOST_PARTIES, logistic_sizes
 from fedbandits.learners.logistic import fit_logistic, probability
 from fedbandits.random import replicate_key
 from fedbandits.settings.experiment import Experiment
@@ -264,7 +263,10 @@ class TestKept:
         assert opponents_in({}) is None
 
     def test_the_run_of_a_folder_is_not_played_again(self, tmp_path, monkeypatch):
-        one = experiment(hospitals(), fb.system("feducb"), rounds=10)
+        one = experiment(
+            hospitals(), fb.system("feducb"), ALONE, rounds=10, best_alone="linucb-alone"
+        )
+        assert beside.opponents_for(tmp_path, msgspec.structs.replace(one, best_alone="")) == ()
         found = beside.opponents_for(tmp_path / "out", one, jobs=1)
         beside.run_beside(one, found, out=tmp_path / "out", jobs=1)
         monkeypatch.setattr(beside, "opponents_of", None)

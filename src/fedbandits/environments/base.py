@@ -229,7 +229,7 @@ class ContextualEnvironment(Environment, frozen=True, kw_only=True):
         """True if each arm is right or wrong in each situation: it pays 1 or 0 for certain."""
         return False
 
-    def prepared(self) -> Self | None:
+    def prepared(self) -> ContextualEnvironment | None:
         """Return the same world with contexts that learners can use best, or None if these are so.
 
         All draws are the same. By default contexts are as they should be.

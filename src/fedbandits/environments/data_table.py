@@ -242,7 +242,7 @@ class Table(ContextualEnvironment, frozen=True, kw_only=True, tag="table"):
     def prepare(self) -> None:
         self._data()
 
-    def prepared(self) -> Self | None:
+    def prepared(self) -> Table | None:
         from fedbandits.environments.tables.measured import measured_spreads
 
         return measured_spreads(self)

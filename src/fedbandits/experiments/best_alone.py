@@ -160,7 +160,7 @@ def _free(label: str, taken: Collection[str]) -> str:
 def _best_of(
     experiment: Experiment, default: Variant, others: Sequence[Variant], playing: _Playing
 ) -> Variant:
-    """Search settings around the default, and return the best of them and of the others.
+    """Try settings around the default, and return the best of them and of the others.
 
     Raises
     ------

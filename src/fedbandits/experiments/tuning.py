@@ -148,7 +148,7 @@ def _cannot_be_told(losses: Floats, best: Floats) -> bool:
 
 
 class Bounds(NamedTuple):
-    """What can be tried: the default λ, or None where there is no ridge."""
+    """The places that may be tried around the default λ; None where there is no ridge."""
 
     ridge: float | None
 

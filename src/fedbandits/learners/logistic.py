@@ -65,7 +65,7 @@ def _newton_step(rows: Floats, rewards: Floats, weights: Floats, fitted: Floats)
 def _shortened(
     rows: Floats, rewards: Floats, weights: Floats, fitted: Floats, step: Floats
 ) -> Floats:
-    """Halve the steps of those models whose loss would not become smaller."""
+    """Return steps, halved for those models whose loss would not become smaller."""
     before = _losses(rows, rewards, weights, fitted)
     shortened = step.copy()
     for _ in range(_MOST_HALVINGS):

@@ -40,7 +40,7 @@ class Form(Protocol):
 
     @property
     def right_or_wrong(self) -> bool:
-        """Whether every reward is known to be 0 or 1."""
+        """True if every reward is known to be 0 or 1."""
         ...
 
     def world(self, dealt: DealtRows) -> Any:

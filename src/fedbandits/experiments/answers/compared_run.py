@@ -70,7 +70,7 @@ class ComparedRun(NamedTuple):
 
     @property
     def opponents(self) -> tuple[Told, ...]:
-        """What is told of the opponents; nothing if nobody looked for the best alone."""
+        """The opponents and their numbers; none if nobody looked for the best alone."""
         return told(self.rivals, self.experiment.best_alone) if self.decisive else ()
 
     @property
@@ -160,9 +160,11 @@ def _standing(
     Those that learn alone explore as people would: others have lines of their own.
     """
     for number, entry in enumerate(experiment.systems):
-        stands = stands_for(entry, claims[entry.label])
-        if stands == "pooled" or (stands == "alone" and as_people_explore(entry) == entry):
-            yield number, entry, stands
+        for kind in get_args(Kind):
+            if stands_for(entry, claims[entry.label]) != kind:
+                continue
+            if kind == "pooled" or as_people_explore(entry) == entry:
+                yield number, entry, kind
 
 
 def _worse_off(found: Measure, own: int, other: int, both: Any) -> float | None:

@@ -13,7 +13,7 @@ _KINDS: dict[Kind, str] = {"alone": "learning alone", "pooled": "everything pool
 
 
 class AtBest(Protocol):
-    """Whatever says with which settings parties alone are at their best."""
+    """The settings with which parties alone are at their best."""
 
     @property
     def at_best(self) -> float | None:

@@ -24,7 +24,7 @@ _FAR_LESS = 0.9
 
 
 class Rival(NamedTuple):
-    """What private systems are compared with, on the replicates of a run."""
+    """A system of a run, or an opponent beside it, that private systems are compared with."""
 
     name: str  # label of a system, or name of an opponent
     kind: Kind
@@ -43,7 +43,8 @@ class Rival(NamedTuple):
         """Return what a system of the run lost with the same parties, (replicates,)."""
         if self.places is None:
             return found.totals[system]
-        return np.asarray(found.parties[system][:, self.places].mean(axis=-1))
+        few: Floats = found.parties[system][:, self.places]
+        return np.asarray(few.mean(axis=-1))
 
     def is_clearly_worse_than(self, other: Rival) -> bool:
         """Tell whether ``other``, whose model is not linear, is better by more than chance."""
@@ -116,7 +117,7 @@ def told(rivals: Sequence[Rival], best: str) -> tuple[Told, ...]:
         finished = one.losses[np.isfinite(one.losses)]
         if len(finished):
             mean, count = float(finished.mean()), len(finished)
-            named = one.entry is not None and one.name == best
+            entry = one.entry if one.name == best else None
             found.append(
                 Told(
                     name=one.name,
@@ -125,8 +126,8 @@ def told(rivals: Sequence[Rival], best: str) -> tuple[Told, ...]:
                     replicates=count,
                     parties=one.parties,
                     linear=one.linear,
-                    at_best=getattr(one.entry.config, SCALE, None) if named else None,
-                    ridge_at_best=own_ridge(one.entry) if named else None,
+                    at_best=None if entry is None else getattr(entry.config, SCALE, None),
+                    ridge_at_best=None if entry is None else own_ridge(entry),
                 )
             )
     return tuple(found)

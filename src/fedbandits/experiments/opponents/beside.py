@@ -56,9 +56,12 @@ def with_opponents(
 
 
 def run_beside(
-    experiment: Experiment, opponents: tuple[Opponent, ...], **options: Any
+    experiment: Experiment, opponents: tuple[Opponent, ...] | None, **options: Any
 ) -> xr.Dataset:
-    """Run an experiment as :func:`fedbandits.run` does, and keep opponents in its result."""
+    """Run an experiment as :func:`fedbandits.run` does, and keep opponents in its result.
+
+    They are None if nobody looked for them.
+    """
     usual: dict[str, Any] = {
         "out": None, "jobs": None, "backend": "local", "scheduler": None, "resume": False,
         "save_every": 5.0, "on_event": None, "stop": None,
@@ -77,8 +80,11 @@ def opponents_for(
 ) -> tuple[Opponent, ...]:
     """Return the opponents that a run of the same experiment in a folder has, or play them.
 
+    There are none for an experiment without ``best_alone``: nobody asks for a verdict there.
     Parameters and errors are those of :func:`.opponents_of`.
     """
+    if not experiment.best_alone:
+        return ()
     if kept_in(out, experiment) is not None:
         try:
             found = opponents_in(read_result(out).attrs)

@@ -14,10 +14,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fedbandits._typing import Bools, Floats, Ints
+from fedbandits._typing import Bools, Floats, Floats32, Ints
 from fedbandits.environments.base import ContextualEnvironment
 from fedbandits.learners.logistic import fit_logistic
-from fedbandits.random import Key
+from fedbandits.random import Key, Purpose, uniforms
 
 #: A model is fitted anew when its records have grown by these factors: alone, and pooled.
 _GROWTH_ALONE, _GROWTH_POOLED = 1.2, 1.25
@@ -28,8 +28,8 @@ _MOST_AT_ONCE = 2**22
 class Shown(NamedTuple):
     """The contexts and expected rewards that some parties of a replicate meet."""
 
-    contexts: Floats  # (rounds, parties, d), each coordinate about 1 in size
-    expected: Floats  # (rounds, parties, arms): 0 or 1
+    contexts: Floats32  # (rounds, parties, d), each coordinate about 1 in size
+    expected: Floats32  # (rounds, parties, arms): 0 or 1
     draws: Floats  # (rounds, parties): uniform, which of equally good arms is played
 
 
@@ -44,9 +44,7 @@ def shown_to(
     draws = np.empty(size)
     features, paid = world.features, world.expected
     for place, party in enumerate(parties):
-        draws[:, place] = np.random.Generator(
-            np.random.PCG64([int(key.low), int(key.high), party])
-        ).random(rounds)
+        draws[:, place] = uniforms(rounds, key, party, 0, Purpose.LEARNER)
         for round_ in range(rounds):
             world.fill(party, round_ + 1)
             contexts[round_, place] = features[:, 0]
@@ -126,7 +124,7 @@ def _is_due(counts: Ints, fitted: Ints, growth: float) -> Bools:
 
 
 def _at_once(due: Ints, counts: Ints, dimension: int) -> Iterator[Ints]:
-    """Divide parties whose models are due, so that copies of their records stay small."""
+    """Group parties whose models are due, so that copies of their records stay small."""
     order = due[np.argsort(counts, kind="stable")]
     most = max(1, int(counts.max(initial=1)) * dimension)
     size = max(1, _MOST_AT_ONCE // most)
