@@ -41,10 +41,9 @@ class Rival(NamedTuple):
 
     def beside(self, found: Measure, system: int) -> Floats:
         """Return what a system of the run lost with the same parties, (replicates,)."""
-        if self.places is None:
-            return found.totals[system]
-        few: Floats = found.parties[system][:, self.places]
-        return np.asarray(few.mean(axis=-1))
+        few = found.parties[system][:, slice(None) if self.places is None else self.places]
+        lost: Floats = found.totals[system] if self.places is None else few.mean(axis=-1)
+        return lost
 
     def is_clearly_worse_than(self, other: Rival) -> bool:
         """Tell whether ``other``, whose model is not linear, is better by more than chance."""
