@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -46,10 +47,10 @@ class World:
         return np.array(rows)
 
 
-def found(world, ridge=1.0):
-    race = Race(world, 2)
+def found(world, ridge=1.0, most=1000):
+    race = Race(world, SIZES, 2, most)
     climb(race, Bounds(ridge))
-    return race.settle(len(SIZES)), race
+    return race.settle(), race
 
 
 @pytest.mark.parametrize("best", [(0, 0), (-2, 1), (1, -2), (3, 4), (2, 3), (-3, -2)])
@@ -74,6 +75,16 @@ def test_where_differences_are_chance_more_replicates_are_played_and_it_stays_ch
         assert world.plays <= most
         chosen.append(len(race.candidates))
     assert np.mean(losses) <= 1.03 * 10.0
+
+
+@pytest.mark.parametrize("most", [30, 40, 60])
+def test_no_more_is_played_than_may_be(most):
+    for seed, own in itertools.product(range(5), (0.0, 0.2, 2.0)):
+        world = World((5, 5), steep=0.02, own=own, seed=seed)
+        place, race = found(world, most=most)
+        assert world.plays <= most
+        assert place in race.candidates
+        assert len(race.candidates) >= 4
 
 
 def test_what_is_equal_goes_to_the_default():
@@ -102,7 +113,7 @@ def test_bounds_hold():
 def test_without_a_ridge_only_alpha_is_tried():
     _, race = found(World((2, 5)), None)
     assert {place.ridge for place in race.candidates} == {0}
-    race = Race(World(), 2)
+    race = Race(World(), SIZES, 2, 1000)
     climb(race, Bounds(1.0), has_scale=False)
     assert race.candidates == ()
 

@@ -139,7 +139,7 @@ def test_what_is_best_is_chosen_on_replicates_that_are_not_those_of_the_run(monk
         for entry in given.systems:
             key = entry.config.exploration_scale, entry.config.regularization
             losses.setdefault(key, []).extend(regret.sel(system=entry.label).values)
-    assert len({given.seed for given, _ in played}) == len({len(v) for v in losses.values()} | {0})
+    assert sum(given.replicates * len(given.systems) for given, _ in played) <= 80
     counts = {len(values) for values in losses.values()}
     assert {4} <= counts <= {2, 4, 8, 12, 16}
     config = best(found).config

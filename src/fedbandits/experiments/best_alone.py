@@ -35,7 +35,7 @@ from fedbandits.experiments.labels import labels_of
 from fedbandits.experiments.measure import measure
 from fedbandits.experiments.run import run
 from fedbandits.experiments.signals import Listener, Stop
-from fedbandits.experiments.tuning import MORE, Bounds, Place, Race, climb
+from fedbandits.experiments.tuning import LEAST_PLAYED, MORE, OF_THE_RUN, Bounds, Place, Race, climb
 from fedbandits.settings.experiment import Experiment, Variant, load
 from fedbandits.systems import find_system
 
@@ -169,11 +169,13 @@ def _best_of(
     """
     sizes = _batches(tried_on(experiment))
     tried = _Tried(experiment, default, sizes, playing)
-    race = Race[Place | Variant](tried.play, 2 if sizes[0] < tried_on(experiment) else 1)
+    most = max(LEAST_PLAYED, OF_THE_RUN * experiment.replicates * len(experiment.systems))
+    first = 2 if sizes[0] < tried_on(experiment) else 1
+    race = Race[Place | Variant](tried.play, sizes, first, most)
     climb(race, Bounds(default_ridge(default)), is_tunable(default))
     known = [tried.variant(one) for one in race.candidates]
     race.enter(one for one in others if not any(plays_like(one, other) for other in known))
-    return tried.variant(race.settle(len(sizes)))
+    return tried.variant(race.settle())
 
 
 def _batches(first: int) -> tuple[int, ...]:

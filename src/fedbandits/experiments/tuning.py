@@ -23,6 +23,8 @@ MOST_RIDGE, LEAST_RIDGE = 1000.0, 0.01
 _FIRST_SCALES = (0, -2, -1, 1)
 #: Most settings that are tried beside the default.
 MOST_SETTINGS = 16
+#: Replicates that the search may play in all, at least; and at most so many times the run's.
+LEAST_PLAYED, OF_THE_RUN = 80, 2
 #: Most settings that are played on more replicates, the best one among them.
 _MOST_CONTESTED = 3
 #: So many times the replicates of the first plays, at most, in all.
@@ -64,14 +66,34 @@ class Race(Generic[Candidate]):
     play
         Plays candidates on a batch of replicates, and returns what each loses, (candidates,
         replicates of the batch).
-    batches
+    sizes
+        Number of replicates of each batch.
+    first
         How many batches candidates are played on when they are entered: 1 or 2.
+    most
+        Most replicates that are played, of all candidates together.
     """
 
-    def __init__(self, play: Callable[[Sequence[Candidate], int], Floats], batches: int) -> None:
-        self._play, self._first = play, batches
+    def __init__(
+        self,
+        play: Callable[[Sequence[Candidate], int], Floats],
+        sizes: Sequence[int],
+        first: int,
+        most: int,
+    ) -> None:
+        self._play, self._sizes, self._first = play, sizes, first
+        self._left = most
         self._names: list[Candidate] = []
         self._losses: list[Floats] = []
+
+    @property
+    def room(self) -> int:
+        """Number of candidates that may still be entered.
+
+        What those at the top may be played on more is kept back, once.
+        """
+        kept = _MOST_CONTESTED * self._sizes[-1]
+        return max(0, (self._left - kept) // sum(self._sizes[: self._first]))
 
     @property
     def candidates(self) -> tuple[Candidate, ...]:
@@ -85,7 +107,8 @@ class Race(Generic[Candidate]):
             return
         start = len(self._names)
         self._names += new
-        self._losses += list(self._play(new, 0))
+        self._losses += [np.zeros(0)] * len(new)
+        self._extend(range(start, len(self._names)), 0)
         among = list(range(start, len(self._names)))
         for batch in range(1, self._first):
             leader = self._leader(len(self._losses[0]) if start else 0)
@@ -99,6 +122,7 @@ class Race(Generic[Candidate]):
     def _extend(self, those: Sequence[int], batch: int) -> None:
         """Play some on one more batch."""
         if those:
+            self._left -= self._sizes[batch] * len(those)
             more = self._play([self._names[one] for one in those], batch)
             for one, losses in zip(those, more, strict=True):
                 self._losses[one] = np.append(self._losses[one], losses)
@@ -113,15 +137,15 @@ class Race(Generic[Candidate]):
         """The candidate with the smallest mean, of those that were played on most replicates."""
         return self._names[self._leader(max(map(len, self._losses)))]
 
-    def settle(self, batches: int) -> Candidate:
-        """Play those that cannot be told from the leader up to ``batches``; return the best one.
+    def settle(self) -> Candidate:
+        """Play those that cannot be told from the leader on more batches; return the best one.
 
         Few are played on more replicates: the leader, and those with the smallest means. The first
         of them that was entered is always among them, if it cannot be told from the leader either.
         """
-        for batch in range(self._first, batches):
+        for batch in range(self._first, len(self._sizes)):
             contested = self._contested()
-            if len(contested) < 2:
+            if len(contested) < 2 or self._left < len(contested) * self._sizes[batch]:
                 break
             self._extend(contested, batch)
         return self.leader
@@ -179,14 +203,14 @@ def climb(race: Race[Any], bounds: Bounds, has_scale: bool = True) -> None:
 
 def _climb_along(race: Race[Any], bounds: Bounds, steps: Sequence[Place]) -> None:
     """Enter the neighbours of the leader, both ways along each step, until it stays the leader."""
-    while len(race.candidates) < MOST_SETTINGS:
+    while len(race.candidates) < MOST_SETTINGS and race.room:
         scale, ridge = race.leader
         around = [
             Place(scale + sign * step.scale, ridge + sign * step.ridge)
             for step in steps
             for sign in (1, -1)
         ]
-        left = MOST_SETTINGS - len(race.candidates)
+        left = min(MOST_SETTINGS - len(race.candidates), race.room)
         new = [one for one in around if bounds.allow(one) and one not in race.candidates][:left]
         if not new:
             return
