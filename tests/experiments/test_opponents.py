@@ -147,9 +147,12 @@ class TestLogistic:
             np.testing.assert_array_equal(mine[:, [1, 4]], theirs)
         np.testing.assert_array_equal(play_alone(every)[[1, 4]], play_alone(some))
         opened = world.open(key)
-        best = opened.fill(4, 20)
-        np.testing.assert_array_equal(opened.expected, every.expected[19, 4])
-        assert every.expected[19, 4, best] == 1.0
+        for round_ in range(20):
+            best = opened.fill(4, round_ + 1)
+            scaled = every.contexts[round_, 4] / np.sqrt(len(opened.features))
+            np.testing.assert_allclose(opened.features[:, 0], scaled, rtol=1e-6)
+            np.testing.assert_array_equal(opened.expected, every.expected[round_, 4])
+            assert every.expected[round_, 4, best] == 1.0
 
     def test_it_learns_what_no_linear_model_tells_apart_from_chance(self):
         draws = np.random.Generator(np.random.PCG64(0))
