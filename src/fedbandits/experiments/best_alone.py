@@ -18,7 +18,7 @@ from typing import NamedTuple
 import msgspec
 
 from fedbandits._typing import Floats
-from fedbandits.errors import ConfigWarning, StoppedError
+from fedbandits.errors import ConfigWarning, LongRunWarning, StoppedError
 from fedbandits.experiments.baselines import (
     Claimed,
     as_people_explore,
@@ -208,6 +208,7 @@ class _Tried:
 
     def play(self, candidates: Sequence[Place | Variant], batch: int) -> Floats:
         """Play a batch, and return what each candidate loses, (candidates, replicates)."""
+        begun = bool(self._numbers)
         own = msgspec.structs.replace(
             self._experiment,
             systems=tuple(self._numbered(one) for one in candidates),
@@ -218,6 +219,8 @@ class _Tried:
         )
         with warnings.catch_warnings():  # whoever runs the experiment is warned then
             warnings.simplefilter("ignore", ConfigWarning)
+            if begun:  # once is enough
+                warnings.simplefilter("ignore", LongRunWarning)
             jobs, on_event, stop = self._playing
             result = run(own, jobs=jobs, on_event=on_event, stop=stop)
         if result.attrs["interrupted"]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from fedbandits._typing import Floats
 from fedbandits.environments.base import ContextualEnvironment
-from fedbandits.errors import ConfigWarning, StoppedError
+from fedbandits.errors import ConfigWarning, LongRunWarning, StoppedError
 from fedbandits.experiments.baselines import Kind, as_usual, plays_like
 from fedbandits.experiments.best_alone import fair_alone
 from fedbandits.experiments.opponents.logistic import Shown, play_alone, play_pooled, shown_to
@@ -92,6 +92,7 @@ def _lost(
     """Play an experiment of one system; return what each party loses, (replicates, parties)."""
     with warnings.catch_warnings():  # whoever runs the experiment is warned then
         warnings.simplefilter("ignore", ConfigWarning)
+        warnings.simplefilter("ignore", LongRunWarning)
         result = run(own, jobs=jobs, on_event=on_event, stop=stop)
     if result.attrs["interrupted"]:
         raise StoppedError("stopped before all were played") if stop else KeyboardInterrupt
