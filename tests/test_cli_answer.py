@@ -46,6 +46,18 @@ def test_the_first_line_says_whether_it_pays(folder, monkeypatch, capsys):
     assert stored["comparisons"][0]["baseline"] == "alone"
 
 
+def test_beside_the_verdict_stands_what_it_was_compared_with(folder, monkeypatch, capsys):
+    assert call(monkeypatch, "run", "tiny.toml") == 0
+    second = capsys.readouterr().out.splitlines()[1]
+    stored = json.loads((folder / "runs" / "tiny" / "answer.json").read_text(encoding="utf-8"))
+    assert second == stored["lines"][1]
+    assert second.startswith("Compared with learning alone: ")
+    assert second.endswith(", in regret an agent in 20 rounds.")
+    names = [one["name"] for one in stored["opponents"]]
+    assert names[0] == "alone"
+    assert all(f"{one['mean']:.3g} " in second for one in stored["opponents"])
+
+
 def test_what_is_added_is_said_and_kept(folder, monkeypatch, capsys):
     assert call(monkeypatch, "run", "tiny.toml") == 0
     assert "Added 'alone' (linucb-alone), to see whether learning together pays; --no-alone" in (
@@ -53,7 +65,7 @@ def test_what_is_added_is_said_and_kept(folder, monkeypatch, capsys):
     )
     kept = fb.load(folder / "runs" / "tiny" / "config.toml")
     assert [entry.label for entry in kept.systems] == ["feducb", "alone"]
-    assert kept.systems[1].config.exploration_scale == 0.5
+    assert kept.systems[1] == fb.with_alone("tiny.toml").systems[1]
 
 
 def test_a_run_from_its_own_configuration_is_the_same_experiment(folder, monkeypatch, capsys):
@@ -73,6 +85,7 @@ def test_it_can_be_left_out(folder, monkeypatch, capsys):
     shown = capsys.readouterr()
     assert shown.out.startswith("Whether it pays is not known: no system of this run learns alone.")
     assert "Added" not in shown.err
+    assert "Compared with" not in shown.out
     assert len(fb.load(folder / "runs" / "tiny" / "config.toml").systems) == 1
     assert call(monkeypatch, "run", "tiny.toml") == 2
     assert "differs in best_alone, systems" in capsys.readouterr().err

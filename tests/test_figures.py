@@ -54,7 +54,7 @@ PAGES = sorted(["README.md", *(str(p.relative_to(ROOT)) for p in ROOT.glob("docs
 #: The quickstart's first line, as a page quotes it.
 ANSWERS = (
     r"Learning together privately saves [^|*\n]*? in 100 visits \(\d+%\): [\d.]+ with "
-    r"[\w-]+ \(ε = 1\), [\d.]+ alone at its best \(α = [\d.]+\)\."
+    r"[\w-]+ \(ε = 1\), [\d.]+ alone (?:at its best \([αλ=\d., ]+\)|with [\w -]+)\."
 )
 #: A line on one private system, and on what privacy costs, as they stand below the first line.
 LINES = (

@@ -39,6 +39,43 @@ class Break(NamedTuple):
 
 BREAKS = (
     Break(
+        "a verdict beside the second best that learns alone", "experiments/answers/rivals.py",
+        "best = min(linear, key=", "best = max(linear, key=",
+        ("tests/experiments/test_rivals.py",),
+    ),
+    Break(
+        "an opponent that is compared with other parties", "experiments/answers/rivals.py",
+        "slice(None) if self.places is None else self.places", "slice(None)",
+        ("tests/experiments/test_rivals.py",),
+    ),
+    Break(
+        "logistic regression in the world of another replicate",
+        "experiments/opponents/logistic.py",
+        "world, facts = environment.open(key)",
+        "world, facts = environment.open(Key(key.low ^ 1, key.high))",
+        ("tests/experiments/test_opponents.py",),
+    ),
+    Break(
+        "a logistic fit without a prior", "learners/logistic.py",
+        "weights * (rewards - chances)) - fitted", "weights * (rewards - chances))",
+        ("tests/experiments/test_opponents.py",),
+    ),
+    Break(
+        "a search that stops at its edge", "experiments/tuning.py",
+        "        if race.leader == (scale, ridge):\n            return", "        return",
+        ("tests/experiments/test_tuning.py",),
+    ),
+    Break(
+        "a search that chooses on four replicates", "experiments/tuning.py",
+        "if len(contested) < 2 or", "if True or",
+        ("tests/experiments/test_tuning.py",),
+    ),
+    Break(
+        "LinUCB on the rows as they are", "experiments/opponents/played.py",
+        "environment=rows or world,", "environment=world,",
+        ("tests/experiments/test_opponents.py",),
+    ),
+    Break(
         "numbers that are scaled by a tenth of their spread", "environments/rows.py",
         "return centre - MOST_SPREADS * spread, centre + MOST_SPREADS * spread",
         "return centre - spread, centre + spread",

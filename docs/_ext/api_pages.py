@@ -45,7 +45,7 @@ PAGES: dict[str, tuple[Section, ...]] = {
     "errors": (Section("", "fedbandits.errors"),),
     "experiments": (
         Section("", "fedbandits", _RUN),
-        Section("Does it pay?", "fedbandits", ("answer", "advise", "with_alone")),
+        Section("Does it pay?", "fedbandits", ("answer", "advise", "with_alone", "with_opponents")),
         Section("Sweeps", "fedbandits", ("sweep",)),
         Section("Results", "fedbandits.experiments.result"),
         Section("Runs in folders", "fedbandits.experiments.stored_runs", _STORED),

@@ -14,7 +14,7 @@ import fedbandits as fb
 from fedbandits.cli.summary import summary_table
 from fedbandits.environments.tables.logged import NOT_MET, log_sums
 from fedbandits.errors import ConfigError, DataError
-from fedbandits.experiments.answers.answer import _worse_off
+from fedbandits.experiments.answers.compared_run import _worse_off
 from fedbandits.experiments.checkpoint import CheckpointFolder, Progressed
 from fedbandits.experiments.intervals import spelled
 from fedbandits.experiments.log_values import doubts, estimates_of, of_decision

@@ -9,7 +9,7 @@ import pytest
 import fedbandits as fb
 from fedbandits.errors import ConfigError
 from fedbandits.experiments import best_alone
-from fedbandits.experiments.baselines import SCALES, Claimed, differing_keys
+from fedbandits.experiments.baselines import Claimed, differing_keys
 from fedbandits.systems import find_system, registry, systems
 from tests.systems.private_learners import PrivateMeans
 
@@ -51,9 +51,9 @@ def best(found):
     return next(entry for entry in found.systems if entry.label == found.best_alone)
 
 
-def but_scale(entry):
-    """All settings but how far it explores."""
-    config = msgspec.structs.replace(entry.config, exploration_scale=1.0)
+def but_tried(entry, ridge="auto"):
+    """All settings but those that are tried."""
+    config = msgspec.structs.replace(entry.config, exploration_scale=1.0, regularization=ridge)
     return msgspec.structs.replace(entry, config=config)
 
 
@@ -65,7 +65,7 @@ def test_every_private_preset_gets_one_that_sends_nothing(preset):
     assert alone.preset == ALONE[judged.system]
     assert found.claims()[alone.label].epsilon == 0.0
     assert differing_keys(judged, alone, best=True) == ()
-    assert alone.config.exploration_scale in SCALES
+    assert 1.0 / 32.0 <= alone.config.exploration_scale <= 8.0
     found.check()
 
 
@@ -93,7 +93,7 @@ def test_settings_that_are_not_about_sharing_are_those_of_the_judged():
         exploration_scale=0.25, reward_bound=2.0, regularization=3.0, out_of_bounds="clip",
     )  # fmt: skip
     alone = with_alone(experiment(judged)).systems[-1]
-    assert but_scale(alone) == fb.system(
+    assert but_tried(alone, 3.0) == fb.system(
         "linucb-alone", label="alone", reward_bound=2.0, regularization=3.0, out_of_bounds="clip",
     )  # fmt: skip
 
@@ -113,8 +113,11 @@ def test_the_added_system_is_judged_by_the_same_draws_and_changes_no_other():
     both = with_alone(one)
     added = fb.run(both, jobs=1)
     np.testing.assert_array_equal(added.regret[:1], fb.run(one, jobs=1).regret)
-    scale = best(both).config.exploration_scale
-    named = fb.system("linucb-alone", label="alone", exploration_scale=scale)
+    config = best(both).config
+    named = fb.system(
+        "linucb-alone", label="alone", exploration_scale=config.exploration_scale,
+        regularization=config.regularization,
+    )  # fmt: skip
     played = fb.run(experiment("feducb", named, replicates=2), jobs=1)
     np.testing.assert_array_equal(added.regret, played.regret)
 
@@ -123,34 +126,58 @@ def test_what_is_best_is_chosen_on_replicates_that_are_not_those_of_the_run(monk
     played = []
 
     def run(given, **options):
-        played.append(given)
-        return fb.run(given, **options)
+        result = fb.run(given, **options)
+        played.append((given, result.regret.isel(round=-1).mean("party")))
+        return result
 
     monkeypatch.setattr(best_alone, "run", run)
     one = experiment("feducb", replicates=9, seed=5)
     found = with_alone(one)
-    (tried,) = played
-    assert tried.seed != one.seed
-    assert tried.replicates == 4
-    assert [entry.config.exploration_scale for entry in tried.systems] == list(SCALES)
-    regrets = fb.run(tried, jobs=1).regret.isel(round=-1).mean(["replicate", "party"]).values
-    assert best(found).config.exploration_scale == SCALES[int(regrets.argmin())]
+    losses = {}
+    for given, regret in played:
+        assert given.seed != one.seed
+        for entry in given.systems:
+            key = entry.config.exploration_scale, entry.config.regularization
+            losses.setdefault(key, []).extend(regret.sel(system=entry.label).values)
+    assert sum(given.replicates * len(given.systems) for given, _ in played) <= 80
+    counts = {len(values) for values in losses.values()}
+    assert {4} <= counts <= {2, 4, 8, 12, 16}
+    config = best(found).config
+    most = {key: np.mean(v) for key, v in losses.items() if len(v) == max(counts)}
+    key = config.exploration_scale, config.regularization
+    assert most[key] == min(most.values())
+
+
+def test_both_alpha_and_lambda_are_searched():
+    """Rewards are nearly certain here, and the default ridge is far too large for their noise."""
+    world = fb.environments.Linear(agents=20, dim=2, arms=3)
+    given = experiment("feducb", environment=world, replicates=4)
+    given = msgspec.structs.replace(given, rounds=40)
+    found = best(with_alone(given)).config
+    default = fb.system("linucb-alone")
+    chosen = msgspec.structs.replace(default, config=found)
+    other = msgspec.structs.replace(given, seed=11, replicates=8)
+    systems = (default, msgspec.structs.replace(chosen, label="chosen"))
+    played = fb.run(msgspec.structs.replace(other, systems=systems), jobs=1)
+    regret = played.regret.isel(round=-1).mean(["replicate", "party"])
+    assert found.regularization != "auto" or found.exploration_scale != 1.0
+    assert float(regret.sel(system="chosen")) <= float(regret.sel(system="linucb-alone"))
 
 
 def test_an_alone_that_is_there_may_be_the_best_of_all():
-    for scale in (0.03, 0.5, 3.0):
-        there = fb.system("linucb-alone", exploration_scale=scale)
-        found = with_alone(experiment("feducb", there, replicates=2))
-        assert found.systems[1] == there
-        tried = {scale, *SCALES}
-        regret = {}
-        for one in tried:
-            entry = fb.system("linucb-alone", exploration_scale=one)
-            other = 0 ^ best_alone._OTHER_SEED
-            played = fb.run(experiment(entry, replicates=2, seed=other), jobs=1)
-            regret[one] = float(played.regret.isel(round=-1).mean())
-        assert best(found).config.exploration_scale == min(regret, key=regret.get)
-        assert len(found.systems) == (2 if best(found) is found.systems[1] else 3)
+    there = fb.system("linucb-alone", exploration_scale=0.1, regularization=0.77)
+    found = with_alone(experiment("feducb", there, replicates=2))
+    assert found.systems[1] == there
+    assert len(found.systems) == (2 if best(found) is found.systems[1] else 3)
+
+
+def test_one_that_is_there_is_named_where_the_search_finds_its_settings():
+    one = experiment("feducb", replicates=2)
+    config = best(with_alone(one)).config
+    there = msgspec.structs.replace(fb.system("linucb-alone", label="mine"), config=config)
+    found = with_alone(experiment("feducb", there, replicates=2))
+    assert found.best_alone == "mine"
+    assert found.systems[1:] == (there,)
 
 
 def test_beside_a_radius_that_is_proved_those_with_that_radius_are_added_too():
@@ -214,7 +241,7 @@ def test_a_private_learner_of_ones_own_is_compared_with_another_algorithm(monkey
     monkeypatch.setattr(registry, "_registered", {})
     fb.register(PrivateMeans)
     judged, alone = with_alone(experiment("private-means")).systems
-    assert but_scale(alone) == fb.system("linucb-alone", label="alone")
+    assert but_tried(alone) == fb.system("linucb-alone", label="alone")
     assert differing_keys(judged, alone) == ("algorithm",)
 
 

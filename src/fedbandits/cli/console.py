@@ -28,12 +28,15 @@ def output() -> Console:
 
 
 @contextmanager
-def shown_progress(interrupted: str) -> Iterator[TerminalProgress]:
-    """Show progress on standard error; where Ctrl-C ends it, say ``interrupted``, and exit."""
+def shown_progress(interrupted: str, passing: bool = False) -> Iterator[TerminalProgress]:
+    """Show progress on standard error; where Ctrl-C ends it, say ``interrupted``, and exit.
+
+    Bars that are ``passing`` are wiped from a terminal when they are full.
+    """
     from fedbandits.experiments.progress import TerminalProgress
 
     try:
-        with TerminalProgress(Console(stderr=True)) as progress:
+        with TerminalProgress(Console(stderr=True), passing) as progress:
             yield progress
     except KeyboardInterrupt:
         typer.echo(interrupted, err=True)

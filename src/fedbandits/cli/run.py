@@ -98,14 +98,18 @@ def run(
     from fedbandits.cli.summary import summary_table
     from fedbandits.experiments.answers.answer import answer
     from fedbandits.experiments.folder import holds_complete_run
-    from fedbandits.experiments.run import run as run_experiment
+    from fedbandits.experiments.opponents.beside import opponents_for, run_beside
     from fedbandits.experiments.summary import summarise
 
     folder = out or pathlib.Path("runs") / loaded.name
-    experiment = loaded if no_alone else _add_alone(loaded, folder, jobs, resume)
+    experiment, opponents = loaded, None
+    if not no_alone:
+        experiment = _add_alone(loaded, folder, jobs, resume)
+        with console.shown_progress(_NOTHING_YET, passing=True) as progress:
+            opponents = opponents_for(folder, experiment, jobs=jobs, on_event=progress)
     earlier = holds_complete_run(folder)
     with console.shown_progress(_NOTHING_YET) as progress:
-        result = run_experiment(experiment, out=folder, on_event=progress, **options)
+        result = run_beside(experiment, opponents, out=folder, on_event=progress, **options)
     found = answer(experiment, result)
     console.print_lines(found.lines[:1], "bold")
     console.print_lines(found.lines[1:])
@@ -168,7 +172,7 @@ def _add_alone(
         check_output(folder, experiment, but=("best_alone", "systems"))
         check_output(folder, experiment, but=("best_alone",))
     if found is None or not (found.best_alone or resume):
-        with console.shown_progress(_NOTHING_YET) as progress:
+        with console.shown_progress(_NOTHING_YET, passing=True) as progress:
             found = with_alone(experiment, jobs=jobs, on_event=progress)
     for added in found.systems[len(experiment.systems) :]:
         typer.echo(

@@ -238,6 +238,18 @@ class ContextualEnvironment(Environment, frozen=True, kw_only=True):
         return True
 
     @property
+    def right_or_wrong(self) -> bool:
+        """True if each arm is right or wrong in each situation: it pays 1 or 0 for certain."""
+        return False
+
+    def prepared(self) -> ContextualEnvironment | None:
+        """Return the same world with contexts that learners can use best, or None if these are so.
+
+        All draws are the same. By default contexts are as they should be.
+        """
+        return None
+
+    @property
     def largest_gap(self) -> float:
         """Largest regret that one agent can add in one round."""
         low, high = self.facts.reward_range

@@ -103,6 +103,10 @@ class Classification(ContextualEnvironment, frozen=True, kw_only=True, tag="clas
         return self.intercept > 0.0
 
     @property
+    def right_or_wrong(self) -> bool:
+        return True
+
+    @property
     def facts(self) -> ContextualFacts:
         rows, shared = len(self._data()[1]), self.shards == "shared"
         most_share = self.agents / rows

@@ -228,6 +228,10 @@ class Table(ContextualEnvironment, frozen=True, kw_only=True, tag="table"):
         return self.intercept > 0.0
 
     @property
+    def right_or_wrong(self) -> bool:
+        return self._data().form.right_or_wrong
+
+    @property
     def row_deviation(self) -> float | None:
         return self._data().row_deviation
 
@@ -247,6 +251,11 @@ class Table(ContextualEnvironment, frozen=True, kw_only=True, tag="table"):
     def prepare(self) -> None:
         self._data()
 
+    def prepared(self) -> Table | None:
+        from fedbandits.environments.tables.measured import measured_spreads
+
+        return measured_spreads(self)
+
     def refuse_rounds(self, rounds: int) -> None:
         from fedbandits.environments.tables.sites import refuse_rounds
 
@@ -256,14 +265,9 @@ class Table(ContextualEnvironment, frozen=True, kw_only=True, tag="table"):
         return self._data().cautions
 
     def refuse_elsewhere(self) -> None:
-        from fedbandits.environments.tables.files import is_pipe
+        from fedbandits.environments.tables.files import refuse_elsewhere
 
-        if not self.path or is_pipe(self.path):
-            what = "pipe" if self.path else "table from memory"
-            raise ConfigError(
-                f"environment.path: a {what} is not there on the machines of a cluster; "
-                "write it to a file that all of them can read, and set path"
-            )
+        refuse_elsewhere(self.path)
 
     def needs(self, rounds: int) -> Needs:
         rows = self._data().sites.rows

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
 
+from fedbandits.experiments.tuning import Place
 from fedbandits.settings.experiment import Experiment, Variant, system
 from fedbandits.settings.written import plain
 from fedbandits.systems import Preset, System, find_system, systems
@@ -16,9 +17,9 @@ if TYPE_CHECKING:  # baselines are chosen before anything is priced
     from fedbandits.privacy.claims import PrivacyClaim
 
 
-#: The setting that says how far parties alone explore, and the values of it that are tried.
-TRIED, SCALES = "exploration_scale", (0.25, 0.5, 1.0, 2.0)
-#: Most replicates that each value is tried on.
+#: Settings of parties alone that are tried: how far they explore, and their ridge parameter λ.
+SCALE, RIDGE = "exploration_scale", "regularization"
+#: Most replicates that every value is tried on.
 MOST_REPLICATES = 4
 #: What a system can be compared with.
 Kind = Literal["alone", "pooled"]
@@ -70,8 +71,8 @@ def counterpart(judged: Variant, name: str, other: System[Any], label: str) -> V
 def differing_keys(judged: Variant, baseline: Variant, best: bool = False) -> tuple[str, ...]:
     """List settings that differ between ``judged`` and ``baseline`` and are not about sharing.
 
-    How far a baseline explores is its own where it is at its ``best``. Systems that have no setting
-    in common differ in their ``algorithm``.
+    The settings that are tried are a baseline's own where it is at its ``best``. Systems that have
+    no setting in common differ in their ``algorithm``.
     """
     shared = _shared_keys(judged, type(baseline.config))
     if not shared and judged.system != baseline.system:
@@ -79,7 +80,7 @@ def differing_keys(judged: Variant, baseline: Variant, best: bool = False) -> tu
     preset = find_system(baseline.system).presets[baseline.preset]
     keys = shared - _own_keys(preset)
     if best:
-        keys -= {TRIED, *preset.at_best}
+        keys -= {SCALE, RIDGE, *preset.at_best}
     return tuple(
         key
         for key in msgspec.structs.asdict(judged.config)
@@ -134,15 +135,50 @@ def _value(entry: Variant, key: str) -> Any:
     return msgspec.to_builtins(getattr(entry.config, key), enc_hook=plain)
 
 
-def scaled(entry: Variant) -> list[Variant]:
-    """Return the entry with every value that is tried; none if it has no such setting."""
-    if not hasattr(entry.config, TRIED):
-        return []
-    tried = [_set(entry, {TRIED: scale}) for scale in SCALES]
-    return [
-        msgspec.structs.replace(one, label=f"{entry.label}, α = {scale:g}")
-        for one, scale in zip(tried, SCALES, strict=True)
-    ]
+def is_tunable(entry: Variant) -> bool:
+    """Tell whether the entry has a setting that is tried."""
+    return hasattr(entry.config, SCALE)
+
+
+def default_ridge(entry: Variant) -> float | None:
+    """Return λ that the entry begins with; None if it has none, or if λ belongs to a bound."""
+    given = getattr(entry.config, RIDGE, None)
+    if given != "auto":
+        return None if given is None else float(given)
+    if getattr(entry.config, "confidence", None) != "deviations":
+        return None
+    from fedbandits.systems.agents.noise import prior_ridge
+
+    return prior_ridge(entry.config)
+
+
+def tuned(entry: Variant, place: Place) -> Variant:
+    """Return the entry with the settings of a place of the grid; the default λ is left as it is."""
+    settings, label = {SCALE: place.alpha}, f"{entry.label}, α = {place.alpha:g}"
+    if place.ridge:
+        ridge = float(f"{place.ridge_factor * (default_ridge(entry) or 1.0):.3g}")
+        settings[RIDGE] = ridge
+        label += f", λ = {ridge:g}"
+    return msgspec.structs.replace(_set(entry, settings), label=label)
+
+
+def as_usual(entry: Variant) -> Variant | None:
+    """Return the entry with α = 1 and the default λ: as it usually is. None if it has no λ."""
+    found = as_people_explore(entry)
+    if not (is_tunable(found) and hasattr(found.config, RIDGE)):
+        return None
+    return _set(found, {SCALE: 1.0, RIDGE: type(found.config)().regularization})
+
+
+def own_ridge(entry: Variant) -> float | None:
+    """Return λ of an entry where it is not the default; None where it is, or where it has none."""
+    given = getattr(entry.config, RIDGE, None)
+    return None if given is None or given == type(entry.config)().regularization else float(given)
+
+
+def plays_like(one: Variant, other: Variant) -> bool:
+    """Tell whether two play alike, whatever their labels are."""
+    return (one.preset, one.config) == (other.preset, other.config)
 
 
 def as_people_explore(entry: Variant) -> Variant:
@@ -151,17 +187,8 @@ def as_people_explore(entry: Variant) -> Variant:
 
 
 def tried_on(experiment: Experiment) -> int:
-    """Return how many replicates of its own each value is tried on."""
+    """Return how many replicates of its own every value is tried on, before there are more."""
     return min(experiment.replicates, MOST_REPLICATES)
-
-
-def without_doubles(candidates: Iterable[Variant]) -> list[Variant]:
-    """Leave out candidates that play as one before them does."""
-    found: list[Variant] = []
-    for entry in candidates:
-        if not any((entry.preset, entry.config) == (one.preset, one.config) for one in found):
-            found.append(entry)
-    return found
 
 
 def _set(entry: Variant, settings: Mapping[str, Any]) -> Variant:

@@ -1,8 +1,9 @@
-"""Parties that learn alone at their best: how far they explore is tried on replicates of its own.
+"""Parties that learn alone at their best: their settings are tried on replicates of their own.
 
-Whoever learns alone chooses how far to explore. A system that shares is compared with the best of
-these choices, so that it does not gain over a choice that nobody would make. The replicates of the
-run itself choose nothing: nobody could know what is best on them by chance.
+Whoever learns alone chooses how far to explore, and how strongly to hold an estimate down. A system
+that shares is compared with the best of these choices, so that it does not gain over a choice that
+nobody would make. The replicates of the run itself choose nothing: nobody could know what is best
+on them by chance.
 """
 
 from __future__ import annotations
@@ -15,23 +16,26 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 import msgspec
-import numpy as np
 
-from fedbandits.errors import ConfigWarning, StoppedError
+from fedbandits._typing import Floats
+from fedbandits.errors import ConfigWarning, LongRunWarning, StoppedError
 from fedbandits.experiments.baselines import (
     Claimed,
     as_people_explore,
     counterpart,
+    default_ridge,
+    is_tunable,
+    plays_like,
     presets_for,
-    scaled,
     stands_for,
     tried_on,
-    without_doubles,
+    tuned,
 )
 from fedbandits.experiments.labels import labels_of
 from fedbandits.experiments.measure import measure
 from fedbandits.experiments.run import run
 from fedbandits.experiments.signals import Listener, Stop
+from fedbandits.experiments.tuning import LEAST_PLAYED, MORE, OF_THE_RUN, Bounds, Place, Race, climb
 from fedbandits.settings.experiment import Experiment, Variant, load
 from fedbandits.systems import find_system
 
@@ -57,12 +61,14 @@ def with_alone(
 ) -> Experiment:
     """Add parties that learn alone at their best, and name them in ``best_alone``.
 
-    How far they explore is tried on replicates of its own, which are not those of the experiment.
-    Tried are a few values of ``exploration_scale``, and every system of the experiment whose
-    parties learn alone. Other settings are those of the first system that claims a finite ε, but
-    for those that say what is sent, when, and with which noise. The best is added, unless it is in
-    the experiment already. If the private system explores by a radius that is proved, and the
-    experiment has no parties that learn alone, those with the same radius are added too.
+    Their settings are tried on replicates of their own, which are not those of the experiment.
+    Tried are values of ``exploration_scale``, and of ``regularization`` where there is such a
+    setting, and every system of the experiment whose parties learn alone. The search goes on where
+    the best value is the last one. Other settings are those of the first system that claims a
+    finite ε, but for those that say what is sent, when, and with which noise. The best is added,
+    unless it is in the experiment already. If the private system explores by a radius that is
+    proved, and the experiment has no parties that learn alone, those with the same radius are added
+    too.
 
     Parameters
     ----------
@@ -95,16 +101,26 @@ def with_alone(
         return experiment
     best = as_people_explore(fair)
     added = [] if there else [fair] if fair != best else []
-    tried = without_doubles([*there, *added, *scaled(best)])
-    if not experiment.environment.regret_is_known or len(tried) < 2:
+    others = [*there, *added]
+    if not experiment.environment.regret_is_known or not (is_tunable(best) or len(others) > 1):
         return _with(experiment, [] if there else [fair])
-    found = _best_of(experiment, tried, _Playing(jobs, on_event, stop))
-    if found not in (*there, *added):
+    found = _best_of(experiment, best, others, _Playing(jobs, on_event, stop))
+    same = next((one for one in others if plays_like(one, found)), None)
+    if same is None:
         taken = {entry.label for entry in (*experiment.systems, *added)}
-        label = _free(_BEST_LABEL if there or added else _LABEL, taken)
-        found = msgspec.structs.replace(found, label=label)
-        added.append(found)
-    return _with(experiment, added, found.label)
+        label = _free(_BEST_LABEL if others else _LABEL, taken)
+        same = msgspec.structs.replace(found, label=label)
+        added.append(same)
+    return _with(experiment, added, same.label)
+
+
+def fair_alone(experiment: Experiment) -> Variant | None:
+    """Return parties that learn alone with the settings of the first system that claims a finite ε.
+
+    None if there is no such system, or if no preset whose parties learn alone plays here.
+    """
+    judged, _ = _judged_and_alone(experiment)
+    return None if judged is None else _alone(experiment, judged)
 
 
 def _with(experiment: Experiment, added: Sequence[Variant], best_alone: str = "") -> Experiment:
@@ -141,30 +157,74 @@ def _free(label: str, taken: Collection[str]) -> str:
     return next(name for name in itertools.chain([label], numbered) if name not in taken)
 
 
-def _best_of(experiment: Experiment, candidates: Sequence[Variant], playing: _Playing) -> Variant:
-    """Play candidates on replicates of their own, and return the best; of equals the first.
+def _best_of(
+    experiment: Experiment, default: Variant, others: Sequence[Variant], playing: _Playing
+) -> Variant:
+    """Try settings around the default, and return the best of them and of the others.
 
     Raises
     ------
     KeyboardInterrupt, StoppedError
         If it was ended before all were played.
     """
-    own = msgspec.structs.replace(
-        experiment,
-        systems=tuple(
-            msgspec.structs.replace(entry, label=f"try {number}: {entry.label}"[:60].rstrip())
-            for number, entry in enumerate(candidates, 1)
-        ),
-        best_alone="",
-        seed=experiment.seed ^ _OTHER_SEED,
-        replicates=tried_on(experiment),
-        checkpoints=2,
-    )
-    with warnings.catch_warnings():  # whoever runs the experiment is warned then
-        warnings.simplefilter("ignore", ConfigWarning)
-        result = run(own, jobs=playing.jobs, on_event=playing.on_event, stop=playing.stop)
-    if result.attrs["interrupted"]:
-        raise StoppedError("stopped before all were played") if playing.stop else KeyboardInterrupt
-    labels = labels_of(result)
-    found = measure(labels.words, labels.decisions, result)
-    return candidates[int(np.argmin(found.direction * found.totals.mean(axis=-1)))]
+    sizes = _batches(tried_on(experiment))
+    tried = _Tried(experiment, default, sizes, playing)
+    most = max(LEAST_PLAYED, OF_THE_RUN * experiment.replicates * len(experiment.systems))
+    first = 2 if sizes[0] < tried_on(experiment) else 1
+    race = Race[Place | Variant](tried.play, sizes, first, most)
+    climb(race, Bounds(default_ridge(default)), is_tunable(default))
+    known = [tried.variant(one) for one in race.candidates]
+    race.enter(one for one in others if not any(plays_like(one, other) for other in known))
+    return tried.variant(race.settle())
+
+
+def _batches(first: int) -> tuple[int, ...]:
+    """Return how many replicates each batch has, of which the first ones are ``first`` together."""
+    begun = (first // 2, first - first // 2) if first > 3 else (first,)
+    return (*begun, *(first,) * (MORE - 1))
+
+
+class _Tried:
+    """Plays settings of a system whose parties learn alone, on replicates of their own."""
+
+    def __init__(
+        self, experiment: Experiment, default: Variant, sizes: Sequence[int], playing: _Playing
+    ) -> None:
+        self._experiment, self._default = experiment, default
+        self._sizes, self._playing = sizes, playing
+        self._numbers: list[Place | Variant] = []
+
+    def variant(self, candidate: Place | Variant) -> Variant:
+        """Return what is played."""
+        return tuned(self._default, candidate) if isinstance(candidate, Place) else candidate
+
+    def _numbered(self, candidate: Place | Variant) -> Variant:
+        """Return what is played, under a label of its own."""
+        entry = self.variant(candidate)
+        if candidate not in self._numbers:
+            self._numbers.append(candidate)
+        label = f"try {self._numbers.index(candidate) + 1}: {entry.label}"
+        return msgspec.structs.replace(entry, label=label[:60].rstrip())
+
+    def play(self, candidates: Sequence[Place | Variant], batch: int) -> Floats:
+        """Play a batch, and return what each candidate loses, (candidates, replicates)."""
+        begun = bool(self._numbers)
+        own = msgspec.structs.replace(
+            self._experiment,
+            systems=tuple(self._numbered(one) for one in candidates),
+            best_alone="",
+            seed=self._experiment.seed ^ _OTHER_SEED ^ (batch << 48),
+            replicates=self._sizes[batch],
+            checkpoints=2,
+        )
+        with warnings.catch_warnings():  # whoever runs the experiment is warned then
+            warnings.simplefilter("ignore", ConfigWarning)
+            if begun:  # once is enough
+                warnings.simplefilter("ignore", LongRunWarning)
+            jobs, on_event, stop = self._playing
+            result = run(own, jobs=jobs, on_event=on_event, stop=stop)
+        if result.attrs["interrupted"]:
+            raise StoppedError("stopped before all were played") if stop else KeyboardInterrupt
+        labels = labels_of(result)
+        found = measure(labels.words, labels.decisions, result)
+        return found.direction * found.totals

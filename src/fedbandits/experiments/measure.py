@@ -42,7 +42,11 @@ class Measure(NamedTuple):
 
     def differences(self, baseline: int, system: int) -> Floats:
         """Return what ``system`` saves beside ``baseline``, (replicates,)."""
-        both = self.totals[baseline], self.totals[system]
+        return self.saved(self.totals[baseline], self.totals[system])
+
+    def saved(self, baseline: Floats, system: Floats) -> Floats:
+        """Return what is saved beside a ``baseline``, of the totals of both, (replicates,)."""
+        both = baseline, system
         differences = self.direction * (both[0] - both[1])
         largest = float(np.nanmax(np.abs(both), initial=0.0))
         return _even(differences, largest)

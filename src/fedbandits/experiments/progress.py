@@ -93,10 +93,12 @@ class TerminalProgress:
     ----------
     console
         Where bars are drawn.
+    passing
+        Whether bars are wiped from a terminal when they are full.
     """
 
-    def __init__(self, console: Console) -> None:
-        self._console = console
+    def __init__(self, console: Console, passing: bool = False) -> None:
+        self._console, self._passing = console, passing
         self._bars: RichProgress | None = None
         self._counts, self._points = _ROUNDS, 0
         self._tasks: dict[str, TaskID] = {}
@@ -172,7 +174,9 @@ class TerminalProgress:
     def _begin(self, counts: str, *columns: ProgressColumn) -> None:
         self._end()
         self._counts, self._compiling = counts, False
-        self._bars = RichProgress(*columns, console=self._console, speed_estimate_period=10.0)
+        self._bars = RichProgress(
+            *columns, console=self._console, speed_estimate_period=10.0, transient=self._passing
+        )
         # A stream that nobody reads any more is no reason to lose a run; rich answers a closed
         # pipe by leaving the program.
         with suppress(OSError, SystemExit):

@@ -6,8 +6,10 @@ import os
 import pathlib
 import shutil
 import warnings
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, closing, nullcontext
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import xarray as xr
 
@@ -45,6 +47,7 @@ class Options(NamedTuple):
     save_every: float
     on_event: Listener | None
     stop: Stop | None
+    noted: Mapping[str, Any] = MappingProxyType({})  # further attributes of the result
 
 
 def play(sweep: Sweep, options: Options) -> xr.Dataset:
@@ -192,7 +195,10 @@ class _Runner:
     def _end(self) -> xr.Dataset | None:
         """Write the result, unless it would replace a complete one by less."""
         interrupted = len(self._finished) < self.work.total
-        result = dataset_of(self.work, self._finished, interrupted) if self._finished else None
+        result = None
+        if self._finished:
+            result = dataset_of(self.work, self._finished, interrupted)
+            result = result.assign_attrs(self._options.noted)
         kept = self.out is not None and interrupted and holds_complete_run(self.out)
         if self.out is not None and result is not None and not kept:
             if self.work.sweep.axes:

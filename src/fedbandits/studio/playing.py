@@ -12,8 +12,8 @@ from fedbandits.experiments import events
 from fedbandits.experiments.answers.answer import answer
 from fedbandits.experiments.best_alone import with_alone
 from fedbandits.experiments.folder import CONFIG, RESULTS, kept_in, read_result
+from fedbandits.experiments.opponents.beside import opponents_for, run_beside
 from fedbandits.experiments.replicate import checkpoint_rounds
-from fedbandits.experiments.run import run
 from fedbandits.experiments.signals import Stop
 from fedbandits.settings.experiment import Experiment
 from fedbandits.studio.curves import by_buttons, curves_of, playing_curve
@@ -93,11 +93,19 @@ class _Heard:
         return True
 
 
+#: So many replicates are played in most looks for the best alone, of all settings together.
+_USUALLY_PLAYED = 60
+
+
 class _Looking:
-    """Tells how far the look for the best that one can do alone is, also as a share."""
+    """Tells how far the look for the best that one can do alone is, also as a share.
+
+    How many settings will be tried is not known before, so the share is a guess until the end.
+    """
 
     def __init__(self, tell: Tell) -> None:
-        self._tell, self._told, self._all = tell, -math.inf, 1
+        self._tell, self._told, self._share = tell, -math.inf, -1.0
+        self._all, self._before = 1, 0
         self._done: dict[tuple[str, int], int] = {}
 
     def __call__(self, event: events.Event) -> None:
@@ -105,33 +113,45 @@ class _Looking:
             case events.Compiling():
                 self._tell(event="compiling", kernel=event.kernel)
             case events.RunStarted():
-                self._all = event.rounds * event.total
-                self._tell_share()
+                self._all = max(self._all, event.rounds * _USUALLY_PLAYED)
+                if self._share < 0.0:
+                    self._tell_share(0.0)
             case events.ReplicateAdvanced():
                 self._done[event.system, event.replicate] = event.done
                 if time.monotonic() - self._told >= _PACE:
-                    self._tell_share()
+                    played = self._before + sum(self._done.values())
+                    self._tell_share(min(0.99, played / self._all))
             case events.RunFinished():
-                self._tell_share()
+                self._before += sum(self._done.values())
+                self._done.clear()
             case _:
                 pass
 
-    def _tell_share(self) -> None:
-        self._told, share = time.monotonic(), sum(self._done.values()) / self._all
-        self._tell(event="phase", text="looking for the best that one can do alone", share=share)
+    def end(self) -> None:
+        """Tell that it is over, if it began."""
+        if self._share >= 0.0:
+            self._tell_share(1.0)
+
+    def _tell_share(self, share: float) -> None:
+        self._told, self._share = time.monotonic(), max(share, self._share)
+        text = "looking for the best that one can do alone"
+        self._tell(event="phase", text=text, share=self._share)
 
 
 def play(job: dict[str, Any], tell: Tell, stop: Stop) -> str:
     """Play a run into its folder; return how it ended."""
     folder = pathlib.Path(job["folder"])
     experiment = read(job["toml"], pathlib.Path(), job["allow_modules"])
-    known = kept_in(folder, experiment)
+    known, opponents = kept_in(folder, experiment), None
+    looking = _Looking(tell)
     if known is None or not (known.best_alone or job["resume"]):
-        known = experiment
-        if job["alone"]:
-            known = with_alone(experiment, on_event=_Looking(tell), stop=stop)
+        known = with_alone(experiment, on_event=looking, stop=stop) if job["alone"] else experiment
+    if job["alone"]:
+        opponents = opponents_for(folder, known, on_event=looking, stop=stop)
+    looking.end()
     heard = _Heard(known, tell)
-    result = run(known, out=folder, resume=job["resume"], on_event=heard, stop=stop)
+    options = {"out": folder, "resume": job["resume"], "on_event": heard, "stop": stop}
+    result = run_beside(known, opponents, **options)
     _tell_result(known, folder, tell)
     return "interrupted" if result.attrs["interrupted"] else "complete"
 

@@ -10,7 +10,7 @@ import stat
 import threading
 from typing import NamedTuple
 
-from fedbandits.errors import DataError
+from fedbandits.errors import ConfigError, DataError
 
 #: What pipes held, by path, device and number.
 _PIPES: dict[tuple[str, int, int], bytes] = {}
@@ -81,3 +81,19 @@ def read_bytes(path: str, missing: str = _RELATIVE) -> bytes:
         raise DataError(f"{path}: {missing}") from None
     except (OSError, ValueError) as error:  # ValueError: a path that cannot be one
         raise DataError(f"{path!r}: cannot be read: {type(error).__name__}") from None
+
+
+def refuse_elsewhere(path: str) -> None:
+    """Refuse a path that other machines could not read.
+
+    Raises
+    ------
+    ConfigError
+        If it is empty, of a table from memory, or that of a pipe.
+    """
+    if not path or is_pipe(path):
+        what = "pipe" if path else "table from memory"
+        raise ConfigError(
+            f"environment.path: a {what} is not there on the machines of a cluster; "
+            "write it to a file that all of them can read, and set path"
+        )

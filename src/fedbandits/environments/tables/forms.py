@@ -38,6 +38,11 @@ class Form(Protocol):
         """Names of the arms."""
         ...
 
+    @property
+    def right_or_wrong(self) -> bool:
+        """True if every reward is known to be 0 or 1."""
+        ...
+
     def world(self, dealt: DealtRows) -> Any:
         """Make the world of a replicate in which rows are dealt so."""
         ...
@@ -48,6 +53,11 @@ class Classes(NamedTuple):
 
     arms: tuple[str, ...]
     labels: Ints  # (rows,)
+
+    @property
+    def right_or_wrong(self) -> bool:
+        """Always true."""
+        return True
 
     def world(self, dealt: DealtRows) -> ClassificationWorld | TableWorld:
         """Make a world; rows that are drawn make the world of bundled data sets."""
@@ -65,6 +75,11 @@ class Rewarded(NamedTuple):
 
     arms: tuple[str, ...]
     rewards: Floats32  # (rows, arms) in [0, 1]
+
+    @property
+    def right_or_wrong(self) -> bool:
+        """True if each reward is one end of its range."""
+        return bool(np.isin(self.rewards, (0.0, 1.0)).all())
 
     def world(self, dealt: DealtRows) -> TableWorld:
         """Make a world; see :class:`Form`."""

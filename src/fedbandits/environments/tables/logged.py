@@ -43,6 +43,11 @@ class LoggedActions(NamedTuple):
     propensities: Floats  # (rows,)
     smallest: float  # the smallest probability with which any action is taken, a public fact
 
+    @property
+    def right_or_wrong(self) -> bool:
+        """Never true: rewards of other arms are not known."""
+        return False
+
     def world(self, dealt: DealtRows) -> LoggedWorld:
         """Make a replicate in which parties meet the events, each party its own in order."""
         order, starts = dealt.shards, dealt.starts

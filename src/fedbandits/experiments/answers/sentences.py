@@ -8,8 +8,11 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from fedbandits.environments.base import Words
-from fedbandits.experiments.baselines import SCALES
+from fedbandits.experiments.answers.opponents_said import at_best, compared_with, wrong_model
+from fedbandits.experiments.answers.rivals import Told
+from fedbandits.experiments.baselines import Kind
 from fedbandits.experiments.intervals import FEWEST, decimal_places, fixed, with_error
+from fedbandits.experiments.tuning import MORE
 from fedbandits.offline.estimates import FEW
 
 
@@ -39,9 +42,13 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     syncs_less: bool  # whether the judged system syncs less often than the baseline
     #: Settings that are not about sharing, and differ between the two.
     differs_in: tuple[str, ...] = ()
+    #: Whether the verdict is by this comparison: with the best opponent that learns alone.
+    decides: bool = False
     #: ``exploration_scale`` of parties alone at their best; None for other baselines.
     at_best: float | None = None
-    #: ``exploration_scale`` of the judged system, beside parties alone at their best.
+    #: ``regularization`` of parties alone at their best; None where it is the default.
+    ridge_at_best: float | None = None
+    #: ``exploration_scale`` of the judged system, where the verdict is by this comparison.
     own_scale: float | None = None
 
 
@@ -65,14 +72,18 @@ class Said(NamedTuple):
     on_log: bool = False  # whether numbers are estimates from a log
     asked: int = 0  # how many replicates the run was asked for
     tried_on: int = 0  # on how many replicates of its own learning alone was tuned
+    opponents: tuple[Told, ...] = ()  # all that private systems could be compared with
+    wrong_for: tuple[Kind, ...] = ()  # where a linear model loses far more than another one
 
     def lines(self, compared: Sequence[Comparison], broken: Sequence[str]) -> tuple[str, ...]:
         """Return all lines; the first answers the question as a whole."""
         every = [one for one in compared if one.kind == "alone"]
-        alone = [one for one in every if one.at_best is not None] or every
+        alone = [one for one in every if one.decides] or every
         others = [one for one in every if one not in alone]
         pooled = [one for one in compared if one.kind == "pooled" and one.epsilon is not None]
         found = [*self._whole(alone)]
+        found += compared_with(self.opponents, self.words, self.unit) if alone else []
+        found += [wrong_model(self.opponents, kind, self.unit) for kind in self.wrong_for]
         if len(alone) > 1:
             found += [self._each(one) for one in alone]
         found += [self._beside(one) for one in others]
@@ -97,7 +108,7 @@ class Said(NamedTuple):
             return _ON_LOG.format(level=compared[0].level)
         counts = sorted({one.replicates for one in compared})
         count = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
-        text = _tuned(compared, self.tried_on)
+        text = _tuned(compared, self.tried_on, bool(self.opponents))
         text += (
             f"Differences are paired over {count} replicates: in each, both systems meet the same "
             "contexts and reward draws."
@@ -246,19 +257,20 @@ class Said(NamedTuple):
 
 
 def _alone(one: Comparison) -> str:
-    return "alone" if one.at_best is None else f"alone at its best (α = {one.at_best:g})"
+    if one.at_best is not None:
+        return f"alone {at_best(one)}"
+    return f"alone with {one.baseline}" if one.decides else "alone"
 
 
-def _tuned(compared: Sequence[Comparison], replicates: int) -> str:
+def _tuned(compared: Sequence[Comparison], replicates: int, looked: bool) -> str:
     """Say how parties alone at their best were found, or that they were not looked for."""
-    if all(one.at_best is None for one in compared):
+    if not looked:
         alone = any(one.kind == "alone" for one in compared)
         return "Learning alone is not tuned; fb.with_alone finds its best. " if alone else ""
-    *scales, last = (f"{scale:g}" for scale in SCALES)
     return (
-        f"Learning alone is at its best: α is its exploration_scale, and was tried at "
-        f"{', '.join(scales)} and {last} on {replicates} other "
-        f"replicate{'s' if replicates > 1 else ''}, so on these another may be best. "
+        "The verdict is by the best opponent that learns alone. Of learning alone at its best, α "
+        "is the exploration_scale and λ the regularization: they were searched on "
+        f"{replicates} to {MORE * replicates} other replicates, so on these others may be best. "
     )
 
 

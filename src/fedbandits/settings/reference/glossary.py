@@ -66,8 +66,8 @@ _LOGS = {
 _TOGETHER = {
     "federation": "Several organisations that learn together and keep their records to themselves.",
     "alone": "Every party learns from its own records only, and sends nothing.",
-    "alone at its best": "Parties alone, whose exploration scale α was chosen on other replicates: "
-    "of a few values the best one is taken.",
+    "alone at its best": "Parties alone, whose exploration scale α and ridge parameter λ were "
+    "searched on other replicates: the best values are taken.",
     "pooled in clear": "All parties share everything at once, without noise or privacy. It is the "
     "most that learning together can bring where all have the same θ*.",
     "release": "Statistics that a party sends, with noise where there is any: once sent, they "
