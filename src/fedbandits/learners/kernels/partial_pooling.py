@@ -32,6 +32,7 @@ import numpy as np
 
 from fedbandits._compile import allocation_free, compiled, fma
 from fedbandits._typing import Floats
+from fedbandits.learners.kernels.ridge import unpack
 
 #: τ, over the deviation √(v/λ₀) of an agent's parameter that nothing is known of. Then follow the
 #: two hypotheses of precision λ₀: around the mean of others, and around 0.
@@ -40,6 +41,8 @@ _SPREADS = np.array([0.0, 0.06, 0.2, 0.4, 0.8])
 HYPOTHESES = _SPREADS.size + 2
 #: Ridge parameters of a θ that all arms share, over λ₀.
 _RIDGES = np.array([1.0, 3.0, 10.0, 30.0, 100.0, 300.0])
+#: A product of determinants' factors, each at least 1, that is still far from overflow.
+_MUCH = 1e100
 
 
 @compiled
@@ -137,6 +140,31 @@ def normalised(logs: Floats) -> Floats:
 
 
 @compiled
+def turn(statistic: Floats, directions: Floats, gram: Floats, moment: Floats) -> None:
+    """Write a packed statistic in the basis of the rows of ``directions`` (d, d).
+
+    ``gram`` (d, d) and ``moment`` (d,) receive its Gram matrix and its moment.
+    """
+    d = moment.size
+    half, held, sums = np.zeros((d, d)), np.empty((d, d)), np.empty(d)
+    unpack(statistic, held, sums)
+    for a in range(d):
+        for i in range(d):
+            for j in range(d):
+                half[a, j] = fma(directions[a, i], held[i, j], half[a, j])
+    for a in range(d):
+        moment[a] = 0.0
+        for i in range(d):
+            moment[a] = fma(directions[a, i], sums[i], moment[a])
+        for b in range(a + 1):
+            entry = 0.0
+            for i in range(d):
+                entry = fma(half[a, i], directions[b, i], entry)
+            gram[a, b] = entry
+            gram[b, a] = entry
+
+
+@compiled
 def posterior_under(
     prior: Floats, mean: Floats, gram: Floats, moment: Floats, variance: float, factor: Floats,
     estimate: Floats,
@@ -162,12 +190,11 @@ def posterior_under(
         The log evidence, up to a constant; -inf where numbers are too large for one, and NaN if
         P + G is not positive definite.
     """
-    d, surprise, volume = prior.size, 0.0, 0.0
+    d, surprise, volume, growth = prior.size, 0.0, 0.0, 1.0
     lower, solved = np.empty((d, d)), np.empty(d)
     for i in range(d):
         solved[i] = fma(prior[i], mean[i], moment[i])
         surprise = fma(-prior[i] * mean[i], mean[i], surprise)
-        volume -= math.log(prior[i])
         for j in range(i + 1):
             entry = gram[i, j] + (prior[i] if i == j else 0.0)
             for k in range(j):
@@ -181,7 +208,10 @@ def posterior_under(
                 lower[i, i] = math.sqrt(entry)
         solved[i] /= lower[i, i]
         surprise = fma(solved[i], solved[i], surprise)
-        volume += 2.0 * math.log(lower[i, i])
+        growth *= lower[i, i] ** 2 / prior[i]
+        if growth > _MUCH or i == d - 1:  # one logarithm for many factors
+            volume += math.log(growth)
+            growth = 1.0
     _invert_lower(lower, factor)
     for i in range(d):
         estimate[i] = 0.0
@@ -226,8 +256,8 @@ def average(
 ) -> None:  # fmt: skip
     """Write the posterior averaged over hypotheses: ``inverse`` (d, d) and ``estimate`` (d,).
 
-    ``factors`` (hypotheses, d, d) and ``estimates`` (hypotheses, d) are in the basis of the columns
-    of ``directions`` (d, d).
+    ``factors`` (hypotheses, d, d) and ``estimates`` (hypotheses, d) are in the basis of the rows of
+    ``directions`` (d, d).
     """
     d = len(directions)
     factor, averaged = np.zeros((d, d)), np.zeros(d)
@@ -236,14 +266,18 @@ def average(
             averaged[i] = fma(weights[k], estimates[k, i], averaged[i])
             for j in range(i, d):
                 factor[i, j] = fma(weights[k], factors[k, i, j], factor[i, j])
-    turned = directions @ factor
+    turned = np.zeros((d, d))  # a column of the factor a row
     for i in range(d):
         estimate[i] = 0.0
         for j in range(d):
-            estimate[i] = fma(directions[i, j], averaged[j], estimate[i])
-        for j in range(i, d):
-            entry = 0.0
-            for k in range(d):
-                entry = fma(turned[i, k], turned[j, k], entry)
-            inverse[i, j] = entry
-            inverse[j, i] = entry
+            inverse[i, j] = 0.0
+    for a in range(d):
+        for i in range(d):
+            estimate[i] = fma(directions[a, i], averaged[a], estimate[i])
+        for k in range(a, d):
+            for i in range(d):
+                turned[k, i] = fma(factor[a, k], directions[a, i], turned[k, i])
+    for k in range(d):
+        for i in range(d):
+            for j in range(d):
+                inverse[i, j] = fma(turned[k, i], turned[k, j], inverse[i, j])

@@ -35,6 +35,7 @@ import numpy as np
 
 from fedbandits._compile import allocation_free, compiled, fma
 from fedbandits._typing import Floats
+from fedbandits.learners.kernels.eigenvectors import eigenvectors
 from fedbandits.learners.kernels.ridge import unpack
 
 
@@ -57,22 +58,70 @@ def learn_from_sum(statistic: Floats, reading: Reading, gram: Floats, moment: Fl
         unpack(statistic, gram, moment)
         return
     dimension = moment.size
+    values, directions = np.empty((1, dimension)), np.empty((1, dimension, dimension))
+    find_directions(statistic.reshape((1, statistic.size)), values, directions)
     precisions, moments = np.empty(dimension), np.empty(dimension)
-    directions = read_sum(statistic, reading, precisions, moments)
+    read_sum(statistic, reading, values[0], directions[0], precisions, moments)
     for i in range(dimension):
         moment[i] = 0.0
         for j in range(i, dimension):
             entry = 0.0
             for a in range(dimension):
-                entry = fma(precisions[a] * directions[i, a], directions[j, a], entry)
+                entry = fma(precisions[a] * directions[0, a, i], directions[0, a, j], entry)
             gram[i, j] = entry
             gram[j, i] = entry
-        for a in range(dimension):
-            moment[i] = fma(directions[i, a], moments[a], moment[i])
+    for a in range(dimension):
+        for i in range(dimension):
+            moment[i] = fma(directions[0, a, i], moments[a], moment[i])
 
 
 @compiled
-def read_sum(statistic: Floats, reading: Reading, precisions: Floats, moments: Floats) -> Floats:
+def find_directions(statistics: Floats, values: Floats, directions: Floats) -> None:
+    """Find the eigenvalues and eigenvectors of noisy Gram matrices, many at a time.
+
+    The result for one sum does not depend on the sums beside it.
+
+    Parameters
+    ----------
+    statistics : (n, ≥ d (d + 1) / 2) float64
+        Sums; each row begins with a packed Gram matrix.
+    values : (n, d) float64
+        Receives the eigenvalues, ascending.
+    directions : (n, d, d) float64
+        Receives the eigenvectors, one a row.
+    """
+    d = values.shape[1]
+    grams = np.empty(directions.shape)
+    for m in range(len(statistics)):
+        place = 0
+        for i in range(d):
+            for j in range(i, d):
+                grams[m, j, i] = statistics[m, place]  # the lower triangle
+                place += 1
+    eigenvectors(grams, directions, values)
+    for m in range(len(statistics)):
+        _sort(values[m], directions[m])
+
+
+@allocation_free
+def _sort(values: Floats, directions: Floats) -> None:
+    """Sort eigenvalues, and the rows of their eigenvectors, in ascending order."""
+    for i in range(1, values.size):
+        for k in range(i, 0, -1):
+            if not values[k] < values[k - 1]:
+                break
+            values[k], values[k - 1] = values[k - 1], values[k]
+            for j in range(values.size):
+                held = directions[k, j]
+                directions[k, j] = directions[k - 1, j]
+                directions[k - 1, j] = held
+
+
+@compiled
+def read_sum(
+    statistic: Floats, reading: Reading, values: Floats, directions: Floats, precisions: Floats,
+    moments: Floats,
+) -> None:  # fmt: skip
     """Read a released sum direction by direction.
 
     Parameters
@@ -81,19 +130,14 @@ def read_sum(statistic: Floats, reading: Reading, precisions: Floats, moments: F
         It begins with the packed sum.
     reading
         Variances of its noise, and of rewards.
+    values, directions
+        Eigenvalues (d,), ascending, and eigenvectors (d, d), one a row, of its Gram matrix; see
+        :func:`find_directions`.
     precisions, moments : (d,) float64
         Receive g and z of each direction; see the module.
-
-    Returns
-    -------
-    (d, d) float64
-        The directions, one a column: the eigenvectors of the noisy Gram matrix.
     """
     dimension = moments.size
-    gram, moment = np.empty((dimension, dimension)), np.empty(dimension)
-    unpack(statistic, gram, moment)
-    values, directions = np.linalg.eigh(gram)
-    missed = np.zeros(dimension)
+    first, missed = dimension * (dimension + 1) // 2, np.zeros(dimension)
     if reading.moment > 0.0:
         guess_spectrum(values, reading.gram, precisions, missed)
     else:
@@ -106,8 +150,7 @@ def read_sum(statistic: Floats, reading: Reading, precisions: Floats, moments: F
             share = guess / (guess + noise / reading.reward)
             precisions[a] = share * guess
             for i in range(dimension):
-                moments[a] = fma(share * directions[i, a], moment[i], moments[a])
-    return directions
+                moments[a] = fma(share * directions[a, i], statistic[first + i], moments[a])
 
 
 @compiled

@@ -32,9 +32,15 @@ from fedbandits.learners.kernels.partial_pooling import (
     posterior_under,
     precision_beyond,
     prior_of,
+    turn,
 )
-from fedbandits.learners.kernels.released_sum import Reading, posterior_variance, read_sum
-from fedbandits.learners.kernels.ridge import add_to_diagonal, apply_symmetric, unpack
+from fedbandits.learners.kernels.released_sum import (
+    Reading,
+    find_directions,
+    posterior_variance,
+    read_sum,
+)
+from fedbandits.learners.kernels.ridge import add_to_diagonal, apply_symmetric
 from fedbandits.privacy.kernels import NO_FAULT
 from fedbandits.systems.agents.kernels.constants import Constants, Learning
 from fedbandits.systems.agents.kernels.pools import NOT_POSITIVE, reading_of
@@ -94,7 +100,19 @@ def load_own_view(
     constants: Constants, own: Floats, residuals: Floats, others: Floats, deviation: float,
     view: Views,
 ) -> int:  # fmt: skip
-    """Set an agent's view to what it knows after a sync.
+    """Set an agent's view to what it knows after a sync; see :func:`load_view_along`."""
+    values = np.empty((constants.models, constants.dimension))
+    directions = np.empty((constants.models, constants.dimension, constants.dimension))
+    find_directions(others, values, directions)
+    return load_view_along(constants, own, residuals, others, values, directions, deviation, view)
+
+
+@compiled
+def load_view_along(
+    constants: Constants, own: Floats, residuals: Floats, others: Floats, values: Floats,
+    directions: Floats, deviation: float, view: Views,
+) -> int:  # fmt: skip
+    """Set an agent's view to what it knows after a sync, along known directions.
 
     Others' records count as far as own records agree with them; see
     :mod:`fedbandits.learners.kernels.partial_pooling`. That is for all models of an agent together.
@@ -107,6 +125,8 @@ def load_own_view(
         See :func:`take_up_own`; the ridge parameter and the precision of others are set anew.
     others : (models, d (d + 3) / 2) float64
         The released sum without its own records.
+    values, directions : (models, d) and (models, d, d) float64
+        What :func:`~fedbandits.learners.kernels.released_sum.find_directions` says of that sum.
     deviation : float
         Standard deviation of the noise in the moments of that sum.
     view : Views
@@ -119,27 +139,23 @@ def load_own_view(
     """
     d, models = constants.dimension, constants.models
     bounds = reading_of(constants, deviation)
-    directions, priors = np.empty((models, d, d)), np.empty((HYPOTHESES, models, d))
-    factors = np.zeros((HYPOTHESES, models, d, d))
-    estimates = np.empty((HYPOTHESES, models, d))
+    priors = np.empty((models, HYPOTHESES, d))
+    factors = np.zeros((models, HYPOTHESES, d, d))
+    estimates = np.empty((models, HYPOTHESES, d))
     precisions, moments, common, mean = np.empty(d), np.empty(d), np.empty(d), np.empty(d)
     gram, moment = np.empty((d, d)), np.empty(d)
     logs = log_priors(models)
     for m in range(models):
         variance = posterior_variance(residuals, m, bounds.reward)
         reading = Reading(bounds.gram, bounds.moment, variance, bounds.parameter_bound)
-        directions[m] = read_sum(others[m], reading, precisions, moments)
+        read_sum(others[m], reading, values[m], directions[m], precisions, moments)
         ridge = constants.base * variance / bounds.reward
         common_ridge(precisions, moments, ridge, variance, models == 1, common)
-        unpack(own[m], gram, moment)
-        turned = np.ascontiguousarray(directions[m].T)
-        gram[:, :] = turned @ gram @ directions[m]
-        moment[:] = turned @ moment
+        turn(own[m], directions[m], gram, moment)
         for k in range(HYPOTHESES):
-            prior = priors[k, m]
-            prior_of(k, precisions, moments, common, ridge, prior, mean)
+            prior_of(k, precisions, moments, common, ridge, priors[m, k], mean)
             log = posterior_under(
-                prior, mean, gram, moment, variance, factors[k, m], estimates[k, m]
+                priors[m, k], mean, gram, moment, variance, factors[m, k], estimates[m, k]
             )
             if math.isnan(log):
                 return NOT_POSITIVE
@@ -149,11 +165,8 @@ def load_own_view(
         variance = posterior_variance(residuals, m, bounds.reward)
         ridge = constants.base * variance / bounds.reward
         residuals[m, 2] = constants.base - ridge
-        residuals[m, 3] = precision_beyond(weights, priors[:, m], ridge)
-        average(
-            weights, factors[:, m], estimates[:, m], directions[m], view.inverse[m],
-            view.estimate[m],
-        )  # fmt: skip
+        residuals[m, 3] = precision_beyond(weights, priors[m], ridge)
+        average(weights, factors[m], estimates[m], directions[m], view.inverse[m], view.estimate[m])
         square = explored_variance(constants.exploration_scale, variance)
         refresh_view(view, m, math.sqrt(square))
     return NO_FAULT
