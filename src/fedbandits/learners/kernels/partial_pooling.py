@@ -36,7 +36,7 @@ from fedbandits.learners.kernels.ridge import unpack
 
 #: τ, over the deviation √(v/λ₀) of an agent's parameter that nothing is known of. Then follow the
 #: two hypotheses of precision λ₀: around the mean of others, and around 0.
-_SPREADS = np.array([0.0, 0.06, 0.2, 0.4, 0.8])
+_SPREADS = np.array([0.0, 0.1, 0.3, 0.7])
 #: Count of the hypotheses.
 HYPOTHESES = _SPREADS.size + 2
 #: Ridge parameters of a θ that all arms share, over λ₀.
