@@ -60,7 +60,7 @@ def log_priors(models: int) -> Floats:
     return logs
 
 
-@compiled
+@allocation_free
 def prior_of(
     hypothesis: int, precisions: Floats, moments: Floats, common: Floats, alone: float,
     prior: Floats, mean: Floats,
@@ -164,10 +164,10 @@ def turn(statistic: Floats, directions: Floats, gram: Floats, moment: Floats) ->
             gram[b, a] = entry
 
 
-@compiled
+@allocation_free
 def posterior_under(
-    prior: Floats, mean: Floats, gram: Floats, moment: Floats, variance: float, factor: Floats,
-    estimate: Floats,
+    prior: Floats, mean: Floats, gram: Floats, moment: Floats, variance: float, lower: Floats,
+    factor: Floats, estimate: Floats,
 ) -> float:  # fmt: skip
     """Write the posterior of an agent's parameter by a prior and its own records.
 
@@ -179,6 +179,8 @@ def posterior_under(
         G (d, d) and u (d,) of own records, in the same basis.
     variance
         v, the variance of a reward.
+    lower : (d, d) float64
+        Buffer that is overwritten.
     factor : (d, d) float64
         Receives L⁻ᵀ, an upper triangle, with P + G = LLᵀ. The rest must be 0.
     estimate : (d,) float64
@@ -191,7 +193,7 @@ def posterior_under(
         P + G is not positive definite.
     """
     d, surprise, volume, growth = prior.size, 0.0, 0.0, 1.0
-    lower, solved = np.empty((d, d)), np.empty(d)
+    solved = estimate  # until it receives the estimate
     for i in range(d):
         solved[i] = fma(prior[i], mean[i], moment[i])
         surprise = fma(-prior[i] * mean[i], mean[i], surprise)
@@ -200,37 +202,37 @@ def posterior_under(
             for k in range(j):
                 entry = fma(-lower[i, k], lower[j, k], entry)
             if j < i:
-                lower[i, j] = entry / lower[j, j]
+                lower[i, j] = entry * factor[j, j]
                 solved[i] = fma(-lower[i, j], solved[j], solved[i])
             elif not entry > 0.0:
                 return np.nan
             else:
                 lower[i, i] = math.sqrt(entry)
-        solved[i] /= lower[i, i]
+                factor[i, i] = 1.0 / lower[i, i]
+        solved[i] *= factor[i, i]
         surprise = fma(solved[i], solved[i], surprise)
         growth *= lower[i, i] ** 2 / prior[i]
         if growth > _MUCH or i == d - 1:  # one logarithm for many factors
             volume += math.log(growth)
             growth = 1.0
     _invert_lower(lower, factor)
-    for i in range(d):
-        estimate[i] = 0.0
-        for j in range(i, d):
+    for i in range(d):  # entries from i on are still those that were solved
+        estimate[i] *= factor[i, i]
+        for j in range(i + 1, d):
             estimate[i] = fma(factor[i, j], solved[j], estimate[i])
     log = 0.5 * surprise / variance - 0.5 * volume
-    return log if math.isfinite(log) else -np.inf
+    return log if math.isfinite(log) else float(-np.inf)
 
 
 @allocation_free
 def _invert_lower(lower: Floats, factor: Floats) -> None:
-    """Write the transposed inverse of a lower triangle (d, d) as an upper triangle."""
+    """Write the transposed inverse of a lower triangle (d, d); its diagonal is there already."""
     for j in range(len(lower)):
-        factor[j, j] = 1.0 / lower[j, j]
         for i in range(j + 1, len(lower)):
             entry = 0.0
             for k in range(j, i):
                 entry = fma(-lower[i, k], factor[j, k], entry)
-            factor[j, i] = entry / lower[i, i]
+            factor[j, i] = entry * factor[i, i]
 
 
 @compiled
