@@ -95,10 +95,11 @@ def common_ridge(
 ) -> None:
     """Write λ of the common θ by direction, (d,): by the evidence of others' records.
 
-    z has a variance of v (g + g²/λ) where θ has v/λ. λ is the mean of a few values, by their
-    evidence, on a scale of logarithms. The direction with the most records keeps λ₀: contexts have
-    a mean, and θ along it is as large as rewards are. Where every arm has a model of its own, all
-    directions keep λ₀: there the evidence of one model is weak.
+    z has a variance of v (g + g²/λ) where θ has v/λ. λ is the most likely of a few values, each of
+    which is half as likely before as the next smaller one. So λ is λ₀ where others' records say
+    nothing. The direction with the most records keeps λ₀: contexts have a mean, and θ along it is
+    as large as rewards are. Where every arm has a model of its own, all directions keep λ₀: there
+    the evidence of one model is weak.
 
     Parameters
     ----------
@@ -115,20 +116,18 @@ def common_ridge(
     last = precisions.size - 1
     if not shared or last == 0:
         return
-    logs = np.zeros(_RIDGES.size)
+    best, most = alone, -np.inf
     for k in range(_RIDGES.size):
-        ridge = _RIDGES[k] * alone
+        ridge, log = _RIDGES[k] * alone, -k * math.log(2.0)
         for a in range(last):
             if precisions[a] > 0.0:
                 spread = 1.0 + precisions[a] / ridge
                 square = moments[a] ** 2 / (variance * precisions[a] * spread)
-                logs[k] -= 0.5 * (math.log(spread) + square)
-    weights = normalised(logs)
-    size = 0.0
-    for k in range(_RIDGES.size):
-        size += weights[k] * math.log(_RIDGES[k])
+                log -= 0.5 * (math.log(spread) + square)
+        if log > most:
+            best, most = ridge, log
     for a in range(last):
-        common[a] = alone * math.exp(size)
+        common[a] = best
 
 
 @compiled
