@@ -24,8 +24,9 @@ HYBRIDS = {
     "secure sums": {"preset": "feducb-secure-hybrid"},
     "draws": {"preset": "lints-hybrid"},
     "peers": {"preset": "feducb-p2p-hybrid"},
+    "peers on a line": {"preset": "feducb-p2p-hybrid", "graph": "line", "gamma": 2},
     "persons": {"preset": "feducb-hybrid", "unit": "person", "records_per_person": 2},
-}
+}  # fmt: skip
 
 
 def config_of(**settings):

@@ -4,7 +4,8 @@ A sync adds precision to what an agent knows of its parameters; see
 :func:`fedbandits.learners.kernels.partial_pooling.precision_beyond`. An own record adds as much as
 its context has squared norm. So others count as the precision that they added, over the mean
 squared norm of an own record. That is the effective sample size of a prior (Morita, Thall & Müller
-2008) for a linear model.
+2008) for a linear model. It may be more than others have records: where all arms share a model,
+others also tell how large its parameters are.
 
 The number rests on an agent's own records, without noise. It is for the agent's own organisation:
 it is in no message, and in no metric that others may see.
