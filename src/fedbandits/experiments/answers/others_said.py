@@ -1,4 +1,4 @@
-"""How far the records of others count for a party, in words: what partial pooling has found."""
+"""The records of others, and how far they count for a party, in words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far the records of others count for an agent: as so many records of its own.
+"""The records of others, counted as records of an agent's own that would tell it as much.
 
 A sync adds precision to what an agent knows of its parameters; see
 :func:`fedbandits.learners.kernels.partial_pooling.precision_beyond`. An own record adds as much as
