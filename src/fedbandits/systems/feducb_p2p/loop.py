@@ -84,8 +84,9 @@ class Replicate(BatchedReplicate[PeerPlan]):
         return self.state.pools.terms[v], peers.log_term[v // peers.estimators]
 
     def _heard(self) -> NDArray[np.bool_]:
-        heard: NDArray[np.bool_] = self.state.heard.reshape(-1, self.plan.peers.estimators) > 0
-        return heard.any(axis=1)
+        numbers = self.state.heard.reshape(-1, self.plan.peers.estimators)
+        heard: NDArray[np.bool_] = numbers.sum(axis=1) > 0
+        return heard
 
     @property
     def syncs(self) -> int:
