@@ -133,7 +133,7 @@ def common_ridge(
 @compiled
 def normalised(logs: Floats) -> Floats:
     """Return weights whose logarithms differ as ``logs`` do, and whose sum is 1."""
-    weights = np.exp(logs - logs.max())
+    weights: Floats = np.exp(logs - logs.max())
     weights /= weights.sum()
     return weights
 

@@ -145,8 +145,8 @@ class AgentsRun(AuditedRun):
 
     def _paid(self, reward: float) -> float:
         """Return the reward that an application reports, for one that counts from the centre."""
-        centre: float = self.run.plan.constants.centre
-        return reward + centre
+        plan: Any = self.run.plan
+        return reward + float(plan.constants.centre)
 
     def _hear(self, world: int, round_: int, messages: list[Message]) -> None:
         """Note what is released, less what all other records add to it."""
