@@ -128,7 +128,7 @@ def _declared(config: type[Any]) -> dict[str, type]:
     found: dict[str, type] = {}
     for cls in reversed(config.__mro__):
         found |= dict.fromkeys(vars(cls).get("__annotations__", {}), cls)
-    return found
+    return {key: cls for key, cls in found.items() if key in config.__struct_fields__}
 
 
 def _value(entry: Variant, key: str) -> Any:
