@@ -133,8 +133,14 @@ def common_ridge(
 
 @compiled
 def normalised(logs: Floats) -> Floats:
-    """Return weights whose logarithms differ as ``logs`` do, and whose sum is 1."""
-    weights = np.exp(logs - logs.max())
+    """Return weights whose logarithms differ as ``logs`` do, and whose sum is 1.
+
+    If all are -inf, weights are equal.
+    """
+    most = logs.max()
+    if most == -np.inf:
+        return np.full(logs.size, 1.0 / logs.size)
+    weights = np.exp(logs - most)
     weights /= weights.sum()
     return weights
 

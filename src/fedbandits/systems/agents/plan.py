@@ -197,12 +197,15 @@ def with_centre(config: AgentsConfig, facts: ContextualFacts) -> AgentsConfig:
     applies = config.is_private and config.confidence == "deviations" and facts.has_constant
     if config.reward_centre != "auto" or not applies or not 0.0 < reach <= config.reward_bound:
         return config
-    half = 0.5 * (high - low)
+    centre = 0.5 * (low + high)
+    half = max(high - centre, centre - low)
+    while centre - half > low or centre + half < high:  # rounding: both ends are within
+        half = math.nextafter(half, math.inf)
     if half <= 0.0 or half >= reach:  # rewards around 0, or all alike
         return config
     return msgspec.structs.replace(
         config,
-        reward_centre=0.5 * (low + high),
+        reward_centre=centre,
         reward_bound=half,
         parameter_bound=config.parameter_bound * half / reach,
     )
@@ -211,10 +214,12 @@ def with_centre(config: AgentsConfig, facts: ContextualFacts) -> AgentsConfig:
 def _check_bounds(config: AgentsConfig, facts: ContextualFacts) -> None:
     if config.out_of_bounds == "clip":
         return
-    low, high = (edge - config.centre for edge in facts.reward_range)
+    centre = config.centre
+    low, high = (edge - centre for edge in facts.reward_range)
+    around = f" around reward_centre = {centre:g}" if centre else ""
     for name, limit, reach, what in (
         ("context_bound", config.context_bound, facts.context_norm, "contexts of norm up to"),
-        ("reward_bound", config.reward_bound, max(abs(low), abs(high)), "rewards of size up to"),
+        ("reward_bound", config.reward_bound, max(abs(low), abs(high)), f"rewards{around} of size up to"),
     ):
         if reach > limit:
             raise ConfigError(
