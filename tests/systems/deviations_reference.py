@@ -80,6 +80,7 @@ def shared_ridge(precisions, moments, alone, variance):
         stats.norm.logpdf(z, scale=np.sqrt(variance * (g + g**2 / ridge))).sum()
         for ridge in ridges
     ]  # fmt: skip
+    logs = logs + np.log([15, 1, 1, 1, 1, 1])  # λ₀ is the likeliest without evidence
     return math.exp(special.softmax(logs) @ np.log(ridges))
 
 

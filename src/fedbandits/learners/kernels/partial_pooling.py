@@ -41,6 +41,9 @@ _SPREADS = np.array([0.0, 0.06, 0.2, 0.4, 0.8])
 HYPOTHESES = _SPREADS.size + 2
 #: Ridge parameters of a θ that all arms share, over λ₀.
 _RIDGES = np.array([1.0, 3.0, 10.0, 30.0, 100.0, 300.0])
+#: How likely λ₀ is before there is evidence, over each of the others: where noise hides all that
+#: others know, an agent must do as it does alone.
+_RIDGE_ALONE = 15.0
 #: A product of determinants' factors, each at least 1, that is still far from overflow.
 _MUCH = 1e100
 
@@ -96,7 +99,7 @@ def common_ridge(
     """Write λ of the common θ by direction, (d,): by the evidence of others' records.
 
     z has a variance of v (g + g²/λ) where θ has v/λ. λ is the mean of a few values, by their
-    evidence, on a scale of logarithms. The direction with the most records keeps λ₀: contexts have
+    evidence and their prior, on a scale of logarithms. The direction with the most records keeps λ₀: contexts have
     a mean, and θ along it is as large as rewards are. Where every arm has a model of its own, all
     directions keep λ₀: there the evidence of one model is weak.
 
@@ -116,6 +119,7 @@ def common_ridge(
     if not shared or last == 0:
         return
     logs = np.zeros(_RIDGES.size)
+    logs[0] = math.log(_RIDGE_ALONE)
     for k in range(_RIDGES.size):
         ridge = _RIDGES[k] * alone
         for a in range(last):
