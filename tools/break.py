@@ -179,8 +179,7 @@ BREAKS = (
     ),
     Break(
         "noise that counts by its root", "learners/kernels/released_sum.py",
-        "return float((reading.moment + size) / reading.reward)",
-        "return float((reading.moment + size) ** 0.5 / reading.reward)",
+        "guess / (guess + noise / reading.reward)", "guess / (guess + noise**0.5 / reading.reward)",
         ("tests/learners/test_released_sum.py",),
     ),
     Break(

@@ -30,8 +30,7 @@ def guessed_spectrum(values, noise):
     mean, freedom = total / d, d * (d + 1) - 2
     spread, found = ((values - mean) ** 2).sum(), ((guess - mean) ** 2).sum()
     if d > 1 and found > 0.0:
-        varied = max(spread / freedom - noise, 0.0)
-        allowed = freedom * varied**2 / (varied + noise)
+        allowed = max(spread - freedom * noise, 0.0)
         guess = mean + min(1.0, math.sqrt(allowed / found)) * (guess - mean)
     slopes = np.zeros((d, d))
     apart = abs(gaps) > 1e-9 * (abs(values)[:, None] + abs(values))

@@ -217,9 +217,7 @@ def _limit_spread(values: Floats, noise: float, guesses: Floats) -> None:
         guessed += (guesses[i] - mean) ** 2
     if d < 2 or guessed <= 0.0 or not max(spread, guessed) < np.inf:
         return
-    freedom = d * (d + 1) - 2.0  # the spread of noise alone is this times ν²
-    varied = max(spread / freedom - noise, 0.0)
-    allowed = varied * (varied / (varied + noise)) * freedom
+    allowed = max(spread - (d * (d + 1) - 2.0) * noise, 0.0)  # without that of noise alone
     share = min(math.sqrt(allowed / guessed), 1.0)
     for i in range(d):
         guesses[i] = mean + share * (guesses[i] - mean)
