@@ -189,7 +189,6 @@ class DeviationsReference(Reference):
                 self.told[agent, model], self.scores[agent, model] = told_by(*reading)
         return released
 
-
     def pool_partially(self, agent, readings):
         """Average over how far others' records count, by own records."""
         logs = np.log(0.5) * np.arange(7) if self.J == 1 else np.zeros(7)

@@ -99,9 +99,9 @@ def common_ridge(
     """Write λ of the common θ by direction, (d,): by the evidence of others' records.
 
     z has a variance of v (g + g²/λ) where θ has v/λ. λ is the mean of a few values, by their
-    evidence and their prior, on a scale of logarithms. The direction with the most records keeps λ₀: contexts have
-    a mean, and θ along it is as large as rewards are. Where every arm has a model of its own, all
-    directions keep λ₀: there the evidence of one model is weak.
+    evidence and their prior, on a scale of logarithms. The direction with the most records keeps
+    λ₀: contexts have a mean, and θ along it is as large as rewards are. Where every arm has a model
+    of its own, all directions keep λ₀: there the evidence of one model is weak.
 
     Parameters
     ----------

@@ -215,16 +215,16 @@ def _check_bounds(config: AgentsConfig, facts: ContextualFacts) -> None:
     if config.out_of_bounds == "clip":
         return
     centre = config.centre
-    low, high = (edge - centre for edge in facts.reward_range)
+    reach = max(abs(edge - centre) for edge in facts.reward_range)
     around = f" around reward_centre = {centre:g}" if centre else ""
-    for name, limit, reach, what in (
+    for name, limit, size, what in (
         ("context_bound", config.context_bound, facts.context_norm, "contexts of norm up to"),
-        ("reward_bound", config.reward_bound, max(abs(low), abs(high)), f"rewards{around} of size up to"),
+        ("reward_bound", config.reward_bound, reach, f"rewards{around} of size up to"),
     ):
-        if reach > limit:
+        if size > limit:
             raise ConfigError(
                 f"{name}: {limit:g} is too small for this environment, which has {what} "
-                f'{reach:g}; raise {name} or set out_of_bounds = "clip"'
+                f'{size:g}; raise {name} or set out_of_bounds = "clip"'
             )
 
 
