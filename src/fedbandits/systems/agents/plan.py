@@ -47,6 +47,9 @@ from fedbandits.systems.agents.schedule import NEVER, settled, sync_threshold, s
 from fedbandits.systems.aggregation import SecureTotals
 from fedbandits.systems.base import Plan
 
+#: B and S are no smaller.
+_LEAST_BOUND = 1e-6
+
 
 class Pooling(NamedTuple):
     """Numbers that say how releases are brought together, by a controller or over a graph."""
@@ -201,13 +204,14 @@ def with_centre(config: AgentsConfig, facts: ContextualFacts) -> AgentsConfig:
     half = max(high - centre, centre - low)
     while centre - half > low or centre + half < high:  # rounding: both ends are within
         half = math.nextafter(half, math.inf)
-    if half <= 0.0 or half >= reach:  # rewards around 0, or all alike
+    size = config.parameter_bound * half / reach
+    if half >= reach or min(half, size) < _LEAST_BOUND:  # rewards around 0, or all alike
         return config
     return msgspec.structs.replace(
         config,
         reward_centre=centre,
         reward_bound=half,
-        parameter_bound=config.parameter_bound * half / reach,
+        parameter_bound=size,
     )
 
 
