@@ -145,7 +145,8 @@ class AgentsRun(AuditedRun):
 
     def _told(self, reward: float) -> float:
         """Return the reward that an agent is told, of one that counts from the centre."""
-        return reward + float(self.run.plan.constants.centre)
+        plan: Any = self.run.plan
+        return reward + float(plan.constants.centre)
 
     def _hear(self, world: int, round_: int, messages: list[Message]) -> None:
         """Note what is released, less what all other records add to it."""
