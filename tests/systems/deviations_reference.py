@@ -79,14 +79,13 @@ def shared_ridge(precisions, moments, alone, variance):
         stats.norm.logpdf(z, scale=np.sqrt(variance * (g + g**2 / ridge))).sum()
         for ridge in ridges
     ]  # fmt: skip
-    logs = logs + np.log([15, 1, 1, 1, 1, 1])  # λ₀ is the likeliest without evidence
-    return math.exp(special.softmax(logs) @ np.log(ridges))
+    return ridges[np.argmax(logs - np.log(2.0) * np.arange(6))]  # each half as likely before
 
 
 def hypotheses(precisions, moments, common, alone):
     """What each says of an agent's parameter, as precisions and a mean along directions."""
     known = common + precisions
-    for spread in (0.0, 0.06, 0.2, 0.4, 0.8):
+    for spread in (0.0, 0.1, 0.3, 0.7):
         yield np.maximum(1 / (1 / known + spread**2 / alone), alone), moments / known
     yield np.full(len(known), alone), moments / known
     yield np.full(len(known), alone), np.zeros(len(known))
@@ -191,7 +190,7 @@ class DeviationsReference(Reference):
 
     def pool_partially(self, agent, readings):
         """Average over how far others' records count, by own records."""
-        logs = np.log(0.5) * np.arange(7) if self.J == 1 else np.zeros(7)
+        logs = np.log(0.5) * np.arange(6) if self.J == 1 else np.zeros(6)
         known = []
         for model, reading in enumerate(readings):
             self.ridge[agent, model] = alone = self.ridge_due(agent, model)

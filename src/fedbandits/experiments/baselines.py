@@ -81,11 +81,20 @@ def differing_keys(judged: Variant, baseline: Variant, best: bool = False) -> tu
     keys = shared - _own_keys(preset)
     if best:
         keys -= {SCALE, RIDGE, *preset.at_best}
+    if _explores_as_its_preset(judged) and _explores_as_its_preset(baseline):
+        keys -= {SCALE}
     return tuple(
         key
         for key in msgspec.structs.asdict(judged.config)
         if key in keys and _value(judged, key) != _value(baseline, key)
     )
+
+
+def _explores_as_its_preset(entry: Variant) -> bool:
+    """Tell whether an entry has the ``exploration_scale`` that its preset has."""
+    preset = find_system(entry.system).presets[entry.preset]
+    usual = preset.settings.get(SCALE, getattr(type(entry.config)(), SCALE, None))
+    return bool(getattr(entry.config, SCALE, None) == usual)
 
 
 def closest(judged: Variant, candidates: Iterable[Variant]) -> Variant | None:
@@ -128,7 +137,7 @@ def _declared(config: type[Any]) -> dict[str, type]:
     found: dict[str, type] = {}
     for cls in reversed(config.__mro__):
         found |= dict.fromkeys(vars(cls).get("__annotations__", {}), cls)
-    return found
+    return {key: cls for key, cls in found.items() if key in config.__struct_fields__}
 
 
 def _value(entry: Variant, key: str) -> Any:

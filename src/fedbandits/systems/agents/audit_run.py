@@ -84,7 +84,7 @@ class AgentsRun(AuditedRun):
             reward = self._reward(index, round_, context, arm) if settled is None else settled
             self._observed(index, round_, context, arm, reward)
             with contextlib.suppress(BoundExceededError):  # a record beyond its bounds never was
-                self.network.send(agent.observe(decision, self._told(reward)))
+                self.network.send(agent.observe(decision, self._paid(reward)))
 
         def hear(player: Any, messages: list[Message]) -> None:
             if self.informed and player is self.target and not self._sums:
@@ -143,8 +143,8 @@ class AgentsRun(AuditedRun):
         config: AgentsConfig = self.run.plan.config
         return float(context[0]) * config.reward_bound / config.context_bound
 
-    def _told(self, reward: float) -> float:
-        """Return the reward that an agent is told, of one that counts from the centre."""
+    def _paid(self, reward: float) -> float:
+        """Return the reward that an application reports, for one that counts from the centre."""
         plan: Any = self.run.plan
         return reward + float(plan.constants.centre)
 
