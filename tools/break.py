@@ -179,9 +179,67 @@ BREAKS = (
     ),
     Break(
         "noise that counts by its root", "learners/kernels/released_sum.py",
-        "return float((reading.moment + size) / reading.reward)",
-        "return float((reading.moment + size) ** 0.5 / reading.reward)",
+        "guess / (guess + noise / reading.reward)", "guess / (guess + noise**0.5 / reading.reward)",
         ("tests/learners/test_released_sum.py",),
+    ),
+    Break(
+        "eigenvalues that are driven further apart", "learners/kernels/released_sum.py",
+        "values[i] - 2.0 * noise * driven", "values[i] + 2.0 * noise * driven",
+        ("tests/learners/test_spectrum_of_sums.py",),
+    ),
+    Break(
+        "noise of a Gram matrix that counts half", "learners/kernels/released_sum.py",
+        "(share + 2.0 * _derivative(values, guesses, i)) / d",
+        "(share + _derivative(values, guesses, i)) / (2.0 * d)",
+        ("tests/learners/test_released_sum.py",),
+    ),
+    Break(
+        "an edge of noise without its root", "learners/kernels/released_sum.py",
+        "2.0 * math.sqrt(noise * d)", "2.0 * noise * d",
+        ("tests/learners/test_spectrum_of_sums.py",),
+    ),
+    Break(
+        "a large eigenvalue that is drawn to the mean", "learners/kernels/released_sum.py",
+        "allowed = max(spread - (d * (d + 1) - 2.0) * noise, 0.0)",
+        "allowed = max(spread - (d * (d + 1) - 2.0) * noise, 0.0) ** 2 / spread",
+        ("tests/learners/test_spectrum_of_sums.py",),
+    ),
+    Break(
+        "evidence without half of the logarithm of a determinant",
+        "learners/kernels/partial_pooling.py",
+        "log = 0.5 * surprise / variance - 0.5 * volume", "log = 0.5 * surprise / variance",
+        ("tests/learners/test_partial_pooling.py",),
+    ),
+    Break(
+        "weights of hypotheses the other way round", "learners/kernels/partial_pooling.py",
+        "averaged[i] = fma(weights[k], estimates[k, i], averaged[i])",
+        "averaged[i] = fma(weights[weights.size - 1 - k], estimates[k, i], averaged[i])",
+        ("tests/learners/test_partial_pooling.py",),
+    ),
+    Break(
+        "the likeliest hypothesis counts least", "systems/agents/kernels/own_views.py",
+        "weights = normalised(logs)", "weights = normalised(-logs)",
+        ("tests/systems/test_deviations.py",),
+    ),
+    Break(
+        "a large ridge parameter without evidence", "learners/kernels/partial_pooling.py",
+        "-k * math.log(2.0)\n        for a", "k * math.log(2.0)\n        for a",
+        ("tests/learners/test_partial_pooling.py",),
+    ),
+    Break(
+        "a party that learns rewards as they come", "systems/agents/linear_agent.py",
+        "as_reward(event.outcome, place) - constants.centre", "as_reward(event.outcome, place)",
+        ("tests/systems/test_reward_centre.py",),
+    ),
+    Break(
+        "noise for centred rewards, and records without a centre", "systems/agents/plan.py",
+        "reward_bound=float(config.reward_bound),", "reward_bound=1.0,",
+        ("tests/systems/test_reward_centre.py",),
+    ),
+    Break(
+        "a range whose end is beyond it", "systems/agents/plan.py",
+        "half = math.nextafter(half, math.inf)", "break",
+        ("tests/systems/test_reward_centre.py",),
     ),
     Break(
         "residuals that forget the record", "systems/agents/kernels/own_views.py",

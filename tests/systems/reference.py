@@ -29,7 +29,7 @@ def gram_noise(config) -> float:
     """Deviation of the Gram matrix's noise, relative to that of the moment's."""
     if config.gram_noise != "auto":
         return config.gram_noise
-    return 1.0 if config.uses_published_noise else math.sqrt(0.5)  # where L = B = S = 1
+    return 1.0 if config.uses_published_noise else math.sqrt(0.5) / config.reward_bound  # L=1, B=S
 
 
 def optimal_weights(release, k: int) -> np.ndarray:
@@ -73,10 +73,11 @@ def narrowest(
 
 class Reference:
     def __init__(self, config: FedUCB, environment: Environment, rounds: int, seed: int, rep: int):
+        self.plan = make_plan(config, environment.facts, rounds)
+        config = self.plan.config  # it says what is taken from rewards
         self.config, self.environment, self.rounds = config, environment, rounds
         self.key = replicate_key(seed, rep)
         self.world = environment.world(self.key)
-        self.plan = make_plan(config, environment.facts, rounds)
         self.M, self.J = environment.agents, environment.models
         self.d = environment.dimension
         self.Q = np.zeros((self.M, self.J, self.d + 1, self.d + 1))  # all records
@@ -142,11 +143,12 @@ class Reference:
         top = [a for a in range(count) if scores[a] >= scores.max() - 1e-6]
         arm = min(top, key=lambda a: (a - first) % count)
         reward = float(uniform(self.key, agent, round_, int(Purpose.REWARD), 0) < expected[arm])
-        z = np.append(features[:, arm if self.J == 1 else 0].astype(float), reward)
+        context = features[:, arm if self.J == 1 else 0].astype(float)
+        z = np.append(context, reward - self.config.centre)
         model = 0 if self.J == 1 else arm
         self.Q[agent, model] += np.outer(z, z)
         self.U[agent, model] += np.outer(z, z)
-        self.joints[agent][model].observe(z[:-1], reward)
+        self.joints[agent][model].observe(z[:-1], z[-1])
         return arm, float(expected[best] - expected[arm]), reward
 
     def score(self, agent: int, model: int, x: np.ndarray) -> float:

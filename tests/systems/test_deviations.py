@@ -56,18 +56,20 @@ def test_the_loop_agrees_with_the_reference_round_by_round(name, environment):
         np.testing.assert_allclose(run.regret, expected.regret[t - 1], atol=1e-5)
 
 
-def regrets(environment, rounds, *entries):
+def regrets(environment, rounds, *entries, replicate=0):
     played = []
     for config in entries:
-        run = simulate(config, environment, rounds, 0, 0)
+        run = simulate(config, environment, rounds, 0, replicate)
         run.advance(rounds)
         played.append(run.regret)
     return played
 
 
 def test_hybrid_is_alone_where_noise_drowns_what_others_release():
-    alone, hybrid = regrets(LINEAR, 200, variant("alone"), variant("hybrid", epsilon=1e-4))
-    np.testing.assert_allclose(hybrid, alone, atol=0.5)
+    entries = variant("alone"), variant("hybrid", epsilon=1e-4)
+    played = np.array([regrets(LINEAR, 200, *entries, replicate=r) for r in range(40)])
+    alone, hybrid = played.mean(axis=(0, 2))
+    assert hybrid < 1.15 * alone  # to average over hypotheses costs a little
 
 
 def test_hybrid_is_pooled_where_there_is_no_noise():
@@ -97,7 +99,7 @@ def own_view(**settings):
     config = fb.system("linucb-alone", **settings).config
     constants = plan_of(config, LINEAR, 1000).constants
     _, view = first_view(constants, constants.base, constants.log_term)
-    return constants, learning_of(constants), view, np.zeros((1, 3))
+    return constants, learning_of(constants), view, np.zeros((1, 4))
 
 
 def width(view, x):

@@ -131,8 +131,14 @@ def common_ridge(
 
 @compiled
 def normalised(logs: Floats) -> Floats:
-    """Return weights whose logarithms differ as ``logs`` do, and whose sum is 1."""
-    weights: Floats = np.exp(logs - logs.max())
+    """Return weights whose logarithms differ as ``logs`` do, and whose sum is 1.
+
+    If all are -inf, weights are equal.
+    """
+    most = logs.max()
+    if most == -np.inf:
+        return np.full(logs.size, 1.0 / logs.size)
+    weights: Floats = np.exp(logs - most)
     weights /= weights.sum()
     return weights
 
@@ -235,7 +241,7 @@ def _invert_lower(lower: Floats, factor: Floats) -> None:
 
 @compiled
 def precision_beyond(weights: Floats, priors: Floats, alone: float) -> float:
-    """Sum over directions the precision that others' records add to that of an agent alone.
+    """Add up, over directions, the precision that others' records add to that of an agent alone.
 
     The precision is the one whose deviation is the mean of those of all hypotheses, of ``priors``
     (hypotheses, d). Along a direction it is at least ``alone``.

@@ -164,12 +164,13 @@ def guess_spectrum(values: Floats, noise: float, guesses: Floats, missed: Floats
     noise
         ν², above 0.
     guesses, missed : (d,) float64
-        Receive r, ascending, and m². All guesses are 0 if the trace of Ṽ is not positive.
+        Receive r, ascending, and m². All guesses are 0 if the trace of Ṽ is not a
+        positive number.
     """
     d, total = values.size, values.sum()
     guesses[:] = 0.0
     missed[:] = 0.0
-    if not total > 0.0:
+    if not 0.0 < total < np.inf:
         return
     for i in range(d):
         driven = 0.0  # apart, by noise
@@ -214,11 +215,9 @@ def _limit_spread(values: Floats, noise: float, guesses: Floats) -> None:
     for i in range(d):
         spread += (values[i] - mean) ** 2
         guessed += (guesses[i] - mean) ** 2
-    if d < 2 or guessed <= 0.0:
+    if d < 2 or guessed <= 0.0 or not max(spread, guessed) < np.inf:
         return
-    freedom = d * (d + 1) - 2.0  # the spread of noise alone is this times ν²
-    varied = max(spread / freedom - noise, 0.0)
-    allowed = varied * varied / (varied + noise) * freedom
+    allowed = max(spread - (d * (d + 1) - 2.0) * noise, 0.0)  # without that of noise alone
     share = min(math.sqrt(allowed / guessed), 1.0)
     for i in range(d):
         guesses[i] = mean + share * (guesses[i] - mean)

@@ -204,10 +204,11 @@ def _raise_fault(faults: Ints, constants: Constants) -> None:
     kind, round_ = (int(value) for value in faults[agent])
     place = f"agent {agent}, round {round_}"
     remedy = 'raise it or set out_of_bounds = "clip"'
+    around = f", less reward_centre = {constants.centre:g}," if constants.centre else ""
     messages: dict[int, str] = {
         CONTEXT_TOO_LONG: f"{place}: a context is longer than context_bound = "
         f"{constants.context_bound:g}; {remedy}",
-        REWARD_TOO_LARGE: f"{place}: a reward exceeds reward_bound = "
+        REWARD_TOO_LARGE: f"{place}: a reward{around} exceeds reward_bound = "
         f"{constants.reward_bound:g}; {remedy}",
         NOT_A_NUMBER: f"{place}: a context or reward is not a finite number; mend the data or set "
         'out_of_bounds = "clip"',

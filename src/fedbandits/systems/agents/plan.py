@@ -47,6 +47,9 @@ from fedbandits.systems.agents.schedule import NEVER, settled, sync_threshold, s
 from fedbandits.systems.aggregation import SecureTotals
 from fedbandits.systems.base import Plan
 
+#: B and S are no smaller.
+_LEAST_BOUND = 1e-6
+
 
 class Pooling(NamedTuple):
     """Numbers that say how releases are brought together, by a controller or over a graph."""
@@ -197,29 +200,35 @@ def with_centre(config: AgentsConfig, facts: ContextualFacts) -> AgentsConfig:
     applies = config.is_private and config.confidence == "deviations" and facts.has_constant
     if config.reward_centre != "auto" or not applies or not 0.0 < reach <= config.reward_bound:
         return config
-    half = 0.5 * (high - low)
-    if half <= 0.0 or half >= reach:  # rewards around 0, or all alike
+    centre = 0.5 * (low + high)
+    half = max(high - centre, centre - low)
+    while centre - half > low or centre + half < high:  # rounding: both ends are within
+        half = math.nextafter(half, math.inf)
+    size = config.parameter_bound * half / reach
+    if half >= reach or min(half, size) < _LEAST_BOUND:  # rewards around 0, or all alike
         return config
     return msgspec.structs.replace(
         config,
-        reward_centre=0.5 * (low + high),
+        reward_centre=centre,
         reward_bound=half,
-        parameter_bound=config.parameter_bound * half / reach,
+        parameter_bound=size,
     )
 
 
 def _check_bounds(config: AgentsConfig, facts: ContextualFacts) -> None:
     if config.out_of_bounds == "clip":
         return
-    low, high = (edge - config.centre for edge in facts.reward_range)
-    for name, limit, reach, what in (
+    centre = config.centre
+    reach = max(abs(edge - centre) for edge in facts.reward_range)
+    around = f" around reward_centre = {centre:g}" if centre else ""
+    for name, limit, size, what in (
         ("context_bound", config.context_bound, facts.context_norm, "contexts of norm up to"),
-        ("reward_bound", config.reward_bound, max(abs(low), abs(high)), "rewards of size up to"),
+        ("reward_bound", config.reward_bound, reach, f"rewards{around} of size up to"),
     ):
-        if reach > limit:
+        if size > limit:
             raise ConfigError(
                 f"{name}: {limit:g} is too small for this environment, which has {what} "
-                f'{reach:g}; raise {name} or set out_of_bounds = "clip"'
+                f'{size:g}; raise {name} or set out_of_bounds = "clip"'
             )
 
 
