@@ -188,8 +188,8 @@ class TestCompletion:
         assert "growing" in listed_names("g")
         assert {"epsilon", "epsilon_accounted"} <= set(explained_names("eps"))
         assert set(sources("lin")) == {
-            "linear", "linucb-alone", "linucb-pooled", "linucb-per-user", "lints-alone",
-            "lints-pooled", "lints-hybrid",
+            "linear", "linucb-alone", "linucb-pooled", "linucb-pooled-hybrid", "linucb-per-user",
+            "lints-alone", "lints-pooled", "lints-hybrid",
         }  # fmt: skip
         monkeypatch.chdir(tmp_path)
         (tmp_path / "sub").mkdir()
