@@ -95,11 +95,10 @@ def common_ridge(
 ) -> None:
     """Write λ of the common θ by direction, (d,): by the evidence of others' records.
 
-    z has a variance of v (g + g²/λ) where θ has v/λ. λ is the most likely of a few values, each of
-    which is half as likely before as the next smaller one. So λ is λ₀ where others' records say
-    nothing. The direction with the most records keeps λ₀: contexts have a mean, and θ along it is
-    as large as rewards are. Where every arm has a model of its own, all directions keep λ₀: there
-    the evidence of one model is weak.
+    z has a variance of v (g + g²/λ) where θ has v/λ. λ is the value of a few by which z is most
+    likely, and λ₀ where others' records say nothing. The direction with the most records keeps λ₀:
+    contexts have a mean, and θ along it is as large as rewards are. Where every arm has a model of
+    its own, all directions keep λ₀: there the evidence of one model is weak.
 
     Parameters
     ----------
@@ -118,7 +117,7 @@ def common_ridge(
         return
     best, most = alone, -np.inf
     for k in range(_RIDGES.size):
-        ridge, log = _RIDGES[k] * alone, -k * math.log(2.0)
+        ridge, log = _RIDGES[k] * alone, 0.0
         for a in range(last):
             if precisions[a] > 0.0:
                 spread = 1.0 + precisions[a] / ridge
