@@ -241,7 +241,7 @@ def _invert_lower(lower: Floats, factor: Floats) -> None:
 
 @compiled
 def precision_beyond(weights: Floats, priors: Floats, alone: float) -> float:
-    """Add up, over directions, the precision that others' records add to that of an agent alone.
+    """Return what others' records add to the precision of an agent alone, over all directions.
 
     The precision is the one whose deviation is the mean of those of all hypotheses, of ``priors``
     (hypotheses, d). Along a direction it is at least ``alone``.

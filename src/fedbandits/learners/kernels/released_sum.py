@@ -272,7 +272,7 @@ def _put_in_order(numbers: Floats) -> None:
 
 @allocation_free
 def _make_positive(numbers: Floats, total: float) -> None:
-    """Lower ascending numbers alike, to 0 at least, so that their sum is ``total``.
+    """Take the same from ascending numbers, to 0 at least, so that their sum is ``total``.
 
     These are the closest numbers on a simplex (Held, Wolfe & Crowder 1974).
     """

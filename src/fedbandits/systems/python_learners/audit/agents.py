@@ -116,10 +116,6 @@ class LearnersRun(AgentsRun):
         drawn = uniforms(self._plan.facts.arms, self._key, agent, round_, Purpose.REWARD)
         return float(low + (high - low) * drawn[0 if self._fixed else arm])
 
-    def _told(self, reward: float) -> float:
-        """Return a reward as it is: learners of records take nothing from it."""
-        return reward
-
     def _observed(
         self, agent: int, round_: int, context: Floats32, arm: int, reward: float
     ) -> None:
