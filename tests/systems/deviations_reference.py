@@ -79,7 +79,7 @@ def shared_ridge(precisions, moments, alone, variance):
         stats.norm.logpdf(z, scale=np.sqrt(variance * (g + g**2 / ridge))).sum()
         for ridge in ridges
     ]  # fmt: skip
-    return ridges[np.argmax(logs - np.log(2.0) * np.arange(6))]  # each half as likely before
+    return ridges[np.argmax(logs)]
 
 
 def hypotheses(precisions, moments, common, alone):
