@@ -41,6 +41,8 @@ _SPREADS = np.array([0.0, 0.1, 0.3, 0.7])
 HYPOTHESES = _SPREADS.size + 2
 #: Ridge parameters of a θ that all arms share, over λ₀.
 _RIDGES = np.array([1.0, 3.0, 10.0, 30.0, 100.0, 300.0])
+#: How likely λ₀ is before there is evidence, over each of the others.
+_ALONE = 15.0
 #: A product of determinants' factors, each at least 1, that is still far from overflow.
 _MUCH = 1e100
 
@@ -95,8 +97,9 @@ def common_ridge(
 ) -> None:
     """Write λ of the common θ by direction, (d,): by the evidence of others' records.
 
-    z has a variance of v (g + g²/λ) where θ has v/λ. λ is the value of a few by which z is most
-    likely, and λ₀ where others' records say nothing. The direction with the most records keeps λ₀:
+    z has a variance of v (g + g²/λ) where θ has v/λ. λ is the most likely of a few values, of which
+    λ₀ is likelier than others before z is seen: where noise hides all that others know, an agent
+    must do as it does alone. The direction with the most records keeps λ₀:
     contexts have a mean, and θ along it is as large as rewards are. Where every arm has a model of
     its own, all directions keep λ₀: there the evidence of one model is weak.
 
@@ -117,7 +120,7 @@ def common_ridge(
         return
     best, most = alone, -np.inf
     for k in range(_RIDGES.size):
-        ridge, log = _RIDGES[k] * alone, 0.0
+        ridge, log = _RIDGES[k] * alone, 0.0 if k else math.log(_ALONE)
         for a in range(last):
             if precisions[a] > 0.0:
                 spread = 1.0 + precisions[a] / ridge
