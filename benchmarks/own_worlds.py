@@ -92,7 +92,7 @@ class Rows(NamedTuple):
 
 
 class World(NamedTuple):
-    """A world, how long it is played, and what the issue of its table asks for."""
+    """A world, how long it is played, and what the table asks for."""
 
     title: str
     make: Callable[[], Rows | Environment]
@@ -124,7 +124,7 @@ def thirds(progress: Array) -> Array:
     return np.digitize(progress, np.quantile(progress, [1 / 3, 2 / 3]))
 
 
-# ------------------------------------------------------------------------- tables of the issue
+# ------------------------------------------------------------------------- frozen tables
 
 
 def moons() -> Rows:
@@ -254,7 +254,7 @@ def unlike(spread: float) -> Environment:
     return unlike_world.Unlike(agents=40, spread=spread)
 
 
-#: The tables of the issue, with the ratio that is asked for, or the loss.
+#: Tables and worlds, with the ratio that is asked for, or the loss.
 WORLDS = {
     "bc30": World("breast cancer, 30 columns (200, 100)", lambda: drawn()["bc30"], 100, 0.8),
     "many": World("many (1,000, 50)", lambda: groups(1000, 30), 50, 0.65),
