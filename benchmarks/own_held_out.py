@@ -43,7 +43,8 @@ def two_circles() -> Rows:
 
 def wines() -> Rows:
     """Return wines by all 13 columns, some at each of 60 clinics."""
-    return spread_over(*datasets.load_wine(return_X_y=True), 60, 40, _SEED)
+    values, labels = datasets.load_wine(return_X_y=True)
+    return spread_over(values, labels, 60, 40, _SEED)
 
 
 def four_digits() -> Rows:

@@ -136,8 +136,7 @@ def plain_linucb(rows: Rows, rounds: int, seed: int, replicates: int) -> Array:
         total = 0.0
         for now in met:
             x = known[now]
-            seen = inverse @ x[:, None, :, None]
-            seen = seen[..., 0]
+            seen = (inverse @ x[:, None, :, None])[..., 0]
             widths = np.sqrt(np.einsum("mkd,md->mk", seen, x))
             scores = np.einsum("mkd,mkd->mk", seen, sums) + widths
             chosen = (scores + 1e-9 * draws.random(scores.shape)).argmax(axis=1)
@@ -192,25 +191,23 @@ def row(*cells: object) -> None:
 def beside_all(world: World, options: Options) -> tuple[dict[str, Array], str]:
     """Play a world with all opponents; return what each lost, and the settings of alone."""
     environment, rows = world.made()
-    systems = [hybrid(), *pooled()]
-    if rows is None:
-        systems.append(fb.system("linucb-alone", label=PLAIN))
     args = options.replicates, options.seed
-    # Pooling in clear is no choice of the search: it is left out there, and played afterwards.
+    # The search sees the secure hybrid only: what is pooled in clear chooses nothing.
     searched = fb.with_alone(
         experiment(environment, world.rounds, [hybrid()], *args), jobs=options.jobs
     )
     best = next(one for one in searched.systems if one.label == searched.best_alone)
-    alone = fb.system(
-        best.preset, label=ALONE,
-        exploration_scale=best.config.exploration_scale, regularization=best.config.regularization,
-    )  # fmt: skip
-    systems.append(alone)
+    tried = {key: getattr(best.config, key) for key in ("exploration_scale", "regularization")}
+    systems = [hybrid(), *pooled(), fb.system(best.preset, label=ALONE, **tried)]
+    if rows is None:  # the same algorithm, on what the world shows
+        systems.append(fb.system("linucb-alone", label=PLAIN))
     found = lost(experiment(environment, world.rounds, systems, *args), options.jobs)
     if rows is not None:
         found[PLAIN] = plain_linucb(rows, world.rounds, options.seed, options.replicates)
-    how = f"α = {best.config.exploration_scale:g}, λ = {best.config.regularization}"
-    return found, how
+    ridge = tried["regularization"]
+    return found, (
+        f"α = {tried['exploration_scale']:g}, λ = {'default' if ridge == 'auto' else f'{ridge:g}'}"
+    )
 
 
 def kept_before(path: Path | None) -> dict[str, Array]:
