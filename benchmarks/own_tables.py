@@ -199,7 +199,7 @@ def beside_all(world: World, options: Options) -> tuple[dict[str, Array], str]:
     best = next(one for one in searched.systems if one.label == searched.best_alone)
     tried = {key: getattr(best.config, key) for key in ("exploration_scale", "regularization")}
     systems = [hybrid(), *pooled(), fb.system(best.preset, label=ALONE, **tried)]
-    if rows is None:  # the same algorithm, on what the world shows
+    if rows is None:  # much the same: the tool finds σ from an agent's own records besides
         systems.append(fb.system("linucb-alone", label=PLAIN))
     found = lost(experiment(environment, world.rounds, systems, *args), options.jobs)
     if rows is not None:
