@@ -178,6 +178,14 @@ class _AgentsConfigKeys(_Label, total=False):
     """B, the largest absolute reward. Every reward is checked against it before it is used.
     Default: 1.0.
     """
+    reward_centre: float | Literal["auto"]
+    """A number that is taken from every reward before it is learned. ``auto``: the middle of the
+    range of rewards, where noise is added, ``confidence`` is ``deviations``, and every
+    context has a constant coordinate, which is a public fact. B and S are then half as large,
+    and so is the noise (docs/feducb.md). Elsewhere nothing is taken: a linear model could not
+    make up for it. Of a number that is given, B bounds the distance of rewards from it.
+    Regret and rewards in results are counted as they come. Default: "auto".
+    """
     parameter_bound: float
     """S, the largest norm that θ* may have. Default: 1.0."""
     out_of_bounds: Literal["clip", "refuse"]
@@ -568,7 +576,7 @@ def feducb(**keys: Unpack[_FedUCBKeys]) -> Variant:
 def feducb_hybrid(**keys: Unpack[_FedUCBKeys]) -> Variant:
     """Own records, and others' releases as far as their noise allows, in one estimate.
 
-    Other defaults: local_view="joint".
+    Other defaults: local_view="joint", exploration_scale=0.5.
     """
 
 def feducb_secure(**keys: Unpack[_FedUCBKeys]) -> Variant:
@@ -580,7 +588,8 @@ def feducb_secure(**keys: Unpack[_FedUCBKeys]) -> Variant:
 def feducb_secure_hybrid(**keys: Unpack[_FedUCBKeys]) -> Variant:
     """Own records, and secure sums of all releases, in one estimate.
 
-    Other defaults: local_view="joint", aggregation="secure-sum(2, auto, auto)".
+    Other defaults: local_view="joint", exploration_scale=0.5, aggregation="secure-sum(2,
+    auto, auto)".
     """
 
 def feducb_published(**keys: Unpack[_FedUCBKeys]) -> Variant:
@@ -606,6 +615,13 @@ def linucb_pooled(**keys: Unpack[_FedUCBKeys]) -> Variant:
     """All records are shared in clear after every round; a lower limit for regret.
 
     Other defaults: schedule="every(1)", privatizer="none".
+    """
+
+def linucb_pooled_hybrid(**keys: Unpack[_FedUCBKeys]) -> Variant:
+    """Own records, and all others' in clear as far as own records agree with them.
+
+    Other defaults: schedule="growing(1.1, 1)", privatizer="none", local_view="joint",
+    exploration_scale=0.5.
     """
 
 def lints_alone(**keys: Unpack[_FedUCBKeys]) -> Variant:

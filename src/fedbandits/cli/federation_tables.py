@@ -52,6 +52,10 @@ def status_of(
             said = "nothing leaves before most peers have said what they saw; missing: "
             shown.append(Text(f"{each.party}: {said}{', '.join(waits)}"))
         shown += [Text(f"{each.party}: {line}") for line in _about_sums(each.status)]
+        if (count := each.status.get("others_count_as")) is not None:
+            number = _number(count, ",.0f" if count >= 9.95 else ".2g")
+            said = f"the records of others tell it as much as {number} of its own"
+            shown.append(Text(f"{each.party}: {said}"))
         if each.status.get("exhausted"):
             shown.append(
                 Text(f"{each.party}: its budget is spent: it decides, and releases nothing")

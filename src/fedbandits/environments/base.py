@@ -224,7 +224,10 @@ class ContextualEnvironment(Environment, frozen=True, kw_only=True):
 
     @property
     def has_constant(self) -> bool:
-        """True if a coordinate of every context is the same number, and not 0."""
+        """True if contexts have a constant coordinate, and lengths near 1 as a rule.
+
+        Then the middle of the range of rewards can be taken from every reward.
+        """
         return False
 
     @property

@@ -225,7 +225,8 @@ class Table(ContextualEnvironment, frozen=True, kw_only=True, tag="table"):
 
     @property
     def has_constant(self) -> bool:
-        return self.intercept > 0.0
+        prepared = self._data().row_deviation is None  # by ranges, rows would be too short
+        return self.intercept > 0.0 and prepared
 
     @property
     def right_or_wrong(self) -> bool:

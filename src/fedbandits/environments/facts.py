@@ -71,8 +71,8 @@ class ContextualFacts(Facts, frozen=True, kw_only=True, tag="contextual"):
         How parties make contexts of raw numbers that applications send. None where they send
         contexts.
     constant
-        Whether a coordinate of every context is the same number, and not 0. ``rows`` with an
-        intercept say so too.
+        Whether a coordinate of every context is the same number, and not 0, and contexts have
+        lengths near ``context_norm`` as a rule. ``rows`` with an intercept say so too.
     """
 
     STATED_ONLY: ClassVar[tuple[str, ...]] = ("rows", "constant")

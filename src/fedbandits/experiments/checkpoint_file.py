@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from fedbandits.errors import CheckpointError
 
 _NAME = b"fedbandits checkpoint "
-_MAGIC = _NAME + b"5\n"
+_MAGIC = _NAME + b"6\n"
 _PREFIX = len(_MAGIC) + 32 + 8
 #: A header holds a configuration, a name and a shape for each array, and times.
 _LARGEST_HEADER = 16 << 20

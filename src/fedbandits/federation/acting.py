@@ -35,6 +35,15 @@ class ActingParty(Party[AnyState]):
         """Number of records that are kept for releases after the next; most states have them so."""
         return len(getattr(self._state, "kept", ()))
 
+    @property
+    def others_count_as(self) -> float | None:
+        """Number of own records that tell the party as much as others did by the last sync.
+
+        None before the first sync, without own records, and for systems that do not know it. It
+        rests on own records without noise: it is for the party's own organisation alone.
+        """
+        return None
+
     def decide(self, situation: Any) -> Decision:
         """Decide on an action in ``situation``.
 

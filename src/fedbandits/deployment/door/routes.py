@@ -270,7 +270,8 @@ def _always(endpoints: Endpoints) -> list[Route]:
         ),
         Route(
             "GET", "/v1/status", endpoints.status,
-            "Where the party stands: rounds, releases, messages, what is wrong.", 200, "read",
+            "Where the party stands: rounds, releases, messages, what is wrong, how far the "
+            "records of others count for it.", 200, "read",
             (no.UNAVAILABLE,), answer=dict,
         ),
         Route(

@@ -219,7 +219,7 @@ class Node:
         return privacy_of(self.seat, self.exhausted, spent)
 
     def status(self) -> dict[str, Any]:
-        """Report where it stands, in plain values. No context, reward or statistic is in it."""
+        """Report where it stands, in plain values; see :mod:`.reports` for what is in it."""
         view = self.host.view
         return {
             "party": self.member,

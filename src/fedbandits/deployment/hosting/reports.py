@@ -1,6 +1,7 @@
 """Reports of a hosted party: a view of it after each commit, and what it has spent.
 
-No context, no reward and no statistic is in them.
+No context, no reward and no statistic is in them. One number rests on own records without noise:
+how far others' records count. It is in the party's own status, and nowhere else.
 """
 
 from __future__ import annotations
@@ -31,6 +32,9 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
 
     ``kept`` records are of no release up to the next, and ``last_counted`` is the last decision
     that any release can be about; None where there is no limit.
+
+    ``others_count_as`` is how many own records tell the party as much as others did; see
+    :attr:`.acting.ActingParty.others_count_as`.
     """
 
     stage: str = ""
@@ -52,6 +56,7 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     waits_for_sum: bool = False
     kept: int = 0
     last_counted: int | None = None
+    others_count_as: float | None = None
 
     @property
     def never_counted(self) -> int:
@@ -83,6 +88,7 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
             "open_decisions": self.open,
             "records_waiting": max(0, self.kept - self.never_counted),
             "records_never": self.never_counted,
+            "others_count_as": self.others_count_as,
             "events": self.events,
             "messages": {**self.messages, "sent": self.sent, "given_up": self.given_up},
             "refusals": self.refusals,
@@ -118,6 +124,7 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
             waits_for_sum=party.waits_for_sum,
             kept=getattr(party, "records_kept", 0),
             last_counted=batch.seat.federation.plan.schedule.last_counted,
+            others_count_as=getattr(party, "others_count_as", None),
             report=_by_member(party.report, batch),
         )
 

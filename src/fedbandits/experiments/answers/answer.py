@@ -14,6 +14,7 @@ import xarray as xr
 from fedbandits.errors import ConfigError
 from fedbandits.experiments.answers.advice import Advice
 from fedbandits.experiments.answers.compared_run import ComparedRun
+from fedbandits.experiments.answers.others_said import others_said
 from fedbandits.experiments.answers.rivals import (
     Told,
     is_wrong_model,
@@ -134,7 +135,10 @@ def answer(
         compared = [msgspec.structs.replace(one, pays=None, half_width=None) for one in compared]
         alone = []
     return Answer(
-        lines=(f"No verdict. {wrong}",) if wrong else said.lines(compared, run.broken),
+        lines=(
+            *((f"No verdict. {wrong}",) if wrong else said.lines(compared, run.broken)),
+            *others_said(result, experiment.environment.words),
+        ),
         how=said.how(compared),
         unit=run.found.unit,
         pays=alone[0] if alone else None,

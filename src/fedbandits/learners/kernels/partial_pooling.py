@@ -36,7 +36,7 @@ from fedbandits.learners.kernels.ridge import unpack
 
 #: τ, over the deviation √(v/λ₀) of an agent's parameter that nothing is known of. Then follow the
 #: two hypotheses of precision λ₀: around the mean of others, and around 0.
-_SPREADS = np.array([0.0, 0.06, 0.2, 0.4, 0.8])
+_SPREADS = np.array([0.0, 0.1, 0.3, 0.7])
 #: Count of the hypotheses.
 HYPOTHESES = _SPREADS.size + 2
 #: Ridge parameters of a θ that all arms share, over λ₀.
@@ -60,7 +60,7 @@ def log_priors(models: int) -> Floats:
     return logs
 
 
-@compiled
+@allocation_free
 def prior_of(
     hypothesis: int, precisions: Floats, moments: Floats, common: Floats, alone: float,
     prior: Floats, mean: Floats,
@@ -95,10 +95,11 @@ def common_ridge(
 ) -> None:
     """Write λ of the common θ by direction, (d,): by the evidence of others' records.
 
-    z has a variance of v (g + g²/λ) where θ has v/λ. λ is the mean of a few values, by their
-    evidence, on a scale of logarithms. The direction with the most records keeps λ₀: contexts have
-    a mean, and θ along it is as large as rewards are. Where every arm has a model of its own, all
-    directions keep λ₀: there the evidence of one model is weak.
+    z has a variance of v (g + g²/λ) where θ has v/λ. λ is the most likely of a few values, each of
+    which is half as likely before as the next smaller one. So λ is λ₀ where others' records say
+    nothing. The direction with the most records keeps λ₀: contexts have a mean, and θ along it is
+    as large as rewards are. Where every arm has a model of its own, all directions keep λ₀: there
+    the evidence of one model is weak.
 
     Parameters
     ----------
@@ -115,26 +116,24 @@ def common_ridge(
     last = precisions.size - 1
     if not shared or last == 0:
         return
-    logs = np.zeros(_RIDGES.size)
+    best, most = alone, -np.inf
     for k in range(_RIDGES.size):
-        ridge = _RIDGES[k] * alone
+        ridge, log = _RIDGES[k] * alone, -k * math.log(2.0)
         for a in range(last):
             if precisions[a] > 0.0:
                 spread = 1.0 + precisions[a] / ridge
                 square = moments[a] ** 2 / (variance * precisions[a] * spread)
-                logs[k] -= 0.5 * (math.log(spread) + square)
-    weights = normalised(logs)
-    size = 0.0
-    for k in range(_RIDGES.size):
-        size += weights[k] * math.log(_RIDGES[k])
+                log -= 0.5 * (math.log(spread) + square)
+        if log > most:
+            best, most = ridge, log
     for a in range(last):
-        common[a] = alone * math.exp(size)
+        common[a] = best
 
 
 @compiled
 def normalised(logs: Floats) -> Floats:
     """Return weights whose logarithms differ as ``logs`` do, and whose sum is 1."""
-    weights = np.exp(logs - logs.max())
+    weights: Floats = np.exp(logs - logs.max())
     weights /= weights.sum()
     return weights
 
@@ -164,10 +163,10 @@ def turn(statistic: Floats, directions: Floats, gram: Floats, moment: Floats) ->
             gram[b, a] = entry
 
 
-@compiled
+@allocation_free
 def posterior_under(
-    prior: Floats, mean: Floats, gram: Floats, moment: Floats, variance: float, factor: Floats,
-    estimate: Floats,
+    prior: Floats, mean: Floats, gram: Floats, moment: Floats, variance: float, lower: Floats,
+    factor: Floats, estimate: Floats,
 ) -> float:  # fmt: skip
     """Write the posterior of an agent's parameter by a prior and its own records.
 
@@ -179,6 +178,8 @@ def posterior_under(
         G (d, d) and u (d,) of own records, in the same basis.
     variance
         v, the variance of a reward.
+    lower : (d, d) float64
+        Buffer that is overwritten.
     factor : (d, d) float64
         Receives L⁻ᵀ, an upper triangle, with P + G = LLᵀ. The rest must be 0.
     estimate : (d,) float64
@@ -191,7 +192,7 @@ def posterior_under(
         P + G is not positive definite.
     """
     d, surprise, volume, growth = prior.size, 0.0, 0.0, 1.0
-    lower, solved = np.empty((d, d)), np.empty(d)
+    solved = estimate  # until it receives the estimate
     for i in range(d):
         solved[i] = fma(prior[i], mean[i], moment[i])
         surprise = fma(-prior[i] * mean[i], mean[i], surprise)
@@ -200,37 +201,37 @@ def posterior_under(
             for k in range(j):
                 entry = fma(-lower[i, k], lower[j, k], entry)
             if j < i:
-                lower[i, j] = entry / lower[j, j]
+                lower[i, j] = entry * factor[j, j]
                 solved[i] = fma(-lower[i, j], solved[j], solved[i])
             elif not entry > 0.0:
                 return np.nan
             else:
                 lower[i, i] = math.sqrt(entry)
-        solved[i] /= lower[i, i]
+                factor[i, i] = 1.0 / lower[i, i]
+        solved[i] *= factor[i, i]
         surprise = fma(solved[i], solved[i], surprise)
         growth *= lower[i, i] ** 2 / prior[i]
         if growth > _MUCH or i == d - 1:  # one logarithm for many factors
             volume += math.log(growth)
             growth = 1.0
     _invert_lower(lower, factor)
-    for i in range(d):
-        estimate[i] = 0.0
-        for j in range(i, d):
+    for i in range(d):  # entries from i on are still those that were solved
+        estimate[i] *= factor[i, i]
+        for j in range(i + 1, d):
             estimate[i] = fma(factor[i, j], solved[j], estimate[i])
     log = 0.5 * surprise / variance - 0.5 * volume
-    return log if math.isfinite(log) else -np.inf
+    return log if math.isfinite(log) else float(-np.inf)
 
 
 @allocation_free
 def _invert_lower(lower: Floats, factor: Floats) -> None:
-    """Write the transposed inverse of a lower triangle (d, d) as an upper triangle."""
+    """Write the transposed inverse of a lower triangle (d, d); its diagonal is there already."""
     for j in range(len(lower)):
-        factor[j, j] = 1.0 / lower[j, j]
         for i in range(j + 1, len(lower)):
             entry = 0.0
             for k in range(j, i):
                 entry = fma(-lower[i, k], factor[j, k], entry)
-            factor[j, i] = entry / lower[i, i]
+            factor[j, i] = entry * factor[i, i]
 
 
 @compiled

@@ -230,7 +230,7 @@ def _slope(values: Floats, guesses: Floats, i: int, j: int) -> float:
     gap = values[i] - values[j]
     if abs(gap) <= _SAME * (abs(values[i]) + abs(values[j])):
         return 0.0
-    return min(max((guesses[i] - guesses[j]) / gap, 0.0), 1.0)
+    return float(min(max((guesses[i] - guesses[j]) / gap, 0.0), 1.0))
 
 
 @allocation_free

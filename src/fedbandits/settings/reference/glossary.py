@@ -94,6 +94,8 @@ _TOGETHER = {
     "from what others released.",
     "hybrid": "A preset with a joint view, for parties that cannot know before whether learning "
     "together pays. Its claim is for a fixed log.",
+    "partial pooling": "The records of others count for an agent as far as its own agree with "
+    "them. They count in full where all agents are alike, and hardly where agents differ much.",
     "in clear": "Without noise and without encryption: who reads a message reads the statistics.",
     "contents": "What stands in messages, as against message times.",
     "message times": "Which messages exist, and at the end of which round each leaves.",
@@ -284,6 +286,8 @@ VARIABLES: dict[str, str] = {
     "cluster_size": "fclub, fclub_published: how many users are in the cluster of a user.",
     "adjusted_rand_index": "fclub, fclub_published: how well the clusters that were found agree "
     "with the true ones: 1 is perfect, about 0 is as good as chance.",
+    "others_count_as": "Hybrids of feducb, feducb_p2p: how many of its own records tell a party as "
+    "much as others' records did by the last sync. nan before it, and for a party without records.",
     "regret_after_exploration": "pfcb: a buyer's regret in the rounds after the pure exploration.",
     "violation_share": "pfcb: the share of rounds after the exploration in which a purchase missed "
     "the quality constraint.",

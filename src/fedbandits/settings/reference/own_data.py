@@ -26,11 +26,11 @@ from fedbandits.settings.reference.templates import comment, in_shell
 from fedbandits.settings.toml_files import NAME
 
 #: Learning alone, sharing everything in clear, and sharing privately in two ways.
-_COMPARED = ("linucb-alone", "linucb-pooled")
+_COMPARED = ("linucb-alone", "linucb-pooled-hybrid")
 #: Private systems: in secure sums of fewer parties each would have all of the noise.
 _PRIVATE, _PRIVATE_OF_TWO = ("feducb-secure", "feducb-secure-hybrid"), ("feducb", "feducb-hybrid")
 _FEWEST_SUMMED = 3
-_LABELS = {"linucb-alone": "alone", "linucb-pooled": "pooled in clear"}
+_LABELS = {"linucb-alone": "alone", "linucb-pooled-hybrid": "pooled in clear"}
 _PRIVATE_VALUES = (
     "These comments, centre and spread hold values of the data. Take them out before you pass this "
     "file on."

@@ -84,8 +84,7 @@ class AgentsRun(AuditedRun):
             reward = self._reward(index, round_, context, arm) if settled is None else settled
             self._observed(index, round_, context, arm, reward)
             with contextlib.suppress(BoundExceededError):  # a record beyond its bounds never was
-                centre = self.run.plan.constants.centre
-                self.network.send(agent.observe(decision, reward + centre))
+                self.network.send(agent.observe(decision, self._paid(reward)))
 
         def hear(player: Any, messages: list[Message]) -> None:
             if self.informed and player is self.target and not self._sums:
@@ -143,6 +142,11 @@ class AgentsRun(AuditedRun):
         del agent, round_, arm
         config: AgentsConfig = self.run.plan.config
         return float(context[0]) * config.reward_bound / config.context_bound
+
+    def _paid(self, reward: float) -> float:
+        """Return the reward that an application reports, for one that counts from the centre."""
+        plan: Any = self.run.plan
+        return reward + float(plan.constants.centre)
 
     def _hear(self, world: int, round_: int, messages: list[Message]) -> None:
         """Note what is released, less what all other records add to it."""

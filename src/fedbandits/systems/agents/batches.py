@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fedbandits._typing import Floats, Ints
 from fedbandits.environments.base import ContextualEnvironment
@@ -17,6 +19,12 @@ from fedbandits.systems.agents.kernels.constants import TRIGGERED, Constants
 from fedbandits.systems.agents.kernels.rounds import new_scratch
 from fedbandits.systems.agents.kernels.sync import next_sync
 from fedbandits.systems.agents.kernels.views import explored_variance, view_radius
+from fedbandits.systems.agents.others_count import (
+    OTHERS_COUNT_AS,
+    hears_others,
+    others_count_as,
+    squared_norms,
+)
 from fedbandits.systems.agents.plan import AgentsPlan
 from fedbandits.systems.simulated import CompiledReplicate
 
@@ -149,6 +157,21 @@ class BatchedReplicate(CompiledReplicate[AnyPlan]):
         if constants.joint_view:
             worst = max(worst, joint_ratio(constants, self.state.joints, truth))
         return worst
+
+    @property
+    def metrics(self) -> Mapping[str, NDArray[Any]]:
+        """Measurements of the world's own; with own views also how far others' records count."""
+        found, state = super().metrics, self.state
+        if not hears_others(self.plan.constants):
+            return found
+        heard = self._heard()  # an agent may have several sums, one after the other
+        squares = squared_norms(state.statistic, state.uncounted).reshape(len(heard), -1)
+        count = others_count_as(state.residuals.reshape(len(heard), -1, 4), squares)
+        return {**found, OTHERS_COUNT_AS: np.where(heard, count, np.nan)}
+
+    def _heard(self) -> NDArray[np.bool_]:
+        """Tell which agents, (agents,), have taken over a sum of releases."""
+        return np.full(self.plan.constants.agents, self.syncs > 0)
 
     @property
     def syncs(self) -> int:

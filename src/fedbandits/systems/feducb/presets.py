@@ -6,6 +6,8 @@ from fedbandits.systems.base import Preset
 
 _IN_CLEAR = {"privatizer": "none"}
 _SECURE = {"aggregation": "secure-sum"}
+#: Own records, and others' as far as they help. Others explore too: half a deviation is enough.
+_HYBRID = {"local_view": "joint", "exploration_scale": 0.5}
 #: Draws from a posterior of half its deviation: less is lost so than with the whole one.
 _DRAWS = {"exploration": "draws", "exploration_scale": 0.5}
 #: What is sent, when, and with which noise.
@@ -20,7 +22,7 @@ PRESETS: dict[str, Preset] = {
     ),
     "feducb-hybrid": Preset(
         "own records, and others' releases as far as their noise allows, in one estimate",
-        {"local_view": "joint"},
+        _HYBRID,
     ),
     "feducb-secure": Preset(
         "secure sums: nobody sees more than the sum of all releases, which has the noise of one",
@@ -28,7 +30,7 @@ PRESETS: dict[str, Preset] = {
     ),
     "feducb-secure-hybrid": Preset(
         "own records, and secure sums of all releases, in one estimate",
-        {**_SECURE, "local_view": "joint"},
+        {**_SECURE, **_HYBRID},
     ),
     "feducb-published": Preset(
         "Dubey & Pentland 2020 as published: determinant trigger, tree noise, raw local view",
@@ -52,6 +54,12 @@ PRESETS: dict[str, Preset] = {
     "linucb-pooled": Preset(
         "all records are shared in clear after every round; a lower limit for regret",
         {**_IN_CLEAR, "schedule": "every(1)"},
+        stands_for="pooled",
+        sharing=_SHARING,
+    ),
+    "linucb-pooled-hybrid": Preset(
+        "own records, and all others' in clear as far as own records agree with them",
+        {**_IN_CLEAR, **_HYBRID, "schedule": "growing(1.1, 1)"},
         stands_for="pooled",
         sharing=_SHARING,
     ),

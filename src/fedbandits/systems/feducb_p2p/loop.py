@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
+from numpy.typing import NDArray
+
 from fedbandits._typing import Floats
 from fedbandits.environments.base import ContextualEnvironment
 from fedbandits.systems.agents.batches import BatchedReplicate
@@ -79,6 +82,11 @@ class Replicate(BatchedReplicate[PeerPlan]):
     def _radius_terms(self, v: int) -> tuple[Floats, float]:
         peers = self.plan.peers
         return self.state.pools.terms[v], peers.log_term[v // peers.estimators]
+
+    def _heard(self) -> NDArray[np.bool_]:
+        numbers = self.state.heard.reshape(-1, self.plan.peers.estimators)
+        heard: NDArray[np.bool_] = numbers.sum(axis=1) > 0
+        return heard
 
     @property
     def syncs(self) -> int:

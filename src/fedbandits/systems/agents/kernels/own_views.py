@@ -143,7 +143,7 @@ def load_view_along(
     factors = np.zeros((models, HYPOTHESES, d, d))
     estimates = np.empty((models, HYPOTHESES, d))
     precisions, moments, common, mean = np.empty(d), np.empty(d), np.empty(d), np.empty(d)
-    gram, moment = np.empty((d, d)), np.empty(d)
+    gram, moment, lower = np.empty((d, d)), np.empty(d), np.empty((d, d))
     logs = log_priors(models)
     for m in range(models):
         variance = posterior_variance(residuals, m, bounds.reward)
@@ -155,7 +155,7 @@ def load_view_along(
         for k in range(HYPOTHESES):
             prior_of(k, precisions, moments, common, ridge, priors[m, k], mean)
             log = posterior_under(
-                priors[m, k], mean, gram, moment, variance, factors[m, k], estimates[m, k]
+                priors[m, k], mean, gram, moment, variance, lower, factors[m, k], estimates[m, k]
             )
             if math.isnan(log):
                 return NOT_POSITIVE

@@ -30,6 +30,7 @@ from fedbandits.systems.agents.kernels.views import (
 )
 from fedbandits.systems.agents.limits import Limits
 from fedbandits.systems.agents.linear_agent import LinearAgent, LinearAgentState
+from fedbandits.systems.agents.others_count import others_count_as, squared_norms, told
 from fedbandits.systems.agents.plan import AgentsPlan
 from fedbandits.systems.agents.schedule import planned_round
 from fedbandits.systems.agents.system import AgentSupply
@@ -139,6 +140,14 @@ class SyncedAgent(LinearAgent[AnySyncedState]):
         constants, made = self._plan.constants, self._state.released.made
         fixed = constants.schedule != TRIGGERED and made < constants.releases
         return planned_round(constants, made + 1) if fixed else None
+
+    @property
+    def others_count_as(self) -> float | None:
+        state = self._state
+        if not (self._plan.constants.own_view and state.pooled):
+            return None
+        squares = squared_norms(state.statistic, state.uncounted)
+        return told(others_count_as(state.residuals, squares, len(state.kept)))
 
     def _compute(self, event: Any) -> Step:
         match event:

@@ -107,6 +107,9 @@ class LearnersRun(AgentsRun):
         bound = _OTHERS * facts.context_norm
         return contexts(self._key, agent, round_, facts.dimension, columns, bound)
 
+    def _paid(self, reward: float) -> float:
+        return reward
+
     def _reward(self, agent: int, round_: int, context: Floats32, arm: int) -> float:
         """Return the arm's reward: what matters is that other choices earn other rewards."""
         low, high = self._plan.facts.reward_range

@@ -1,0 +1,83 @@
+"""The records of others, counted as records of an agent's own that would tell it as much.
+
+A sync adds precision to what an agent knows of its parameters; see
+:func:`fedbandits.learners.kernels.partial_pooling.precision_beyond`. An own record adds as much as
+its context has squared norm. So others count as the precision that they added, over the mean
+squared norm of an own record. That is the effective sample size of a prior (Morita, Thall & Müller
+2008) for a linear model. It may be more than others have records: where all arms share a model,
+others also tell how large its parameters are.
+
+The number rests on an agent's own records, without noise. It is for the agent's own organisation:
+it is in no message, and in no metric that others may see.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from fedbandits._typing import Floats
+from fedbandits.systems.agents.kernels.constants import Constants
+
+#: Its name in results and in a party's status.
+OTHERS_COUNT_AS = "others_count_as"
+
+
+def hears_others(constants: Constants) -> bool:
+    """Tell whether agents have views of own records, and ever sync them with others."""
+    return constants.own_view and constants.releases > 0
+
+
+def squared_norms(*statistics: Floats) -> Floats:
+    """Add up the squared norms of all contexts in packed statistics: traces of Gram matrices.
+
+    Parameters
+    ----------
+    statistics : (…, d (d + 3) / 2) float64
+        Sums of records, all of the same leading shape. One without entries has no records.
+
+    Returns
+    -------
+    (…) float64
+        The sums of squared norms.
+    """
+    total = np.zeros(statistics[0].shape[:-1])
+    for statistic in statistics:
+        total += statistic[..., _diagonal(statistic.shape[-1])].sum(axis=-1)
+    return total
+
+
+def others_count_as(residuals: Floats, squares: Floats, waiting: int = 0) -> Floats:
+    """Return how many own records tell an agent as much as others did by the last sync.
+
+    Parameters
+    ----------
+    residuals : (…, models, 4) float64
+        See :func:`~fedbandits.systems.agents.kernels.own_views.take_up_own`.
+    squares : (…, models) float64
+        Squared norms of own contexts, added up; see :func:`squared_norms`.
+    waiting : int
+        Own records that are not in ``squares``: they wait for a later release.
+
+    Returns
+    -------
+    (…) float64
+        The number; NaN for an agent without records, or with contexts of norm 0 alone.
+    """
+    records = residuals[..., 0].sum(axis=-1) - waiting
+    added, total = residuals[..., 3].sum(axis=-1), squares.sum(axis=-1)
+    known = (records > 0.0) & (total > 0.0)
+    mean = np.divide(total, records, out=np.ones_like(total), where=known)
+    return np.where(known, added / mean, np.nan)
+
+
+def told(number: Floats) -> float | None:
+    """Return the number of one agent as a status has it: None where it is NaN."""
+    return None if np.isnan(number) else float(number)
+
+
+def _diagonal(size: int) -> list[int]:
+    """List where a packed statistic of so many numbers has the diagonal of its Gram matrix."""
+    dimension = (math.isqrt(8 * size + 9) - 3) // 2
+    return [i * dimension - i * (i - 1) // 2 for i in range(dimension)]
