@@ -3,9 +3,9 @@
 Each table is prepared as ``fedbandits init`` prepares it, and played at ε = 1, δ = 1e-5 and
 defaults. Beside it play parties alone at their best (α and λ are searched on other replicates), a
 plain LinUCB alone (numpy, α = 1, λ = 1, columns in standard deviations), and all records pooled in
-clear, in one estimate and as far as own records agree with them. All meet the same rows. The tables are frozen, in
-``own_worlds.py`` and ``own_held_out.py``; (M, T) stands behind their names. Numbers are mistakes,
-or regret, a party. Prints Markdown.
+clear, in one estimate and as far as own records agree with them. All meet the same rows. The tables
+are frozen, in ``own_worlds.py`` and ``own_held_out.py``; (M, T) stands behind their names. Numbers
+are mistakes, or regret, a party. Prints Markdown.
 
     python benchmarks/own_tables.py [NAME …]             what was asked, and what is
     python benchmarks/own_tables.py --noise [NAME …]     by ε: does less noise ever hurt?
@@ -359,8 +359,10 @@ def verdict(world: World, jobs: int) -> tuple[bool | None, str]:
     """Return whether the secure hybrid pays by the answer of the tool, and its first line."""
     systems = [
         fb.system("linucb-alone", label="alone"),
-        fb.system("linucb-pooled-hybrid", label=POOLED), fb.system("feducb-secure"), fb.system(SECURE, label=HYBRID),
-    ]  # fmt: skip
+        fb.system("linucb-pooled-hybrid", label=POOLED),
+        fb.system("feducb-secure"),
+        fb.system(SECURE, label=HYBRID),
+    ]
     made = fb.with_alone(experiment(world.made()[0], world.rounds, systems, _AS_INIT, 0), jobs=jobs)
     result = fb.with_opponents(made, fb.run(made, jobs=jobs), jobs=jobs)
     answer = fb.answer(made, result)
