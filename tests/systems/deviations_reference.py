@@ -79,7 +79,7 @@ def shared_ridge(precisions, moments, alone, variance):
         stats.norm.logpdf(z, scale=np.sqrt(variance * (g + g**2 / ridge))).sum()
         for ridge in ridges
     ]  # fmt: skip
-    logs[0] += np.log(15.0)  # where others say nothing, λ stays
+    logs[0] += np.log(4.0)  # where others say nothing, λ stays
     return ridges[np.argmax(logs)]
 
 

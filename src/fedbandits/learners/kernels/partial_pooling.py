@@ -42,7 +42,7 @@ HYPOTHESES = _SPREADS.size + 2
 #: Ridge parameters of a θ that all arms share, over λ₀.
 _RIDGES = np.array([1.0, 3.0, 10.0, 30.0, 100.0, 300.0])
 #: How likely λ₀ is before there is evidence, over each of the others.
-_ALONE = 15.0
+_ALONE = 4.0
 #: A product of determinants' factors, each at least 1, that is still far from overflow.
 _MUCH = 1e100
 
