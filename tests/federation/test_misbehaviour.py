@@ -25,7 +25,7 @@ from fedbandits.settings.experiment import system
 from fedbandits.systems.agents.kernels import pools
 from fedbandits.systems.feducb.messages import TABLE, Pooled, SyncCall, SyncRequest, Upload
 from fedbandits.systems.feducb.roles import sums
-from fedbandits.systems.feducb.roles.sums import basis_of
+from fedbandits.systems.feducb.roles.sums import basis_of, view_of_sum
 from fedbandits.testing.replicates import federate, plan_of, system_of
 from tests.federation.receiving import next_number, refused, refused_next, snapshot, stamped, taken
 
@@ -288,26 +288,28 @@ def test_an_agent_decides_while_a_sync_is_under_way(local_view):
 
 @pytest.mark.parametrize("late", [0, 1])
 def test_no_record_counts_twice_however_often_an_old_release_is_summed(late):
-    """In clear the pool is what was released and the own records after it, each of them once."""
+    """In clear a view after a sync is that of own records and of others', each of them once."""
     config = system("feducb-nonprivate", schedule="every(3)", local_view="raw").config
 
     def route(m):
         old = isinstance(m, Upload) and m.sender == f"agent-{late}" and 2 <= m.release <= 4
         return None if old else 0
 
-    run = federate(config, ENVIRONMENT, 30, 0, 0, route)
-    for round_ in range(1, 30):
+    run, compared = federate(config, ENVIRONMENT, 30, 0, 0, route), 0
+    for round_ in range(3, 30, 3):
         run.advance(round_)
         agents, hub = [a.state for a in run.of("agent")], run.one("controller").state
         for index, agent in enumerate(agents):
             if agent.pooled:
-                others = hub.values[1 - index]
-                gram = np.zeros((2, 2))
-                gram[np.triu_indices(2)] = (agent.statistic[0] + others)[:3]
-                gram[1, 0] = gram[0, 1]
-                ridge = np.linalg.inv(agent.view.inverse[0]) - gram
-                np.testing.assert_allclose(ridge, ridge[0, 0] * np.eye(2), atol=1e-9)
-                assert ridge[0, 0] == pytest.approx(1.0 - agent.residuals[0, 2])
+                others = hub.values[1 - index].reshape(1, -1)
+                constants = run.plan.constants
+                expected, _ = view_of_sum(
+                    constants, agent.statistic, agent.residuals, others, 0.0
+                )  # fmt: skip
+                np.testing.assert_allclose(agent.view.inverse, expected.inverse, rtol=1e-9)
+                np.testing.assert_allclose(agent.view.estimate, expected.estimate, rtol=1e-9)
+                compared += 1
+    assert compared > 10
 
 
 def test_the_own_release_in_a_sum_never_goes_back():
