@@ -71,7 +71,7 @@ BREAKS = (
         ("tests/experiments/test_tuning.py",),
     ),
     Break(
-        "LinUCB on the rows as they are", "experiments/opponents/played.py",
+        "LinUCB on the rows as they are", "experiments/opponents/play.py",
         "environment=rows or world,", "environment=world,",
         ("tests/experiments/test_opponents.py",),
     ),

@@ -86,7 +86,7 @@ if TYPE_CHECKING:
     from fedbandits.experiments.answers.answer import answer
     from fedbandits.experiments.audits.audit import audit
     from fedbandits.experiments.best_alone import with_alone
-    from fedbandits.experiments.opponents.beside import with_opponents
+    from fedbandits.experiments.opponents.runs import with_opponents
     from fedbandits.experiments.run import run, sweep
     from fedbandits.experiments.signals import Stop
     from fedbandits.experiments.stored_runs import compare_runs, find_runs
@@ -124,6 +124,6 @@ else:
             "sweep": "fedbandits.experiments.run:sweep",
             "system": "fedbandits.settings.experiment:system",
             "with_alone": "fedbandits.experiments.best_alone:with_alone",
-            "with_opponents": "fedbandits.experiments.opponents.beside:with_opponents",
+            "with_opponents": "fedbandits.experiments.opponents.runs:with_opponents",
         },
     )

@@ -6,7 +6,7 @@ import functools
 import math
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 from msgspec import inspect
@@ -33,6 +33,10 @@ class Checked(msgspec.Struct, frozen=True):
     A wrong value raises :class:`~fedbandits.errors.ConfigError`. Its message names the class and
     the field, what was given, and what is allowed.
     """
+
+    #: Fields that were added after a release. They are written only where they differ from their
+    #: defaults, so that stored runs and terms which know none of them stay the same.
+    LATER_KEYS: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:
         _hold(self)
@@ -61,6 +65,20 @@ class Checked(msgspec.Struct, frozen=True):
             type(self).__name__,
             table((name, brief(getattr(self, name))) for name in self.__struct_fields__),
         )
+
+
+def without_later(made: Checked, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the written fields of a struct without those of later releases at their defaults.
+
+    Parameters
+    ----------
+    made
+        The struct.
+    values
+        Its fields as they are to be written, by name.
+    """
+    left_out = {*made.LATER_KEYS} - {*changed_fields(made)}
+    return {name: value for name, value in values.items() if name not in left_out}
 
 
 def changed_fields(made: Checked) -> dict[str, Any]:

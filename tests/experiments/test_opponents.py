@@ -11,7 +11,7 @@ from fedbandits.errors import StoppedError
 from fedbandits.experiments.opponents import beside
 from fedbandits.experiments.opponents.logistic import Shown, play_alone, play_pooled, shown_to
 from fedbandits.experiments.opponents.opponent import Opponent, noted, opponents_in
-from fedbandits.experiments.opponents.played import (
+from fedbandits.experiments.opponents.play import (
     LOGISTIC,
     ON_PREPARED_ROWS,
     PLAIN,

@@ -211,7 +211,7 @@ def test_weights_are_those_of_logarithms_and_equal_where_all_are_impossible():
         normalised(np.log([1.0, 2.0, 5.0]) + 900.0), [0.125, 0.25, 0.625]
     )  # fmt: skip
     np.testing.assert_array_equal(normalised(np.array([-np.inf, 3.0])), [0.0, 1.0])
-    np.testing.assert_array_equal(normalised(np.full(4, -np.inf)), 0.25)
+    np.testing.assert_array_equal(normalised(np.full(4, -np.inf)), [0.0, 0.0, 0.0, 1.0])
     np.testing.assert_allclose(normalised(log_priors(1))[:-1], 2 * normalised(log_priors(1))[1:])
     np.testing.assert_array_equal(log_priors(2), 0.0)
 

@@ -98,7 +98,7 @@ def run(
     from fedbandits.cli.summary import summary_table
     from fedbandits.experiments.answers.answer import answer
     from fedbandits.experiments.folder import holds_complete_run
-    from fedbandits.experiments.opponents.beside import opponents_for, run_beside
+    from fedbandits.experiments.opponents.runs import opponents_for, run_beside
     from fedbandits.experiments.summary import summarise
 
     folder = out or pathlib.Path("runs") / loaded.name

@@ -95,9 +95,6 @@ class Environment(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True
     SECOND_WORLD: ClassVar[str] = ""
     #: What to do instead, if they cannot.
     DRIFT_REMEDY: ClassVar[str] = "leave it out"
-    #: Keys that were added after a release. A configuration is written without them while they have
-    #: their defaults, so that it stays as it was, and stored runs can be compared with it.
-    LATER_KEYS: ClassVar[tuple[str, ...]] = ()
 
     drift: Drift | None = None
     delay: Delay | None = None

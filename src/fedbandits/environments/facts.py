@@ -30,9 +30,6 @@ class Facts(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True):
         for each item.
     """
 
-    #: Facts that terms hold only where they are stated: without them terms stay the same.
-    STATED_ONLY: ClassVar[tuple[str, ...]] = ()
-
     parties: Count
     public: tuple[str, ...] = ()
 
@@ -75,7 +72,7 @@ class ContextualFacts(Facts, frozen=True, kw_only=True, tag="contextual"):
         lengths near ``context_norm`` as a rule. ``rows`` with an intercept say so too.
     """
 
-    STATED_ONLY: ClassVar[tuple[str, ...]] = ("rows", "constant")
+    LATER_KEYS: ClassVar[tuple[str, ...]] = ("rows", "constant")
 
     dimension: Count
     arms: Count

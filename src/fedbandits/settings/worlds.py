@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from fedbandits._checked import changed_fields
+from fedbandits._checked import without_later
 from fedbandits._schema import convert, shown
 from fedbandits.environments import (
     ContextualEnvironment,
@@ -49,11 +49,7 @@ def environment_of(table: Mapping[str, Any], given: type[Environment] | None = N
 
 def table_of_environment(environment: Environment) -> dict[str, Any]:
     """Return the table of an environment; keys of later releases stand in it if they are given."""
-    table: dict[str, Any] = msgspec.to_builtins(environment, enc_hook=plain)
-    for key in environment.LATER_KEYS:
-        if key not in changed_fields(environment):
-            del table[key]
-    return table
+    return without_later(environment, msgspec.to_builtins(environment, enc_hook=plain))
 
 
 def prepare(environment: Environment, rounds: int) -> None:

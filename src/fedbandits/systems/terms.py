@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from fedbandits._checked import Checked, without_later
 from fedbandits.errors import LocalProtocolError
 from fedbandits.federation.terms import NoiseOrigin, Terms
 
 if TYPE_CHECKING:
-    from fedbandits.environments.facts import Facts
     from fedbandits.privacy.claims import PrivacyClaim
     from fedbandits.systems.base import Plan, System
 
@@ -34,8 +34,8 @@ def terms_of(system: System[Any], plan: Plan, noise: NoiseOrigin) -> Terms:
         raise LocalProtocolError(f"{system.name}: this variant has no parties")
     return Terms(
         system=system.name,
-        settings=_plain_settings(plan.config),
-        facts=_plain_facts(plan.facts) | plan.public,
+        settings=_plain(plan.config),
+        facts=_plain(plan.facts) | plan.public,
         schedule=plan.schedule,
         parties=roles.parties,
         noise=noise,
@@ -55,25 +55,13 @@ def cautions_of(system: System[Any], plan: Plan) -> tuple[str, ...]:
 
 
 def _plain(struct: msgspec.Struct) -> dict[str, Any]:
-    """Return a struct as plain values; 1 where 1.0 is meant becomes 1.0, however it was written."""
+    """Return a struct as plain values, those of later releases only where they are given.
+
+    1 where 1.0 is meant becomes 1.0, however it was written.
+    """
     values = msgspec.to_builtins(struct)
     plain: dict[str, Any] = msgspec.to_builtins(msgspec.convert(values, type(struct)))
-    return plain
-
-
-def _plain_settings(config: msgspec.Struct) -> dict[str, Any]:
-    """Return settings as plain values; those of later releases stand there if they are given."""
-    settings, default = _plain(config), type(config)
-    later = {key: getattr(default(), key) for key in getattr(default, "LATER_KEYS", ())}
-    return {
-        key: value for key, value in settings.items() if key not in later or value != later[key]
-    }
-
-
-def _plain_facts(facts: Facts) -> dict[str, Any]:
-    found = _plain(facts)
-    unstated = {key for key in facts.STATED_ONLY if found[key] in (None, False)}
-    return {key: value for key, value in found.items() if key not in unstated}
+    return without_later(struct, plain) if isinstance(struct, Checked) else plain
 
 
 def claim_under(system: System[Any], plan: Plan, terms: Terms) -> PrivacyClaim:

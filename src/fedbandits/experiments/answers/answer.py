@@ -14,9 +14,9 @@ import xarray as xr
 from fedbandits.errors import ConfigError
 from fedbandits.experiments.answers.advice import Advice
 from fedbandits.experiments.answers.compared_run import ComparedRun
-from fedbandits.experiments.answers.others_said import others_said
+from fedbandits.experiments.answers.others_count import others_count_lines
 from fedbandits.experiments.answers.rivals import (
-    Told,
+    RivalResult,
     is_wrong_model,
 )
 from fedbandits.experiments.answers.sentences import Comparison, Said
@@ -60,7 +60,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     unit: str
     pays: bool | None
     comparisons: tuple[Comparison, ...]
-    opponents: tuple[Told, ...] = ()
+    opponents: tuple[RivalResult, ...] = ()
     advice: Advice | None = None
 
     @property
@@ -137,7 +137,7 @@ def answer(
     return Answer(
         lines=(
             *((f"No verdict. {wrong}",) if wrong else said.lines(compared, run.broken)),
-            *others_said(result, experiment.environment.words),
+            *others_count_lines(result, experiment.environment.words),
         ),
         how=said.how(compared),
         unit=run.found.unit,

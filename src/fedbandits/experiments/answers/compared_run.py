@@ -13,11 +13,11 @@ import xarray as xr
 from fedbandits._typing import Floats
 from fedbandits.experiments.answers.rivals import (
     Rival,
-    Told,
+    RivalResult,
     best_alone,
     rival_of,
+    rival_results,
     rivals_of,
-    told,
 )
 from fedbandits.experiments.answers.sentences import Comparison
 from fedbandits.experiments.baselines import (
@@ -69,9 +69,9 @@ class ComparedRun(NamedTuple):
         return cls(experiment, claims, found, syncs, level, rivals, decisive)
 
     @property
-    def opponents(self) -> tuple[Told, ...]:
+    def opponents(self) -> tuple[RivalResult, ...]:
         """The opponents and their numbers; none if nobody looked for the best alone."""
-        return told(self.rivals, self.experiment.best_alone) if self.decisive else ()
+        return rival_results(self.rivals, self.experiment.best_alone) if self.decisive else ()
 
     @property
     def private(self) -> tuple[str, ...]:

@@ -50,7 +50,7 @@ class Rival(NamedTuple):
         return paired(_even(self.sampled - other.losses)).sign == 1
 
 
-class Told(msgspec.Struct, frozen=True, kw_only=True):
+class RivalResult(msgspec.Struct, frozen=True, kw_only=True):
     """An opponent of the run, and what one of its parties lost."""
 
     name: str  # what its parties learn by, or the label of a system of the run
@@ -109,8 +109,8 @@ def best_alone(rivals: Sequence[Rival]) -> Rival | None:
     return best
 
 
-def told(rivals: Sequence[Rival], best: str) -> tuple[Told, ...]:
-    """Return what is told of rivals that have finished a replicate; ``best`` names one of them."""
+def rival_results(rivals: Sequence[Rival], best: str) -> tuple[RivalResult, ...]:
+    """Return the results of rivals that have finished a replicate; ``best`` names one of them."""
     found = []
     for one in rivals:
         finished = one.losses[np.isfinite(one.losses)]
@@ -118,7 +118,7 @@ def told(rivals: Sequence[Rival], best: str) -> tuple[Told, ...]:
             mean, count = float(finished.mean()), len(finished)
             entry = one.entry if one.name == best else None
             found.append(
-                Told(
+                RivalResult(
                     name=one.name,
                     kind=one.kind,
                     mean=mean,

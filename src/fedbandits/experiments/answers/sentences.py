@@ -8,8 +8,8 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from fedbandits.environments.base import Words
-from fedbandits.experiments.answers.opponents_said import at_best, compared_with, wrong_model
-from fedbandits.experiments.answers.rivals import Told
+from fedbandits.experiments.answers.opponent_lines import at_best, compared_with, wrong_model
+from fedbandits.experiments.answers.rivals import RivalResult
 from fedbandits.experiments.baselines import Kind
 from fedbandits.experiments.intervals import FEWEST, decimal_places, fixed, with_error
 from fedbandits.experiments.tuning import MORE
@@ -72,7 +72,7 @@ class Said(NamedTuple):
     on_log: bool = False  # whether numbers are estimates from a log
     asked: int = 0  # how many replicates the run was asked for
     tried_on: int = 0  # on how many replicates of its own learning alone was tuned
-    opponents: tuple[Told, ...] = ()  # all that private systems could be compared with
+    opponents: tuple[RivalResult, ...] = ()  # all that private systems could be compared with
     wrong_for: tuple[Kind, ...] = ()  # where a linear model loses far more than another one
 
     def lines(self, compared: Sequence[Comparison], broken: Sequence[str]) -> tuple[str, ...]:

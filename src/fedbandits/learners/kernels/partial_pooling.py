@@ -99,9 +99,9 @@ def common_ridge(
 
     z has a variance of v (g + g²/λ) where θ has v/λ. λ is the most likely of a few values, of which
     λ₀ is likelier than others before z is seen: where noise hides all that others know, an agent
-    must do as it does alone. The direction with the most records keeps λ₀:
-    contexts have a mean, and θ along it is as large as rewards are. Where every arm has a model of
-    its own, all directions keep λ₀: there the evidence of one model is weak.
+    must do as it does alone. The direction with the most records keeps λ₀: contexts have a mean,
+    and θ along it is as large as rewards are. Where every arm has a model of its own, all
+    directions keep λ₀: there the evidence of one model is weak.
 
     Parameters
     ----------
@@ -136,11 +136,14 @@ def common_ridge(
 def normalised(logs: Floats) -> Floats:
     """Return weights whose logarithms differ as ``logs`` do, and whose sum is 1.
 
-    If all are -inf, weights are equal.
+    If all are -inf, the last one has all weight: own numbers that are too large for evidence are
+    those of an agent alone.
     """
     most = logs.max()
     if most == -np.inf:
-        return np.full(logs.size, 1.0 / logs.size)
+        alone = np.zeros(logs.size)
+        alone[-1] = 1.0
+        return alone
     weights: Floats = np.exp(logs - most)
     weights /= weights.sum()
     return weights

@@ -196,7 +196,6 @@ class AgentsConfig(Checked, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         everywhere the deviation of that of Σ x y. A smaller λ₁ would let more noise into estimates.
     """
 
-    #: Settings that terms hold only where they are given: without them terms stay the same.
     LATER_KEYS: ClassVar[tuple[str, ...]] = ("reward_centre",)
 
     schedule: Schedule = msgspec.field(default_factory=Growing)

@@ -72,7 +72,7 @@ def others_count_as(residuals: Floats, squares: Floats, waiting: int = 0) -> Flo
     return np.where(known, added / mean, np.nan)
 
 
-def told(number: Floats) -> float | None:
+def number_or_none(number: Floats) -> float | None:
     """Return the number of one agent as a status has it: None where it is NaN."""
     return None if np.isnan(number) else float(number)
 

@@ -30,7 +30,7 @@ from fedbandits.systems.agents.kernels.views import (
 )
 from fedbandits.systems.agents.limits import Limits
 from fedbandits.systems.agents.linear_agent import LinearAgent, LinearAgentState
-from fedbandits.systems.agents.others_count import others_count_as, squared_norms, told
+from fedbandits.systems.agents.others_count import number_or_none, others_count_as, squared_norms
 from fedbandits.systems.agents.plan import AgentsPlan
 from fedbandits.systems.agents.schedule import planned_round
 from fedbandits.systems.agents.system import AgentSupply
@@ -147,7 +147,7 @@ class SyncedAgent(LinearAgent[AnySyncedState]):
         if not (self._plan.constants.own_view and state.pooled):
             return None
         squares = squared_norms(state.statistic, state.uncounted)
-        return told(others_count_as(state.residuals, squares, len(state.kept)))
+        return number_or_none(others_count_as(state.residuals, squares, len(state.kept)))
 
     def _compute(self, event: Any) -> Step:
         match event:

@@ -21,7 +21,7 @@ from fedbandits.systems.agents.counting import countable, sum_to_release
 from fedbandits.systems.agents.kernels.pools import Pool, noise_variance
 from fedbandits.systems.agents.kernels.sync import sync_due
 from fedbandits.systems.agents.kernels.views import load_others
-from fedbandits.systems.agents.others_count import others_count_as, squared_norms, told
+from fedbandits.systems.agents.others_count import number_or_none, others_count_as, squared_norms
 from fedbandits.systems.agents.schedule import planned_round
 from fedbandits.systems.agents.system import AgentSupply
 from fedbandits.systems.feducb_p2p.heard import (
@@ -92,7 +92,7 @@ class PeerAgent(Listener):
             return None
         residuals = np.concatenate([one.residuals for one in each])
         squares = squared_norms(state.statistic, state.uncounted).ravel()
-        return told(others_count_as(residuals, squares, self.records_kept))
+        return number_or_none(others_count_as(residuals, squares, self.records_kept))
 
     def pool(self, estimator: int = 0) -> Pool:
         """Return what this agent makes of the releases that it has heard."""

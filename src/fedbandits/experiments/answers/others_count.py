@@ -12,7 +12,7 @@ from fedbandits.experiments.measure import with_article
 from fedbandits.systems.agents.others_count import OTHERS_COUNT_AS
 
 
-def others_said(result: xr.Dataset, words: Words) -> Iterator[str]:
+def others_count_lines(result: xr.Dataset, words: Words) -> Iterator[str]:
     """Yield a line for each system that knows how far others' records count at the end of a run.
 
     Of all parties and replicates. In a federation each organisation is told its own number alone.

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 from fedbandits.environments.base import Words
-from fedbandits.experiments.answers.rivals import Told
+from fedbandits.experiments.answers.rivals import RivalResult
 from fedbandits.experiments.baselines import Kind
 
 _KINDS: dict[Kind, str] = {"alone": "learning alone", "pooled": "everything pooled in clear"}
@@ -30,18 +30,18 @@ def at_best(one: AtBest) -> str:
     return f"at its best (α = {one.at_best:g}{ridge})"
 
 
-def compared_with(opponents: Sequence[Told], words: Words, unit: str) -> Iterator[str]:
+def compared_with(opponents: Sequence[RivalResult], words: Words, unit: str) -> Iterator[str]:
     """Yield the line that names all opponents, each with its number; none if there are none."""
     groups = []
     for kind, said in _KINDS.items():
-        own = [_told(one, words) for one in opponents if one.kind == kind]
+        own = [_with_number(one, words) for one in opponents if one.kind == kind]
         if own:
             groups.append(f"{said}: {', '.join(own)}")
     if groups:
         yield f"Compared with {'; with '.join(groups)}, in {unit}."
 
 
-def _told(one: Told, words: Words) -> str:
+def _with_number(one: RivalResult, words: Words) -> str:
     how = at_best(one) if one.at_best is not None else f"by {one.name}"
     counted = f"{one.replicates} replicate{'s' if one.replicates > 1 else ''}"
     if one.parties is not None:
@@ -49,7 +49,7 @@ def _told(one: Told, words: Words) -> str:
     return f"{_number(one.mean)} {how}{'' if one.linear else f' ({counted})'}"
 
 
-def wrong_model(opponents: Sequence[Told], kind: Kind, unit: str) -> str:
+def wrong_model(opponents: Sequence[RivalResult], kind: Kind, unit: str) -> str:
     """Say that a linear model is the wrong one: another loses far less, by more than chance."""
     own = [one for one in opponents if one.kind == kind]
     linear = min((one for one in own if one.linear), key=lambda one: one.mean)

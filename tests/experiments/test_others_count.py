@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import fedbandits as fb
-from fedbandits.experiments.answers.others_said import others_said
+from fedbandits.experiments.answers.others_count import others_count_lines
 from fedbandits.experiments.report.report import answer_section
 from fedbandits.experiments.result import build_dataset
 from fedbandits.experiments.trace import ReplicateTrace
@@ -49,15 +49,15 @@ def test_the_answer_and_the_report_tell_the_median_and_the_range(counts, said):
         f"With feducb-secure-hybrid, the records of others count for a hospital as much as {said}."
     )
     assert answer.lines[-1] == line
-    assert [*others_said(result, EXPERIMENT.environment.words)] == [line]
+    assert [*others_count_lines(result, EXPERIMENT.environment.words)] == [line]
     assert line in answer_section(answer)
 
 
 def test_runs_without_it_say_nothing():
     words = EXPERIMENT.environment.words
-    assert [*others_said(result_with(np.full((2, 3), np.nan)), words)] == []
+    assert [*others_count_lines(result_with(np.full((2, 3), np.nan)), words)] == []
     without = result_with(np.ones((2, 3)), "cluster_size")
-    assert [*others_said(without, words)] == []
+    assert [*others_count_lines(without, words)] == []
     assert not any("records of others" in line for line in fb.answer(EXPERIMENT, without).lines)
 
 

@@ -10,7 +10,7 @@ import xarray as xr
 from fedbandits.errors import FedbanditsError
 from fedbandits.experiments.folder import kept_in, read_result
 from fedbandits.experiments.opponents.opponent import Opponent, noted, opponents_in
-from fedbandits.experiments.opponents.played import opponents_of
+from fedbandits.experiments.opponents.play import opponents_of
 from fedbandits.experiments.runner import Options, play
 from fedbandits.experiments.signals import Listener, Stop
 from fedbandits.settings.experiment import Experiment
