@@ -8,7 +8,7 @@ import pytest
 
 import fedbandits as fb
 from fedbandits.errors import StoppedError
-from fedbandits.experiments.opponents import beside
+from fedbandits.experiments.opponents import runs
 from fedbandits.experiments.opponents.logistic import Shown, play_alone, play_pooled, shown_to
 from fedbandits.experiments.opponents.opponent import Opponent, noted, opponents_in
 from fedbandits.experiments.opponents.play import (
@@ -269,14 +269,14 @@ class TestKept:
         one = experiment(
             hospitals(), fb.system("feducb"), ALONE, rounds=10, best_alone="linucb-alone"
         )
-        assert beside.opponents_for(tmp_path, msgspec.structs.replace(one, best_alone="")) == ()
-        found = beside.opponents_for(tmp_path / "out", one, jobs=1)
-        beside.run_beside(one, found, out=tmp_path / "out", jobs=1)
-        monkeypatch.setattr(beside, "opponents_of", None)
-        assert beside.opponents_for(tmp_path / "out", one, jobs=1) == found
+        assert runs.opponents_for(tmp_path, msgspec.structs.replace(one, best_alone="")) == ()
+        found = runs.opponents_for(tmp_path / "out", one, jobs=1)
+        runs.run_beside(one, found, out=tmp_path / "out", jobs=1)
+        monkeypatch.setattr(runs, "opponents_of", None)
+        assert runs.opponents_for(tmp_path / "out", one, jobs=1) == found
         other = msgspec.structs.replace(one, rounds=11)
         with pytest.raises(TypeError):
-            beside.opponents_for(tmp_path / "out", other, jobs=1)
+            runs.opponents_for(tmp_path / "out", other, jobs=1)
 
     def test_in_python_they_are_asked_for(self):
         one = experiment(hospitals(), fb.system("feducb"), rounds=10)
