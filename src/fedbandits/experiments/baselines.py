@@ -186,7 +186,7 @@ def own_ridge(entry: Variant) -> float | None:
 
 
 def plays_like(one: Variant, other: Variant) -> bool:
-    """Tell whether two play alike, whatever their labels are."""
+    """Tell whether two variants play alike, whatever their labels are."""
     return (one.preset, one.config) == (other.preset, other.config)
 
 

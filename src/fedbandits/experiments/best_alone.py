@@ -195,11 +195,11 @@ class _Tried:
         self._numbers: list[Place | Variant] = []
 
     def variant(self, candidate: Place | Variant) -> Variant:
-        """Return what is played."""
+        """Return the variant that a candidate stands for."""
         return tuned(self._default, candidate) if isinstance(candidate, Place) else candidate
 
     def _numbered(self, candidate: Place | Variant) -> Variant:
-        """Return what is played, under a label of its own."""
+        """Return the variant of a candidate under a label of its own."""
         entry = self.variant(candidate)
         if candidate not in self._numbers:
             self._numbers.append(candidate)

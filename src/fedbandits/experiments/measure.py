@@ -45,7 +45,7 @@ class Measure(NamedTuple):
         return self.saved(self.totals[baseline], self.totals[system])
 
     def saved(self, baseline: Floats, system: Floats) -> Floats:
-        """Return what is saved beside a ``baseline``, of the totals of both, (replicates,)."""
+        """Return the loss saved beside a ``baseline``, from the totals of both, (replicates,)."""
         both = baseline, system
         differences = self.direction * (both[0] - both[1])
         largest = float(np.nanmax(np.abs(both), initial=0.0))

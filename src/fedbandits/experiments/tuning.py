@@ -120,7 +120,7 @@ class Race(Generic[Candidate]):
         return bool((mine > best).all() and mine.mean() > _HOPELESS * best.mean())
 
     def _extend(self, those: Sequence[int], batch: int) -> None:
-        """Play some on one more batch."""
+        """Play candidates on one more batch of replicates."""
         if those:
             self._left -= self._sizes[batch] * len(those)
             more = self._play([self._names[one] for one in those], batch)
@@ -128,7 +128,7 @@ class Race(Generic[Candidate]):
                 self._losses[one] = np.append(self._losses[one], losses)
 
     def _leader(self, least: int = 0) -> int:
-        """Return the number of the best of those with at least so many replicates."""
+        """Return the number of the best candidate that was played on ``least`` replicates."""
         known = [i for i, losses in enumerate(self._losses) if len(losses) >= least]
         return min(known, key=lambda one: float(self._losses[one].mean()))
 
@@ -165,7 +165,7 @@ class Race(Generic[Candidate]):
 
 
 def _cannot_be_told(losses: Floats, best: Floats) -> bool:
-    """Tell whether two differ by chance alone, and by enough that it is worth finding out."""
+    """Tell whether the losses of two candidates differ by chance alone, and noticeably."""
     if float(losses.mean() - best.mean()) <= _NEXT_TO_NOTHING * float(best.mean()):
         return False
     return paired(losses - best).sign is None

@@ -128,7 +128,7 @@ class _Looking:
                 pass
 
     def end(self) -> None:
-        """Tell that it is over, if it began."""
+        """Report the end of the search, if the search began."""
         if self._share >= 0.0:
             self._tell_share(1.0)
 

@@ -1,4 +1,4 @@
-"""A run whose systems are compared: which pairs, and what each saves."""
+"""A run whose systems are compared: the pairs, and the loss that each pair saves."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from fedbandits.settings.experiment import Experiment, Variant
 
 
 def _claimed(stored: dict[str, Any]) -> Claimed:
-    """Read from a stored claim what a verdict needs."""
+    """Read from a stored claim the part that a verdict needs."""
     stated = stored["paper_claims"] is not None
     return Claimed(float(stored["epsilon"]), bool(stored["encrypted"]), stated)
 

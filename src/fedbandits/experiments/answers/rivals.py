@@ -40,7 +40,7 @@ class Rival(NamedTuple):
         return None if self.places is None else len(self.places)
 
     def beside(self, found: Measure, system: int) -> Floats:
-        """Return what a system of the run lost with the same parties, (replicates,)."""
+        """Return the loss of a system of the run on the same parties, (replicates,)."""
         few = found.parties[system][:, slice(None) if self.places is None else self.places]
         lost: Floats = found.totals[system] if self.places is None else few.mean(axis=-1)
         return lost
@@ -150,5 +150,5 @@ def _loses_far_less(other: Rival, linear: Rival) -> bool:
 
 
 def _even(differences: Floats) -> Floats:
-    """Round away what is an error of rounding alone."""
+    """Round differences, so that errors of rounding become 0."""
     return np.round(differences, 9)

@@ -1,1 +1,1 @@
-"""Opponents of a run that a user has without it: they are played beside it, and judged with it."""
+"""Opponents of private systems that every user has: they are played and judged beside a run."""

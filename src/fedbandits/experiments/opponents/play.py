@@ -127,7 +127,7 @@ def _played(
     experiment: Experiment, world: ContextualEnvironment, replicates: int, parties: Sequence[int],
     play: Callable[[Shown], Floats], stop: Stop | None,
 ) -> tuple[float, ...]:  # fmt: skip
-    """Return what one of the parties loses in each of the first replicates."""
+    """Return the mean loss of a party in each of the first replicates."""
     losses = []
     for replicate in range(replicates):
         if stop:

@@ -67,7 +67,7 @@ def prior_of(
     hypothesis: int, precisions: Floats, moments: Floats, common: Floats, alone: float,
     prior: Floats, mean: Floats,
 ) -> None:  # fmt: skip
-    """Write what a hypothesis says of an agent's parameter, before the agent's own records.
+    """Write the prior of an agent's parameter under a hypothesis, before its own records.
 
     Parameters
     ----------
@@ -247,7 +247,7 @@ def _invert_lower(lower: Floats, factor: Floats) -> None:
 
 @compiled
 def precision_beyond(weights: Floats, priors: Floats, alone: float) -> float:
-    """Return what others' records add to the precision of an agent alone, over all directions.
+    """Return the precision that others' records add to an agent alone, over all directions.
 
     The precision is the one whose deviation is the mean of those of all hypotheses, of ``priors``
     (hypotheses, d). Along a direction it is at least ``alone``.

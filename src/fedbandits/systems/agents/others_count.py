@@ -73,7 +73,7 @@ def others_count_as(residuals: Floats, squares: Floats, waiting: int = 0) -> Flo
 
 
 def number_or_none(number: Floats) -> float | None:
-    """Return the number of one agent as a status has it: None where it is NaN."""
+    """Return the count of an agent as its status shows the count: None instead of NaN."""
     return None if np.isnan(number) else float(number)
 
 

@@ -100,7 +100,7 @@ def load_own_view(
     constants: Constants, own: Floats, residuals: Floats, others: Floats, deviation: float,
     view: Views,
 ) -> int:  # fmt: skip
-    """Set an agent's view to what it knows after a sync; see :func:`load_view_along`."""
+    """Set an agent's view after a sync; see :func:`load_view_along`."""
     values = np.empty((constants.models, constants.dimension))
     directions = np.empty((constants.models, constants.dimension, constants.dimension))
     find_directions(others, values, directions)
@@ -112,7 +112,7 @@ def load_view_along(
     constants: Constants, own: Floats, residuals: Floats, others: Floats, values: Floats,
     directions: Floats, deviation: float, view: Views,
 ) -> int:  # fmt: skip
-    """Set an agent's view to what it knows after a sync, along known directions.
+    """Set an agent's view after a sync, from sums whose directions are known.
 
     Others' records count as far as own records agree with them; see
     :mod:`fedbandits.learners.kernels.partial_pooling`. That is for all models of an agent together.
