@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given
@@ -107,16 +108,29 @@ def test_parties_are_told_what_the_loop_measures(name):
     np.testing.assert_allclose(told, loop.metrics[OTHERS_COUNT_AS], rtol=1e-9)
 
 
+def mean_count(environment=LINEAR, **changed):
+    run = simulate(fb.system("feducb-hybrid", **changed).config, environment, 400, 5, 0)
+    run.advance(400)
+    return run.metrics[OTHERS_COUNT_AS].mean(), 3 * max(run.sync_rounds())
+
+
 def test_less_noise_makes_others_count_for_more_and_none_for_as_many_as_they_are():
-    """In clear, and where all are alike, others' records count nearly in full."""
-    counts = []
-    for changed in ({"epsilon": 0.1}, {"epsilon": 3.0}, {"privatizer": "none"}):
-        run = simulate(fb.system("feducb-hybrid", **changed).config, LINEAR, 400, 5, 0)
-        run.advance(400)
-        counts.append(run.metrics[OTHERS_COUNT_AS].mean())
-    released = max(run.sync_rounds()) * 3
-    assert 0.0 <= counts[0] < counts[1] < counts[2]
-    assert 0.5 * released < counts[2] <= released
+    """Where all are alike a part of the doubt stays: no evidence rules out that they differ."""
+    (much, _), (little, _), (none, released) = (
+        mean_count(epsilon=0.1), mean_count(epsilon=3.0), mean_count(privatizer="none")
+    )  # fmt: skip
+    assert 0.0 <= much < little < none
+    assert 0.3 * released < none <= released
+
+
+def test_agents_that_differ_count_for_little():
+    """In clear: what agents with parameters of their own have released tells little of another."""
+    apart = msgspec.structs.replace(LINEAR, spread=0.5)
+    further = msgspec.structs.replace(LINEAR, spread=1.0)
+    alike, some, most = (
+        mean_count(world, privatizer="none")[0] for world in (LINEAR, apart, further)
+    )
+    assert alike > 5.0 * some > 5.0 * 3.0 * most
 
 
 @pytest.mark.parametrize("preset", ["linucb-alone", "linucb-pooled", "feducb", "feducb-p2p"])

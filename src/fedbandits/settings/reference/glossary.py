@@ -95,7 +95,7 @@ _TOGETHER = {
     "hybrid": "A preset with a joint view, for parties that cannot know before whether learning "
     "together pays. Its claim is for a fixed log.",
     "partial pooling": "The records of others count for an agent as far as its own agree with "
-    "them. They count in full where all agents are alike, and hardly where agents differ much.",
+    "them. They count for much where all agents are alike, and hardly where agents differ much.",
     "in clear": "Without noise and without encryption: who reads a message reads the statistics.",
     "contents": "What stands in messages, as against message times.",
     "message times": "Which messages exist, and at the end of which round each leaves.",
