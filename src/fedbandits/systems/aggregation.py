@@ -94,11 +94,18 @@ def secure_totals(aggregation: Aggregation, parties: int) -> SecureTotals | None
     return SecureTotals(aggregation.helpers, least, colluding)
 
 
-def of_few(aggregation: Aggregation) -> Aggregation:
-    """Return how a few parties add up in the place of many: numbers of parties follow theirs."""
-    if isinstance(aggregation, Clear):
+def of_few(aggregation: Aggregation, parties: int, few: int) -> Aggregation:
+    """Return how ``few`` parties add up in the place of so many ``parties``.
+
+    ``least_parties`` and ``colluding`` are the same shares of all, rounded up. At least one party
+    colludes, and one more is in each sum.
+    """
+    totals = secure_totals(aggregation, parties)
+    if totals is None or isinstance(aggregation, Clear):
         return aggregation
-    return SecureSum(aggregation.helpers)
+    colluding = min(few - 1, _number("auto", totals.colluding / parties, few))
+    least = max(colluding + 1, _number("auto", totals.least_parties / parties, few))
+    return SecureSum(aggregation.helpers, least, colluding)
 
 
 def _number(given: int | Literal["auto"], share: float, parties: int) -> int:

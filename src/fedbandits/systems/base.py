@@ -34,6 +34,7 @@ if TYPE_CHECKING:  # a configuration is read without what prices and attacks it
     from fedbandits.privacy.claims import PrivacyClaim
     from fedbandits.privacy.examined import Examined
     from fedbandits.privacy.noise_check import NoisyNumbers
+    from fedbandits.privacy.protocol_check import ProtocolCheck
     from fedbandits.systems.application import Application, Resources, SharedSecret
     from fedbandits.systems.exported import Model
     from fedbandits.systems.guide import Guide
@@ -256,6 +257,13 @@ class System(Generic[AnyPlan]):
 
     def noise_checks(self, plan: AnyPlan, environment: Environment) -> Sequence[NoisyNumbers]:
         """Return released numbers whose noise an audit checks; some where noise is added."""
+        del plan, environment
+        return ()
+
+    def protocol_checks(
+        self, plan: AnyPlan, environment: Environment
+    ) -> Sequence[ProtocolCheck]:
+        """Return what an audit holds against the claim, beside noise; nothing by default."""
         del plan, environment
         return ()
 

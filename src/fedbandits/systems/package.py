@@ -17,6 +17,7 @@ if TYPE_CHECKING:  # a configuration is read without what prices and attacks it
     from fedbandits.privacy.auditing import Game
     from fedbandits.privacy.claims import PrivacyClaim
     from fedbandits.privacy.noise_check import NoisyNumbers
+    from fedbandits.privacy.protocol_check import ProtocolCheck
     from fedbandits.systems.application import Application, Resources
     from fedbandits.systems.exported import Model
     from fedbandits.systems.guide import Guide
@@ -50,7 +51,8 @@ class PackageSystem(System[AnyPlan]):
 
     A room that a system has in common with others may lie elsewhere, as ``SHARED_ROOMS`` says.
     Where parties learn a model, ``application`` has ``export(plan, party)`` too, to
-    :class:`.exported.Learned`. Where noise is added, ``audit`` has ``noise_checks(system, plan)``.
+    :class:`.exported.Learned`. Where noise is added, ``audit`` has ``noise_checks(system, plan)``,
+    and ``protocol_checks(system, plan)`` for what a claim rests on beside noise.
     """
 
     #: Modules outside the package that serve as rooms, each under the last part of its name.
@@ -131,6 +133,13 @@ class PackageSystem(System[AnyPlan]):
     def noise_checks(self, plan: AnyPlan, environment: Environment) -> Sequence[NoisyNumbers]:
         found = self._found("audit", "noise_checks")
         checks: Sequence[NoisyNumbers] = () if found is None else found(self, plan)
+        return checks
+
+    def protocol_checks(
+        self, plan: AnyPlan, environment: Environment
+    ) -> Sequence[ProtocolCheck]:
+        found = self._found("audit", "protocol_checks")
+        checks: Sequence[ProtocolCheck] = () if found is None else found(self, plan)
         return checks
 
     def bounds(self, plan: AnyPlan, environment: Environment) -> Sequence[Bound]:

@@ -14,6 +14,8 @@ from fedbandits.learners.kernels.ridge import Record
 from fedbandits.privacy.auditing import Game
 from fedbandits.privacy.likelihood import covariance_of
 from fedbandits.privacy.noise_check import NoisyNumbers
+from fedbandits.privacy.protocol_check import ProtocolCheck
+from fedbandits.systems.agents.audit_persons import MORE_VISITS, MOST_VISITS, person_checks
 from fedbandits.systems.agents.audit_releases import (
     contents_games,
     played_numbers,
@@ -43,6 +45,8 @@ from fedbandits.systems.games import (
     stretched_records,
 )
 from fedbandits.systems.party_games import MessagesGame, SmallWorld
+from fedbandits.systems.sums_audit import sums_checks
+from fedbandits.systems.sums_audit.audited import MEMBERS, SUMS, SumsAudited
 
 #: Rounds to try, until there are some releases.
 _HORIZONS = (24, 48, 240, 1200)
@@ -65,7 +69,7 @@ def games(
     config = config or plan.config
     return [
         *contents_games(plan),
-        *messages_games(system, config),
+        *messages_games(system, config, plan.facts.parties),
         *trigger_games(system, config),
         *moves_games(system, plan, config),
     ]
@@ -84,15 +88,48 @@ def noise_checks(
     return [simulated_numbers(plan), *played_numbers(small, plan.release.releases)]
 
 
-def messages_games(system: System[Any], config: AgentsConfig) -> list[Game]:
+def protocol_checks(
+    system: System[Any], plan: AgentsPlan, config: AgentsConfig | None = None
+) -> list[ProtocolCheck]:
+    """Return checks of what agents do beside noise: how often persons count, and secure sums.
+
+    The parameters are those of :func:`games`.
+    """
+    if not plan.config.is_private or plan.release.releases == 0:
+        return []
+    small = _releasing_at_once(system, plan, config or plan.config)
+    checks = person_checks(small)
+    if plan.secure is not None:
+        covariance = covariance_of(small.plan.priced)
+        checks += sums_checks(SumsAudited(system, plan, small, "agent", covariance))
+    return checks
+
+
+def _releasing_at_once(system: System[Any], plan: AgentsPlan, config: AgentsConfig) -> SmallWorld:
+    """Return agents that release after every round, of whom one may be absent.
+
+    They play for so long that a person comes too often.
+    """
+    world = Linear(agents=MEMBERS, dim=DIMENSION, arms=ARMS)
+    small = in_small_world(config, plan.facts.parties, MEMBERS)
+    small = msgspec.structs.replace(
+        small, schedule=Every(1), records_per_person=min(small.records_per_person, MOST_VISITS)
+    )
+    rounds = max(SUMS + 1, small.records_at_once + MORE_VISITS)
+    return SmallWorld(system, system.plan(small, facts_for(small, world), rounds), world)
+
+
+def messages_games(
+    system: System[Any], config: AgentsConfig, parties: int = AGENTS
+) -> list[Game]:
     """Attack whole parties in a small world: on a fixed log, and reacting.
 
-    Where syncs are fixed in advance, once more with records that miss the first release; and with
+    It stands for a federation of so many ``parties``. Where syncs are fixed in advance, once more with records that miss the first release; and with
     the noise of a deployment, with records of any time.
     """
     if not config.is_private:
         return []
-    small = _playing(system, in_small_world(config), SMALL_WORLD)
+    small = _playing(system, in_small_world(config, parties), SMALL_WORLD)
     if small is None:
         return []
     bounds, rounds = (DIMENSION, config.context_bound, config.reward_bound), small.plan.rounds
@@ -145,7 +182,7 @@ def _making_all(
     releases = min(plan.release.releases, _MOST_RELEASES)
     # Which releases there are must not depend on the data.
     small = msgspec.structs.replace(
-        in_small_world(config), schedule=Every(1),
+        in_small_world(config, plan.facts.parties, len(budgets)), schedule=Every(1),
         epsilon=tuple(budgets) if len(set(budgets)) > 1 else budgets[0],
     )  # fmt: skip
     world: Environment = Linear(agents=len(budgets), dim=DIMENSION, arms=ARMS)
@@ -154,13 +191,16 @@ def _making_all(
     return SmallWorld(system, system.plan(small, facts_for(small, world), releases + 1), world)
 
 
-def in_small_world(config: AgentsConfig) -> Any:
-    """Return the variant as a few agents play it, with the ε of the least protected one."""
+def in_small_world(config: AgentsConfig, parties: int = AGENTS, few: int = AGENTS) -> Any:
+    """Return the variant of so many ``parties`` as a ``few`` agents play it.
+
+    It has the ε of the least protected one.
+    """
     epsilon = max(config.epsilon) if isinstance(config.epsilon, tuple) else config.epsilon
     # Bounds hold by construction; an environment that could exceed them would be refused.
     small = msgspec.structs.replace(config, epsilon=epsilon, out_of_bounds="clip")
     if hasattr(small, "aggregation"):
-        small = msgspec.structs.replace(small, aggregation=of_few(small.aggregation))
+        small = msgspec.structs.replace(small, aggregation=of_few(small.aggregation, parties, few))
     if isinstance(config.schedule, Evenly):  # as often as a short run has room for
         syncs = min(config.schedule.syncs, _HORIZONS[0] // _PERIOD)
         small = msgspec.structs.replace(small, schedule=Evenly(syncs))

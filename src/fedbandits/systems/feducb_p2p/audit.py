@@ -10,6 +10,7 @@ import msgspec
 from fedbandits.federation.graphs import Complete
 from fedbandits.privacy.auditing import Game
 from fedbandits.privacy.noise_check import NoisyNumbers
+from fedbandits.privacy.protocol_check import ProtocolCheck
 from fedbandits.systems.agents import audit
 from fedbandits.systems.base import System
 from fedbandits.systems.feducb_p2p.config import PeerFedUCB
@@ -28,6 +29,11 @@ def games(system: System[Any], plan: PeerPlan) -> Sequence[Game]:
 def noise_checks(system: System[Any], plan: PeerPlan) -> Sequence[NoisyNumbers]:
     """Return all that agents release."""
     return audit.noise_checks(system, plan, _small(plan))
+
+
+def protocol_checks(system: System[Any], plan: PeerPlan) -> Sequence[ProtocolCheck]:
+    """Return checks of how often persons count."""
+    return audit.protocol_checks(system, plan, _small(plan))
 
 
 def _small(plan: PeerPlan) -> PeerFedUCB:

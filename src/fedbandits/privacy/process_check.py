@@ -1,0 +1,79 @@
+"""Whether two processes draw noise that either could have foreseen of the other.
+
+Runs in one process differ even if a generator stands behind them that was seeded once. So noise is
+drawn in new processes that begin alike, and in forked ones that begin with all that their parent
+had. No number may come twice: a chance of 2⁻³⁰ for all of them together.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import os
+import pathlib
+import subprocess
+import sys
+
+import numpy as np
+
+from fedbandits.errors import BackendError
+from fedbandits.privacy.protocol_check import ProtocolCheck
+from fedbandits.privacy.secure_noise import SecureNoise
+
+#: New processes, forked ones of each, and numbers that each process draws of a kind.
+_PROCESSES, _FORKS, _DRAWS = 2, 2, 4
+#: Deviation of the whole noise that is drawn.
+_DEVIATION = 2.0**40
+_SECONDS = 60.0
+_PACKAGE = pathlib.Path(__file__).resolve().parents[1]
+
+
+def process_check() -> ProtocolCheck:
+    """Return a check that processes share no noise."""
+    return ProtocolCheck("noise of new and of forked processes, against one another", _compared)
+
+
+@functools.cache  # it is the same noise for all systems
+def _compared() -> tuple[str, tuple[str, ...]]:
+    drawn = [each for _ in range(_PROCESSES) for each in _of_new_process()]
+    wrong = [
+        f"{one} and {other} draw the same noise"
+        for (one, mine), (other, yours) in itertools.combinations(drawn, 2) if mine & yours
+    ]  # fmt: skip
+    return f"{len(drawn)} processes draw no number twice", tuple(dict.fromkeys(wrong))
+
+
+def _of_new_process() -> list[tuple[str, frozenset[str]]]:
+    """Return what a new process and its forks draw, by what they are."""
+    paths = [str(_PACKAGE.parent), os.environ.get("PYTHONPATH", "")]
+    command = [sys.executable, "-c", f"from {__name__} import tell; tell()"]
+    try:
+        ended = subprocess.run(  # noqa: S603
+            command, env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths))},
+            capture_output=True, text=True, check=True, timeout=_SECONDS,
+        )  # fmt: skip
+    except (OSError, subprocess.SubprocessError) as error:
+        why = getattr(error, "stderr", None) or error
+        raise BackendError(f"audit: no new process could draw noise: {why}") from None
+    lines = [line.split(": ") for line in ended.stdout.splitlines()]
+    return [(name, frozenset(numbers.split())) for name, numbers in lines]
+
+
+def tell() -> None:
+    """Print what this process draws, and what forks of it draw with what it had drawn ahead."""
+    noise = SecureNoise()
+    noise.draw_ahead(_DRAWS)
+    noise.draw_whole_ahead(np.full(_DRAWS, _DEVIATION))
+    for _ in range(_FORKS if hasattr(os, "fork") else 0):
+        child = os.fork()
+        if child == 0:
+            _say("a forked process", noise)
+            os._exit(0)
+        os.waitpid(child, 0)
+    _say("a new process", noise)
+
+
+def _say(who: str, noise: SecureNoise) -> None:
+    nothing = np.zeros(_DRAWS)
+    drawn = *noise.cover(1, nothing), *noise.cover_whole(1, nothing, np.full(_DRAWS, _DEVIATION))
+    print(f"{who}: {' '.join(float(number).hex() for number in drawn)}", flush=True)

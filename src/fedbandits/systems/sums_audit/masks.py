@@ -1,0 +1,152 @@
+"""Masks of increments: told by whoever makes them, and whether they are uniform.
+
+An increment is seen with masks of all helpers but one taken off, by these helpers and the
+controller together. What is left must be uniform modulo 2⁶⁴, as if nothing were behind it.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fedbandits._typing import Floats, Words64
+from fedbandits.crypto.masks import Masks
+from fedbandits.federation.totals.plan import AgentSecrets, HelperSecrets
+
+#: Masks that were made, by the number of a sum and the salt of a message.
+Made = dict[tuple[int, int], Words64]
+
+
+class Told:
+    """Keeps all masks that parties make, by member and helper: the member's and the helper's."""
+
+    def __init__(self) -> None:
+        self.by_members: dict[tuple[int, int], Made] = {}
+        self.by_helpers: dict[tuple[int, int], Made] = {}
+
+    def of_member(self, place: int, given: AgentSecrets) -> AgentSecrets:
+        """Return the secrets of a member, whose masks are kept."""
+        helpers, kept = itertools.count(), self.by_members
+
+        class Kept(type(given)):  # type: ignore[misc]
+            def masks(self, *arguments: Any) -> Masks:
+                made = kept.setdefault((place, next(helpers)), {})
+                return _Kept(super().masks(*arguments), made)
+
+        return Kept(*given)
+
+    def of_helper(self, place: int, given: HelperSecrets) -> HelperSecrets:
+        """Return the secrets of a helper, whose masks are kept."""
+        members, kept = itertools.count(), self.by_helpers
+
+        class Kept(type(given)):  # type: ignore[misc]
+            def masks(self, *arguments: Any) -> Masks:
+                made = kept.setdefault((next(members), place), {})
+                return _Kept(super().masks(*arguments), made)
+
+        return Kept(*given)
+
+    def brought(self, role: str, place: int, own: Any) -> Any:
+        """Return what a party brings, with masks that are kept."""
+        if isinstance(own, HelperSecrets):
+            return self.of_helper(place, own)
+        if isinstance(getattr(own, "masks", None), AgentSecrets):
+            return own._replace(masks=self.of_member(place, own.masks))
+        return own
+
+
+class _Kept(Masks):
+    """Masks of one pair, each of which is kept when it is made."""
+
+    def __init__(self, masks: Masks, made: Made) -> None:
+        self._masks, self._made = masks, made
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._masks, name)
+
+    def fill(self, number: int, salt: int, out: Words64) -> None:
+        self._masks.fill(number, salt, out)
+        self._made[number, salt] = out.copy()
+
+
+class Masked(NamedTuple):
+    """An increment as it was sent.
+
+    Parameters
+    ----------
+    sent, bare : (size,) uint64
+        What was sent, and what is behind its masks.
+    masks : (helpers, size) uint64
+        Its masks.
+    """
+
+    sent: Words64
+    bare: Words64
+    masks: Words64
+
+
+class View(NamedTuple):
+    """Increments as somebody sees them.
+
+    Parameters
+    ----------
+    taken
+        Which masks are taken off, in words.
+    seen, cover : (n, size) uint64
+        What is left of increments, and the same without what is behind the masks.
+    """
+
+    taken: str
+    seen: Words64
+    cover: Words64
+
+    @property
+    def distance(self) -> float:
+        """How far it is from uniform numbers, see :func:`distance`."""
+        return max(distance(self.seen), distance(self.cover))
+
+
+def views(increments: list[Masked]) -> Iterator[View]:
+    """Yield increments as they are seen by the controller with some helpers.
+
+    No mask is taken off, or those of all helpers but one, or of any fewer; each may be taken off
+    twice over, as then what cancels masks of another helper shows.
+    """
+    helpers = len(increments[0].masks)
+    for times in itertools.product((0, 1, 2), repeat=helpers):
+        if all(each == 1 for each in times):
+            continue
+        weights = np.array(times, np.uint64)[:, None]
+        seen = [one.sent - (weights * one.masks).sum(0, dtype=np.uint64) for one in increments]
+        cover = [each - one.bare for each, one in zip(seen, increments, strict=True)]
+        taken = [f"those of helper {i}" for i, each in enumerate(times) for _ in range(each)]
+        yield View(" and ".join(taken) or "none", np.array(seen), np.array(cover))
+
+
+def distance(words: Words64) -> float:
+    """Return how far whole numbers modulo 2⁶⁴ are from uniform ones, in deviations.
+
+    The largest of six statistics that are standard normal where numbers are uniform: how near they
+    are to 0, the cosine and the sine of their angle, of the numbers and with all bits reversed.
+    """
+    found = [abs(z) for each in (words, _reversed(words)) for z in _statistics(each.reshape(-1))]
+    return float(max(found))
+
+
+def _statistics(words: Words64) -> Iterator[float]:
+    turn = words.astype(np.float64) / 2.0**64
+    near = np.maximum(2.0 * np.minimum(turn, 1.0 - turn), 2.0**-64)
+    yield float((-np.log(near) - 1.0).sum() / np.sqrt(words.size))
+    angle: Floats = 2.0 * np.pi * turn
+    for wave in (np.cos, np.sin):
+        yield float(np.sqrt(2.0 / words.size) * wave(angle).sum())
+
+
+def _reversed(words: Words64) -> Words64:
+    """Return numbers whose bits are in the other order: then low ones count."""
+    plain = np.ascontiguousarray(words.reshape(-1), ">u8").view(np.uint8).reshape(-1, 8)
+    bits = np.unpackbits(plain, axis=1)[:, ::-1]
+    return np.packbits(bits, axis=1).view(">u8").reshape(-1).astype(np.uint64)

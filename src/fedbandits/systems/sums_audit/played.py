@@ -1,0 +1,257 @@
+"""A few members that release to secure sums, of whom some are absent: masks, totals, prices.
+
+Who is absent changes from sum to sum: nobody, as many as may be, one more than that, all but one.
+Whatever was opened is then added up anew, and priced: the noise of members that may tell theirs is
+known to the attacker, for every choice of them.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fedbandits._typing import Floats, Ints, Words64
+from fedbandits.federation.messages import Message
+from fedbandits.federation.totals.messages import Increment, unpack_words
+from fedbandits.federation.totals.plan import CONTROLLER, HELPER
+from fedbandits.privacy.protocol_check import ProtocolCheck
+from fedbandits.random import replicate_key
+from fedbandits.systems.base import PartiesReplicate
+from fedbandits.systems.sums_audit.audited import SumsAudited
+from fedbandits.systems.sums_audit.masks import Masked, Told, views
+from fedbandits.systems.sums_audit.sources import Drawn
+
+#: What is farther than so many deviations from uniform numbers is not uniform.
+_FAR = 7.0
+#: Rounding of a price that is worked out from inverses.
+_ROUNDING = 1.0 + 1e-6
+#: Choices of colluders that are tried, at most.
+_MOST_CHOICES = 200
+
+
+class Played(NamedTuple):
+    """What came of a run.
+
+    Parameters
+    ----------
+    present
+        How many members were there, sum by sum.
+    newest : (sums, members) int64
+        The number of every member's newest release that was opened; 0 for none.
+    totals, expected : (sums, size) uint64
+        The totals, and what these releases add up to.
+    masked
+        All increments that have a mask of each helper.
+    sent, differing, refused
+        How many increments were sent, how many masks of helpers are not those of the member, and
+        how many messages were refused.
+    """
+
+    present: tuple[int, ...]
+    newest: Ints
+    totals: Words64
+    expected: Words64
+    masked: list[Masked]
+    sent: int
+    differing: int
+    refused: int
+
+
+class _Run:
+    """Members and their network, on which the messages of some are lost."""
+
+    def __init__(self, audited: SumsAudited) -> None:
+        system, plan, environment = audited.small
+        world = environment.stage(replicate_key(0, 0)).world
+        simulated = system.simulated_supplies(plan, world, 0, 0)
+        self.told, self._absent, self._size = Told(), frozenset[str](), plan.constants.release_size
+        #: What each member has sent, and what it has released, by its place and their numbers.
+        self.sent: dict[tuple[int, int, int], tuple[Words64, Words64]] = {}
+        self._released: dict[tuple[int, int], Words64] = {}
+
+        def supply(role: str, place: int) -> Any:
+            own = self.told.brought(role, place, simulated(role, place))
+            return own._replace(noise=Drawn(place)) if hasattr(own, "noise") else own
+
+        self.run = PartiesReplicate(
+            system, plan, environment, 0, 0, route=self._route, supplies=supply, lenient=True
+        )
+        self.members: dict[str, int] = {each.name: i for i, each in enumerate(self.run.players)}
+
+    def _route(self, message: Message) -> int | None:
+        """Note an increment when it is sent, and lose messages of those who are absent."""
+        if isinstance(message, Increment):
+            place = self.members[message.sender]
+            sending: Any = self.run.players[place].state.sending
+            released = sending.pending_values.view(np.uint64).copy()
+            bare = released - sending.base_values.view(np.uint64)
+            words = unpack_words(message.statistic, self._size)
+            self.sent[place, message.release, message.salt] = words, bare
+            self._released[place, message.release] = released
+        return None if message.sender in self._absent else 0
+
+    def play(self, round_: int, present: int) -> None:
+        """Play a round in which so many are there: other ones in each round."""
+        names = list(self.members)
+        turned = [names[(round_ + i) % len(names)] for i in range(len(names))]
+        self._absent = frozenset(turned[present:])
+        self.run.advance(round_)
+
+    def expected(self, opened: Ints) -> Words64:
+        """Return the sum of the releases of these numbers, one a member, (size,)."""
+        nothing = np.zeros(self._size, np.uint64)
+        shares = [
+            self._released[place, int(number)] if number else nothing
+            for place, number in enumerate(opened)
+        ]
+        summed: Words64 = np.array(shares).sum(0, dtype=np.uint64)
+        return summed
+
+    def masked(self, helpers: int) -> list[Masked]:
+        """Return all increments that have a mask of each helper, with these."""
+        found = []
+        for (place, *message), (words, bare) in self.sent.items():
+            made = [self.told.by_members.get((place, helper), {}) for helper in range(helpers)]
+            if all(tuple(message) in each for each in made):
+                masks = np.array([each[tuple(message)] for each in made])
+                found.append(Masked(words, bare, masks))
+        return found
+
+    def differing(self) -> int:
+        """Count masks that a helper took off and that no member has put on."""
+        return sum(
+            not np.array_equal(mask, self.told.by_members.get(pair, {}).get(message, ()))
+            for pair, made in self.told.by_helpers.items() for message, mask in made.items()
+        )  # fmt: skip
+
+
+def _play(audited: SumsAudited) -> Played:
+    run, plan = _Run(audited), audited.small.plan
+    least, rounds = plan.secure.least_parties, range(1, plan.rounds)
+    turns = dict.fromkeys((len(run.members), least, max(1, least - 1), 1))
+    present, newest, totals, expected = list[int](), list[Ints](), list[Words64](), list[Words64]()
+    controller: Any = run.run.one(CONTROLLER)
+    for round_, count in zip(rounds, itertools.cycle(turns), strict=False):
+        run.play(round_, count)
+        present.append(count)
+        newest.append(controller.state.opened.copy())
+        totals.append(controller.state.total.copy())
+        expected.append(run.expected(newest[-1]))
+    helpers = len(run.run.terms.parties[HELPER])
+    return Played(
+        tuple(present), np.array(newest), np.array(totals), np.array(expected),
+        run.masked(helpers), len(run.sent), run.differing(), len(run.run.network.refusals),
+    )  # fmt: skip
+
+
+def played_checks(audited: SumsAudited) -> list[ProtocolCheck]:
+    """Return checks of one run in which some members are absent: of masks, and of totals."""
+    played = functools.cache(lambda: _play(audited))
+    many = f"{len(audited.small.plan.agent_names)} {audited.members}, of whom some are absent"
+    return [
+        ProtocolCheck(
+            f"increments of {many}, less the masks of all helpers but one: uniform numbers",
+            lambda: _masks(played()),
+        ),
+        ProtocolCheck(
+            f"totals of {many}, and what they cost beside members that tell their noise: the claim",
+            lambda: _totals(audited, played()),
+        ),
+    ]
+
+
+def _masks(played: Played) -> tuple[str, tuple[str, ...]]:
+    masked, wrong = played.masked, list[str]()
+    if len(masked) < played.sent:
+        wrong.append(f"{played.sent - len(masked)} of {played.sent} increments lack a mask")
+    if played.differing:
+        wrong.append(f"helpers take off {played.differing} masks that no member has put on")
+    if not masked:
+        return "no increment has a mask of each helper", tuple(wrong)
+    sums = [one.sent - one.bare - one.masks.sum(0, dtype=np.uint64) for one in masked]
+    bare = sum(bool(each.any()) for each in sums)
+    if bare:
+        wrong.append(f"{bare} increments are not what was released and one mask of each helper")
+    rows = [row.tobytes() for one in masked for mask in one.masks for row in (mask, -mask)]
+    if len(set(rows)) < len(rows):
+        wrong.append(f"{(len(rows) - len(set(rows))) // 2} masks come twice")
+    seen = {view.taken: view.distance for view in views(masked)}
+    wrong += [
+        f"increments less masks ({taken}) are not uniform modulo 2⁶⁴: {far:,.0f} deviations"
+        for taken, far in seen.items() if far > _FAR
+    ]  # fmt: skip
+    numbers = sum(one.sent.size for one in masked)
+    return (
+        f"{numbers} numbers of {len(masked)} increments are uniform modulo 2⁶⁴, whichever helper's "
+        f"masks are left: at most {max(seen.values()):.1f} deviations away"
+    ), tuple(wrong)
+
+
+def _totals(audited: SumsAudited, played: Played) -> tuple[str, tuple[str, ...]]:
+    least, wrong = audited.small.plan.secure.least_parties, list[str]()
+    before = np.zeros_like(played.newest[0])
+    for k, (count, newest) in enumerate(zip(played.present, played.newest, strict=True), 1):
+        opened = int(np.count_nonzero(newest != before))
+        if opened != (count if count >= least else 0):
+            wrong.append(f"sum {k} has {opened} members, with {count} there and {least} at least")
+        before = newest
+    off = int((played.totals != played.expected).any(axis=1).sum())
+    if off:
+        wrong.append(f"{off} totals are not the sum of what members released")
+    if played.refused:
+        wrong.append(f"{played.refused} messages were refused")
+    price = _price(audited, played.newest)
+    if price > _ROUNDING:
+        wrong.append(f"totals cost {price:.3g} × the μ that is charged")
+    sums = len({tuple(newest) for newest in played.newest.tolist() if any(newest)})
+    return (
+        f"{sums} of {len(played.present)} sums were opened, none of fewer than {least}, and cost "
+        f"{price:.3g} × the μ that is charged"
+    ), tuple(wrong)
+
+
+def _price(audited: SumsAudited, newest: Ints) -> float:
+    """Return the μ of totals over the μ that is charged, for the worst colluders and records.
+
+    Member j's noise in total k is that of its newest release there, 1/h of the variance planned for
+    a sum. A record of release r counts from the first total on whose release of its member is r or
+    later.
+    """
+    central, secure = audited.covariance, audited.small.plan.secure
+    sums, members = newest.shape
+    choices = itertools.combinations(range(members), secure.colluding)
+    worst = 0.0
+    for colluding in itertools.islice(choices, _MOST_CHOICES):
+        honest = [member for member in range(members) if member not in colluding]
+        noise = sum(_of_member(central, newest[:, member]) for member in honest) / secure.honest
+        for member, release in itertools.product(honest, range(1, sums + 1)):
+            step = (newest[:, member] >= release).astype(np.float64)
+            worst = max(worst, _squared(np.asarray(noise), step))
+    return math.sqrt(worst / _charged(central))
+
+
+def _of_member(central: Floats, newest: Ints) -> Floats:
+    """Return the covariance of one member's noise in all totals, (sums, sums)."""
+    places = np.maximum(newest - 1, 0)
+    found: Floats = central[np.ix_(places, places)] * np.outer(newest > 0, newest > 0)
+    return found
+
+
+def _charged(central: Floats) -> float:
+    """Return the squared price of a record that costs most: it may enter any release."""
+    releases = np.arange(len(central))
+    steps = [(releases >= release).astype(np.float64) for release in releases]
+    return max(float(step @ np.linalg.solve(central, step)) for step in steps)
+
+
+def _squared(noise: Floats, step: Floats) -> float:
+    """Return stepᵀ noise⁺ step; infinite where a step is seen beside all noise."""
+    values, vectors = np.linalg.eigh(noise)
+    covered = values > 1e-11 * max(float(values.max()), 1e-300)
+    if np.abs(vectors[:, ~covered].T @ step).max(initial=0.0) > 1e-6:
+        return math.inf
+    return float(((vectors[:, covered].T @ step) ** 2 / values[covered]).sum())

@@ -1,0 +1,124 @@
+"""Sums of too few: helpers must not open them, whatever the controller asks.
+
+Real helpers of the configured federation are asked by a controller that would open a sum of one
+member. What it asks for is stated by members, with true tags: nothing but the number of members
+is against it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from fedbandits.federation.events import EndRound
+from fedbandits.federation.messages import Message
+from fedbandits.federation.party import Party
+from fedbandits.federation.seats import Seat
+from fedbandits.federation.state import PartyState, Step, Transitions
+from fedbandits.federation.totals.controller import TotalsController
+from fedbandits.federation.totals.messages import Opening
+from fedbandits.federation.totals.plan import CONTROLLER, HELPER, AgentSecrets, TotalsPlan
+from fedbandits.federation.totals.sender import Sender, first_sending
+from fedbandits.privacy.protocol_check import ProtocolCheck
+from fedbandits.systems.secure_sums import (
+    simulated_agent_secrets,
+    simulated_helper_secrets,
+    totals_plan,
+)
+from fedbandits.systems.sums_audit.audited import SumsAudited
+from fedbandits.systems.terms import terms_of
+
+#: Members up to which the federation is made as configured; beyond, as a few members play it.
+_MOST_MEMBERS = 1000
+
+
+class _Stating(Party[PartyState]):
+    """A member that states one release of zeros, and does nothing else."""
+
+    TRANSITIONS: ClassVar[Transitions] = {("ready", EndRound): ("ready",)}
+
+    def __init__(self, seat: Seat, plan: TotalsPlan, secrets: AgentSecrets | None) -> None:
+        if secrets is None:
+            raise ValueError("where releases are seen nobody states them")
+        super().__init__(seat, PartyState(stage="ready"))
+        self._sender, self._size = Sender(seat, plan, secrets), plan.size
+
+    def _compute(self, event: Any) -> Step:
+        nothing = np.zeros(self._size, np.int64)
+        return Step(self._state, self._sender.send(first_sending(self._size), 1, nothing)[1])
+
+
+class _Federation:
+    """Parties of a plan in their first state; none is made before it is asked for."""
+
+    def __init__(self, audited: SumsAudited, plan: Any) -> None:
+        roles = audited.system.roles(plan)
+        if roles is None:
+            raise ValueError("secure sums need parties")
+        self.totals, self._plan = totals_plan(plan, audited.role), plan
+        liars = self.totals._replace(least_parties=1, colluding=0)
+        self._roles = roles.replaced({
+            audited.role: lambda seat, own: _Stating(seat, self.totals, own),
+            CONTROLLER: lambda seat, _: TotalsController(seat, liars),
+        })  # fmt: skip
+        self._terms = terms_of(audited.system, plan, "simulated")
+        self._role = audited.role
+
+    def make(self, name: str, place: int) -> Party[Any]:
+        role = next(each for each in self._roles.roles if each.name == name)
+        supply: Any = None
+        if name == self._role:
+            supply = simulated_agent_secrets(self._plan, place, 0, 0)
+        elif name == HELPER:
+            supply = simulated_helper_secrets(self._plan, place, 0, 0)
+        return self._roles.make(role, place, self._terms, supply)
+
+    def opened(self, count: int) -> list[bool]:
+        """Tell of each helper whether it opens a sum of the first ``count`` members."""
+        controller = self.make(CONTROLLER, 0)
+        helpers = [self.make(HELPER, place) for place in range(self.totals.helpers)]
+        for place in range(count):
+            (stated,) = self.make(self._role, place).end_round(1)
+            asked = controller.receive(stated).outgoing
+        if not asked:  # it waits for the others
+            asked = controller.deadline(controller.awaited or 0)
+        openings: list[Message] = []
+        for helper, check in zip(helpers, asked, strict=True):
+            openings += [
+                opening for checked in helper.receive(check).outgoing
+                for opening in controller.receive(checked).outgoing
+            ]  # fmt: skip
+        requests = [opening for opening in openings if isinstance(opening, Opening)]
+        return [
+            helper.receive(request).outcome == "taken"
+            for helper, request in zip(helpers, requests, strict=True)
+        ]
+
+
+def refused_check(audited: SumsAudited) -> ProtocolCheck:
+    """Return a check that helpers open sums of ``least_parties`` members, and of no fewer."""
+    looks_at = "sums that helpers open: as many members as the settings have at least, and fewer"
+    return ProtocolCheck(looks_at, lambda: _asked(audited))
+
+
+def _asked(audited: SumsAudited) -> tuple[str, tuple[str, ...]]:
+    many = audited.plan.facts.parties > _MOST_MEMBERS
+    plan = audited.small.plan if many else audited.plan
+    federation, least = _Federation(audited, plan), plan.secure.least_parties
+    few = sorted({1, 2, least // 2, least - 1} & set(range(1, least)))
+    wrong = [
+        f"helper {helper} opens a sum of {count}, of {least} {audited.members} at least"
+        for count in few
+        for helper, opens in enumerate(federation.opened(count)) if opens
+    ]  # fmt: skip
+    wrong += [
+        f"helper {helper} opens no sum of {least}"
+        for helper, opens in enumerate(federation.opened(least)) if not opens
+    ]  # fmt: skip
+    tried = ", ".join(map(str, few)) or "none"
+    found = (
+        f"each of {federation.totals.helpers} helpers refuses sums of {tried} of "
+        f"{plan.facts.parties} {audited.members}, and opens one of {least}"
+    )
+    return found, tuple(wrong)

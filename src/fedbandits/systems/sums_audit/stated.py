@@ -1,0 +1,120 @@
+"""Numbers of secure sums that are stated in two places: they must be the same ones."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Iterator
+from typing import Any
+
+from fedbandits.federation.totals.plan import HELPER
+from fedbandits.privacy.protocol_check import ProtocolCheck
+from fedbandits.systems.aggregation import secure_totals
+from fedbandits.systems.application import SharedSecret
+from fedbandits.systems.secure_sums import agent_secrets, helper_secrets, shared_masks, totals_plan
+from fedbandits.systems.sums_audit.audited import SumsAudited
+from fedbandits.systems.terms import terms_of
+
+#: How a claim counts those who must not be one hand with the controller.
+_HELPERS = {"the helper": 1, "both helpers": 2, "all three helpers": 3}
+#: Members whose secrets are made, at most.
+_MOST_MEMBERS = 100
+
+
+def stated_check(audited: SumsAudited) -> ProtocolCheck:
+    """Return a check that the terms have the helpers and members that the claim counts."""
+    looks_at = "helpers, fewest members and colluders: terms, plan and secrets against the claim"
+    return ProtocolCheck(looks_at, lambda: _compared(audited))
+
+
+def _compared(audited: SumsAudited) -> tuple[str, tuple[str, ...]]:
+    plan, terms = audited.plan, terms_of(audited.system, audited.plan, "secure")
+    members = len(terms.parties[audited.role])
+    helpers = len(terms.parties[HELPER])
+    claimed = Claimed(" ".join(audited.system.claim(plan).conditional_on))
+    asked, summed = secure_totals(plan.config.aggregation, members), totals_plan(plan, audited.role)
+    if asked is None:
+        return "no sums", ("the settings add up in clear, and the plan has secure sums",)
+    wrong = [
+        f"the claim counts {there} {what}, {where} {here}"
+        for what, there, pairs in (
+            ("helpers", claimed.helpers, (("the terms have", helpers), ("the plan has",
+             summed.helpers), ("increments have masks of", shared_helpers(plan)))),
+            ("members of a sum at least", claimed.least, (("the settings have", asked.least_parties),
+             ("helpers open sums of", summed.least_parties))),
+            ("members in all", claimed.members, (("the terms have", members),)),
+            ("colluders", claimed.colluding, (("the settings have", asked.colluding), ("sums are "
+             "closed against", summed.colluding))),
+            ("members whose noise counts", claimed.honest, (("noise is shared by",
+             plan.secure.honest),)),
+        )
+        for where, here in pairs if here != there
+    ]  # fmt: skip
+    wrong += _wrong_secrets(plan, members, helpers)
+    found = (
+        f"{helpers} helpers with a secret for each member; {claimed.least} of {members} members at "
+        f"least, of whom {claimed.colluding} may tell their noise"
+    )
+    return found, tuple(wrong)
+
+
+class Claimed:
+    """The numbers that a claim about sums states, 0 where it states none.
+
+    They are read from its words, as whoever relies on it reads them.
+    """
+
+    def __init__(self, words: str) -> None:
+        found = re.search(f"controller and ({'|'.join(_HELPERS)})", words)
+        self.helpers = _HELPERS[found[1]] if found else 0
+        self.least = _number(r"at least (\d+) of the \d+", words)
+        self.members = _number(r"at least \d+ of the (\d+)", words)
+        self.colluding = _number(r"most (\d+) of all", words)
+
+    @property
+    def honest(self) -> int:
+        """How many members of a sum have noise that nobody else knows."""
+        return self.least - self.colluding
+
+
+def _number(pattern: str, words: str) -> int:
+    found = re.search(pattern, words)
+    return int(found[1]) if found else 0
+
+
+def shared_helpers(plan: Any) -> int:
+    """Return of how many helpers an agent is handed a secret."""
+    return len({secret.place for secret in shared_masks(plan)})
+
+
+class _Handed:
+    """What parties bring to a deployment: secrets of their own, and those that others make."""
+
+    def __init__(self, plan: Any) -> None:
+        self._made: dict[tuple[str, str], bytes] = {}
+        self._secrets: dict[str, SharedSecret] = {each.name: each for each in shared_masks(plan)}
+        self.party = ""
+
+    def secret(self, name: str) -> bytes:
+        key = "" if name in self._secrets else self.party, name
+        return self._made.setdefault(key, secrets.token_bytes(32))
+
+    def shared(self, name: str) -> bytes:
+        return self._secrets[name].gift(self._made[("", name)], self.party)
+
+
+def _wrong_secrets(plan: Any, members: int, helpers: int) -> Iterator[str]:
+    """Tell of secrets that a pair does not have alone, or has not in common."""
+    handed: Any = _Handed(plan)
+    made = [helper_secrets(plan, place, handed).pairs for place in range(helpers)]
+    some = min(members, _MOST_MEMBERS)
+    theirs = []
+    for handed.party in plan.agent_names[:some]:
+        own = agent_secrets(plan, handed)
+        theirs.append((own.pairs, own.own) if own is not None else ((), b""))
+    for place in range(helpers):
+        if [pairs[place : place + 1] for pairs, _ in theirs] != [(p,) for p in made[place][:some]]:
+            yield f"members have other secrets than helper {place}"
+    every = [secret for pairs in made for secret in pairs] + [own for _, own in theirs]
+    if len(set(every)) < len(every):
+        yield f"{len(every) - len(set(every))} secrets are those of two pairs"
