@@ -30,6 +30,7 @@ from fedbandits.privacy.auditing import Finding
 from fedbandits.privacy.auditing import audit as attack
 from fedbandits.privacy.claims import PrivacyClaim
 from fedbandits.privacy.noise_check import NoiseFinding
+from fedbandits.privacy.protocol_check import ProtocolFinding
 from fedbandits.systems.agents import audit as agents_audit
 
 DELTA = 0.01
@@ -262,11 +263,11 @@ class TestAudit:
         found = [
             (verdict.system, finding.looks_at)
             for verdict in whole.verdicts
-            for finding in (*verdict.moved, *verdict.noise, *verdict.findings)
+            for finding in (*verdict.protocol, *verdict.moved, *verdict.noise, *verdict.findings)
         ]
         assert [(part.system, part.looks_at) for part in told[0].parts] == found
         kinds = {part.kind for part in told[0].parts}
-        assert kinds == {"contents", "messages", "sensitivity", "noise"}
+        assert kinds == {"contents", "messages", "sensitivity", "noise", "protocol"}
 
     def test_a_sound_system_is_charged_for_just_what_its_records_move(self, audited):
         sound, *others = audited[0].verdicts
@@ -296,6 +297,38 @@ class TestAudit:
             assert kinds >= {
                 ("fixed log", "contents"), ("fixed log", "messages"), ("interactive", "messages"),
             }  # fmt: skip
+
+
+class TestProtocol:
+    """What parties do beside noise breaks a claim too, whatever attackers found."""
+
+    def judged(self, *wrong):
+        found = ProtocolFinding(looks_at="2 helpers: the claim", found="2 helpers", wrong=wrong)
+        return judge("label", claim_of(), (contents(0.9),), 0.99, protocol=(found,))
+
+    def test_what_is_as_claimed_is_said(self):
+        verdict = self.judged()
+        assert verdict.outcome == "holds"
+        assert verdict.protocol_lines == ("label: 2 helpers: the claim: 2 helpers",)
+
+    def test_what_is_not_breaks_the_claim_by_name(self):
+        verdict = self.judged("the terms have 1", "masks cancel")
+        assert verdict.outcome == "broken"
+        said = "broken: the terms have 1 and masks cancel, so not ε = 1 at δ = "
+        assert said in verdict.line
+        assert verdict.protocol_lines == (
+            "label: 2 helpers: the claim: the terms have 1; masks cancel",
+        )
+        assert "<td>the terms have 1; masks cancel</td>" in audit_section(Audit((verdict,)))
+
+    def test_it_survives_the_file(self):
+        whole = Audit((self.judged("masks cancel"),))
+        assert msgspec.convert(msgspec.to_builtins(whole), Audit) == whole
+
+    def test_an_audit_checks_processes_wherever_there_is_noise(self, audited):
+        checked = [[found.looks_at for found in v.protocol] for v in audited[0].verdicts]
+        processes = "noise of new and of forked processes, against one another"
+        assert checked == [[processes], [processes], []]
 
 
 def noise(missing=0, excessive=0, numbers=30, planned=30, unreleased=0):

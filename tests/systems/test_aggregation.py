@@ -25,8 +25,31 @@ def test_auto_leaves_an_honest_party_and_grows_with_all(parties):
 def test_numbers_that_are_given_stay():
     assert secure_totals(SecureSum(1, 40, 7), 50) == SecureTotals(1, 40, 7)
     assert secure_totals(Clear(), 50) is None
-    assert of_few(SecureSum(3, 40, 7)) == SecureSum(3)
-    assert of_few(Clear()) == Clear()
+
+
+@pytest.mark.parametrize(
+    ("given", "parties", "few", "least", "colluding"),
+    [
+        ((3,), 500, 4, 4, 1),
+        ((3,), 500, 5, 4, 1),
+        ((3, 40, 7), 50, 5, 4, 1),
+        ((3, 2, 1), 500, 4, 2, 1),
+        ((3, 500, 499), 500, 4, 4, 3),
+        ((3, 2, 1), 2, 5, 5, 3),
+    ],
+)
+def test_a_few_parties_have_the_same_shares_of_all(given, parties, few, least, colluding):
+    assert of_few(SecureSum(*given), parties, few) == SecureSum(3, least, colluding)
+    assert of_few(Clear(), parties, few) == Clear()
+
+
+@given(st.integers(2, 2000), st.integers(2, 6), st.data())
+def test_a_few_parties_leave_somebody_honest(parties, few, data):
+    least = data.draw(st.integers(2, parties))
+    given = SecureSum(2, least, data.draw(st.integers(1, least - 1)))
+    found = secure_totals(of_few(given, parties, few), few)
+    assert found.honest >= 1
+    assert found.least_parties >= min(few, few * least / parties)
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,8 @@ def audit(
     replaced, and looks at contents, existence, times and number of messages. A claim holds as far
     as no attack shows more ε than it allows; that is evidence, not proof. Then all released numbers
     of all parties are held against the noise that is planned for each, and one record may move
-    releases no further than is charged. Where encryption protects and no ε is claimed, participants
+    releases no further than is charged. What else a claim rests on is played too: masks, members of
+    sums, visits that count, new processes. Where encryption protects and no ε is claimed, participants
     look and guess, and no guess may be better than chance unless the claim says so. Writes
     audit.json and audit.html; a run's report in the same folder shows the verdicts too.
 
@@ -82,7 +83,10 @@ def audit(
     if not found.missing:
         typer.echo(f"Audit: {folder / 'audit.html'}")
     for verdict in found.verdicts:
-        lines = verdict.noise_line, verdict.sensitivity_line, verdict.left_out_line
+        lines = (
+            verdict.noise_line, verdict.sensitivity_line, *verdict.protocol_lines,
+            verdict.left_out_line,
+        )  # fmt: skip
         for line in filter(None, lines):
             typer.echo(line)
     for verdict in found.verdicts:

@@ -222,9 +222,10 @@ class SweepInterrupted(EndedEarly, frozen=True, kw_only=True, tag="sweep_interru
     """The sweep ended early."""
 
 
-#: What a part of an audit looks at: contents of releases, all messages of a party, the noise in
-#: released numbers, or what participants see where encryption protects.
-PartKind = Literal["contents", "messages", "sensitivity", "noise", "sight"]
+#: What a part of an audit looks at: contents of releases, all messages of a party, how far a record
+#: moves releases, the noise in released numbers, what parties do beside it, or what participants
+#: see where encryption protects.
+PartKind = Literal["contents", "messages", "sensitivity", "noise", "protocol", "sight"]
 
 
 class Part(msgspec.Struct, frozen=True):

@@ -260,9 +260,7 @@ class System(Generic[AnyPlan]):
         del plan, environment
         return ()
 
-    def protocol_checks(
-        self, plan: AnyPlan, environment: Environment
-    ) -> Sequence[ProtocolCheck]:
+    def protocol_checks(self, plan: AnyPlan, environment: Environment) -> Sequence[ProtocolCheck]:
         """Return what an audit holds against the claim, beside noise; nothing by default."""
         del plan, environment
         return ()

@@ -135,9 +135,7 @@ class PackageSystem(System[AnyPlan]):
         checks: Sequence[NoisyNumbers] = () if found is None else found(self, plan)
         return checks
 
-    def protocol_checks(
-        self, plan: AnyPlan, environment: Environment
-    ) -> Sequence[ProtocolCheck]:
+    def protocol_checks(self, plan: AnyPlan, environment: Environment) -> Sequence[ProtocolCheck]:
         found = self._found("audit", "protocol_checks")
         checks: Sequence[ProtocolCheck] = () if found is None else found(self, plan)
         return checks

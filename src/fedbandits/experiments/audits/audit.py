@@ -24,6 +24,7 @@ from fedbandits.privacy.auditing import Finding
 from fedbandits.privacy.claims import PrivacyClaim
 from fedbandits.privacy.examined import Examined
 from fedbandits.privacy.noise_check import NoiseFinding
+from fedbandits.privacy.protocol_check import ProtocolFinding
 from fedbandits.privacy.sensitivity_check import SensitivityFinding
 from fedbandits.settings import CONFIDENCE, RUNS
 from fedbandits.settings.experiment import Experiment, load
@@ -140,8 +141,11 @@ def _verdict(
     findings = tuple(one for one in found if isinstance(one, Finding))
     noise = tuple(one for one in found if isinstance(one, NoiseFinding))
     moved = tuple(one for one in found if isinstance(one, SensitivityFinding))
+    protocol = tuple(one for one in found if isinstance(one, ProtocolFinding))
     examined = next((one for one in found if isinstance(one, Examined)), None)
-    return with_examined(judge(label, claim, findings, confidence, noise, moved), examined)
+    return with_examined(
+        judge(label, claim, findings, confidence, noise, moved, protocol), examined
+    )
 
 
 class _Player:

@@ -15,6 +15,8 @@ from fedbandits.privacy.auditing import Finding, Game
 from fedbandits.privacy.auditing import audit as attack
 from fedbandits.privacy.examined import Examined
 from fedbandits.privacy.noise_check import ALARM, NoiseFinding, check_noise
+from fedbandits.privacy.process_check import process_check
+from fedbandits.privacy.protocol_check import ProtocolFinding, check_protocol
 from fedbandits.privacy.sensitivity_check import SensitivityFinding, check_sensitivity
 from fedbandits.privacy.sizes import Tick, scaled
 from fedbandits.settings import RUNS
@@ -28,7 +30,7 @@ LEAST_RUNS = 50
 
 
 #: What a part of an audit may come to.
-Found: TypeAlias = Finding | SensitivityFinding | NoiseFinding | Examined
+Found: TypeAlias = Finding | SensitivityFinding | NoiseFinding | ProtocolFinding | Examined
 
 
 class AuditPart(NamedTuple):
@@ -62,6 +64,10 @@ def parts_of(
 
     def parts() -> Iterator[AuditPart]:
         # What is exact comes first: it takes seconds.
+        held = [*system.protocol_checks(plan, world), *([process_check()] if checks else [])]
+        for check in held:
+            shown = Part(entry.label, "protocol", check.looks_at)
+            yield AuditPart(shown, partial(check_protocol, check))
         for paired in paired_games(games):
             shown = Part(entry.label, "sensitivity", paired.looks_at)
             yield AuditPart(shown, partial(check_sensitivity, paired, scale))

@@ -10,6 +10,7 @@ from fedbandits.experiments.html import as_table, as_text
 from fedbandits.privacy.auditing import Finding
 from fedbandits.privacy.examined import Examined
 from fedbandits.privacy.noise_check import NoiseFinding
+from fedbandits.privacy.protocol_check import ProtocolFinding
 from fedbandits.privacy.sensitivity_check import SensitivityFinding
 
 _VERDICTS = (
@@ -24,6 +25,7 @@ _VERDICTS = (
 _FINDINGS = ("system", "what attackers saw", "neighbours", "ε at least", "best attack", "runs")
 _NOISE = ("system", "numbers that leave", "checked", "of", "draws of each", "planned noise")
 _MOVED = ("system", "what was played", "neighbours", "farthest move costs ε", "charged ε", "pairs")
+_PROTOCOL = ("system", "what was held against what", "what came out")
 _GUESSES = ("who", "guesses", "right", "by chance", "the claim says so")
 _EXAMINED_NOTE = (
     "Parties played a small run, and everybody looked at all that reached them, with all keys that "
@@ -48,6 +50,7 @@ def audit_section(audit: Audit) -> str:
     verdicts = audit.verdicts
     findings = [_finding_row(v.system, finding) for v in verdicts for finding in v.findings]
     noise = [_noise_row(v.system, finding) for v in verdicts for finding in v.noise]
+    protocol = [_protocol_row(v.system, finding) for v in verdicts for finding in v.protocol]
     moved = [_moved_row(v.system, finding) for v in verdicts for finding in v.moved]
     return (
         f"<p><b>{as_text(audit.summary)}</b></p>"
@@ -57,6 +60,7 @@ def audit_section(audit: Audit) -> str:
         f"{_table(_FINDINGS, findings) if findings else ''}"
         f"{_checked([v.noise_line for v in verdicts if v.noise], _NOISE, noise)}"
         f"{_checked([v.sensitivity_line for v in verdicts if v.moved], _MOVED, moved)}"
+        f"{_checked([], _PROTOCOL, protocol)}"
         f"{''.join(_examined_section(v.system, v.examined) for v in verdicts if v.examined)}"
     )
 
@@ -90,6 +94,10 @@ def _noise_row(system: str, finding: NoiseFinding) -> tuple[str, ...]:
         f"{finding.runs:,}",
         "; ".join(finding.named) or "in every one",
     )
+
+
+def _protocol_row(system: str, finding: ProtocolFinding) -> tuple[str, ...]:
+    return system, finding.looks_at, "; ".join(finding.wrong) or finding.found
 
 
 def _moved_row(system: str, finding: SensitivityFinding) -> tuple[str, ...]:

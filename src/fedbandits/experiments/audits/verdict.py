@@ -18,6 +18,7 @@ from fedbandits.privacy.auditing import Finding
 from fedbandits.privacy.claims import PrivacyClaim
 from fedbandits.privacy.examined import Examined
 from fedbandits.privacy.noise_check import NoiseFinding
+from fedbandits.privacy.protocol_check import ProtocolFinding
 from fedbandits.privacy.sensitivity_check import SensitivityFinding
 from fedbandits.settings import CONFIDENCE
 
@@ -62,6 +63,8 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
         Whether all released numbers have their planned noise, one finding a check.
     moved
         How far one record moved releases, with the same noise in both worlds; one finding a game.
+    protocol
+        What parties do beside noise, held against the claim; one finding a check.
     examined
         What participants found out, if encryption protects and no ε is claimed.
     not_played
@@ -82,6 +85,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     examined: Examined | None = None
     noise: tuple[NoiseFinding, ...] = ()
     moved: tuple[SensitivityFinding, ...] = ()
+    protocol: tuple[ProtocolFinding, ...] = ()
     not_played: tuple[str, ...] = ()
 
     @property
@@ -142,6 +146,17 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     @property
+    def protocol_lines(self) -> tuple[str, ...]:
+        """A line for each check of what parties do: what was held against what, and what came out.
+
+        Empty if nothing was checked.
+        """
+        return tuple(
+            f"{self.system}: {finding.looks_at}: {'; '.join(finding.wrong) or finding.found}"
+            for finding in self.protocol
+        )
+
+    @property
     def line(self) -> str:
         """The verdict in one line."""
         if self.examined is not None:
@@ -171,7 +186,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def _bare(self) -> str:
-        """Words for all that is not as planned: numbers without noise, or in some runs alone."""
+        """Words for all that is not as planned: numbers without noise, or what parties do."""
         missing = sum(finding.missing for finding in self.noise)
         unreleased = sum(finding.unreleased for finding in self.noise)
         parts = []
@@ -187,6 +202,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
             parts.append(f"{shared:,} {pairs} noise in common")
         if any(finding.remembers for finding in self.moved):
             parts.append("a run depends on runs before it in the same process")
+        parts += [words for finding in self.protocol for words in finding.wrong]
         too_far = [finding.epsilon for finding in self.moved if finding.too_far]
         if too_far:
             parts.append(f"one record moves releases so far that it costs ε = {max(too_far):.3g}")
@@ -261,6 +277,7 @@ def judge(
     confidence: float,
     noise: tuple[NoiseFinding, ...] = (),
     moved: tuple[SensitivityFinding, ...] = (),
+    protocol: tuple[ProtocolFinding, ...] = (),
 ) -> Verdict:
     """Compare the findings of an audit with a claim."""
     moved = tuple(_bearing(claim, moved))
@@ -269,7 +286,8 @@ def judge(
     low = max((finding.epsilon_low for finding in bearing), default=0.0)
     contents = max((f.epsilon_low for f in bearing if f.sees == "contents"), default=0.0)
     measured = next((f.mu for f in findings if f.sees == "contents"), math.nan)
-    bare = any(finding.bare for finding in noise) or not all(finding.right for finding in moved)
+    bare = any(finding.bare for finding in noise)
+    bare = bare or not all(finding.right for finding in (*moved, *protocol))
     shown = low > epsilon or contents > claim.epsilon_contents
     outcome: Outcome = "broken" if shown or bare else "holds"
     if not math.isfinite(epsilon):
@@ -290,6 +308,7 @@ def judge(
         findings=findings,
         noise=noise,
         moved=moved,
+        protocol=protocol,
     )
 
 

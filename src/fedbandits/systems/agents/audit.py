@@ -119,9 +119,7 @@ def _releasing_at_once(system: System[Any], plan: AgentsPlan, config: AgentsConf
     return SmallWorld(system, system.plan(small, facts_for(small, world), rounds), world)
 
 
-def messages_games(
-    system: System[Any], config: AgentsConfig, parties: int = AGENTS
-) -> list[Game]:
+def messages_games(system: System[Any], config: AgentsConfig, parties: int = AGENTS) -> list[Game]:
     """Attack whole parties in a small world: on a fixed log, and reacting.
 
     It stands for a federation of so many ``parties``. Where syncs are fixed in advance, once more with records that miss the first release; and with

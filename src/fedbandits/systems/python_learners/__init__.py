@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from fedbandits.federation.run import PartiesRun
     from fedbandits.privacy.auditing import Game
     from fedbandits.privacy.noise_check import NoisyNumbers
+    from fedbandits.privacy.protocol_check import ProtocolCheck
     from fedbandits.systems.application import SharedSecret
     from fedbandits.systems.python_learners.plan import LearnerPlan
 
@@ -72,4 +73,12 @@ class LearnerSystem(PackageSystem["LearnerPlan"]):
 
     def noise_checks(self, plan: LearnerPlan, environment: Environment) -> Sequence[NoisyNumbers]:
         checks: Sequence[NoisyNumbers] = self.room("audit").noise_checks(self, plan, environment)
+        return checks
+
+    def protocol_checks(
+        self, plan: LearnerPlan, environment: Environment
+    ) -> Sequence[ProtocolCheck]:
+        checks: Sequence[ProtocolCheck] = self.room("audit").protocol_checks(
+            self, plan, environment
+        )
         return checks

@@ -46,7 +46,11 @@ def _replayed(audited: SumsAudited) -> tuple[str, tuple[str, ...]]:
 
 def _differing(before: list[list[Any]], after: list[list[Any]]) -> int:
     """Count decisions that differ; once one does, later ones may differ by what came of it."""
-    pairs = [(a, b) for one, two in zip(before, after, strict=True) for a, b in zip(one, two, strict=True)]
+    pairs = [
+        (a, b)
+        for one, two in zip(before, after, strict=True)
+        for a, b in zip(one, two, strict=True)
+    ]
     return sum(not np.array_equal(one, other) for one, other in pairs)
 
 

@@ -1,6 +1,6 @@
 """A few members that release to secure sums, of whom some are absent: masks, totals, prices.
 
-Who is absent changes from sum to sum: nobody, as many as may be, one more than that, all but one.
+Who is absent changes from sum to sum: as many as may be, nobody, one too many, all but one.
 Whatever was opened is then added up anew, and priced: the noise of members that may tell theirs is
 known to the attacker, for every choice of them.
 """
@@ -27,10 +27,12 @@ from fedbandits.systems.sums_audit.sources import Drawn
 
 #: What is farther than so many deviations from uniform numbers is not uniform.
 _FAR = 7.0
+#: Sums that must be opened, or nothing was looked at.
+_FEWEST = 2
 #: Rounding of a price that is worked out from inverses.
 _ROUNDING = 1.0 + 1e-6
 #: Choices of colluders that are tried, at most.
-_MOST_CHOICES = 200
+_MOST_CHOICES = 50
 
 
 class Played(NamedTuple):
@@ -38,8 +40,6 @@ class Played(NamedTuple):
 
     Parameters
     ----------
-    present
-        How many members were there, sum by sum.
     newest : (sums, members) int64
         The number of every member's newest release that was opened; 0 for none.
     totals, expected : (sums, size) uint64
@@ -51,7 +51,6 @@ class Played(NamedTuple):
         how many messages were refused.
     """
 
-    present: tuple[int, ...]
     newest: Ints
     totals: Words64
     expected: Words64
@@ -132,19 +131,18 @@ class _Run:
 def _play(audited: SumsAudited) -> Played:
     run, plan = _Run(audited), audited.small.plan
     least, rounds = plan.secure.least_parties, range(1, plan.rounds)
-    turns = dict.fromkeys((len(run.members), least, max(1, least - 1), 1))
-    present, newest, totals, expected = list[int](), list[Ints](), list[Words64](), list[Words64]()
+    turns = dict.fromkeys((least, len(run.members), max(1, least - 1), 1))
+    newest, totals, expected = list[Ints](), list[Words64](), list[Words64]()
     controller: Any = run.run.one(CONTROLLER)
     for round_, count in zip(rounds, itertools.cycle(turns), strict=False):
         run.play(round_, count)
-        present.append(count)
         newest.append(controller.state.opened.copy())
         totals.append(controller.state.total.copy())
         expected.append(run.expected(newest[-1]))
     helpers = len(run.run.terms.parties[HELPER])
     return Played(
-        tuple(present), np.array(newest), np.array(totals), np.array(expected),
-        run.masked(helpers), len(run.sent), run.differing(), len(run.run.network.refusals),
+        np.array(newest), np.array(totals), np.array(expected), run.masked(helpers),
+        len(run.sent), run.differing(), len(run.run.network.refusals),
     )  # fmt: skip
 
 
@@ -193,12 +191,13 @@ def _masks(played: Played) -> tuple[str, tuple[str, ...]]:
 
 def _totals(audited: SumsAudited, played: Played) -> tuple[str, tuple[str, ...]]:
     least, wrong = audited.small.plan.secure.least_parties, list[str]()
-    before = np.zeros_like(played.newest[0])
-    for k, (count, newest) in enumerate(zip(played.present, played.newest, strict=True), 1):
-        opened = int(np.count_nonzero(newest != before))
-        if opened != (count if count >= least else 0):
-            wrong.append(f"sum {k} has {opened} members, with {count} there and {least} at least")
-        before = newest
+    newest = np.vstack([np.zeros_like(played.newest[:1]), played.newest])
+    members = np.count_nonzero(np.diff(newest, axis=0), axis=1)
+    few = [int(count) for count in members if 0 < count < least]
+    wrong += [f"a sum of {count} was opened, of {least} at least" for count in sorted({*few})]
+    sums = int(np.count_nonzero(members))
+    if sums < _FEWEST:
+        wrong.append(f"{sums} of {len(members)} sums were opened, so nothing was looked at")
     off = int((played.totals != played.expected).any(axis=1).sum())
     if off:
         wrong.append(f"{off} totals are not the sum of what members released")
@@ -207,9 +206,8 @@ def _totals(audited: SumsAudited, played: Played) -> tuple[str, tuple[str, ...]]
     price = _price(audited, played.newest)
     if price > _ROUNDING:
         wrong.append(f"totals cost {price:.3g} × the μ that is charged")
-    sums = len({tuple(newest) for newest in played.newest.tolist() if any(newest)})
     return (
-        f"{sums} of {len(played.present)} sums were opened, none of fewer than {least}, and cost "
+        f"{sums} of {len(members)} sums were opened, none of fewer than {least}, and cost "
         f"{price:.3g} × the μ that is charged"
     ), tuple(wrong)
 
@@ -227,10 +225,12 @@ def _price(audited: SumsAudited, newest: Ints) -> float:
     worst = 0.0
     for colluding in itertools.islice(choices, _MOST_CHOICES):
         honest = [member for member in range(members) if member not in colluding]
+        steps = dict[bytes, Floats]()
         noise = sum(_of_member(central, newest[:, member]) for member in honest) / secure.honest
         for member, release in itertools.product(honest, range(1, sums + 1)):
-            step = (newest[:, member] >= release).astype(np.float64)
-            worst = max(worst, _squared(np.asarray(noise), step))
+            step = newest[:, member] >= release
+            steps[step.tobytes()] = step.astype(np.float64)
+        worst = max(worst, *(_squared(np.asarray(noise), step) for step in steps.values()))
     return math.sqrt(worst / _charged(central))
 
 

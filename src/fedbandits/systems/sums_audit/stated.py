@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 from fedbandits.federation.totals.plan import HELPER
 from fedbandits.privacy.protocol_check import ProtocolCheck
@@ -50,7 +50,7 @@ def _compared(audited: SumsAudited) -> tuple[str, tuple[str, ...]]:
         )
         for where, here in pairs if here != there
     ]  # fmt: skip
-    wrong += _wrong_secrets(plan, members, helpers)
+    wrong += _wrong_secrets(plan, members)
     found = (
         f"{helpers} helpers with a secret for each member; {claimed.least} of {members} members at "
         f"least, of whom {claimed.colluding} may tell their noise"
@@ -103,9 +103,9 @@ class _Handed:
         return self._secrets[name].gift(self._made[("", name)], self.party)
 
 
-def _wrong_secrets(plan: Any, members: int, helpers: int) -> Iterator[str]:
+def _wrong_secrets(plan: Any, members: int) -> Iterator[str]:
     """Tell of secrets that a pair does not have alone, or has not in common."""
-    handed: Any = _Handed(plan)
+    handed, helpers = cast(Any, _Handed(plan)), shared_helpers(plan)
     made = [helper_secrets(plan, place, handed).pairs for place in range(helpers)]
     some = min(members, _MOST_MEMBERS)
     theirs = []

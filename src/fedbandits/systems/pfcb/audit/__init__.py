@@ -17,6 +17,7 @@ import msgspec
 from fedbandits.environments.procurement import Procurement
 from fedbandits.privacy.auditing import Game
 from fedbandits.privacy.noise_check import NoisyNumbers
+from fedbandits.privacy.protocol_check import ProtocolCheck
 from fedbandits.systems.aggregation import SecureSum, of_few
 from fedbandits.systems.base import PartiesReplicate, System
 from fedbandits.systems.games import BEYOND, Neighbours
@@ -32,6 +33,8 @@ from fedbandits.systems.pfcb.audit.releases import (
 from fedbandits.systems.pfcb.config import PFCB, Growing
 from fedbandits.systems.pfcb.kernels import CLEAR
 from fedbandits.systems.pfcb.plan import PFCBPlan
+from fedbandits.systems.sums_audit import sums_checks
+from fedbandits.systems.sums_audit.audited import MEMBERS, SUMS, SumsAudited
 
 
 def games(system: System[PFCBPlan], plan: PFCBPlan) -> Sequence[Game]:
@@ -39,7 +42,7 @@ def games(system: System[PFCBPlan], plan: PFCBPlan) -> Sequence[Game]:
     if plan.constants.reports == CLEAR or plan.constants.releases == 0:
         return []
     moves = plan.late and plan.constants.releases > 1
-    small = small_world(system, plan.config)
+    small = small_world(system, plan.config, plan.facts.parties)
     return [
         *contents_games(plan),
         *([moved_game(plan)] if moves else []),
@@ -59,6 +62,15 @@ def noise_checks(system: System[PFCBPlan], plan: PFCBPlan) -> Sequence[NoisyNumb
     return [simulated_numbers(plan), secure_numbers(small)]
 
 
+def protocol_checks(system: System[PFCBPlan], plan: PFCBPlan) -> Sequence[ProtocolCheck]:
+    """Return checks of secure sums beside their noise; none where reports are seen."""
+    if plan.secure is None or plan.constants.releases == 0:
+        return []
+    small = _releasing(system, plan, SUMS, MEMBERS)
+    covariance = covariance_over_time(small.plan)
+    return sums_checks(SumsAudited(system, plan, small, "buyer", covariance))
+
+
 ROUNDS = 48
 #: Releases that whole buyers make where they make all.
 _MOST_RELEASES = 24
@@ -70,25 +82,36 @@ WORLD = Procurement(
 )
 
 
-def small_world(system: System[PFCBPlan], config: PFCB) -> SmallWorld:
-    """Return the variant as four buyers play it."""
-    return _played(system, msgspec.structs.replace(config, window="auto"), ROUNDS)
+def small_world(system: System[PFCBPlan], config: PFCB, parties: int = BUYERS) -> SmallWorld:
+    """Return the variant of so many ``parties`` as four buyers play it."""
+    return _played(system, msgspec.structs.replace(config, window="auto"), ROUNDS, parties)
 
 
 def making_all(system: System[PFCBPlan], plan: PFCBPlan) -> SmallWorld:
     """Return four buyers that make all releases of a plan, if not too many, one a round."""
-    releases, small = min(plan.constants.releases, _MOST_RELEASES), plan.config
+    return _releasing(system, plan, min(plan.constants.releases, _MOST_RELEASES))
+
+
+def _releasing(
+    system: System[PFCBPlan], plan: PFCBPlan, releases: int, buyers: int = BUYERS
+) -> SmallWorld:
+    """Return a few buyers that make so many releases, one a round."""
+    small = plan.config
     if not plan.constants.every_round:
         small = msgspec.structs.replace(small, schedule=Growing(1.01), window=(1, releases))
-    return _played(system, small, releases + 1)
+    return _played(system, small, releases + 1, plan.facts.parties, buyers)
 
 
-def _played(system: System[PFCBPlan], config: PFCB, rounds: int) -> SmallWorld:
-    small, world = config, WORLD
+def _played(
+    system: System[PFCBPlan], config: PFCB, rounds: int, parties: int, buyers: int = BUYERS
+) -> SmallWorld:
+    """Return the variant of so many ``parties`` as a few ``buyers`` play it."""
+    small, world = config, msgspec.structs.replace(WORLD, agents=buyers)
     if isinstance(config.aggregation, SecureSum):
-        small = msgspec.structs.replace(small, aggregation=of_few(config.aggregation))
+        few = of_few(config.aggregation, parties, buyers)
+        small = msgspec.structs.replace(small, aggregation=few)
         # With equal capacities a purchase moves sums the farthest.
-        world = msgspec.structs.replace(WORLD, homogeneous=True)
+        world = msgspec.structs.replace(world, homogeneous=True)
     return SmallWorld(system, system.plan(small, world.facts, rounds), world)
 
 

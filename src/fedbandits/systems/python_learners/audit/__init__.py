@@ -22,6 +22,7 @@ from fedbandits.privacy.auditing import Game
 from fedbandits.privacy.continual import ContinualPlan
 from fedbandits.privacy.likelihood import attacker_of, covariance_of, stated_deviations
 from fedbandits.privacy.noise_check import NoisyNumbers
+from fedbandits.privacy.protocol_check import ProtocolCheck
 from fedbandits.privacy.shares import release_share
 from fedbandits.random import Key, Purpose, normals
 from fedbandits.systems.agents.audit_releases import listen_to_shares
@@ -42,6 +43,8 @@ from fedbandits.systems.party_games import SmallWorld
 from fedbandits.systems.python_learners.audit.agents import PERIOD, RELEASES, moves_games
 from fedbandits.systems.python_learners.audit.agents import messages_games as _messages_games
 from fedbandits.systems.python_learners.plan import LearnerPlan
+from fedbandits.systems.sums_audit import sums_checks
+from fedbandits.systems.sums_audit.audited import MEMBERS, SUMS, SumsAudited
 
 #: Agents, where whole ones play, and releases that they make where they make all, at most.
 _AGENTS, _MOST_PLAYED = 4, 24
@@ -84,6 +87,16 @@ def noise_checks(
     ]
 
 
+def protocol_checks(
+    system: System[Any], plan: LearnerPlan, environment: Environment
+) -> Sequence[ProtocolCheck]:
+    """Return checks of secure sums beside their noise; none where releases are seen."""
+    if plan.secure is None or not plan.release.slots:
+        return ()
+    small = _small(system, plan, environment, 1, SUMS, MEMBERS)
+    return sums_checks(SumsAudited(system, plan, small, "agent", covariance_of(small.plan.priced)))
+
+
 def _making_all(system: System[Any], plan: LearnerPlan, environment: Environment) -> SmallWorld:
     """Return agents that make all releases of a plan, if not too many, one a round."""
     return _small(system, plan, environment, 1, min(plan.release.releases, _MOST_PLAYED))
@@ -91,16 +104,16 @@ def _making_all(system: System[Any], plan: LearnerPlan, environment: Environment
 
 def _small(
     system: System[Any], plan: LearnerPlan, environment: Environment, period: int = PERIOD,
-    releases: int = RELEASES,
+    releases: int = RELEASES, agents: int = _AGENTS,
 ) -> SmallWorld:  # fmt: skip
     """Return the same learner in the same world, for agents that release after every period."""
     world: Any = environment
     if isinstance(environment, ContextualEnvironment):
-        world = msgspec.structs.replace(world, agents=_AGENTS)
+        world = msgspec.structs.replace(world, agents=agents)
     # A record that is too long stops a run; an audit goes on to the others.
     config = msgspec.structs.replace(
         plan.config, schedule=Every(period), out_of_bounds="clip",
-        aggregation=of_few(plan.config.aggregation),
+        aggregation=of_few(plan.config.aggregation, plan.facts.parties, world.facts.parties),
     )  # fmt: skip
     return SmallWorld(system, system.plan(config, world.facts, period * releases + 1), world)
 

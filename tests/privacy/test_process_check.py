@@ -1,0 +1,49 @@
+"""Noise of one process tells nothing of another's: mistakes that no run in one process shows."""
+
+from __future__ import annotations
+
+import pytest
+
+from fedbandits.errors import BackendError
+from fedbandits.privacy import process_check
+from fedbandits.privacy.protocol_check import check_protocol
+from fedbandits.privacy.sizes import unheard
+
+
+@pytest.fixture(autouse=True)
+def compared_anew():
+    process_check._compared.cache_clear()
+    yield
+    process_check._compared.cache_clear()
+
+
+def found():
+    return check_protocol(process_check.process_check(), unheard)
+
+
+def test_processes_share_no_noise():
+    sound = found()
+    assert sound.right
+    assert sound.found == "6 processes draw no number twice"
+
+
+@pytest.mark.parametrize(
+    ("generator", "said"),
+    [
+        ("random.Random(7)", "a new process and a new process draw the same noise"),
+        ("random.Random()", "a forked process and a forked process draw the same noise"),
+    ],
+)
+def test_one_generator_a_process_is_found(generator, said, tmp_path, monkeypatch):
+    """Seeded by a constant, or by the system once: in one process no two runs are alike."""
+    (tmp_path / "sitecustomize.py").write_text(
+        f"import random, secrets\nsecrets.token_bytes = {generator}.randbytes\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    assert said in found().wrong
+
+
+def test_a_process_that_cannot_begin_is_an_error_of_its_own(monkeypatch):
+    monkeypatch.setattr(process_check.sys, "executable", "/nowhere/python")
+    with pytest.raises(BackendError, match="no new process could draw noise"):
+        found()

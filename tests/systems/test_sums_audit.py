@@ -1,0 +1,257 @@
+"""What an audit of secure sums finds beside noise: each mistake is found, and without it all holds."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import fedbandits as fb
+from fedbandits.crypto import masks as mask_module
+from fedbandits.crypto.masks import Masks, PairKeys
+from fedbandits.federation.totals.controller import TotalsController
+from fedbandits.federation.totals.helper import Helper
+from fedbandits.federation.totals.member import Member
+from fedbandits.federation.totals.sender import Sender
+from fedbandits.systems import registry, secure_sums
+from fedbandits.systems.application import SharedSecret
+from fedbandits.systems.feducb.roles import secure_agent
+from fedbandits.systems.sums_audit import masks as audit_masks
+from fedbandits.systems.sums_audit import refused, stated
+from fedbandits.systems.sums_audit.stated import Claimed
+from fedbandits.testing.replicates import plan_of, system_of
+from tests.systems.private_learners import PrivateLinUCB
+
+LINEAR = fb.environments.Linear(agents=12, dim=2, arms=3)
+BUYING = fb.environments.Procurement(
+    agents=12, producers=2, max_capacity=4, quality_threshold=0.3, instance=1
+)
+SUMS = {"kind": "secure-sum", "helpers": 2, "least_parties": 9, "colluding": 2}
+WORLDS = {"feducb-secure": LINEAR, "feducb-secure-hybrid": LINEAR, "pfcb-secure": BUYING}
+STATED, REFUSED, MASKS, TOTALS, OWN_NOISE = range(5)
+
+
+def checks_of(name="feducb-secure", **parts):
+    config = fb.system(name, **({"aggregation": SUMS} | parts)).config
+    plan = plan_of(config, WORLDS.get(name, LINEAR), 40)
+    return system_of(config).protocol_checks(plan, WORLDS.get(name, LINEAR))
+
+
+def wrong(which, name="feducb-secure", **parts):
+    """What one check finds wrong."""
+    return " and ".join(checks_of(name, **parts)[which].play()[1])
+
+
+@pytest.mark.parametrize("name", [*WORLDS, "private-lin-ucb"])
+def test_without_a_mistake_all_holds(name, monkeypatch):
+    if name not in WORLDS:
+        monkeypatch.setattr(registry, "_registered", {})
+        fb.register(PrivateLinUCB)
+    found = [check.play() for check in checks_of(name)]
+    assert [wrong for _, wrong in found] == [()] * 5
+    words = " ".join(said for said, _ in found)
+    assert "2 helpers" in words
+    assert "9 of 12 members at least, of whom 2 may tell their noise" in words
+    assert "refuses sums of 1, 2, 4, 8 of 12" in words
+    assert "0 of 55 decisions differ" in words
+
+
+def test_there_are_none_where_releases_are_seen():
+    assert checks_of("feducb", aggregation="clear") == []
+
+
+# ------------------------------------------------------------------------ stated
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"helpers": 1}, "the claim counts 2 helpers, the terms have 1"),
+        ({"least_parties": 2}, "9 members of a sum at least, helpers open sums of 2"),
+        ({"colluding": 1}, "2 colluders, sums are closed against 1"),
+    ],
+)
+def test_numbers_that_the_claim_does_not_state(changed, said, monkeypatch):
+    planned = secure_sums.totals_plan
+    for module in (secure_sums, stated):
+        monkeypatch.setattr(
+            module, "totals_plan", lambda *given: planned(*given)._replace(**changed)
+        )
+    assert said in wrong(STATED)
+
+
+def test_a_claim_is_read_as_it_is_written():
+    for helpers in (1, 2, 3):
+        config = fb.system("feducb-secure", aggregation=SUMS | {"helpers": helpers}).config
+        plan = plan_of(config, LINEAR, 40)
+        read = Claimed(" ".join(system_of(config).claim(plan).conditional_on))
+        stated = read.helpers, read.least, read.members, read.colluding, read.honest
+        assert stated == (helpers, 9, 12, 2, 7)
+    assert Claimed("Nothing.").honest == 0
+
+
+def test_one_secret_for_all_members_is_found(monkeypatch):
+    monkeypatch.setattr(SharedSecret, "gift", lambda self, secret, party: secret)
+    assert "secrets are those of two pairs" in wrong(STATED)
+
+
+# ----------------------------------------------------------------- sums of too few
+
+
+def test_a_plan_that_opens_sums_of_two_is_found_by_three_checks(monkeypatch):
+    planned = secure_sums.totals_plan
+
+    def two(plan, role="agent"):
+        return planned(plan, role)._replace(least_parties=2)
+
+    for module in (secure_agent, refused, secure_sums):
+        monkeypatch.setattr(module, "totals_plan", two)
+    assert "helper 0 opens a sum of 2, of 9 agents at least" in wrong(REFUSED)
+    assert "a sum of 3 was opened, of 4 at least" in wrong(TOTALS)
+    assert "× the μ that is charged" in wrong(TOTALS)
+
+
+def test_helpers_that_open_whatever_is_asked_are_found(monkeypatch):
+    monkeypatch.setattr(Helper, "_fit", lambda self, opening: self._named(opening))
+    assert "helper 1 opens a sum of 8, of 9 agents at least" in wrong(REFUSED)
+
+
+def test_few_members_keep_the_configured_shares():
+    """A sum of 2 of 12 is one of 2 of 5, not one of the usual 4."""
+    few = SUMS | {"least_parties": 2, "colluding": 1}
+    found = [check.play() for check in checks_of(aggregation=few)]
+    assert [wrong for _, wrong in found] == [()] * 5
+    assert "none of fewer than 2" in found[TOTALS][0]
+
+
+# ------------------------------------------------------------------------ masks
+
+
+def cancelling(monkeypatch):
+    """Each pair's mask with the second helper is that with the first one, with another sign."""
+    derive, fill = PairKeys.derive.__func__, Masks.fill
+
+    def derived(cls, secret, terms, agent, helper):
+        keys = derive(cls, secret, terms, agent, helper)
+        alike = derive(cls, b"the same for both helpers", terms, agent, "any")
+        return keys._replace(mask=alike.mask[:31] + helper[-1:].encode())
+
+    def filled(self, number, salt, out):
+        fill(Masks(self._key[:31] + b"0"), number, salt, out)
+        if self._key[31:] == b"1":
+            np.negative(out, out=out)
+
+    monkeypatch.setattr(PairKeys, "derive", classmethod(derived))
+    monkeypatch.setattr(Masks, "fill", filled)
+
+
+def test_masks_that_cancel_are_found_and_totals_are_right_all_the_same(monkeypatch):
+    cancelling(monkeypatch)
+    assert "less masks (none) are not uniform" in wrong(MASKS)
+    assert wrong(TOTALS) == ""
+
+
+def test_one_mask_of_both_helpers_is_found(monkeypatch):
+    derive = PairKeys.derive.__func__
+
+    def derived(cls, secret, terms, agent, helper):
+        alike = derive(cls, b"the same for both helpers", terms, agent, "any")
+        return derive(cls, secret, terms, agent, helper)._replace(mask=alike.mask)
+
+    monkeypatch.setattr(PairKeys, "derive", classmethod(derived))
+    found = wrong(MASKS)
+    assert "masks come twice" in found
+    assert "those of helper 0 and those of helper 0) are not uniform" in found
+
+
+def test_one_mask_for_all_sums_is_found(monkeypatch):
+    monkeypatch.setattr(mask_module, "nonce", lambda number, salt: bytes(16))
+    assert "masks come twice" in wrong(MASKS)
+
+
+def test_masks_of_half_the_bits_are_found(monkeypatch):
+    fill = Masks.fill
+
+    def filled(self, number, salt, out):
+        fill(self, number, salt, out)
+        out &= np.uint64(0xFFFFFFFF00000000)
+
+    monkeypatch.setattr(Masks, "fill", filled)
+    assert "are not uniform" in wrong(MASKS)
+
+
+def test_an_increment_with_the_mask_of_one_helper_is_found(monkeypatch):
+    message = Sender._message
+
+    def one(self, state):
+        masks, self._masks = self._masks, self._masks[:1]
+        try:
+            return message(self, state)
+        finally:
+            self._masks = masks
+
+    monkeypatch.setattr(Sender, "_message", one)
+    assert "increments lack a mask" in wrong(MASKS)
+
+
+def test_a_total_that_is_none_is_found(monkeypatch):
+    add_up = TotalsController._add_up
+
+    def more(self, release, digest):
+        self.state.total[0] += np.uint64(1)
+        return add_up(self, release, digest)
+
+    monkeypatch.setattr(TotalsController, "_add_up", more)
+    assert "totals are not the sum of what members released" in wrong(TOTALS)
+
+
+# ------------------------------------------------------------------------ uniformity
+
+
+def test_uniform_numbers_are_near_and_others_are_far():
+    drawn = np.random.default_rng(0).integers(0, 2**64, (40, 5), np.uint64, endpoint=False)
+    assert audit_masks.distance(drawn) < 4.0
+    for shifted in (drawn >> np.uint64(1), drawn << np.uint64(1), drawn & np.uint64(2**60 - 1)):
+        assert audit_masks.distance(shifted) > 7.0
+    assert audit_masks.distance(np.full((40, 5), 2**62 + 12345, np.uint64)) > 7.0
+    assert audit_masks.distance(np.zeros((40, 5), np.uint64)) > 100.0
+
+
+# ------------------------------------------------------------------------ own noise
+
+
+def test_own_noise_that_is_taken_out_is_found(monkeypatch):
+    """A hybrid's view less its own share, noise and all."""
+    in_records = Member._in_records
+
+    def less_own(self, total):
+        state = self.state
+        own = state.sending.pending_values if state.sending.pending else state.sending.base_values
+        exact = state.statistic.reshape(-1)
+        return in_records(self, total) - (self._shares.step * own - exact)
+
+    monkeypatch.setattr(Member, "_in_records", less_own)
+    for name in ("feducb-secure", "feducb-secure-hybrid"):
+        assert "of 55 decisions differ" in wrong(OWN_NOISE, name)
+
+
+# ------------------------------------------------------------------------ persons
+
+
+PEOPLE = fb.environments.Classification(agents=12, dataset="wine", components=2)
+
+
+def visits(name, most, **parts):
+    config = fb.system(name, unit="person", records_per_person=most, **parts).config
+    (check, *_) = system_of(config).protocol_checks(plan_of(config, PEOPLE, 40), PEOPLE)
+    return check
+
+
+@pytest.mark.parametrize("name", ["feducb-secure-hybrid", "feducb", "feducb-p2p", "ldp-silo"])
+def test_visits_beyond_the_first_k_do_not_count(name):
+    found, mistakes = visits(name, 4).play()
+    assert found == "4 of 7 visits of a person count"
+    assert mistakes == ()
+
+
+def test_where_many_visits_count_some_are_played():
+    assert visits("feducb", 5000).looks_at.startswith("a person who comes 63 times")
