@@ -1,4 +1,4 @@
-"""What an audit of secure sums finds beside noise: each mistake is found, and without it all holds."""
+"""An audit of secure sums finds mistakes beside noise, and without them all holds."""
 
 from __future__ import annotations
 

@@ -50,10 +50,10 @@ def audit(
     replaced, and looks at contents, existence, times and number of messages. A claim holds as far
     as no attack shows more ε than it allows; that is evidence, not proof. Then all released numbers
     of all parties are held against the noise that is planned for each, and one record may move
-    releases no further than is charged. What else a claim rests on is played too: masks, members of
-    sums, visits that count, new processes. Where encryption protects and no ε is claimed, participants
-    look and guess, and no guess may be better than chance unless the claim says so. Writes
-    audit.json and audit.html; a run's report in the same folder shows the verdicts too.
+    releases no further than is charged. What else a claim rests on is played too: masks, members
+    of sums, visits that count, new processes. Where encryption protects and no ε is claimed,
+    participants look and guess, and no guess may be better than chance unless the claim says so.
+    Writes audit.json and audit.html; a run's report in the same folder shows the verdicts too.
 
     A small --runs makes all of it fast, for a first look: what tells the worlds apart in every run
     still shows, but an ε that is a little too large does not. Ctrl-C ends an audit early: it shows

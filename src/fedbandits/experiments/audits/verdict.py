@@ -287,7 +287,8 @@ def judge(
     contents = max((f.epsilon_low for f in bearing if f.sees == "contents"), default=0.0)
     measured = next((f.mu for f in findings if f.sees == "contents"), math.nan)
     bare = any(finding.bare for finding in noise)
-    bare = bare or not all(finding.right for finding in (*moved, *protocol))
+    bare = bare or not all(finding.right for finding in moved)
+    bare = bare or not all(finding.right for finding in protocol)
     shown = low > epsilon or contents > claim.epsilon_contents
     outcome: Outcome = "broken" if shown or bare else "holds"
     if not math.isfinite(epsilon):

@@ -122,8 +122,9 @@ def _releasing_at_once(system: System[Any], plan: AgentsPlan, config: AgentsConf
 def messages_games(system: System[Any], config: AgentsConfig, parties: int = AGENTS) -> list[Game]:
     """Attack whole parties in a small world: on a fixed log, and reacting.
 
-    It stands for a federation of so many ``parties``. Where syncs are fixed in advance, once more with records that miss the first release; and with
-    the noise of a deployment, with records of any time.
+    It stands for a federation of so many ``parties``. Where syncs are fixed in advance, once more
+    with records that miss the first release; and with the noise of a deployment, with records of
+    any time.
     """
     if not config.is_private:
         return []

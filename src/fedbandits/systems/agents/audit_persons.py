@@ -55,7 +55,8 @@ def _counted(small: SmallWorld) -> tuple[str, tuple[str, ...]]:
 def _released(agent: Any) -> Floats:
     """Return the sum that is released, (size,): of one model, whichever estimator has it."""
     statistic: Floats = agent.state.statistic.copy()
-    return statistic.reshape(-1, statistic.shape[-1]).sum(axis=0)
+    summed: Floats = statistic.reshape(-1, statistic.shape[-1]).sum(axis=0)
+    return summed
 
 
 def _visit(small: SmallWorld, agent: Any, visit: int) -> Floats:

@@ -13,11 +13,10 @@ import numpy as np
 
 from fedbandits._typing import Floats
 from fedbandits.privacy.protocol_check import ProtocolCheck
-from fedbandits.random import Purpose, normals, replicate_key
-from fedbandits.systems.base import PartiesReplicate
+from fedbandits.random import Purpose, normals
 from fedbandits.systems.games import audit_key
 from fedbandits.systems.sums_audit.audited import SumsAudited
-from fedbandits.systems.sums_audit.sources import Drawn, Moved
+from fedbandits.systems.sums_audit.sources import Drawn, Moved, begin
 
 #: Noise is moved by so many deviations of its own.
 _TIMES = 32.0
@@ -56,16 +55,8 @@ def _differing(before: list[list[Any]], after: list[list[Any]]) -> int:
 
 def _decisions(audited: SumsAudited, source: Callable[[int], Drawn]) -> list[list[Any]]:
     """Play a run whose members have these sources, and return what they decide round by round."""
-    system, plan, environment = audited.small
-    world = environment.stage(replicate_key(0, 0)).world
-    simulated = system.simulated_supplies(plan, world, 0, 0)
-
-    def supply(role: str, place: int) -> Any:
-        own = simulated(role, place)
-        return own._replace(noise=source(place)) if hasattr(own, "noise") else own
-
-    run, decided = PartiesReplicate(system, plan, environment, 0, 0, supplies=supply), []
-    for round_ in range(1, plan.rounds + 1):
+    run, decided = begin(audited.small, source), []
+    for round_ in range(1, audited.small.plan.rounds + 1):
         run.advance(round_)
         decided.append([np.array(decision) for decision in run.decisions])
     return decided
@@ -76,10 +67,11 @@ def _moves(drawn: list[Drawn]) -> list[dict[int, Floats]]:
     found: list[dict[int, Floats]] = [{} for _ in drawn]
     for step in drawn[0].covered:
         spread = np.std([each.covered[step] for each in drawn], axis=0)
-        moved = np.array([
-            np.rint(_TIMES * spread * normals(spread.size, audit_key(_RUN), place, step, Purpose.PRIVACY_NOISE))
+        drawn_moves = [
+            normals(spread.size, audit_key(_RUN), place, step, Purpose.PRIVACY_NOISE)
             for place in range(len(drawn))
-        ])  # fmt: skip
+        ]
+        moved = np.rint(_TIMES * spread * np.array(drawn_moves))
         moved[-1] = -moved[:-1].sum(axis=0)
         for place, each in enumerate(found):
             each[step] = moved[place]

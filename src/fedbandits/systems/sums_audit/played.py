@@ -19,11 +19,10 @@ from fedbandits.federation.messages import Message
 from fedbandits.federation.totals.messages import Increment, unpack_words
 from fedbandits.federation.totals.plan import CONTROLLER, HELPER
 from fedbandits.privacy.protocol_check import ProtocolCheck
-from fedbandits.random import replicate_key
-from fedbandits.systems.base import PartiesReplicate
+from fedbandits.systems.party_games import SmallWorld
 from fedbandits.systems.sums_audit.audited import SumsAudited
 from fedbandits.systems.sums_audit.masks import Masked, Told, views
-from fedbandits.systems.sums_audit.sources import Drawn
+from fedbandits.systems.sums_audit.sources import Drawn, begin
 
 #: What is farther than so many deviations from uniform numbers is not uniform.
 _FAR = 7.0
@@ -63,22 +62,13 @@ class Played(NamedTuple):
 class _Run:
     """Members and their network, on which the messages of some are lost."""
 
-    def __init__(self, audited: SumsAudited) -> None:
-        system, plan, environment = audited.small
-        world = environment.stage(replicate_key(0, 0)).world
-        simulated = system.simulated_supplies(plan, world, 0, 0)
-        self.told, self._absent, self._size = Told(), frozenset[str](), plan.constants.release_size
+    def __init__(self, small: SmallWorld) -> None:
+        self.told, self._absent = Told(), frozenset[str]()
+        self._size: int = small.plan.constants.release_size
         #: What each member has sent, and what it has released, by its place and their numbers.
         self.sent: dict[tuple[int, int, int], tuple[Words64, Words64]] = {}
         self._released: dict[tuple[int, int], Words64] = {}
-
-        def supply(role: str, place: int) -> Any:
-            own = self.told.brought(role, place, simulated(role, place))
-            return own._replace(noise=Drawn(place)) if hasattr(own, "noise") else own
-
-        self.run = PartiesReplicate(
-            system, plan, environment, 0, 0, route=self._route, supplies=supply, lenient=True
-        )
+        self.run = begin(small, Drawn, self._route, self.told.brought)
         self.members: dict[str, int] = {each.name: i for i, each in enumerate(self.run.players)}
 
     def _route(self, message: Message) -> int | None:
@@ -113,10 +103,10 @@ class _Run:
     def masked(self, helpers: int) -> list[Masked]:
         """Return all increments that have a mask of each helper, with these."""
         found = []
-        for (place, *message), (words, bare) in self.sent.items():
+        for (place, release, salt), (words, bare) in self.sent.items():
             made = [self.told.by_members.get((place, helper), {}) for helper in range(helpers)]
-            if all(tuple(message) in each for each in made):
-                masks = np.array([each[tuple(message)] for each in made])
+            if all((release, salt) in each for each in made):
+                masks = np.array([each[release, salt] for each in made])
                 found.append(Masked(words, bare, masks))
         return found
 
@@ -129,7 +119,7 @@ class _Run:
 
 
 def _play(audited: SumsAudited) -> Played:
-    run, plan = _Run(audited), audited.small.plan
+    run, plan = _Run(audited.small), audited.small.plan
     least, rounds = plan.secure.least_parties, range(1, plan.rounds)
     turns = dict.fromkeys((least, len(run.members), max(1, least - 1), 1))
     newest, totals, expected = list[Ints](), list[Words64](), list[Words64]()

@@ -2,18 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from fedbandits._typing import Floats
+from fedbandits.federation.memory import Route
 from fedbandits.privacy.secure_noise import SecureNoise
-from fedbandits.random import Purpose, normals
+from fedbandits.random import Purpose, normals, replicate_key
+from fedbandits.systems.base import PartiesReplicate
 from fedbandits.systems.games import audit_key
+from fedbandits.systems.party_games import SmallWorld
 
 #: The run that draws of an audit's members are named by.
 _RUN = 2**22
+
+
+def begin(
+    small: SmallWorld,
+    source: Callable[[int], Drawn],
+    route: Route | None = None,
+    brought: Callable[[str, int, Any], Any] = lambda role, place, own: own,
+) -> PartiesReplicate:
+    """Make parties of a small world, always the same ones but for their noise.
+
+    Parameters
+    ----------
+    source
+        From a member's place to its source of noise.
+    route
+        See :class:`.MemoryNetwork`. With one, whatever a party refuses is counted.
+    brought
+        From role, place and what a party brings to what it brings in its place.
+    """
+    system, plan, environment = small
+    world = environment.stage(replicate_key(0, 0)).world
+    simulated = system.simulated_supplies(plan, world, 0, 0)
+
+    def supply(role: str, place: int) -> Any:
+        own = brought(role, place, simulated(role, place))
+        return own._replace(noise=source(place)) if hasattr(own, "noise") else own
+
+    lenient = route is not None
+    return PartiesReplicate(
+        system, plan, environment, 0, 0, route=route, supplies=supply, lenient=lenient
+    )
 
 
 class Drawn(SecureNoise):

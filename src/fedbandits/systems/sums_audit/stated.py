@@ -29,33 +29,31 @@ def stated_check(audited: SumsAudited) -> ProtocolCheck:
 
 def _compared(audited: SumsAudited) -> tuple[str, tuple[str, ...]]:
     plan, terms = audited.plan, terms_of(audited.system, audited.plan, "secure")
-    members = len(terms.parties[audited.role])
-    helpers = len(terms.parties[HELPER])
+    members, helpers = len(terms.parties[audited.role]), len(terms.parties[HELPER])
     claimed = Claimed(" ".join(audited.system.claim(plan).conditional_on))
     asked, summed = secure_totals(plan.config.aggregation, members), totals_plan(plan, audited.role)
     if asked is None:
         return "no sums", ("the settings add up in clear, and the plan has secure sums",)
+    counted = (
+        ("helpers", claimed.helpers, "the settings have", asked.helpers),
+        ("helpers", claimed.helpers, "the terms have", helpers),
+        ("helpers", claimed.helpers, "increments are masked for", shared_helpers(plan)),
+        ("members in all", claimed.members, "the terms have", members),
+        ("members of a sum at least", claimed.least, "the settings have", asked.least_parties),
+        ("members of a sum at least", claimed.least, "helpers open sums of", summed.least_parties),
+        ("colluders", claimed.colluding, "the settings have", asked.colluding),
+        ("colluders", claimed.colluding, "sums are closed against", summed.colluding),
+        ("members with unknown noise", claimed.honest, "noise is shared by", plan.secure.honest),
+    )
     wrong = [
         f"the claim counts {there} {what}, {where} {here}"
-        for what, there, pairs in (
-            ("helpers", claimed.helpers, (("the terms have", helpers), ("the plan has",
-             summed.helpers), ("increments have masks of", shared_helpers(plan)))),
-            ("members of a sum at least", claimed.least, (("the settings have", asked.least_parties),
-             ("helpers open sums of", summed.least_parties))),
-            ("members in all", claimed.members, (("the terms have", members),)),
-            ("colluders", claimed.colluding, (("the settings have", asked.colluding), ("sums are "
-             "closed against", summed.colluding))),
-            ("members whose noise counts", claimed.honest, (("noise is shared by",
-             plan.secure.honest),)),
-        )
-        for where, here in pairs if here != there
+        for what, there, where, here in counted if here != there
     ]  # fmt: skip
-    wrong += _wrong_secrets(plan, members)
     found = (
         f"{helpers} helpers with a secret for each member; {claimed.least} of {members} members at "
         f"least, of whom {claimed.colluding} may tell their noise"
     )
-    return found, tuple(wrong)
+    return found, (*wrong, *_wrong_secrets(plan, members))
 
 
 class Claimed:
