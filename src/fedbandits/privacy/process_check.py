@@ -1,4 +1,4 @@
-"""Whether two processes draw noise that either could have foreseen of the other.
+"""A check that no process can foresee the noise of another one.
 
 Runs in one process differ even if a generator stands behind them that was seeded once. So noise is
 drawn in new processes that begin alike, and in forked ones that begin with all that their parent

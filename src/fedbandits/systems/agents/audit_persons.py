@@ -1,4 +1,4 @@
-"""How many visits of a person count, at an agent that protects persons.
+"""A count of the visits that count, of a person who comes too often to an agent.
 
 The person comes more often than is charged for, to one agent, one visit after the other. Each of
 the first k visits must move what is released by its own record, and no later one by anything: also

@@ -1,4 +1,4 @@
-"""What an audit of secure sums is given."""
+"""Material of an audit of secure sums."""
 
 from __future__ import annotations
 
@@ -38,5 +38,5 @@ class SumsAudited(NamedTuple):
 
     @property
     def members(self) -> str:
-        """What members are called, in the plural."""
+        """The word for members, in the plural."""
         return f"{self.role}s"

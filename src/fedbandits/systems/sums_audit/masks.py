@@ -105,7 +105,7 @@ class View(NamedTuple):
 
     @property
     def distance(self) -> float:
-        """How far it is from uniform numbers, see :func:`distance`."""
+        """Distance from uniform numbers, see :func:`distance`."""
         return max(distance(self.seen), distance(self.cover))
 
 

@@ -1,4 +1,4 @@
-"""No decision of a member may depend on its own noise: decisions are seen, and would take it away.
+"""Decisions of members may not depend on their own noise: they are seen, and would take it away.
 
 A run is played again with noise moved from members to others, so that every total stays the same
 one. Then every decision must be the same one too.

@@ -35,7 +35,7 @@ _MOST_CHOICES = 50
 
 
 class Played(NamedTuple):
-    """What came of a run.
+    """Results of a run.
 
     Parameters
     ----------

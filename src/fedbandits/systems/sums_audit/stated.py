@@ -71,7 +71,7 @@ class Claimed:
 
     @property
     def honest(self) -> int:
-        """How many members of a sum have noise that nobody else knows."""
+        """Number of members of a sum whose noise nobody else knows."""
         return self.least - self.colluding
 
 
@@ -86,7 +86,7 @@ def shared_helpers(plan: Any) -> int:
 
 
 class _Handed:
-    """What parties bring to a deployment: secrets of their own, and those that others make."""
+    """Secrets that parties bring to a deployment: their own, and those that others make."""
 
     def __init__(self, plan: Any) -> None:
         self._made: dict[tuple[str, str], bytes] = {}
