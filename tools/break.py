@@ -520,7 +520,7 @@ BREAKS = (
         "a person who comes once too often", "systems/agents/linear_agent.py",
         "counts = visits < constants.records_per_person",
         "counts = visits <= constants.records_per_person",
-        ("tests/systems/test_sums_audit.py",),
+        ("tests/systems/test_visits_audit.py",),
     ),
     Break(
         "one generator a process, with one seed", "privacy/discrete_gaussian.py",

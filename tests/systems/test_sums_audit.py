@@ -232,26 +232,3 @@ def test_own_noise_that_is_taken_out_is_found(monkeypatch):
     monkeypatch.setattr(Member, "_in_records", less_own)
     for name in ("feducb-secure", "feducb-secure-hybrid"):
         assert "of 55 decisions differ" in wrong(OWN_NOISE, name)
-
-
-# ------------------------------------------------------------------------ persons
-
-
-PEOPLE = fb.environments.Classification(agents=12, dataset="wine", components=2)
-
-
-def visits(name, most, **parts):
-    config = fb.system(name, unit="person", records_per_person=most, **parts).config
-    (check, *_) = system_of(config).protocol_checks(plan_of(config, PEOPLE, 40), PEOPLE)
-    return check
-
-
-@pytest.mark.parametrize("name", ["feducb-secure-hybrid", "feducb", "feducb-p2p", "ldp-silo"])
-def test_visits_beyond_the_first_k_do_not_count(name):
-    found, mistakes = visits(name, 4).play()
-    assert found == "4 of 7 visits of a person count"
-    assert mistakes == ()
-
-
-def test_where_many_visits_count_some_are_played():
-    assert visits("feducb", 5000).looks_at.startswith("a person who comes 63 times")

@@ -15,7 +15,7 @@ from fedbandits.privacy.auditing import Game
 from fedbandits.privacy.likelihood import covariance_of
 from fedbandits.privacy.noise_check import NoisyNumbers
 from fedbandits.privacy.protocol_check import ProtocolCheck
-from fedbandits.systems.agents.audit_persons import MORE_VISITS, MOST_VISITS, person_checks
+from fedbandits.systems.agents.audit_persons import person_checks
 from fedbandits.systems.agents.audit_releases import (
     contents_games,
     played_numbers,
@@ -47,6 +47,7 @@ from fedbandits.systems.games import (
 from fedbandits.systems.party_games import MessagesGame, SmallWorld
 from fedbandits.systems.sums_audit import sums_checks
 from fedbandits.systems.sums_audit.audited import MEMBERS, SUMS, SumsAudited
+from fedbandits.systems.visits_audit import MORE_VISITS, MOST_VISITS
 
 #: Rounds to try, until there are some releases.
 _HORIZONS = (24, 48, 240, 1200)

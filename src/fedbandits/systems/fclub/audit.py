@@ -26,8 +26,9 @@ from fedbandits.privacy.likelihood import (
     telling_releases,
 )
 from fedbandits.privacy.noise_check import NoisyNumbers
+from fedbandits.privacy.protocol_check import ProtocolCheck
 from fedbandits.systems.base import PartiesReplicate, System
-from fedbandits.systems.fclub.audit_run import FCLUBRun, PersonRun
+from fedbandits.systems.fclub.audit_run import FCLUBRun, PersonRun, visited_server
 from fedbandits.systems.fclub.config import FCLUB, Growing
 from fedbandits.systems.fclub.loop import simulated_noise, simulated_rows
 from fedbandits.systems.fclub.messages import user_counts
@@ -50,6 +51,7 @@ from fedbandits.systems.noisy_releases import StatedNoise, some_releases
 from fedbandits.systems.party_games import MessagesGame, SmallWorld
 from fedbandits.systems.servers.audit import DIMENSION, SERVERS, WORLD
 from fedbandits.systems.servers.audit import USERS as USERS_OF_WORLD
+from fedbandits.systems.visits_audit import MORE_VISITS, MOST_VISITS, visits_check
 
 #: Rounds of the small world, and the end of its first phase.
 ROUNDS, _FIRST_END = 64, 20
@@ -72,6 +74,17 @@ def noise_checks(system: System[Any], plan: FCLUBPlan) -> Sequence[NoisyNumbers]
     if not plan.private:
         return []
     return [_simulated_numbers(plan), _secure_numbers(_making_all(system, plan))]
+
+
+def protocol_checks(system: System[Any], plan: FCLUBPlan) -> list[ProtocolCheck]:
+    """Return a check of a user who comes too often; none where records are protected."""
+    if not (plan.private and plan.config.protects_persons):
+        return []
+    most = min(plan.config.records_per_person, MOST_VISITS)
+    config = msgspec.structs.replace(plan.config, records_per_person=most)
+    rounds = max(ROUNDS, most + MORE_VISITS)
+    small = SmallWorld(system, system.plan(config, WORLD.facts, rounds), WORLD)
+    return [visits_check("one server", most, lambda: visited_server(small))]
 
 
 def _small_world(system: System[Any], config: FCLUB) -> SmallWorld:

@@ -7,13 +7,15 @@ from typing import Any
 import numpy as np
 
 from fedbandits._typing import Floats, Ints
+from fedbandits.environments.clustered import Arrival
 from fedbandits.learners.kernels.ridge import Record
 from fedbandits.privacy.likelihood import Attacker, attacker, stated_pattern
 from fedbandits.systems.base import PartiesReplicate
 from fedbandits.systems.fclub.plan import FCLUBPlan
-from fedbandits.systems.games import packed_pair, packed_record
-from fedbandits.systems.party_games import Released
-from fedbandits.systems.servers.audit import USERS, ServersRun
+from fedbandits.systems.games import audit_key, contexts, packed_pair, packed_record
+from fedbandits.systems.party_games import Released, SmallWorld
+from fedbandits.systems.servers.audit import DIMENSION, ITEMS, USERS, ServersRun
+from fedbandits.systems.visits_audit import Visited
 
 
 class FCLUBRun(ServersRun):
@@ -62,6 +64,22 @@ class FCLUBRun(ServersRun):
     def _entered(self, round_: int) -> int:
         """Return how many replaced records are in the release after a round."""
         return int(round_ >= self.record_round)
+
+
+def visited_server(small: SmallWorld) -> Visited:
+    """Return the first server of a small world, to which one of its users comes alone."""
+    server: Any = small.begin(0, secure=False).players[0]
+    plan: FCLUBPlan = small.plan
+    user, offset = int(server.users[0]), plan.constants.offset
+
+    def comes(visit: int) -> Floats:
+        items = contexts(audit_key(0), user, visit, DIMENSION, ITEMS, 1.0).astype(np.float32)
+        decision = server.decide(Arrival(visit, user, items))
+        server.observe(decision, 1.0)
+        chosen = items[:, int(decision.action)].astype(np.float64)
+        return packed_record(Record(chosen, 1.0 - offset))
+
+    return Visited(server, lambda: server.state.shared[0, : plan.size], comes)
 
 
 class PersonRun(FCLUBRun):
