@@ -43,6 +43,12 @@ def test_one_generator_a_process_is_found(generator, said, tmp_path, monkeypatch
     assert said in found().wrong
 
 
+def test_a_number_that_is_drawn_twice_is_found(monkeypatch):
+    drawn = [("a new process", frozenset("abc")), ("another", frozenset("defghijk"))]
+    monkeypatch.setattr(process_check, "_of_new_process", lambda: drawn)
+    assert "a new process draws a number twice" in found().wrong
+
+
 def test_a_process_that_cannot_begin_is_an_error_of_its_own(monkeypatch):
     monkeypatch.setattr(process_check.sys, "executable", "/nowhere/python")
     with pytest.raises(BackendError, match="no new process could draw noise"):

@@ -29,14 +29,15 @@ _PACKAGE = pathlib.Path(__file__).resolve().parents[1]
 
 
 def process_check() -> ProtocolCheck:
-    """Return a check that processes share no noise."""
+    """Return a check that processes share no noise, and draw no number twice."""
     return ProtocolCheck("noise of new and of forked processes, against one another", _compared)
 
 
 @functools.cache  # it is the same noise for all systems
 def _compared() -> tuple[str, tuple[str, ...]]:
     drawn = [each for _ in range(_PROCESSES) for each in _of_new_process()]
-    wrong = [
+    wrong = [f"{one} draws a number twice" for one, mine in drawn if len(mine) < 2 * _DRAWS]
+    wrong += [
         f"{one} and {other} draw the same noise"
         for (one, mine), (other, yours) in itertools.combinations(drawn, 2) if mine & yours
     ]  # fmt: skip
