@@ -217,8 +217,9 @@ def test_all_that_is_released_is_made_of_covered_values(variant):
 
 @every_variant
 def test_secure_noise_plays_a_whole_run_that_nobody_can_foresee(variant):
+    """Nor from another process: tests/privacy/test_process_check.py."""
     seen = []
-    for _ in range(3):
+    for _ in range(2):
         run = variant.begin(0, lambda _: SecureNoise())
         decisions = played(run)
         assert run.done == run.rounds
@@ -226,7 +227,6 @@ def test_secure_noise_plays_a_whole_run_that_nobody_can_foresee(variant):
         seen.append((decisions, [contents(m) for m in sent(run)]))
     first = [next(c for c in messages if c.size) for _, messages in seen]
     assert (first[0] != first[1]).any()
-    assert (first[1] != first[2]).any()
 
 
 @pytest.mark.parametrize("name", ["agents", "peers", "buyers, on releases", "servers, on releases"])

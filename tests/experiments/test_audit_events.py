@@ -334,6 +334,8 @@ class TestSize:
         experiment = three_systems()
         for entry in experiment.systems:
             for part in audit_parts.parts_of(experiment, entry, 5 * RUNS, 0.99, 0.01):
+                if part.shown.kind == "protocol":  # played once, whatever the size
+                    continue
                 with pytest.raises(StopIteration):
                     part.play(lambda share: None)
         assert len(sizes) > 8

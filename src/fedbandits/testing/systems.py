@@ -175,6 +175,14 @@ def moves_no_further_than_charged(preset: str, scale: float = 1.0) -> None:
         assert finding.right, f"one record moves releases too far: ε = {finding.epsilon:.4g}"
 
 
+def does_what_its_claim_rests_on(preset: str) -> None:
+    """Check what a claim rests on beside noise: masks, members of sums, visits that count."""
+    found, plan, world = _setting(preset)
+    for check in found.protocol_checks(plan, world):
+        _, wrong = check.play()
+        assert not wrong, f"{check.looks_at}: {'; '.join(wrong)}"
+
+
 def spends_within_its_claim(preset: str) -> None:
     """Check that the ε that a run has spent is at most the claimed ε of contents."""
     found, plan, _ = _setting(preset)
@@ -320,6 +328,7 @@ CHECKS: tuple[Callable[[str], None], ...] = (
     reports_what_is_cumulative,
     adds_its_planned_noise,
     moves_no_further_than_charged,
+    does_what_its_claim_rests_on,
     spends_within_its_claim,
     survives_save_and_load,
     is_played_alike_by_parties,

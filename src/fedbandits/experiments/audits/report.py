@@ -41,7 +41,8 @@ _NOTE = (
     "as charged and as measured. Where noise is planned, all released numbers of all parties were "
     "drawn again and again: the variance of each must be the planned one (χ², all numbers of a "
     "system together with a false alarm in a million). Where the noise can be made the same in "
-    "both worlds, it cancels: what remains is how far one record moves the releases."
+    "both worlds, it cancels: what remains is how far one record moves the releases. What else a "
+    "claim rests on is played once: what differs from the claim breaks it."
 )
 
 
