@@ -33,7 +33,7 @@ from fedbandits.errors import (
 )
 from fedbandits.privacy import accounting, continual
 from fedbandits.privacy.accounting import Clear, ContinualSum, GaussianRelease, Parallel
-from fedbandits.privacy.claims import Limit
+from fedbandits.privacy.claims import Limit, View
 from fedbandits.privacy.ledger import Ledger, LedgeredNoise
 from fedbandits.privacy.ledger.tables import decode_claim, encode_claim, root, squared
 from fedbandits.privacy.running_sum import init, release
@@ -568,6 +568,17 @@ def test_an_account_outlives_the_words_of_its_claim(tmp_path):
             changed = msgspec.structs.replace(CLAIM, **other)
             with pytest.raises(LedgerMismatchError, match="another claim or budget"):
                 ledger.open_account(connection, "A", changed, EPSILON, DELTA)
+
+
+@pytest.mark.parametrize("views", [(), (View("whoever sees sums", EPSILON),)])
+def test_claims_of_secure_sums_that_did_not_say_so_are_read(views):
+    """Before there was a field, these alone told who looks."""
+    stated = msgspec.structs.replace(CLAIM, views=views, one_noise=bool(views))
+    table = json.loads(encode_claim(stated))
+    del table["one_noise"]
+    assert decode_claim(json.dumps(table), "A") == stated
+    assert stated.promises_as(decode_claim(json.dumps(table), "A"))
+    assert not stated.promises_as(msgspec.structs.replace(stated, one_noise=not views))
 
 
 def test_limits_that_were_sentences_once_are_read():
