@@ -115,7 +115,7 @@ class TestSecurePresets:
         """Who knows all other noise is left with that of one share."""
         plan, claim = made(name)
         alone = exact(plan, [(1,)]) * math.sqrt(plan.secure.honest)
-        together, hands = claim.views[1:3]
+        hands, together = claim.views[1:3]
         assert together.who.startswith("all other")
         price = gaussian.epsilon_of(alone, claim.delta)
         assert together.epsilon == hands.epsilon == pytest.approx(price, rel=ROOM)

@@ -189,7 +189,7 @@ def test_who_looks_is_told_with_an_epsilon_each():
     claims = experiment(world, fb.system("feducb-secure"), fb.system("feducb")).claims()
     told = cards(claims)
     (looks,) = re.findall(r"by who looks (.*?) how much", told["feducb-secure"])
-    sums, others, together, outside = claims["feducb-secure"].views
+    sums, together, others, outside = claims["feducb-secure"].views
     assert "any helper and outsiders" in looks
     assert "tell others their noise: ε = 1." in looks
     assert "All other agents together, if each of them tells its noise: ε = " in looks

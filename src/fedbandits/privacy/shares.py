@@ -20,6 +20,20 @@ is at most 3 h q ‖B⁻¹‖ √(n size) / (s ρ), where n releases have ``size
 least entry of the pattern. :func:`plan_grid` holds that, and what :mod:`.rounding` lists, to the
 margin that calibrated noise has.
 
+*Whole draws, charged as real ones.* Let γ be the sum of 1/(49 σ²) over all draws of h shares, of σ
+steps each. Two arguments say what whole draws cost more:
+
+* Total variation: whole draws and real ones differ by at most γ, so (1 + e^ε) γ is added to δ. A
+  plan has γ ≤ 10⁻⁶ δ. So δ grows by less than 1% up to ε = 9, and is twice as large at ε = 13.8.
+  Beyond that this argument ends: at ε = 100 it says nothing, whatever a plan's γ is.
+* Cell by cell, for every ε: a whole number has at most 1/(1 - 1/(24 σ²)) times the probability
+  that a real draw is within half a step of it. Within that cell the privacy loss is linear. It
+  differs from that at the whole number by at most c/(2 σ²), where a record moves the draw by c
+  steps. All draws together: δ at ε is at most (1 + 3 γ) times that of real draws at ε - 3.5 √γ μ.
+  Where μ grows by a share r, ε at one δ grows by 0.79 r μ or more. So the shift is less than if a
+  record's reach grew by a share of 4.5 √γ, for which the margin must have room. What a record
+  moves may depend on earlier draws: each factor holds whatever these were.
+
 *Range.* R and N of a share stay below 2⁵² steps, so float64 holds R + N. Noise of a share has a
 deviation of at most 2⁴⁶ steps. The sum of all R stays below 2⁶¹, so a total mod 2⁶⁴ is the total.
 """
@@ -50,6 +64,8 @@ from fedbandits.privacy.running_sum import ContinualState, SimulatedNoise, check
 _NOISE_BITS, _TOTAL_BITS = 46, 61
 #: By what share of δ discrete noise may differ from continuous noise.
 _OF_DELTA = 1e-6
+#: Over √γ: what whole draws cost more than real ones, as a share of a record's reach.
+_CELLS = 4.5
 
 
 class WholeNoise(Protocol):
@@ -129,7 +145,9 @@ class Grid(NamedTuple):
         ConfigError
             If no grid is fine enough for what rounding may add, and coarse enough for the range.
         """
-        if not (self.moved <= room and self.distance <= _OF_DELTA):
+        cells = _CELLS * math.sqrt(self.distance * needs.delta)
+        fits = cells <= ROUNDING_MARGIN and self.moved + cells <= room
+        if not (fits and self.distance <= _OF_DELTA):
             raise ConfigError(
                 f"rounds: {needs.records:,} records of each of {needs.parties:,} parties can be in "
                 "one secure sum; rounding to 64-bit whole numbers may move such a sum by more than "

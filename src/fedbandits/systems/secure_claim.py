@@ -67,8 +67,8 @@ def claim_sums(claim: PrivacyClaim, totals: SecureTotals, parties: int, word: st
     )
     views = (
         View(sums, claim.epsilon_contents),
-        View(f"all other {word} together, if each of them tells its noise", share),
         View(f"the controller and {helpers} together, who see single releases", share),
+        View(f"all other {word} together, if each of them tells its noise", share),
         View("whoever sees times and sizes of messages, which depend on no record", 0.0),
     )
     conditions = (
