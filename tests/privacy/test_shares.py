@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.special import log_ndtr, ndtr
 
 from fedbandits.errors import ConfigError, NoiseError, ReleaseRefusedError
-from fedbandits.privacy import running_sum, shares
+from fedbandits.privacy import gaussian, running_sum, shares
 from fedbandits.privacy.continual import ContinualPlan, calibrated, noise_pattern
 from fedbandits.privacy.gaussian import ROUNDING_MARGIN, record_sensitivity
 from fedbandits.privacy.likelihood import decoder
@@ -254,12 +254,19 @@ def test_whole_draws_cost_what_real_ones_do_and_a_little_for_every_epsilon(
     assert epsilon < 20.0 or (1.0 + math.exp(epsilon)) * gamma > 1.0
 
 
-def test_cells_need_room_in_the_margin() -> None:
-    found = needs(20, 1000)._replace(delta=0.01)
-    shares.Grid(1.0, 0.0, 1e-12).require(ROUNDING_MARGIN, found)
-    for moved, distance in ((0.0, 1e-6), (0.999 * ROUNDING_MARGIN, 1e-9)):
-        with pytest.raises(ConfigError, match="than the calibrated noise has room for"):
-            shares.Grid(1.0, moved, distance).require(ROUNDING_MARGIN, found)
+@pytest.mark.parametrize("mu", [0.3, 9.0])
+def test_cells_have_room_where_total_variation_does_not_say_enough(mu: float) -> None:
+    """Up to ε = 2 it does, for all plans. A plan of large ε has room for them: they are small."""
+    found = needs(20, 1000)._replace(total=total_plan("optimal", 10, mu))
+    epsilon = gaussian.epsilon_of(mu, found.delta)
+    for distance in (1e-12, 1e-6):
+        added = shares._by_cells(found, distance)
+        assert added in (0.0, 4.5 * math.sqrt(distance * found.delta))
+        assert added > 0.0 or (1.0 + math.exp(epsilon)) * distance <= 1e-5
+    assert (shares._by_cells(found, 1e-6) == 0.0) == (epsilon < 2.0)
+    grid = finest_grid(found)
+    assert grid.moved == shares._moved(found, grid.step) + shares._by_cells(found, grid.distance)
+    assert grid.moved < 0.2 * ROUNDING_MARGIN
 
 
 def test_noise_that_is_too_far_from_continuous_noise_is_refused() -> None:
