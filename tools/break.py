@@ -183,7 +183,7 @@ BREAKS = (
     Break(
         "ledgers of one federation have noise each", "privacy/ledger/statement.py",
         'noise=federation if claim.one_noise else ""', 'noise=""',
-        ("tests/test_cli.py",),
+        ("tests/privacy/test_ledger.py",),
     ),
     Break(
         "a federation is known by its name alone", "deployment/hosting/known.py",
