@@ -178,7 +178,8 @@ class HostedSeat(NamedTuple):
             conditional_on=(
                 *claim.conditional_on,
                 "Only this federation and earlier ones have released anything of the same records. "
-                f"The earlier ones cost μ = {self.earlier:.6g} together.",
+                f"The earlier ones cost μ = {self.earlier:.6g} together, towards those whom their "
+                "own claims name.",
             ),
         )
 
