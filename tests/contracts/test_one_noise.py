@@ -170,3 +170,27 @@ def test_pages_say_of_a_root_over_parties_whose_noise_is_meant():
                 found += 1
                 assert re.search(r"(noise of (its|their) own|one noise)", line), (page, line)
     assert found >= 5
+
+
+def test_the_page_of_theory_has_the_price_of_a_record_at_every_agent():
+    """Beside the footnote, with and without one noise; and those of two members' ledgers."""
+    page = (ROOT / "docs" / "theory.md").read_text(encoding="utf-8")
+    told = re.findall(r"^\| (\d+) \| ([\d.,]+) \| ([\d.,]+) \| ([\d.,]+) \|$", page, re.MULTILINE)
+    assert [int(row[0]) for row in told] == [2, 10, 500]
+    one = gaussian.mu_of(1.0, 1e-5)
+
+    def prices(agents):
+        footnote = math.sqrt(2 * agents * math.log(1e5)) + agents * (math.e - 1)
+        own, shared = (
+            gaussian.epsilon_of(gaussian.several([one] * agents, one_noise=each), 1e-5)
+            for each in (False, True)
+        )
+        return footnote, own, shared
+
+    for agents, *stated in told:
+        for text, price in zip(stated, prices(int(agents)), strict=True):
+            assert float(text.replace(",", "")) == pytest.approx(price, rel=0.02, abs=0.06)
+    (first,) = map(int, re.findall(r"From M = (\d+) on", page))
+    assert [prices(m)[2] > prices(m)[0] for m in (first - 1, first, 500)] == [False, True, True]
+    ledger = (ROOT / "docs" / "ledger.md").read_text(encoding="utf-8")
+    assert "ε = {2:.4g}, and {1:.4g} without".format(*prices(2)) in ledger
