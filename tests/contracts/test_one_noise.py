@@ -17,7 +17,6 @@ import numpy as np
 import pytest
 
 import fedbandits as fb
-from fedbandits.environments import Classification
 from fedbandits.experiments.claims_page import reference_world
 from fedbandits.experiments.report.officer import officer_section
 from fedbandits.privacy import gaussian
@@ -48,9 +47,9 @@ class Played(NamedTuple):
 
 
 @functools.cache
-def made(name, world=None, **parts):
+def made(name):
     kind = find_preset(name)
-    plan = fb.system(name, **parts).plan(world or reference_world(kind), ROUNDS)
+    plan = fb.system(name).plan(reference_world(kind), ROUNDS)
     return Played(plan, kind.claim(plan))
 
 
@@ -141,9 +140,18 @@ def test_purchases_of_several_buyers_share_a_noise_and_producers_do_not():
 @pytest.mark.parametrize("unit", ["record", "person"])
 @pytest.mark.parametrize("name", ["feducb", "feducb-secure", "feducb-secure-hybrid"])
 def test_a_person_s_price_goes_by_the_field(name, unit):
-    """Where rows come to many agents, by as much as the claim says that they may."""
-    world = Classification(agents=20, dataset="wine", components=2, shards="shared")
-    plan, claim = made(name, world, unit=unit)
+    """Ann has three records at one site and one at another: √10 times μ, or 4 times."""
+    columns = {
+        "site": [*"aaaabbbbccccdddd"], "who": [*"nnnozpqrnstuvwxy"],
+        "x": [i / 16 for i in range(16)], "y": ["0", "1"] * 8,
+    }  # fmt: skip
+    world = fb.environments.table(
+        columns, person="who", site="site", features=["x"], ranges={"x": (0.0, 1.0)}, target="y",
+        visits="once", classes=("0", "1"),
+    )  # fmt: skip
+    kind, parts = find_preset(name), {"schedule": "every(2)", "unit": unit}
+    plan = fb.system(name, **parts).plan(world, 4)
+    claim = kind.claim(plan)
     assert claim.one_noise == ("secure" in name)
     visits, person = claim.person.visits, claim.person
     if claim.one_noise:
