@@ -96,7 +96,9 @@ def test_a_check_opens_nothing_and_is_answered_again():
     assert msgspec.structs.replace(one[0], number=other[0].number) == other[0]
     assert helper.state is before
     fewer = msgspec.structs.replace(
-        checks[0], members=checks[0].members[:24], statements=checks[0].statements[:TAG_BYTES]
+        checks[0],
+        members=checks[0].members[: MEMBER.itemsize],
+        statements=checks[0].statements[:TAG_BYTES],
     )
     (few,) = taken(helper, fewer)
     assert few.unfit == b""
