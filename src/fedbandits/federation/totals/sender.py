@@ -116,7 +116,7 @@ class Sender:
                 f"{seat.name}: secrets for {len(secrets.pairs)} helpers, there are {len(helpers)}"
             )
         self._name, self._place, self._plan = seat.name, seat.place, plan
-        self._controller = seat.one(CONTROLLER)
+        self.controller = seat.one(CONTROLLER)
         self._helpers = frozenset(helpers)
         self._pairs = [
             PairKeys.derive(secret, terms, seat.name, helper)
@@ -166,7 +166,7 @@ class Sender:
         number, digest = state.pending_total
         text = statements.statement(release, self._stated(state, salt))
         return Increment(
-            sender=self._name, receiver=self._controller, release=release, salt=salt,
+            sender=self._name, receiver=self.controller, release=release, salt=salt,
             base=state.base, base_salt=state.base_salt, total=number, total_digest=digest,
             statistic=pack_words(masked),
             statements=b"".join(tag(keys.statement, text) for keys in self._pairs),
@@ -176,7 +176,7 @@ class Sender:
         """Make the message by which the agent says, once, that it has retired."""
         if before.retired or not after.retired:
             return []
-        return [Retired(sender=self._name, receiver=self._controller, release=after.newest)]
+        return [Retired(sender=self._name, receiver=self.controller, release=after.newest)]
 
     def numbers_of(self, total: Total) -> tuple[int, ...]:
         """Return the number of every agent's release in a total that was settled.
