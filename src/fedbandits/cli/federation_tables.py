@@ -94,7 +94,7 @@ def _about_totals(sums: dict[str, Any]) -> list[str]:
     ]
     if refusing := sums.get("refused_by"):
         lines.append(
-            f"{', '.join(refusing)} opened nothing: agents state different totals, and more differ than may lie"
+            f"{', '.join(refusing)} opened nothing: more agents differ in totals than may lie"
         )
     by, other = ", ".join(sums.get("told_otherwise_by", [])), sums.get("other_total")
     if by and other:

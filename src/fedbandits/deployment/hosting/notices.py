@@ -56,14 +56,14 @@ class Notices:
             )  # fmt: skip
         if disputed and by and self._is_new("disputed total", disputed):
             _LOG.error(
-                "%s: the controller, %s, gave agents different totals %d: more differ than may "
-                "lie. The agent acts on no total until most others confirm a later one",
+                "%s: the controller, %s, gave agents different totals %d. The "
+                "agent acts on no total until most others confirm a later one",
                 self._member, by, disputed,
             )  # fmt: skip
         elif disputed and self._is_new("disputed total", disputed):
             _LOG.error(
-                "%s: agents state different totals %d, and more differ than may lie: the controller "
-                "told them so. No sum of them is opened", self._member, disputed,
+                "%s: more agents differ in total %d than may lie: the controller told them "
+                "different ones. No sum of them is opened", self._member, disputed,
             )  # fmt: skip
         differing = report.get("differing", {})
         for helper, agents in differing.items() if self._is_new("differing", differing) else ():
