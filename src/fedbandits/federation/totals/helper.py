@@ -35,6 +35,7 @@ from fedbandits.federation.totals.agreement import (
     common_digest,
     judge,
     newest_of,
+    pack_taken,
     stated_by,
 )
 from fedbandits.federation.totals.messages import (
@@ -250,12 +251,14 @@ class Helper(Party[HelperState]):
             [self._masks[place] for place in places], state.answered,
             state.salts[places].tolist(), self._plan.size,
         )  # fmt: skip
-        common = common_digest(*newest_of(state.newest), state.agreed, state.told)
+        common = common_digest(*newest_of(state.newest), pack_taken(state.agreed))
         each = zip(self._pairs, state.newest.tolist(), state.salts.tolist(), strict=True)
         confirmations = b"".join(
             tag(
                 keys.confirmation,
-                statements.confirmation(state.answered, state.digest, common, newest, salt),
+                statements.confirmation(
+                    state.answered, state.digest, common, state.told, newest, salt
+                ),
             )
             for keys, newest, salt in each
         )

@@ -240,7 +240,7 @@ class Sender:
         after = msgspec.structs.replace(state, newest=total.release)
         included = own == state.pending != 0
         salt = state.pending_salt if included else state.base_salt
-        confirmed = same(total.confirmations, self._expected(total, agreed, salt))
+        confirmed = same(total.confirmations, self._expected(total, salt))
         believed = confirmed and (included or own == state.base)
         found = Taken.of(total.statistic, total.releases, total.counts)
         if total.release == state.newest:
@@ -257,14 +257,15 @@ class Sender:
             )  # fmt: skip
         return self._over(after) if total.release >= state.pending else after
 
-    def _expected(self, total: Total, agreed: tuple[Taken, ...], salt: int) -> bytes:
+    def _expected(self, total: Total, salt: int) -> bytes:
         """Return the tags of all helpers that a total must have, if ``salt`` is that of our own."""
-        made = []
-        for keys, disputed in zip(self._pairs, total.disputed, strict=True):
-            common = common_digest(total.releases, total.counts, agreed, disputed)
-            text = statements.confirmation(total.release, total.digest, common, total.own, salt)
-            made.append(tag(keys.confirmation, text))
-        return b"".join(made)
+        said = total.release, total.digest
+        common = common_digest(total.releases, total.counts, total.agreed)
+        each = zip(self._pairs, total.disputed, strict=True)
+        return b"".join(
+            tag(keys.confirmation, statements.confirmation(*said, common, other, total.own, salt))
+            for keys, other in each
+        )
 
     def _over(self, state: Sending, **changed: object) -> Sending:
         """Return the state with no message under way."""
