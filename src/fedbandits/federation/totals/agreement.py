@@ -71,14 +71,14 @@ class Judged(NamedTuple):
     differing : (members,) bool
         Whose total differs from that of most others with the same number, as far as there is one
         that most have.
-    count
+    at_fault
         How many members at least were given another total than they should, or lie.
     newest
         The newest number of which that is so; 0 if there is none.
     """
 
     differing: Bools
-    count: int
+    at_fault: int
     newest: int
 
 

@@ -174,7 +174,7 @@ class Helper(Party[HelperState]):
         members = self._named(check)
         known = self._are_known(check, members)
         judged = self._judged(members[known])
-        refused = judged.count > self._plan.colluding
+        refused = judged.at_fault > self._plan.colluding
         differing = members["place"][known][judged.differing]
         unfit = np.sort(np.concatenate((members["place"][~known], differing)))
         after = self._state
