@@ -118,8 +118,8 @@ def test_where_noise_comes_from_is_a_term():
     assert simulated.difference(secure.content) == ("noise", "simulated", "secure")
     older = msgspec.structs.replace(simulated, wire=m.VERSION - 1)
     assert str(simulated.difference(older.content)) == (
-        f"messages are of version {m.VERSION - 1} there and {m.VERSION} here: run the same fedbandits "
-        "everywhere"
+        f"messages are of version {m.VERSION - 1} there and {m.VERSION} here: run the same "
+        "fedbandits everywhere"
     )
 
 
