@@ -28,6 +28,8 @@ from cryptography.hazmat.primitives.ciphers.algorithms import ChaCha20
 from fedbandits._typing import Words64
 from fedbandits.crypto.keystream import derive_key
 
+#: Labels of keys and digests begin by the protocol that they are for: no other has the same.
+PROTOCOL = "fedbandits secure sums 2"
 #: Bytes of a tag, and of a salt.
 TAG_BYTES, SALT_BYTES = 16, 8
 #: Sums are numbered below this: a number has 32 bits of a nonce.
@@ -58,7 +60,7 @@ class PairKeys(NamedTuple):
     @classmethod
     def derive(cls, secret: bytes, terms: str, agent: str, helper: str) -> Self:
         """Derive them of the pair's secret, for a federation on terms of that digest."""
-        label = f"fedbandits secure sums {terms} {agent} {helper}"
+        label = f"{PROTOCOL} {terms} {agent} {helper}"
         return cls(*(derive_key(secret, f"{label} {purpose}") for purpose in cls._fields))
 
 

@@ -13,6 +13,7 @@ from fedbandits.federation.messages import ImplausibleError, WrongShapeError
 from fedbandits.federation.totals.messages import Check
 from fedbandits.federation.totals.statements import pack_places, unpack_members, unpack_places
 from tests.federation.receiving import refused_next, taken
+from tests.federation.totals.test_helper_refusals import picked
 from tests.federation.totals.world import World
 
 
@@ -95,9 +96,7 @@ def test_a_check_opens_nothing_and_is_answered_again():
     one, other = taken(helper, checks[0]), taken(helper, checks[0])
     assert msgspec.structs.replace(one[0], number=other[0].number) == other[0]
     assert helper.state is before
-    fewer = msgspec.structs.replace(
-        checks[0], members=checks[0].members[:24], statements=checks[0].statements[:TAG_BYTES]
-    )
+    fewer = picked(checks[0], [0])
     (few,) = taken(helper, fewer)
     assert few.unfit == b""
     assert helper.state is before

@@ -5,7 +5,8 @@ names, each of whom has stated its message to it. It never answers for another s
 before its last one. So the controller can open one total a sum, whatever it asks.
 
 Before that the controller may ask whose messages it would open, as often as it likes. So one member
-with a false tag is left out, and stops nobody. The answer tells nothing of any mask.
+with a false tag is left out, and stops nobody. The answer tells nothing of any mask. In the same
+way it leaves out whoever has taken another total than most others; see :mod:`.agreement`.
 
 A helper must not go on from an old store: it would open a sum for a second set of members. So
 nobody may restore one.
@@ -27,6 +28,16 @@ from fedbandits.federation.party import Party
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import PartyState, Step, Transitions
 from fedbandits.federation.totals import statements
+from fedbandits.federation.totals.agreement import (
+    Judged,
+    Taken,
+    agree,
+    common_digest,
+    judge,
+    newest_of,
+    pack_taken,
+    stated_by,
+)
 from fedbandits.federation.totals.messages import (
     Check,
     Checked,
@@ -53,6 +64,12 @@ class HelperState(PartyState, frozen=True, kw_only=True):
         Of all that it has opened.
     newest, salts : (agents,) int64, (agents,) uint64
         Every agent's newest message that it has opened, and that message's salt; 0 for none.
+    agreed
+        Recent totals, as most members have stated them.
+    disputed
+        The newest total of which more members had different ones than may lie; 0 for none.
+    told
+        The same, as it has told agents with its last answer.
     """
 
     stage: str = "serving"
@@ -61,6 +78,9 @@ class HelperState(PartyState, frozen=True, kw_only=True):
     digest: bytes
     newest: Ints
     salts: Words64
+    agreed: tuple[Taken, ...] = ()
+    disputed: int = 0
+    told: int = 0
 
 
 class Helper(Party[HelperState]):
@@ -127,7 +147,7 @@ class Helper(Party[HelperState]):
             )
         request = statements.request_digest(release, event.members, event.statements)
         if isinstance(event, Check):
-            return Step(state, self._checked(event, request))
+            return self._check(event, request)
         if release == state.answered:
             if request != state.request:
                 raise OutOfOrderError(
@@ -138,6 +158,8 @@ class Helper(Party[HelperState]):
         after = self._after(
             answered=release, request=request,
             digest=statements.next_digest(state.digest, release, event.members),
+            agreed=agree(state.agreed, stated_by(members), self._plan.colluding),
+            told=state.disputed,
         )  # fmt: skip
 
         def keep() -> Sequence[Opened]:
@@ -147,16 +169,23 @@ class Helper(Party[HelperState]):
 
         return Step(after, write=keep)
 
-    def _checked(self, check: Check, request: bytes) -> list[Checked]:
-        """Say whose messages would not be opened."""
+    def _check(self, check: Check, request: bytes) -> Step:
+        """Say whose messages would not be opened, and note what the dispute is about, if any."""
         members = self._named(check)
-        unfit = members["place"][~self._are_fit(check, members)]
-        return [
-            Checked(
-                sender=self.name, receiver=self._controller, release=check.release,
-                request=request, unfit=statements.pack_places(unfit),
-            )
-        ]  # fmt: skip
+        known = self._are_known(check, members)
+        judged = self._judged(members[known])
+        refused = judged.at_fault > self._plan.colluding
+        differing = members["place"][known][judged.differing]
+        unfit = np.sort(np.concatenate((members["place"][~known], differing)))
+        after = self._state
+        if refused and judged.newest > after.disputed:
+            after = self._after(disputed=judged.newest)
+        answer = Checked(
+            sender=self.name, receiver=self._controller, release=check.release, request=request,
+            unfit=statements.pack_places(unfit), differing=statements.pack_places(differing),
+            refused=refused,
+        )  # fmt: skip
+        return Step(after, [answer])
 
     def _fit(self, opening: Opening) -> NDArray[np.void]:
         """Return the members of a sum, (members,), if it may be opened for them."""
@@ -165,13 +194,24 @@ class Helper(Party[HelperState]):
             raise ImplausibleError(
                 f"{self.name}: a sum of {len(members)}, none below {least} is opened"
             )
-        fit = self._are_fit(opening, members)
-        if not fit.all():
+        known = self._are_known(opening, members)
+        if not known.all():
             raise ImplausibleError(
-                f"{self.name}: {self._agents[members['place'][~fit][0]]} has not stated its "
+                f"{self.name}: {self._agents[members['place'][~known][0]]} has not stated its "
                 "message, or has not gone on from what was opened of it"
             )
+        judged = self._judged(members)
+        if judged.differing.any():
+            raise ImplausibleError(
+                f"{self.name}: {self._agents[members['place'][judged.differing][0]]} has taken "
+                f"another total {judged.newest} than other members of sum {opening.release}"
+            )
         return members
+
+    def _judged(self, members: NDArray[np.void]) -> Judged:
+        """Compare what members say of the totals that they have taken."""
+        state = self._state
+        return judge(stated_by(members), state.agreed, int(state.newest.max()))
 
     def _named(self, request: MembersRequest) -> NDArray[np.void]:
         """Return the members that a request names, (members,), each once and in order."""
@@ -187,22 +227,22 @@ class Helper(Party[HelperState]):
         require_bytes(request.statements, TAG_BYTES * len(members))
         return members
 
-    def _are_fit(self, request: MembersRequest, members: NDArray[np.void]) -> Bools:
+    def _are_known(self, request: MembersRequest, members: NDArray[np.void]) -> Bools:
         """Tell which members have stated what is said of them, and go on from what was opened.
 
         A sum that was opened is told of by statements alone: by then it is what was opened.
         """
         state, width, places = self._state, statements.MEMBER.itemsize, members["place"]
-        fit: Bools = (members["base"] == state.newest[places]) & (
+        known: Bools = (members["base"] == state.newest[places]) & (
             members["base_salt"] == state.salts[places]
         )
-        fit |= request.release == state.answered
+        known |= request.release == state.answered
         for at, place in enumerate(places.tolist()):
             member = request.members[at * width : (at + 1) * width]
             text = statements.statement(request.release, member)
             given = request.statements[at * TAG_BYTES : (at + 1) * TAG_BYTES]
-            fit[at] &= same(given, tag(self._pairs[place].statement, text))
-        return fit
+            known[at] &= same(given, tag(self._pairs[place].statement, text))
+        return known
 
     def _answer(self, state: HelperState) -> list[Opened]:
         """Make the answer for the last sum; it follows from the state, and is always the same."""
@@ -211,17 +251,21 @@ class Helper(Party[HelperState]):
             [self._masks[place] for place in places], state.answered,
             state.salts[places].tolist(), self._plan.size,
         )  # fmt: skip
+        common = common_digest(*newest_of(state.newest), pack_taken(state.agreed))
         each = zip(self._pairs, state.newest.tolist(), state.salts.tolist(), strict=True)
         confirmations = b"".join(
             tag(
                 keys.confirmation,
-                statements.confirmation(state.answered, state.digest, newest, salt),
+                statements.confirmation(
+                    state.answered, state.digest, common, state.told, newest, salt
+                ),
             )
             for keys, newest, salt in each
         )
         return [
             Opened(
                 sender=self.name, receiver=self._controller, release=state.answered,
-                masks=pack_words(masks), digest=state.digest, confirmations=confirmations,
+                masks=pack_words(masks), digest=state.digest, disputed=state.told,
+                confirmations=confirmations,
             )
         ]  # fmt: skip

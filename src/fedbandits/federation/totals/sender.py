@@ -20,11 +20,18 @@ import numpy as np
 
 from fedbandits._typing import Ints, Words64
 from fedbandits.crypto.keystream import derive_key
-from fedbandits.crypto.masks import TAG_BYTES, PairKeys, salt_of, same, tag
+from fedbandits.crypto.masks import PROTOCOL, TAG_BYTES, PairKeys, salt_of, same, tag
 from fedbandits.errors import LocalProtocolError
 from fedbandits.federation.messages import ImplausibleError, OutOfOrderError
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.totals import statements
+from fedbandits.federation.totals.agreement import (
+    RECENT,
+    Taken,
+    common_digest,
+    compare,
+    unpack_taken,
+)
 from fedbandits.federation.totals.messages import (
     Increment,
     Retired,
@@ -50,6 +57,18 @@ class Sending(msgspec.Struct, frozen=True):
         The number of the last total that it has heard of.
     retired
         Whether it sends nothing more.
+    pending_total
+        The newest total that it had taken when it made its message under way, as stated with it.
+    taken
+        The newest totals that it has taken, at most :data:`.agreement.RECENT`, in order.
+    misled
+        The newest of its totals that others got otherwise, until they confirm that or a later one;
+        0 if there is none. It acts on no total meanwhile.
+    other_total
+        The newest total, ever, that most others got otherwise; 0 if there is none.
+    disputed_total
+        The newest of its totals of which more agents had different ones than may lie, so that its
+        own may be right; 0 if there is none.
     """
 
     base_values: Ints
@@ -60,6 +79,16 @@ class Sending(msgspec.Struct, frozen=True):
     pending_salt: int = 0
     newest: int = 0
     retired: bool = False
+    pending_total: Taken = Taken()
+    taken: tuple[Taken, ...] = ()
+    misled: int = 0
+    other_total: int = 0
+    disputed_total: int = 0
+
+    @property
+    def total(self) -> Taken:
+        """The newest total that it has taken."""
+        return self.taken[-1] if self.taken else Taken()
 
 
 def first_sending(size: int) -> Sending:
@@ -87,14 +116,14 @@ class Sender:
                 f"{seat.name}: secrets for {len(secrets.pairs)} helpers, there are {len(helpers)}"
             )
         self._name, self._place, self._plan = seat.name, seat.place, plan
-        self._controller = seat.one(CONTROLLER)
+        self.controller = seat.one(CONTROLLER)
         self._helpers = frozenset(helpers)
         self._pairs = [
             PairKeys.derive(secret, terms, seat.name, helper)
             for secret, helper in zip(secrets.pairs, helpers, strict=True)
         ]
         self._masks = [secrets.masks(keys) for keys in self._pairs]
-        self._own = derive_key(secrets.own, f"fedbandits secure sums {terms} {seat.name} salts")
+        self._own = derive_key(secrets.own, f"{PROTOCOL} {terms} {seat.name} salts")
 
     def send(self, state: Sending, release: int, values: Ints) -> tuple[Sending, list[Increment]]:
         """Make the message of a release, or the last one again.
@@ -119,6 +148,7 @@ class Sender:
             return state, []
         if not state.pending:
             increment = values.view(np.uint64) - state.base_values.view(np.uint64)
+            state = msgspec.structs.replace(state, pending_total=state.total)
             state = msgspec.structs.replace(
                 state, pending=release, pending_salt=self._salt(state, release, increment),
                 pending_values=values.copy(),
@@ -133,11 +163,12 @@ class Sender:
         for each in self._masks:
             each.fill(release, salt, mask)
             masked += mask
-        member = statements.pack_member(self._place, salt, state.base, state.base_salt)
-        text = statements.statement(release, member)
+        number, digest = state.pending_total
+        text = statements.statement(release, self._stated(state, salt))
         return Increment(
-            sender=self._name, receiver=self._controller, release=release, salt=salt,
-            base=state.base, base_salt=state.base_salt, statistic=pack_words(masked),
+            sender=self._name, receiver=self.controller, release=release, salt=salt,
+            base=state.base, base_salt=state.base_salt, total=number, total_digest=digest,
+            statistic=pack_words(masked),
             statements=b"".join(tag(keys.statement, text) for keys in self._pairs),
         )  # fmt: skip
 
@@ -145,7 +176,7 @@ class Sender:
         """Make the message by which the agent says, once, that it has retired."""
         if before.retired or not after.retired:
             return []
-        return [Retired(sender=self._name, receiver=self._controller, release=after.newest)]
+        return [Retired(sender=self._name, receiver=self.controller, release=after.newest)]
 
     def numbers_of(self, total: Total) -> tuple[int, ...]:
         """Return the number of every agent's release in a total that was settled.
@@ -177,6 +208,10 @@ class Sender:
         require_bytes(total.digest, statements.DIGEST_BYTES)
         require_bytes(total.confirmations, TAG_BYTES * plan.helpers)
         rising = all(one < other for one, other in itertools.pairwise(releases))
+        if len(total.disputed) != plan.helpers or not all(
+            0 <= number <= total.release for number in total.disputed
+        ):
+            raise ImplausibleError(f"{self._name}: the total has disputes that cannot be")
         if (
             len(releases) != len(counts)
             or total.own not in releases
@@ -200,17 +235,20 @@ class Sender:
             If no controller that keeps to the terms sends it, or it was another one before.
         """
         self._check(state, total)
+        agreed = unpack_taken(total.agreed)
         own = total.own
         after = msgspec.structs.replace(state, newest=total.release)
         included = own == state.pending != 0
         salt = state.pending_salt if included else state.base_salt
-        text = statements.confirmation(total.release, total.digest, own, salt)
-        expected = b"".join(tag(keys.confirmation, text) for keys in self._pairs)
-        believed = same(total.confirmations, expected) and (included or own == state.base)
+        confirmed = same(total.confirmations, self._expected(total, salt))
+        believed = confirmed and (included or own == state.base)
+        found = Taken.of(total.statistic, total.releases, total.counts)
         if total.release == state.newest:
-            if believed or state.retired:
+            if state.retired or (believed and not _contradicts(state, found)):
                 return state
             raise ImplausibleError(f"{self._name}: total {total.release} was another one before")
+        if confirmed:
+            after = _compared(after, found, agreed, total.disputed)
         if not believed or state.retired:
             return msgspec.structs.replace(after, retired=True)
         if included:
@@ -219,16 +257,68 @@ class Sender:
             )  # fmt: skip
         return self._over(after) if total.release >= state.pending else after
 
+    def _expected(self, total: Total, salt: int) -> bytes:
+        """Return the tags of all helpers that a total must have, if ``salt`` is that of our own."""
+        said = total.release, total.digest
+        common = common_digest(total.releases, total.counts, total.agreed)
+        each = zip(self._pairs, total.disputed, strict=True)
+        return b"".join(
+            tag(keys.confirmation, statements.confirmation(*said, common, other, total.own, salt))
+            for keys, other in each
+        )
+
     def _over(self, state: Sending, **changed: object) -> Sending:
         """Return the state with no message under way."""
         return msgspec.structs.replace(
-            state, pending=0, pending_salt=0, pending_values=self._nothing(), **changed
+            state,
+            pending=0,
+            pending_salt=0,
+            pending_values=self._nothing(),
+            pending_total=Taken(),
+            **changed,
         )
 
     def _salt(self, state: Sending, release: int, increment: Words64) -> int:
         """Make the salt of a message, of all that is in it."""
-        member = statements.pack_member(self._place, 0, state.base, state.base_salt)
-        return salt_of(self._own, statements.statement(release, member) + pack_words(increment))
+        text = statements.statement(release, self._stated(state, 0))
+        return salt_of(self._own, text + pack_words(increment))
+
+    def _stated(self, state: Sending, salt: int) -> bytes:
+        """Pack what the agent states of the message under way, as a member of its sum."""
+        base = state.base, state.base_salt
+        return statements.pack_member(self._place, salt, *base, *state.pending_total)
 
     def _nothing(self) -> Ints:
         return np.zeros(self._plan.size, np.int64)
+
+
+def _contradicts(state: Sending, found: Taken) -> bool:
+    """Tell whether the agent has taken another total of that number before."""
+    return any(each.number == found.number and each != found for each in state.taken)
+
+
+def _compared(
+    state: Sending, found: Taken, agreed: tuple[Taken, ...], disputed: tuple[int, ...]
+) -> Sending:
+    """Note a total, ``found``, and whether the agent's totals are those of most others.
+
+    Of two totals of one number the first is kept, and stated, unless most others have the second.
+    """
+    contradicts, taken = _contradicts(state, found), state.taken
+    if contradicts and found in agreed:
+        taken = tuple(found if each.number == found.number else each for each in taken)
+    elif found.number and not contradicts:
+        taken = (*taken, found)[-RECENT:] if found not in taken else taken
+    others = compare(taken, agreed, disputed)
+    changed: dict[str, int] = {}
+    if others is not None and others.number >= state.misled:
+        changed["misled"] = 0 if others in taken else others.number
+        if not others.digest:
+            changed["disputed_total"] = others.number
+        elif others not in taken:
+            changed["other_total"] = others.number
+    if contradicts:
+        changed["other_total"] = found.number
+        if found not in agreed:
+            changed["misled"] = found.number
+    return msgspec.structs.replace(state, taken=taken, **changed)

@@ -4,6 +4,8 @@ Statements and confirmations are tags under keys that one agent and one helper s
 the terms, the pair and the direction, so texts need not. They travel through the controller, which
 can make none of them.
 
+A statement also says which total the agent has taken last; see :mod:`.agreement`.
+
 An agent believes what all helpers confirm, never the controller. So a helper confirms to every
 agent, at every sum, member or not, *with which of its messages* it is in totals by now. One
 confirmation then settles all of the agent's earlier messages, and a total that was lost is made up
@@ -18,30 +20,44 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedbandits._typing import Ints
+from fedbandits.crypto.masks import PROTOCOL
 from fedbandits.federation.messages import WrongShapeError
 
-#: One member of a sum: its place among agents, its message's salt, and what it has taken off.
-MEMBER = np.dtype(
-    [("place", "<u4"), ("salt", "<u8"), ("base", "<u4"), ("base_salt", "<u8")], align=False
-)
 DIGEST_BYTES = 32
+#: One member of a sum: its place among agents, its message's salt, what it has taken off, and
+#: number and digest of the newest total that it has taken.
+MEMBER = np.dtype(
+    [
+        ("place", "<u4"), ("salt", "<u8"), ("base", "<u4"), ("base_salt", "<u8"),
+        ("total", "<u4"), ("total_digest", f"V{DIGEST_BYTES}"),
+    ],
+    align=False,
+)  # fmt: skip
 _PLACE = np.dtype("<u4")
 
 
 def pack_members(
     places: NDArray[np.integer], salts: NDArray[np.uint64],
     bases: NDArray[np.integer], base_salts: NDArray[np.uint64],
+    totals: NDArray[np.integer], total_digests: NDArray[np.uint8],
 ) -> bytes:  # fmt: skip
-    """Pack the members of a sum, all (members,), places in rising order."""
+    """Pack the members of a sum, all (members,), places in rising order.
+
+    ``total_digests`` are (members, 32) bytes.
+    """
     members = np.zeros(len(places), MEMBER)
     members["place"], members["salt"] = places, salts
     members["base"], members["base_salt"] = bases, base_salts
+    members["total"] = totals
+    members["total_digest"] = np.ascontiguousarray(total_digests).view(MEMBER["total_digest"])[:, 0]
     return members.tobytes()
 
 
-def pack_member(place: int, salt: int, base: int, base_salt: int) -> bytes:
+def pack_member(
+    place: int, salt: int, base: int, base_salt: int, total: int, total_digest: bytes
+) -> bytes:
     """Pack one member of a sum."""
-    return np.array((place, salt, base, base_salt), MEMBER).tobytes()
+    return np.array((place, salt, base, base_salt, total, total_digest), MEMBER).tobytes()
 
 
 def unpack_members(data: bytes) -> NDArray[np.void]:
@@ -75,22 +91,29 @@ def statement(release: int, member: bytes) -> bytes:
     return _numbered(release) + member
 
 
-def confirmation(release: int, digest: bytes, newest: int, salt: int) -> bytes:
+def confirmation(
+    release: int, digest: bytes, common: bytes, disputed: int, newest: int, salt: int
+) -> bytes:
     """Return the text by which a helper confirms what it has opened of an agent.
 
     Parameters
     ----------
     release, digest
         The number of the helper's last sum, and the digest of all up to it.
+    common
+        The digest of what all helpers tell all agents, see :func:`.agreement.common_digest`.
+    disputed
+        The newest total in dispute that this helper tells all agents of, 0 for none.
     newest, salt
         The agent's newest message that was opened, 0 and 0 if none was.
     """
-    return _numbered(release) + digest + _numbered(newest) + salt.to_bytes(8, "little")
+    told = _numbered(release) + digest + common + _numbered(disputed)
+    return told + _numbered(newest) + salt.to_bytes(8, "little")
 
 
 def first_digest(terms: str) -> bytes:
     """Return the digest before all sums, under terms of that digest."""
-    return _hash(b"secure sums begin " + terms.encode())
+    return _hash(f"{PROTOCOL} begin {terms}".encode())
 
 
 def next_digest(before: bytes, release: int, members: bytes) -> bytes:
