@@ -47,9 +47,10 @@ class Agent(Party[_State]):
 
     def __init__(self, seat: Seat, plan: TotalsPlan) -> None:
         pairs = tuple(secret(seat.place, helper) for helper in range(plan.helpers))
-        self._sender = Sender(seat, plan, AgentSecrets(pairs, secret(seat.place, -1)))
+        secrets = AgentSecrets(pairs, secret(seat.place, -1))
+        self._sender = Sender(seat, plan, secrets)
         self._values = np.random.default_rng(seat.place).integers(-(2**40), 2**40, SIZE)
-        super().__init__(seat, _State(sending=first_sending(SIZE)))
+        super().__init__(seat, _State(sending=first_sending(seat, plan, secrets)))
 
     def _compute(self, event: Any) -> Step:
         sending = self._state.sending

@@ -15,6 +15,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
+from collections.abc import Callable
 
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 
@@ -22,7 +23,7 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X
 KEY_BYTES = 32
 #: Stands for a public key, where there is none.
 NO_KEY = bytes(KEY_BYTES)
-_NEXT, _MASK = b"fb sums 2 next", b"fb sums 2 mask"
+_NEXT, _USED = b"fb sums 2 next", b"fb sums 2 used"
 _AGREED = b"fedbandits secure sums 2 agreed "
 
 
@@ -38,9 +39,9 @@ def forward(key: bytes, steps: int) -> bytes:
     return key
 
 
-def mask_key(key: bytes) -> bytes:
-    """Return the key of a chain that one mask is made by. It tells nothing of the chain."""
-    return hashlib.blake2b(key=key, digest_size=KEY_BYTES, person=_MASK).digest()
+def message_key(key: bytes) -> bytes:
+    """Return the key of a chain for one message. It tells nothing of the chain."""
+    return hashlib.blake2b(key=key, digest_size=KEY_BYTES, person=_USED).digest()
 
 
 def agreed(key: bytes, shared: bytes) -> bytes:
@@ -51,21 +52,44 @@ def agreed(key: bytes, shared: bytes) -> bytes:
     return hmac.digest(key, _AGREED + shared, "sha256")
 
 
-def drawn_pair() -> tuple[bytes, bytes]:
-    """Draw a private key and its public one, 32 bytes each, of the system's randomness."""
-    private = secrets.token_bytes(KEY_BYTES)
-    public = X25519PrivateKey.from_private_bytes(private).public_key()
-    return private, public.public_bytes_raw()
+class Drawn:
+    """A private key that was drawn for one use, and its public one.
 
-
-def agree(private: bytes, public: bytes) -> bytes:
-    """Return the secret that a private key has in common with another party's public one.
-
-    Of a public key of low order it is zeros, as in RFC 7748. Who sends one gives away its own
-    share of the secret, which it could send to anybody anyway.
+    Parameters
+    ----------
+    private
+        32 bytes; erase them after that use.
     """
-    try:
-        mine, other = X25519PrivateKey.from_private_bytes(private), public
-        return mine.exchange(X25519PublicKey.from_public_bytes(other))
-    except ValueError:
-        return bytes(KEY_BYTES)
+
+    def __init__(self, private: bytes) -> None:
+        self.private = private
+        self._key = X25519PrivateKey.from_private_bytes(private)
+
+    @property
+    def public(self) -> bytes:
+        """The public key, 32 bytes."""
+        return self._key.public_key().public_bytes_raw()
+
+    def agree(self, public: bytes) -> bytes:
+        """Return the secret, 32 bytes, in common with the holder of another public key.
+
+        Of a public key of low order it is zeros, as in RFC 7748. Who sends one gives away the
+        secret of this pair, which it could tell anybody anyway.
+        """
+        try:
+            return self._key.exchange(X25519PublicKey.from_public_bytes(public))
+        except ValueError:
+            return bytes(KEY_BYTES)
+
+
+#: Draws a key, or None in simulations.
+Draw = Callable[[], Drawn | None]
+
+
+def draw() -> Drawn:
+    """Draw a key of the system's randomness: it follows from nothing that anybody has kept."""
+    return Drawn(secrets.token_bytes(KEY_BYTES))
+
+
+def draw_nothing() -> None:
+    """Draw no key: for simulations, whose parties have no secrets anyway."""

@@ -11,7 +11,12 @@ from hypothesis import strategies as st
 from fedbandits.crypto.masks import TAG_BYTES
 from fedbandits.federation.messages import ImplausibleError, WrongShapeError
 from fedbandits.federation.totals.messages import Check
-from fedbandits.federation.totals.statements import pack_places, unpack_members, unpack_places
+from fedbandits.federation.totals.statements import (
+    MEMBER,
+    pack_places,
+    unpack_members,
+    unpack_places,
+)
 from tests.federation.receiving import refused_next, taken
 from tests.federation.totals.world import World
 
@@ -96,7 +101,9 @@ def test_a_check_opens_nothing_and_is_answered_again():
     assert msgspec.structs.replace(one[0], number=other[0].number) == other[0]
     assert helper.state is before
     fewer = msgspec.structs.replace(
-        checks[0], members=checks[0].members[:24], statements=checks[0].statements[:TAG_BYTES]
+        checks[0],
+        members=checks[0].members[: MEMBER.itemsize],
+        statements=checks[0].statements[:TAG_BYTES],
     )
     (few,) = taken(helper, fewer)
     assert few.unfit == b""

@@ -60,11 +60,8 @@ def test_it_opens_the_sum_of_the_members_masks(asked):
     (answer,) = taken(helper, opening)
     members = unpack_members(opening.members)
     expected = np.zeros(world.plan.size, np.uint64)
-    mask = np.empty_like(expected)
     for member in members:
-        sender = world.agents[member["place"]].sender
-        sender._masks[0].fill(2, int(member["salt"]), mask)
-        expected += mask
+        expected += world.mask(int(member["place"]), 0, 2, int(member["salt"]))
     np.testing.assert_array_equal(unpack_words(answer.masks, world.plan.size), expected)
 
 

@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from fedbandits._typing import Bools, Ints
+from fedbandits.crypto.chains import KEY_BYTES
 from fedbandits.crypto.masks import TAG_BYTES
 from fedbandits.federation.events import Deadline
 from fedbandits.federation.messages import ImplausibleError, Message, OutOfOrderError
@@ -122,6 +123,8 @@ class TotalsController(Party[ControllerState]):
         values = unpack_words(message.statistic, plan.size)
         require_bytes(message.statements, TAG_BYTES * plan.helpers)
         tags = np.frombuffer(message.statements, np.uint8).reshape(plan.helpers, TAG_BYTES)
+        require_bytes(message.public, KEY_BYTES)
+        public = np.frombuffer(message.public, np.uint8)
         if state.has(message, place, values, tags):
             return Step(state, self._told_again(place))
         state.check(message, place, plan, self.name)
@@ -134,6 +137,7 @@ class TotalsController(Party[ControllerState]):
             state.held[place] = message.release
             state.salts[place] = message.salt
             state.bases[place], state.base_salts[place] = message.base, message.base_salt
+            state.heard[place], state.publics[place] = message.heard, public
             state.values[place], state.statements[place] = values, tags
             return ()
 
@@ -241,11 +245,14 @@ class TotalsController(Party[ControllerState]):
         state, plan, helper = self._state, self._plan, self._helper[message.sender]
         masks = unpack_words(message.masks, plan.size)
         require_bytes(message.confirmations, TAG_BYTES * plan.agents)
+        require_bytes(message.public, KEY_BYTES)
+        public = np.frombuffer(message.public, np.uint8)
         tags = np.frombuffer(message.confirmations, np.uint8).reshape(plan.agents, TAG_BYTES)
         if (message.release, state.stage) != (state.opening, "opening") or state.answered[helper]:
             given = (state.answers[helper] == masks).all() and (
                 state.confirmations[helper] == tags
             ).all()
+            given = given and (state.helper_publics[helper] == public).all()
             return self._take_again(message, bool(given))
         digest = statements.next_digest(state.digest, state.opening, state.members()[1])
         if message.digest != digest:
@@ -253,7 +260,7 @@ class TotalsController(Party[ControllerState]):
 
         def keep() -> Sequence[Message]:
             state.answered[helper], state.answers[helper] = True, masks
-            state.confirmations[helper] = tags
+            state.confirmations[helper], state.helper_publics[helper] = tags, public
             return ()
 
         if np.count_nonzero(state.answered) + 1 < plan.helpers:
@@ -309,7 +316,7 @@ class TotalsController(Party[ControllerState]):
             Total(
                 sender=self.name, receiver=self._agents[place], release=release,
                 statistic=statistic, own=int(state.opened[place]), releases=releases,
-                counts=counts, digest=digest,
+                counts=counts, digest=digest, publics=state.helper_publics.tobytes(),
                 confirmations=state.confirmations[:, place].tobytes(),
             )
             for place in places

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedbandits._typing import Bools, Ints, Words64
+from fedbandits.crypto.chains import KEY_BYTES
 from fedbandits.crypto.masks import TAG_BYTES
 from fedbandits.federation.messages import ImplausibleError, OutOfOrderError
 from fedbandits.federation.state import PartyState
@@ -35,6 +36,8 @@ class ControllerState(PartyState, frozen=True, kw_only=True):
         What agents have stated of the message that is held of each; ``held`` is the number of the
         sum it is for, 0 if there is none. While a sum is opened, its members are those whose
         message is for it.
+    heard, publics : (agents,) int64, (agents, 32) uint8
+        The last totals of which agents had heard then, and the public keys of their messages.
     values : (agents, size) uint64
         The masked numbers in these messages.
     statements : (agents, helpers, 16) uint8
@@ -57,6 +60,8 @@ class ControllerState(PartyState, frozen=True, kw_only=True):
         What helpers have answered.
     confirmations : (helpers, agents, 16) uint8
         What they confirm to agents.
+    helper_publics : (helpers, 32) uint8
+        The public keys that they have drawn for that sum.
     """
 
     stage: str = "collecting"
@@ -70,6 +75,8 @@ class ControllerState(PartyState, frozen=True, kw_only=True):
     salts: Words64
     bases: Ints
     base_salts: Words64
+    heard: Ints
+    publics: NDArray[np.uint8]
     values: Words64
     statements: NDArray[np.uint8]
     opened: Ints
@@ -81,13 +88,15 @@ class ControllerState(PartyState, frozen=True, kw_only=True):
     unfit: Bools
     answers: Words64
     confirmations: NDArray[np.uint8]
+    helper_publics: NDArray[np.uint8]
 
     def members(self) -> tuple[Ints, bytes]:
         """Return the places of the members of the sum under way, and what they stated, packed."""
         places = np.flatnonzero(self.held == self.opening)
         return places, statements.pack_members(
-            places, self.salts[places], self.bases[places], self.base_salts[places]
-        )
+            places, self.salts[places], self.bases[places], self.base_salts[places],
+            self.heard[places], self.publics[places],
+        )  # fmt: skip
 
     def next_sum(self, held: Ints, retired: Bools, plan: TotalsPlan) -> int:
         """Return the number of the sum that is to be opened next, 0 while none is.
@@ -124,6 +133,8 @@ class ControllerState(PartyState, frozen=True, kw_only=True):
         return bool(
             (message.release, message.salt) == (release, salt)
             and said == (int(self.bases[place]), int(self.base_salts[place]))
+            and message.heard == self.heard[place]
+            and message.public == self.publics[place].tobytes()
             and (values == self.values[place]).all()
             and (tags == self.statements[place]).all()
         )
@@ -152,6 +163,11 @@ class ControllerState(PartyState, frozen=True, kw_only=True):
             )
         if not 0 <= message.salt <= _LARGEST_SALT:
             raise ImplausibleError(f"{name}: the salt of {message.sender} is too long")
+        if not 0 <= message.heard < message.release:
+            raise ImplausibleError(
+                f"{name}: {message.sender} has heard of total {message.heard} before its message "
+                f"for sum {message.release}"
+            )
 
 
 def first_state(plan: TotalsPlan, terms: str) -> ControllerState:
@@ -163,6 +179,8 @@ def first_state(plan: TotalsPlan, terms: str) -> ControllerState:
         salts=np.zeros(agents, np.uint64),
         bases=np.zeros(agents, np.int64),
         base_salts=np.zeros(agents, np.uint64),
+        heard=np.zeros(agents, np.int64),
+        publics=np.zeros((agents, KEY_BYTES), np.uint8),
         values=np.zeros((agents, size), np.uint64),
         statements=np.zeros((agents, helpers, TAG_BYTES), np.uint8),
         opened=np.zeros(agents, np.int64),
@@ -174,4 +192,5 @@ def first_state(plan: TotalsPlan, terms: str) -> ControllerState:
         unfit=np.zeros((helpers, agents), np.bool_),
         answers=np.zeros((helpers, size), np.uint64),
         confirmations=np.zeros((helpers, agents, TAG_BYTES), np.uint8),
+        helper_publics=np.zeros((helpers, KEY_BYTES), np.uint8),
     )

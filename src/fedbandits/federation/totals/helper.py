@@ -2,7 +2,8 @@
 
 It answers once for every sum. It gives the sum of the masks of the members that the controller
 names, each of whom has stated its message to it. It never answers for another set, nor for a sum
-before its last one. So the controller can open one total a sum, whatever it asks.
+before its last one. So the controller can open one total a sum, whatever it asks. It keeps the
+answer, and erases all keys that it has made it by: see :mod:`.keys`.
 
 Before that the controller may ask whose messages it would open, as often as it likes. So one member
 with a false tag is left out, and stops nobody. The answer tells nothing of any mask.
@@ -13,20 +14,21 @@ nobody may restore one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fedbandits._typing import Bools, Ints, Words64
-from fedbandits.crypto.masks import TAG_BYTES, PairKeys, same, sum_of_masks, tag
+from fedbandits.crypto.chains import NO_KEY
+from fedbandits.crypto.masks import TAG_BYTES, same, sum_of_masks, tag
 from fedbandits.errors import LocalProtocolError
 from fedbandits.federation.messages import ImplausibleError, OutOfOrderError
 from fedbandits.federation.party import Party
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import PartyState, Step, Transitions
 from fedbandits.federation.totals import statements
+from fedbandits.federation.totals.keys import HelperKeys, unpacked
 from fedbandits.federation.totals.messages import (
     Check,
     Checked,
@@ -53,6 +55,10 @@ class HelperState(PartyState, frozen=True, kw_only=True):
         Of all that it has opened.
     newest, salts : (agents,) int64, (agents,) uint64
         Every agent's newest message that it has opened, and that message's salt; 0 for none.
+    keys
+        Its keys.
+    masks, public, confirmations
+        Its last answer, see :class:`~.messages.Opened`.
     """
 
     stage: str = "serving"
@@ -61,6 +67,10 @@ class HelperState(PartyState, frozen=True, kw_only=True):
     digest: bytes
     newest: Ints
     salts: Words64
+    keys: HelperKeys
+    masks: bytes = b""
+    public: bytes = NO_KEY
+    confirmations: bytes = b""
 
 
 class Helper(Party[HelperState]):
@@ -92,14 +102,11 @@ class Helper(Party[HelperState]):
             digest=statements.first_digest(terms),
             newest=np.zeros(plan.agents, np.int64),
             salts=np.zeros(plan.agents, np.uint64),
+            keys=HelperKeys.begin(secrets, terms, self._agents, seat.name),
         )
         super().__init__(seat, state)
         self._plan, self._controller = plan, seat.one(CONTROLLER)
-        self._pairs = [
-            PairKeys.derive(secret, terms, agent, seat.name)
-            for secret, agent in zip(secrets.pairs, self._agents, strict=True)
-        ]
-        self._masks = [secrets.masks(keys) for keys in self._pairs]
+        self._secrets = secrets.without_keys()
 
     @property
     def report(self) -> dict[str, Any]:
@@ -117,6 +124,17 @@ class Helper(Party[HelperState]):
         """
         return party not in self._agents or not self._state.newest[self._agents.index(party)]
 
+    def gift(self, party: str) -> bytes | None:
+        """Return the first key of a pair, which is erased once the agent was in a sum."""
+        if party not in self._agents:
+            return None
+        first = self._state.keys.first[self._agents.index(party)]
+        return first.tobytes() if first.any() else None
+
+    @property
+    def erased(self) -> int:
+        return self._state.answered
+
     def _compute(self, event: Any) -> Step:
         """Answer a check, or a request: the first for a sum, or the same one again."""
         state, release = self._state, event.release
@@ -133,19 +151,31 @@ class Helper(Party[HelperState]):
                 raise OutOfOrderError(
                     f"{self.name}: sum {release} was opened, and is not opened otherwise"
                 )
-            return Step(state, self._answer(state))
-        members = self._fit(event)
-        after = self._after(
-            answered=release, request=request,
-            digest=statements.next_digest(state.digest, release, event.members),
+            return Step(state, [self._answer(state)])
+        after = self._opened(event, self._fit(event), request)
+        return Step(after, [self._answer(after)])
+
+    def _opened(self, event: Opening, members: NDArray[np.void], request: bytes) -> HelperState:
+        """Return the state once a sum is opened: with the answer, and without its keys."""
+        state, release = self._state, event.release
+        keys, masks, public = state.keys.open(release, members, self._secrets.draw)
+        digest = statements.next_digest(state.digest, release, event.members)
+        newest, salts = state.newest.copy(), state.salts.copy()
+        newest[members["place"]] = release
+        salts[members["place"]] = members["salt"]
+        total = sum_of_masks(
+            map(self._secrets.masks, masks), release, members["salt"].tolist(), self._plan.size
+        )
+        confirmations = b"".join(
+            tag(key, statements.confirmation(release, digest, number, salt, public))
+            for key, number, salt in zip(
+                unpacked(keys.confirmations), newest.tolist(), salts.tolist(), strict=True
+            )
+        )
+        return self._after(
+            answered=release, request=request, digest=digest, newest=newest, salts=salts,
+            keys=keys, masks=pack_words(total), public=public, confirmations=confirmations,
         )  # fmt: skip
-
-        def keep() -> Sequence[Opened]:
-            state.newest[members["place"]] = release
-            state.salts[members["place"]] = members["salt"]
-            return self._answer(after)
-
-        return Step(after, write=keep)
 
     def _checked(self, check: Check, request: bytes) -> list[Checked]:
         """Say whose messages would not be opened."""
@@ -196,32 +226,20 @@ class Helper(Party[HelperState]):
         fit: Bools = (members["base"] == state.newest[places]) & (
             members["base_salt"] == state.salts[places]
         )
+        fit &= state.keys.has(members)
         fit |= request.release == state.answered
+        keys = unpacked(state.keys.statements)
         for at, place in enumerate(places.tolist()):
             member = request.members[at * width : (at + 1) * width]
             text = statements.statement(request.release, member)
             given = request.statements[at * TAG_BYTES : (at + 1) * TAG_BYTES]
-            fit[at] &= same(given, tag(self._pairs[place].statement, text))
+            fit[at] &= same(given, tag(keys[place], text))
         return fit
 
-    def _answer(self, state: HelperState) -> list[Opened]:
-        """Make the answer for the last sum; it follows from the state, and is always the same."""
-        places = np.flatnonzero(state.newest == state.answered).tolist()
-        masks = sum_of_masks(
-            [self._masks[place] for place in places], state.answered,
-            state.salts[places].tolist(), self._plan.size,
+    def _answer(self, state: HelperState) -> Opened:
+        """Return the answer for the last sum: always the same bytes."""
+        return Opened(
+            sender=self.name, receiver=self._controller, release=state.answered,
+            masks=state.masks, digest=state.digest, public=state.public,
+            confirmations=state.confirmations,
         )  # fmt: skip
-        each = zip(self._pairs, state.newest.tolist(), state.salts.tolist(), strict=True)
-        confirmations = b"".join(
-            tag(
-                keys.confirmation,
-                statements.confirmation(state.answered, state.digest, newest, salt),
-            )
-            for keys, newest, salt in each
-        )
-        return [
-            Opened(
-                sender=self.name, receiver=self._controller, release=state.answered,
-                masks=pack_words(masks), digest=state.digest, confirmations=confirmations,
-            )
-        ]  # fmt: skip

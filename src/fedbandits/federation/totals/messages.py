@@ -21,6 +21,11 @@ class Increment(Message, frozen=True, kw_only=True, tag="totals.increment"):
     base, base_salt
         Number and salt of the release that is taken off; 0 and 0 if none of the agent's is in a
         total.
+    heard
+        The number of the last total that the agent has heard of: masks are made for the public
+        keys that came with it.
+    public
+        The public key that was drawn for the message, 32 bytes; zeros for none.
     statistic
         Whole numbers modulo 2⁶⁴, packed. Without all helpers' masks they tell nothing.
     statements
@@ -32,6 +37,8 @@ class Increment(Message, frozen=True, kw_only=True, tag="totals.increment"):
     salt: int
     base: int
     base_salt: int
+    heard: int
+    public: bytes
     statistic: bytes
     statements: bytes
 
@@ -109,6 +116,8 @@ class Opened(Message, frozen=True, kw_only=True, tag="totals.opened"):
         The sum of the members' masks modulo 2⁶⁴, packed.
     digest
         Of all that this helper has opened up to the k-th sum.
+    public
+        The public key that the helper has drawn for this sum, 32 bytes; zeros for none.
     confirmations
         For every agent, member or not, a tag: with which of its messages it is in totals by now.
     """
@@ -116,6 +125,7 @@ class Opened(Message, frozen=True, kw_only=True, tag="totals.opened"):
     release: int
     masks: bytes
     digest: bytes
+    public: bytes
     confirmations: bytes
 
     @property
@@ -141,6 +151,8 @@ class Total(Message, frozen=True, kw_only=True, tag="totals.total"):
         noise is alike.
     digest
         Of all openings, as helpers have it.
+    publics
+        The public keys that helpers have drawn for this sum, in order.
     confirmations
         A tag of every helper, in order, for the agent that this message is sent to.
     """
@@ -151,6 +163,7 @@ class Total(Message, frozen=True, kw_only=True, tag="totals.total"):
     releases: tuple[int, ...]
     counts: tuple[int, ...]
     digest: bytes
+    publics: bytes
     confirmations: bytes
 
     @property

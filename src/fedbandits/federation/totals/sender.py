@@ -14,17 +14,19 @@ or a helper lies. It does not join anew, as members are fixed by the terms.
 from __future__ import annotations
 
 import itertools
+from functools import partial
 
 import msgspec
 import numpy as np
 
 from fedbandits._typing import Ints, Words64
-from fedbandits.crypto.keystream import derive_key
-from fedbandits.crypto.masks import TAG_BYTES, PairKeys, salt_of, same, tag
+from fedbandits.crypto.chains import KEY_BYTES, NO_KEY
+from fedbandits.crypto.masks import TAG_BYTES, salt_of, same, tag
 from fedbandits.errors import LocalProtocolError
 from fedbandits.federation.messages import ImplausibleError, OutOfOrderError
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.totals import statements
+from fedbandits.federation.totals.keys import AgentKeys, keys_in
 from fedbandits.federation.totals.messages import (
     Increment,
     Retired,
@@ -46,29 +48,59 @@ class Sending(msgspec.Struct, frozen=True):
         What it released then, noise included, without masks.
     pending, pending_salt, pending_values
         The same of its message of which it does not know what became of it; 0 if there is none.
+    masked, statements
+        What goes with that message, as it is sent: its masks cannot be made again.
+    heard, public
+        The number of the last total when it was made, and its public key.
     newest
         The number of the last total that it has heard of.
     retired
         Whether it sends nothing more.
+    keys
+        Its keys.
     """
 
     base_values: Ints
     pending_values: Ints
+    keys: AgentKeys
     base: int = 0
     base_salt: int = 0
     pending: int = 0
     pending_salt: int = 0
+    masked: bytes = b""
+    statements: bytes = b""
+    heard: int = 0
+    public: bytes = NO_KEY
     newest: int = 0
     retired: bool = False
 
 
-def first_sending(size: int) -> Sending:
-    """Return where an agent of releases (size,) stands before the first."""
-    return Sending(np.zeros(size, np.int64), np.zeros(size, np.int64))
+def first_sending(seat: Seat, plan: TotalsPlan, secrets: AgentSecrets | None) -> Sending:
+    """Return where an agent stands before its first message; see :class:`Sender`.
+
+    Raises
+    ------
+    LocalProtocolError
+        If there are no secrets, or not one for every helper.
+    """
+    helpers, secrets = seat.names(HELPER), _required(seat, secrets)
+    if len(secrets.pairs) != len(helpers):
+        raise LocalProtocolError(
+            f"{seat.name}: secrets for {len(secrets.pairs)} helpers, there are {len(helpers)}"
+        )
+    nothing = np.zeros(plan.size, np.int64)
+    keys = AgentKeys.first(secrets, seat.terms.digest, seat.name, helpers)
+    return Sending(nothing, nothing, keys)
+
+
+def _required(seat: Seat, secrets: AgentSecrets | None) -> AgentSecrets:
+    if secrets is None:
+        raise LocalProtocolError(f"{seat.name}: secure sums need secrets to mask releases")
+    return secrets
 
 
 class Sender:
-    """Makes an agent's messages, and judges what comes back. It has keys, but no state.
+    """Makes an agent's messages, and judges what comes back. It has no state and no keys.
 
     Parameters
     ----------
@@ -77,24 +109,15 @@ class Sender:
     plan
         What all parties go by.
     secrets
-        What the agent brings.
+        What the agent brings; :func:`first_sending` has taken its keys. Without any
+        LocalProtocolError is raised.
     """
 
-    def __init__(self, seat: Seat, plan: TotalsPlan, secrets: AgentSecrets) -> None:
-        helpers, terms = seat.names(HELPER), seat.terms.digest
-        if len(secrets.pairs) != len(helpers):
-            raise LocalProtocolError(
-                f"{seat.name}: secrets for {len(secrets.pairs)} helpers, there are {len(helpers)}"
-            )
+    def __init__(self, seat: Seat, plan: TotalsPlan, secrets: AgentSecrets | None) -> None:
         self._name, self._place, self._plan = seat.name, seat.place, plan
         self._controller = seat.one(CONTROLLER)
-        self._helpers = frozenset(helpers)
-        self._pairs = [
-            PairKeys.derive(secret, terms, seat.name, helper)
-            for secret, helper in zip(secrets.pairs, helpers, strict=True)
-        ]
-        self._masks = [secrets.masks(keys) for keys in self._pairs]
-        self._own = derive_key(secrets.own, f"fedbandits secure sums {terms} {seat.name} salts")
+        self._helpers = frozenset(seat.names(HELPER))
+        self._secrets = _required(seat, secrets).without_keys()
 
     def send(self, state: Sending, release: int, values: Ints) -> tuple[Sending, list[Increment]]:
         """Make the message of a release, or the last one again.
@@ -118,27 +141,35 @@ class Sender:
         if state.retired or release <= state.newest:
             return state, []
         if not state.pending:
-            increment = values.view(np.uint64) - state.base_values.view(np.uint64)
-            state = msgspec.structs.replace(
-                state, pending=release, pending_salt=self._salt(state, release, increment),
-                pending_values=values.copy(),
-            )  # fmt: skip
+            state = self._with_message(state, release, values)
         return state, [self._message(state)]
 
-    def _message(self, state: Sending) -> Increment:
-        """Make the message that is under way; it follows from the state, and is always the same."""
-        release, salt = state.pending, state.pending_salt
-        masked = state.pending_values.view(np.uint64) - state.base_values.view(np.uint64)
+    def _with_message(self, state: Sending, release: int, values: Ints) -> Sending:
+        """Make a message, and keep it as it is sent; the keys of its masks are gone then."""
+        keys, used = state.keys.step(release, self._secrets.draw)
+        masked = values.view(np.uint64) - state.base_values.view(np.uint64)
+        salt = self._salt(used.salt, state, release, masked)
         mask: Words64 = np.empty_like(masked)
-        for each in self._masks:
-            each.fill(release, salt, mask)
+        for key in used.masks:
+            self._secrets.masks(key).fill(release, salt, mask)
             masked += mask
-        member = statements.pack_member(self._place, salt, state.base, state.base_salt)
+        member = statements.pack_member(
+            self._place, salt, state.base, state.base_salt, state.newest, used.public
+        )
         text = statements.statement(release, member)
+        return msgspec.structs.replace(
+            state, keys=keys, pending=release, pending_salt=salt, pending_values=values.copy(),
+            masked=pack_words(masked), heard=state.newest, public=used.public,
+            statements=b"".join(tag(key, text) for key in keys.statements),
+        )  # fmt: skip
+
+    def _message(self, state: Sending) -> Increment:
+        """Return the message that is under way: always the same bytes."""
         return Increment(
-            sender=self._name, receiver=self._controller, release=release, salt=salt,
-            base=state.base, base_salt=state.base_salt, statistic=pack_words(masked),
-            statements=b"".join(tag(keys.statement, text) for keys in self._pairs),
+            sender=self._name, receiver=self._controller, release=state.pending,
+            salt=state.pending_salt, base=state.base, base_salt=state.base_salt,
+            heard=state.heard, public=state.public, statistic=state.masked,
+            statements=state.statements,
         )  # fmt: skip
 
     def farewell(self, before: Sending, after: Sending) -> list[Retired]:
@@ -175,6 +206,7 @@ class Sender:
             )
         require_bytes(total.statistic, 8 * plan.size)
         require_bytes(total.digest, statements.DIGEST_BYTES)
+        require_bytes(total.publics, KEY_BYTES * plan.helpers)
         require_bytes(total.confirmations, TAG_BYTES * plan.helpers)
         rising = all(one < other for one, other in itertools.pairwise(releases))
         if (
@@ -204,8 +236,9 @@ class Sender:
         after = msgspec.structs.replace(state, newest=total.release)
         included = own == state.pending != 0
         salt = state.pending_salt if included else state.base_salt
-        text = statements.confirmation(total.release, total.digest, own, salt)
-        expected = b"".join(tag(keys.confirmation, text) for keys in self._pairs)
+        publics = keys_in(total.publics)
+        said = partial(statements.confirmation, total.release, total.digest, own, salt)
+        expected = b"".join(map(tag, state.keys.confirmations, map(said, publics)))
         believed = same(total.confirmations, expected) and (included or own == state.base)
         if total.release == state.newest:
             if believed or state.retired:
@@ -213,22 +246,24 @@ class Sender:
             raise ImplausibleError(f"{self._name}: total {total.release} was another one before")
         if not believed or state.retired:
             return msgspec.structs.replace(after, retired=True)
+        keys = msgspec.structs.replace(state.keys, public=publics)
+        after = msgspec.structs.replace(after, keys=keys)
         if included:
             return self._over(
-                after, base=own, base_salt=salt, base_values=state.pending_values
+                after, True, base=own, base_salt=salt, base_values=state.pending_values
             )  # fmt: skip
-        return self._over(after) if total.release >= state.pending else after
+        is_over = 0 < state.pending <= total.release
+        return self._over(after, False) if is_over else after
 
-    def _over(self, state: Sending, **changed: object) -> Sending:
+    def _over(self, state: Sending, is_opened: bool, **changed: object) -> Sending:
         """Return the state with no message under way."""
+        nothing = np.zeros(self._plan.size, np.int64)
         return msgspec.structs.replace(
-            state, pending=0, pending_salt=0, pending_values=self._nothing(), **changed
-        )
+            state, keys=state.keys.over(is_opened), pending=0, pending_salt=0,
+            pending_values=nothing, masked=b"", statements=b"", heard=0, public=NO_KEY, **changed,
+        )  # fmt: skip
 
-    def _salt(self, state: Sending, release: int, increment: Words64) -> int:
+    def _salt(self, key: bytes, state: Sending, release: int, increment: Words64) -> int:
         """Make the salt of a message, of all that is in it."""
         member = statements.pack_member(self._place, 0, state.base, state.base_salt)
-        return salt_of(self._own, statements.statement(release, member) + pack_words(increment))
-
-    def _nothing(self) -> Ints:
-        return np.zeros(self._plan.size, np.int64)
+        return salt_of(key, statements.statement(release, member) + pack_words(increment))

@@ -13,35 +13,50 @@ for by the next one.
 from __future__ import annotations
 
 import hashlib
+import struct
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fedbandits._typing import Ints
+from fedbandits.crypto.chains import KEY_BYTES, NO_KEY
 from fedbandits.federation.messages import WrongShapeError
 
-#: One member of a sum: its place among agents, its message's salt, and what it has taken off.
+#: One member of a sum: its place among agents, its message's salt, what it has taken off, the
+#: number of the last total that it has heard of, and the public key of its message.
 MEMBER = np.dtype(
-    [("place", "<u4"), ("salt", "<u8"), ("base", "<u4"), ("base_salt", "<u8")], align=False
-)
+    [
+        ("place", "<u4"), ("salt", "<u8"), ("base", "<u4"), ("base_salt", "<u8"),
+        ("heard", "<u4"), ("public", "u1", (KEY_BYTES,)),
+    ],
+    align=False,
+)  # fmt: skip
 DIGEST_BYTES = 32
 _PLACE = np.dtype("<u4")
+_MEMBER = struct.Struct(f"<IQIQI{KEY_BYTES}s")
 
 
 def pack_members(
     places: NDArray[np.integer], salts: NDArray[np.uint64],
     bases: NDArray[np.integer], base_salts: NDArray[np.uint64],
+    heard: NDArray[np.integer], publics: NDArray[np.uint8],
 ) -> bytes:  # fmt: skip
-    """Pack the members of a sum, all (members,), places in rising order."""
+    """Pack the members of a sum, places in rising order.
+
+    All are (members,), public keys (members, 32).
+    """
     members = np.zeros(len(places), MEMBER)
     members["place"], members["salt"] = places, salts
     members["base"], members["base_salt"] = bases, base_salts
+    members["heard"], members["public"] = heard, publics
     return members.tobytes()
 
 
-def pack_member(place: int, salt: int, base: int, base_salt: int) -> bytes:
+def pack_member(
+    place: int, salt: int, base: int, base_salt: int, heard: int = 0, public: bytes = NO_KEY
+) -> bytes:  # fmt: skip
     """Pack one member of a sum."""
-    return np.array((place, salt, base, base_salt), MEMBER).tobytes()
+    return _MEMBER.pack(place, salt, base, base_salt, heard, public)
 
 
 def unpack_members(data: bytes) -> NDArray[np.void]:
@@ -75,7 +90,7 @@ def statement(release: int, member: bytes) -> bytes:
     return _numbered(release) + member
 
 
-def confirmation(release: int, digest: bytes, newest: int, salt: int) -> bytes:
+def confirmation(release: int, digest: bytes, newest: int, salt: int, public: bytes) -> bytes:
     """Return the text by which a helper confirms what it has opened of an agent.
 
     Parameters
@@ -84,8 +99,11 @@ def confirmation(release: int, digest: bytes, newest: int, salt: int) -> bytes:
         The number of the helper's last sum, and the digest of all up to it.
     newest, salt
         The agent's newest message that was opened, 0 and 0 if none was.
+    public
+        The public key that the helper has drawn for its last sum.
     """
-    return _numbered(release) + digest + _numbered(newest) + salt.to_bytes(8, "little")
+    opened = _numbered(newest) + salt.to_bytes(8, "little")
+    return _numbered(release) + digest + opened + public
 
 
 def first_digest(terms: str) -> bytes:
