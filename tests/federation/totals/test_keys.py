@@ -143,7 +143,7 @@ def test_who_was_silent_for_one_message_is_shut_out_though_keys_come_from_it_lat
 def test_both_sides_stay_together_whatever_is_late_lost_repeated_or_restarted():
     """Totals stay exact; that is only so while both make the same masks."""
     for seed in range(4):
-        drawn = random.Random(seed)
+        drawn = random.Random(seed)  # noqa: S311
         world = World(agents=4, helpers=2, least=2, releases=24, draw=chains.draw, seed=seed)
         waiting = {agent.name: [] for agent in world.agents}
         for number in range(1, 25):
