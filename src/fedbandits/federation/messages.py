@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from fedbandits._typing import Floats
 
 #: Version of the message formats; a message of another version is refused.
-VERSION = 6
+VERSION = 7
 #: Nobody sends another so many messages; a larger number is nonsense, which no table could hold.
 MOST_MESSAGES = (1 << 53) - 1
 

@@ -114,13 +114,13 @@ def test_strangers_are_no_members(asked):
     _, helper, opening = asked
     for place in (4, 2**32 - 1):
         stranger = changed(
-            opening, members=opening.members + pack_member(place, 1, 0, 0),
+            opening, members=opening.members + pack_member(place, 1, 0, 0, 0, bytes(32), 0, bytes(32)),
             statements=opening.statements + bytes(TAG_BYTES),
         )  # fmt: skip
         refused_next(helper, stranger, ImplausibleError)
 
 
-@pytest.mark.parametrize("field", ["salt", "base", "base_salt"])
+@pytest.mark.parametrize("field", ["salt", "base", "base_salt", "total", "heard", "public"])
 @pytest.mark.parametrize("at", [0, 3])
 def test_members_have_stated_all_that_is_said_of_them(asked, field, at):
     _, helper, opening = asked
@@ -149,7 +149,8 @@ def test_a_base_is_the_helpers_own_record(asked):
     world, helper, opening = asked
     agent = world.make("agent-0")  # it has forgotten that its first release is in a total
     (again,) = agent.end_round(2)
-    member = pack_member(0, again.salt, again.base, again.base_salt)
+    said = again.base, again.base_salt, again.total, again.total_digest
+    member = pack_member(0, again.salt, *said, again.heard, again.public)
     wrong = changed(
         opening, members=member + opening.members[WIDTH:],
         statements=again.statements[:TAG_BYTES] + opening.statements[TAG_BYTES:],

@@ -26,6 +26,7 @@ from fedbandits.federation.party import Party
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import Step, Transitions
 from fedbandits.federation.totals import statements
+from fedbandits.federation.totals.agreement import agree, newest_of, pack_taken, stated_by
 from fedbandits.federation.totals.controller_state import ControllerState, first_state
 from fedbandits.federation.totals.messages import (
     Check,
@@ -137,6 +138,8 @@ class TotalsController(Party[ControllerState]):
             state.held[place] = message.release
             state.salts[place] = message.salt
             state.bases[place], state.base_salts[place] = message.base, message.base_salt
+            state.totals[place] = message.total
+            state.total_digests[place] = np.frombuffer(message.total_digest, np.uint8)
             state.heard[place], state.publics[place] = message.heard, public
             state.values[place], state.statements[place] = values, tags
             return ()
@@ -193,20 +196,28 @@ class TotalsController(Party[ControllerState]):
         request = np.frombuffer(message.request, np.uint8)
         named = statements.unpack_places(message.unfit)
         unfit = np.isin(np.arange(self._plan.agents), named)
+        differing = np.isin(
+            np.arange(self._plan.agents), statements.unpack_places(message.differing)
+        )
         if (message.release, state.stage) != (state.opening, "checking") or state.answered[helper]:
-            given = (request == state.checked[helper]).all() and (
-                unfit == state.unfit[helper]
-            ).all()
+            given = (
+                (request == state.checked[helper]).all()
+                and (unfit == state.unfit[helper]).all()
+                and (differing == state.differing[helper]).all()
+                and message.refused == state.refused[helper]
+            )
             return self._take_again(message, bool(given))
         places, members = state.members()
         tags = state.statements[places, helper].tobytes()
         asked = statements.request_digest(state.opening, members, tags)
-        if message.request != asked or not np.isin(named, places).all():
+        among = np.isin(named, places).all() and not (differing & ~unfit).any()
+        if message.request != asked or not among:
             raise ImplausibleError(f"{self.name}: {message.sender} was asked about others")
 
         def keep() -> Sequence[Message]:
             state.answered[helper] = True
             state.checked[helper], state.unfit[helper] = request, unfit
+            state.differing[helper], state.refused[helper] = differing, message.refused
             return ()
 
         if np.count_nonzero(state.answered) + 1 < self._plan.helpers:
@@ -215,7 +226,8 @@ class TotalsController(Party[ControllerState]):
 
         def leave_out() -> Sequence[Message]:
             keep()
-            state.held[state.unfit.any(axis=0) & (state.held == state.opening)] = 0
+            out = state.unfit.any(axis=0) | state.refused.any()
+            state.held[out & (state.held == state.opening)] = 0
             return self._ask(after)
 
         return Step(after, write=leave_out)
@@ -249,18 +261,22 @@ class TotalsController(Party[ControllerState]):
         public = np.frombuffer(message.public, np.uint8)
         tags = np.frombuffer(message.confirmations, np.uint8).reshape(plan.agents, TAG_BYTES)
         if (message.release, state.stage) != (state.opening, "opening") or state.answered[helper]:
-            given = (state.answers[helper] == masks).all() and (
-                state.confirmations[helper] == tags
-            ).all()
-            given = given and (state.helper_publics[helper] == public).all()
+            given = (
+                (state.answers[helper] == masks).all()
+                and (state.confirmations[helper] == tags).all()
+                and (state.helper_publics[helper] == public).all()
+                and message.disputed == state.disputed[helper]
+            )
             return self._take_again(message, bool(given))
-        digest = statements.next_digest(state.digest, state.opening, state.members()[1])
-        if message.digest != digest:
+        members = state.members()[1]
+        digest = statements.next_digest(state.digest, state.opening, members)
+        if message.digest != digest or not 0 <= message.disputed <= state.newest:
             raise ImplausibleError(f"{self.name}: {message.sender} has opened another sum")
 
         def keep() -> Sequence[Message]:
             state.answered[helper], state.answers[helper] = True, masks
-            state.confirmations[helper], state.helper_publics[helper] = tags, public
+            state.confirmations[helper], state.disputed[helper] = tags, message.disputed
+            state.helper_publics[helper] = public
             return ()
 
         if np.count_nonzero(state.answered) + 1 < plan.helpers:
@@ -268,11 +284,14 @@ class TotalsController(Party[ControllerState]):
         after = self._after(
             stage="collecting", newest=state.opening, opening=0, asked=0,
             releases=state.releases + 1, digest=digest,
+            agreed=agree(
+                state.agreed, stated_by(statements.unpack_members(members)), plan.colluding
+            ),
         )  # fmt: skip
 
         def add_up() -> Sequence[Message]:
             keep()
-            return self._add_up(state.opening, digest)
+            return self._add_up(after)
 
         return Step(after, write=add_up)
 
@@ -288,15 +307,15 @@ class TotalsController(Party[ControllerState]):
             raise ImplausibleError(f"{self.name}: {message.sender} has answered otherwise before")
         return Step(state)
 
-    def _add_up(self, release: int, digest: bytes) -> Sequence[Message]:
-        """Add a sum to the total, and tell all agents."""
-        state = self._state
+    def _add_up(self, after: ControllerState) -> Sequence[Message]:
+        """Add the newest sum to the total, and tell all agents."""
+        state, release = after, after.newest
         places = np.flatnonzero(state.held == release)
         state.total[:] += state.values[places].sum(axis=0, dtype=np.uint64)
         state.total[:] -= state.answers.sum(axis=0, dtype=np.uint64)
         state.opened[places], state.opened_salts[places] = release, state.salts[places]
         state.held[places] = 0
-        return self._totals(range(len(self._agents)), release, digest)
+        return self._totals(state, range(len(self._agents)))
 
     def _told_again(self, place: int) -> Sequence[Message]:
         """Tell an agent the last total once more: it does not know what became of its message.
@@ -305,18 +324,19 @@ class TotalsController(Party[ControllerState]):
         """
         state = self._state
         known = state.newest and not state.opening and not state.held[place]
-        return self._totals((place,), state.newest, state.digest) if known else ()
+        return self._totals(state, (place,)) if known else ()
 
-    def _totals(self, places: Iterable[int], release: int, digest: bytes) -> Sequence[Message]:
-        """Make messages with the total for some agents."""
-        state = self._state
-        releases, counts = (tuple(e.tolist()) for e in np.unique(state.opened, return_counts=True))
-        statistic = pack_words(state.total)
+    def _totals(self, state: ControllerState, places: Iterable[int]) -> Sequence[Message]:
+        """Make messages with the total of a state for some agents."""
+        releases, counts = newest_of(state.opened)
+        statistic, agreed = pack_words(state.total), pack_taken(state.agreed)
+        disputed = tuple(state.disputed.tolist())
         return [
             Total(
-                sender=self.name, receiver=self._agents[place], release=release,
+                sender=self.name, receiver=self._agents[place], release=state.newest,
                 statistic=statistic, own=int(state.opened[place]), releases=releases,
-                counts=counts, digest=digest, publics=state.helper_publics.tobytes(),
+                counts=counts, digest=state.digest, agreed=agreed, disputed=disputed,
+                publics=state.helper_publics.tobytes(),
                 confirmations=state.confirmations[:, place].tobytes(),
             )
             for place in places

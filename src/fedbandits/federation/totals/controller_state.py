@@ -11,7 +11,8 @@ from fedbandits.crypto.masks import TAG_BYTES
 from fedbandits.federation.messages import ImplausibleError, OutOfOrderError
 from fedbandits.federation.state import PartyState
 from fedbandits.federation.totals import statements
-from fedbandits.federation.totals.messages import Increment
+from fedbandits.federation.totals.agreement import Taken
+from fedbandits.federation.totals.messages import Increment, require_bytes
 from fedbandits.federation.totals.plan import TotalsPlan
 
 _LARGEST_SALT = (1 << 64) - 1
@@ -32,10 +33,12 @@ class ControllerState(PartyState, frozen=True, kw_only=True):
         How many totals it has told, those with nobody new in them included.
     digest
         Of all sums that were opened.
-    held, salts, bases, base_salts : (agents,) int64 or uint64
+    held, salts, bases, base_salts, totals : (agents,) int64 or uint64
         What agents have stated of the message that is held of each; ``held`` is the number of the
         sum it is for, 0 if there is none. While a sum is opened, its members are those whose
         message is for it.
+    total_digests : (agents, 32) uint8
+        The digests that they have stated with these.
     heard, publics : (agents,) int64, (agents, 32) uint8
         The last totals of which agents had heard then, and the public keys of their messages.
     values : (agents, size) uint64
@@ -52,14 +55,21 @@ class ControllerState(PartyState, frozen=True, kw_only=True):
         Who has answered the last request.
     checked : (helpers, 32) uint8
         The digests of the checks that helpers have answered.
-    unfit : (helpers, agents) bool
-        Whose messages each helper would not open, as it has answered then.
+    unfit, differing : (helpers, agents) bool
+        Whose messages each helper would not open, as it has answered then, and who of them has
+        another total than most others.
+    refused : (helpers,) bool
+        Who would open nothing, as too many had other totals.
     checked_sum
         The sum that all of that is about; 0 while a later one is under way that is not checked yet.
     answers : (helpers, size) uint64
         What helpers have answered.
     confirmations : (helpers, agents, 16) uint8
         What they confirm to agents.
+    disputed : (helpers,) int64
+        The newest totals in dispute that they tell agents of.
+    agreed
+        Recent totals, as most members have stated them.
     helper_publics : (helpers, 32) uint8
         The public keys that they have drawn for that sum.
     """
@@ -75,6 +85,8 @@ class ControllerState(PartyState, frozen=True, kw_only=True):
     salts: Words64
     bases: Ints
     base_salts: Words64
+    totals: Ints
+    total_digests: NDArray[np.uint8]
     heard: Ints
     publics: NDArray[np.uint8]
     values: Words64
@@ -86,15 +98,20 @@ class ControllerState(PartyState, frozen=True, kw_only=True):
     answered: Bools
     checked: NDArray[np.uint8]
     unfit: Bools
+    differing: Bools
+    refused: Bools
     answers: Words64
     confirmations: NDArray[np.uint8]
     helper_publics: NDArray[np.uint8]
+    disputed: Ints
+    agreed: tuple[Taken, ...] = ()
 
     def members(self) -> tuple[Ints, bytes]:
         """Return the places of the members of the sum under way, and what they stated, packed."""
         places = np.flatnonzero(self.held == self.opening)
         return places, statements.pack_members(
             places, self.salts[places], self.bases[places], self.base_salts[places],
+            self.totals[places], self.total_digests[places],
             self.heard[places], self.publics[places],
         )  # fmt: skip
 
@@ -129,10 +146,11 @@ class ControllerState(PartyState, frozen=True, kw_only=True):
         release, salt = int(self.held[place]), int(self.salts[place])
         if not release:
             release, salt = int(self.opened[place]), int(self.opened_salts[place])
-        said = message.base, message.base_salt
+        said = message.base, message.base_salt, message.total, message.total_digest
+        held = self.bases[place], self.base_salts[place], self.totals[place]
         return bool(
             (message.release, message.salt) == (release, salt)
-            and said == (int(self.bases[place]), int(self.base_salts[place]))
+            and said == (*map(int, held), self.total_digests[place].tobytes())
             and message.heard == self.heard[place]
             and message.public == self.publics[place].tobytes()
             and (values == self.values[place]).all()
@@ -147,8 +165,8 @@ class ControllerState(PartyState, frozen=True, kw_only=True):
         OutOfOrderError
             If it is for a sum that is over, or another one of the agent's is held.
         ImplausibleError
-            If it goes on from another release than the newest one in the total, or its salt is too
-            long.
+            If it goes on from another release than the newest one in the total, has taken a total
+            that was not told, or its salt is too long.
         """
         if not self.opened[place] < message.release <= plan.releases or self.held[place]:
             raise OutOfOrderError(
@@ -161,6 +179,12 @@ class ControllerState(PartyState, frozen=True, kw_only=True):
                 f"{name}: {message.sender} goes on from its release {message.base}, or another one "
                 f"of that number; {base[0]} is in the total"
             )
+        if not 0 <= message.total <= self.newest:
+            raise ImplausibleError(
+                f"{name}: {message.sender} has taken total {message.total}; {self.newest} is the "
+                "last one"
+            )
+        require_bytes(message.total_digest, statements.DIGEST_BYTES)
         if not 0 <= message.salt <= _LARGEST_SALT:
             raise ImplausibleError(f"{name}: the salt of {message.sender} is too long")
         if not 0 <= message.heard < message.release:
@@ -179,6 +203,8 @@ def first_state(plan: TotalsPlan, terms: str) -> ControllerState:
         salts=np.zeros(agents, np.uint64),
         bases=np.zeros(agents, np.int64),
         base_salts=np.zeros(agents, np.uint64),
+        totals=np.zeros(agents, np.int64),
+        total_digests=np.zeros((agents, statements.DIGEST_BYTES), np.uint8),
         heard=np.zeros(agents, np.int64),
         publics=np.zeros((agents, KEY_BYTES), np.uint8),
         values=np.zeros((agents, size), np.uint64),
@@ -190,7 +216,10 @@ def first_state(plan: TotalsPlan, terms: str) -> ControllerState:
         answered=np.zeros(helpers, np.bool_),
         checked=np.zeros((helpers, statements.DIGEST_BYTES), np.uint8),
         unfit=np.zeros((helpers, agents), np.bool_),
+        differing=np.zeros((helpers, agents), np.bool_),
+        refused=np.zeros(helpers, np.bool_),
         answers=np.zeros((helpers, size), np.uint64),
         confirmations=np.zeros((helpers, agents, TAG_BYTES), np.uint8),
+        disputed=np.zeros(helpers, np.int64),
         helper_publics=np.zeros((helpers, KEY_BYTES), np.uint8),
     )

@@ -6,7 +6,8 @@ before its last one. So the controller can open one total a sum, whatever it ask
 answer, and erases all keys that it has made it by: see :mod:`.keys`.
 
 Before that the controller may ask whose messages it would open, as often as it likes. So one member
-with a false tag is left out, and stops nobody. The answer tells nothing of any mask.
+with a false tag is left out, and stops nobody. The answer tells nothing of any mask. In the same
+way it leaves out whoever has taken another total than most others; see :mod:`.agreement`.
 
 A helper must not go on from an old store: it would open a sum for a second set of members. So
 nobody may restore one.
@@ -28,6 +29,15 @@ from fedbandits.federation.party import Party
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import PartyState, Step, Transitions
 from fedbandits.federation.totals import statements
+from fedbandits.federation.totals.agreement import (
+    Judged,
+    Taken,
+    agree,
+    common_digest,
+    judge,
+    newest_of,
+    stated_by,
+)
 from fedbandits.federation.totals.keys import HelperKeys, unpacked
 from fedbandits.federation.totals.messages import (
     Check,
@@ -55,6 +65,12 @@ class HelperState(PartyState, frozen=True, kw_only=True):
         Of all that it has opened.
     newest, salts : (agents,) int64, (agents,) uint64
         Every agent's newest message that it has opened, and that message's salt; 0 for none.
+    agreed
+        Recent totals, as most members have stated them.
+    disputed
+        The newest total of which more members had different ones than may lie; 0 for none.
+    told
+        The same, as it has told agents with its last answer.
     keys
         Its keys.
     masks, public, confirmations
@@ -71,6 +87,9 @@ class HelperState(PartyState, frozen=True, kw_only=True):
     masks: bytes = b""
     public: bytes = NO_KEY
     confirmations: bytes = b""
+    agreed: tuple[Taken, ...] = ()
+    disputed: int = 0
+    told: int = 0
 
 
 class Helper(Party[HelperState]):
@@ -145,7 +164,7 @@ class Helper(Party[HelperState]):
             )
         request = statements.request_digest(release, event.members, event.statements)
         if isinstance(event, Check):
-            return Step(state, self._checked(event, request))
+            return self._check(event, request)
         if release == state.answered:
             if request != state.request:
                 raise OutOfOrderError(
@@ -163,30 +182,40 @@ class Helper(Party[HelperState]):
         newest, salts = state.newest.copy(), state.salts.copy()
         newest[members["place"]] = release
         salts[members["place"]] = members["salt"]
+        agreed = agree(state.agreed, stated_by(members), self._plan.colluding)
+        common = common_digest(*newest_of(newest), agreed, state.disputed)
         total = sum_of_masks(
             map(self._secrets.masks, masks), release, members["salt"].tolist(), self._plan.size
         )
         confirmations = b"".join(
-            tag(key, statements.confirmation(release, digest, number, salt, public))
+            tag(key, statements.confirmation(release, digest, common, number, salt, public))
             for key, number, salt in zip(
                 unpacked(keys.confirmations), newest.tolist(), salts.tolist(), strict=True
             )
         )
         return self._after(
             answered=release, request=request, digest=digest, newest=newest, salts=salts,
-            keys=keys, masks=pack_words(total), public=public, confirmations=confirmations,
+            agreed=agreed, told=state.disputed, keys=keys, masks=pack_words(total), public=public,
+            confirmations=confirmations,
         )  # fmt: skip
 
-    def _checked(self, check: Check, request: bytes) -> list[Checked]:
-        """Say whose messages would not be opened."""
+    def _check(self, check: Check, request: bytes) -> Step:
+        """Say whose messages would not be opened, and note what the dispute is about, if any."""
         members = self._named(check)
-        unfit = members["place"][~self._are_fit(check, members)]
-        return [
-            Checked(
-                sender=self.name, receiver=self._controller, release=check.release,
-                request=request, unfit=statements.pack_places(unfit),
-            )
-        ]  # fmt: skip
+        known = self._are_known(check, members)
+        judged = self._judged(members[known])
+        refused = judged.count > self._plan.colluding
+        differing = members["place"][known][judged.differing]
+        unfit = np.sort(np.concatenate((members["place"][~known], differing)))
+        after = self._state
+        if refused and judged.newest > after.disputed:
+            after = self._after(disputed=judged.newest)
+        answer = Checked(
+            sender=self.name, receiver=self._controller, release=check.release, request=request,
+            unfit=statements.pack_places(unfit), differing=statements.pack_places(differing),
+            refused=refused,
+        )  # fmt: skip
+        return Step(after, [answer])
 
     def _fit(self, opening: Opening) -> NDArray[np.void]:
         """Return the members of a sum, (members,), if it may be opened for them."""
@@ -195,13 +224,24 @@ class Helper(Party[HelperState]):
             raise ImplausibleError(
                 f"{self.name}: a sum of {len(members)}, none below {least} is opened"
             )
-        fit = self._are_fit(opening, members)
-        if not fit.all():
+        known = self._are_known(opening, members)
+        if not known.all():
             raise ImplausibleError(
-                f"{self.name}: {self._agents[members['place'][~fit][0]]} has not stated its "
+                f"{self.name}: {self._agents[members['place'][~known][0]]} has not stated its "
                 "message, or has not gone on from what was opened of it"
             )
+        judged = self._judged(members)
+        if judged.differing.any():
+            raise ImplausibleError(
+                f"{self.name}: {self._agents[members['place'][judged.differing][0]]} has taken "
+                f"another total {judged.newest} than other members of sum {opening.release}"
+            )
         return members
+
+    def _judged(self, members: NDArray[np.void]) -> Judged:
+        """Compare what members say of the totals that they have taken."""
+        state = self._state
+        return judge(stated_by(members), state.agreed, int(state.newest.max()))
 
     def _named(self, request: MembersRequest) -> NDArray[np.void]:
         """Return the members that a request names, (members,), each once and in order."""
@@ -217,29 +257,29 @@ class Helper(Party[HelperState]):
         require_bytes(request.statements, TAG_BYTES * len(members))
         return members
 
-    def _are_fit(self, request: MembersRequest, members: NDArray[np.void]) -> Bools:
+    def _are_known(self, request: MembersRequest, members: NDArray[np.void]) -> Bools:
         """Tell which members have stated what is said of them, and go on from what was opened.
 
         A sum that was opened is told of by statements alone: by then it is what was opened.
         """
         state, width, places = self._state, statements.MEMBER.itemsize, members["place"]
-        fit: Bools = (members["base"] == state.newest[places]) & (
+        known: Bools = (members["base"] == state.newest[places]) & (
             members["base_salt"] == state.salts[places]
         )
-        fit &= state.keys.has(members)
-        fit |= request.release == state.answered
+        known &= state.keys.has(members)
+        known |= request.release == state.answered
         keys = unpacked(state.keys.statements)
         for at, place in enumerate(places.tolist()):
             member = request.members[at * width : (at + 1) * width]
             text = statements.statement(request.release, member)
             given = request.statements[at * TAG_BYTES : (at + 1) * TAG_BYTES]
-            fit[at] &= same(given, tag(keys[place], text))
-        return fit
+            known[at] &= same(given, tag(keys[place], text))
+        return known
 
     def _answer(self, state: HelperState) -> Opened:
         """Return the answer for the last sum: always the same bytes."""
         return Opened(
             sender=self.name, receiver=self._controller, release=state.answered,
-            masks=state.masks, digest=state.digest, public=state.public,
+            masks=state.masks, digest=state.digest, disputed=state.told, public=state.public,
             confirmations=state.confirmations,
         )  # fmt: skip

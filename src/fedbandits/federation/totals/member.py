@@ -133,14 +133,15 @@ class Member(Party[AnyState], Generic[AnyState]):
         """Find out what became of the last message, and go on from the total.
 
         A total that cannot be gone on from is counted. It is no reason to stop: noise can do that,
-        and if its message were refused, the member would wait for ever.
+        and if its message were refused, the member would wait for ever. So is one that comes after
+        a false one: the member acts on none until most others have confirmed a later one.
         """
         state: Any = self._state
         sending = self._sender.settle(state.sending, total)
         if sending is state.sending:  # told once more
             return Step(state)
         step: Step | None = None
-        if total.releases[-1]:  # else nobody is in it
+        if total.releases[-1] and not sending.misled:  # else nobody is in it, or it may be false
             try:
                 step = self._used(total)
             except RemoteProtocolError:

@@ -21,6 +21,9 @@ class Increment(Message, frozen=True, kw_only=True, tag="totals.increment"):
     base, base_salt
         Number and salt of the release that is taken off; 0 and 0 if none of the agent's is in a
         total.
+    total, total_digest
+        Number and digest of the newest total that the agent has taken; see
+        :class:`.agreement.Taken`.
     heard
         The number of the last total that the agent has heard of: masks are made for the public
         keys that came with it.
@@ -37,6 +40,8 @@ class Increment(Message, frozen=True, kw_only=True, tag="totals.increment"):
     salt: int
     base: int
     base_salt: int
+    total: int
+    total_digest: bytes
     heard: int
     public: bytes
     statistic: bytes
@@ -94,11 +99,17 @@ class Checked(Message, frozen=True, kw_only=True, tag="totals.checked"):
         Digest of the check that it answers.
     unfit
         Whose messages it would not open, packed: places among agents in rising order.
+    differing
+        Those of them whose total differs from that of most others.
+    refused
+        Whether it would open nothing: more have other totals than may lie.
     """
 
     release: int
     request: bytes
     unfit: bytes
+    differing: bytes
+    refused: bool
 
 
 class Opening(MembersRequest, frozen=True, kw_only=True, tag="totals.opening"):
@@ -116,15 +127,20 @@ class Opened(Message, frozen=True, kw_only=True, tag="totals.opened"):
         The sum of the members' masks modulo 2⁶⁴, packed.
     digest
         Of all that this helper has opened up to the k-th sum.
+    disputed
+        The number of the newest total of which more agents had different ones than may lie, as far
+        as this helper was asked; 0 if there is none.
     public
         The public key that the helper has drawn for this sum, 32 bytes; zeros for none.
     confirmations
-        For every agent, member or not, a tag: with which of its messages it is in totals by now.
+        For every agent, member or not, a tag: with which of its messages it is in totals by now,
+        and what all agents are told alike.
     """
 
     release: int
     masks: bytes
     digest: bytes
+    disputed: int
     public: bytes
     confirmations: bytes
 
@@ -151,10 +167,17 @@ class Total(Message, frozen=True, kw_only=True, tag="totals.total"):
         noise is alike.
     digest
         Of all openings, as helpers have it.
+    agreed
+        Digests of recent totals, as most agents have stated them, packed; see
+        :func:`.agreement.pack_taken`.
+    disputed
+        For every helper, in order, the number of the newest total that was in dispute, as in
+        :class:`Opened`.
     publics
         The public keys that helpers have drawn for this sum, in order.
     confirmations
-        A tag of every helper, in order, for the agent that this message is sent to.
+        A tag of every helper, in order, for the agent that this message is sent to. It holds for
+        all of the above but for the statistic, which no helper sees.
     """
 
     release: int
@@ -163,6 +186,8 @@ class Total(Message, frozen=True, kw_only=True, tag="totals.total"):
     releases: tuple[int, ...]
     counts: tuple[int, ...]
     digest: bytes
+    agreed: bytes
+    disputed: tuple[int, ...]
     publics: bytes
     confirmations: bytes
 

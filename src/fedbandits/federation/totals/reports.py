@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fedbandits._typing import Bools
+
 if TYPE_CHECKING:  # they call what is here
     from fedbandits.federation.totals.controller_state import ControllerState
     from fedbandits.federation.totals.helper import HelperState
@@ -26,21 +28,23 @@ def of_controller(
 
     A sum that nobody was in counts, too. Names are those of parties. ``unbelieved`` says whose
     message for the last sum which helper would not open: one of the two is at fault, or was put
-    back. ``retired_agents`` have said that they send nothing more. ``helpers_asked`` says how often
-    helpers were asked about the sum that is under way, 0 if none is.
+    back. ``differing`` says who of the others has taken another total than most: this controller
+    told different ones, or the agent lies. ``refused_by`` are helpers that would open nothing, as
+    more had other totals than may lie. ``retired_agents`` have said that they send nothing more.
+    ``helpers_asked`` says how often helpers were asked about the sum that is under way, 0 if none
+    is.
     """
     last = (state.opened == state.newest) & (state.newest > 0)
+    checked = state.checked_sum == state.newest
     out = np.flatnonzero(~last) if state.newest else ()
     return {
         "sums": state.newest,
         "members_of_last_sum": int(np.count_nonzero(last)),
         "left_out": [agents[place] for place in out[:_MOST_NAMED]],
         "retired_agents": [agents[place] for place in np.flatnonzero(state.retired)[:_MOST_NAMED]],
-        "unbelieved": {
-            name: [agents[place] for place in np.flatnonzero(unfit)[:_MOST_NAMED]]
-            for name, unfit in zip(helpers, state.unfit, strict=True)
-            if unfit.any() and state.checked_sum == state.newest
-        },
+        "unbelieved": _named(state.unfit & ~state.differing & checked, helpers, agents),
+        "differing": _named(state.differing & checked, helpers, agents),
+        "refused_by": [helpers[place] for place in np.flatnonzero(state.refused & checked)],
         "helpers_awaited": [
             name
             for name, answered in zip(helpers, state.answered, strict=True)
@@ -50,16 +54,35 @@ def of_controller(
     }
 
 
+def _named(of_each: Bools, helpers: Sequence[str], agents: Sequence[str]) -> dict[str, list[str]]:
+    """Name the agents that each helper has something to say of, (helpers, agents)."""
+    return {
+        name: [agents[place] for place in np.flatnonzero(found)[:_MOST_NAMED]]
+        for name, found in zip(helpers, of_each, strict=True)
+        if found.any()
+    }
+
+
 def of_helper(state: HelperState) -> dict[str, Any]:
-    """Report the sums that were answered for, and how many agents were in the last one."""
+    """Report the sums that were answered for, and how many agents were in the last one.
+
+    ``disputed_total`` is the newest of which more agents had different ones than may lie.
+    """
     members = np.count_nonzero(state.newest == state.answered) if state.answered else 0
-    return {"sums": state.answered, "members_of_last_sum": int(members)}
+    return {
+        "sums": state.answered,
+        "members_of_last_sum": int(members),
+        "disputed_total": state.disputed,
+    }
 
 
 def of_agent(sending: Sending, unused: int) -> dict[str, Any]:
     """Report the last sum that was heard of, the agent's newest release in one, and if it retired.
 
-    ``unused`` totals made no estimate.
+    ``unused`` totals made no estimate, or came after a false one. ``other_total`` is the newest
+    that the controller gave this agent otherwise than most others; ``disputed_total`` the newest of
+    its own that it gave more agents otherwise than may lie. ``acts_on_totals`` is false until
+    others confirm a later one. Numbers are 0 where there is none.
     """
     return {
         "sums": sending.newest,
@@ -67,4 +90,7 @@ def of_agent(sending: Sending, unused: int) -> dict[str, Any]:
         "release_on_its_way": sending.pending,
         "unused_sums": unused,
         "retired": sending.retired,
+        "other_total": sending.other_total,
+        "disputed_total": sending.disputed_total,
+        "acts_on_totals": not sending.misled,
     }

@@ -14,7 +14,6 @@ or a helper lies. It does not join anew, as members are fixed by the terms.
 from __future__ import annotations
 
 import itertools
-from functools import partial
 
 import msgspec
 import numpy as np
@@ -26,6 +25,13 @@ from fedbandits.errors import LocalProtocolError
 from fedbandits.federation.messages import ImplausibleError, OutOfOrderError
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.totals import statements
+from fedbandits.federation.totals.agreement import (
+    RECENT,
+    Taken,
+    common_digest,
+    compare,
+    unpack_taken,
+)
 from fedbandits.federation.totals.keys import AgentKeys, keys_in
 from fedbandits.federation.totals.messages import (
     Increment,
@@ -56,6 +62,18 @@ class Sending(msgspec.Struct, frozen=True):
         The number of the last total that it has heard of.
     retired
         Whether it sends nothing more.
+    pending_total
+        The newest total that it had taken when it made its message under way, as stated with it.
+    taken
+        The newest totals that it has taken, at most :data:`.agreement.RECENT`, in order.
+    misled
+        The newest of its totals that others got otherwise, until they confirm that or a later one;
+        0 if there is none. It acts on no total meanwhile.
+    other_total
+        The newest total, ever, that most others got otherwise; 0 if there is none.
+    disputed_total
+        The newest of its totals of which more agents had different ones than may lie, so that its
+        own may be right; 0 if there is none.
     keys
         Its keys.
     """
@@ -73,6 +91,16 @@ class Sending(msgspec.Struct, frozen=True):
     public: bytes = NO_KEY
     newest: int = 0
     retired: bool = False
+    pending_total: Taken = Taken()
+    taken: tuple[Taken, ...] = ()
+    misled: int = 0
+    other_total: int = 0
+    disputed_total: int = 0
+
+    @property
+    def total(self) -> Taken:
+        """The newest total that it has taken."""
+        return self.taken[-1] if self.taken else Taken()
 
 
 def first_sending(seat: Seat, plan: TotalsPlan, secrets: AgentSecrets | None) -> Sending:
@@ -147,29 +175,30 @@ class Sender:
     def _with_message(self, state: Sending, release: int, values: Ints) -> Sending:
         """Make a message, and keep it as it is sent; the keys of its masks are gone then."""
         keys, used = state.keys.step(release, self._secrets.draw)
+        state = msgspec.structs.replace(
+            state, pending_total=state.total, heard=state.newest, public=used.public
+        )
         masked = values.view(np.uint64) - state.base_values.view(np.uint64)
         salt = self._salt(used.salt, state, release, masked)
         mask: Words64 = np.empty_like(masked)
         for key in used.masks:
             self._secrets.masks(key).fill(release, salt, mask)
             masked += mask
-        member = statements.pack_member(
-            self._place, salt, state.base, state.base_salt, state.newest, used.public
-        )
-        text = statements.statement(release, member)
+        text = statements.statement(release, self._stated(state, salt))
         return msgspec.structs.replace(
             state, keys=keys, pending=release, pending_salt=salt, pending_values=values.copy(),
-            masked=pack_words(masked), heard=state.newest, public=used.public,
+            masked=pack_words(masked),
             statements=b"".join(tag(key, text) for key in keys.statements),
         )  # fmt: skip
 
     def _message(self, state: Sending) -> Increment:
         """Return the message that is under way: always the same bytes."""
+        number, digest = state.pending_total
         return Increment(
             sender=self._name, receiver=self._controller, release=state.pending,
             salt=state.pending_salt, base=state.base, base_salt=state.base_salt,
-            heard=state.heard, public=state.public, statistic=state.masked,
-            statements=state.statements,
+            total=number, total_digest=digest, heard=state.heard, public=state.public,
+            statistic=state.masked, statements=state.statements,
         )  # fmt: skip
 
     def farewell(self, before: Sending, after: Sending) -> list[Retired]:
@@ -209,6 +238,10 @@ class Sender:
         require_bytes(total.publics, KEY_BYTES * plan.helpers)
         require_bytes(total.confirmations, TAG_BYTES * plan.helpers)
         rising = all(one < other for one, other in itertools.pairwise(releases))
+        if len(total.disputed) != plan.helpers or not all(
+            0 <= number <= total.release for number in total.disputed
+        ):
+            raise ImplausibleError(f"{self._name}: the total has disputes that cannot be")
         if (
             len(releases) != len(counts)
             or total.own not in releases
@@ -232,18 +265,22 @@ class Sender:
             If no controller that keeps to the terms sends it, or it was another one before.
         """
         self._check(state, total)
+        agreed = unpack_taken(total.agreed)
         own = total.own
         after = msgspec.structs.replace(state, newest=total.release)
         included = own == state.pending != 0
         salt = state.pending_salt if included else state.base_salt
         publics = keys_in(total.publics)
-        said = partial(statements.confirmation, total.release, total.digest, own, salt)
-        expected = b"".join(map(tag, state.keys.confirmations, map(said, publics)))
-        believed = same(total.confirmations, expected) and (included or own == state.base)
+        expected = self._expected(state, total, agreed, salt, publics)
+        confirmed = same(total.confirmations, expected)
+        believed = confirmed and (included or own == state.base)
+        found = Taken.of(total.statistic, total.releases, total.counts)
         if total.release == state.newest:
-            if believed or state.retired:
+            if state.retired or (believed and not _contradicts(state, found)):
                 return state
             raise ImplausibleError(f"{self._name}: total {total.release} was another one before")
+        if confirmed:
+            after = _compared(after, found, agreed, total.disputed)
         if not believed or state.retired:
             return msgspec.structs.replace(after, retired=True)
         keys = msgspec.structs.replace(state.keys, public=publics)
@@ -255,15 +292,70 @@ class Sender:
         is_over = 0 < state.pending <= total.release
         return self._over(after, False) if is_over else after
 
+    def _expected(
+        self, state: Sending, total: Total, agreed: tuple[Taken, ...], salt: int,
+        publics: tuple[bytes, ...],
+    ) -> bytes:  # fmt: skip
+        """Return the tags of all helpers that a total must have, if ``salt`` is that of our own."""
+        made = []
+        each = zip(state.keys.confirmations, total.disputed, publics, strict=True)
+        for key, disputed, public in each:
+            common = common_digest(total.releases, total.counts, agreed, disputed)
+            text = statements.confirmation(
+                total.release, total.digest, common, total.own, salt, public
+            )
+            made.append(tag(key, text))
+        return b"".join(made)
+
     def _over(self, state: Sending, is_opened: bool, **changed: object) -> Sending:
         """Return the state with no message under way."""
         nothing = np.zeros(self._plan.size, np.int64)
         return msgspec.structs.replace(
             state, keys=state.keys.over(is_opened), pending=0, pending_salt=0,
-            pending_values=nothing, masked=b"", statements=b"", heard=0, public=NO_KEY, **changed,
+            pending_values=nothing, pending_total=Taken(), masked=b"", statements=b"", heard=0,
+            public=NO_KEY, **changed,
         )  # fmt: skip
 
     def _salt(self, key: bytes, state: Sending, release: int, increment: Words64) -> int:
         """Make the salt of a message, of all that is in it."""
-        member = statements.pack_member(self._place, 0, state.base, state.base_salt)
-        return salt_of(key, statements.statement(release, member) + pack_words(increment))
+        text = statements.statement(release, self._stated(state, 0))
+        return salt_of(key, text + pack_words(increment))
+
+    def _stated(self, state: Sending, salt: int) -> bytes:
+        """Pack what the agent states of the message under way, as a member of its sum."""
+        return statements.pack_member(
+            self._place, salt, state.base, state.base_salt, *state.pending_total, state.heard,
+            state.public,
+        )  # fmt: skip
+
+
+def _contradicts(state: Sending, found: Taken) -> bool:
+    """Tell whether the agent has taken another total of that number before."""
+    return any(each.number == found.number and each != found for each in state.taken)
+
+
+def _compared(
+    state: Sending, found: Taken, agreed: tuple[Taken, ...], disputed: tuple[int, ...]
+) -> Sending:
+    """Note a total, ``found``, and whether the agent's totals are those of most others.
+
+    Of two totals of one number the first is kept, and stated, unless most others have the second.
+    """
+    contradicts, taken = _contradicts(state, found), state.taken
+    if contradicts and found in agreed:
+        taken = tuple(found if each.number == found.number else each for each in taken)
+    elif found.number and not contradicts:
+        taken = (*taken, found)[-RECENT:] if found not in taken else taken
+    others = compare(taken, agreed, disputed)
+    changed: dict[str, int] = {}
+    if others is not None and others.number >= state.misled:
+        changed["misled"] = 0 if others in taken else others.number
+        if not others.digest:
+            changed["disputed_total"] = others.number
+        elif others not in taken:
+            changed["other_total"] = others.number
+    if contradicts:
+        changed["other_total"] = found.number
+        if found not in agreed:
+            changed["misled"] = found.number
+    return msgspec.structs.replace(state, taken=taken, **changed)

@@ -4,6 +4,8 @@ Statements and confirmations are tags under keys that one agent and one helper s
 the terms, the pair and the direction, so texts need not. They travel through the controller, which
 can make none of them.
 
+A statement also says which total the agent has taken last; see :mod:`.agreement`.
+
 An agent believes what all helpers confirm, never the controller. So a helper confirms to every
 agent, at every sum, member or not, *with which of its messages* it is in totals by now. One
 confirmation then settles all of the agent's earlier messages, and a total that was lost is made up
@@ -19,44 +21,51 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedbandits._typing import Ints
-from fedbandits.crypto.chains import KEY_BYTES, NO_KEY
+from fedbandits.crypto.chains import KEY_BYTES
+from fedbandits.crypto.masks import PROTOCOL
 from fedbandits.federation.messages import WrongShapeError
 
-#: One member of a sum: its place among agents, its message's salt, what it has taken off, the
-#: number of the last total that it has heard of, and the public key of its message.
+DIGEST_BYTES = 32
+#: One member of a sum: its place among agents, its message's salt, what it has taken off, number
+#: and digest of the newest total that it has taken, the number of the last sum that it has heard
+#: of, and the public key of its message.
 MEMBER = np.dtype(
     [
         ("place", "<u4"), ("salt", "<u8"), ("base", "<u4"), ("base_salt", "<u8"),
+        ("total", "<u4"), ("total_digest", f"V{DIGEST_BYTES}"),
         ("heard", "<u4"), ("public", "u1", (KEY_BYTES,)),
     ],
     align=False,
 )  # fmt: skip
-DIGEST_BYTES = 32
 _PLACE = np.dtype("<u4")
-_MEMBER = struct.Struct(f"<IQIQI{KEY_BYTES}s")
+_MEMBER = struct.Struct(f"<IQIQI{DIGEST_BYTES}sI{KEY_BYTES}s")
 
 
 def pack_members(
     places: NDArray[np.integer], salts: NDArray[np.uint64],
     bases: NDArray[np.integer], base_salts: NDArray[np.uint64],
+    totals: NDArray[np.integer], total_digests: NDArray[np.uint8],
     heard: NDArray[np.integer], publics: NDArray[np.uint8],
 ) -> bytes:  # fmt: skip
-    """Pack the members of a sum, places in rising order.
+    """Pack the members of a sum, all (members,), places in rising order.
 
-    All are (members,), public keys (members, 32).
+    ``total_digests`` and ``publics`` are (members, 32) bytes.
     """
     members = np.zeros(len(places), MEMBER)
     members["place"], members["salt"] = places, salts
     members["base"], members["base_salt"] = bases, base_salts
+    members["total"] = totals
+    members["total_digest"] = np.ascontiguousarray(total_digests).view(MEMBER["total_digest"])[:, 0]
     members["heard"], members["public"] = heard, publics
     return members.tobytes()
 
 
 def pack_member(
-    place: int, salt: int, base: int, base_salt: int, heard: int = 0, public: bytes = NO_KEY
+    place: int, salt: int, base: int, base_salt: int, total: int, total_digest: bytes,
+    heard: int, public: bytes,
 ) -> bytes:  # fmt: skip
     """Pack one member of a sum."""
-    return _MEMBER.pack(place, salt, base, base_salt, heard, public)
+    return _MEMBER.pack(place, salt, base, base_salt, total, total_digest, heard, public)
 
 
 def unpack_members(data: bytes) -> NDArray[np.void]:
@@ -90,25 +99,29 @@ def statement(release: int, member: bytes) -> bytes:
     return _numbered(release) + member
 
 
-def confirmation(release: int, digest: bytes, newest: int, salt: int, public: bytes) -> bytes:
+def confirmation(
+    release: int, digest: bytes, common: bytes, newest: int, salt: int, public: bytes
+) -> bytes:  # fmt: skip
     """Return the text by which a helper confirms what it has opened of an agent.
 
     Parameters
     ----------
     release, digest
         The number of the helper's last sum, and the digest of all up to it.
+    common
+        The digest of what it tells all agents alike, see :func:`.agreement.common_digest`.
     newest, salt
         The agent's newest message that was opened, 0 and 0 if none was.
     public
         The public key that the helper has drawn for its last sum.
     """
     opened = _numbered(newest) + salt.to_bytes(8, "little")
-    return _numbered(release) + digest + opened + public
+    return _numbered(release) + digest + common + opened + public
 
 
 def first_digest(terms: str) -> bytes:
     """Return the digest before all sums, under terms of that digest."""
-    return _hash(b"secure sums begin " + terms.encode())
+    return _hash(f"{PROTOCOL} begin {terms}".encode())
 
 
 def next_digest(before: bytes, release: int, members: bytes) -> bytes:
