@@ -113,8 +113,9 @@ def test_members_are_named_once_and_in_order(asked):
 def test_strangers_are_no_members(asked):
     _, helper, opening = asked
     for place in (4, 2**32 - 1):
+        member = pack_member(place, 1, 0, 0, 0, bytes(32), 0, bytes(32))
         stranger = changed(
-            opening, members=opening.members + pack_member(place, 1, 0, 0, 0, bytes(32), 0, bytes(32)),
+            opening, members=opening.members + member,
             statements=opening.statements + bytes(TAG_BYTES),
         )  # fmt: skip
         refused_next(helper, stranger, ImplausibleError)
