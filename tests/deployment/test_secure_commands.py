@@ -11,8 +11,10 @@ from rich.console import Console
 from fedbandits.cli.federation_tables import status_of
 from fedbandits.cli.privacy import _Account, _statement_table
 from fedbandits.deployment.hosting.cautions import too_short
+from fedbandits.deployment.identity.enrolment import create_party
 from fedbandits.deployment.process.examples import example
-from fedbandits.deployment.process.federation_folder import init_federation
+from fedbandits.deployment.process.federation_folder import admit_here, init_federation
+from fedbandits.deployment.process.fingerprints import Fingerprints, fingerprints_in
 from fedbandits.deployment.process.inspecting import StoredMessage
 from fedbandits.deployment.process.local_doors import PartyReport
 from fedbandits.deployment.process.supplies import RehearsalSupplies
@@ -45,10 +47,29 @@ def test_init_says_who_must_not_be_one_hand(tmp_path):
     file = tmp_path / "clinics.toml"
     file.write_text(fedbandits("federation", "example", "feducb-secure", "--every", "1 min"))
     said = fedbandits("federation", "init", file, "--out", tmp_path / "clinics")
+    assert "fedbandits party fingerprints" in said
     assert "Helpers of secure sums: helper-0, helper-1, not in one hand with the rest" in said
     assert "must not be in one hand" in " ".join(
         fedbandits("federation", "init", "--help").replace("│", " ").split()
     )
+
+
+def test_members_compare_the_keys_of_helpers_in_calls(tmp_path):
+    """The authority signs which keys are whose: it could put its own for all helpers."""
+    file = tmp_path / "clinics.toml"
+    file.write_text(example("feducb-secure"))
+    init_federation(file, tmp_path / "clinics", local=False)
+    for name in ("helper-0", "north"):
+        admitted = admit_here(tmp_path / "clinics", create_party(file, name, tmp_path))
+        said = fedbandits("party", "admit", tmp_path / name, admitted.admission)
+    helper = fingerprints_in(tmp_path / "helper-0")
+    assert fingerprints_in(tmp_path / "north").makers == {"helper-0": helper.own, "helper-1": None}
+    assert f"  helper-0  {helper.own}\n  helper-1  not admitted yet\n" in said
+    assert helper.lines("x") == [f"The fingerprint of its sealing key is {helper.own}: say it to "
+                                 "whoever asks."]  # fmt: skip
+    assert fedbandits("party", "fingerprints", tmp_path / "north") in said
+    alone = Fingerprints("a", {"lab": "b"}).lines("x")
+    assert alone[-1] == "  lab  b"
 
 
 def test_rounds_that_are_too_short_are_warned_of():
