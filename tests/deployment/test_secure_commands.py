@@ -123,17 +123,20 @@ def test_what_is_masked_is_shown_by_its_size():
     words = pack_words(np.arange(3, dtype=np.uint64))
     addresses = {"sender": "agent-0", "receiver": "controller"}
     increment = Increment(
-        **addresses, release=1, salt=5, base=0, base_salt=0, statistic=words, statements=bytes(32)
-    )
+        **addresses, release=1, salt=5, base=0, base_salt=0, statistic=words, statements=bytes(32),
+        total=0, total_digest=bytes(32), heard=0, public=bytes(32),
+    )  # fmt: skip
     fields = StoredMessage("seen", "north", increment).fields()
     assert (fields["statistic"], fields["statements"]) == ("24 bytes", "32 bytes")
-    members = statements.pack_member(2, 5, 0, 0)
+    members = statements.pack_member(2, 5, 0, 0, 0, bytes(32), 0, bytes(32))
     opening = Opening(**addresses, release=1, members=members, statements=bytes(16))
     shown = StoredMessage("sent", "lab", opening).fields()["members"]
-    assert shown == [{"place": 2, "salt": 5, "base": 0, "base_salt": 0}]
+    said = {"total": 0, "total_digest": "00" * 32, "heard": 0, "public": "00" * 32}
+    assert shown == [{"place": 2, "salt": 5, "base": 0, "base_salt": 0, **said}]
     total = Total(
         **addresses, release=1, statistic=words, own=1, releases=(1,), counts=(3,),
-        digest=bytes(32), confirmations=bytes(32),
+        digest=bytes(32), agreed=b"", disputed=(0, 0), publics=bytes(64),
+        confirmations=bytes(32),
     )  # fmt: skip
     assert StoredMessage("seen", "hub", total).fields()["statistic"] == [0, 1, 2]
 

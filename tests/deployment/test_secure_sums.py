@@ -60,7 +60,8 @@ def test_a_helper_is_away_for_a_while(tmp_path, caplog):
         is_sum(deployed)
         assert report(deployed, "hub") == {
             "sums": 5, "members_of_last_sum": 3, "left_out": [], "retired_agents": [],
-            "unbelieved": {}, "helpers_awaited": [], "helpers_asked": 0,
+            "unbelieved": {}, "differing": {}, "refused_by": [], "helpers_awaited": [],
+            "helpers_asked": 0,
         }  # fmt: skip
 
     caplog.set_level(logging.WARNING, "fedbandits")

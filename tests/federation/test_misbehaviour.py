@@ -567,7 +567,12 @@ def test_a_message_of_the_version_before_is_refused_and_nothing_has_changed():
     before = snapshot(controller, "agent-0")
     receipt = controller.receive(change(one, version=m.VERSION - 1))
     assert receipt.outcome == "refused"
-    told = f"message of version {m.VERSION - 1}, this is version {m.VERSION}"
-    assert told in str(receipt.why)
+    told = (
+        f"controller: agent-0 sends messages of version {m.VERSION - 1}, controller those of "
+        f"version {m.VERSION}: run the same fedbandits at both"
+    )
+    assert str(receipt.why) == told
+    as_bytes = CODEC.encode(change(one, version=m.VERSION - 1))
+    assert str(controller.receive_bytes(as_bytes, "agent-0").why) == told
     assert snapshot(controller, "agent-0") == before
     assert controller.receive(one).outcome == "taken"

@@ -181,6 +181,45 @@ def test_an_agent_that_is_told_lies_goes_on_acting_and_sends_nothing_more():
     assert [type(message).__name__ for message in sent] == ["Increment"] * 2 + ["Retired"]
 
 
+def told_otherwise(run, by):
+    """A controller adds to the totals of some agents, from the second on: ``{agent: steps}``."""
+    carry, codec = run.network.send_bytes, run.network._codec
+
+    def lies(sender, receiver, data, ticks=0):
+        message = codec.decode(data)
+        if isinstance(message, Total) and receiver in by and message.release >= 2:
+            words = np.frombuffer(message.statistic, "<i8") + by[receiver]
+            data = codec.encode(msgspec.structs.replace(message, statistic=words.tobytes()))
+        carry(sender, receiver, data, ticks)
+
+    run.network.send_bytes = lies
+    run.advance(ROUNDS)
+    return run.of("agent"), run.one("controller")
+
+
+def test_an_agent_that_is_told_other_totals_names_the_controller_and_acts_on_none_after():
+    run = federate(config_of("feducb-secure-hybrid"), WORLD, ROUNDS, 3, 0)
+    agents, controller = told_otherwise(run, {"agent-0": 1000})
+    assert controller.state.opened.tolist() == [2, *[14] * 4]
+    assert [agent.state.pooled for agent in agents] == [2, *[14] * 4]
+    assert not any(agent.state.sending.retired for agent in agents)
+    report = agents[0].report
+    assert (report["told_otherwise_by"], report["other_total"]) == (["controller"], 13)
+    assert (report["acts_on_totals"], report["unused_sums"]) == (False, 12)
+    for agent in agents[1:]:
+        assert (agent.report["told_otherwise_by"], agent.report["acts_on_totals"]) == ([], True)
+
+
+def test_where_all_agents_are_told_other_totals_no_sum_is_opened_and_all_are_told():
+    run = federate(config_of("feducb-secure-hybrid"), WORLD, ROUNDS, 3, 0)
+    agents, controller = told_otherwise(run, {f"agent-{i}": i for i in range(5)})
+    assert controller.state.opened.tolist() == [2] * 5
+    assert controller.report["refused_by"] == ["helper-0", "helper-1"]
+    for agent in agents:
+        assert agent.report["told_otherwise_by"] == ["controller"]
+        assert (agent.report["disputed_total"], agent.state.pooled) == (2, 2)
+
+
 def test_nobody_is_made_without_secrets():
     config = config_of()
     simulated = system_of(config).simulated_supplies(plan_of(config, WORLD, ROUNDS), None, 3, 0)

@@ -73,6 +73,7 @@ def _about_sums(status: dict[str, Any]) -> list[str]:
         lines.append(f"{line}; not in it: {', '.join(out)}" if out else line)
     for helper, agents in sums.get("unbelieved", {}).items():
         lines.append(f"{helper} did not believe {', '.join(agents)}: left out of the last sum")
+    lines += _about_totals(sums)
     if late := sums.get("helpers_awaited"):
         lines.append(f"sum {sums['sums'] + 1:,} waits for {', '.join(late)}; all else goes on")
     if gone := sums.get("retired_agents"):
@@ -82,6 +83,26 @@ def _about_sums(status: dict[str, Any]) -> list[str]:
             "has retired: what helpers confirm does not fit what it has sent. It decides, and "
             "sends nothing more under these terms"
         )
+    return lines
+
+
+def _about_totals(sums: dict[str, Any]) -> list[str]:
+    """Say where agents were told different totals, a line each."""
+    lines = [
+        f"{helper} left out {', '.join(agents)}: another total than most"
+        for helper, agents in sums.get("differing", {}).items()
+    ]
+    if refusing := sums.get("refused_by"):
+        lines.append(
+            f"{', '.join(refusing)} opened nothing: more agents differ in totals than may lie"
+        )
+    by, other = ", ".join(sums.get("told_otherwise_by", [])), sums.get("other_total")
+    if by and other:
+        lines.append(f"the controller, {by}, gave it another total {other:,} than most others got")
+    if by and (disputed := sums.get("disputed_total")):
+        lines.append(f"the controller, {by}, gave agents different totals {disputed:,}")
+    if not sums.get("acts_on_totals", True):
+        lines.append("acts on no total until most others confirm a later one")
     return lines
 
 

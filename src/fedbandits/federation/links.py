@@ -140,6 +140,8 @@ class Links:
     def _refuse_bytes(self, data: bytes, peer: str, why: RemoteProtocolError) -> Receipt:
         """Refuse what is no message, at its turn, if the envelope is whole and the peer's own."""
         envelope, link = self._codec.envelope(data), self.all.get(peer)
+        if envelope is not None and isinstance(why, WrongVersionError):
+            return Receipt("refused", [], self._other_version(peer, envelope.version))
         if (
             envelope is None
             or link is None
@@ -255,9 +257,7 @@ class Links:
         """
         why: RemoteProtocolError
         if message.version != VERSION:
-            why = WrongVersionError(
-                f"{self._name}: message of version {message.version}, this is version {VERSION}"
-            )
+            why = self._other_version(message.sender, message.version)
             return Receipt("refused", [], why, (), message)
         if isinstance(message, TheseTerms):
             why = self._compare(link, message)
@@ -268,6 +268,13 @@ class Links:
         other = isinstance(why, OtherTermsError)
         told = self._tell_terms(link, message.sender) if other else []
         return Receipt("refused", told, why, (), message)
+
+    def _other_version(self, peer: str, version: int) -> WrongVersionError:
+        """Say which of the two sends which version, and what to do."""
+        return WrongVersionError(
+            f"{self._name}: {cut(peer)} sends messages of version {version}, {self._name} those of "
+            f"version {VERSION}: run the same fedbandits at both"
+        )
 
     def _compare(self, link: Link, message: TheseTerms) -> RemoteProtocolError:
         """Compare the terms that a peer has told with ours, and note in what they differ."""

@@ -56,6 +56,11 @@ class Difference(NamedTuple):
     theirs: Any
 
     def __str__(self) -> str:
+        if self.key == "wire":
+            return (
+                f"messages are of version {cut(repr(self.theirs))} there and {self.ours} here: run "
+                "the same fedbandits everywhere"
+            )
         key = self.key if self.key.isprintable() else repr(self.key)  # it may be the other's own
         return f"{cut(key)} is {cut(repr(self.theirs))} there and {cut(repr(self.ours))} here"
 

@@ -24,7 +24,8 @@ MEMBER = (
         "ready EndRound",
         sends="Increment",
     ),
-    line("  if all helpers confirm the total: go on from it", "ready Total"),
+    line("  if all helpers confirm what is in the total: go on from it", "ready Total"),
+    line("  (but on none while most others had another one)", "ready Total"),
     line("  if one does not: say so, and send nothing more", "ready Total", sends="Retired"),
 )
 _CONTROLLER = (
@@ -43,6 +44,7 @@ _CONTROLLER = (
 )  # fmt: skip
 _HELPER = (
     line("check what members have stated: say whose numbers it would not open", "serving Check"),
+    line("  (nor those of members whose last total differs from that of most)", "serving Check"),
     line("once for each sum, for enough members: add up their masks", "serving Opening"),
 )
 #: Lines of the parties that add up.
@@ -121,11 +123,16 @@ def _reads_members(happened: Happened) -> str:
         ", …" if len(places) > MOST_NUMBERS else ""
     )
     return (
-        f"Members {some or 'none'} of sum {message.release}, and their tags: no number of theirs."
+        f"Members {some or 'none'} of sum {message.release}, the digests of their last totals, and "
+        "their tags: no number of theirs."
     )
 
 
 def _reads_checked(happened: Happened) -> str:
     message: Any = happened.event
     unfit = len(statements.unpack_places(message.unfit))
-    return f"{unfit} members of sum {message.release} would not be opened."
+    differing = len(statements.unpack_places(message.differing))
+    return (
+        f"{unfit} members of sum {message.release} would not be opened, {differing} of them as "
+        "their last total is another one than that of most."
+    )

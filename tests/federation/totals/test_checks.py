@@ -12,12 +12,12 @@ from fedbandits.crypto.masks import TAG_BYTES
 from fedbandits.federation.messages import ImplausibleError, WrongShapeError
 from fedbandits.federation.totals.messages import Check
 from fedbandits.federation.totals.statements import (
-    MEMBER,
     pack_places,
     unpack_members,
     unpack_places,
 )
 from tests.federation.receiving import refused_next, taken
+from tests.federation.totals.test_helper_refusals import picked
 from tests.federation.totals.world import World
 
 
@@ -100,11 +100,7 @@ def test_a_check_opens_nothing_and_is_answered_again():
     one, other = taken(helper, checks[0]), taken(helper, checks[0])
     assert msgspec.structs.replace(one[0], number=other[0].number) == other[0]
     assert helper.state is before
-    fewer = msgspec.structs.replace(
-        checks[0],
-        members=checks[0].members[: MEMBER.itemsize],
-        statements=checks[0].statements[:TAG_BYTES],
-    )
+    fewer = picked(checks[0], [0])
     (few,) = taken(helper, fewer)
     assert few.unfit == b""
     assert helper.state is before

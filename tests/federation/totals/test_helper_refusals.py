@@ -121,7 +121,7 @@ def test_strangers_are_no_members(asked):
         refused_next(helper, stranger, ImplausibleError)
 
 
-@pytest.mark.parametrize("field", ["salt", "base", "base_salt", "total", "heard", "public"])
+@pytest.mark.parametrize("field", ["salt", "base", "base_salt", "total", "heard"])
 @pytest.mark.parametrize("at", [0, 3])
 def test_members_have_stated_all_that_is_said_of_them(asked, field, at):
     _, helper, opening = asked

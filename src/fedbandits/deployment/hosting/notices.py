@@ -27,8 +27,9 @@ class Notices:
                 self._member,
             )
         unused = report.get("unused_sums")
-        if unused and self._is_new("unused", unused):
+        if unused and report.get("acts_on_totals") and self._is_new("unused", unused):
             _LOG.warning("%s: sum %d makes no estimate", self._member, report["sums"])
+        self._look_for_false_totals(report)
         self._look_for_helpers(report)
         unbelieved = report.get("unbelieved", {})
         for helper, agents in unbelieved.items() if self._is_new("unbelieved", unbelieved) else ():
@@ -41,6 +42,34 @@ class Notices:
             _LOG.warning(
                 "%s: sum %d has %d members; not in it: %s", self._member, report["sums"],
                 report["members_of_last_sum"], ", ".join(left_out) or "nobody",
+            )  # fmt: skip
+
+    def _look_for_false_totals(self, report: Mapping[str, Any]) -> None:
+        """Name a controller that tells agents different totals, and who has another than most."""
+        by = ", ".join(report.get("told_otherwise_by", []))
+        other, disputed = report.get("other_total", 0), report.get("disputed_total", 0)
+        if other and self._is_new("other total", other):
+            _LOG.error(
+                "%s: the controller, %s, gave this agent another total %d than most others got. "
+                "The agent acts on no total until most others confirm a later one",
+                self._member, by, other,
+            )  # fmt: skip
+        if disputed and by and self._is_new("disputed total", disputed):
+            _LOG.error(
+                "%s: the controller, %s, gave agents different totals %d. The "
+                "agent acts on no total until most others confirm a later one",
+                self._member, by, disputed,
+            )  # fmt: skip
+        elif disputed and self._is_new("disputed total", disputed):
+            _LOG.error(
+                "%s: more agents differ in total %d than may lie: the controller told them "
+                "different ones. No sum of them is opened", self._member, disputed,
+            )  # fmt: skip
+        differing = report.get("differing", {})
+        for helper, agents in differing.items() if self._is_new("differing", differing) else ():
+            _LOG.warning(
+                "%s: %s left out %s, who state another total than most: the agent lies, or was "
+                "told another one by this controller", self._member, helper, ", ".join(agents),
             )  # fmt: skip
 
     def _look_for_helpers(self, report: Mapping[str, Any]) -> None:

@@ -25,6 +25,7 @@ from fedbandits.errors import (
     StoreVersionError,
 )
 from fedbandits.federation.messages import Message
+from fedbandits.federation.totals.agreement import unpack_taken
 from fedbandits.federation.totals.messages import (
     Check,
     Checked,
@@ -41,11 +42,11 @@ from fedbandits.systems.exported import Model
 
 #: Fields of messages that tell nothing by themselves: masked numbers, masks, tags.
 _UNTOLD: dict[type[Message], frozenset[str]] = {
-    Increment: frozenset({"statistic", "statements"}),
+    Increment: frozenset({"statistic", "statements", "public"}),
     Check: frozenset({"statements"}),
     Opening: frozenset({"statements"}),
-    Opened: frozenset({"masks", "confirmations"}),
-    Total: frozenset({"confirmations"}),
+    Opened: frozenset({"masks", "confirmations", "public"}),
+    Total: frozenset({"confirmations", "publics"}),
 }
 
 
@@ -116,10 +117,12 @@ def _shown(message: Message, name: str) -> Any:
     value = getattr(message, name)
     if name in _UNTOLD.get(type(message), ()):
         return f"{len(value)} bytes"
-    if name in ("digest", "request"):
+    if name in ("digest", "request", "total_digest"):
         return value.hex()
-    if isinstance(message, Checked) and name == "unfit":
+    if isinstance(message, Checked) and name in ("unfit", "differing"):
         return unpack_places(value).tolist()
+    if isinstance(message, Total) and name == "agreed":
+        return _agreed(value)
     if isinstance(message, Total) and name == "statistic":
         return np.frombuffer(value, "<i8").tolist()
     if isinstance(message, MembersRequest) and name == "members":
@@ -127,14 +130,29 @@ def _shown(message: Message, name: str) -> Any:
     return _plain(value)
 
 
-def _members(packed: bytes) -> list[dict[str, int]] | str:
+def _members(packed: bytes) -> list[dict[str, int | str]] | str:
     """Show the members of a sum, by their places among agents."""
     try:
         members = unpack_members(packed)
     except ValueError:
         return packed.hex()
     names = members.dtype.names or ()
-    return [{name: int(member[name]) for name in names} for member in members]
+    return [
+        {name: _number_or_digest(value) for name, value in zip(names, member, strict=True)}
+        for member in members.tolist()
+    ]
+
+
+def _agreed(packed: bytes) -> dict[int, str] | str:
+    """Show the digests of totals that most agents have, by the numbers of totals."""
+    try:
+        return {number: digest.hex() for number, digest in unpack_taken(packed)}
+    except RemoteProtocolError:
+        return packed.hex()
+
+
+def _number_or_digest(value: int | bytes) -> int | str:
+    return value.hex() if isinstance(value, bytes) else value
 
 
 def _plain(value: Any) -> Any:

@@ -18,7 +18,7 @@ sent to the public keys of which it has the private ones, and nothing later.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import msgspec
 import numpy as np
@@ -180,8 +180,8 @@ class HelperKeys(msgspec.Struct, frozen=True):
 
     def has(self, members: NDArray[np.void]) -> Bools:
         """Tell, (members,), whose messages were made for a key that is kept, or for none."""
-        none = ~members["public"].any(axis=1)
-        kept: Bools = none | np.isin(members["heard"], self.numbers[self.numbers > 0])
+        kept: Bools = np.isin(members["heard"], self.numbers[self.numbers > 0])
+        kept |= np.array([key == NO_KEY for key in unpacked(members["public"])], np.bool_)
         return kept
 
     def open(
@@ -244,8 +244,8 @@ def packed(keys: Iterable[bytes]) -> Rows:
     return np.frombuffer(b"".join(keys), np.uint8).reshape(-1, KEY_BYTES)
 
 
-def unpacked(rows: Rows) -> tuple[bytes, ...]:
-    """Return the rows of keys, (n, 32), as bytes."""
+def unpacked(rows: NDArray[Any]) -> tuple[bytes, ...]:
+    """Return keys, (n, 32) uint8 or (n,) of 32 bytes each, as bytes."""
     return keys_in(rows.tobytes())
 
 

@@ -78,7 +78,7 @@ class Member(Party[AnyState], Generic[AnyState]):
     @property
     def report(self) -> dict[str, Any]:
         state: Any = self._state
-        return of_agent(state.sending, state.unused)
+        return of_agent(state.sending, state.unused, self._sender.controller)
 
     @property
     def next_end(self) -> int | None:

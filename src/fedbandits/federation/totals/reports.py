@@ -76,13 +76,14 @@ def of_helper(state: HelperState) -> dict[str, Any]:
     }
 
 
-def of_agent(sending: Sending, unused: int) -> dict[str, Any]:
+def of_agent(sending: Sending, unused: int, controller: str) -> dict[str, Any]:
     """Report the last sum that was heard of, the agent's newest release in one, and if it retired.
 
     ``unused`` totals made no estimate, or came after a false one. ``other_total`` is the newest
     that the controller gave this agent otherwise than most others; ``disputed_total`` the newest of
     its own that it gave more agents otherwise than may lie. ``acts_on_totals`` is false until
-    others confirm a later one. Numbers are 0 where there is none.
+    others confirm a later one. Numbers are 0 where there is none. ``told_otherwise_by`` names the
+    ``controller`` once one of both has come.
     """
     return {
         "sums": sending.newest,
@@ -92,5 +93,6 @@ def of_agent(sending: Sending, unused: int) -> dict[str, Any]:
         "retired": sending.retired,
         "other_total": sending.other_total,
         "disputed_total": sending.disputed_total,
+        "told_otherwise_by": [controller] * bool(sending.other_total or sending.disputed_total),
         "acts_on_totals": not sending.misled,
     }

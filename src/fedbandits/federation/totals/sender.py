@@ -143,7 +143,7 @@ class Sender:
 
     def __init__(self, seat: Seat, plan: TotalsPlan, secrets: AgentSecrets | None) -> None:
         self._name, self._place, self._plan = seat.name, seat.place, plan
-        self._controller = seat.one(CONTROLLER)
+        self.controller = seat.one(CONTROLLER)
         self._helpers = frozenset(seat.names(HELPER))
         self._secrets = _required(seat, secrets).without_keys()
 
@@ -195,7 +195,7 @@ class Sender:
         """Return the message that is under way: always the same bytes."""
         number, digest = state.pending_total
         return Increment(
-            sender=self._name, receiver=self._controller, release=state.pending,
+            sender=self._name, receiver=self.controller, release=state.pending,
             salt=state.pending_salt, base=state.base, base_salt=state.base_salt,
             total=number, total_digest=digest, heard=state.heard, public=state.public,
             statistic=state.masked, statements=state.statements,
@@ -205,7 +205,7 @@ class Sender:
         """Make the message by which the agent says, once, that it has retired."""
         if before.retired or not after.retired:
             return []
-        return [Retired(sender=self._name, receiver=self._controller, release=after.newest)]
+        return [Retired(sender=self._name, receiver=self.controller, release=after.newest)]
 
     def numbers_of(self, total: Total) -> tuple[int, ...]:
         """Return the number of every agent's release in a total that was settled.

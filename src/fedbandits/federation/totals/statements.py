@@ -33,7 +33,7 @@ MEMBER = np.dtype(
     [
         ("place", "<u4"), ("salt", "<u8"), ("base", "<u4"), ("base_salt", "<u8"),
         ("total", "<u4"), ("total_digest", f"V{DIGEST_BYTES}"),
-        ("heard", "<u4"), ("public", "u1", (KEY_BYTES,)),
+        ("heard", "<u4"), ("public", f"V{KEY_BYTES}"),
     ],
     align=False,
 )  # fmt: skip
@@ -54,9 +54,9 @@ def pack_members(
     members = np.zeros(len(places), MEMBER)
     members["place"], members["salt"] = places, salts
     members["base"], members["base_salt"] = bases, base_salts
-    members["total"] = totals
-    members["total_digest"] = np.ascontiguousarray(total_digests).view(MEMBER["total_digest"])[:, 0]
-    members["heard"], members["public"] = heard, publics
+    members["total"], members["heard"] = totals, heard
+    for name, rows in (("total_digest", total_digests), ("public", publics)):
+        members[name] = np.ascontiguousarray(rows).view(MEMBER[name])[:, 0]
     return members.tobytes()
 
 
