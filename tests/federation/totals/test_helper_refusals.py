@@ -6,6 +6,7 @@ import msgspec
 import numpy as np
 import pytest
 
+from fedbandits.crypto import chains
 from fedbandits.crypto.masks import TAG_BYTES
 from fedbandits.federation.messages import ImplausibleError, OutOfOrderError, WrongShapeError
 from fedbandits.federation.totals.messages import Opened, unpack_words
@@ -127,6 +128,14 @@ def test_members_have_stated_all_that_is_said_of_them(asked, field, at):
     _, helper, opening = asked
     members = unpack_members(opening.members).copy()
     members[field][at] += 1
+    refused_next(helper, changed(opening, members=members.tobytes()), ImplausibleError)
+
+
+@pytest.mark.parametrize("heard", [0, 1])
+def test_members_have_drawn_the_public_keys_that_are_named(asked, heard):
+    _, helper, opening = asked
+    members = unpack_members(opening.members).copy()
+    members["public"][0], members["heard"][0] = chains.draw().public, heard
     refused_next(helper, changed(opening, members=members.tobytes()), ImplausibleError)
 
 
