@@ -112,8 +112,8 @@ def test_a_copy_of_a_helper_reads_messages_for_its_keys_and_none_after_them():
     world, _ = played(chains.draw, (1, 2))
     copy = world.helpers[0].state.keys
     _, seen = played(None, range(3, RELEASES + 1), world)
-    chain, privates = unpacked(copy.chains)[0], unpacked(copy.privates)
-    known = {n: Drawn(key) for n, key in zip(copy.numbers.tolist(), privates, strict=True) if n}
+    chain = unpacked(copy.chains)[0]
+    known = {number: Drawn(key) for number, key in copy.drawn}
     read = []
     for message in increments(seen):
         steps = message.release - copy.number
@@ -205,8 +205,9 @@ def test_a_helper_has_no_key_of_a_sum_that_it_has_answered():
     assert not state.keys.first.any()
     chain = PairKeys.derive(pair_secret(0, 0), world.terms.digest, "agent-0", "helper-0").chain
     assert chain not in state.keys.chains.tobytes()
-    assert state.keys.numbers.tolist() == [3, 2, 1] + [0] * (KEPT_PRIVATE - 3)
-    assert all(map(any, unpacked(state.keys.privates)[:3]))
+    assert [number for number, _ in state.keys.drawn] == [1, 2, 3]
+    world, _ = played(chains.draw_nothing, (1, 2))
+    assert world.helpers[0].state.keys.drawn == ()
 
 
 def test_keys_that_were_erased_make_no_message():

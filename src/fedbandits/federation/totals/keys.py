@@ -24,7 +24,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from fedbandits._typing import Bools, Ints
+from fedbandits._typing import Bools
 from fedbandits.crypto.chains import (
     KEY_BYTES,
     NO_KEY,
@@ -140,7 +140,7 @@ class AgentKeys(msgspec.Struct, frozen=True):
 
 
 class HelperKeys(msgspec.Struct, frozen=True):
-    """Keys of a helper; all arrays but the last two are (agents, 32) uint8, and never written to.
+    """Keys of a helper; all arrays are (agents, 32) uint8, and never written to.
 
     Parameters
     ----------
@@ -150,10 +150,8 @@ class HelperKeys(msgspec.Struct, frozen=True):
         Where chains stand.
     statements, confirmations
         Of tags, see :class:`.masks.PairKeys`.
-    numbers : (KEPT_PRIVATE,) int64
-        Of the newest sums, the last one first; 0 where there was none yet.
-    privates : (KEPT_PRIVATE, 32) uint8
-        The private keys that were drawn for these sums.
+    drawn
+        The private keys that were drawn for the newest sums, with their numbers, in order.
     number
         The number of the sum that chains stand at.
     """
@@ -162,8 +160,7 @@ class HelperKeys(msgspec.Struct, frozen=True):
     chains: Rows
     statements: Rows
     confirmations: Rows
-    numbers: Ints
-    privates: Rows
+    drawn: tuple[tuple[int, bytes], ...] = ()
     number: int = 1
 
     @classmethod
@@ -175,14 +172,14 @@ class HelperKeys(msgspec.Struct, frozen=True):
         ]
         first = packed(secret or NO_KEY for secret in secrets.pairs)
         tables = (packed(keys) for keys in zip(*pairs, strict=True))
-        privates = np.zeros((KEPT_PRIVATE, KEY_BYTES), np.uint8)
-        return cls(first, *tables, np.zeros(KEPT_PRIVATE, np.int64), privates)
+        return cls(first, *tables)
 
     def has(self, members: NDArray[np.void]) -> Bools:
         """Tell, (members,), whose messages were made for a key that is kept, or for none."""
-        kept: Bools = np.isin(members["heard"], self.numbers[self.numbers > 0])
-        kept |= np.array([key == NO_KEY for key in unpacked(members["public"])], np.bool_)
-        return kept
+        kept = dict(self.drawn)
+        each = zip(members["heard"].tolist(), unpacked(members["public"]), strict=True)
+        found = (public == NO_KEY or heard in kept for heard, public in each)
+        return np.fromiter(found, np.bool_, len(members))
 
     def open(
         self, release: int, members: NDArray[np.void], draw: Draw
@@ -206,30 +203,18 @@ class HelperKeys(msgspec.Struct, frozen=True):
             The public key of the sum.
         """
         chains = [forward(key, release - self.number) for key in unpacked(self.chains)]
-        privates = {
-            number: Drawn(private)
-            for number, private in zip(
-                self.numbers.tolist(), unpacked(self.privates), strict=True
-            )
-            if number in members["heard"] and private != NO_KEY
-        }  # fmt: skip
-        places = members["place"].tolist()
-        publics = unpacked(members["public"])
-        for place, heard, public in zip(places, members["heard"].tolist(), publics, strict=True):
+        places, heards = members["place"].tolist(), members["heard"].tolist()
+        privates = {number: Drawn(key) for number, key in self.drawn if number in heards}
+        for place, heard, public in zip(places, heards, unpacked(members["public"]), strict=True):
             chains[place] = _root(chains[place], privates.get(heard), public)
-        drawn, first = draw(), self.first.copy()
+        new, first = draw(), self.first.copy()
         first[places] = 0
         after = msgspec.structs.replace(
-            self, first=first, chains=packed(map(next_key, chains)),
-            numbers=np.append(release, self.numbers[:-1]),
-            privates=np.vstack([
-                np.frombuffer(NO_KEY if drawn is None else drawn.private, np.uint8),
-                self.privates[:-1],
-            ]),
-            number=release + 1,
+            self, first=first, chains=packed(map(next_key, chains)), number=release + 1,
+            drawn=() if new is None else (*self.drawn, (release, new.private))[-KEPT_PRIVATE:],
         )  # fmt: skip
         masks = [message_key(chains[place]) for place in places]
-        return after, masks, NO_KEY if drawn is None else drawn.public
+        return after, masks, NO_KEY if new is None else new.public
 
 
 def _root(chain: bytes, drawn: Drawn | None, public: bytes) -> bytes:
