@@ -26,7 +26,8 @@ _LIES = Limit(
 )
 _INTEGRITY = Limit(
     "the sums, from the controller",
-    "It can send wrong sums. It learns no more by that.",
+    "It can send wrong sums, the same ones to all. Members that it sends others are told so at the "
+    "next sum. It learns no more by that.",
 )
 _STOPS = Limit(
     "sums, from a helper that spoils them",

@@ -250,7 +250,7 @@ def test_two_groups_of_equal_size_are_not_told_apart_by_place(order):
     one, other = Taken(1, b"1" * 32), Taken(1, b"2" * 32)
     judged = judge([*[one, other][::order], *[Taken()] * 5], (), 1)
     assert judged.differing.tolist() == [True, True, *[False] * 5]
-    assert (judged.count, judged.newest) == (1, 1)
+    assert (judged.at_fault, judged.newest) == (1, 1)
     judged = judge([one, one, other][::order], (), 1)
     assert judged.differing.tolist() == [False, False, True][::order]
 
@@ -268,7 +268,7 @@ def test_few_liars_are_never_more_than_may_lie_and_no_two_members_differ(data):
     false = [Taken(k, bytes([k, which]) * 16) for k, which in liars]
     stated = data.draw(st.permutations([*(true[k] for k in honest), *false]), "stated")
     judged = judge(stated, known, 4)
-    assert judged.count <= len(liars)
+    assert judged.at_fault <= len(liars)
     left = [each for each, out in zip(stated, judged.differing, strict=True) if not out]
     assert len(dict(left)) == len(set(left))
     assert not any(each.number > 4 for each in left)
@@ -288,7 +288,7 @@ def test_only_the_newest_digests_are_kept():
     assert agreed == tuple(every[-RECENT:])
     assert unpack_taken(pack_taken(agreed)) == agreed
     assert agree((), [every[0]] * 2, 2) == ()
-    assert judge([every[0], every[-1]], agreed, RECENT + 2).count == 0
+    assert judge([every[0], every[-1]], agreed, RECENT + 2).at_fault == 0
 
 
 def test_a_dispute_is_less_than_what_was_agreed_on():

@@ -20,6 +20,7 @@ else another helper has left out.
 from __future__ import annotations
 
 import hashlib
+import struct
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -34,7 +35,7 @@ from fedbandits.federation.totals.statements import DIGEST_BYTES
 #: Digests of so many of the newest totals are kept, and told: an agent that has missed newer ones
 #: is compared, too.
 RECENT = 4
-_TAKEN = np.dtype([("number", "<u4"), ("digest", f"V{DIGEST_BYTES}")], align=False)
+_TAKEN = struct.Struct(f"<I{DIGEST_BYTES}s")
 _NOTHING = bytes(DIGEST_BYTES)
 
 
@@ -70,14 +71,14 @@ class Judged(NamedTuple):
     differing : (members,) bool
         Whose total differs from that of most others with the same number, as far as there is one
         that most have.
-    count
+    at_fault
         How many members at least were given another total than they should, or lie.
     newest
         The newest number of which that is so; 0 if there is none.
     """
 
     differing: Bools
-    count: int
+    at_fault: int
     newest: int
 
 
@@ -137,17 +138,17 @@ def compare(own: Sequence[Taken], agreed: Sequence[Taken], disputed: Sequence[in
 
     It is returned as others have it: with an empty digest if more of them have others than may lie.
     """
-    had, known = {each.number for each in own}, dict(agreed)
-    told = {**dict.fromkeys(disputed, b""), **known}
-    newest = max((number for number in told if number in had), default=0)
-    return Taken(newest, told[newest]) if newest else None
+    told = {number: b"" for number in disputed if number}
+    told.update(agreed)
+    for each in reversed(own):
+        if each.number in told:
+            return Taken(each.number, told[each.number])
+    return None
 
 
-def common_digest(
-    releases: Sequence[int], counts: Sequence[int], agreed: Sequence[Taken], disputed: int
-) -> bytes:
-    """Return the digest of what a helper tells all agents alike; see :class:`.messages.Total`."""
-    text = _packed(releases) + _packed(counts) + pack_taken(agreed) + _packed([disputed])
+def common_digest(releases: Sequence[int], counts: Sequence[int], agreed: bytes) -> bytes:
+    """Return the digest of what all helpers tell all agents; see :class:`.messages.Total`."""
+    text = _packed(releases) + _packed(counts) + agreed
     return hashlib.blake2b(text, digest_size=DIGEST_BYTES).digest()
 
 
@@ -168,7 +169,7 @@ def stated_by(members: NDArray[np.void]) -> list[Taken]:
 
 def pack_taken(totals: Sequence[Taken]) -> bytes:
     """Pack totals that were taken."""
-    return np.array([tuple(each) for each in totals], _TAKEN).tobytes()
+    return b"".join(_TAKEN.pack(*each) for each in totals)
 
 
 def unpack_taken(data: bytes) -> tuple[Taken, ...]:
@@ -179,14 +180,14 @@ def unpack_taken(data: bytes) -> tuple[Taken, ...]:
     WrongShapeError
         If the bytes are not whole entries, or more than :data:`RECENT`.
     """
-    if len(data) % _TAKEN.itemsize or len(data) > RECENT * _TAKEN.itemsize:
+    if len(data) % _TAKEN.size or len(data) > RECENT * _TAKEN.size:
         raise WrongShapeError(
-            f"at most {RECENT} digests of totals have {_TAKEN.itemsize} bytes each, got "
+            f"at most {RECENT} digests of totals have {_TAKEN.size} bytes each, got "
             f"{len(data)} bytes"
         )
-    return tuple(Taken(*each) for each in np.frombuffer(data, _TAKEN).tolist())
+    return tuple(Taken(*each) for each in _TAKEN.iter_unpack(data))
 
 
 def _packed(numbers: Sequence[int]) -> bytes:
     """Pack numbers, their count first."""
-    return np.array([len(numbers), *numbers], "<u8").tobytes()
+    return struct.pack(f"<{len(numbers) + 1}Q", len(numbers), *numbers)

@@ -15,6 +15,7 @@ nobody may restore one.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -36,6 +37,7 @@ from fedbandits.federation.totals.agreement import (
     common_digest,
     judge,
     newest_of,
+    pack_taken,
     stated_by,
 )
 from fedbandits.federation.totals.keys import HelperKeys, unpacked
@@ -183,12 +185,13 @@ class Helper(Party[HelperState]):
         newest[members["place"]] = release
         salts[members["place"]] = members["salt"]
         agreed = agree(state.agreed, stated_by(members), self._plan.colluding)
-        common = common_digest(*newest_of(newest), agreed, state.disputed)
+        common = common_digest(*newest_of(newest), pack_taken(agreed))
         total = sum_of_masks(
             map(self._secrets.masks, masks), release, members["salt"].tolist(), self._plan.size
         )
+        said = partial(statements.confirmation, release, digest, common, state.disputed, public)
         confirmations = b"".join(
-            tag(key, statements.confirmation(release, digest, common, number, salt, public))
+            tag(key, said(number, salt))
             for key, number, salt in zip(
                 unpacked(keys.confirmations), newest.tolist(), salts.tolist(), strict=True
             )
@@ -204,7 +207,7 @@ class Helper(Party[HelperState]):
         members = self._named(check)
         known = self._are_known(check, members)
         judged = self._judged(members[known])
-        refused = judged.count > self._plan.colluding
+        refused = judged.at_fault > self._plan.colluding
         differing = members["place"][known][judged.differing]
         unfit = np.sort(np.concatenate((members["place"][~known], differing)))
         after = self._state

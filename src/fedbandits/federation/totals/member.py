@@ -62,8 +62,8 @@ class Member(Party[AnyState], Generic[AnyState]):
 
     A system's agent is a subclass of this and of what else its agents do. Its state has
     ``released``, ``sending`` and ``unused``: where shares stand, where messages do, and how many
-    totals could not be gone on from. It sets ``_sender`` and ``_shares``, and says in :meth:`_used`
-    how it goes on from a total.
+    totals could not be gone on from. It sets ``_sender`` and ``_shares``, names the source of its
+    noise, and says in :meth:`_used` how it goes on from a total.
     """
 
     _sender: Sender
@@ -107,20 +107,40 @@ class Member(Party[AnyState], Generic[AnyState]):
         state: Any = self._state
         return self._sender.heard_of(state.sending, party)
 
-    def _share(self, values: Floats, noise: Any) -> Shared:
-        """Make the next share of exact sums (size,), with whole or simulated noise."""
+    @property
+    def _source(self) -> Any:
+        """The source of its whole or simulated noise."""
+        raise NotImplementedError
+
+    def _share(self, values: Floats) -> Shared:
+        """Make the next share of exact sums (size,)."""
         state: Any = self._state
         plan, step, pattern = self._shares
-        released, share = release_share(plan, step, state.released, values, pattern, noise)
+        released, share = release_share(plan, step, state.released, values, pattern, self._source)
         sending, messages = self._sender.send(state.sending, released.made, share.astype(np.int64))
         is_new = sending is not state.sending
         return Shared(released, sending, list(messages), is_new)
 
-    def _draw_share_ahead(self, noise: Any, made: int) -> None:
-        """Have the whole noise of the share after ``made``, before anybody waits for it."""
-        if hasattr(noise, "draw_whole_ahead"):
-            plan, step, pattern = self._shares
-            noise.draw_whole_ahead(deviations_of(plan, step, pattern, made + 1))
+    def _draw_shares_ahead(self, newest: int | None = None) -> None:
+        """Have the whole noise of the next share, before anybody waits for it.
+
+        And that of all shares for sums that it has missed, up to ``newest``: they are made at once,
+        in a time that would tell of their noise.
+        """
+        if not hasattr(self._source, "draw_whole_ahead"):
+            return
+        state: Any = self._state
+        plan, step, pattern = self._shares
+        made, newest = state.released.made, state.sending.newest if newest is None else newest
+        last = min(max(made, newest) + 1, plan.releases)
+        each = [deviations_of(plan, step, pattern, k) for k in range(made + 1, last + 1)]
+        if each:
+            self._source.draw_whole_ahead(np.concatenate(each))
+
+    def _resume(self) -> None:
+        """Draw noise anew: a state that was saved has none."""
+        super()._resume()
+        self._draw_shares_ahead()
 
     def _in_records(self, total: Total) -> Floats:
         """Return a total in the units of records, (size,)."""
@@ -140,6 +160,8 @@ class Member(Party[AnyState], Generic[AnyState]):
         sending = self._sender.settle(state.sending, total)
         if sending is state.sending:  # told once more
             return Step(state)
+        if not sending.retired:
+            self._draw_shares_ahead(sending.newest)  # nothing rests on it: it may fail
         step: Step | None = None
         if total.releases[-1] and not sending.misled:  # else nobody is in it, or it may be false
             try:

@@ -44,7 +44,9 @@ def of_controller(
         "retired_agents": [agents[place] for place in np.flatnonzero(state.retired)[:_MOST_NAMED]],
         "unbelieved": _named(state.unfit & ~state.differing & checked, helpers, agents),
         "differing": _named(state.differing & checked, helpers, agents),
-        "refused_by": [helpers[place] for place in np.flatnonzero(state.refused & checked)],
+        "refused_by": [
+            helpers[place] for place in np.flatnonzero(state.refused & checked).tolist()
+        ],
         "helpers_awaited": [
             name
             for name, answered in zip(helpers, state.answered, strict=True)

@@ -270,9 +270,7 @@ class Sender:
         after = msgspec.structs.replace(state, newest=total.release)
         included = own == state.pending != 0
         salt = state.pending_salt if included else state.base_salt
-        publics = keys_in(total.publics)
-        expected = self._expected(state, total, agreed, salt, publics)
-        confirmed = same(total.confirmations, expected)
+        confirmed = same(total.confirmations, self._expected(state, total, salt))
         believed = confirmed and (included or own == state.base)
         found = Taken.of(total.statistic, total.releases, total.counts)
         if total.release == state.newest:
@@ -283,7 +281,7 @@ class Sender:
             after = _compared(after, found, agreed, total.disputed)
         if not believed or state.retired:
             return msgspec.structs.replace(after, retired=True)
-        keys = msgspec.structs.replace(state.keys, public=publics)
+        keys = msgspec.structs.replace(state.keys, public=keys_in(total.publics))
         after = msgspec.structs.replace(after, keys=keys)
         if included:
             return self._over(
@@ -292,20 +290,15 @@ class Sender:
         is_over = 0 < state.pending <= total.release
         return self._over(after, False) if is_over else after
 
-    def _expected(
-        self, state: Sending, total: Total, agreed: tuple[Taken, ...], salt: int,
-        publics: tuple[bytes, ...],
-    ) -> bytes:  # fmt: skip
+    def _expected(self, state: Sending, total: Total, salt: int) -> bytes:
         """Return the tags of all helpers that a total must have, if ``salt`` is that of our own."""
-        made = []
-        each = zip(state.keys.confirmations, total.disputed, publics, strict=True)
-        for key, disputed, public in each:
-            common = common_digest(total.releases, total.counts, agreed, disputed)
-            text = statements.confirmation(
-                total.release, total.digest, common, total.own, salt, public
-            )
-            made.append(tag(key, text))
-        return b"".join(made)
+        said = total.release, total.digest
+        common = common_digest(total.releases, total.counts, total.agreed)
+        each = zip(state.keys.confirmations, total.disputed, keys_in(total.publics), strict=True)
+        return b"".join(
+            tag(key, statements.confirmation(*said, common, other, public, total.own, salt))
+            for key, other, public in each
+        )
 
     def _over(self, state: Sending, is_opened: bool, **changed: object) -> Sending:
         """Return the state with no message under way."""

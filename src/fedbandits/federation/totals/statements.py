@@ -100,8 +100,8 @@ def statement(release: int, member: bytes) -> bytes:
 
 
 def confirmation(
-    release: int, digest: bytes, common: bytes, newest: int, salt: int, public: bytes
-) -> bytes:  # fmt: skip
+    release: int, digest: bytes, common: bytes, disputed: int, public: bytes, newest: int, salt: int
+) -> bytes:
     """Return the text by which a helper confirms what it has opened of an agent.
 
     Parameters
@@ -109,14 +109,16 @@ def confirmation(
     release, digest
         The number of the helper's last sum, and the digest of all up to it.
     common
-        The digest of what it tells all agents alike, see :func:`.agreement.common_digest`.
+        The digest of what all helpers tell all agents, see :func:`.agreement.common_digest`.
+    disputed
+        The newest total in dispute that this helper tells all agents of, 0 for none.
     newest, salt
         The agent's newest message that was opened, 0 and 0 if none was.
     public
         The public key that the helper has drawn for its last sum.
     """
-    opened = _numbered(newest) + salt.to_bytes(8, "little")
-    return _numbered(release) + digest + common + opened + public
+    told = _numbered(release) + digest + common + _numbered(disputed) + public
+    return told + _numbered(newest) + salt.to_bytes(8, "little")
 
 
 def first_digest(terms: str) -> bytes:

@@ -49,7 +49,7 @@ class SecureLearnerAgent(Member[AgentState], LearnerAgent):
         super().__init__(seat, plan, supply, state)
 
     def _send(self, values: Floats) -> Step:
-        shared = self._share(values, self._supply.noise)
+        shared = self._share(values)
         after: Any = self._after(released=shared.released, sending=shared.sending)
         return Step(after, shared.messages)
 
@@ -59,5 +59,10 @@ class SecureLearnerAgent(Member[AgentState], LearnerAgent):
     def _used(self, total: Total) -> Step:
         return self._go_on(total.release, self._sender.numbers_of(total), self._in_records(total))
 
+    @property
+    def _source(self) -> Any:
+        return self._supply.noise
+
     def _draw_noise(self, made: int) -> None:
-        self._draw_share_ahead(self._supply.noise, made)
+        del made
+        self._draw_shares_ahead()

@@ -68,7 +68,7 @@ class SecureAgent(Member[SecureAgentState], SyncedAgent[SecureAgentState]):
         statistic, kept = sum_to_release(
             self._plan, self._most_records, state.released.made, state.statistic, state.kept
         )
-        shared = self._share(statistic.reshape(-1), self._noise)
+        shared = self._share(statistic.reshape(-1))
         self._has_noise = False
         under_way = state.under_way
         if shared.is_new:
@@ -90,6 +90,10 @@ class SecureAgent(Member[SecureAgentState], SyncedAgent[SecureAgentState]):
         state: SecureAgentState = msgspec.structs.replace(after, under_way=still_under_way(after))
         return state
 
+    @property
+    def _source(self) -> Any:
+        return self._noise
+
     def _draw_noise(self, made: int, count: int) -> None:
-        del count  # a share a release
-        self._draw_share_ahead(self._noise, made)
+        del made, count  # a share a release
+        self._draw_shares_ahead()

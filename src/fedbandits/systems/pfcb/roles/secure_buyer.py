@@ -87,15 +87,19 @@ class SecureBuyer(Member[SecureBuyerState], Buying[SecureBuyerState]):
         shares = ShareOf(plan.share, plan.constants.step, share_pattern(self._known.most))
         self._open_sums(seat, totals_plan(plan, seat.role), supply.masks, shares)
 
+    @property
+    def _source(self) -> Any:
+        return self._noise
+
     def _draw_noise(self) -> None:
-        self._draw_share_ahead(self._noise, self._state.releases)
+        self._draw_shares_ahead()
 
     def _report(self, event: EndRound) -> Step:
         """Make the next share, and send what has come since the last one that was opened."""
         del event
         state, plan, books = self._state, self._plan, copied(self._state.books)
         made, sums = state.releases + 1, self._sums(books)
-        shared = self._share(sums, self._noise)
+        shared = self._share(sums)
         self._has_noise = False
         under_way = {**state.under_way, made: sums} if shared.is_new else state.under_way
         books.fresh[:] = 0.0
