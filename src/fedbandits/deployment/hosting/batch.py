@@ -149,7 +149,7 @@ class Batch:
         return handled.answer
 
     def _applied(self, hosted: HostedParty, kind: Kind, content: Any) -> Handled:
-        """Apply an event. If it has erased keys, the state that still has them is replaced."""
+        """Carry out an event; if it erases keys, replace the saved state, which still has them."""
         handled = self._charged(hosted, kind, content)
         self._saves = self._saves or hosted.party.erased != self._erased
         return handled

@@ -53,7 +53,7 @@ class StoredResources:
             self._replaying.pop().end_replay()
 
     def erase_secrets(self) -> None:
-        """Erase the secrets that the party's state goes on from; save it in this transaction."""
+        """Delete the secrets that the party's state goes on from; save it in this transaction."""
         for name in self._in_state:
             self._store.erase_secret(self._connection(), name)
         self._in_state.clear()

@@ -278,7 +278,7 @@ class Store(contextlib.AbstractContextManager["Store"]):
         self._insert(connection, SECRETS, [(name, value)])
 
     def erase_secret(self, connection: Connection, name: str) -> None:
-        """Overwrite a secret by nothing: it is empty from then on, and is not drawn anew."""
+        """Replace a secret by nothing: it is empty from then on, and is not drawn anew."""
         with named_errors():
             connection.execute(sa.delete(SECRETS).where(SECRETS.c.name == name))
         self.keep_secret(connection, name, b"")

@@ -171,8 +171,8 @@ class HelperKeys(msgspec.Struct, frozen=True):
             for secret, agent in zip(secrets.pairs, agents, strict=True)
         ]
         first = packed(secret or NO_KEY for secret in secrets.pairs)
-        tables = (packed(keys) for keys in zip(*pairs, strict=True))
-        return cls(first, *tables)
+        chains, statements, confirmations = map(packed, zip(*pairs, strict=True))
+        return cls(first, chains, statements, confirmations)
 
     def has(self, members: NDArray[np.void]) -> Bools:
         """Tell, (members,), whose messages were made for a key that is kept, or for none."""

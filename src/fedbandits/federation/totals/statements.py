@@ -112,10 +112,10 @@ def confirmation(
         The digest of what all helpers tell all agents, see :func:`.agreement.common_digest`.
     disputed
         The newest total in dispute that this helper tells all agents of, 0 for none.
-    newest, salt
-        The agent's newest message that was opened, 0 and 0 if none was.
     public
         The public key that the helper has drawn for its last sum.
+    newest, salt
+        The agent's newest message that was opened, 0 and 0 if none was.
     """
     told = _numbered(release) + digest + common + _numbered(disputed) + public
     return told + _numbered(newest) + salt.to_bytes(8, "little")
