@@ -109,7 +109,7 @@ class AgentKeys(msgspec.Struct, frozen=True):
         return cls(chains, statements, confirmations, own, public)
 
     def step(self, release: int, draw: Draw) -> tuple[Self, MessageKeys]:
-        """Step to a message: return where keys stand after it, and its own.
+        """Go on to a message: return where keys stand after it, and its own.
 
         Raises
         ------
@@ -184,7 +184,7 @@ class HelperKeys(msgspec.Struct, frozen=True):
     def open(
         self, release: int, members: NDArray[np.void], draw: Draw
     ) -> tuple[Self, list[bytes], bytes]:
-        """Step all agents over a sum that is opened.
+        """Take the chains of all agents over a sum that is opened.
 
         Parameters
         ----------
