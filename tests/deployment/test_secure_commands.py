@@ -21,6 +21,7 @@ from fedbandits.deployment.process.supplies import RehearsalSupplies
 from fedbandits.deployment.process.warming import _Rehearsal
 from fedbandits.federation.run import PartiesRun
 from fedbandits.federation.totals import statements
+from fedbandits.federation.totals.agreement import Taken, pack_taken
 from fedbandits.federation.totals.messages import Increment, Opening, Total, pack_words
 from fedbandits.settings.federation import read_federation
 from tests.deployment.machines import fedbandits
@@ -123,22 +124,27 @@ def test_what_is_masked_is_shown_by_its_size():
     words = pack_words(np.arange(3, dtype=np.uint64))
     addresses = {"sender": "agent-0", "receiver": "controller"}
     increment = Increment(
-        **addresses, release=1, salt=5, base=0, base_salt=0, statistic=words, statements=bytes(32),
-        total=0, total_digest=bytes(32), heard=0, public=bytes(32),
+        **addresses, release=1, salt=5, base=0, base_salt=0, total=0, total_digest=bytes(32),
+        heard=0, public=bytes(32), statistic=words, statements=bytes(32),
     )  # fmt: skip
     fields = StoredMessage("seen", "north", increment).fields()
     assert (fields["statistic"], fields["statements"]) == ("24 bytes", "32 bytes")
-    members = statements.pack_member(2, 5, 0, 0, 0, bytes(32), 0, bytes(32))
+    assert fields["total_digest"] == "00" * 32
+    members = statements.pack_member(2, 5, 0, 0, 4, bytes([171] * 32), 3, bytes(32))
     opening = Opening(**addresses, release=1, members=members, statements=bytes(16))
     shown = StoredMessage("sent", "lab", opening).fields()["members"]
-    said = {"total": 0, "total_digest": "00" * 32, "heard": 0, "public": "00" * 32}
-    assert shown == [{"place": 2, "salt": 5, "base": 0, "base_salt": 0, **said}]
+    stated = {"place": 2, "salt": 5, "base": 0, "base_salt": 0, "total": 4}
+    drawn = {"heard": 3, "public": "00" * 32}
+    assert shown == [{**stated, "total_digest": "ab" * 32, **drawn}]
     total = Total(
         **addresses, release=1, statistic=words, own=1, releases=(1,), counts=(3,),
-        digest=bytes(32), agreed=b"", disputed=(0, 0), publics=bytes(64),
+        digest=bytes(32), agreed=pack_taken([Taken(4, bytes([171] * 32))]), disputed=(0, 3),
+        publics=bytes(64),
         confirmations=bytes(32),
     )  # fmt: skip
-    assert StoredMessage("seen", "hub", total).fields()["statistic"] == [0, 1, 2]
+    fields = StoredMessage("seen", "hub", total).fields()
+    assert fields["statistic"] == [0, 1, 2]
+    assert (fields["agreed"], fields["disputed"]) == ({4: "ab" * 32}, (0, 3))
 
 
 def test_an_account_says_what_who_looks_can_come_to(tmp_path):

@@ -116,6 +116,11 @@ def test_terms_do_not_depend_on_how_a_number_is_written():
 def test_where_noise_comes_from_is_a_term():
     simulated, secure = terms("simulated"), terms("secure")
     assert simulated.difference(secure.content) == ("noise", "simulated", "secure")
+    older = msgspec.structs.replace(simulated, wire=m.VERSION - 1)
+    assert str(simulated.difference(older.content)) == (
+        f"messages are of version {m.VERSION - 1} there and {m.VERSION} here: run the same "
+        "fedbandits everywhere"
+    )
 
 
 def test_simulated_noise_promises_nothing():

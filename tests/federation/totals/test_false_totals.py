@@ -251,6 +251,8 @@ def test_two_groups_of_equal_size_are_not_told_apart_by_place(order):
     judged = judge([*[one, other][::order], *[Taken()] * 5], (), 1)
     assert judged.differing.tolist() == [True, True, *[False] * 5]
     assert (judged.at_fault, judged.newest) == (1, 1)
+    ahead = judge([one, Taken(7, b"7" * 32)], (), 1)  # of a total that there is not yet
+    assert (ahead.differing.tolist(), ahead.at_fault, ahead.newest) == ([False, True], 1, 0)
     judged = judge([one, one, other][::order], (), 1)
     assert judged.differing.tolist() == [False, False, True][::order]
 

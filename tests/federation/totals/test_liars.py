@@ -66,7 +66,7 @@ def test_of_two_agents_neither_is_taken_for_a_liar():
     assert world.parties["controller"].state.newest == 1
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.data())
 def test_whatever_few_liars_say_no_round_is_closed_that_no_honest_agent_has_reached(data):
     agents = data.draw(st.integers(3, 9), "agents")

@@ -173,7 +173,9 @@ def chances(data, loses):
     for event in data.draw(st.lists(st.sampled_from(EVENTS), max_size=80), "events"):
         event(chance)
         world.total()
-    assert not any(agent.state.sending.retired for agent in world.agents)
+    sendings = [agent.state.sending for agent in world.agents]
+    assert not any(each.retired or each.other_total or each.disputed_total for each in sendings)
+    assert not world.parties["controller"].state.differing.any()  # nobody was told otherwise
     return world, chance
 
 

@@ -99,7 +99,7 @@ _SUMS = {
     "members_of_last_sum": "Agents whose releases are in the last secure sum; 0 if nobody's are.",
     "unused_sums": "Secure sums that made no estimate: their noise was too large.",
     "other_total": "The newest total that the controller gave this agent otherwise than most "
-    "others; 0 if none.",
+    "agents; 0 if none.",
     "disputed_total": "The newest total of which more agents had different ones than may lie; 0 if "
     "none.",
     "retired": "1 once the agent has retired: it decides, and sends nothing more.",

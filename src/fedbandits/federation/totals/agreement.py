@@ -1,4 +1,4 @@
-"""Whether all agents got the same totals: what they state of them, and how helpers compare that.
+"""Digests of totals: agents state them, and helpers find out whether all got the same totals.
 
 The numbers of a total come from the controller alone, and no helper sees them. So every agent
 states, with its next message, the *digest* of the newest total that it has taken. Helpers leave out
@@ -64,7 +64,7 @@ class Taken(NamedTuple):
 
 
 class Judged(NamedTuple):
-    """What is found where the totals of members are compared.
+    """The outcome of a comparison of members' totals.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ class Judged(NamedTuple):
     at_fault
         How many members at least were given another total than they should, or lie.
     newest
-        The newest number of which that is so; 0 if there is none.
+        The newest number of a total that there is, of which that is so; 0 if there is none.
     """
 
     differing: Bools
@@ -112,7 +112,7 @@ def judge(stated: Sequence[Taken], agreed: Sequence[Taken], last: int) -> Judged
     return Judged(
         np.fromiter((each in wrong for each in stated), np.bool_, len(stated)),
         sum(beyond.values()),
-        max((number for number, count in beyond.items() if count), default=0),
+        max((number for number, count in beyond.items() if count and number <= last), default=0),
     )
 
 
