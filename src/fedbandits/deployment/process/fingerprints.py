@@ -13,7 +13,10 @@ from typing import NamedTuple
 from fedbandits.deployment.identity.identity import load_identity
 from fedbandits.deployment.identity.members import spoken_fingerprint
 from fedbandits.deployment.identity.names import FEDERATION, Path
-from fedbandits.settings.federation import Federation, load_federation
+from fedbandits.settings.federation_file import FederationFile, load_file
+
+#: Roles of secure sums, by name: no plan is made for them.
+HELPER, CONTROLLER = "helper", "controller"
 
 
 class Fingerprints(NamedTuple):
@@ -59,17 +62,13 @@ def fingerprints_in(party: Path) -> Fingerprints:
         spoken_fingerprint(known.members[identity.name].sealing),
         {
             maker: spoken_fingerprint(present[maker].sealing) if maker in present else None
-            for maker in _makers(load_federation(pathlib.Path(party) / FEDERATION), identity.name)
+            for maker in _makers(load_file(pathlib.Path(party) / FEDERATION), identity.name)
         },
     )
 
 
-def _makers(federation: Federation, member: str) -> list[str]:
-    """List the members that hand secrets to one, in order."""
-    seat = federation.seat_of(member)
-    makers = [
-        federation.members[secret.maker][secret.place]
-        for secret in federation.system.shared(federation.plan)
-        if secret.is_taken_by(seat.role.name, seat.place)
-    ]
-    return list(dict.fromkeys(makers))
+def _makers(federation: FederationFile, member: str) -> tuple[str, ...]:
+    """List the members that hand one its keys of secure sums, in order; helpers get none."""
+    helpers = federation.members.get(HELPER, ())
+    takes = not any(member in federation.members.get(role, ()) for role in (HELPER, CONTROLLER))
+    return tuple(helpers) if takes else ()
