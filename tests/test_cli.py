@@ -269,11 +269,13 @@ def test_a_ledger_of_another_user_is_not_said_to_be_missing(hidden, monkeypatch,
             Ledger.existing(tmp_path / "ledger.db")
 
 
-def ledger_with(path, federation, party, deviation, steps=1, delta=1e-5, unit="one visit"):
+def ledger_with(
+    path, federation, party, deviation, steps=1, delta=1e-5, unit="one visit", one_noise=False
+):
     """A ledger in which a party has paid for some releases, a stream each."""
     claim = PrivacyClaim(
         unit=unit, from_whom="all others", relation="replace-one", holds_for="interactive",
-        epsilon=2.0, epsilon_contents=2.0, delta=delta, mu=0.5,
+        epsilon=2.0, epsilon_contents=2.0, delta=delta, mu=0.5, one_noise=one_noise,
     )  # fmt: skip
     with Ledger.open(path, federation) as ledger, ledger.begin() as connection:
         ledger.open_account(connection, party, claim, 2.0, delta)
@@ -315,6 +317,26 @@ class TestLedgersTogether:
         assert "south in" not in shown
         assert "in total 3 accounts" in shown
         assert "units differ one visit to north; one visit to south" in shown
+
+    @pytest.mark.parametrize(("one_noise", "epsilon"), [(True, 2.155), (False, 1.465)])
+    def test_members_with_one_noise_add_up(self, one_noise, epsilon, folder, monkeypatch, capsys):
+        """Two members of one federation at ε = 1, and a person with a record at each of them."""
+        deviation = 1.0 / gaussian.mu_of(1.0, 1e-5)
+        accounts = [
+            ledger_with(folder / file, "hospitals", party, deviation, one_noise=one_noise)
+            for file, party in (("a.db", "north"), ("b.db", "south"))
+        ]
+        assert call(monkeypatch, "privacy", "--ledger", "a.db", "b.db") == 0
+        shown = " ".join(capsys.readouterr().out.split())
+        assert f"in total 2 accounts: spent ε = {epsilon}" in shown
+        assert ("one noise covers 'north', 'south': μ of these adds up" in shown) == one_noise
+        # Another federation has another noise, also for such members.
+        other = ledger_with(folder / "c.db", "clinics", "north", deviation, one_noise=one_noise)
+        times = math.hypot(2.0, 1.0) if one_noise else math.sqrt(3.0)
+        total = add_up([*accounts, other])
+        assert total.spent_mu == pytest.approx(times / deviation, rel=1e-12)
+        assert total.mu == pytest.approx(times * accounts[0].mu, rel=1e-12)
+        assert total.one_noise == ((("north", "south"),) if one_noise else ())
 
     def test_a_copy_does_not_count_twice(self, folder, monkeypatch, capsys):
         ledger_with(folder / "a.db", "hospitals", "north", 10.0)

@@ -80,10 +80,11 @@ def test_the_table_of_systems_is_that_of_the_report(claims):
 def test_the_claim_that_is_explained_is_the_one_of_the_preset(claims):
     claim = claims["feducb-secure"]
     lines = PAGE.split("| line | what it says here", 1)[1].split("\n\n", 1)[0]
-    sums, together, outside = claim.views
+    sums, together, others, outside = claim.views
     assert f"| from whom | {claim.from_whom} |" in lines
     assert f"| by who looks | {sums.who}: ε = {sums.epsilon:.4g} |" in lines
     assert f"| by who looks | {together.who}: ε = {together.epsilon:.4g} |" in lines
+    assert f"| by who looks | {others.who}: ε = {others.epsilon:.4g} |" in lines
     assert f"| by who looks | {outside.who}: ε = {outside.epsilon:g} |" in lines
     (charged,) = (texts for title, texts in claim.rows() if title == "charged")
     releases, scale, mu = re.findall(r"(\d+) releases planned, (.*?),.*: (μ = .*)", charged[0])[0]

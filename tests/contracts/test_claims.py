@@ -22,6 +22,7 @@ from fedbandits.privacy import accounting, gaussian
 from fedbandits.privacy.accounting import Clear, Encrypted
 from fedbandits.privacy.claims import PrivacyClaim
 from fedbandits.systems import find_preset, preset_names
+from fedbandits.systems.aggregation import SecureSum
 from fedbandits.systems.terms import claim_under, terms_of
 
 PAGE = pathlib.Path(__file__).parents[2] / "docs" / "claims.md"
@@ -119,6 +120,12 @@ class TestClaim:
         if 0.0 < stated.epsilon < math.inf:
             several = " ".join(map(str, stated.not_protected))
             assert re.search(r"cost k times μ", several)
+
+    def test_it_says_whether_parties_share_a_noise(self, name):
+        """Only where they release to secure sums; test_one_noise.py has the prices."""
+        config = fb.system(name).config
+        sums = isinstance(getattr(config, "aggregation", None), SecureSum)
+        assert claims()[name].one_noise == sums
 
     def test_a_published_variant_says_what_its_paper_claims(self, name):
         published = name.endswith("-published")

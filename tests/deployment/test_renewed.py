@@ -8,15 +8,18 @@ import math
 import pytest
 
 from fedbandits.deployment.delivery.transport import MemoryHub
-from fedbandits.deployment.hosting.known import left_beside
+from fedbandits.deployment.hosting.known import EARLIER, left_beside, with_noise
 from fedbandits.deployment.hosting.node import Node
 from fedbandits.deployment.hosting.seat import HostedSeat, spent_before
 from fedbandits.deployment.storage.left import Left
 from fedbandits.deployment.storage.store import Store
 from fedbandits.errors import LedgerError, LedgerMismatchError
 from fedbandits.privacy import gaussian
+from fedbandits.privacy.accounting import GaussianRelease
+from fedbandits.privacy.ledger import Ledger, add_up
+from fedbandits.privacy.person import person_cost
 from fedbandits.testing.deployed import DeployedFederation, until
-from tests.deployment.federations import clinics
+from tests.deployment.federations import clinics, with_helpers
 
 
 def released(federation, folder, ticks):
@@ -90,6 +93,60 @@ def test_what_has_left_an_old_backup_is_spent_too(tmp_path):
     assert spent_before([store]) == once
     left.path.unlink()
     assert spent_before([store]) == once
+
+
+def spent_in(federation, path, member, mu, earlier=0.0):
+    """Make a store whose party has released once at a price of μ."""
+    seat = HostedSeat.of(federation, member)._replace(earlier=earlier)
+    with Store.open(path, federation.name, member, seat.terms.digest) as store, store.begin() as on:
+        store.ledger.open_account(on, member, seat.claim, *seat.budget)
+        if earlier:
+            store.ledger.charge(on, member, EARLIER, 1, seat.earlier_event)
+        store.ledger.charge(on, member, "releases", 1, GaussianRelease(mu, 1.0))
+    return path
+
+
+def stated(*paths):
+    """Add up the accounts of stores, as the command does."""
+    found = []
+    for path in paths:
+        with Ledger.existing(path) as ledger, ledger.read() as on:
+            (party,) = ledger.parties(on)
+            found.append(with_noise(on, ledger.statement(on, party)))
+    return add_up(found).spent_mu
+
+
+def test_members_of_one_federation_have_one_noise(tmp_path):
+    """A federation is known by its terms: one that is renewed has the same name, and new noise."""
+    secure, renewed = (with_helpers(noise="secure", rounds=rounds) for rounds in (40, 50))
+    clear = clinics(noise="secure")
+    one = spent_in(secure, tmp_path / "a.db", "clinic-0", 0.1)
+    two = spent_in(secure, tmp_path / "b.db", "clinic-1", 0.2)
+    later = spent_in(renewed, tmp_path / "c.db", "clinic-1", 0.2)
+    alone = [spent_in(clear, tmp_path / f"{i}.db", f"clinic-{i}", 0.1) for i in (0, 1)]
+    for total in (stated, lambda *paths: spent_before(paths)):
+        assert total(one, two) == pytest.approx(0.3)
+        assert total(one, later) == pytest.approx(math.hypot(0.1, 0.2))
+        assert total(one, two, later) == pytest.approx(math.hypot(0.3, 0.2))
+        assert total(*alone) == pytest.approx(math.hypot(0.1, 0.1))
+
+
+def test_what_members_have_spent_before_may_be_of_one_noise(tmp_path):
+    """They have noise of their own now, but both released to one secure sum before."""
+    clear = clinics(noise="secure")
+    stores = [
+        spent_in(clear, tmp_path / f"{i}.db", f"clinic-{i}", 0.1, earlier=0.2) for i in (0, 1)
+    ]
+    assert stated(*stores) >= math.hypot(0.1, 0.1, 0.2 + 0.2)
+
+
+def test_a_person_s_price_has_what_was_spent_before():
+    secure = with_helpers()
+    person = person_cost(3, 0.1, 1e-5)
+    seat = HostedSeat.of(secure, "clinic-0")._replace(earlier=0.2)
+    assert seat._with_earlier(person).mu == pytest.approx(math.hypot(0.3, 0.6))
+    price = gaussian.epsilon_of(math.hypot(0.3, 0.6), 1e-5)
+    assert seat._with_earlier(person).epsilon == pytest.approx(price)
 
 
 def test_a_store_that_is_not_there_is_named(tmp_path):

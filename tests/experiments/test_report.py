@@ -189,9 +189,11 @@ def test_who_looks_is_told_with_an_epsilon_each():
     claims = experiment(world, fb.system("feducb-secure"), fb.system("feducb")).claims()
     told = cards(claims)
     (looks,) = re.findall(r"by who looks (.*?) how much", told["feducb-secure"])
-    sums, together, outside = claims["feducb-secure"].views
+    sums, together, others, outside = claims["feducb-secure"].views
     assert "any helper and outsiders" in looks
-    assert "tell them their noise: ε = 1." in looks
+    assert "tell others their noise: ε = 1." in looks
+    assert "All other agents together, if each of them tells its noise: ε = " in looks
+    assert others.epsilon == together.epsilon
     assert 10.0 < together.epsilon < 100.0
     assert (
         "The controller and both helpers together, who see single releases: "

@@ -33,8 +33,8 @@ from fedbandits.errors import (
 )
 from fedbandits.privacy import accounting, continual
 from fedbandits.privacy.accounting import Clear, ContinualSum, GaussianRelease, Parallel
-from fedbandits.privacy.claims import Limit
-from fedbandits.privacy.ledger import Ledger, LedgeredNoise
+from fedbandits.privacy.claims import Limit, View
+from fedbandits.privacy.ledger import Ledger, LedgeredNoise, add_up
 from fedbandits.privacy.ledger.tables import decode_claim, encode_claim, root, squared
 from fedbandits.privacy.running_sum import init, release
 from fedbandits.privacy.secure_noise import GRID_BITS, SecureNoise, own_sampler
@@ -568,6 +568,35 @@ def test_an_account_outlives_the_words_of_its_claim(tmp_path):
             changed = msgspec.structs.replace(CLAIM, **other)
             with pytest.raises(LedgerMismatchError, match="another claim or budget"):
                 ledger.open_account(connection, "A", changed, EPSILON, DELTA)
+
+
+@pytest.mark.parametrize("views", [(), (View("whoever sees sums", EPSILON),)])
+def test_claims_of_secure_sums_that_did_not_say_so_are_read(views):
+    """Before there was a field, these alone told who looks."""
+    stated = msgspec.structs.replace(CLAIM, views=views, one_noise=bool(views))
+    table = json.loads(encode_claim(stated))
+    del table["one_noise"]
+    assert decode_claim(json.dumps(table), "A") == stated
+    assert stated.promises_as(decode_claim(json.dumps(table), "A"))
+    assert not stated.promises_as(msgspec.structs.replace(stated, one_noise=not views))
+
+
+@pytest.mark.parametrize("one_noise", [True, False])
+def test_accounts_of_one_federation_add_up_where_one_noise_covers_all(tmp_path, one_noise):
+    claim = msgspec.structs.replace(CLAIM, one_noise=one_noise)
+    statements = []
+    for federation, mu in (("hospitals", 0.1), ("hospitals", 0.2), ("clinics", 0.1)):
+        path = tmp_path / f"{len(statements)}.db"
+        with Ledger.open(path, federation) as ledger, ledger.begin() as connection:
+            ledger.open_account(connection, f"agent-{mu}", claim, EPSILON, DELTA)
+            ledger.charge(connection, f"agent-{mu}", "sum", 1, single(mu))
+            statements.append(ledger.statement(connection, f"agent-{mu}"))
+    total = add_up(statements)
+    together = math.hypot(0.1 + 0.2, 0.1) if one_noise else math.hypot(0.1, 0.2, 0.1)
+    assert total.spent_mu == pytest.approx(together, rel=1e-12)
+    assert total.one_noise == ((("agent-0.1", "agent-0.2"),) if one_noise else ())
+    for each in statements:
+        assert add_up([each]).spent_mu == each.spent_mu
 
 
 def test_limits_that_were_sentences_once_are_read():

@@ -28,7 +28,7 @@ def test_it_costs_what_dp_accounting_says(counts):
             [dp_event.GaussianDpEvent(1.0 / (MU * count)) for count in counts if count]
         )
     )
-    priced = cost_at_parties(counts, MU, DELTA)
+    priced = cost_at_parties(counts, MU, DELTA, one_noise=False)
     assert priced.epsilon == pytest.approx(accountant.get_epsilon(DELTA), rel=2e-3)
 
 
@@ -51,7 +51,7 @@ def test_it_is_the_distance_of_all_releases_together(counts, seed):
             squares += float(np.sum(np.linalg.solve(noise, sums @ batch) ** 2))
         return math.sqrt(squares)
 
-    priced = cost_at_parties(counts, MU, DELTA).mu
+    priced = cost_at_parties(counts, MU, DELTA, one_noise=False).mu
     together = distance(lambda count: np.zeros(count, dtype=int))
     assert together == pytest.approx(priced, rel=1e-4)  # a plan's noise has a margin for rounding
     assert distance(lambda count: rng.integers(batches, size=count)) <= priced * (1 + 1e-9)
@@ -59,15 +59,24 @@ def test_it_is_the_distance_of_all_releases_together(counts, seed):
 
 @given(COUNTS)
 def test_several_parties_cost_no_more_than_one_and_no_less_than_each(counts):
-    priced, total = cost_at_parties(counts, MU, DELTA), sum(counts)
+    priced, total = cost_at_parties(counts, MU, DELTA, one_noise=False), sum(counts)
     assert priced.visits == total
     assert priced.mu <= person_cost(total, MU, DELTA).mu * (1 + 1e-12)
     assert priced.mu >= max(max(counts), math.sqrt(total)) * MU * (1 - 1e-12)
     assert priced.epsilon == gaussian.epsilon_of(priced.mu, DELTA)
 
 
+@given(COUNTS)
+def test_under_one_noise_it_costs_as_much_as_at_one_party(counts):
+    priced = cost_at_parties(counts, MU, DELTA, one_noise=True)
+    assert priced.mu == person_cost(sum(counts), MU, DELTA).mu
+    assert priced.mu >= cost_at_parties(counts, MU, DELTA, one_noise=False).mu * (1 - 1e-12)
+
+
 def test_the_text_says_where_the_visits_were():
-    assert "4 visits (as counted)" in str(cost_at_parties([0, 4], MU, DELTA))
-    assert "4 visits at several parties (as counted)" in str(cost_at_parties([1, 3], MU, DELTA))
+    assert "4 visits (as counted)" in str(cost_at_parties([0, 4], MU, DELTA, one_noise=False))
+    assert "4 visits at several parties (as counted)" in str(
+        cost_at_parties([1, 3], MU, DELTA, one_noise=False)
+    )
     unknown = person_cost(4, MU, DELTA, "at most", places="any parties")
     assert "4 visits at as few parties as can be (the most that is expected" in str(unknown)

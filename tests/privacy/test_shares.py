@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import log_ndtr, ndtr
 
 from fedbandits.errors import ConfigError, NoiseError, ReleaseRefusedError
-from fedbandits.privacy import running_sum, shares
+from fedbandits.privacy import gaussian, running_sum, shares
 from fedbandits.privacy.continual import ContinualPlan, calibrated, noise_pattern
 from fedbandits.privacy.gaussian import ROUNDING_MARGIN, record_sensitivity
 from fedbandits.privacy.likelihood import decoder
@@ -224,6 +225,48 @@ def _apart(deviation: float) -> float:
     edges = (np.append(z, z[-1] + 1.0) - 0.5) / deviation / math.sqrt(2.0)
     continuous = np.diff([0.5 * (1.0 + math.erf(edge)) for edge in edges])
     return float(0.5 * np.abs(discrete / discrete.sum() - continuous).sum())
+
+
+@given(
+    st.lists(st.tuples(st.integers(2, 9), st.integers(0, 12)), min_size=1, max_size=2).filter(
+        lambda draws: any(c for _, c in draws)
+    ),
+    st.sampled_from([0.0, 0.5, 1.0, 5.0, 20.0, 100.0]),
+)
+def test_whole_draws_cost_what_real_ones_do_and_a_little_for_every_epsilon(
+    draws: list[tuple[int, int]], epsilon: float
+) -> None:
+    """δ of whole draws that a record moves by c steps each, by adding up, beside what is proved."""
+    log_chance, loss = np.zeros(1), np.zeros(1)  # of all outcomes
+    for sigma, c in draws:
+        z = np.arange(c - 40 * sigma, c + 40 * sigma + 1)
+        weights = -((z - c) ** 2) / (2.0 * sigma**2)
+        log_chance = np.add.outer(log_chance, weights - np.logaddexp.reduce(weights)).ravel()
+        loss = np.add.outer(loss, c * (2.0 * z - c) / (2.0 * sigma**2)).ravel()
+    more = loss > epsilon
+    found = float(np.sum(np.exp(log_chance[more]) * -np.expm1(epsilon - loss[more])))
+    mu = math.hypot(*(c / sigma for sigma, c in draws))
+    gamma = sum(1.0 / (49.0 * sigma**2) for sigma, _ in draws)
+    less = epsilon - 3.5 * math.sqrt(gamma) * mu
+    real = ndtr(mu / 2.0 - less / mu) - math.exp(less + log_ndtr(-mu / 2.0 - less / mu))
+    assert found <= (1.0 + 3.0 * gamma) * real * (1.0 + 1e-9) + 1e-250
+    # Without room for cells it would be too little, and total variation says nothing any more.
+    assert epsilon < 20.0 or (1.0 + math.exp(epsilon)) * gamma > 1.0
+
+
+@pytest.mark.parametrize("mu", [0.3, 9.0])
+def test_cells_have_room_where_total_variation_does_not_say_enough(mu: float) -> None:
+    """Up to ε = 2 it does, for all plans. A plan of large ε has room for them: they are small."""
+    found = needs(20, 1000)._replace(total=total_plan("optimal", 10, mu))
+    epsilon = gaussian.epsilon_of(mu, found.delta)
+    for distance in (1e-12, 1e-6):
+        added = shares._by_cells(found, distance)
+        assert added in (0.0, 4.5 * math.sqrt(distance * found.delta))
+        assert added > 0.0 or (1.0 + math.exp(epsilon)) * distance <= 1e-5
+    assert (shares._by_cells(found, 1e-6) == 0.0) == (epsilon < 2.0)
+    grid = finest_grid(found)
+    assert grid.moved == shares._moved(found, grid.step) + shares._by_cells(found, grid.distance)
+    assert grid.moved < 0.2 * ROUNDING_MARGIN
 
 
 def test_noise_that_is_too_far_from_continuous_noise_is_refused() -> None:

@@ -119,7 +119,7 @@ def _show_ledgers(paths: Sequence[pathlib.Path]) -> None:
 
     Raises StaleStoreError, at the end, if more has left a party than its ledger knows.
     """
-    from fedbandits.deployment.hosting.known import Beside
+    from fedbandits.deployment.hosting.known import Beside, with_noise
     from fedbandits.privacy.ledger import Ledger
 
     shown, accounts, old = output(), list[_Account](), dict[str, None]()
@@ -133,7 +133,7 @@ def _show_ledgers(paths: Sequence[pathlib.Path]) -> None:
                 _Account(
                     path,
                     ledger.federation,
-                    ledger.statement(connection, party),
+                    with_noise(connection, ledger.statement(connection, party)),
                     beside.knows_more(ledger, connection, party),
                     unknown,
                 )
@@ -244,6 +244,9 @@ def _totals_table(accounts: Sequence[_Account]) -> Table:
             table.add_row(escape(name), escape(f"in {federations}: {_line(total)}"))
     total = add_up([account.whole for account in accounts])
     table.add_row("in total", escape(f"{total.accounts:,} accounts: {_line(total)}"))
+    for group in total.one_noise:
+        members = ", ".join(map(repr, group))
+        table.add_row("one noise", escape(f"covers {members}: μ of these adds up, not its square"))
     if unknown := sum(account.unknown is not None for account in accounts):
         table.add_row("at least", f"what left since is not known of {unknown:,} of them")
     table.add_row("holds for", "records that are behind all of these accounts; squares of μ add up")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
 
 from fedbandits._html import table, text
 from fedbandits.errors import ClaimError
+from fedbandits.privacy import gaussian
 from fedbandits.privacy.accounting import (
     Encrypted,
     Event,
@@ -41,7 +43,7 @@ _REACH = {
 #: Fields that make a promise; the others explain it, and may be said better one day.
 _PROMISED = (
     "unit", "relation", "holds_for", "epsilon", "epsilon_contents", "delta", "mu", "paper_claims",
-    "events", "epsilon_each", "views",
+    "events", "epsilon_each", "one_noise",
 )  # fmt: skip
 
 
@@ -143,6 +145,10 @@ class PrivacyClaim(msgspec.Struct, frozen=True, kw_only=True):
         ``from_whom``.
     encrypted
         What encryption protects, in a system that uses it. Encryption costs nothing and has no ε.
+    one_noise
+        True if one noise covers the sum of all parties, as in secure sums. Then records at several
+        parties cost as much as at one: their prices add up. False if each party has noise of its
+        own. All sums over parties, records, persons and ledgers go by it: see :meth:`several`.
 
     Raises
     ------
@@ -168,6 +174,7 @@ class PrivacyClaim(msgspec.Struct, frozen=True, kw_only=True):
     epsilon_each: tuple[float, ...] = ()
     person: PersonCost | None = None
     views: tuple[View, ...] = ()
+    one_noise: bool = False
 
     def __post_init__(self) -> None:
         if not self.unit.strip():
@@ -215,7 +222,31 @@ class PrivacyClaim(msgspec.Struct, frozen=True, kw_only=True):
 
     def promises_as(self, other: PrivacyClaim) -> bool:
         """Tell whether ``other`` makes the same claim; its texts may differ."""
-        return all(getattr(self, name) == getattr(other, name) for name in _PROMISED)
+        return self._promised() == other._promised()
+
+    def _promised(self) -> tuple[object, ...]:
+        """Return what is promised. Of views that is ε; who looks are words."""
+        views = frozenset(view.epsilon for view in self.views)
+        return (*(getattr(self, name) for name in _PROMISED), views)
+
+    def several(self, counts: Sequence[int]) -> float:
+        """Return μ of records at several parties, with ``counts`` of them at each.
+
+        A record is what ``mu`` is the price of: all that counts of a person at one party, where
+        persons are protected.
+
+        Examples
+        --------
+        >>> claim = PrivacyClaim(
+        ...     unit="one visit", from_whom="all others", relation="replace-one",
+        ...     holds_for="interactive", epsilon=1.0, epsilon_contents=1.0, delta=1e-5, mu=0.25,
+        ... )
+        >>> claim.several([1, 1, 1, 1])  # each party has noise of its own
+        0.5
+        >>> msgspec.structs.replace(claim, one_noise=True).several([1, 1, 1, 1])
+        1.0
+        """
+        return gaussian.several((n * self.mu for n in counts if n), one_noise=self.one_noise)
 
     @property
     def protects_persons(self) -> bool:

@@ -84,6 +84,16 @@ def compose(mus: Iterable[float]) -> float:
     return math.hypot(*mus)
 
 
+def several(mus: Iterable[float], *, one_noise: bool) -> float:
+    """Return μ of a change that is in the releases of several parties, at prices ``mus``.
+
+    Parties with noise of their own make independent releases: √Σ μᵢ². Where ``one_noise`` covers
+    the sum of all parties, that sum moves by all changes at once: Σ μᵢ. That is exact where all
+    changes are of one direction and come at one time, and the most that they can cost.
+    """
+    return math.fsum(mus) if one_noise else compose(mus)
+
+
 def least_deviation(sensitivity: float, mu: float) -> float:
     """Return the smallest standard deviation of noise for a budget of ``mu``, rounded up.
 

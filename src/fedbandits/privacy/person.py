@@ -1,9 +1,10 @@
 """The price of all visits of one person together, where a claim is for one visit.
 
 A party's releases are one Gaussian mechanism: n records of a person are n steps apart, so they cost
-n times μ. Parties draw their noise independently, so their releases compose: n records at each of
-several parties cost √(Σ n²) times μ. Where one noise covers a sum over all parties, n is the number
-of records in that sum: there they add up again.
+n times μ. Where parties draw their noise independently, their releases compose: n records at each
+of several parties cost √(Σ n²) times μ. Where one noise covers a sum over all parties, n is the
+number of records in that sum: there they add up again. Which of the two holds, a claim says:
+:attr:`.claims.PrivacyClaim.one_noise`.
 """
 
 from __future__ import annotations
@@ -82,6 +83,7 @@ def person_cost(
     counted: Counted = "on average",
     *,
     squares: int | None = None,
+    one_noise: bool = False,
     places: Places = "one party",
 ) -> PersonCost:
     """Return what ``visits`` records of one person cost, if one record costs ``mu``.
@@ -89,11 +91,11 @@ def person_cost(
     Neighbours that differ in k records are k steps apart, so k records cost k times μ. A fraction
     of a visit counts as one more. ε is stated at ``delta``.
 
-    With ``squares``, records are at parties with independent noise. It is Σ n², with n records at
-    each party, and they cost its root times μ.
+    With ``squares``, records are at several parties. It is Σ n², with n records at each party, and
+    they cost its root times μ, unless ``one_noise`` covers all parties.
     """
     count = max(1, math.ceil(visits))
-    together = count * mu if squares is None else math.sqrt(squares) * mu
+    together = count * mu if one_noise or squares is None else math.sqrt(squares) * mu
     return PersonCost(
         visits=count,
         mu=together,
@@ -104,28 +106,36 @@ def person_cost(
     )
 
 
-def cost_at_parties(counts: Sequence[int], mu: float, delta: float) -> PersonCost:
+def cost_at_parties(
+    counts: Sequence[int], mu: float, delta: float, *, one_noise: bool
+) -> PersonCost:
     """Return the exact price of a person whose records at each party were counted.
 
     Parameters
     ----------
     counts
-        Records of the person at each party, n. Parties draw their noise independently.
+        Records of the person at each party, n.
     mu
         μ of one record.
     delta
         The δ at which ε is stated.
+    one_noise
+        Whether one noise covers the sum of all parties, as the field of the claim says.
 
     Returns
     -------
     PersonCost
-        μ √(Σ n²), and its ε.
+        μ √(Σ n²) where each party has noise of its own, μ Σ n where one noise covers all; its ε.
 
     Examples
     --------
-    >>> print(cost_at_parties([3, 0, 1], mu=0.1, delta=1e-5))
+    >>> print(cost_at_parties([3, 0, 1], mu=0.1, delta=1e-5, one_noise=False))
     ε = 1.199 at δ = 1e-05 for a person with 4 visits at several parties (as counted)
+    >>> print(cost_at_parties([3, 0, 1], mu=0.1, delta=1e-5, one_noise=True))
+    ε = 1.555 at δ = 1e-05 for a person with 4 visits at several parties (as counted)
     """
     places: Places = "one party" if sum(count > 0 for count in counts) <= 1 else "several parties"
     squares = sum(count * count for count in counts)
-    return person_cost(sum(counts), mu, delta, "exactly", squares=squares, places=places)
+    return person_cost(
+        sum(counts), mu, delta, "exactly", squares=squares, one_noise=one_noise, places=places
+    )

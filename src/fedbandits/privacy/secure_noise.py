@@ -9,7 +9,9 @@ cannot reveal anything.
 Covered values are charged as if their noise were a continuous Gaussian on the grid's scale. By a
 Taylor expansion, the total variation between a discrete Gaussian of σ steps and a rounded
 continuous one is ∫|f″|/48 < 1/(49 σ²). Here this is 2⁻⁸⁵ for each number. It would take 10²⁰
-numbers to change the sixth digit of δ = 10⁻⁵.
+numbers to change the sixth digit of δ = 10⁻⁵ at ε = 1. That argument ends where e^ε is large. For
+every ε there is another one, number by number (:mod:`.shares`): it adds less than 10⁻⁸ to ε,
+with a million numbers and μ = 10.
 
 The time to draw an exact sample reveals something about the sample (Jin et al. 2022, "Are we there
 yet? Timing and floating-point attacks on differential privacy systems"). So noise is drawn in

@@ -52,17 +52,6 @@ OWN_RECORDS = Limit(
     "The agent sees them. The person for whom a decision is made sees that decision.",
 )
 
-#: What records of one person cost, where every agent has noise of its own.
-AT_SEVERAL_AGENTS = (
-    "k records at one agent cost k times μ, and n at each of several agents √(Σ n²) times μ: their "
-    "noise is independent."
-)
-#: Not protected, where it is known that persons have several records.
-A_PERSON = Limit(
-    "a person rather than a visit",
-    f"The guarantee is for one visit. {AT_SEVERAL_AGENTS} What that comes to is stated per person.",
-)
-
 #: Units.
 AGENT_INTERACTION = "one interaction (the chosen action, its context and its reward) of one agent"
 #: The unit where persons are protected.
@@ -72,12 +61,6 @@ USER_INTERACTION = (
 )
 #: The unit where users of servers are protected.
 USER_PERSON = "a user: all records of that user"
-#: Not protected, where persons are protected at each agent by itself.
-SEVERAL_AGENTS = Limit(
-    "a person who is served by several agents, as one",
-    "Agents do not share names of persons, so each counts for itself. Their noise is independent: "
-    "records at j agents cost up to √j times μ.",
-)
 #: Not protected, where persons are.
 WHO_COMES = Limit(
     "that a person comes, and when",
@@ -94,6 +77,38 @@ SAME_ARRIVALS = (
     "Neighbours differ only in one recommended item and its reward: the same users arrive, and "
     "rewards come, at the same times."
 )
+
+
+def at_several_agents(one_noise: bool) -> str:
+    """Say what records of one person cost, where every agent has noise of its own and where not."""
+    if one_noise:
+        return "k records cost k times μ, wherever they are: one noise covers all of them."
+    return (
+        "k records at one agent cost k times μ, and n at each of several agents √(Σ n²) times μ: "
+        "their noise is independent."
+    )
+
+
+def a_person(one_noise: bool) -> Limit:
+    """Say what is not protected, where it is known that persons have several records."""
+    return Limit(
+        "a person rather than a visit",
+        f"The guarantee is for one visit. {at_several_agents(one_noise)} What that comes to is "
+        "stated per person.",
+    )
+
+
+def several_agents(one_noise: bool) -> Limit:
+    """Say what is not protected, where persons are protected at each agent by itself."""
+    price = (
+        "One noise covers all of them: records at j agents cost up to j times μ."
+        if one_noise
+        else "Their noise is independent: records at j agents cost up to √j times μ."
+    )
+    return Limit(
+        "a person who is served by several agents, as one",
+        f"Agents do not share names of persons, so each counts for itself. {price}",
+    )
 
 
 def first_visits(most: int) -> str:

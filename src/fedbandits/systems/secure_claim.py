@@ -8,7 +8,6 @@ import msgspec
 
 from fedbandits.privacy import gaussian
 from fedbandits.privacy.claims import Limit, PrivacyClaim, View
-from fedbandits.privacy.statements import AT_SEVERAL_AGENTS, SEVERAL_AGENTS
 from fedbandits.systems.aggregation import SecureTotals
 
 _COMPUTING = (
@@ -38,10 +37,6 @@ _HELPERS = Limit(
     "sums, from helpers that stay away",
     "Without an answer of every helper no sum comes. All else goes on.",
 )
-#: What records of one person cost where one noise covers the sum of all parties.
-_IN_ONE_SUM = (
-    "k records of a person cost k times μ, wherever they are: one noise covers all of them."
-)
 
 
 def claim_sums(claim: PrivacyClaim, totals: SecureTotals, parties: int, word: str) -> PrivacyClaim:
@@ -50,7 +45,8 @@ def claim_sums(claim: PrivacyClaim, totals: SecureTotals, parties: int, word: st
     Parameters
     ----------
     claim
-        The claim of one party whose releases had the noise of the whole sum.
+        The claim of one party whose releases had the noise of the whole sum. Its texts say already
+        that one noise covers all parties.
     totals
         The numbers that secure sums go by.
     parties
@@ -60,18 +56,20 @@ def claim_sums(claim: PrivacyClaim, totals: SecureTotals, parties: int, word: st
 
     Notes
     -----
-    A party's share has a deviation of s/√h. The controller and all helpers together see it alone,
-    so they are told μ√h.
+    A party's share has a deviation of s/√h. The controller and all helpers together see it alone.
+    So do all other parties together, if each tells its release and its noise: they are in the sum
+    beside one. Both are told μ√h.
     """
     share = gaussian.epsilon_of(claim.mu * math.sqrt(totals.honest), claim.delta)
     helpers = ("the helper", "both helpers", "all three helpers")[totals.helpers - 1]
     sums = (
-        f"all other {word}, the controller, any helper and outsiders, even if up to "
-        f"{totals.colluding} of the {word} tell them their noise"
+        f"any of the other {word}, the controller, any helper and outsiders, also together, while "
+        f"at most {totals.colluding} of the {word} tell others their noise"
     )
     views = (
         View(sums, claim.epsilon_contents),
         View(f"the controller and {helpers} together, who see single releases", share),
+        View(f"all other {word} together, if each of them tells its noise", share),
         View("whoever sees times and sizes of messages, which depend on no record", 0.0),
     )
     conditions = (
@@ -87,19 +85,6 @@ def claim_sums(claim: PrivacyClaim, totals: SecureTotals, parties: int, word: st
         from_whom=sums,
         views=views,
         conditional_on=(*claim.conditional_on, *conditions),
-        not_protected=(
-            *map(_added_up, claim.not_protected),
-            _PART,
-            _LIES,
-            _INTEGRITY,
-            _HELPERS,
-            _STOPS,
-        ),
+        not_protected=(*claim.not_protected, _PART, _LIES, _INTEGRITY, _HELPERS, _STOPS),
+        one_noise=True,
     )
-
-
-def _added_up(limit: Limit) -> Limit:
-    """Return what is said of persons where their records add up over parties."""
-    if limit == SEVERAL_AGENTS:
-        return Limit(limit.what, f"Agents do not share names of persons. {_IN_ONE_SUM}")
-    return Limit(limit.what, limit.why.replace(AT_SEVERAL_AGENTS, _IN_ONE_SUM))

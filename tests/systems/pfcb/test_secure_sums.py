@@ -138,9 +138,8 @@ def test_the_stated_price_is_met_and_single_reports_cost_more():
     plan = plan_of(config_of(epsilon=2.0, delta=1e-3), WORLD, ROUNDS)
     claim = SYSTEM.claim(plan)
     assert 1.999 < claim.epsilon <= 2.0
-    assert [view.epsilon for view in claim.views] == [
-        claim.epsilon, epsilon_of(claim.mu * math.sqrt(HONEST), 1e-3), 0.0,
-    ]  # fmt: skip
+    share = epsilon_of(claim.mu * math.sqrt(HONEST), 1e-3)
+    assert [view.epsilon for view in claim.views] == [claim.epsilon, share, share, 0.0]
     assert claim.holds_for == "fixed log"
     assert "at least 4 of the 5 buyers" in " ".join(claim.conditional_on)
     assert plan.epsilon_spent(1) < plan.epsilon_spent(plan.constants.releases) <= 2.0

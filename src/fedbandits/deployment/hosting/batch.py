@@ -15,7 +15,7 @@ from sqlalchemy.engine import Connection
 from fedbandits.deployment.delivery.exchange import Standing, standing_of
 from fedbandits.deployment.delivery.frames import extended
 from fedbandits.deployment.hosting.events import HostedParty, Kind, Received
-from fedbandits.deployment.hosting.known import marks_known
+from fedbandits.deployment.hosting.known import EARLIER, marks_known
 from fedbandits.deployment.hosting.resources import StoredResources
 from fedbandits.deployment.hosting.restoring import (
     all_left,
@@ -46,8 +46,6 @@ _LEAST_JOURNAL = 1 << 20
 _MOST_EVENTS = 4_096
 #: Events in which nothing is ever released, so that nothing needs to be taken back.
 _NEVER_RELEASE = frozenset({Kind.DECIDE, Kind.OBSERVE, Kind.START, Kind.PULL})
-#: Names the charge for what earlier federations have released.
-_EARLIER = "earlier federations"
 
 
 def saves(bytes_since: tuple[int, int], hosted: HostedParty) -> bool:
@@ -108,7 +106,7 @@ class Batch:
             return
         ledger.open_account(self.connection, seat.member, seat.claim, *budget)
         if seat.earlier and not ledger.statement(self.connection, seat.member).charges:
-            ledger.charge(self.connection, seat.member, _EARLIER, 1, seat.earlier_event)
+            ledger.charge(self.connection, seat.member, EARLIER, 1, seat.earlier_event)
 
     def restore(self, resources: StoredResources) -> HostedParty:
         """Make the party from its newest state and the events since; a new one without a state."""

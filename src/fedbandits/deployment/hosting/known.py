@@ -21,6 +21,9 @@ from fedbandits.privacy import gaussian
 from fedbandits.privacy.ledger import Ledger, Statement
 from fedbandits.privacy.ledger.database import named_errors
 
+#: The stream that is charged for what earlier federations have released.
+EARLIER = "earlier federations"
+
 
 def left_beside(store: str | os.PathLike[str], restores: bool = False) -> LeftFile:
     """Return the file of what has left beside a store: ``store.left`` beside ``store.db``."""
@@ -90,6 +93,21 @@ class Beside(NamedTuple):
             return None
         older = is_older(ledger, connection, member, self.left)
         return self.left if older and LeftFile(self.path).read() == self.left else None
+
+
+def with_noise(connection: Connection, statement: Statement) -> Statement:
+    """Return a statement that names the noise which the account shares by the federation's terms.
+
+    A federation's name may come again, and members have one noise under the same terms alone. What
+    an account has spent in earlier federations may share their noise with other members' too. So
+    such an account is held to be one of those that share.
+    """
+    earlier = any(stream.name == EARLIER for stream in statement.streams)
+    if not (statement.noise or earlier) or not is_of_party(connection):
+        return statement
+    with named_errors():
+        terms = connection.execute(sa.select(META.c.value).where(META.c.name == "terms")).scalar()
+    return msgspec.structs.replace(statement, noise=f"terms {terms}")
 
 
 def with_left(statement: Statement, left: Left | None) -> Statement:

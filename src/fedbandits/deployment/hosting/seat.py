@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from fedbandits.deployment.hosting.known import left_beside, refuse_old_copy
+from fedbandits.deployment.hosting.known import left_beside, refuse_old_copy, with_noise
 from fedbandits.deployment.storage.store import Store
 from fedbandits.errors import LedgerError, LedgerFileError
 from fedbandits.federation.party import Party
@@ -22,6 +22,8 @@ from fedbandits.privacy.claims import PrivacyClaim
 from fedbandits.privacy.ledger import Ledger, whole_budget
 from fedbandits.privacy.ledger.database import url_of
 from fedbandits.privacy.ledger.files import path_of
+from fedbandits.privacy.ledger.statement import by_noise
+from fedbandits.privacy.person import PersonCost
 from fedbandits.settings.federation import Federation
 from fedbandits.settings.federation_file import RoundsClock
 from fedbandits.systems.application import Application, Resources, SharedSecret
@@ -166,6 +168,7 @@ class HostedSeat(NamedTuple):
             epsilon_contents=with_earlier(claim.epsilon_contents),
             epsilon_each=tuple(map(with_earlier, claim.epsilon_each)),
             events=(*claim.events, self.earlier_event),
+            person=None if claim.person is None else self._with_earlier(claim.person),
             views=tuple(
                 msgspec.structs.replace(view, epsilon=with_earlier(view.epsilon))
                 if view.epsilon
@@ -175,9 +178,19 @@ class HostedSeat(NamedTuple):
             conditional_on=(
                 *claim.conditional_on,
                 "Only this federation and earlier ones have released anything of the same records. "
-                f"The earlier ones cost μ = {self.earlier:.6g} together.",
+                f"The earlier ones cost μ = {self.earlier:.6g} together, towards those whom their "
+                "own claims name.",
             ),
         )
+
+    def _with_earlier(self, person: PersonCost) -> PersonCost:
+        """Price a person whose records earlier federations had too.
+
+        Whether these had one noise is not known, so all of the person's records add up there.
+        """
+        mu = math.hypot(person.mu, person.visits * self.earlier)
+        epsilon = gaussian.epsilon_of(mu, person.delta)
+        return msgspec.structs.replace(person, mu=mu, epsilon=epsilon)
 
     @property
     def earlier_event(self) -> GaussianRelease:
@@ -197,13 +210,21 @@ def spent_before(stores: Iterable[str | os.PathLike[str]]) -> float:
     """Add up μ of all that was spent in stores of earlier federations.
 
     It is what is charged in a store, or what has left by the file beside it if that is more: the
-    store may be an old backup. Raises LedgerError if one of them cannot be read.
+    store may be an old backup. Stores of members that share one noise add up. Raises LedgerError if
+    one of them cannot be read.
     """
-    squares = 0.0
-    for where in stores:
-        with Ledger.existing(where) as ledger, ledger.read() as connection:
-            parties = ledger.parties(connection)
-            charged = [ledger.statement(connection, party).spent_mu for party in parties]
-        left = left_beside(where).read()
-        squares += max(sum(mu**2 for mu in charged), 0.0 if left is None else left.spent**2)
-    return math.sqrt(squares)
+    prices = [price for where in stores for price in _prices(where)]
+    return math.sqrt(sum(mu**2 for mu in by_noise(prices)))
+
+
+def _prices(where: str | os.PathLike[str]) -> list[tuple[str, float]]:
+    """Return what a store's accounts have spent, each with the name of the noise it shares."""
+    with Ledger.existing(where) as ledger, ledger.read() as connection:
+        found = [
+            with_noise(connection, ledger.statement(connection, party))
+            for party in ledger.parties(connection)
+        ]
+    prices, left = [(each.noise, each.spent_mu) for each in found], left_beside(where).read()
+    if left is not None and left.spent > gaussian.compose(by_noise(prices)):
+        return [(found[0].noise if found else "", left.spent)]
+    return prices

@@ -192,11 +192,12 @@ def _per_person(claim: PrivacyClaim) -> str:
     if claim.person is not None:
         return f"{_sentence(str(claim.person))} {_worth(claim.person)}"
     example = person_cost(_EXAMPLE, claim.mu, claim.delta)
-    apart = cost_at_parties([1] * _EXAMPLE, claim.mu, claim.delta)
+    apart = cost_at_parties([1] * _EXAMPLE, claim.mu, claim.delta, one_noise=claim.one_noise)
+    why = ", since one noise covers all parties" if claim.one_noise else ""
     return (
         "It is not known how many records a person has; each counts. For example "
         f"{_EXAMPLE} records at one party cost ε = {example.shown}, and one at each of {_EXAMPLE} "
-        f"parties ε = {apart.shown}. {_worth(example)}"
+        f"parties ε = {apart.shown}{why}. {_worth(example)}"
     )
 
 

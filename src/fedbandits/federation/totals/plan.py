@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple, Self
 
 from fedbandits.crypto.chains import Draw, draw_nothing
-from fedbandits.crypto.masks import MOST_SUMS, Masks
-from fedbandits.errors import ConfigError
+from fedbandits.crypto.masks import Masks
 
 #: Roles of parties to secure sums. Agents may have another name, see :class:`TotalsPlan`.
 AGENT, CONTROLLER, HELPER = "agent", "controller", "helper"
@@ -14,6 +13,8 @@ AGENT, CONTROLLER, HELPER = "agent", "controller", "helper"
 
 class TotalsPlan(NamedTuple):
     """The public numbers of a federation's secure sums.
+
+    A configuration that would hide nothing is refused by :func:`.aggregation.secure_totals`.
 
     Parameters
     ----------
@@ -38,24 +39,6 @@ class TotalsPlan(NamedTuple):
     least_parties: int
     colluding: int
     role: str = AGENT
-
-    def check(self) -> None:
-        """Refuse numbers with which nothing could be added up, or nothing would be hidden.
-
-        Raises
-        ------
-        ConfigError
-            If there is no helper, or ``least_parties`` is below 2 or above the number of agents.
-        """
-        if self.helpers < 1:
-            raise ConfigError("helpers: at least one must hold masks, given 0")
-        if not 2 <= self.least_parties <= self.agents:
-            raise ConfigError(
-                f"least_parties: given {self.least_parties}, allowed are 2 to {self.agents}, the "
-                "number of agents"
-            )
-        if self.releases > MOST_SUMS:
-            raise ConfigError(f"releases: at most {MOST_SUMS}, given {self.releases}")
 
 
 class AgentSecrets(NamedTuple):

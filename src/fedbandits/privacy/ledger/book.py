@@ -310,7 +310,7 @@ class Ledger(contextlib.AbstractContextManager["Ledger"]):
             If the account has been changed since it was written.
         """
         with named_errors():
-            return state(connection, accounts.require(connection, party))
+            return state(connection, accounts.require(connection, party), self.federation)
 
     def verify(self, connection: Connection) -> None:
         """Check every row: hash chains, order, prices, totals, budgets, draws.

@@ -201,14 +201,22 @@ def encode_claim(claim: PrivacyClaim) -> str:
 def decode_claim(text: str, party: str) -> PrivacyClaim:
     """Decode a claim; raises LedgerCorruptError if it is none."""
     try:
-        return msgspec.convert(_as_limits(json.loads(text)), PrivacyClaim)
+        return msgspec.convert(_as_now(json.loads(text)), PrivacyClaim)
     except (msgspec.MsgspecError, TypeError, ValueError) as error:
         raise LedgerCorruptError(f"party {party!r}: the claim cannot be read") from error
 
 
-def _as_limits(claim: Any) -> Any:
-    """Read limits of older claims, which were sentences, as they are now."""
-    if isinstance(claim, dict) and isinstance(claim.get("not_protected"), list):
+def _as_now(claim: Any) -> Any:
+    """Read claims of earlier releases as they are now.
+
+    Limits were sentences. That parties share one noise was not said: those of secure sums do, and
+    no other claim told who looks.
+    """
+    if not isinstance(claim, dict):
+        return claim
+    if "one_noise" not in claim and claim.get("views"):
+        claim = claim | {"one_noise": True}
+    if isinstance(claim.get("not_protected"), list):
         limits = [
             {"what": _first_clause(limit), "why": limit} if isinstance(limit, str) else limit
             for limit in claim["not_protected"]

@@ -138,7 +138,7 @@ _PRIVACY = {
     "δ": "The probability with which the promise of ε may fail. It should be far below 1 over the "
     "number of records.",
     "μ": "The cost of releases in Gaussian differential privacy. The squares of μ of several "
-    "releases add up; μ and δ together give ε.",
+    "independent releases add up; μ and δ together give ε.",
     "Gaussian differential privacy": "A way to count the cost of releases. Telling two "
     "neighbouring data sets apart is at least as hard as telling two normal variables apart, of "
     "means 0 and μ and of variance 1.",
@@ -146,7 +146,10 @@ _PRIVACY = {
     "composition": "The cost of several releases of the same data together. In Gaussian "
     "differential privacy μ is the root of the sum of squares. In basic composition ε adds up.",
     "person": "Somebody who may have many records. k records of one person at one party cost k "
-    "times μ, and n at each of several parties √(Σ n²) times μ; ε grows faster than that.",
+    "times μ. n at each of several parties cost √(Σ n²) times μ if parties have noise of their "
+    "own, and Σ n times μ if they share one noise. ε grows faster than that.",
+    "one noise": "A claim's one_noise says whether one noise covers the sum of all parties, as in "
+    "secure sums. Then what records at several parties cost adds up; else its squares do.",
     "interactive": "The claim holds also when the system reacts to the changed record, so that "
     "later decisions and records change with it.",
     "fixed log": "The claim holds only if every other record would have been the same.",

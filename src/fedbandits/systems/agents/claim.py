@@ -12,20 +12,20 @@ from fedbandits.privacy.accounting import Event, total_mu
 from fedbandits.privacy.claims import Limit, PrivacyClaim
 from fedbandits.privacy.person import Counted, PersonCost, Places, person_cost
 from fedbandits.privacy.statements import (
-    A_PERSON,
     AGENT_INTERACTION,
     AGENT_PERSON,
-    AT_SEVERAL_AGENTS,
     COMPUTING_SHOWS,
     IN_CLEAR,
     NEVER_BACK,
     ON_A_CLOCK,
     OWN_RECORDS,
     SECURE_NOISE,
-    SEVERAL_AGENTS,
     WHO_COMES,
+    a_person,
+    at_several_agents,
     exact_sums,
     first_visits,
+    several_agents,
 )
 from fedbandits.systems.agents.config import AgentsConfig, Determinant, Never
 from fedbandits.systems.agents.noise import budgets
@@ -45,10 +45,6 @@ _LATER = Limit(
     "the effect of a record on later decisions of its own agent",
     "Within a batch the agent acts on raw records. The guarantee is for a fixed log, whose other "
     "records stay as they are.",
-)
-_SERVED_BY_SEVERAL = Limit(
-    "a person who is served in several rounds, or by several agents",
-    f"The guarantee is for one visit. {AT_SEVERAL_AGENTS}",
 )
 
 
@@ -86,6 +82,7 @@ def claim_towards(from_whom: str, plan: AgentsPlan, public: tuple[str, ...] = ()
         else per_person(
             plan.facts, plan.rounds, mu, config.delta, one_noise=plan.secure is not None
         ),
+        one_noise=plan.secure is not None,
     )
 
 
@@ -136,18 +133,25 @@ def _holds_for(
 
 
 def _not_protected(plan: AgentsPlan, mu: float, leaks_timing: bool) -> tuple[Limit, ...]:
-    config = plan.config
+    config, one_noise = plan.config, plan.secure is not None
     limits = [OWN_RECORDS, IN_CLEAR] if math.isinf(mu) else [OWN_RECORDS]
     if leaks_timing:
         limits.append(_TIMING)
     if config.local_view != "released" and not isinstance(config.schedule, Never):
         limits.append(_LATER)
     if config.protects_persons:
-        limits += [WHO_COMES, SEVERAL_AGENTS]
+        limits += [WHO_COMES, several_agents(one_noise)]
     elif 0.0 < mu < math.inf:
         known = plan.facts.visits_per_person(plan.rounds) is not None
-        limits.append(A_PERSON if known else _SERVED_BY_SEVERAL)
+        limits.append(a_person(one_noise) if known else _served_by_several(one_noise))
     return tuple(limits)
+
+
+def _served_by_several(one_noise: bool) -> Limit:
+    return Limit(
+        "a person who is served in several rounds, or by several agents",
+        f"The guarantee is for one visit. {at_several_agents(one_noise)}",
+    )
 
 
 def _at_all_agents(plan: AgentsPlan, mu: float) -> PersonCost | None:
@@ -158,16 +162,15 @@ def _at_all_agents(plan: AgentsPlan, mu: float) -> PersonCost | None:
     most, facts, rounds = plan.config.records_per_person, plan.facts, plan.rounds
     parties = facts.most_parties or facts.parties
     come = min(float(most * parties), facts.most_visits(rounds) or math.inf)
-    squares = facts.squared_visits(rounds, most)
-    if plan.secure is not None:  # one noise for all agents: records add up
-        squares = math.ceil(come) ** 2
-    if come <= most or squares is None or not 0.0 < mu < math.inf:
+    squares, one_noise = facts.squared_visits(rounds, most), plan.secure is not None
+    known = one_noise or squares is not None
+    if come <= most or not known or not 0.0 < mu < math.inf:
         return None
     # Where visits are drawn, how many there are is no more than expected of anybody.
     sure = come == most * parties or facts.most_rows is not None
     return person_cost(
         come, mu / most, plan.config.delta, "to all parties" if sure else "at most",
-        squares=squares, places="several parties",
+        squares=squares, one_noise=one_noise, places="several parties",
     )  # fmt: skip
 
 
@@ -184,11 +187,13 @@ def per_person(
     visits = mean if most is None else most
     if visits is None or not 0.0 < mu < math.inf:
         return None
-    squares = math.ceil(visits) ** 2 if one_noise else facts.squared_visits(rounds)
+    squares = None if one_noise else facts.squared_visits(rounds)
     if squares is None:
         squares = packed(math.ceil(visits), rounds)
     places: Places = "any parties"
     if facts.knows_parties_of_persons:
         places = "one party" if 1 in (facts.parties, facts.most_parties) else "several parties"
     counted: Counted = "on average" if most is None else "at most"
-    return person_cost(visits, mu, delta, counted, squares=squares, places=places)
+    return person_cost(
+        visits, mu, delta, counted, squares=squares, one_noise=one_noise, places=places
+    )

@@ -56,6 +56,13 @@ _AMOUNTS = Limit(
     "That follows from reports and the buyer's own costs. Orders are covered for a fixed log "
     "only, whose other purchases stay as they are.",
 )
+#: Which purchases share one noise, and what has noise of its own: by whether reports are running
+#: sums, and whether one noise covers all buyers.
+_ALIKE = {
+    (False, False): ("in one batch from one producer", "batches, producers and buyers"),
+    (True, False): ("from one producer", "producers and buyers"),
+    (True, True): ("from one producer, by whichever buyers,", "producers"),
+}
 _LATER = Limit(
     "the effect of a purchase on later ones of the same buyer",
     "The buyer acts on its own raw records. The guarantee is for a fixed log, whose other "
@@ -86,6 +93,7 @@ def claim(plan: PFCBPlan) -> PrivacyClaim:
         not_protected=_not_protected(plan, mu),
         paper_claims=(config.epsilon, config.delta) if published else None,
         events=events,
+        one_noise=plan.secure is not None,
     )
     if plan.secure is None:
         return claimed
@@ -140,15 +148,19 @@ def _not_protected(plan: PFCBPlan, mu: float) -> tuple[Limit, ...]:
         limits.append(_LATER if config.local_view == "raw" else _AMOUNTS)
     if 0.0 < mu < math.inf:
         limits += [_HELD_UP] if plan.late else []
-        limits.append(_whole_order(mu, producers, config.delta, plan.continual is not None))
+        limits.append(_whole_order(plan, mu, producers, config.delta))
     return tuple(limits)
 
 
-def _whole_order(mu: float, producers: int, delta: float, continual: bool) -> Limit:
-    """Return what several purchases together cost, in one round or of one producer."""
-    alike = "from one producer" if continual else "in one batch from one producer"
-    apart = "producers and buyers" if continual else "batches, producers and buyers"
-    order = math.sqrt(producers) * mu
+def _whole_order(plan: PFCBPlan, mu: float, producers: int, delta: float) -> Limit:
+    """Return what several purchases together cost, in one round or of one producer.
+
+    Every producer has numbers of its own in a report, and every number noise of its own. So an
+    order from all of them costs √m times μ. In a secure sum the purchases of all buyers from one
+    producer are in the same two numbers, under one noise. A sum has continual noise always.
+    """
+    alike, apart = _ALIKE[plan.continual is not None, plan.secure is not None]
+    order = gaussian.compose([mu] * producers)
     return Limit(
         "a whole round's order, or a habit of buying from one producer",
         f"The guarantee is for one purchase: k purchases {alike} cost k times μ. Other {apart} "

@@ -8,14 +8,14 @@ from fedbandits.privacy import gaussian
 from fedbandits.privacy.accounting import total_mu
 from fedbandits.privacy.claims import Limit, PrivacyClaim
 from fedbandits.privacy.statements import (
-    A_PERSON,
     AGENT_INTERACTION,
-    AT_SEVERAL_AGENTS,
     IN_CLEAR,
     NEVER_BACK,
     ON_A_CLOCK,
     OWN_RECORDS,
     SECURE_NOISE,
+    a_person,
+    at_several_agents,
     exact_sums,
 )
 from fedbandits.systems.agents.claim import per_person
@@ -40,10 +40,6 @@ _LATER = Limit(
     "the effect of a record on later decisions of its own agent",
     "The agent learns from its own records at once. The guarantee is for a fixed log, whose other "
     "records stay as they are.",
-)
-_SEVERAL = Limit(
-    "a person with several interactions",
-    f"The guarantee is for one interaction. {AT_SEVERAL_AGENTS}",
 )
 
 
@@ -71,14 +67,22 @@ def claim(plan: LearnerPlan) -> PrivacyClaim:
             OWN_RECORDS,
             *((IN_CLEAR,) if shares and in_clear else ()),
             *((_LATER,) if raw else ()),
-            *((_SEVERAL if person is None else A_PERSON,) if private else ()),
+            *((_several(one_noise) if person is None else a_person(one_noise),) if private else ()),
         ),
         events=events,
         person=person,
+        one_noise=one_noise,
     )
     if plan.secure is None:
         return claimed
     return claim_sums(claimed, plan.secure, plan.facts.parties, "agents")
+
+
+def _several(one_noise: bool) -> Limit:
+    return Limit(
+        "a person with several interactions",
+        f"The guarantee is for one interaction. {at_several_agents(one_noise)}",
+    )
 
 
 def _conditions(plan: LearnerPlan, raw: bool) -> tuple[str, ...]:
