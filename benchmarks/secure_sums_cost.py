@@ -1,7 +1,8 @@
 """What secure sums cost: processor time of every party, bytes of every message, many agents.
 
 Whole parties exchange encoded messages in one process; nothing is stored, sealed or sent. A release
-is 130 numbers (d = 10, two models of 65). Without helpers there are no masks and no tags.
+is 130 numbers (d = 10, two models of 65). Without helpers there are no masks and no tags. Between
+machines a key is drawn for each message; in simulations none is.
 
     python benchmarks/secure_sums_cost.py [--agents 1000 10000] [--sums 3]
 """
@@ -13,8 +14,11 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any, ClassVar
 
+import msgspec
 import numpy as np
 
+from fedbandits.crypto import chains
+from fedbandits.crypto.chains import Draw, draw_nothing
 from fedbandits.crypto.keystream import derive_key
 from fedbandits.federation.events import EndRound
 from fedbandits.federation.messages import Message
@@ -45,11 +49,12 @@ class Agent(Party[_State]):
         ("ready", EndRound): ("ready",), ("ready", Total): ("ready",),
     }  # fmt: skip
 
-    def __init__(self, seat: Seat, plan: TotalsPlan) -> None:
+    def __init__(self, seat: Seat, plan: TotalsPlan, draw: Draw) -> None:
         pairs = tuple(secret(seat.place, helper) for helper in range(plan.helpers))
-        self._sender = Sender(seat, plan, AgentSecrets(pairs, secret(seat.place, -1)))
+        secrets = AgentSecrets(pairs, secret(seat.place, -1), draw)
+        self._sender = Sender(seat, plan, secrets)
         self._values = np.random.default_rng(seat.place).integers(-(2**40), 2**40, SIZE)
-        super().__init__(seat, _State(sending=first_sending(SIZE)))
+        super().__init__(seat, _State(sending=first_sending(seat, plan, secrets)))
 
     def _compute(self, event: Any) -> Step:
         sending = self._state.sending
@@ -71,18 +76,20 @@ class World:
     ----------
     agents, helpers
         How many there are.
+    draw
+        Draws keys of messages, or none.
     """
 
-    def __init__(self, agents: int, helpers: int) -> None:
+    def __init__(self, agents: int, helpers: int, draw: Draw = draw_nothing) -> None:
         plan = TotalsPlan(agents, helpers, SIZE, RELEASES, max(2, int(0.8 * agents)), agents // 10)
         names = [f"agent-{i}" for i in range(agents)]
         made: tuple[Role, ...] = (
-            Role("agent", tuple(names), lambda seat, _: Agent(seat, plan), True),
+            Role("agent", tuple(names), lambda seat, _: Agent(seat, plan, draw), True),
             Role("controller", ("controller",), lambda seat, _: TotalsController(seat, plan)),
             Role(
                 "helper", tuple(f"helper-{c}" for c in range(helpers)),
                 lambda seat, _: Helper(seat, plan, HelperSecrets(
-                    tuple(secret(agent, seat.place) for agent in range(agents)))),
+                    tuple(secret(agent, seat.place) for agent in range(agents)), draw)),
             ),
         )  # fmt: skip
         self._roles = Roles(made, TABLE)
@@ -132,9 +139,9 @@ class World:
         assert self.parties["controller"].state.newest == release
 
 
-def play(agents: int, helpers: int, sums: int) -> World:
-    """Play some sums; the first one is not counted, as it makes ciphers."""
-    world = World(agents, helpers)
+def play(agents: int, helpers: int, sums: int, draw: Draw) -> World:
+    """Play some sums; the first one is not counted, as no keys have been drawn before it."""
+    world = World(agents, helpers, draw)
     world.sum_up(1)
     world.seconds.clear()
     for release in range(2, sums + 2):
@@ -151,9 +158,8 @@ def without_masks(sums: int) -> float:
                 "release", lambda n=name, k=release: world.sent(world.parties[n].end_round(k))
             )
             state = world.parties[name]._state
-            world.parties[name]._state = type(state)(
-                sending=Sending(state.sending.base_values, state.sending.base_values)
-            )
+            again = msgspec.structs.replace(state.sending, pending=0)  # as if it were settled
+            world.parties[name]._state = type(state)(sending=again)
     return 1e6 * world.seconds["release"] / (1000 * sums)
 
 
@@ -165,13 +171,15 @@ def main() -> None:
     given = parser.parse_args()
     print(f"an agent's release without masks: {without_masks(given.sums):.0f} µs")
     for agents in given.agents:
-        for helpers in (1, 2):
-            world = play(agents, helpers, given.sums)
+        for helpers, draw in ((2, draw_nothing), (1, chains.draw), (2, chains.draw)):
+            world = play(agents, helpers, given.sums, draw)
             each = {k: 1e6 * s / (given.sums * agents) for k, s in world.seconds.items()}
             each["helper"] /= helpers
             shown = ", ".join(f"{name} {us:.0f} µs" for name, us in each.items())
             whole = sum(world.seconds.values()) / given.sums
-            print(f"{agents:,} agents, {helpers} helpers: {whole:.2f} s a sum; an agent: {shown}")
+            keys = "no keys drawn" if draw is draw_nothing else "a key a message"
+            print(f"{agents:,} agents, {helpers} helpers, {keys}: {whole:.2f} s a sum")
+            print(f"    an agent: {shown}")
         sizes = ", ".join(f"{name} {size:,}" for name, size in world.bytes.items())
         print(f"{agents:,} agents, bytes of a message: {sizes}", flush=True)
 

@@ -44,21 +44,6 @@ def test_a_pair_makes_any_mask_in_any_order(asked, size):
         )
 
 
-def test_a_library_that_cannot_go_back_makes_the_same_masks(monkeypatch):
-    class Old:
-        def __init__(self, cipher):
-            self.update_into = cipher.update_into
-
-    real = masks.Cipher
-    monkeypatch.setattr(
-        masks, "Cipher",
-        lambda *given: type("C", (), {"encryptor": lambda _: Old(real(*given).encryptor())})(),
-    )  # fmt: skip
-    pair = Masks(KEY)
-    for salt in (3, 4, 3):
-        np.testing.assert_array_equal(filled(pair, 1, salt, 9), oracle(KEY, 1, salt, 9))
-
-
 @pytest.mark.parametrize("count", [0, 1, 63, 64, 65, 200])
 def test_a_sum_of_masks_is_the_sum_of_each(count):
     keys = [tag(KEY, bytes([i])) + tag(KEY, bytes([i, i])) for i in range(count)]

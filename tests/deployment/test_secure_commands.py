@@ -11,14 +11,21 @@ from rich.console import Console
 from fedbandits.cli.federation_tables import status_of
 from fedbandits.cli.privacy import _Account, _statement_table
 from fedbandits.deployment.hosting.cautions import too_short
+from fedbandits.deployment.identity.enrolment import create_party
 from fedbandits.deployment.process.examples import example
-from fedbandits.deployment.process.federation_folder import init_federation
+from fedbandits.deployment.process.federation_folder import admit_here, init_federation
+from fedbandits.deployment.process.fingerprints import (
+    CONTROLLER,
+    HELPER,
+    Fingerprints,
+    fingerprints_in,
+)
 from fedbandits.deployment.process.inspecting import StoredMessage
 from fedbandits.deployment.process.local_doors import PartyReport
 from fedbandits.deployment.process.supplies import RehearsalSupplies
 from fedbandits.deployment.process.warming import _Rehearsal
 from fedbandits.federation.run import PartiesRun
-from fedbandits.federation.totals import statements
+from fedbandits.federation.totals import plan, statements
 from fedbandits.federation.totals.agreement import Taken, pack_taken
 from fedbandits.federation.totals.messages import Increment, Opening, Total, pack_words
 from fedbandits.settings.federation import read_federation
@@ -46,10 +53,30 @@ def test_init_says_who_must_not_be_one_hand(tmp_path):
     file = tmp_path / "clinics.toml"
     file.write_text(fedbandits("federation", "example", "feducb-secure", "--every", "1 min"))
     said = fedbandits("federation", "init", file, "--out", tmp_path / "clinics")
+    assert "fedbandits party fingerprints" in said
     assert "Helpers of secure sums: helper-0, helper-1, not in one hand with the rest" in said
     assert "must not be in one hand" in " ".join(
         fedbandits("federation", "init", "--help").replace("│", " ").split()
     )
+
+
+def test_members_compare_the_keys_of_helpers_in_calls(tmp_path):
+    """The authority signs which keys are whose: it could put its own for all helpers."""
+    file = tmp_path / "clinics.toml"
+    file.write_text(example("feducb-secure"))
+    init_federation(file, tmp_path / "clinics", local=False)
+    for name in ("helper-0", "north"):
+        admitted = admit_here(tmp_path / "clinics", create_party(file, name, tmp_path))
+        said = fedbandits("party", "admit", tmp_path / name, admitted.admission)
+    helper = fingerprints_in(tmp_path / "helper-0")
+    assert fingerprints_in(tmp_path / "north").makers == {"helper-0": helper.own, "helper-1": None}
+    assert f"  helper-0  {helper.own}\n  helper-1  not admitted yet\n" in said
+    assert helper.lines("x") == [f"The fingerprint of its sealing key is {helper.own}: say it to "
+                                 "whoever asks."]  # fmt: skip
+    assert fedbandits("party", "fingerprints", tmp_path / "north") in said
+    assert (HELPER, CONTROLLER) == (plan.HELPER, plan.CONTROLLER)
+    alone = Fingerprints("a", {"lab": "b"}).lines("x")
+    assert alone[-1] == "  lab  b"
 
 
 def test_rounds_that_are_too_short_are_warned_of():
@@ -104,19 +131,21 @@ def test_what_is_masked_is_shown_by_its_size():
     addresses = {"sender": "agent-0", "receiver": "controller"}
     increment = Increment(
         **addresses, release=1, salt=5, base=0, base_salt=0, total=0, total_digest=bytes(32),
-        statistic=words, statements=bytes(32),
+        heard=0, public=bytes(32), statistic=words, statements=bytes(32),
     )  # fmt: skip
     fields = StoredMessage("seen", "north", increment).fields()
     assert (fields["statistic"], fields["statements"]) == ("24 bytes", "32 bytes")
     assert fields["total_digest"] == "00" * 32
-    members = statements.pack_member(2, 5, 0, 0, 4, bytes([171] * 32))
+    members = statements.pack_member(2, 5, 0, 0, 4, bytes([171] * 32), 3, bytes(32))
     opening = Opening(**addresses, release=1, members=members, statements=bytes(16))
     shown = StoredMessage("sent", "lab", opening).fields()["members"]
     stated = {"place": 2, "salt": 5, "base": 0, "base_salt": 0, "total": 4}
-    assert shown == [{**stated, "total_digest": "ab" * 32}]
+    drawn = {"heard": 3, "public": "00" * 32}
+    assert shown == [{**stated, "total_digest": "ab" * 32, **drawn}]
     total = Total(
         **addresses, release=1, statistic=words, own=1, releases=(1,), counts=(3,),
         digest=bytes(32), agreed=pack_taken([Taken(4, bytes([171] * 32))]), disputed=(0, 3),
+        publics=bytes(64),
         confirmations=bytes(32),
     )  # fmt: skip
     fields = StoredMessage("seen", "hub", total).fields()

@@ -12,6 +12,7 @@ def seen(words, salt, round_=3):
     told = Seen("agent-1")
     message = Increment(
         sender="agent-1", receiver="controller", release=1, salt=salt, base=0, base_salt=0,
+        total=0, total_digest=b"", heard=0, public=b"",
         statistic=pack_words(np.array(words, np.uint64)), statements=pack_words(_TAGS),
     )  # fmt: skip
     told.take(round_, [message])

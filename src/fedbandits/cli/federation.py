@@ -87,6 +87,7 @@ def init(
         typer.echo(counted)
     if helpers := made.federation.members.get("helper"):
         typer.echo(f"Helpers of secure sums: {', '.join(helpers)}, not in one hand with the rest")
+        typer.echo("Members compare helpers' keys in calls: fedbandits party fingerprints DIR/NAME")
     if not local:
         command = "fedbandits party create NAME --federation CONFIG.toml --out DIR"
         typer.echo(f"Next, each member: {command}")

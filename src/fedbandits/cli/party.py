@@ -72,7 +72,25 @@ def admit(
         fingerprint = spoken_fingerprint(pinned.authority)
         typer.echo(f"The authority's fingerprint is {fingerprint}: compare it with what it says.")
     typer.echo(f"Admitted; members: {', '.join(members.present)}")
+    _say_fingerprints(folder)
     typer.echo(f"Next: fedbandits party run {folder}")
+
+
+def _say_fingerprints(folder: pathlib.Path) -> None:
+    from fedbandits.deployment.process.fingerprints import fingerprints_in
+
+    for line in fingerprints_in(folder).lines(folder):
+        typer.echo(line)
+
+
+@app.command("fingerprints", epilog="Example: fedbandits party fingerprints ./north")
+def fingerprints(folder: Folder) -> None:
+    """Show fingerprints of sealing keys: its own, and of those who hand secrets to it.
+
+    The authority signs which keys are whose. With secure sums it could name keys of its own for
+    all helpers, and read single releases together with the controller. So compare them in a call.
+    """
+    _say_fingerprints(folder)
 
 
 @app.command("run", epilog=f"Example: fedbandits party run ./north\n\n{exit_codes.table()}")

@@ -6,6 +6,7 @@ they are indistinguishable from uniform ones as long as AES is (Bellare et al. 1
 
 from __future__ import annotations
 
+import hmac
 import sys
 from typing import Any
 
@@ -13,12 +14,11 @@ import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher
 from cryptography.hazmat.primitives.ciphers.algorithms import AES
 from cryptography.hazmat.primitives.ciphers.modes import CTR
-from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from fedbandits._typing import Words64
 
 KEY_BYTES = 32
+_NO_SALT = bytes(32)
 _BLOCK = 16
 #: Words that are made at once when single positions are asked for.
 _AHEAD = 4096
@@ -30,7 +30,8 @@ def derive_key(secret: bytes, label: str) -> bytes:
     """Derive a 256-bit key of its own for one purpose (HKDF-SHA256, RFC 5869)."""
     if len(secret) < 16:
         raise ValueError("a secret must have at least 16 bytes")
-    return HKDF(SHA256(), KEY_BYTES, salt=None, info=label.encode()).derive(secret)
+    extracted = hmac.digest(_NO_SALT, secret, "sha256")
+    return hmac.digest(extracted, label.encode() + b"\x01", "sha256")  # one block is a key
 
 
 class KeyStream:

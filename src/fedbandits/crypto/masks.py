@@ -1,12 +1,14 @@
 """Masks: numbers that a pair of parties can make, and that hide whatever they are added to.
 
-A pair shares one secret. Three keys are derived of it (HKDF-SHA256). Their labels name the terms,
-both parties and the purpose, so no key serves two federations, two pairs or two purposes.
+A pair shares one secret. Three keys are derived of it (HKDF-SHA256). Their labels name the version
+of the protocol, the terms, both parties and the purpose, so no key serves two federations, two
+pairs or two purposes. The first is where a chain of keys begins, see :mod:`.chains`: each message
+is masked under a key of its own, which is then erased.
 
-A mask is the ChaCha20 stream of the pair's mask key, read as numbers modulo 2⁶⁴. Its nonce is the
-number of a sum and 64 bits, the *salt*, that make a message's masks its own. Two messages with
-different salts never share a mask, though they are for the same sum. To all others a mask cannot
-be told from uniform numbers, as long as ChaCha20 is a pseudorandom function (RFC 8439).
+A mask is the ChaCha20 stream of such a key, read as numbers modulo 2⁶⁴. Its nonce is the number of
+a sum and 64 bits, the *salt*, that make a message's masks its own. Two messages with different
+salts never share a mask, though they are for the same sum and under the same key. To all others a
+mask cannot be told from uniform numbers, as long as ChaCha20 is a pseudorandom function (RFC 8439).
 
 Tags are keyed BLAKE2b. Only the two of a pair make and check them: no third party can, and none
 needs to. That is simpler than signatures, and there is no key of a signature to keep.
@@ -18,8 +20,8 @@ import functools
 import hashlib
 import hmac
 import sys
-from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple, Self
+from collections.abc import Iterable
+from typing import NamedTuple, Self
 
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher
@@ -28,7 +30,7 @@ from cryptography.hazmat.primitives.ciphers.algorithms import ChaCha20
 from fedbandits._typing import Words64
 from fedbandits.crypto.keystream import derive_key
 
-#: Labels of keys and digests begin by the protocol that they are for: no other has the same.
+#: Names the protocol and its version in whatever is derived.
 PROTOCOL = "fedbandits secure sums 2"
 #: Bytes of a tag, and of a salt.
 TAG_BYTES, SALT_BYTES = 16, 8
@@ -45,15 +47,15 @@ class PairKeys(NamedTuple):
 
     Parameters
     ----------
-    mask
-        Makes the masks that the agent adds, and that the helper can take off.
+    chain
+        Begins the chain of keys of the masks that the agent adds, and that the helper can take off.
     statement
         Tags what the agent says to the helper.
     confirmation
         Tags what the helper says to the agent.
     """
 
-    mask: bytes
+    chain: bytes
     statement: bytes
     confirmation: bytes
 
@@ -65,11 +67,10 @@ class PairKeys(NamedTuple):
 
 
 class Masks:
-    """All masks of one pair, made under its mask key of 32 bytes."""
+    """All masks under one key of 32 bytes."""
 
     def __init__(self, key: bytes) -> None:
         self._key = key
-        self._cipher: Any = None
 
     def fill(self, number: int, salt: int, out: Words64) -> None:
         """Write the mask of a message over ``out``, (n,) contiguous.
@@ -79,18 +80,11 @@ class Masks:
         number, salt
             The number of the sum that the message is for, and the salt of the message.
         """
-        self._turn_to(nonce(number, salt))
         raw = out.view(np.uint8).data
-        self._cipher.update_into(_zeros(len(raw)), raw)
+        stream = Cipher(ChaCha20(self._key, nonce(number, salt)), None).encryptor()
+        stream.update_into(_zeros(len(raw)), raw)
         if sys.byteorder == "big":
             out.byteswap(inplace=True)
-
-    def _turn_to(self, start: bytes) -> None:
-        """Begin the stream of a nonce; an old library has to make a new cipher for that."""
-        if self._cipher is not None and hasattr(self._cipher, "reset_nonce"):
-            self._cipher.reset_nonce(start)
-        else:
-            self._cipher = Cipher(ChaCha20(self._key, start), None).encryptor()
 
 
 @functools.lru_cache(maxsize=8)
@@ -109,7 +103,7 @@ def nonce(number: int, salt: int) -> bytes:
     return start
 
 
-def sum_of_masks(pairs: Sequence[Masks], number: int, salts: Iterable[int], size: int) -> Words64:
+def sum_of_masks(pairs: Iterable[Masks], number: int, salts: Iterable[int], size: int) -> Words64:
     """Return the sum of one mask of each pair modulo 2⁶⁴, (size,).
 
     Parameters

@@ -90,6 +90,23 @@ class Party(Generic[AnyState]):
         del party
         return True
 
+    def gift(self, party: str) -> bytes | None:
+        """Return the secret that this one keeps in its state, to be handed to another party.
+
+        None where the store has it, and where it was erased.
+        """
+        del party
+        return None
+
+    @property
+    def erased(self) -> int:
+        """A number that rises with every event in which keys are erased.
+
+        A store saves the state together with such an event, and forgets the one before: it would
+        have the keys, and playing the event again would draw others.
+        """
+        return 0
+
     def heard_of(self, party: str) -> int:
         """Return the newest sum that another party has confirmed to this one; 0 for none."""
         del party

@@ -162,14 +162,19 @@ class Resources(Protocol):
             Names a sequence of releases in the ledger.
         """
 
-    def secret(self, name: str) -> bytes:
+    def secret(self, name: str, in_state: bool = False) -> bytes:
         """Return 32 random bytes of the party's own, drawn when they are first asked for, and kept.
 
-        What a party makes for others (:meth:`.System.shared`) is its secret of that name.
+        What a party makes for others (:meth:`.System.shared`) is its secret of that name. With
+        ``in_state`` the party's state has all that is needed of it. Then it is erased as soon as a
+        state is saved, and empty bytes are returned from then on.
         """
 
-    def shared(self, name: str) -> bytes:
-        """Return 32 random bytes that another party has given: see :meth:`.System.shared`."""
+    def shared(self, name: str, in_state: bool = False) -> bytes:
+        """Return 32 random bytes that another party has given: see :meth:`.System.shared`.
+
+        ``in_state`` is as in :meth:`secret`.
+        """
 
     def paillier(self, bits: int) -> Any:
         """Return a private Paillier key of the party's own, made on the first call, and kept."""
@@ -199,6 +204,9 @@ class SharedSecret(msgspec.Struct, frozen=True):
     each: bool = False
     #: Which party of its role makes it: the first, unless every one makes a secret of its own.
     place: int = 0
+    #: Whether parties on both sides keep what is needed of it in their states, and their stores
+    #: forget it. Then the maker itself says what it hands over: see :meth:`.Party.gift`.
+    in_state: bool = False
 
     def gift(self, secret: bytes, party: str) -> bytes:
         """Return the bytes that a taker is handed of the maker's ``secret``.

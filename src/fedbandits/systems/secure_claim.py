@@ -73,7 +73,8 @@ def claim_sums(claim: PrivacyClaim, totals: SecureTotals, parties: int, word: st
         View("whoever sees times and sizes of messages, which depend on no record", 0.0),
     )
     conditions = (
-        f"The controller and {helpers} are not one hand.",
+        f"The controller and {helpers} are not one hand. The authority could admit keys of its own "
+        "for helpers: members compare them (fedbandits party fingerprints).",
         f"A sum has the releases of at least {totals.least_parties} of the {parties} {word}. At "
         f"most {totals.colluding} of all {word} are faulty or tell others their noise, during the "
         "whole life of the federation. These numbers are in the terms.",

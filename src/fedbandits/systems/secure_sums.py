@@ -1,13 +1,15 @@
 """Roles and secrets of systems that release to secure sums.
 
 Every helper makes a secret of its own, and hands each agent one that is derived of it. So a pair
-of agent and helper shares what no third party knows, and the helper keeps a single secret.
+of agent and helper shares what no third party knows. The states of both go on from it, and their
+stores forget it, as keys are erased once they were used: see :mod:`.totals.keys`.
 """
 
 from __future__ import annotations
 
 from typing import Protocol
 
+from fedbandits.crypto.chains import draw
 from fedbandits.crypto.keystream import derive_key
 from fedbandits.federation.roles import Role
 from fedbandits.federation.totals.controller import TotalsController
@@ -95,7 +97,7 @@ def shared_masks(plan: SumsPlan, role: str = AGENT) -> tuple[SharedSecret, ...]:
     if plan.secure is None:
         return ()
     return tuple(
-        SharedSecret(f"masks-{place}", HELPER, role, each=True, place=place)
+        SharedSecret(f"masks-{place}", HELPER, role, each=True, place=place, in_state=True)
         for place in range(plan.secure.helpers)
     )
 
@@ -104,14 +106,16 @@ def agent_secrets(plan: SumsPlan, resources: Resources) -> AgentSecrets | None:
     """Make what an agent masks its releases by; None where they are seen."""
     if plan.secure is None:
         return None
-    given = tuple(resources.shared(secret.name) for secret in shared_masks(plan))
-    return AgentSecrets(given, resources.secret(_OWN))
+    given = tuple(resources.shared(secret.name, in_state=True) for secret in shared_masks(plan))
+    return AgentSecrets(given, resources.secret(_OWN, in_state=True), draw)
 
 
 def helper_secrets(plan: SumsPlan, place: int, resources: Resources) -> HelperSecrets:
     """Make what a helper shares with agents, of its one secret."""
     secret = shared_masks(plan)[place]
-    return _gifts(plan, secret, resources.secret(secret.name))
+    made = resources.secret(secret.name, in_state=True)
+    gifts = _gifts(plan, secret, made) if made else HelperSecrets((b"",) * len(plan.agent_names))
+    return gifts._replace(draw=draw)
 
 
 def simulated_agent_secrets(

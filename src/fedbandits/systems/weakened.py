@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from fedbandits._typing import Words64
-from fedbandits.crypto.masks import Masks, PairKeys
+from fedbandits.crypto.masks import Masks
 from fedbandits.errors import LocalProtocolError
 from fedbandits.federation.roles import Roles, Supplies
 from fedbandits.federation.run import PartiesRun
@@ -107,10 +107,10 @@ class _NoMasks(Masks):
 
 
 class _BareAgent(AgentSecrets):
-    def masks(self, keys: PairKeys) -> Masks:
-        return _NoMasks(keys.mask)
+    def masks(self, key: bytes) -> Masks:
+        return _NoMasks(key)
 
 
 class _BareHelper(HelperSecrets):
-    def masks(self, keys: PairKeys) -> Masks:
-        return _NoMasks(keys.mask)
+    def masks(self, key: bytes) -> Masks:
+        return _NoMasks(key)

@@ -63,12 +63,14 @@ class MemoryResources:
             )
         return LedgeredNoise(ledger, self.party, stream, event, SecureNoise(), replays=True)
 
-    def secret(self, name: str) -> bytes:
+    def secret(self, name: str, in_state: bool = False) -> bytes:
         """Return a secret, drawn when it is first asked for."""
+        del in_state
         return self.secrets.setdefault(name, secrets.token_bytes(32))
 
-    def shared(self, name: str) -> bytes:
+    def shared(self, name: str, in_state: bool = False) -> bytes:
         """Return the maker's secret, if the system hands it to this party."""
+        del in_state
         for each in self._workplace.system.shared(self._workplace.plan):
             if each.name == name and each.is_taken_by(self._role, self._place):
                 maker = self._workplace.of(each.maker, each.place)

@@ -13,17 +13,10 @@ from fedbandits.federation.messages import ImplausibleError, OutOfOrderError
 from fedbandits.federation.totals.controller import TotalsController
 from fedbandits.federation.totals.helper import Helper
 from fedbandits.federation.totals.messages import Opened, unpack_words
-from fedbandits.federation.totals.sender import first_sending
 from fedbandits.federation.totals.statements import MEMBER, unpack_members
 from tests.federation.receiving import refused_next, taken
 from tests.federation.totals.test_helper_refusals import openings, picked, without
 from tests.federation.totals.world import World
-
-
-def masks_of(world, place, helper, release, salt):
-    made = np.empty(world.plan.size, np.uint64)
-    world.agents[place].sender._masks[helper].fill(release, salt, made)
-    return made
 
 
 def test_whatever_one_honest_helper_is_asked_it_opens_one_set():
@@ -53,8 +46,7 @@ def test_all_other_masks_do_not_show_one_release():
     opened = unpack_words(answer.masks, world.plan.size)
     state = world.parties["controller"].state
     bare = [
-        state.values[place] - masks_of(world, place, 1, 1, int(state.salts[place]))
-        for place in range(3)
+        state.values[place] - world.mask(place, 1, 1, int(state.salts[place])) for place in range(3)
     ]
     truth = world.values[:, 1].view(np.uint64)
     np.testing.assert_array_equal(sum(bare) - opened, truth.sum(axis=0, dtype=np.uint64))
@@ -114,14 +106,17 @@ def test_helpers_that_were_asked_for_different_sets_open_nothing():
 
 
 class TwiceHelper(Helper):
-    """A mutant that answers any request for its last sum."""
+    """A mutant that answers any request for its last sum, and has not erased its keys."""
 
     def _compute(self, event):
         if event.release == self._state.answered:
-            self._state = msgspec.structs.replace(self._state, answered=event.release - 1)
+            self._state = msgspec.structs.replace(
+                self._state, answered=event.release - 1, keys=self.kept
+            )
             places = unpack_members(event.members)["place"]
             self._state.newest[places] = 0
             self._state.salts[places] = 0
+        self.kept = self._state.keys
         return super()._compute(event)
 
 
@@ -192,7 +187,7 @@ def test_an_answer_that_is_false_is_seen_or_makes_nonsense_only(field):
 def test_one_release_with_other_numbers_has_other_masks():
     """An agent that was put back would else show by how much both messages differ."""
     world = World(agents=3, helpers=2)
-    sender, first = world.agents[0].sender, first_sending(world.plan.size)
+    sender, first = world.agents[0].sender, world.agents[0].state.sending
     one, other = world.values[0, 1], world.values[1, 1]
     sent = [sender.send(first, 1, values)[1][0] for values in (one, one, other)]
     assert sent[0] == sent[1]  # played again it is the same message
@@ -204,7 +199,7 @@ def test_one_release_with_other_numbers_has_other_masks():
 
 def test_the_same_numbers_after_another_base_have_other_masks():
     world = World(agents=3, helpers=2)
-    sender, first = world.agents[0].sender, first_sending(world.plan.size)
+    sender, first = world.agents[0].sender, world.agents[0].state.sending
     values = world.values[0, 2]
     based = msgspec.structs.replace(first, base=1, base_salt=5)
     salts = {sender.send(state, 2, values)[1][0].salt for state in (first, based)}

@@ -11,7 +11,11 @@ from hypothesis import strategies as st
 from fedbandits.crypto.masks import TAG_BYTES
 from fedbandits.federation.messages import ImplausibleError, WrongShapeError
 from fedbandits.federation.totals.messages import Check
-from fedbandits.federation.totals.statements import pack_places, unpack_members, unpack_places
+from fedbandits.federation.totals.statements import (
+    pack_places,
+    unpack_members,
+    unpack_places,
+)
 from tests.federation.receiving import refused_next, taken
 from tests.federation.totals.test_helper_refusals import picked
 from tests.federation.totals.world import World

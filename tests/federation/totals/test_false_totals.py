@@ -20,7 +20,7 @@ from fedbandits.federation.totals.agreement import (
 )
 from fedbandits.federation.totals.controller import TotalsController
 from fedbandits.federation.totals.messages import Opening, Total
-from fedbandits.federation.totals.sender import Sender, _compared, first_sending
+from fedbandits.federation.totals.sender import Sender, _compared
 from fedbandits.federation.totals.statements import pack_places
 from tests.federation.receiving import refused_next, taken
 from tests.federation.totals.test_helper_refusals import picked
@@ -175,7 +175,7 @@ def test_a_sum_with_nobody_in_it_hides_no_total():
 
 def test_a_second_total_of_a_number_is_taken_if_most_others_have_it():
     one, other = Taken(3, b"1" * 32), Taken(3, b"2" * 32)
-    before = first_sending(2)
+    before = World().agents[0].state.sending
     had = _compared(before, one, (), (0,))
     assert (had.taken, had.misled) == ((one,), 0)
     unknown = _compared(had, other, (), (0,))

@@ -6,6 +6,7 @@ import msgspec
 import numpy as np
 import pytest
 
+from fedbandits.crypto import chains
 from fedbandits.crypto.masks import TAG_BYTES
 from fedbandits.federation.messages import ImplausibleError, OutOfOrderError, WrongShapeError
 from fedbandits.federation.totals.messages import Opened, unpack_words
@@ -60,11 +61,8 @@ def test_it_opens_the_sum_of_the_members_masks(asked):
     (answer,) = taken(helper, opening)
     members = unpack_members(opening.members)
     expected = np.zeros(world.plan.size, np.uint64)
-    mask = np.empty_like(expected)
     for member in members:
-        sender = world.agents[member["place"]].sender
-        sender._masks[0].fill(2, int(member["salt"]), mask)
-        expected += mask
+        expected += world.mask(int(member["place"]), 0, 2, int(member["salt"]))
     np.testing.assert_array_equal(unpack_words(answer.masks, world.plan.size), expected)
 
 
@@ -116,19 +114,28 @@ def test_members_are_named_once_and_in_order(asked):
 def test_strangers_are_no_members(asked):
     _, helper, opening = asked
     for place in (4, 2**32 - 1):
+        member = pack_member(place, 1, 0, 0, 0, bytes(32), 0, bytes(32))
         stranger = changed(
-            opening, members=opening.members + pack_member(place, 1, 0, 0, 0, bytes(32)),
+            opening, members=opening.members + member,
             statements=opening.statements + bytes(TAG_BYTES),
         )  # fmt: skip
         refused_next(helper, stranger, ImplausibleError)
 
 
-@pytest.mark.parametrize("field", ["salt", "base", "base_salt", "total"])
+@pytest.mark.parametrize("field", ["salt", "base", "base_salt", "total", "heard"])
 @pytest.mark.parametrize("at", [0, 3])
 def test_members_have_stated_all_that_is_said_of_them(asked, field, at):
     _, helper, opening = asked
     members = unpack_members(opening.members).copy()
     members[field][at] += 1
+    refused_next(helper, changed(opening, members=members.tobytes()), ImplausibleError)
+
+
+@pytest.mark.parametrize("heard", [0, 1])
+def test_members_have_drawn_the_public_keys_that_are_named(asked, heard):
+    _, helper, opening = asked
+    members = unpack_members(opening.members).copy()
+    members["public"][0], members["heard"][0] = chains.draw().public, heard
     refused_next(helper, changed(opening, members=members.tobytes()), ImplausibleError)
 
 
@@ -153,7 +160,7 @@ def test_a_base_is_the_helpers_own_record(asked):
     agent = world.make("agent-0")  # it has forgotten that its first release is in a total
     (again,) = agent.end_round(2)
     said = again.base, again.base_salt, again.total, again.total_digest
-    member = pack_member(0, again.salt, *said)
+    member = pack_member(0, again.salt, *said, again.heard, again.public)
     wrong = changed(
         opening, members=member + opening.members[WIDTH:],
         statements=again.statements[:TAG_BYTES] + opening.statements[TAG_BYTES:],

@@ -71,6 +71,15 @@ def test_another_digest(told, place):
     retires(world, msgspec.structs.replace(messages[place], digest=bytes(32)))
 
 
+@pytest.mark.parametrize("helper", [0, 1])
+def test_a_public_key_that_the_helper_has_not_drawn(told, helper):
+    """Else the controller would agree with agents on their masks."""
+    world, messages = told
+    publics = bytearray(messages[0].publics)
+    publics[32 * helper] ^= 1
+    retires(world, msgspec.structs.replace(messages[0], publics=bytes(publics)))
+
+
 def test_a_controller_that_says_an_agent_is_in_or_out_against_all_helpers(told):
     world, messages = told
     for place, own in ((0, 0), (3, 1)):
@@ -149,6 +158,7 @@ def test_totals_that_no_controller_sends_are_refused(told):
         ({"counts": (0, 4)}, ImplausibleError),
         ({"statistic": right.statistic[:-1]}, WrongShapeError),
         ({"digest": b""}, WrongShapeError),
+        ({"publics": right.publics[1:]}, WrongShapeError),
         ({"confirmations": right.confirmations[TAG_BYTES:]}, WrongShapeError),
     ):
         refused_next(agent, msgspec.structs.replace(right, **fields), kind)

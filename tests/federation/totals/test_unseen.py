@@ -22,10 +22,8 @@ def played():
 def masks_of(world, message):
     """The masks of an increment, one a helper."""
     place = int(message.sender.split("-")[1])
-    made = np.empty((world.plan.helpers, world.plan.size), np.uint64)
-    for helper, row in enumerate(made):
-        world.agents[place].sender._masks[helper].fill(message.release, message.salt, row)
-    return made
+    helpers = range(world.plan.helpers)
+    return [world.mask(place, helper, message.release, message.salt) for helper in helpers]
 
 
 def test_no_message_shows_an_increment_or_a_release_with_a_mask_missing():

@@ -6,7 +6,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from fedbandits.crypto import chains
 from fedbandits.crypto.keystream import derive_key
+from fedbandits.crypto.masks import Masks, PairKeys
 from fedbandits.federation.events import EndRound
 from fedbandits.federation.party import Party
 from fedbandits.federation.roles import Role, Roles
@@ -32,7 +34,11 @@ class Toy(Party[ToyState]):
 
     def __init__(self, seat, plan, secrets, values):
         self.sender, self.values = Sender(seat, plan, secrets), values
-        super().__init__(seat, ToyState(sending=first_sending(plan.size)))
+        super().__init__(seat, ToyState(sending=first_sending(seat, plan, secrets)))
+
+    @property
+    def erased(self):
+        return self._state.sending.keys.number
 
     def _compute(self, event: Any) -> Step:
         state = self._state
@@ -59,7 +65,11 @@ def helper_secrets(helper: int, agents: int) -> HelperSecrets:
 class World:
     """All parties, and what each agent releases: ``values[agent, k]``, (n,) int64, from k = 1."""
 
-    def __init__(self, agents=4, helpers=2, size=3, releases=6, least=2, seed=0, colluding=1):
+    def __init__(
+        self, agents=4, helpers=2, size=3, releases=6, least=2, seed=0, colluding=1,
+        draw=chains.draw_nothing,
+    ):  # fmt: skip
+        self.draw = draw
         self.plan = TotalsPlan(agents, helpers, size, releases, least, colluding)
         drawn = np.random.default_rng(seed).integers(
             -(2**63), 2**63 - 1, (agents, releases + 1, size), np.int64
@@ -88,14 +98,24 @@ class World:
         return self.roles.make(role, role.parties.index(name), self.terms, None)
 
     def _agent(self, seat, _):
-        secrets = agent_secrets(seat.place, self.plan.helpers)
+        secrets = agent_secrets(seat.place, self.plan.helpers)._replace(draw=self.draw)
         return Toy(seat, self.plan, secrets, self.values[seat.place])
 
     def _controller(self, seat, _):
         return TotalsController(seat, self.plan)
 
     def _helper(self, seat, _):
-        return Helper(seat, self.plan, helper_secrets(seat.place, self.plan.agents))
+        secrets = helper_secrets(seat.place, self.plan.agents)._replace(draw=self.draw)
+        return Helper(seat, self.plan, secrets)
+
+    def mask(self, agent, helper, release, salt):
+        """The mask of a message, (n,) uint64, where no keys are drawn: by the pair's first key."""
+        names = f"agent-{agent}", f"helper-{helper}"
+        first = PairKeys.derive(pair_secret(agent, helper), self.terms.digest, *names).chain
+        made = np.empty(self.plan.size, np.uint64)
+        key = chains.message_key(chains.forward(first, release - 1))
+        Masks(key).fill(release, salt, made)
+        return made
 
     @property
     def agents(self):

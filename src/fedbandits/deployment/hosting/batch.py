@@ -66,6 +66,7 @@ class Batch:
         self._asked: dict[int, Opened] = {}
         self._answered: list[int] = []
         self._saves = self._restored = False
+        self._erased = 0 if hosted is None else hosted.party.erased
         self._leaves: Left | None = None
         #: Messages to send.
         self.outgoing: list[Sent] = []
@@ -93,6 +94,7 @@ class Batch:
         self._open_account()
         require_newest(self.store, self.connection, self.seat)
         party = self.restore(resources).party
+        resources.erase_secrets()  # the state, which is saved now, has what is needed of them
         if self.seat.is_chatty:
             require_same_boot(self.store, self.connection, self.seat, party, machine_boot())
         return self.store.outbox(self.connection)
@@ -145,6 +147,12 @@ class Batch:
         return handled.answer
 
     def _applied(self, hosted: HostedParty, kind: Kind, content: Any) -> Handled:
+        """Carry out an event; if it erases keys, replace the saved state, which still has them."""
+        handled = self._charged(hosted, kind, content)
+        self._saves = self._saves or hosted.party.erased != self._erased
+        return handled
+
+    def _charged(self, hosted: HostedParty, kind: Kind, content: Any) -> Handled:
         if kind in _NEVER_RELEASE or not hosted.is_charged:
             return hosted.apply(kind, content)
         charges = self._charges()
@@ -296,6 +304,8 @@ class Batch:
         saves_now = self._saves or saves(bytes_since, hosted)
         journal += sum(len(entry.body) for entry in self._entries)
         hosted.since += len(self._entries)
+        if hosted.party.erased != self._erased:
+            store.begin_log_anew()  # else it would still have what is overwritten now
         if saves_now:
             body = hosted.party.dump()
             store.keep_state(connection, self.event, body, self.seat.keep_journal)

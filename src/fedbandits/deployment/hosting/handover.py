@@ -44,7 +44,11 @@ class Handover:
             ]
         )
         self._made = await self._host.call(
-            lambda _: {secret.name: resources.secret(secret.name) for secret in makes}
+            lambda _: {
+                secret.name: resources.secret(secret.name)
+                for secret in makes
+                if not secret.in_state
+            }
         )
 
     async def close(self) -> None:
@@ -63,6 +67,8 @@ class Handover:
             return None
         for secret in self._seat.makes:
             if secret.name == name and secret.is_taken_by(taker.role.name, taker.place):
+                if secret.in_state:
+                    return self._host.view.gift(taker.party)
                 made = self._made.get(name)
                 return None if made is None else secret.gift(made, taker.party)
         return None

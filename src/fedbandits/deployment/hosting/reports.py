@@ -28,7 +28,7 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     ``messages`` counts messages by what they came to, and ``sent`` those that have left.
     ``given_up`` messages of peers never came. ``refusals`` are names of errors, and how often;
     ``last_refusal`` is the newest one, in a line. See :class:`.party.Party` for ``report``,
-    ``hands_over_to``, ``heard_of``, ``opened`` and ``waits_for_sum``.
+    ``hands_over_to``, ``gift``, ``heard_of``, ``opened`` and ``waits_for_sum``.
 
     ``kept`` records are of no release up to the next, and ``last_counted`` is the last decision
     that any release can be about; None where there is no limit.
@@ -51,6 +51,7 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     last_refusal: str = ""
     report: Mapping[str, Any] = {}
     hands_over_to: Callable[[str], bool] = lambda _: True
+    gift: Callable[[str], bytes | None] = lambda _: None
     heard_of: Callable[[str], int] = lambda _: 0
     opened: int | None = None
     waits_for_sum: bool = False
@@ -119,6 +120,7 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
             refusals=refusals,
             last_refusal=batch.last_refusal or self.last_refusal,
             hands_over_to=party.hands_over_to,
+            gift=party.gift,
             heard_of=party.heard_of,
             opened=party.opened,
             waits_for_sum=party.waits_for_sum,

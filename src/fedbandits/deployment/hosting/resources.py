@@ -35,6 +35,8 @@ class StoredResources:
         self._connection = connection
         #: Sources of a party whose journal is not replayed yet.
         self._replaying: list[LedgeredNoise] = []
+        #: Names of secrets that the party's state goes on from.
+        self._in_state: set[str] = set()
 
     def noise(self, event: Callable[[int], Event], stream: str = "releases") -> LedgeredNoise:
         """Make a source of secure noise; each step is charged and kept with its event."""
@@ -50,15 +52,29 @@ class StoredResources:
         while self._replaying:
             self._replaying.pop().end_replay()
 
-    def secret(self, name: str) -> bytes:
-        """Return 32 random bytes of the party's own, drawn once and kept."""
-        return self._kept(f"own {name}", lambda: secrets.token_bytes(_SECRET_BYTES))
+    def erase_secrets(self) -> None:
+        """Delete the secrets that the party's state goes on from; save it in this transaction."""
+        for name in self._in_state:
+            self._store.erase_secret(self._connection(), name)
+        self._in_state.clear()
 
-    def shared(self, name: str) -> bytes:
-        """Return 32 random bytes from another party; raises NotReadyError before they come."""
+    def secret(self, name: str, in_state: bool = False) -> bytes:
+        """Return 32 random bytes of the party's own, drawn once and kept; empty once erased."""
+        found = self._kept(f"own {name}", lambda: secrets.token_bytes(_SECRET_BYTES))
+        if in_state and found:
+            self._in_state.add(f"own {name}")
+        return found
+
+    def shared(self, name: str, in_state: bool = False) -> bytes:
+        """Return 32 random bytes from another party, empty once they were erased.
+
+        Raises NotReadyError before they come.
+        """
         found = self._store.secret(self._connection(), f"shared {name}")
         if found is None:
             raise NotReadyError(f"{self._member}: the secret {name!r} has not been handed over yet")
+        if in_state and found:
+            self._in_state.add(f"shared {name}")
         return found
 
     def paillier(self, bits: int) -> paillier.PrivateKey:

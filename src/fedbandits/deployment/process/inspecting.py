@@ -42,11 +42,11 @@ from fedbandits.systems.exported import Model
 
 #: Fields of messages that tell nothing by themselves: masked numbers, masks, tags.
 _UNTOLD: dict[type[Message], frozenset[str]] = {
-    Increment: frozenset({"statistic", "statements"}),
+    Increment: frozenset({"statistic", "statements", "public"}),
     Check: frozenset({"statements"}),
     Opening: frozenset({"statements"}),
-    Opened: frozenset({"masks", "confirmations"}),
-    Total: frozenset({"confirmations"}),
+    Opened: frozenset({"masks", "confirmations", "public"}),
+    Total: frozenset({"confirmations", "publics"}),
 }
 
 

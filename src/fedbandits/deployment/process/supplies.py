@@ -84,10 +84,12 @@ class _Unstored:
         del event, stream
         return SecureNoise()
 
-    def secret(self, name: str) -> bytes:
+    def secret(self, name: str, in_state: bool = False) -> bytes:
+        del in_state
         return self._shared[name][1] if name in self._shared else secrets.token_bytes(32)
 
-    def shared(self, name: str) -> bytes:
+    def shared(self, name: str, in_state: bool = False) -> bytes:
+        del in_state
         secret, made = self._shared[name]
         return secret.gift(made, self._party)
 

@@ -134,6 +134,10 @@ class Store(contextlib.AbstractContextManager["Store"]):
         except LedgerError as error:
             raise _named(error) from error
 
+    def begin_log_anew(self) -> None:
+        """Let the next transaction begin a file's log anew: it may have what is deleted now."""
+        self.ledger.begin_log_anew()
+
     def sync(self) -> None:
         """Wait until all that was committed is on the disk, where commits do not wait for it."""
         if self._log is not None:
@@ -272,6 +276,12 @@ class Store(contextlib.AbstractContextManager["Store"]):
     def keep_secret(self, connection: Connection, name: str, value: bytes) -> None:
         """Keep a secret; it cannot be replaced."""
         self._insert(connection, SECRETS, [(name, value)])
+
+    def erase_secret(self, connection: Connection, name: str) -> None:
+        """Replace a secret by nothing: it is empty from then on, and is not drawn anew."""
+        with named_errors():
+            connection.execute(sa.delete(SECRETS).where(SECRETS.c.name == name))
+        self.keep_secret(connection, name, b"")
 
     def number(self, connection: Connection, name: str) -> int:
         """Return a small number that is kept under a name, 0 at first."""

@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from fedbandits._typing import Bools, Ints
+from fedbandits.crypto.chains import KEY_BYTES
 from fedbandits.crypto.masks import TAG_BYTES
 from fedbandits.federation.events import Deadline
 from fedbandits.federation.messages import ImplausibleError, Message, OutOfOrderError
@@ -123,6 +124,8 @@ class TotalsController(Party[ControllerState]):
         values = unpack_words(message.statistic, plan.size)
         require_bytes(message.statements, TAG_BYTES * plan.helpers)
         tags = np.frombuffer(message.statements, np.uint8).reshape(plan.helpers, TAG_BYTES)
+        require_bytes(message.public, KEY_BYTES)
+        public = np.frombuffer(message.public, np.uint8)
         if state.has(message, place, values, tags):
             return Step(state, self._told_again(place))
         state.check(message, place, plan, self.name)
@@ -137,6 +140,7 @@ class TotalsController(Party[ControllerState]):
             state.bases[place], state.base_salts[place] = message.base, message.base_salt
             state.totals[place] = message.total
             state.total_digests[place] = np.frombuffer(message.total_digest, np.uint8)
+            state.heard[place], state.publics[place] = message.heard, public
             state.values[place], state.statements[place] = values, tags
             return ()
 
@@ -253,11 +257,14 @@ class TotalsController(Party[ControllerState]):
         state, plan, helper = self._state, self._plan, self._helper[message.sender]
         masks = unpack_words(message.masks, plan.size)
         require_bytes(message.confirmations, TAG_BYTES * plan.agents)
+        require_bytes(message.public, KEY_BYTES)
+        public = np.frombuffer(message.public, np.uint8)
         tags = np.frombuffer(message.confirmations, np.uint8).reshape(plan.agents, TAG_BYTES)
         if (message.release, state.stage) != (state.opening, "opening") or state.answered[helper]:
             given = (
                 (state.answers[helper] == masks).all()
                 and (state.confirmations[helper] == tags).all()
+                and (state.helper_publics[helper] == public).all()
                 and message.disputed == state.disputed[helper]
             )
             return self._take_again(message, bool(given))
@@ -269,6 +276,7 @@ class TotalsController(Party[ControllerState]):
         def keep() -> Sequence[Message]:
             state.answered[helper], state.answers[helper] = True, masks
             state.confirmations[helper], state.disputed[helper] = tags, message.disputed
+            state.helper_publics[helper] = public
             return ()
 
         if np.count_nonzero(state.answered) + 1 < plan.helpers:
@@ -328,6 +336,7 @@ class TotalsController(Party[ControllerState]):
                 sender=self.name, receiver=self._agents[place], release=state.newest,
                 statistic=statistic, own=int(state.opened[place]), releases=releases,
                 counts=counts, digest=state.digest, agreed=agreed, disputed=disputed,
+                publics=state.helper_publics.tobytes(),
                 confirmations=state.confirmations[:, place].tobytes(),
             )
             for place in places

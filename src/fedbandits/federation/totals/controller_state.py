@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedbandits._typing import Bools, Ints, Words64
+from fedbandits.crypto.chains import KEY_BYTES
 from fedbandits.crypto.masks import TAG_BYTES
 from fedbandits.federation.messages import ImplausibleError, OutOfOrderError
 from fedbandits.federation.state import PartyState
@@ -38,6 +39,8 @@ class ControllerState(PartyState, frozen=True, kw_only=True):
         message is for it.
     total_digests : (agents, 32) uint8
         The digests that they have stated with these.
+    heard, publics : (agents,) int64, (agents, 32) uint8
+        The last totals of which agents had heard then, and the public keys of their messages.
     values : (agents, size) uint64
         The masked numbers in these messages.
     statements : (agents, helpers, 16) uint8
@@ -67,6 +70,8 @@ class ControllerState(PartyState, frozen=True, kw_only=True):
         The newest totals in dispute that they tell agents of.
     agreed
         Recent totals, as most members have stated them.
+    helper_publics : (helpers, 32) uint8
+        The public keys that they have drawn for that sum.
     """
 
     stage: str = "collecting"
@@ -82,6 +87,8 @@ class ControllerState(PartyState, frozen=True, kw_only=True):
     base_salts: Words64
     totals: Ints
     total_digests: NDArray[np.uint8]
+    heard: Ints
+    publics: NDArray[np.uint8]
     values: Words64
     statements: NDArray[np.uint8]
     opened: Ints
@@ -95,6 +102,7 @@ class ControllerState(PartyState, frozen=True, kw_only=True):
     refused: Bools
     answers: Words64
     confirmations: NDArray[np.uint8]
+    helper_publics: NDArray[np.uint8]
     disputed: Ints
     agreed: tuple[Taken, ...] = ()
 
@@ -104,6 +112,7 @@ class ControllerState(PartyState, frozen=True, kw_only=True):
         return places, statements.pack_members(
             places, self.salts[places], self.bases[places], self.base_salts[places],
             self.totals[places], self.total_digests[places],
+            self.heard[places], self.publics[places],
         )  # fmt: skip
 
     def next_sum(self, held: Ints, retired: Bools, plan: TotalsPlan) -> int:
@@ -142,6 +151,8 @@ class ControllerState(PartyState, frozen=True, kw_only=True):
         return bool(
             (message.release, message.salt) == (release, salt)
             and said == (*map(int, held), self.total_digests[place].tobytes())
+            and message.heard == self.heard[place]
+            and message.public == self.publics[place].tobytes()
             and (values == self.values[place]).all()
             and (tags == self.statements[place]).all()
         )
@@ -176,6 +187,11 @@ class ControllerState(PartyState, frozen=True, kw_only=True):
         require_bytes(message.total_digest, statements.DIGEST_BYTES)
         if not 0 <= message.salt <= _LARGEST_SALT:
             raise ImplausibleError(f"{name}: the salt of {message.sender} is too long")
+        if not 0 <= message.heard < message.release:
+            raise ImplausibleError(
+                f"{name}: {message.sender} has heard of total {message.heard} before its message "
+                f"for sum {message.release}"
+            )
 
 
 def first_state(plan: TotalsPlan, terms: str) -> ControllerState:
@@ -189,6 +205,8 @@ def first_state(plan: TotalsPlan, terms: str) -> ControllerState:
         base_salts=np.zeros(agents, np.uint64),
         totals=np.zeros(agents, np.int64),
         total_digests=np.zeros((agents, statements.DIGEST_BYTES), np.uint8),
+        heard=np.zeros(agents, np.int64),
+        publics=np.zeros((agents, KEY_BYTES), np.uint8),
         values=np.zeros((agents, size), np.uint64),
         statements=np.zeros((agents, helpers, TAG_BYTES), np.uint8),
         opened=np.zeros(agents, np.int64),
@@ -203,4 +221,5 @@ def first_state(plan: TotalsPlan, terms: str) -> ControllerState:
         answers=np.zeros((helpers, size), np.uint64),
         confirmations=np.zeros((helpers, agents, TAG_BYTES), np.uint8),
         disputed=np.zeros(helpers, np.int64),
+        helper_publics=np.zeros((helpers, KEY_BYTES), np.uint8),
     )

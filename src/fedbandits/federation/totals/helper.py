@@ -2,7 +2,8 @@
 
 It answers once for every sum. It gives the sum of the masks of the members that the controller
 names, each of whom has stated its message to it. It never answers for another set, nor for a sum
-before its last one. So the controller can open one total a sum, whatever it asks.
+before its last one. So the controller can open one total a sum, whatever it asks. It keeps the
+answer, and erases all keys that it has made it by: see :mod:`.keys`.
 
 Before that the controller may ask whose messages it would open, as often as it likes. So one member
 with a false tag is left out, and stops nobody. The answer tells nothing of any mask. In the same
@@ -14,14 +15,15 @@ nobody may restore one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fedbandits._typing import Bools, Ints, Words64
-from fedbandits.crypto.masks import TAG_BYTES, PairKeys, same, sum_of_masks, tag
+from fedbandits.crypto.chains import NO_KEY
+from fedbandits.crypto.masks import TAG_BYTES, same, sum_of_masks, tag
 from fedbandits.errors import LocalProtocolError
 from fedbandits.federation.messages import ImplausibleError, OutOfOrderError
 from fedbandits.federation.party import Party
@@ -38,6 +40,7 @@ from fedbandits.federation.totals.agreement import (
     pack_taken,
     stated_by,
 )
+from fedbandits.federation.totals.keys import HelperKeys, unpacked
 from fedbandits.federation.totals.messages import (
     Check,
     Checked,
@@ -70,6 +73,10 @@ class HelperState(PartyState, frozen=True, kw_only=True):
         The newest total of which more members had different ones than may lie; 0 for none.
     told
         The same, as it has told agents with its last answer.
+    keys
+        Its keys.
+    masks, public, confirmations
+        Its last answer, see :class:`~.messages.Opened`.
     """
 
     stage: str = "serving"
@@ -78,6 +85,10 @@ class HelperState(PartyState, frozen=True, kw_only=True):
     digest: bytes
     newest: Ints
     salts: Words64
+    keys: HelperKeys
+    masks: bytes = b""
+    public: bytes = NO_KEY
+    confirmations: bytes = b""
     agreed: tuple[Taken, ...] = ()
     disputed: int = 0
     told: int = 0
@@ -112,14 +123,11 @@ class Helper(Party[HelperState]):
             digest=statements.first_digest(terms),
             newest=np.zeros(plan.agents, np.int64),
             salts=np.zeros(plan.agents, np.uint64),
+            keys=HelperKeys.begin(secrets, terms, self._agents, seat.name),
         )
         super().__init__(seat, state)
         self._plan, self._controller = plan, seat.one(CONTROLLER)
-        self._pairs = [
-            PairKeys.derive(secret, terms, agent, seat.name)
-            for secret, agent in zip(secrets.pairs, self._agents, strict=True)
-        ]
-        self._masks = [secrets.masks(keys) for keys in self._pairs]
+        self._secrets = secrets.without_keys()
 
     @property
     def report(self) -> dict[str, Any]:
@@ -137,6 +145,17 @@ class Helper(Party[HelperState]):
         """
         return party not in self._agents or not self._state.newest[self._agents.index(party)]
 
+    def gift(self, party: str) -> bytes | None:
+        """Return the first key of a pair, which is erased once the agent was in a sum."""
+        if party not in self._agents:
+            return None
+        first = self._state.keys.first[self._agents.index(party)]
+        return first.tobytes() if first.any() else None
+
+    @property
+    def erased(self) -> int:
+        return self._state.answered
+
     def _compute(self, event: Any) -> Step:
         """Answer a check, or a request: the first for a sum, or the same one again."""
         state, release = self._state, event.release
@@ -153,21 +172,35 @@ class Helper(Party[HelperState]):
                 raise OutOfOrderError(
                     f"{self.name}: sum {release} was opened, and is not opened otherwise"
                 )
-            return Step(state, self._answer(state))
-        members = self._fit(event)
-        after = self._after(
-            answered=release, request=request,
-            digest=statements.next_digest(state.digest, release, event.members),
-            agreed=agree(state.agreed, stated_by(members), self._plan.colluding),
-            told=state.disputed,
+            return Step(state, [self._answer(state)])
+        after = self._opened(event, self._fit(event), request)
+        return Step(after, [self._answer(after)])
+
+    def _opened(self, event: Opening, members: NDArray[np.void], request: bytes) -> HelperState:
+        """Return the state once a sum is opened: with the answer, and without its keys."""
+        state, release = self._state, event.release
+        keys, masks, public = state.keys.open(release, members, self._secrets.draw)
+        digest = statements.next_digest(state.digest, release, event.members)
+        newest, salts = state.newest.copy(), state.salts.copy()
+        newest[members["place"]] = release
+        salts[members["place"]] = members["salt"]
+        agreed = agree(state.agreed, stated_by(members), self._plan.colluding)
+        common = common_digest(*newest_of(newest), pack_taken(agreed))
+        total = sum_of_masks(
+            map(self._secrets.masks, masks), release, members["salt"].tolist(), self._plan.size
+        )
+        said = partial(statements.confirmation, release, digest, common, state.disputed, public)
+        confirmations = b"".join(
+            tag(key, said(number, salt))
+            for key, number, salt in zip(
+                unpacked(keys.confirmations), newest.tolist(), salts.tolist(), strict=True
+            )
+        )
+        return self._after(
+            answered=release, request=request, digest=digest, newest=newest, salts=salts,
+            agreed=agreed, told=state.disputed, keys=keys, masks=pack_words(total), public=public,
+            confirmations=confirmations,
         )  # fmt: skip
-
-        def keep() -> Sequence[Opened]:
-            state.newest[members["place"]] = release
-            state.salts[members["place"]] = members["salt"]
-            return self._answer(after)
-
-        return Step(after, write=keep)
 
     def _check(self, check: Check, request: bytes) -> Step:
         """Say whose messages would not be opened, and note what the dispute is about, if any."""
@@ -236,36 +269,20 @@ class Helper(Party[HelperState]):
         known: Bools = (members["base"] == state.newest[places]) & (
             members["base_salt"] == state.salts[places]
         )
+        known &= state.keys.has(members)
         known |= request.release == state.answered
+        keys = unpacked(state.keys.statements)
         for at, place in enumerate(places.tolist()):
             member = request.members[at * width : (at + 1) * width]
             text = statements.statement(request.release, member)
             given = request.statements[at * TAG_BYTES : (at + 1) * TAG_BYTES]
-            known[at] &= same(given, tag(self._pairs[place].statement, text))
+            known[at] &= same(given, tag(keys[place], text))
         return known
 
-    def _answer(self, state: HelperState) -> list[Opened]:
-        """Make the answer for the last sum; it follows from the state, and is always the same."""
-        places = np.flatnonzero(state.newest == state.answered).tolist()
-        masks = sum_of_masks(
-            [self._masks[place] for place in places], state.answered,
-            state.salts[places].tolist(), self._plan.size,
+    def _answer(self, state: HelperState) -> Opened:
+        """Return the answer for the last sum: always the same bytes."""
+        return Opened(
+            sender=self.name, receiver=self._controller, release=state.answered,
+            masks=state.masks, digest=state.digest, disputed=state.told, public=state.public,
+            confirmations=state.confirmations,
         )  # fmt: skip
-        common = common_digest(*newest_of(state.newest), pack_taken(state.agreed))
-        each = zip(self._pairs, state.newest.tolist(), state.salts.tolist(), strict=True)
-        confirmations = b"".join(
-            tag(
-                keys.confirmation,
-                statements.confirmation(
-                    state.answered, state.digest, common, state.told, newest, salt
-                ),
-            )
-            for keys, newest, salt in each
-        )
-        return [
-            Opened(
-                sender=self.name, receiver=self._controller, release=state.answered,
-                masks=pack_words(masks), digest=state.digest, disputed=state.told,
-                confirmations=confirmations,
-            )
-        ]  # fmt: skip

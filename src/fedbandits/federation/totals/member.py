@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 
 from fedbandits._typing import Floats
-from fedbandits.errors import LocalProtocolError, RemoteProtocolError
+from fedbandits.errors import RemoteProtocolError
 from fedbandits.federation.messages import Message
 from fedbandits.federation.party import Party
 from fedbandits.federation.seats import Seat
@@ -72,15 +72,7 @@ class Member(Party[AnyState], Generic[AnyState]):
     def _open_sums(
         self, seat: Seat, plan: TotalsPlan, secrets: AgentSecrets | None, shares: ShareOf
     ) -> None:
-        """Set up what sends: before noise is drawn ahead.
-
-        Raises
-        ------
-        LocalProtocolError
-            If there are no secrets.
-        """
-        if secrets is None:
-            raise LocalProtocolError(f"{seat.name}: secure sums need secrets to mask releases")
+        """Set up what sends: before noise is drawn ahead; see :class:`.sender.Sender`."""
         self._sender, self._shares = Sender(seat, plan, secrets), shares
 
     @property
@@ -104,6 +96,12 @@ class Member(Party[AnyState], Generic[AnyState]):
         state: Any = self._state
         made: int = state.released.made
         return made, max(0, state.sending.newest - made)
+
+    @property
+    def erased(self) -> int:
+        state: Any = self._state
+        number: int = state.sending.keys.number
+        return number
 
     def heard_of(self, party: str) -> int:
         state: Any = self._state

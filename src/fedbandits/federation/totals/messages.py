@@ -24,6 +24,11 @@ class Increment(Message, frozen=True, kw_only=True, tag="totals.increment"):
     total, total_digest
         Number and digest of the newest total that the agent has taken; see
         :class:`.agreement.Taken`.
+    heard
+        The number of the last total that the agent has heard of: masks are made for the public
+        keys that came with it.
+    public
+        The public key that was drawn for the message, 32 bytes; zeros for none.
     statistic
         Whole numbers modulo 2⁶⁴, packed. Without all helpers' masks they tell nothing.
     statements
@@ -37,6 +42,8 @@ class Increment(Message, frozen=True, kw_only=True, tag="totals.increment"):
     base_salt: int
     total: int
     total_digest: bytes
+    heard: int
+    public: bytes
     statistic: bytes
     statements: bytes
 
@@ -123,6 +130,8 @@ class Opened(Message, frozen=True, kw_only=True, tag="totals.opened"):
     disputed
         The number of the newest total of which more agents had different ones than may lie, as far
         as this helper was asked; 0 if there is none.
+    public
+        The public key that the helper has drawn for this sum, 32 bytes; zeros for none.
     confirmations
         For every agent, member or not, a tag: with which of its messages it is in totals by now,
         and what all agents are told alike.
@@ -132,6 +141,7 @@ class Opened(Message, frozen=True, kw_only=True, tag="totals.opened"):
     masks: bytes
     digest: bytes
     disputed: int
+    public: bytes
     confirmations: bytes
 
     @property
@@ -163,6 +173,8 @@ class Total(Message, frozen=True, kw_only=True, tag="totals.total"):
     disputed
         For every helper, in order, the number of the newest total that was in dispute, as in
         :class:`Opened`.
+    publics
+        The public keys that helpers have drawn for this sum, in order.
     confirmations
         A tag of every helper, in order, for the agent that this message is sent to. It holds for
         all of the above but for the statistic, which no helper sees.
@@ -176,6 +188,7 @@ class Total(Message, frozen=True, kw_only=True, tag="totals.total"):
     digest: bytes
     agreed: bytes
     disputed: tuple[int, ...]
+    publics: bytes
     confirmations: bytes
 
     @property

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
-from fedbandits.crypto.masks import Masks, PairKeys
+from fedbandits.crypto.chains import Draw, draw_nothing
+from fedbandits.crypto.masks import Masks
 
 #: Roles of parties to secure sums. Agents may have another name, see :class:`TotalsPlan`.
 AGENT, CONTROLLER, HELPER = "agent", "controller", "helper"
@@ -41,35 +42,51 @@ class TotalsPlan(NamedTuple):
 
 
 class AgentSecrets(NamedTuple):
-    """Secrets that an agent brings.
+    """Secrets that an agent brings. Its state goes on from them: it needs them once.
 
     Parameters
     ----------
     pairs
-        For every helper, in order, the 32 bytes that nobody else but that helper has.
+        For every helper, in order, the 32 bytes that nobody else but that helper has. All are
+        empty once they were erased.
     own
-        32 bytes that nobody else has; salts are made by them.
+        32 bytes that nobody else has; salts are made by them. Empty once they were erased.
+    draw
+        Draws new keys for single messages; it draws nothing in a simulation.
     """
 
     pairs: tuple[bytes, ...]
     own: bytes
+    draw: Draw = draw_nothing
 
-    def masks(self, keys: PairKeys) -> Masks:
-        """Make the masks of one pair."""
-        return Masks(keys.mask)
+    def masks(self, key: bytes) -> Masks:
+        """Make the masks under one key."""
+        return Masks(key)
+
+    def without_keys(self) -> Self:
+        """Return what is still needed once a state goes on from the secrets."""
+        return self._replace(pairs=(), own=b"")
 
 
 class HelperSecrets(NamedTuple):
-    """Secrets that a helper brings.
+    """Secrets that a helper brings. Its state goes on from them: it needs them once.
 
     Parameters
     ----------
     pairs
-        For every agent, in order, the 32 bytes that nobody else but that agent has.
+        For every agent, in order, the 32 bytes that nobody else but that agent has. All are empty
+        once they were erased.
+    draw
+        Draws new keys for single sums; it draws nothing in a simulation.
     """
 
     pairs: tuple[bytes, ...]
+    draw: Draw = draw_nothing
 
-    def masks(self, keys: PairKeys) -> Masks:
-        """Make the masks of one pair."""
-        return Masks(keys.mask)
+    def masks(self, key: bytes) -> Masks:
+        """Make the masks under one key."""
+        return Masks(key)
+
+    def without_keys(self) -> Self:
+        """Return what is still needed once a state goes on from the secrets."""
+        return self._replace(pairs=())

@@ -19,8 +19,8 @@ import msgspec
 import numpy as np
 
 from fedbandits._typing import Ints, Words64
-from fedbandits.crypto.keystream import derive_key
-from fedbandits.crypto.masks import PROTOCOL, TAG_BYTES, PairKeys, salt_of, same, tag
+from fedbandits.crypto.chains import KEY_BYTES, NO_KEY
+from fedbandits.crypto.masks import TAG_BYTES, salt_of, same, tag
 from fedbandits.errors import LocalProtocolError
 from fedbandits.federation.messages import ImplausibleError, OutOfOrderError
 from fedbandits.federation.seats import Seat
@@ -32,6 +32,7 @@ from fedbandits.federation.totals.agreement import (
     compare,
     unpack_taken,
 )
+from fedbandits.federation.totals.keys import AgentKeys, keys_in
 from fedbandits.federation.totals.messages import (
     Increment,
     Retired,
@@ -53,6 +54,10 @@ class Sending(msgspec.Struct, frozen=True):
         What it released then, noise included, without masks.
     pending, pending_salt, pending_values
         The same of its message of which it does not know what became of it; 0 if there is none.
+    masked, statements
+        What goes with that message, as it is sent: its masks cannot be made again.
+    heard, public
+        The number of the last total when it was made, and its public key.
     newest
         The number of the last total that it has heard of.
     retired
@@ -69,14 +74,21 @@ class Sending(msgspec.Struct, frozen=True):
     disputed_total
         The newest of its totals of which more agents had different ones than may lie, so that its
         own may be right; 0 if there is none.
+    keys
+        Its keys.
     """
 
     base_values: Ints
     pending_values: Ints
+    keys: AgentKeys
     base: int = 0
     base_salt: int = 0
     pending: int = 0
     pending_salt: int = 0
+    masked: bytes = b""
+    statements: bytes = b""
+    heard: int = 0
+    public: bytes = NO_KEY
     newest: int = 0
     retired: bool = False
     pending_total: Taken = Taken()
@@ -91,13 +103,32 @@ class Sending(msgspec.Struct, frozen=True):
         return self.taken[-1] if self.taken else Taken()
 
 
-def first_sending(size: int) -> Sending:
-    """Return where an agent of releases (size,) stands before the first."""
-    return Sending(np.zeros(size, np.int64), np.zeros(size, np.int64))
+def first_sending(seat: Seat, plan: TotalsPlan, secrets: AgentSecrets | None) -> Sending:
+    """Return where an agent stands before its first message; see :class:`Sender`.
+
+    Raises
+    ------
+    LocalProtocolError
+        If there are no secrets, or not one for every helper.
+    """
+    helpers, secrets = seat.names(HELPER), _required(seat, secrets)
+    if len(secrets.pairs) != len(helpers):
+        raise LocalProtocolError(
+            f"{seat.name}: secrets for {len(secrets.pairs)} helpers, there are {len(helpers)}"
+        )
+    nothing = np.zeros(plan.size, np.int64)
+    keys = AgentKeys.first(secrets, seat.terms.digest, seat.name, helpers)
+    return Sending(nothing, nothing, keys)
+
+
+def _required(seat: Seat, secrets: AgentSecrets | None) -> AgentSecrets:
+    if secrets is None:
+        raise LocalProtocolError(f"{seat.name}: secure sums need secrets to mask releases")
+    return secrets
 
 
 class Sender:
-    """Makes an agent's messages, and judges what comes back. It has keys, but no state.
+    """Makes an agent's messages, and judges what comes back. It has no state and no keys.
 
     Parameters
     ----------
@@ -106,24 +137,15 @@ class Sender:
     plan
         What all parties go by.
     secrets
-        What the agent brings.
+        What the agent brings; :func:`first_sending` has taken its keys. Without any
+        LocalProtocolError is raised.
     """
 
-    def __init__(self, seat: Seat, plan: TotalsPlan, secrets: AgentSecrets) -> None:
-        helpers, terms = seat.names(HELPER), seat.terms.digest
-        if len(secrets.pairs) != len(helpers):
-            raise LocalProtocolError(
-                f"{seat.name}: secrets for {len(secrets.pairs)} helpers, there are {len(helpers)}"
-            )
+    def __init__(self, seat: Seat, plan: TotalsPlan, secrets: AgentSecrets | None) -> None:
         self._name, self._place, self._plan = seat.name, seat.place, plan
         self.controller = seat.one(CONTROLLER)
-        self._helpers = frozenset(helpers)
-        self._pairs = [
-            PairKeys.derive(secret, terms, seat.name, helper)
-            for secret, helper in zip(secrets.pairs, helpers, strict=True)
-        ]
-        self._masks = [secrets.masks(keys) for keys in self._pairs]
-        self._own = derive_key(secrets.own, f"{PROTOCOL} {terms} {seat.name} salts")
+        self._helpers = frozenset(seat.names(HELPER))
+        self._secrets = _required(seat, secrets).without_keys()
 
     def send(self, state: Sending, release: int, values: Ints) -> tuple[Sending, list[Increment]]:
         """Make the message of a release, or the last one again.
@@ -147,29 +169,36 @@ class Sender:
         if state.retired or release <= state.newest:
             return state, []
         if not state.pending:
-            increment = values.view(np.uint64) - state.base_values.view(np.uint64)
-            state = msgspec.structs.replace(state, pending_total=state.total)
-            state = msgspec.structs.replace(
-                state, pending=release, pending_salt=self._salt(state, release, increment),
-                pending_values=values.copy(),
-            )  # fmt: skip
+            state = self._with_message(state, release, values)
         return state, [self._message(state)]
 
-    def _message(self, state: Sending) -> Increment:
-        """Make the message that is under way; it follows from the state, and is always the same."""
-        release, salt = state.pending, state.pending_salt
-        masked = state.pending_values.view(np.uint64) - state.base_values.view(np.uint64)
+    def _with_message(self, state: Sending, release: int, values: Ints) -> Sending:
+        """Make a message, and keep it as it is sent; the keys of its masks are gone then."""
+        keys, used = state.keys.step(release, self._secrets.draw)
+        state = msgspec.structs.replace(
+            state, pending_total=state.total, heard=state.newest, public=used.public
+        )
+        masked = values.view(np.uint64) - state.base_values.view(np.uint64)
+        salt = self._salt(used.salt, state, release, masked)
         mask: Words64 = np.empty_like(masked)
-        for each in self._masks:
-            each.fill(release, salt, mask)
+        for key in used.masks:
+            self._secrets.masks(key).fill(release, salt, mask)
             masked += mask
-        number, digest = state.pending_total
         text = statements.statement(release, self._stated(state, salt))
+        return msgspec.structs.replace(
+            state, keys=keys, pending=release, pending_salt=salt, pending_values=values.copy(),
+            masked=pack_words(masked),
+            statements=b"".join(tag(key, text) for key in keys.statements),
+        )  # fmt: skip
+
+    def _message(self, state: Sending) -> Increment:
+        """Return the message that is under way: always the same bytes."""
+        number, digest = state.pending_total
         return Increment(
-            sender=self._name, receiver=self.controller, release=release, salt=salt,
-            base=state.base, base_salt=state.base_salt, total=number, total_digest=digest,
-            statistic=pack_words(masked),
-            statements=b"".join(tag(keys.statement, text) for keys in self._pairs),
+            sender=self._name, receiver=self.controller, release=state.pending,
+            salt=state.pending_salt, base=state.base, base_salt=state.base_salt,
+            total=number, total_digest=digest, heard=state.heard, public=state.public,
+            statistic=state.masked, statements=state.statements,
         )  # fmt: skip
 
     def farewell(self, before: Sending, after: Sending) -> list[Retired]:
@@ -206,6 +235,7 @@ class Sender:
             )
         require_bytes(total.statistic, 8 * plan.size)
         require_bytes(total.digest, statements.DIGEST_BYTES)
+        require_bytes(total.publics, KEY_BYTES * plan.helpers)
         require_bytes(total.confirmations, TAG_BYTES * plan.helpers)
         rising = all(one < other for one, other in itertools.pairwise(releases))
         if len(total.disputed) != plan.helpers or not all(
@@ -240,7 +270,7 @@ class Sender:
         after = msgspec.structs.replace(state, newest=total.release)
         included = own == state.pending != 0
         salt = state.pending_salt if included else state.base_salt
-        confirmed = same(total.confirmations, self._expected(total, salt))
+        confirmed = same(total.confirmations, self._expected(state, total, salt))
         believed = confirmed and (included or own == state.base)
         found = Taken.of(total.statistic, total.releases, total.counts)
         if total.release == state.newest:
@@ -251,45 +281,45 @@ class Sender:
             after = _compared(after, found, agreed, total.disputed)
         if not believed or state.retired:
             return msgspec.structs.replace(after, retired=True)
+        keys = msgspec.structs.replace(state.keys, public=keys_in(total.publics))
+        after = msgspec.structs.replace(after, keys=keys)
         if included:
             return self._over(
-                after, base=own, base_salt=salt, base_values=state.pending_values
+                after, True, base=own, base_salt=salt, base_values=state.pending_values
             )  # fmt: skip
-        return self._over(after) if total.release >= state.pending else after
+        is_over = 0 < state.pending <= total.release
+        return self._over(after, False) if is_over else after
 
-    def _expected(self, total: Total, salt: int) -> bytes:
+    def _expected(self, state: Sending, total: Total, salt: int) -> bytes:
         """Return the tags of all helpers that a total must have, if ``salt`` is that of our own."""
         said = total.release, total.digest
         common = common_digest(total.releases, total.counts, total.agreed)
-        each = zip(self._pairs, total.disputed, strict=True)
+        each = zip(state.keys.confirmations, total.disputed, keys_in(total.publics), strict=True)
         return b"".join(
-            tag(keys.confirmation, statements.confirmation(*said, common, other, total.own, salt))
-            for keys, other in each
+            tag(key, statements.confirmation(*said, common, other, public, total.own, salt))
+            for key, other, public in each
         )
 
-    def _over(self, state: Sending, **changed: object) -> Sending:
+    def _over(self, state: Sending, is_opened: bool, **changed: object) -> Sending:
         """Return the state with no message under way."""
+        nothing = np.zeros(self._plan.size, np.int64)
         return msgspec.structs.replace(
-            state,
-            pending=0,
-            pending_salt=0,
-            pending_values=self._nothing(),
-            pending_total=Taken(),
-            **changed,
-        )
+            state, keys=state.keys.over(is_opened), pending=0, pending_salt=0,
+            pending_values=nothing, pending_total=Taken(), masked=b"", statements=b"", heard=0,
+            public=NO_KEY, **changed,
+        )  # fmt: skip
 
-    def _salt(self, state: Sending, release: int, increment: Words64) -> int:
+    def _salt(self, key: bytes, state: Sending, release: int, increment: Words64) -> int:
         """Make the salt of a message, of all that is in it."""
         text = statements.statement(release, self._stated(state, 0))
-        return salt_of(self._own, text + pack_words(increment))
+        return salt_of(key, text + pack_words(increment))
 
     def _stated(self, state: Sending, salt: int) -> bytes:
         """Pack what the agent states of the message under way, as a member of its sum."""
-        base = state.base, state.base_salt
-        return statements.pack_member(self._place, salt, *base, *state.pending_total)
-
-    def _nothing(self) -> Ints:
-        return np.zeros(self._plan.size, np.int64)
+        return statements.pack_member(
+            self._place, salt, state.base, state.base_salt, *state.pending_total, state.heard,
+            state.public,
+        )  # fmt: skip
 
 
 def _contradicts(state: Sending, found: Taken) -> bool:

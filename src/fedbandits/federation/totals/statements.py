@@ -15,49 +15,57 @@ for by the next one.
 from __future__ import annotations
 
 import hashlib
+import struct
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fedbandits._typing import Ints
+from fedbandits.crypto.chains import KEY_BYTES
 from fedbandits.crypto.masks import PROTOCOL
 from fedbandits.federation.messages import WrongShapeError
 
 DIGEST_BYTES = 32
-#: One member of a sum: its place among agents, its message's salt, what it has taken off, and
-#: number and digest of the newest total that it has taken.
+#: One member of a sum: its place among agents, its message's salt, what it has taken off, number
+#: and digest of the newest total that it has taken, the number of the last sum that it has heard
+#: of, and the public key of its message.
 MEMBER = np.dtype(
     [
         ("place", "<u4"), ("salt", "<u8"), ("base", "<u4"), ("base_salt", "<u8"),
         ("total", "<u4"), ("total_digest", f"V{DIGEST_BYTES}"),
+        ("heard", "<u4"), ("public", f"V{KEY_BYTES}"),
     ],
     align=False,
 )  # fmt: skip
 _PLACE = np.dtype("<u4")
+_MEMBER = struct.Struct(f"<IQIQI{DIGEST_BYTES}sI{KEY_BYTES}s")
 
 
 def pack_members(
     places: NDArray[np.integer], salts: NDArray[np.uint64],
     bases: NDArray[np.integer], base_salts: NDArray[np.uint64],
     totals: NDArray[np.integer], total_digests: NDArray[np.uint8],
+    heard: NDArray[np.integer], publics: NDArray[np.uint8],
 ) -> bytes:  # fmt: skip
     """Pack the members of a sum, all (members,), places in rising order.
 
-    ``total_digests`` are (members, 32) bytes.
+    ``total_digests`` and ``publics`` are (members, 32) bytes.
     """
     members = np.zeros(len(places), MEMBER)
     members["place"], members["salt"] = places, salts
     members["base"], members["base_salt"] = bases, base_salts
-    members["total"] = totals
-    members["total_digest"] = np.ascontiguousarray(total_digests).view(MEMBER["total_digest"])[:, 0]
+    members["total"], members["heard"] = totals, heard
+    for name, rows in (("total_digest", total_digests), ("public", publics)):
+        members[name] = np.ascontiguousarray(rows).view(MEMBER[name])[:, 0]
     return members.tobytes()
 
 
 def pack_member(
-    place: int, salt: int, base: int, base_salt: int, total: int, total_digest: bytes
-) -> bytes:
+    place: int, salt: int, base: int, base_salt: int, total: int, total_digest: bytes,
+    heard: int, public: bytes,
+) -> bytes:  # fmt: skip
     """Pack one member of a sum."""
-    return np.array((place, salt, base, base_salt, total, total_digest), MEMBER).tobytes()
+    return _MEMBER.pack(place, salt, base, base_salt, total, total_digest, heard, public)
 
 
 def unpack_members(data: bytes) -> NDArray[np.void]:
@@ -92,7 +100,7 @@ def statement(release: int, member: bytes) -> bytes:
 
 
 def confirmation(
-    release: int, digest: bytes, common: bytes, disputed: int, newest: int, salt: int
+    release: int, digest: bytes, common: bytes, disputed: int, public: bytes, newest: int, salt: int
 ) -> bytes:
     """Return the text by which a helper confirms what it has opened of an agent.
 
@@ -104,10 +112,12 @@ def confirmation(
         The digest of what all helpers tell all agents, see :func:`.agreement.common_digest`.
     disputed
         The newest total in dispute that this helper tells all agents of, 0 for none.
+    public
+        The public key that the helper has drawn for its last sum.
     newest, salt
         The agent's newest message that was opened, 0 and 0 if none was.
     """
-    told = _numbered(release) + digest + common + _numbered(disputed)
+    told = _numbered(release) + digest + common + _numbered(disputed) + public
     return told + _numbered(newest) + salt.to_bytes(8, "little")
 
 

@@ -164,6 +164,11 @@ class Ledger(contextlib.AbstractContextManager["Ledger"]):
         """
         return watched(self._file, transaction(self.engine, IMMEDIATE if waits else AT_ONCE))
 
+    def begin_log_anew(self) -> None:
+        """Let the next transaction take the log of a file in: it may have what is deleted now."""
+        if self._file is not None:
+            self._file.log_is_old = True
+
     def read(self) -> contextlib.AbstractContextManager[Connection]:
         """Return a connection that reads one state of the ledger and does not block writers."""
         return watched(self._file, transaction(self.engine, DEFERRED))

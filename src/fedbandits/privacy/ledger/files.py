@@ -34,6 +34,8 @@ class LedgerFile:
 
     def __init__(self, path: str) -> None:
         self.path = path
+        #: Whether the log has what was deleted, and is to begin anew.
+        self.log_is_old = False
         self.log = f"{os.path.realpath(path)}-wal"  # SQLite follows links, too
         self._identity = self._look()
         if _is_mount_point(os.path.realpath(path)):

@@ -121,7 +121,8 @@ def _keep_log(engine: Engine, file: LedgerFile) -> None:
         driver: Any = connection.connection.dbapi_connection
         if driver.in_transaction or (mode := mode_of(connection)) == DEFERRED:
             return
-        if _MARKED in connection.info and file.log_size() <= LARGE:
+        small = file.log_size() <= LARGE and not file.log_is_old
+        if _MARKED in connection.info and small:
             return
         if mode == AT_ONCE:
             raise LedgerBusyError("the log is to be taken in first, which waits for the disk")
@@ -129,6 +130,7 @@ def _keep_log(engine: Engine, file: LedgerFile) -> None:
         try:
             if _mark(driver, file.path):
                 connection.info[_MARKED] = True
+                file.log_is_old = False
         except sqlite3.Error as error:
             driver.rollback()
             raise named(error) from error

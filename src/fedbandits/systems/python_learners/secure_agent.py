@@ -42,8 +42,10 @@ class SecureLearnerAgent(Member[AgentState], LearnerAgent):
 
     def __init__(self, seat: Seat, plan: LearnerPlan, supply: LearnerSupply) -> None:
         shares = ShareOf(plan.release, plan.constants.step, np.ones(plan.size))
-        self._open_sums(seat, totals_plan(plan), supply.masks, shares)
-        state = SecureAgentState(**first_state(plan), sending=first_sending(plan.size))
+        totals = totals_plan(plan)
+        sending = first_sending(seat, totals, supply.masks)
+        self._open_sums(seat, totals, supply.masks, shares)
+        state = SecureAgentState(**first_state(plan), sending=sending)
         super().__init__(seat, plan, supply, state)
 
     def _send(self, values: Floats) -> Step:

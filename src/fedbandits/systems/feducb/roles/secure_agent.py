@@ -54,8 +54,9 @@ class SecureAgent(Member[SecureAgentState], SyncedAgent[SecureAgentState]):
     def __init__(self, seat: Seat, plan: AgentsPlan, supply: AgentSupply) -> None:
         constants = plan.constants
         shares = ShareOf(plan.release, constants.step, constants.entry_scale)
-        self._open_sums(seat, totals_plan(plan), supply.masks, shares)
-        sending = first_sending(constants.release_size)
+        totals = totals_plan(plan)
+        sending = first_sending(seat, totals, supply.masks)
+        self._open_sums(seat, totals, supply.masks, shares)
         super().__init__(seat, plan, supply, SecureAgentState(**first_state(plan), sending=sending))
 
     def _hear(self, event: Any) -> Step:

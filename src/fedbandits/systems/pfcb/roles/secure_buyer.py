@@ -76,7 +76,7 @@ class SecureBuyer(Member[SecureBuyerState], Buying[SecureBuyerState]):
         size = plan.constants.release_size
         state = SecureBuyerState(
             **first_state(plan), released=running_sum.init(plan.share, size),
-            sending=first_sending(size),
+            sending=first_sending(seat, totals_plan(plan, seat.role), supply.masks),
         )  # fmt: skip
         super().__init__(seat, plan, supply, state)
 
