@@ -8,10 +8,10 @@ import pytest
 import fedbandits as fb
 from fedbandits.crypto import masks as mask_module
 from fedbandits.crypto.masks import Masks, PairKeys
+from fedbandits.federation.totals import keys as totals_keys
 from fedbandits.federation.totals.controller import TotalsController
 from fedbandits.federation.totals.helper import Helper
 from fedbandits.federation.totals.member import Member
-from fedbandits.federation.totals.sender import Sender
 from fedbandits.systems import registry, secure_sums
 from fedbandits.systems.application import SharedSecret
 from fedbandits.systems.feducb.roles import secure_agent
@@ -126,6 +126,13 @@ def test_few_members_keep_the_configured_shares():
 # ------------------------------------------------------------------------ masks
 
 
+def one_key_a_pair(monkeypatch):
+    """Keys do not step: the keys of all messages of a pair are alike."""
+    for name in ("next_key", "message_key"):
+        monkeypatch.setattr(totals_keys, name, lambda key: key)
+    monkeypatch.setattr(totals_keys, "forward", lambda key, steps: key)
+
+
 def cancelling(monkeypatch):
     """Each pair's mask with the second helper is that with the first one, with another sign."""
     derive, fill = PairKeys.derive.__func__, Masks.fill
@@ -133,13 +140,14 @@ def cancelling(monkeypatch):
     def derived(cls, secret, terms, agent, helper):
         keys = derive(cls, secret, terms, agent, helper)
         alike = derive(cls, b"the same for both helpers", terms, agent, "any")
-        return keys._replace(mask=alike.mask[:31] + helper[-1:].encode())
+        return keys._replace(chain=alike.chain[:31] + helper[-1:].encode())
 
     def filled(self, number, salt, out):
         fill(Masks(self._key[:31] + b"0"), number, salt, out)
         if self._key[31:] == b"1":
             np.negative(out, out=out)
 
+    one_key_a_pair(monkeypatch)
     monkeypatch.setattr(PairKeys, "derive", classmethod(derived))
     monkeypatch.setattr(Masks, "fill", filled)
 
@@ -155,7 +163,7 @@ def test_one_mask_of_both_helpers_is_found(monkeypatch):
 
     def derived(cls, secret, terms, agent, helper):
         alike = derive(cls, b"the same for both helpers", terms, agent, "any")
-        return derive(cls, secret, terms, agent, helper)._replace(mask=alike.mask)
+        return derive(cls, secret, terms, agent, helper)._replace(chain=alike.chain)
 
     monkeypatch.setattr(PairKeys, "derive", classmethod(derived))
     found = wrong(MASKS)
@@ -164,6 +172,7 @@ def test_one_mask_of_both_helpers_is_found(monkeypatch):
 
 
 def test_one_mask_for_all_sums_is_found(monkeypatch):
+    one_key_a_pair(monkeypatch)
     monkeypatch.setattr(mask_module, "nonce", lambda number, salt: bytes(16))
     assert "masks come twice" in wrong(MASKS)
 
@@ -180,16 +189,13 @@ def test_masks_of_half_the_bits_are_found(monkeypatch):
 
 
 def test_an_increment_with_the_mask_of_one_helper_is_found(monkeypatch):
-    message = Sender._message
+    step = totals_keys.AgentKeys.step
 
-    def one(self, state):
-        masks, self._masks = self._masks, self._masks[:1]
-        try:
-            return message(self, state)
-        finally:
-            self._masks = masks
+    def one(self, release, draw):
+        after, used = step(self, release, draw)
+        return after, used._replace(masks=used.masks[:1])
 
-    monkeypatch.setattr(Sender, "_message", one)
+    monkeypatch.setattr(totals_keys.AgentKeys, "step", one)
     assert "increments lack a mask" in wrong(MASKS)
 
 

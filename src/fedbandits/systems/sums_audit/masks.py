@@ -7,7 +7,8 @@ controller together. What is left must be uniform modulo 2⁶⁴, as if nothing 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,60 +17,71 @@ from fedbandits._typing import Floats, Words64
 from fedbandits.crypto.masks import Masks
 from fedbandits.federation.totals.plan import AgentSecrets, HelperSecrets
 
-#: Masks that were made, by the number of a sum and the salt of a message.
-Made = dict[tuple[int, int], Words64]
 
+class Kept:
+    """All masks that parties make.
 
-class Told:
-    """Keeps all masks that parties make, by member and helper: the member's and the helper's."""
+    Attributes
+    ----------
+    of_members
+        Masks of each message, in the order of helpers, by the member's place, the number of the sum
+        and the salt of the message.
+    of_helpers
+        Masks that helpers take off: the helper's place, number, salt and mask of each.
+    """
 
     def __init__(self) -> None:
-        self.by_members: dict[tuple[int, int], Made] = {}
-        self.by_helpers: dict[tuple[int, int], Made] = {}
-
-    def of_member(self, place: int, given: AgentSecrets) -> AgentSecrets:
-        """Return the secrets of a member, whose masks are kept."""
-        helpers, kept = itertools.count(), self.by_members
-
-        class Kept(type(given)):  # type: ignore[misc]
-            def masks(self, *arguments: Any) -> Masks:
-                made = kept.setdefault((place, next(helpers)), {})
-                return _Kept(super().masks(*arguments), made)
-
-        return Kept(*given)
-
-    def of_helper(self, place: int, given: HelperSecrets) -> HelperSecrets:
-        """Return the secrets of a helper, whose masks are kept."""
-        members, kept = itertools.count(), self.by_helpers
-
-        class Kept(type(given)):  # type: ignore[misc]
-            def masks(self, *arguments: Any) -> Masks:
-                made = kept.setdefault((next(members), place), {})
-                return _Kept(super().masks(*arguments), made)
-
-        return Kept(*given)
+        self.of_members: defaultdict[tuple[int, int, int], list[Words64]] = defaultdict(list)
+        self.of_helpers: list[tuple[int, int, int, Words64]] = []
 
     def brought(self, role: str, place: int, own: Any) -> Any:
         """Return what a party brings, with masks that are kept."""
         if isinstance(own, HelperSecrets):
-            return self.of_helper(place, own)
+
+            def keep_of_helper(number: int, salt: int, mask: Words64) -> None:
+                self.of_helpers.append((place, number, salt, mask))
+
+            return _keeping(own, keep_of_helper)
         if isinstance(getattr(own, "masks", None), AgentSecrets):
-            return own._replace(masks=self.of_member(place, own.masks))
+
+            def keep_of_member(number: int, salt: int, mask: Words64) -> None:
+                self.of_members[place, number, salt].append(mask)
+
+            return own._replace(masks=_keeping(own.masks, keep_of_member))
         return own
 
+    def unknown(self) -> int:
+        """Count masks that a helper took off and that no member has put on for that helper."""
+        put_on = {
+            (helper, number, salt, mask.tobytes())
+            for (_, number, salt), masks in self.of_members.items()
+            for helper, mask in enumerate(masks)
+        }
+        return sum((*named, mask.tobytes()) not in put_on for *named, mask in self.of_helpers)
 
-class _Kept(Masks):
-    """Masks of one pair, each of which is kept when it is made."""
 
-    def __init__(self, masks: Masks, made: Made) -> None:
-        self._masks, self._made = masks, made
+def _keeping(given: Any, keep: Callable[[int, int, Words64], None]) -> Any:
+    """Return the secrets of a party, each of whose masks is kept when it is made."""
+
+    class Keeping(type(given)):  # type: ignore[misc]
+        def masks(self, key: bytes) -> Masks:
+            return _KeptMasks(super().masks(key), keep)
+
+    return Keeping(*given)
+
+
+class _KeptMasks(Masks):
+    """Masks under one key, each of which is kept when it is made."""
+
+    def __init__(self, masks: Masks, keep: Callable[[int, int, Words64], None]) -> None:
+        self._masks, self._keep = masks, keep
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._masks, name)
 
     def fill(self, number: int, salt: int, out: Words64) -> None:
         self._masks.fill(number, salt, out)
-        self._made[number, salt] = out.copy()
+        self._keep(number, salt, out.copy())
 
 
 class Masked(NamedTuple):

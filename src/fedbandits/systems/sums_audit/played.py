@@ -21,7 +21,7 @@ from fedbandits.federation.totals.plan import CONTROLLER, HELPER
 from fedbandits.privacy.protocol_check import ProtocolCheck
 from fedbandits.systems.party_games import SmallWorld
 from fedbandits.systems.sums_audit.audited import SumsAudited
-from fedbandits.systems.sums_audit.masks import Masked, Told, views
+from fedbandits.systems.sums_audit.masks import Kept, Masked, views
 from fedbandits.systems.sums_audit.sources import Drawn, begin
 
 #: What is farther than so many deviations from uniform numbers is not uniform.
@@ -45,7 +45,7 @@ class Played(NamedTuple):
         The totals, and what these releases add up to.
     masked
         All increments that have a mask of each helper.
-    sent, differing, refused
+    sent, unknown, refused
         How many increments were sent, how many masks of helpers are not those of the member, and
         how many messages were refused.
     """
@@ -55,7 +55,7 @@ class Played(NamedTuple):
     expected: Words64
     masked: list[Masked]
     sent: int
-    differing: int
+    unknown: int
     refused: int
 
 
@@ -63,12 +63,12 @@ class _Run:
     """Members and their network, on which the messages of some are lost."""
 
     def __init__(self, small: SmallWorld) -> None:
-        self.told, self._absent = Told(), frozenset[str]()
+        self.kept, self._absent = Kept(), frozenset[str]()
         self._size: int = small.plan.constants.release_size
         #: What each member has sent, and what it has released, by its place and their numbers.
         self.sent: dict[tuple[int, int, int], tuple[Words64, Words64]] = {}
         self._released: dict[tuple[int, int], Words64] = {}
-        self.run = begin(small, Drawn, self._route, self.told.brought)
+        self.run = begin(small, Drawn, self._route, self.kept.brought)
         self.members: dict[str, int] = {each.name: i for i, each in enumerate(self.run.players)}
 
     def _route(self, message: Message) -> int | None:
@@ -103,19 +103,11 @@ class _Run:
     def masked(self, helpers: int) -> list[Masked]:
         """Return all increments that have a mask of each helper, with these."""
         found = []
-        for (place, release, salt), (words, bare) in self.sent.items():
-            made = [self.told.by_members.get((place, helper), {}) for helper in range(helpers)]
-            if all((release, salt) in each for each in made):
-                masks = np.array([each[release, salt] for each in made])
-                found.append(Masked(words, bare, masks))
+        for message, (words, bare) in self.sent.items():
+            masks = self.kept.of_members.get(message, [])
+            if len(masks) == helpers:
+                found.append(Masked(words, bare, np.array(masks)))
         return found
-
-    def differing(self) -> int:
-        """Count masks that a helper took off and that no member has put on."""
-        return sum(
-            not np.array_equal(mask, self.told.by_members.get(pair, {}).get(message, ()))
-            for pair, made in self.told.by_helpers.items() for message, mask in made.items()
-        )  # fmt: skip
 
 
 def _play(audited: SumsAudited) -> Played:
@@ -132,7 +124,7 @@ def _play(audited: SumsAudited) -> Played:
     helpers = len(run.run.terms.parties[HELPER])
     return Played(
         np.array(newest), np.array(totals), np.array(expected), run.masked(helpers),
-        len(run.sent), run.differing(), len(run.run.network.refusals),
+        len(run.sent), run.kept.unknown(), len(run.run.network.refusals),
     )  # fmt: skip
 
 
@@ -156,8 +148,8 @@ def _masks(played: Played) -> tuple[str, tuple[str, ...]]:
     masked, wrong = played.masked, list[str]()
     if len(masked) < played.sent:
         wrong.append(f"{played.sent - len(masked)} of {played.sent} increments lack a mask")
-    if played.differing:
-        wrong.append(f"helpers take off {played.differing} masks that no member has put on")
+    if played.unknown:
+        wrong.append(f"helpers take off {played.unknown} masks that no member has put on")
     if not masked:
         return "no increment has a mask of each helper", tuple(wrong)
     sums = [one.sent - one.bare - one.masks.sum(0, dtype=np.uint64) for one in masked]

@@ -39,14 +39,12 @@ class _Stating(Party[PartyState]):
     TRANSITIONS: ClassVar[Transitions] = {("ready", EndRound): ("ready",)}
 
     def __init__(self, seat: Seat, plan: TotalsPlan, secrets: AgentSecrets | None) -> None:
-        if secrets is None:
-            raise ValueError("where releases are seen nobody states them")
         super().__init__(seat, PartyState(stage="ready"))
-        self._sender, self._size = Sender(seat, plan, secrets), plan.size
+        self._sender, self._first = Sender(seat, plan, secrets), first_sending(seat, plan, secrets)
+        self._nothing = np.zeros(plan.size, np.int64)
 
     def _compute(self, event: Any) -> Step:
-        nothing = np.zeros(self._size, np.int64)
-        return Step(self._state, self._sender.send(first_sending(self._size), 1, nothing)[1])
+        return Step(self._state, self._sender.send(self._first, 1, self._nothing)[1])
 
 
 class _Federation:

@@ -93,11 +93,13 @@ class _Handed:
         self._secrets: dict[str, SharedSecret] = {each.name: each for each in shared_masks(plan)}
         self.party = ""
 
-    def secret(self, name: str) -> bytes:
+    def secret(self, name: str, in_state: bool = False) -> bytes:
+        del in_state  # nothing is stored here
         key = "" if name in self._secrets else self.party, name
         return self._made.setdefault(key, secrets.token_bytes(32))
 
-    def shared(self, name: str) -> bytes:
+    def shared(self, name: str, in_state: bool = False) -> bytes:
+        del in_state
         return self._secrets[name].gift(self._made[("", name)], self.party)
 
 
