@@ -140,6 +140,23 @@ def test_what_members_have_spent_before_may_be_of_one_noise(tmp_path):
     assert stated(*stores) >= math.hypot(0.1, 0.1, 0.2 + 0.2)
 
 
+def test_who_left_before_and_who_went_on_elsewhere_had_one_noise(tmp_path):
+    """Both released to one secure sum. One left, the other went on, or both did under new terms."""
+    secure, clear = with_helpers(noise="secure", rounds=40), clinics(noise="secure")
+    renewed = with_helpers(noise="secure", rounds=50)
+    left = spent_in(secure, tmp_path / "left.db", "clinic-0", 0.2)
+    for i, (one, other) in enumerate([(clear, renewed), (renewed, clear), (clear, clear)]):
+        stayed, went = (
+            spent_in(federation, tmp_path / f"{i}-{member}.db", member, 0.1, earlier=0.2)
+            for federation, member in ((one, "clinic-1"), (other, "clinic-0"))
+        )
+        assert stated(left, stayed) >= math.hypot(0.2 + 0.2, 0.1)
+        assert spent_before([left, stayed]) == pytest.approx(stated(left, stayed))
+        assert stated(stayed, went) >= math.hypot(0.2 + 0.2, 0.1, 0.1)
+    alone = spent_in(clear, tmp_path / "alone.db", "clinic-2", 0.1)  # noise of its own alone
+    assert stated(stayed, alone) == pytest.approx(math.hypot(0.1, 0.2, 0.1))
+
+
 def test_a_person_s_price_has_what_was_spent_before():
     secure = with_helpers()
     person = person_cost(3, 0.1, 1e-5)

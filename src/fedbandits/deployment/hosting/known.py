@@ -20,6 +20,7 @@ from fedbandits.federation.roles import Role
 from fedbandits.privacy import gaussian
 from fedbandits.privacy.ledger import Ledger, Statement
 from fedbandits.privacy.ledger.database import named_errors
+from fedbandits.privacy.ledger.statement import UNKNOWN
 
 #: The stream that is charged for what earlier federations have released.
 EARLIER = "earlier federations"
@@ -99,11 +100,12 @@ def with_noise(connection: Connection, statement: Statement) -> Statement:
     """Return a statement that names the noise which the account shares by the federation's terms.
 
     A federation's name may come again, and members have one noise under the same terms alone. What
-    an account has spent in earlier federations may share their noise with other members' too. So
-    such an account is held to be one of those that share.
+    an account has spent in earlier federations may share the noise of any other account: a member's
+    that left before, or that went on under other terms.
     """
-    earlier = any(stream.name == EARLIER for stream in statement.streams)
-    if not (statement.noise or earlier) or not is_of_party(connection):
+    if any(stream.name == EARLIER for stream in statement.streams):
+        return msgspec.structs.replace(statement, noise=UNKNOWN)
+    if not statement.noise or not is_of_party(connection):
         return statement
     with named_errors():
         terms = connection.execute(sa.select(META.c.value).where(META.c.name == "terms")).scalar()

@@ -24,6 +24,10 @@ from fedbandits.privacy.ledger.tables import (
 )
 
 
+#: Name of a noise that may be that of any account that shares one: of whom is not known.
+UNKNOWN = "unknown"
+
+
 class StreamStatement(msgspec.Struct, frozen=True):
     """One stream of releases in an account.
 
@@ -77,7 +81,8 @@ class Statement(msgspec.Struct, frozen=True, kw_only=True):
     noise
         Names the noise that this account shares with others: all accounts with the same name have
         one noise. It is empty where releases have noise of their own. A ledger names it by its
-        federation, where the claim says that one noise covers all parties.
+        federation, where the claim says that one noise covers all parties. :data:`UNKNOWN` may be
+        the noise of any account that shares one.
     """
 
     party: str
@@ -150,24 +155,25 @@ def by_noise(prices: Iterable[tuple[str, float]]) -> list[float]:
 
     An account is the name of the noise that it shares, or an empty one, and its μ. Some may have
     other releases beside the shared ones, as of earlier federations. This is no less than what they
-    cost: the length of a sum is at most the sum of lengths.
+    cost: the length of a sum is at most the sum of lengths. Where an account has :data:`UNKNOWN`
+    noise, all that share any are one group.
     """
-    groups = list[list[float]]()
-    named = dict[str, list[float]]()
-    for noise, mu in prices:
-        group = named.setdefault(noise, []) if noise else []
-        if not group:
-            groups.append(group)
-        group.append(mu)
-    return [gaussian.several(group, one_noise=True) for group in groups]
+    accounts = list(prices)
+    groups = _groups([noise for noise, _ in accounts])
+    return [gaussian.several([accounts[i][1] for i in each], one_noise=True) for each in groups]
+
+
+def _groups(noises: Sequence[str]) -> list[list[int]]:
+    """Return the places of accounts that may have one noise, by the names of their noise."""
+    groups = defaultdict[str | int, list[int]](list)
+    for place, noise in enumerate(noises):
+        groups[(UNKNOWN if UNKNOWN in noises else noise) if noise else place].append(place)
+    return list(groups.values())
 
 
 def _sharing(statements: Sequence[Statement]) -> tuple[tuple[str, ...], ...]:
-    parties = defaultdict[str, list[str]](list)
-    for each in statements:
-        if each.noise:
-            parties[each.noise].append(each.party)
-    return tuple(tuple(group) for group in parties.values() if len(group) > 1)
+    groups = _groups([each.noise for each in statements])
+    return tuple(tuple(statements[i].party for i in each) for each in groups if len(each) > 1)
 
 
 def state(connection: Connection, account: Any, federation: str) -> Statement:
