@@ -117,8 +117,13 @@ class View(NamedTuple):
 
     @property
     def distance(self) -> float:
-        """Distance from uniform numbers, see :func:`distance`."""
-        return max(distance(self.seen), distance(self.cover))
+        """Distance from uniform numbers, of these and of their differences; :func:`distance`."""
+        return max(
+            distance(words)
+            for each in (self.seen, self.cover)
+            for words in (each, *differences(each))
+            if words.size
+        )
 
 
 def views(increments: list[Masked]) -> Iterator[View]:
@@ -136,6 +141,24 @@ def views(increments: list[Masked]) -> Iterator[View]:
         cover = [each - one.bare for each, one in zip(seen, increments, strict=True)]
         taken = [f"those of helper {i}" for i, each in enumerate(times) for _ in range(each)]
         yield View(" and ".join(taken) or "none", np.array(seen), np.array(cover))
+
+
+def differences(words: Words64) -> Iterator[Words64]:
+    """Yield differences of (n, size) numbers: to the next row, and 1, 2, 4, … places on in a row.
+
+    Where masks are related, as by a counter, each alone is uniform, and these are not.
+    """
+    yield words[1:] - words[:-1]
+    lag = 1
+    while lag < words.shape[1]:
+        yield words[:, lag:] - words[:, :-lag]
+        lag *= 2
+
+
+def repeated(masks: list[Words64]) -> int:
+    """Count numbers of masks that come twice, also with another sign."""
+    words = np.concatenate([each.reshape(-1) for each in masks])
+    return words.size - np.unique(np.minimum(words, np.uint64(0) - words)).size
 
 
 def distance(words: Words64) -> float:

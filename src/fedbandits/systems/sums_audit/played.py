@@ -21,7 +21,7 @@ from fedbandits.federation.totals.plan import CONTROLLER, HELPER
 from fedbandits.privacy.protocol_check import ProtocolCheck
 from fedbandits.systems.party_games import SmallWorld
 from fedbandits.systems.sums_audit.audited import SumsAudited
-from fedbandits.systems.sums_audit.masks import Kept, Masked, views
+from fedbandits.systems.sums_audit.masks import Kept, Masked, repeated, views
 from fedbandits.systems.sums_audit.sources import Drawn, begin
 
 #: What is farther than so many deviations from uniform numbers is not uniform.
@@ -103,7 +103,7 @@ class _Run:
     def masked(self, helpers: int) -> list[Masked]:
         """Return all increments that have a mask of each helper, with these."""
         found = []
-        for message, (words, bare) in self.sent.items():
+        for message, (words, bare) in sorted(self.sent.items(), key=lambda item: item[0]):
             masks = self.kept.of_members.get(message, [])
             if len(masks) == helpers:
                 found.append(Masked(words, bare, np.array(masks)))
@@ -156,9 +156,8 @@ def _masks(played: Played) -> tuple[str, tuple[str, ...]]:
     bare = sum(bool(each.any()) for each in sums)
     if bare:
         wrong.append(f"{bare} increments are not what was released and one mask of each helper")
-    rows = [row.tobytes() for one in masked for mask in one.masks for row in (mask, -mask)]
-    if len(set(rows)) < len(rows):
-        wrong.append(f"{(len(rows) - len(set(rows))) // 2} masks come twice")
+    if again := repeated([one.masks for one in masked]):
+        wrong.append(f"{again} numbers of masks come twice")
     seen = {view.taken: view.distance for view in views(masked)}
     wrong += [
         f"increments less masks ({taken}) are not uniform modulo 2⁶⁴: {far:,.0f} deviations"
