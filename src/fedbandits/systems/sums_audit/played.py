@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,6 +31,8 @@ _FAR = 7.0
 _FEWEST = 2
 #: Rounding of a price that is worked out from inverses.
 _ROUNDING = 1.0 + 1e-6
+#: The same of noise that is worked out from draws; whole steps come to it.
+_ROUNDING_OF_NOISE = 1e-6
 #: Choices of colluders that are tried, at most.
 _MOST_CHOICES = 50
 
@@ -45,9 +48,9 @@ class Played(NamedTuple):
         The totals, and what these releases add up to.
     masked
         All increments that have a mask of each helper.
-    sent, unknown, refused
-        How many increments were sent, how many masks of helpers are not those of the member, and
-        how many messages were refused.
+    sent, unknown, refused, off
+        How many increments were sent, how many masks of helpers are not those of the member, how
+        many messages were refused, and how many releases have other noise than planned.
     """
 
     newest: Ints
@@ -57,19 +60,27 @@ class Played(NamedTuple):
     sent: int
     unknown: int
     refused: int
+    off: int
 
 
-class _Run:
-    """Members and their network, on which the messages of some are lost."""
+class Run:
+    """Members and their network, on which the messages of some are lost.
 
-    def __init__(self, small: SmallWorld) -> None:
+    ``sources`` are the members' sources of noise.
+    """
+
+    def __init__(self, small: SmallWorld, sources: Sequence[Drawn]) -> None:
         self.kept, self._absent = Kept(), frozenset[str]()
         self._size: int = small.plan.constants.release_size
         #: What each member has sent, and what it has released, by its place and their numbers.
         self.sent: dict[tuple[int, int, int], tuple[Words64, Words64]] = {}
         self._released: dict[tuple[int, int], Words64] = {}
-        self.run = begin(small, Drawn, self._route, self.kept.brought)
+        #: What each member had to release, without noise, by its place and their numbers.
+        self.exact: dict[tuple[int, int], Floats] = {}
+        self.run = begin(small, sources.__getitem__, self._route, self.kept.brought)
         self.members: dict[str, int] = {each.name: i for i, each in enumerate(self.run.players)}
+        for place, member in enumerate(self.run.players):
+            self._watch(place, member)
 
     def _route(self, message: Message) -> int | None:
         """Note an increment when it is sent, and lose messages of those who are absent."""
@@ -82,6 +93,45 @@ class _Run:
             self.sent[place, message.release, message.salt] = words, bare
             self._released[place, message.release] = released
         return None if message.sender in self._absent else 0
+
+    def _watch(self, place: int, member: Any) -> None:
+        """Note what a member makes shares of."""
+        share = member._share
+
+        def noted(values: Floats) -> Any:
+            made = share(values)
+            self.exact[place, made.released.made] = values / member._shares.step
+            return made
+
+        member._share = noted
+
+    @property
+    def opened(self) -> Ints:
+        """The number of every member's newest release that is in a total; 0 for none."""
+        controller: Any = self.run.one(CONTROLLER)
+        opened: Ints = controller.state.opened.copy()
+        return opened
+
+    def off(self, sources: Sequence[Drawn], central: Floats) -> list[tuple[int, int]]:
+        """Return by place and number which releases have other noise than planned.
+
+        Noise of release k is Σ (B_kj / B_jj) w_j, of all draws w up to k, rounded: whether or not
+        the member was in the sums before. B is the root of the covariance, ``central``.
+        """
+        root = np.linalg.cholesky(central)
+        weights = root / np.diag(root)
+        found = []
+        for (place, release), words in self._released.items():
+            drawn = [sources[place].draws.get(k) for k in range(1, release + 1)]
+            exact = self.exact.get((place, release))
+            if exact is None or any(each is None for each in drawn):
+                found.append((place, release))
+                continue
+            planned = weights[release - 1, :release] @ np.array(drawn)
+            noise = words.view(np.int64) - exact
+            if (np.abs(noise - planned) > 2.0 + _ROUNDING_OF_NOISE * np.abs(planned)).any():
+                found.append((place, release))
+        return found
 
     def play(self, round_: int, present: int) -> None:
         """Play a round in which so many are there: other ones in each round."""
@@ -111,20 +161,23 @@ class _Run:
 
 
 def _play(audited: SumsAudited) -> Played:
-    run, plan = _Run(audited.small), audited.small.plan
-    least, rounds = plan.secure.least_parties, range(1, plan.rounds)
-    turns = dict.fromkeys((least, len(run.members), max(1, least - 1), 1))
+    plan = audited.small.plan
+    sources = [Drawn(place) for place in range(len(plan.agent_names))]
+    run = Run(audited.small, sources)
     newest, totals, expected = list[Ints](), list[Words64](), list[Words64]()
     controller: Any = run.run.one(CONTROLLER)
-    for round_, count in zip(rounds, itertools.cycle(turns), strict=False):
+    least = plan.secure.least_parties
+    turns = dict.fromkeys((least, len(run.members), max(1, least - 1), 1))
+    for round_, count in zip(range(1, plan.rounds), itertools.cycle(turns), strict=False):
         run.play(round_, count)
-        newest.append(controller.state.opened.copy())
+        newest.append(run.opened)
         totals.append(controller.state.total.copy())
         expected.append(run.expected(newest[-1]))
     helpers = len(run.run.terms.parties[HELPER])
     return Played(
         np.array(newest), np.array(totals), np.array(expected), run.masked(helpers),
         len(run.sent), run.kept.unknown(), len(run.run.network.refusals),
+        len(run.off(sources, audited.covariance)),
     )  # fmt: skip
 
 
@@ -182,6 +235,8 @@ def _totals(audited: SumsAudited, played: Played) -> tuple[str, tuple[str, ...]]
     off = int((played.totals != played.expected).any(axis=1).sum())
     if off:
         wrong.append(f"{off} totals are not the sum of what members released")
+    if played.off:
+        wrong.append(f"{played.off} releases have other noise than the draws up to them make")
     if played.refused:
         wrong.append(f"{played.refused} messages were refused")
     price = _price(audited, played.newest)

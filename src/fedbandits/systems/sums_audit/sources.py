@@ -59,13 +59,15 @@ class Drawn(SecureNoise):
         The member's place, which names its draws.
     """
 
-    __slots__ = ("covered", "place")
+    __slots__ = ("covered", "draws", "place")
 
     def __init__(self, place: int) -> None:
         super().__init__()
         self.place = place
         #: Values and their noise, by the number of the release.
         self.covered: dict[int, Floats] = {}
+        #: The draws alone, in the same way.
+        self.draws: dict[int, Floats] = {}
 
     def draw_ahead(self, count: int) -> None:
         """Draw nothing: noise follows from the seed."""
@@ -76,7 +78,8 @@ class Drawn(SecureNoise):
     def cover_whole(self, step: int, values: Floats, deviations: Floats) -> Floats:
         """Add noise, rounded to whole numbers; ``step`` names its draw."""
         drawn = normals(values.size, audit_key(_RUN), self.place, step, Purpose.PRIVACY_NOISE)
-        covered: Floats = values + np.rint(drawn * deviations)
+        self.draws[step] = np.rint(drawn * deviations)
+        covered: Floats = values + self.draws[step]
         self.covered[step] = covered
         return covered
 

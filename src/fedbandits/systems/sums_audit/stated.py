@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import re
 import secrets
 from collections.abc import Iterator
 from typing import Any, cast
 
 from fedbandits.federation.totals.plan import HELPER
+from fedbandits.privacy import gaussian
 from fedbandits.privacy.protocol_check import ProtocolCheck
 from fedbandits.systems.aggregation import secure_totals
 from fedbandits.systems.application import SharedSecret
@@ -17,6 +19,8 @@ from fedbandits.systems.terms import terms_of
 
 #: How a claim counts those who must not be one hand with the controller.
 _HELPERS = {"the helper": 1, "both helpers": 2, "all three helpers": 3}
+#: Rounding of a price, as a share.
+_ROUNDING = 1e-6
 #: Members whose secrets are made, at most.
 _MOST_MEMBERS = 100
 
@@ -53,7 +57,7 @@ def _compared(audited: SumsAudited) -> tuple[str, tuple[str, ...]]:
         f"{helpers} helpers with a secret for each member; {claimed.least} of {members} members at "
         f"least, of whom {claimed.colluding} may tell their noise"
     )
-    return found, (*wrong, *_wrong_secrets(plan, members))
+    return found, (*wrong, *_wrong_prices(audited), *_wrong_secrets(plan, members))
 
 
 class Claimed:
@@ -83,6 +87,28 @@ def _number(pattern: str, words: str) -> int:
 def shared_helpers(plan: Any) -> int:
     """Return of how many helpers an agent is handed a secret."""
     return len({secret.place for secret in shared_masks(plan)})
+
+
+def _wrong_prices(audited: SumsAudited) -> Iterator[str]:
+    """Tell of attackers to whom the claim states less than their view costs, or nothing.
+
+    Whoever sees single releases, or knows all noise but one member's, is left with one share: μ√h.
+    """
+    claim, honest = audited.system.claim(audited.plan), audited.plan.secure.honest
+    if not claim.one_noise:
+        yield "the claim says that members have noise of their own, and one noise covers all"
+    share = claim.mu * math.sqrt(honest)
+    for who, words, mu in (
+        ("whoever sees sums", "while at most", claim.mu),
+        ("the controller and all helpers", "who see single releases", share),
+        ("all other members together", "if each of them tells its noise", share),
+    ):
+        found = [view.epsilon for view in claim.views if words in view.who]
+        least = gaussian.epsilon_of(mu, claim.delta)
+        if not found:
+            yield f"the claim states no ε for {who}"
+        elif not max(found) >= least * (1.0 - _ROUNDING):
+            yield f"the claim states ε = {max(found):.4g} for {who}, whose view costs {least:.4g}"
 
 
 class _Handed:
