@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import msgspec
 import numpy as np
 import pytest
 
 import fedbandits as fb
 from fedbandits.crypto import masks as mask_module
 from fedbandits.crypto.masks import Masks, PairKeys
+from fedbandits.federation.state import Step
 from fedbandits.federation.totals import keys as totals_keys
+from fedbandits.federation.totals import statements
 from fedbandits.federation.totals.controller import TotalsController
 from fedbandits.federation.totals.helper import Helper
-from fedbandits.federation.totals.member import Member
-from fedbandits.systems import registry, secure_sums
+from fedbandits.federation.totals.member import Member, Shared
+from fedbandits.federation.totals.messages import Opening
+from fedbandits.federation.totals.sender import Sender
+from fedbandits.privacy.claims import View
+from fedbandits.privacy.shares import release_share
+from fedbandits.systems import registry, secure_claim, secure_sums
 from fedbandits.systems.application import SharedSecret
+from fedbandits.systems.feducb import claim as feducb_claim
 from fedbandits.systems.feducb.roles import secure_agent
 from fedbandits.systems.sums_audit import masks as audit_masks
 from fedbandits.systems.sums_audit import refused, stated
@@ -27,7 +35,7 @@ BUYING = fb.environments.Procurement(
 )
 SUMS = {"kind": "secure-sum", "helpers": 2, "least_parties": 9, "colluding": 2}
 WORLDS = {"feducb-secure": LINEAR, "feducb-secure-hybrid": LINEAR, "pfcb-secure": BUYING}
-STATED, REFUSED, MASKS, TOTALS, OWN_NOISE = range(5)
+STATED, REFUSED, MASKS, TOTALS, OWN_NOISE, BELIEVED = range(6)
 
 
 def checks_of(name="feducb-secure", **parts):
@@ -47,7 +55,7 @@ def test_without_a_mistake_all_holds(name, monkeypatch):
         monkeypatch.setattr(registry, "_registered", {})
         fb.register(PrivateLinUCB)
     found = [check.play() for check in checks_of(name)]
-    assert [wrong for _, wrong in found] == [()] * 5
+    assert [wrong for _, wrong in found] == [()] * 6
     words = " ".join(said for said, _ in found)
     assert "2 helpers" in words
     assert "9 of 12 members at least, of whom 2 may tell their noise" in words
@@ -94,6 +102,31 @@ def test_one_secret_for_all_members_is_found(monkeypatch):
     assert "secrets are those of two pairs" in wrong(STATED)
 
 
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        (lambda claim: {"one_noise": False}, "members have noise of their own"),
+        (lambda claim: {"views": ()}, "states no ε for all other members together"),
+        (lambda claim: {"views": claim.views[:1] + claim.views[2:]}, "the controller and all"),
+        (
+            lambda claim: {
+                "views": tuple(View(v.who, min(v.epsilon, claim.epsilon)) for v in claim.views)
+            },
+            "states ε = 1 for the controller and all helpers, whose view costs 2.953",
+        ),
+    ],
+)  # fmt: skip
+def test_a_claim_that_states_too_little_by_who_looks_is_found(changed, said, monkeypatch):
+    claimed = secure_claim.claim_sums
+
+    def less(*given):
+        claim = claimed(*given)
+        return msgspec.structs.replace(claim, **changed(claim))
+
+    monkeypatch.setattr(feducb_claim, "claim_sums", less)
+    assert said in wrong(STATED)
+
+
 # ----------------------------------------------------------------- sums of too few
 
 
@@ -115,11 +148,45 @@ def test_helpers_that_open_whatever_is_asked_are_found(monkeypatch):
     assert "helper 1 opens a sum of 8, of 9 agents at least" in wrong(REFUSED)
 
 
+def test_helpers_that_take_a_member_twice_are_found(monkeypatch):
+    named = lambda self, request: statements.unpack_members(request.members)  # noqa: E731
+    monkeypatch.setattr(Helper, "_named", named)
+    assert "helper 1 opens a sum with a member twice" in wrong(REFUSED)
+
+
+def test_helpers_that_believe_the_controller_are_found(monkeypatch):
+    monkeypatch.setattr(Helper, "_are_known", lambda self, _, members: np.ones(len(members), bool))
+    assert "helper 0 opens a sum that its members have not stated" in wrong(REFUSED)
+
+
+def test_helpers_that_open_a_sum_for_two_sets_are_found(monkeypatch):
+    compute = Helper._compute
+
+    def again(self, event):
+        if isinstance(event, Opening) and event.release == self.state.answered:
+            self._fit(event)
+            return Step(self.state, [self._answer(self.state)])
+        return compute(self, event)
+
+    monkeypatch.setattr(Helper, "_compute", again)
+    assert "helper 0 opens one sum for two sets of members" in wrong(REFUSED)
+
+
+def test_members_that_believe_the_controller_are_found(monkeypatch):
+    monkeypatch.setattr(Sender, "_expected", lambda self, state, total, salt: total.confirmations)
+    assert "goes on from a total with a false tag of helper 1" in wrong(BELIEVED)
+
+
+def test_members_that_retire_whatever_they_hear_are_found(monkeypatch):
+    monkeypatch.setattr(Sender, "_expected", lambda self, state, total, salt: b"")
+    assert "does not go on from a total with the tags of all helpers" in wrong(BELIEVED)
+
+
 def test_few_members_keep_the_configured_shares():
     """A sum of 2 of 12 is one of 2 of 5, not one of the usual 4."""
     few = SUMS | {"least_parties": 2, "colluding": 1}
     found = [check.play() for check in checks_of(aggregation=few)]
-    assert [wrong for _, wrong in found] == [()] * 5
+    assert [wrong for _, wrong in found] == [()] * 6
     assert "none of fewer than 2" in found[TOTALS][0]
 
 
@@ -188,6 +255,32 @@ def test_masks_of_half_the_bits_are_found(monkeypatch):
     assert "are not uniform" in wrong(MASKS)
 
 
+@pytest.mark.parametrize("related", [0, 1, 2**40 + 1])
+def test_numbers_of_a_mask_that_are_related_are_found(related, monkeypatch):
+    """One number for a whole increment, or a counter: each alone is uniform."""
+    fill = Masks.fill
+
+    def filled(self, number, salt, out):
+        fill(self, number, salt, out)
+        out[:] = out[0] + np.uint64(related) * np.arange(out.size, dtype=np.uint64)
+
+    monkeypatch.setattr(Masks, "fill", filled)
+    assert "are not uniform" in wrong(MASKS)
+    assert ("numbers of masks come twice" in wrong(MASKS)) == (related == 0)
+
+
+def test_masks_that_differ_by_little_from_sum_to_sum_are_found(monkeypatch):
+    fill = Masks.fill
+
+    def filled(self, number, salt, out):
+        fill(Masks(self._key), 0, 0, out)
+        out += np.uint64(number << 8)
+
+    one_key_a_pair(monkeypatch)
+    monkeypatch.setattr(Masks, "fill", filled)
+    assert "are not uniform" in wrong(MASKS)
+
+
 def test_an_increment_with_the_mask_of_one_helper_is_found(monkeypatch):
     step = totals_keys.AgentKeys.step
 
@@ -208,6 +301,23 @@ def test_a_total_that_is_none_is_found(monkeypatch):
 
     monkeypatch.setattr(TotalsController, "_add_up", more)
     assert "totals are not the sum of what members released" in wrong(TOTALS)
+
+
+@pytest.mark.parametrize("name", ["feducb-secure", "pfcb-secure"])
+@pytest.mark.parametrize("forgets", ["noise", "earlier draws"])
+def test_noise_that_lacks_after_an_absence_is_found(forgets, name, monkeypatch):
+    def share(self, values):
+        state, (plan, step, pattern) = self.state, self._shares
+        released, was_away = state.released, state.sending.newest > state.sending.base
+        if was_away and forgets == "earlier draws":
+            released = released._replace(draws=np.zeros_like(released.draws))
+        made = release_share(plan, step, released, values, pattern, self._source)
+        whole = np.rint(values / step) if was_away and forgets == "noise" else made[1]
+        sending, messages = self._sender.send(state.sending, made[0].made, whole.astype(np.int64))
+        return Shared(made[0], sending, list(messages), sending is not state.sending)
+
+    monkeypatch.setattr(Member, "_share", share)
+    assert "releases have other noise than the draws up to them make" in wrong(TOTALS, name)
 
 
 # ------------------------------------------------------------------------ uniformity
@@ -238,3 +348,30 @@ def test_own_noise_that_is_taken_out_is_found(monkeypatch):
     monkeypatch.setattr(Member, "_in_records", less_own)
     for name in ("feducb-secure", "feducb-secure-hybrid"):
         assert "of 55 decisions differ" in wrong(OWN_NOISE, name)
+
+
+@pytest.mark.parametrize("name", ["feducb-secure-hybrid", "pfcb-secure"])
+def test_own_noise_in_totals_that_the_member_is_not_in_is_found(name, monkeypatch):
+    """It shows in no decision of so short a run, but in what the member goes on from."""
+    in_records = Member._in_records
+
+    def with_own(self, total):
+        sending = self.state.sending
+        left_out = sending.pending and total.own != sending.pending
+        own = self._shares.step * sending.pending_values if left_out else 0.0
+        return in_records(self, total) + own
+
+    monkeypatch.setattr(Member, "_in_records", with_own)
+    assert "states of members differ beside their shares" in wrong(OWN_NOISE, name)
+
+
+def test_sending_that_depends_on_own_noise_is_found(monkeypatch):
+    send = Sender.send
+
+    def seldom(self, state, release, values):
+        if release > 1 and values[0] % 4 == 0:
+            return state, []
+        return send(self, state, release, values)
+
+    monkeypatch.setattr(Sender, "send", seldom)
+    assert "messages are sent follows from own noise" in wrong(OWN_NOISE)

@@ -23,7 +23,6 @@ from fedbandits.privacy.ledger.tables import (
     squared,
 )
 
-
 #: Name of a noise that may be that of any account that shares one: of whom is not known.
 UNKNOWN = "unknown"
 

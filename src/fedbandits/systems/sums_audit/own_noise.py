@@ -2,7 +2,7 @@
 
 A run in which some members are absent is played again with noise moved from members to others, so
 that every total stays the same one. Then every decision must be the same one too, whether and when
-each member sends, and all that it goes on from: a decision seldom shows a view that is a little off.
+each member sends, and all that it goes on from: decisions seldom show a view that is a little off.
 """
 
 from __future__ import annotations
@@ -115,9 +115,7 @@ def _beside_noise(state: Any) -> dict[str, Any]:
     return {name: getattr(state, name) for name in state.__struct_fields__ if name not in _OWN}
 
 
-def _moves(
-    drawn: Sequence[Drawn], opened: Sequence[Ints], number: int
-) -> list[dict[int, Floats]]:
+def _moves(drawn: Sequence[Drawn], opened: Sequence[Ints], number: int) -> list[dict[int, Floats]]:
     """Return whole numbers for every member and release that come to 0 in every total.
 
     They are drawn, but for one member that is new in a total: its makes up for all others.
@@ -126,7 +124,9 @@ def _moves(
     for step in drawn[0].covered:
         spread = np.std([each.covered[step] for each in drawn], axis=0)
         for place, each in enumerate(found):
-            moved = normals(spread.size, audit_key(_RUN + number), place, step, Purpose.PRIVACY_NOISE)
+            moved = normals(
+                spread.size, audit_key(_RUN + number), place, step, Purpose.PRIVACY_NOISE
+            )
             each[step] = np.clip(np.rint(_TIMES[number] * spread * moved), -_MOST, _MOST)
     before = np.zeros_like(opened[0])
     for newest in opened:

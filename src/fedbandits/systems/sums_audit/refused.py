@@ -7,15 +7,19 @@ is against it.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
+import msgspec
 import numpy as np
 
+from fedbandits.crypto.masks import TAG_BYTES
 from fedbandits.federation.events import EndRound
 from fedbandits.federation.messages import Message
 from fedbandits.federation.party import Party
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import PartyState, Step, Transitions
+from fedbandits.federation.totals import statements
 from fedbandits.federation.totals.controller import TotalsController
 from fedbandits.federation.totals.messages import Opening
 from fedbandits.federation.totals.plan import CONTROLLER, HELPER, AgentSecrets, TotalsPlan
@@ -74,6 +78,10 @@ class _Federation:
 
     def opened(self, count: int) -> list[bool]:
         """Tell of each helper whether it opens a sum of the first ``count`` members."""
+        return [helper.receive(request).outcome == "taken" for helper, request in self.asked(count)]
+
+    def asked(self, count: int) -> list[tuple[Party[Any], Opening]]:
+        """Return helpers, each with what it is asked for: a sum of the first ``count`` members."""
         controller = self.make(CONTROLLER, 0)
         helpers = [self.make(HELPER, place) for place in range(self.totals.helpers)]
         for place in range(count):
@@ -88,15 +96,15 @@ class _Federation:
                 for opening in controller.receive(checked).outgoing
             ]  # fmt: skip
         requests = [opening for opening in openings if isinstance(opening, Opening)]
-        return [
-            helper.receive(request).outcome == "taken"
-            for helper, request in zip(helpers, requests, strict=True)
-        ]
+        return list(zip(helpers, requests, strict=True))
 
 
 def refused_check(audited: SumsAudited) -> ProtocolCheck:
-    """Return a check that helpers open sums of ``least_parties`` members, and of no fewer."""
-    looks_at = "sums that helpers open: as many members as the settings have at least, and fewer"
+    """Return a check that helpers open a sum once, of ``least_parties`` members, and no fewer."""
+    looks_at = (
+        "sums that helpers open: as many members as the settings have at least, and fewer, of "
+        "members that have not stated it, of one twice, and for other members once more"
+    )
     return ProtocolCheck(looks_at, lambda: _asked(audited))
 
 
@@ -114,9 +122,43 @@ def _asked(audited: SumsAudited) -> tuple[str, tuple[str, ...]]:
         f"helper {helper} opens no sum of {least}"
         for helper, opens in enumerate(federation.opened(least)) if not opens
     ]  # fmt: skip
+    wrong += _deceived(federation, least, plan.facts.parties)
     tried = ", ".join(map(str, few)) or "none"
     found = (
         f"each of {federation.totals.helpers} helpers refuses sums of {tried} of "
         f"{plan.facts.parties} {audited.members}, and opens one of {least}"
     )
     return found, tuple(wrong)
+
+
+def _deceived(federation: _Federation, least: int, members: int) -> Iterator[str]:
+    """Tell of helpers that open what their rules are against, beside sums of too few."""
+    for place, (helper, request) in enumerate(federation.asked(least)):
+        if _opens(helper, _of(request, [*range(least - 1), least - 2])):
+            yield f"helper {place} opens a sum with a member twice"
+    for place, (helper, request) in enumerate(federation.asked(least)):
+        if _opens(helper, _with(request, statements=bytes(len(request.statements)))):
+            yield f"helper {place} opens a sum that its members have not stated"
+    if members == least:
+        return
+    for place, (helper, request) in enumerate(federation.asked(least + 1)):
+        first, other = _of(request, range(least)), _of(request, range(1, least + 1))
+        other = _with(other, number=request.number + 1)
+        if _opens(helper, first) and _opens(helper, other):
+            yield f"helper {place} opens one sum for two sets of members"
+
+
+def _opens(helper: Party[Any], request: Opening) -> bool:
+    return helper.receive(request).outcome == "taken"
+
+
+def _of(request: Opening, places: Sequence[int]) -> Opening:
+    """Return the request for a sum of some of its members."""
+    width = statements.MEMBER.itemsize
+    members = [request.members[at * width : (at + 1) * width] for at in places]
+    stated = [request.statements[at * TAG_BYTES : (at + 1) * TAG_BYTES] for at in places]
+    return _with(request, members=b"".join(members), statements=b"".join(stated))
+
+
+def _with(request: Opening, **changed: bytes | int) -> Opening:
+    return msgspec.structs.replace(request, **changed)
