@@ -121,6 +121,24 @@ class TestSecurePresets:
         assert "while at most" in claim.from_whom
 
 
+@pytest.mark.parametrize(
+    ("helpers", "together"),
+    [
+        (1, "outsiders, and either the controller or the helper, also together"),
+        (2, "outsiders, the controller and any one helper, also together"),
+        (3, "outsiders, the controller and any two helpers, also together"),
+    ],
+)
+def test_nobody_of_the_headline_sees_single_releases(helpers, together):
+    """The controller and all helpers do: they are not among those to whom a sum's ε is stated."""
+    kind = find_preset("feducb-secure")
+    entry = fb.system("feducb-secure", aggregation=f"secure-sum({helpers})")
+    claim = kind.claim(entry.plan(reference_world(kind), ROUNDS))
+    assert together in claim.from_whom
+    assert claim.views[0].who == claim.from_whom
+    assert claim.views[1].epsilon > claim.epsilon
+
+
 def test_purchases_of_several_buyers_share_a_noise_and_producers_do_not():
     """One purchase at each of two or four buyers: 2 and 4 times μ, and √m for m producers."""
     plan, claim = made("pfcb-secure")

@@ -190,7 +190,7 @@ def test_who_looks_is_told_with_an_epsilon_each():
     told = cards(claims)
     (looks,) = re.findall(r"by who looks (.*?) how much", told["feducb-secure"])
     sums, together, others, outside = claims["feducb-secure"].views
-    assert "any helper and outsiders" in looks
+    assert "the controller and any one helper, also together" in looks
     assert "tell others their noise: ε = 1." in looks
     assert "All other agents together, if each of them tells its noise: ε = " in looks
     assert others.epsilon == together.epsilon

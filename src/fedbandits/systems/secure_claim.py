@@ -33,6 +33,12 @@ _STOPS = Limit(
     "False masks of a helper make a sum wrong, and one that believes nobody leaves members out. It "
     "learns no more by that.",
 )
+#: Who may look at sums together: never the controller and all helpers, of which there are 1 to 3.
+_ALL_BUT_ONE = (
+    "and either the controller or the helper",
+    "the controller and any one helper",
+    "the controller and any two helpers",
+)
 _HELPERS = Limit(
     "sums, from helpers that stay away",
     "Without an answer of every helper no sum comes. All else goes on.",
@@ -63,8 +69,8 @@ def claim_sums(claim: PrivacyClaim, totals: SecureTotals, parties: int, word: st
     share = gaussian.epsilon_of(claim.mu * math.sqrt(totals.honest), claim.delta)
     helpers = ("the helper", "both helpers", "all three helpers")[totals.helpers - 1]
     sums = (
-        f"any of the other {word}, the controller, any helper and outsiders, also together, while "
-        f"at most {totals.colluding} of the {word} tell others their noise"
+        f"any of the other {word}, outsiders, {_ALL_BUT_ONE[totals.helpers - 1]}, also together, "
+        f"while at most {totals.colluding} of the {word} tell others their noise"
     )
     views = (
         View(sums, claim.epsilon_contents),
