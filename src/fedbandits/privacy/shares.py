@@ -35,8 +35,8 @@ steps each. Two arguments say what whole draws cost more:
   record's reach grew by a share of 4.5 √γ. What a record moves may depend on earlier draws: each
   factor holds whatever these were.
 
-A plan goes by the first where it adds no more than 10⁻⁵ δ. Else noise must have room for the
-second.
+Noise must have room for the second, always. Where one record costs little, the first says more. But
+what several records cost, and whoever is left with one share, is priced at a larger ε.
 
 *Range.* R and N of a share stay below 2⁵² steps, so float64 holds R + N. Noise of a share has a
 deviation of at most 2⁴⁶ steps. The sum of all R stays below 2⁶¹, so a total mod 2⁶⁴ is the total.
@@ -51,7 +51,6 @@ import numpy as np
 
 from fedbandits._typing import Floats
 from fedbandits.errors import ConfigError, ReleaseRefusedError
-from fedbandits.privacy import gaussian
 from fedbandits.privacy.continual import ContinualPlan
 from fedbandits.privacy.factorisation import differences
 from fedbandits.privacy.gaussian import ROUNDING_MARGIN
@@ -69,8 +68,6 @@ from fedbandits.privacy.running_sum import ContinualState, SimulatedNoise, check
 _NOISE_BITS, _TOTAL_BITS = 46, 61
 #: By what share of δ discrete noise may differ from continuous noise.
 _OF_DELTA = 1e-6
-#: What it may add to δ, as a share of it, by total variation.
-_ADDED = 1e-5
 #: Over √γ: what whole draws cost more than real ones, as a share of a record's reach.
 _CELLS = 4.5
 
@@ -184,7 +181,8 @@ def finest_grid(needs: ShareNeeds) -> Grid:
     )
     step = 2.0 ** math.ceil(math.log2(step))
     distance = _distance(needs, step)
-    return Grid(step, _moved(needs, step) + _by_cells(needs, distance), distance)
+    by_cells = _CELLS * math.sqrt(distance * needs.delta)
+    return Grid(step, _moved(needs, step) + by_cells, distance)
 
 
 def _moved(needs: ShareNeeds, step: float) -> float:
@@ -212,17 +210,6 @@ def _distance(needs: ShareNeeds, step: float) -> float:
         for k in every
     )
     return n * needs.honest * found / needs.delta
-
-
-def _by_cells(needs: ShareNeeds, distance: float) -> float:
-    """Return what whole draws add to a record's reach, where total variation does not say enough.
-
-    It is a share of the reach; see the module.
-    """
-    epsilon = gaussian.epsilon_of(needs.total.mu(needs.reach), needs.delta)
-    if math.log(max(distance, 1e-300)) + np.logaddexp(0.0, epsilon) <= math.log(_ADDED):
-        return 0.0
-    return _CELLS * math.sqrt(distance * needs.delta)
 
 
 def inverse_norm(plan: ContinualPlan) -> float:
