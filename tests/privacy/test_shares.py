@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.special import log_ndtr, ndtr
 
 from fedbandits.errors import ConfigError, NoiseError, ReleaseRefusedError
-from fedbandits.privacy import gaussian, running_sum, shares
+from fedbandits.privacy import running_sum, shares
 from fedbandits.privacy.continual import ContinualPlan, calibrated, noise_pattern
 from fedbandits.privacy.gaussian import ROUNDING_MARGIN, record_sensitivity
 from fedbandits.privacy.likelihood import decoder
