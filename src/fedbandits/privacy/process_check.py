@@ -1,12 +1,14 @@
-"""A check that no process can foresee the noise of another one.
+"""A check that no process can foresee the noise of another one, and no source that of another.
 
 Runs in one process differ even if a generator stands behind them that was seeded once. So noise is
 drawn in new processes that begin alike, and in forked ones that begin with all that their parent
-had. No number may come twice: a chance of 2⁻³⁰ for all of them together.
+had. In each process there are a second source, as of another party, and a copy of the first. No
+number may come twice: a chance of 2⁻³⁰ for all of them together.
 """
 
 from __future__ import annotations
 
+import copy
 import functools
 import itertools
 import os
@@ -41,7 +43,7 @@ def _compared() -> tuple[str, tuple[str, ...]]:
         f"{one} and {other} draw the same noise"
         for (one, mine), (other, yours) in itertools.combinations(drawn, 2) if mine & yours
     ]  # fmt: skip
-    return f"{len(drawn)} processes draw no number twice", tuple(dict.fromkeys(wrong))
+    return f"{len(drawn)} sources of processes draw no number twice", tuple(dict.fromkeys(wrong))
 
 
 def _of_new_process() -> list[tuple[str, frozenset[str]]]:
@@ -71,7 +73,10 @@ def tell() -> None:
             _say("a forked process", noise)
             os._exit(0)
         os.waitpid(child, 0)
+    copied = copy.deepcopy(noise)
     _say("a new process", noise)
+    _say("a copy of its source", copied)
+    _say("another source of it", SecureNoise())
 
 
 def _say(who: str, noise: SecureNoise) -> None:
