@@ -13,7 +13,6 @@ from fedbandits.privacy import process_check
 from fedbandits.privacy.protocol_check import check_protocol
 from fedbandits.privacy.sizes import unheard
 
-
 #: Where the package lies.
 SOURCES = pathlib.Path(fedbandits.__file__).parents[1]
 

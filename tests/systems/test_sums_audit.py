@@ -97,6 +97,34 @@ def test_a_claim_is_read_as_it_is_written():
     assert Claimed("Nothing.").honest == 0
 
 
+@pytest.mark.parametrize("helpers", [1, 2, 3])
+def test_a_claim_that_lets_more_look_at_sums_is_found(helpers, monkeypatch):
+    """One helper more with the controller, or colluders that its noise was not made for."""
+    claimed = secure_claim.claim_sums
+    more = {0: "the controller and any one helper,", 1: "the controller and all helpers,"}
+
+    def with_all(*given):
+        claim = claimed(*given)
+        said = secure_claim._ALL_BUT_ONE[helpers - 1] + ","
+        words = claim.from_whom.replace(said, more[min(helpers - 1, 1)])
+        return msgspec.structs.replace(claim, from_whom=words.replace("at most 2", "at most 3"))
+
+    monkeypatch.setattr(feducb_claim, "claim_sums", with_all)
+    found = wrong(STATED, aggregation=SUMS | {"helpers": helpers})
+    assert f"helpers beside the controller, it may have {helpers - 1}" in found
+    assert "the claim counts 3 colluders to look at sums, the settings have 2" in found
+
+
+def test_keys_that_follow_from_no_secret_are_found(monkeypatch):
+    derive = PairKeys.derive.__func__
+
+    def public(cls, secret, terms, agent, helper):
+        return derive(cls, b"what all may know", terms, agent, helper)
+
+    monkeypatch.setattr(PairKeys, "derive", classmethod(public))
+    assert "keys are those of two pairs, or of any secret" in wrong(STATED)
+
+
 def test_one_secret_for_all_members_is_found(monkeypatch):
     monkeypatch.setattr(SharedSecret, "gift", lambda self, secret, party: secret)
     assert "secrets are those of two pairs" in wrong(STATED)

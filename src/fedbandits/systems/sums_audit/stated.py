@@ -8,7 +8,8 @@ import secrets
 from collections.abc import Iterator
 from typing import Any, cast
 
-from fedbandits.federation.totals.plan import HELPER
+from fedbandits.federation.totals.keys import AgentKeys
+from fedbandits.federation.totals.plan import HELPER, AgentSecrets
 from fedbandits.privacy import gaussian
 from fedbandits.privacy.protocol_check import ProtocolCheck
 from fedbandits.systems.aggregation import secure_totals
@@ -19,6 +20,12 @@ from fedbandits.systems.terms import terms_of
 
 #: How a claim counts those who must not be one hand with the controller.
 _HELPERS = {"the helper": 1, "both helpers": 2, "all three helpers": 3}
+#: How it counts helpers that may look at sums together with the controller.
+_TOGETHER = {
+    "either the controller or the helper": 0,
+    "the controller and any one helper,": 1,
+    "the controller and any two helpers,": 2,
+}
 #: Rounding of a price, as a share.
 _ROUNDING = 1e-6
 #: Members whose secrets are made, at most.
@@ -34,7 +41,8 @@ def stated_check(audited: SumsAudited) -> ProtocolCheck:
 def _compared(audited: SumsAudited) -> tuple[str, tuple[str, ...]]:
     plan, terms = audited.plan, terms_of(audited.system, audited.plan, "secure")
     members, helpers = len(terms.parties[audited.role]), len(terms.parties[HELPER])
-    claimed = Claimed(" ".join(audited.system.claim(plan).conditional_on))
+    claim = audited.system.claim(plan)
+    claimed, headline = Claimed(" ".join(claim.conditional_on)), Headline(claim.from_whom)
     asked, summed = secure_totals(plan.config.aggregation, members), totals_plan(plan, audited.role)
     if asked is None:
         return "no sums", ("the settings add up in clear, and the plan has secure sums",)
@@ -47,6 +55,8 @@ def _compared(audited: SumsAudited) -> tuple[str, tuple[str, ...]]:
         ("members of a sum at least", claimed.least, "helpers open sums of", summed.least_parties),
         ("colluders", claimed.colluding, "the settings have", asked.colluding),
         ("colluders", claimed.colluding, "sums are closed against", summed.colluding),
+        ("helpers beside the controller", headline.helpers, "it may have", asked.helpers - 1),
+        ("colluders to look at sums", headline.colluding, "the settings have", asked.colluding),
         ("members with unknown noise", claimed.honest, "noise is shared by", plan.secure.honest),
     )
     wrong = [
@@ -77,6 +87,14 @@ class Claimed:
     def honest(self) -> int:
         """Number of members of a sum whose noise nobody else knows."""
         return self.least - self.colluding
+
+
+class Headline:
+    """The numbers of those to whom the ε of sums is stated: -1 where none is."""
+
+    def __init__(self, words: str) -> None:
+        self.helpers = next((n for who, n in _TOGETHER.items() if who in words), -1)
+        self.colluding = _number(r"at most (\d+) of the", words) or -1
 
 
 def _number(pattern: str, words: str) -> int:
@@ -130,17 +148,29 @@ class _Handed:
 
 
 def _wrong_secrets(plan: Any, members: int) -> Iterator[str]:
-    """Tell of secrets that a pair does not have alone, or has not in common."""
+    """Tell of secrets that a pair does not have alone, or has not in common, and of their keys."""
     handed, helpers = cast(Any, _Handed(plan)), shared_helpers(plan)
     made = [helper_secrets(plan, place, handed).pairs for place in range(helpers)]
     some = min(members, _MOST_MEMBERS)
-    theirs = []
+    theirs, keys = list[AgentSecrets](), list[bytes]()
     for handed.party in plan.agent_names[:some]:
-        own = agent_secrets(plan, handed)
-        theirs.append((own.pairs, own.own) if own is not None else ((), b""))
+        theirs.append(agent_secrets(plan, handed) or AgentSecrets((), b""))
+        keys += _keys(theirs[-1], handed.party)
     for place in range(helpers):
-        if [pairs[place : place + 1] for pairs, _ in theirs] != [(p,) for p in made[place][:some]]:
+        found = [each.pairs[place : place + 1] for each in theirs]
+        if found != [(secret,) for secret in made[place][:some]]:
             yield f"members have other secrets than helper {place}"
-    every = [secret for pairs in made for secret in pairs] + [own for _, own in theirs]
+    every = [secret for pairs in made for secret in pairs] + [each.own for each in theirs]
     if len(set(every)) < len(every):
         yield f"{len(every) - len(set(every))} secrets are those of two pairs"
+    # Under one name, too: keys follow from secrets, not from what everybody knows.
+    keys += [key for each in theirs for key in _keys(each, "a member")]
+    if len(set(keys)) < len(keys):
+        yield f"{len(keys) - len(set(keys))} keys are those of two pairs, or of any secret"
+
+
+def _keys(given: AgentSecrets, member: str) -> list[bytes]:
+    """Return all first keys that a member has of its secrets."""
+    helpers = [f"{HELPER}-{place}" for place in range(len(given.pairs))]
+    keys = AgentKeys.first(given, "terms", member, helpers)
+    return [*keys.chains, *keys.statements, *keys.confirmations, keys.own]
