@@ -187,6 +187,18 @@ def test_helpers_that_believe_the_controller_are_found(monkeypatch):
     assert "helper 0 opens a sum that its members have not stated" in wrong(REFUSED)
 
 
+def test_helpers_that_keep_no_bases_are_found(monkeypatch):
+    are_known = Helper._are_known
+
+    def whatever_base(self, request, members):
+        members = members.copy()
+        members["base"] = self.state.newest[members["place"]]
+        return are_known(self, request, members)
+
+    monkeypatch.setattr(Helper, "_are_known", whatever_base)
+    assert "helper 1 opens a sum with a member that goes on from what was" in wrong(REFUSED)
+
+
 def test_helpers_that_open_a_sum_for_two_sets_are_found(monkeypatch):
     compute = Helper._compute
 

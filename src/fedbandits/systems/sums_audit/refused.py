@@ -80,6 +80,21 @@ class _Federation:
         """Tell of each helper whether it opens a sum of the first ``count`` members."""
         return [helper.receive(request).outcome == "taken" for helper, request in self.asked(count)]
 
+    def with_false_base(self, request: Opening, helper: int) -> Opening:
+        """Return a request whose first member states, with a true tag, a base it never had."""
+        member: Any = self.make(self._role, 0)
+        member._first = msgspec.structs.replace(member._first, base=1)
+        (sent,) = member.end_round(1)
+        stated = statements.pack_member(
+            0, sent.salt, sent.base, sent.base_salt, sent.total, sent.total_digest, sent.heard,
+            sent.public,
+        )  # fmt: skip
+        own_tag = sent.statements[helper * TAG_BYTES : (helper + 1) * TAG_BYTES]
+        return _with(
+            request, members=stated + request.members[len(stated) :],
+            statements=own_tag + request.statements[TAG_BYTES:],
+        )  # fmt: skip
+
     def asked(self, count: int) -> list[tuple[Party[Any], Opening]]:
         """Return helpers, each with what it is asked for: a sum of the first ``count`` members."""
         controller = self.make(CONTROLLER, 0)
@@ -139,6 +154,9 @@ def _deceived(federation: _Federation, least: int, members: int) -> Iterator[str
     for place, (helper, request) in enumerate(federation.asked(least)):
         if _opens(helper, _with(request, statements=bytes(len(request.statements)))):
             yield f"helper {place} opens a sum that its members have not stated"
+    for place, (helper, request) in enumerate(federation.asked(least)):
+        if _opens(helper, federation.with_false_base(request, place)):
+            yield f"helper {place} opens a sum with a member that goes on from what was not opened"
     if members == least:
         return
     for place, (helper, request) in enumerate(federation.asked(least + 1)):
