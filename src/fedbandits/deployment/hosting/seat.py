@@ -179,7 +179,7 @@ class HostedSeat(NamedTuple):
                 *claim.conditional_on,
                 "Only this federation and earlier ones have released anything of the same records. "
                 f"The earlier ones cost μ = {self.earlier:.6g} together, towards those whom their "
-                "own claims name.",
+                "own claims name. Where they had secure sums, records at several members add up.",
             ),
         )
 
