@@ -195,11 +195,6 @@ BREAKS = (
         ("tests/systems/test_persons.py",),
     ),
     Break(
-        "whole draws are real ones at every ε", "privacy/shares.py",
-        "return _CELLS * math.sqrt(distance * needs.delta)", "return 0.0",
-        ("tests/privacy/test_shares.py",),
-    ),
-    Break(
         "parties with one noise are priced by a root", "privacy/gaussian.py",
         "return math.fsum(mus) if one_noise else compose(mus)", "return compose(mus)",
         ("tests/contracts/test_one_noise.py",),
