@@ -23,7 +23,7 @@ from scipy import stats
 
 import fedbandits as fb
 from fedbandits.environments import Classification, Linear
-from fedbandits.environments.base import Environment
+from fedbandits.environments.base import ContextualEnvironment
 from fedbandits.errors import ConfigWarning
 from fedbandits.testing.lying import (
     Lie,
@@ -47,7 +47,7 @@ KINDS: dict[str, Callable[[float], Lie]] = {
 class World(NamedTuple):
     """Where lies are told, and how large they are; the last F is the number of members."""
 
-    environment: Environment
+    environment: ContextualEnvironment
     rounds: int
     times: tuple[int, ...]
 
@@ -104,7 +104,7 @@ def main() -> None:
     how = given.replicates, given.seed
     for name in given.names or WORLDS:
         world = WORLDS[name]
-        print(f"\n**{name}**, M = {world.environment.agents}, T = {world.rounds}.", end=" ")
+        print(f"\n**{name}**, M = {world.times[-1]}, T = {world.rounds}.", end=" ")
         print(f"`linucb-alone`: {honest(fb.system('linucb-alone').config, world, *how)}.\n")
         times = [f"F = {factor}" for factor in world.times]
         print("| system | the lie | none | " + " | ".join(times) + " |")
