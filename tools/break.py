@@ -349,6 +349,11 @@ BREAKS = (
         ("tests/systems/test_deviations.py",),
     ),
     Break(
+        "a member that lies is believed, whatever own records say",
+        "systems/agents/kernels/own_views.py", "logs[k] += log", "logs[k] -= 1e3 * k",
+        ("tests/systems/test_lying_member.py",),
+    ),
+    Break(
         "a large ridge parameter without evidence", "learners/kernels/partial_pooling.py",
         "0.0 if k else math.log(_ALONE)", "math.log(_ALONE) if k else 0.0",
         ("tests/learners/test_partial_pooling.py",),
