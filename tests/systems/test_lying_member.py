@@ -85,9 +85,9 @@ def test_a_party_that_lies_does_to_parties_what_it_does_in_the_loop(preset):
     liar, constants = parties.of("agent")[0], parties.plan.constants
     share = liar._share
 
-    def false_share(values, noise):
+    def false_share(values):
         own = values.reshape(constants.statistic_shape)
-        return share(lie(Seen(own, own, 0), constants).reshape(-1), noise)
+        return share(lie(Seen(own, own, 0), constants).reshape(-1))
 
     liar._share = false_share
     parties.advance(40)
