@@ -9,6 +9,7 @@ With the same noise in both worlds the same parties show how far a record moves 
 
 from __future__ import annotations
 
+import copy
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
@@ -18,6 +19,7 @@ import numpy as np
 from fedbandits._typing import Floats, Ints
 from fedbandits.environments.base import Environment
 from fedbandits.federation.messages import Message
+from fedbandits.federation.roles import Supplies
 from fedbandits.federation.totals.messages import Increment, Total
 from fedbandits.privacy.attacks import Transcripts
 from fedbandits.privacy.auditing import Game, Sees
@@ -38,6 +40,11 @@ _MOST_VALUES = 400
 _TIMES = 32
 
 
+def as_brought(brought: Any) -> Any:
+    """Return what a party brings."""
+    return brought
+
+
 class SmallWorld(NamedTuple):
     """A system's parties in the small world that they are audited in."""
 
@@ -45,23 +52,34 @@ class SmallWorld(NamedTuple):
     plan: Any
     environment: Environment
 
-    def begin(self, run: int, secure: bool) -> PartiesReplicate:
+    def begin(
+        self, run: int, secure: bool, bring: Callable[[Any], Any] = as_brought
+    ) -> PartiesReplicate:
         """Make the parties of one run, whose number names what is simulated.
 
         If ``secure``, every party that brings noise brings :class:`.SecureNoise`, as in a
-        deployment. No seed repeats such a run.
+        deployment. No seed repeats such a run. ``bring`` may change what each party brings.
         """
         system, plan, environment = self
+
+        def supplied(simulated: Supplies) -> Supplies:
+            def supply(role: str, place: int) -> Any:
+                brought = simulated(role, place)
+                if secure and hasattr(brought, "noise"):
+                    brought = brought._replace(noise=SecureNoise())
+                return bring(brought)
+
+            return supply
+
         if not secure:
-            return PartiesReplicate(system, plan, environment, 0, run)
+            played = copy.copy(system)
+            played.simulated_supplies = lambda *given: supplied(  # type: ignore[method-assign]
+                system.simulated_supplies(*given)
+            )
+            return PartiesReplicate(played, plan, environment, 0, run)
         world = environment.stage(replicate_key(0, run)).world
-        simulated = system.simulated_supplies(plan, world, 0, run)
-
-        def supply(role: str, place: int) -> Any:
-            brought = simulated(role, place)
-            return brought._replace(noise=SecureNoise()) if hasattr(brought, "noise") else brought
-
-        return PartiesReplicate(system, plan, environment, 0, run, supplies=supply)
+        supplies = supplied(system.simulated_supplies(plan, world, 0, run))
+        return PartiesReplicate(system, plan, environment, 0, run, supplies=supplies)
 
 
 class Released(NamedTuple):

@@ -20,7 +20,14 @@ from fedbandits.environments.base import ContextualEnvironment, Environment
 from fedbandits.privacy import running_sum
 from fedbandits.privacy.auditing import Game
 from fedbandits.privacy.continual import ContinualPlan
-from fedbandits.privacy.likelihood import attacker_of, covariance_of, stated_deviations
+from fedbandits.privacy.kept_noise import kept
+from fedbandits.privacy.likelihood import (
+    attacker_of,
+    covariance_of,
+    decoder,
+    drawn_steps,
+    stated_deviations,
+)
 from fedbandits.privacy.noise_check import NoisyNumbers
 from fedbandits.privacy.shares import release_share
 from fedbandits.random import Key, Purpose, normals
@@ -183,24 +190,27 @@ def _stated(plan: LearnerPlan, steps: Ints) -> StatedNoise:
     agents, relative = plan.facts.parties, stated_deviations(plan.priced, steps)
     relative = relative / math.sqrt(1 if plan.secure is None else plan.secure.honest)
     deviations = np.tile(relative[None, :, None], (agents, 1, plan.size))
-    covariance = covariance_of(plan.release, steps)
-    return StatedNoise(f"{agents} agents", "agent", deviations, covariance=covariance)
+    return StatedNoise(
+        f"{agents} agents", "agent", deviations, covariance=covariance_of(plan.release, steps),
+        weights=decoder(plan.release, steps),
+        step=plan.constants.step if plan.secure is not None else 0.0,
+    )  # fmt: skip
 
 
-def _drawn(system: System[Any], plan: LearnerPlan, steps: Ints, first: int, count: int) -> Floats:
+def _drawn(
+    system: System[Any], plan: LearnerPlan, steps: Ints, run: int
+) -> tuple[Floats, Floats]:
+    """Return the noise of releases of all agents, and the draws that they were given."""
     agents, size, last = plan.facts.parties, plan.size, int(steps[-1])
-    supplies = [
-        system.simulated_supplies(plan, None, AUDIT_SEED, run)
-        for run in range(first, first + count)
-    ]
-    brought = [supply("agent", place).noise for supply in supplies for place in range(agents)]
+    supply = system.simulated_supplies(plan, None, AUDIT_SEED, run)
+    sources = [kept(supply("agent", place).noise) for place in range(agents)]
     short = msgspec.structs.replace(plan.release, releases=last)
-    sums, pattern = np.full(len(brought) * size, _SUM), np.ones(len(brought) * size)
+    sums, pattern = np.full(agents * size, _SUM), np.ones(agents * size)
     state, noise = running_sum.init(short, sums.size), np.empty((len(steps), sums.size))
     unit = plan.constants.step if plan.secure is not None else 0.0
 
     def draw(step: int) -> Floats:
-        return np.concatenate([own(step) for own in brought])
+        return np.concatenate([own(step) for own in sources])
 
     for k in range(1, last + 1):
         if unit:
@@ -209,4 +219,6 @@ def _drawn(system: System[Any], plan: LearnerPlan, steps: Ints, first: int, coun
         else:
             state, released = running_sum.release(short, state, sums, pattern, draw)
         noise[steps == k] = released - _SUM
-    return noise.reshape(len(steps), count, agents, size).transpose(1, 2, 0, 3)
+    names = drawn_steps(plan.release, steps)
+    given = np.stack([source.draws(size)[names - 1] for source in sources])
+    return noise.reshape(len(steps), agents, size).swapaxes(0, 1), given
