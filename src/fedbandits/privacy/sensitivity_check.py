@@ -25,7 +25,7 @@ from fedbandits.privacy.claims import PrivacyClaim
 from fedbandits.privacy.sizes import Tick, scaled, unheard
 
 #: Pairs of runs in an audit of the usual size, and in the smallest one.
-_PAIRS, _LEAST = 64, 24
+_PAIRS, _LEAST = 24, 12
 #: Of so many pairs the first world is played again after the second.
 _AGAIN = 4
 #: In deviations of the noise: below it, a difference is one of rounding.

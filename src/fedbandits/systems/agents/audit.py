@@ -33,7 +33,7 @@ from fedbandits.systems.agents.config import AgentsConfig, Determinant, Evenly, 
 from fedbandits.systems.agents.kernels.sync import next_sync
 from fedbandits.systems.agents.noise import gram_noise
 from fedbandits.systems.agents.plan import AgentsPlan
-from fedbandits.systems.aggregation import of_few
+from fedbandits.systems.aggregation import SecureSum, of_few
 from fedbandits.systems.base import PartiesReplicate, System
 from fedbandits.systems.games import (
     Neighbours,
@@ -45,7 +45,7 @@ from fedbandits.systems.games import (
 from fedbandits.systems.party_games import MessagesGame, SmallWorld
 
 #: Rounds to try, until there are some releases.
-_HORIZONS = (24, 48, 240, 1200)
+_HORIZONS = (12, 24, 48, 240, 1200)
 _ENOUGH_RELEASES = 3
 #: In which round the audited agent has the replaced record, where a trigger is to be set off by it.
 _TRIGGERING = 3
@@ -64,7 +64,7 @@ def games(
     """
     config = config or plan.config
     return [
-        *contents_games(plan),
+        *contents_games(_of_few(system, plan)),
         *messages_games(system, config),
         *trigger_games(system, config),
         *moves_games(system, plan, config),
@@ -165,6 +165,21 @@ def in_small_world(config: AgentsConfig) -> Any:
         syncs = min(config.schedule.syncs, _HORIZONS[0] // _PERIOD)
         small = msgspec.structs.replace(small, schedule=Evenly(syncs))
     return small
+
+
+def _of_few(system: System[Any], plan: AgentsPlan) -> AgentsPlan:
+    """Return the plan of secure sums as a few agents make it; any other plan as it is.
+
+    An attack on a sum makes the noise of all honest agents. That the share of each of them is as
+    planned is compared exactly, so a few stand for all.
+    """
+    if plan.secure is None or isinstance(plan.config.epsilon, tuple):
+        return plan
+    sums = SecureSum(plan.secure.helpers, least_parties=AGENTS, colluding=1)
+    config: Any = msgspec.structs.replace(plan.config, aggregation=sums)
+    facts = msgspec.structs.replace(plan.facts, parties=min(AGENTS, plan.facts.parties))
+    few: AgentsPlan = system.plan(config, facts, plan.rounds)
+    return few if few.release.releases else plan
 
 
 def _playing(system: System[Any], config: AgentsConfig, world: Environment) -> SmallWorld | None:
