@@ -82,7 +82,7 @@ class NoiseFinding(msgspec.Struct, frozen=True, kw_only=True):
     excessive: int  # how many have more
     foreign: int = 0  # how many have noise that the draws for them do not make
     unreleased: int = 0  # not released in every run; what decides about that is not noise
-    shared: int = 0  # pairs of releases whose noise has not the covariance that is stated
+    shared: int = 0  # pairs of releases whose noise is correlated otherwise than stated
     again: int = 0  # draws that were given more than once
     #: Draws that were held to their deviation, and whether all, a number's, or a step's fail.
     draws: int = 0
@@ -224,7 +224,7 @@ def _weights(numbers: NoisyNumbers) -> Floats:
 
 class _Fit(NamedTuple):
     wrong: bool  # whether noise is not that of any weights, or of others than stated
-    shared: list[tuple[int, int, float]]  # pairs of rows, and their covariance
+    shared: list[tuple[int, int, float]]  # pairs of rows, and their correlation
 
 
 def _enough(numbers: NoisyNumbers, runs: list[NoisyRun]) -> list[NoisyRun]:
@@ -246,13 +246,17 @@ def _fitted(numbers: NoisyNumbers, runs: list[NoisyRun]) -> _Fit:
     stated = _weights(numbers)
     stated = stated @ stated.T
     off = np.abs(covariance - stated)
-    near = ROUNDING + numbers.rounding
-    if numbers.covariance is None and numbers.weights is None:
+    near, unknown = ROUNDING + numbers.rounding, numbers.covariance is None
+    if unknown and numbers.weights is None:
         off = np.diag(np.diag(off))  # nobody has said what releases have in common
-    if left <= near * (1.0 + float(np.abs(made).max())) and float(off.max()) <= near:
-        return _Fit(False, [])
-    pairs = np.argwhere(np.triu(off, 1) > near) if left <= 10.0 * near else []
-    return _Fit(True, [(int(i), int(j), float(covariance[i, j])) for i, j in pairs])
+        stated = covariance
+    if left > near * (1.0 + float(np.abs(made).max())):
+        return _Fit(True, [])  # number by number it shows which ones
+    deviation = np.sqrt(np.maximum(np.diag(covariance), np.finfo(np.float64).tiny))
+    correlation = covariance / np.outer(deviation, deviation)
+    apart = np.abs(correlation - stated / np.sqrt(np.outer(np.diag(stated), np.diag(stated))))
+    pairs = [] if unknown else np.argwhere(np.triu(apart, 1) > near).tolist()
+    return _Fit(bool(off.max() > near), [(i, j, float(correlation[i, j])) for i, j in pairs])
 
 
 def _columns_of(values: Floats, rows: int) -> Floats:
@@ -340,6 +344,6 @@ def _named(numbers: NoisyNumbers, wrong: _Wrong, place: list[int]) -> str:
 
 
 def _pair(numbers: NoisyNumbers, one: int, other: int, much: float) -> str:
-    """Return which two rows have another covariance than stated, in words."""
+    """Return which two rows are correlated otherwise than stated, in words."""
     names = numbers.name(0, one, 0), numbers.name(0, other, 0)
-    return f"{names[0]}, and {names[1]}: covariance {much:.2g}"
+    return f"{names[0]}, and {names[1]}: correlation {much:.2g}"

@@ -24,8 +24,8 @@ from fedbandits.privacy.accounting import GaussianRelease, epsilon
 from fedbandits.privacy.claims import PrivacyClaim
 from fedbandits.privacy.sizes import Tick, scaled, unheard
 
-#: Pairs of runs in an audit of the usual size, and in the smallest one.
-_PAIRS, _LEAST = 24, 12
+#: Pairs of runs in an audit of the usual size, and in the smallest one: each moves another record.
+_PAIRS, _LEAST = 24, 24
 #: Of so many pairs the first world is played again after the second.
 _AGAIN = 4
 #: In deviations of the noise: below it, a difference is one of rounding.

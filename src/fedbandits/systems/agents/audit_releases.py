@@ -55,7 +55,8 @@ def stated_scales(plan: AgentsPlan) -> Floats:
     config, releases = plan.config, plan.release.releases
     given = budgets(config, plan.facts.parties)
     plans = {e: release_plan(config, releases, plan.record_norm, e) for e in set(given)}
-    shares = 1 if plan.secure is None else plan.secure.honest
+    secure = plan.secure
+    shares = 1 if secure is None else secure.least_parties - secure.colluding
     return np.array([plans[epsilon].scale for epsilon in given]) / math.sqrt(shares)
 
 

@@ -53,7 +53,8 @@ def share_numbers(small: SmallWorld, secure: bool) -> NoisyNumbers:
     axes = np.sqrt(np.diag(turned @ plan.constants.covariance @ turned.T))
     if plan.continual is None or plan.secure is None:
         raise ValueError("in this plan reports are seen, so there are no shares")
-    scales = stated_deviations(plan.continual, steps) / math.sqrt(plan.secure.honest)
+    honest = plan.secure.least_parties - plan.secure.colluding
+    scales = stated_deviations(plan.continual, steps) / math.sqrt(honest)
     by_row = np.repeat(np.outer(scales, axes), producers, axis=1)
     buyers = plan.constants.agents
     deviations = np.broadcast_to(by_row, (buyers, *by_row.shape))

@@ -187,8 +187,9 @@ def _simulated_numbers(system: System[Any], plan: LearnerPlan) -> NoisyNumbers:
 
 
 def _stated(plan: LearnerPlan, steps: Ints) -> StatedNoise:
-    agents, relative = plan.facts.parties, stated_deviations(plan.priced, steps)
-    relative = relative / math.sqrt(1 if plan.secure is None else plan.secure.honest)
+    agents, relative, secure = plan.facts.parties, stated_deviations(plan.priced, steps), plan.secure
+    if secure is not None:
+        relative = relative / math.sqrt(secure.least_parties - secure.colluding)
     deviations = np.tile(relative[None, :, None], (agents, 1, plan.size))
     return StatedNoise(
         f"{agents} agents", "agent", deviations, covariance=covariance_of(plan.release, steps),
