@@ -65,6 +65,7 @@ class NoisyNumbers(NamedTuple):
     covariance: Floats | None = None
     #: (rows, draws): stated weights of the draws; by default the covariance's Cholesky factor.
     weights: Floats | None = None
+    kinds: int = 1  # rows of a release, and draws of a step
     #: What rounding to whole numbers may change, in planned deviations.
     rounding: float = 0.0
     #: So many draws of the source itself, which no release has.
@@ -136,7 +137,7 @@ def check_noise(
         *(_pair(numbers, *pair) for pair in shared[:_NAMED]),
         *((f"{again:,} draws were given again",) if again else ()),
         *uneven[:_NAMED],
-    )
+    )[:_NAMED]
     parties, rows, columns = numbers.shape
     return NoiseFinding(
         looks_at=numbers.looks_at, numbers=parties * rows * columns, planned=numbers.planned,
@@ -255,6 +256,8 @@ def _fitted(numbers: NoisyNumbers, runs: list[NoisyRun]) -> _Fit:
     deviation = np.sqrt(np.maximum(np.diag(covariance), np.finfo(np.float64).tiny))
     correlation = covariance / np.outer(deviation, deviation)
     apart = np.abs(correlation - stated / np.sqrt(np.outer(np.diag(stated), np.diag(stated))))
+    there = np.diag(covariance) > near  # what has no noise shares none
+    apart *= np.outer(there, there)
     pairs = [] if unknown else np.argwhere(np.triu(apart, 1) > near).tolist()
     return _Fit(bool(off.max() > near), [(i, j, float(correlation[i, j])) for i, j in pairs])
 
@@ -279,13 +282,15 @@ def _draws_of(numbers: NoisyNumbers, runs: list[NoisyRun], wanted: int) -> _Draw
     """Return all draws, with more of the source itself, and those of each number and step."""
     size = min(run.draws.shape[1] for run in runs)
     stacked = np.stack([run.draws[:, :size] for run in runs])  # (runs, parties, draws, columns)
+    shape = len(runs), numbers.shape[0], size // numbers.kinds, numbers.kinds, numbers.shape[2]
+    stacked = stacked.reshape(shape)
     every = [run.draws.reshape(-1) for run in runs]
     if numbers.source is not None:
         every.append(numbers.source(_SOURCE_DRAWS * wanted).reshape(-1))
     whole = np.concatenate(every)
     groups = [("all draws", whole[None])]
     if size:
-        groups.append(("the draws of one number", _as_rows(stacked, (1, 3))))
+        groups.append(("the draws of one number", _as_rows(stacked, (1, 3, 4))))
         groups.append(("the draws of one step", _as_rows(stacked, (2,))))
     return _Draws(whole, groups)
 

@@ -173,7 +173,7 @@ class StatedNoise(NamedTuple):
         shape = parties, releases * self.kinds, columns
         return NoisyNumbers(
             looks_at, shape, planned, play, name, _correlation(self.covariance), self.weights,
-            rounding,
+            self.kinds, rounding,
         )  # fmt: skip
 
 
