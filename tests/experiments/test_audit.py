@@ -186,7 +186,7 @@ class TestSummary:
         assert Audit(verdicts[:1]).summary.startswith("audit of 1 system: 1 hold ")
 
 
-def attack_of_few_runs(game, runs, delta, confidence, **options):
+def attack_of_few_runs(game, runs, delta, confidence, training=None, **options):
     """What must be found, the trigger, tells the worlds apart in every run.
 
     Without an error in 40 runs a side the bound is ε ≥ 1.4, whatever the seed; that a sound system

@@ -100,7 +100,7 @@ def _attack(
     exact = getattr(game, "covariance", None) is not None
     if game.sees == "contents" or exact or runs <= 2 * LEAST_RUNS:
         training = max(_LEAST_TRAINING, runs // 2) if exact else None
-        return attack(game, runs, delta, confidence, training, tick)
+        return attack(game, runs, delta, confidence, training=training, tick=tick)
     each = 1.0 - 0.5 * (1.0 - confidence)
     first = attack(game, LEAST_RUNS, delta, each)
     if first.epsilon_low > claimed:
