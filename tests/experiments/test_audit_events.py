@@ -206,8 +206,8 @@ class TestTimeLeft:
         assert clock.left() is None
         self.play(clock, 0, 2.0)
         self.play(clock, 1, 30.0)
-        # Nothing is known of noise: as long as any. Then messages, then contents.
-        assert clock.left() == pytest.approx(16.0 + 30.0 + 2.0)
+        # Noise takes a tenth of contents, or of messages, as a rule. Then messages, then contents.
+        assert clock.left() == pytest.approx(0.5 * (0.2 + 3.0) + 30.0 + 2.0)
         self.play(clock, 2, 5.0)
         assert clock.left() == pytest.approx(32.0)
         self.play(clock, 3, 40.0)

@@ -513,7 +513,6 @@ def silenced(noise):
     return lambda step: np.zeros_like(noise(step))
 
 
-
 class TestAnyParty:
     """Whole parties: whoever has the record, whichever of its records, whatever noise they have.
 

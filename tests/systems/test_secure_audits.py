@@ -248,8 +248,8 @@ class TestLearners:
 
 def moves_too_far(system, plan, pairs):
     """Tell of each game of whole parties whether a record moves sums too far."""
-    games = paired_games(learners_audit.games(system, plan, WORLD))
-    return [check_sensitivity(paired, pairs).too_far for paired in games]
+    games = learners_audit.moves_games(learners_audit._making_all(system, plan, WORLD))
+    return [check_sensitivity(paired, pairs).too_far for paired in paired_games(games)]
 
 
 def test_views_name_who_must_not_be_one_hand():

@@ -36,6 +36,8 @@ ROUNDING = 1e-6
 _RUNS = 3
 #: Columns, as a multiple of the draws, from which a matrix of weights is fitted, and runs at most.
 _COLUMNS, _MOST_RUNS = 1.5, 200
+#: Draws of a source itself, for each run that is wanted.
+_SOURCE_DRAWS = 2**13
 #: Numbers that fail and are named.
 _NAMED = 3
 #: Equal draws that chance may make: those of a sound source are whole numbers of a fine grid.
@@ -85,9 +87,8 @@ class NoiseFinding(msgspec.Struct, frozen=True, kw_only=True):
     unreleased: int = 0  # not released in every run; what decides about that is not noise
     shared: int = 0  # pairs of releases whose noise is correlated otherwise than stated
     again: int = 0  # draws that were given more than once
-    #: Draws that were held to their deviation, and whether all, a number's, or a step's fail.
-    draws: int = 0
-    uneven: int = 0
+    draws: int = 0  # how many draws were held to the deviation 1
+    uneven: int = 0  # groups of them that fail: all, those of a number, or those of a step
     named: tuple[str, ...]  # some of what is wrong, and how much noise there is
     alarm: float  # probability with which draws of a sound source fail
 
@@ -98,7 +99,7 @@ class NoiseFinding(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def bare(self) -> bool:
-        """True if numbers have less noise of their own than planned, or leave in some runs alone."""
+        """True if noise is missing or shared, or numbers leave in some runs alone."""
         return bool(
             self.missing or self.foreign or self.unreleased or self.shared or self.again
             or self.uneven
@@ -119,10 +120,11 @@ def check_noise(
     ``alarm`` is the probability with which draws of a sound source fail; nothing else is left to
     chance. There are ``scale`` times as many runs as usual, but at least one.
     """
-    wanted = scaled(_RUNS, scale, 1)
-    runs = [_tell(numbers.play(run), tick, (run + 1) / (wanted + 1)) for run in range(wanted)]
-    wrong = _compared(numbers, runs)
-    shared: list[tuple[int, int, float]] = []
+    wanted, runs = scaled(_RUNS, scale, 1), list[NoisyRun]()
+    for run in range(wanted):
+        runs.append(numbers.play(run))
+        tick((run + 1) / (wanted + 1))
+    wrong, shared = _compared(numbers, runs), list[tuple[int, int, float]]()
     if wrong.any.any() and not wrong.unreleased.any():
         runs = _enough(numbers, runs)
         fitted = _fitted(numbers, runs)
@@ -137,20 +139,16 @@ def check_noise(
         *(_pair(numbers, *pair) for pair in shared[:_NAMED]),
         *((f"{again:,} draws were given again",) if again else ()),
         *uneven[:_NAMED],
-    )[:_NAMED]
+    )
     parties, rows, columns = numbers.shape
     return NoiseFinding(
         looks_at=numbers.looks_at, numbers=parties * rows * columns, planned=numbers.planned,
         runs=len(runs), missing=int(wrong.missing.sum()), excessive=int(wrong.excessive.sum()),
         foreign=int(wrong.foreign.sum()), unreleased=int(wrong.unreleased.sum()),
-        shared=len(shared), again=again, draws=draws.every.size, uneven=len(uneven), named=named,
+        shared=len(shared), again=again, draws=draws.every.size, uneven=len(uneven),
+        named=named[:_NAMED],
         alarm=alarm,
     )  # fmt: skip
-
-
-def _tell(run: NoisyRun, tick: Tick, share: float) -> NoisyRun:
-    tick(share)
-    return run
 
 
 # ---------------------------------------------------------------- number by number
@@ -181,7 +179,7 @@ def _compared(numbers: NoisyNumbers, runs: list[NoisyRun]) -> _Wrong:
     A number that is as stated but for a factor has less noise, or more. Other noise is foreign.
     """
     found = np.stack([run.noise for run in runs])
-    unreleased = np.isnan(found).any(axis=0)
+    unreleased: Bools = np.isnan(found).any(axis=0)
     found = np.where(np.isnan(found), 0.0, found)
     planned = np.stack([_planned(numbers, run) for run in runs])
     norm = np.maximum((planned**2).sum(axis=0), np.finfo(np.float64).tiny)
@@ -213,7 +211,7 @@ def _weights(numbers: NoisyNumbers) -> Floats:
     if numbers.weights is not None:
         found = numbers.weights
     elif numbers.covariance is not None:
-        found = np.linalg.cholesky(numbers.covariance)
+        found = np.asarray(np.linalg.cholesky(numbers.covariance), dtype=np.float64)
     else:
         return np.eye(rows)
     lengths: Floats = np.linalg.norm(found, axis=1, keepdims=True)
@@ -293,10 +291,6 @@ def _draws_of(numbers: NoisyNumbers, runs: list[NoisyRun], wanted: int) -> _Draw
         groups.append(("the draws of one number", _as_rows(stacked, (1, 3, 4))))
         groups.append(("the draws of one step", _as_rows(stacked, (2,))))
     return _Draws(whole, groups)
-
-
-#: Draws of a source itself, for each run that is wanted.
-_SOURCE_DRAWS = 2**13
 
 
 def _as_rows(values: Floats, kept: tuple[int, ...]) -> Floats:

@@ -83,7 +83,7 @@ def test_a_purchase_that_counts_twice_is_found(monkeypatch, pairs):
     plan = plan_secure()
 
     def too_far():
-        games = [g for g in audit.games(SYSTEM, plan) if hasattr(g, "paired")]
+        games = audit.moves_games(audit.making_all(SYSTEM, plan))
         return [check_sensitivity(paired, pairs).too_far for paired in paired_games(games)]
 
     assert not any(too_far())

@@ -109,6 +109,12 @@ def _attack(
     return msgspec.structs.replace(found, confidence=confidence)
 
 
+#: How long parts of each kind usually take, relative to each other.
+_USUAL: dict[PartKind, float] = {
+    "sensitivity": 1.5, "noise": 0.3, "contents": 3.0, "messages": 3.0, "sight": 3.0,
+}  # fmt: skip
+
+
 class Clock:
     """Times the parts of an audit. Parts of one kind take about as long as each other.
 
@@ -162,8 +168,13 @@ class Clock:
         return (rest + sum(self._guess(place, took) for place in places)) / self._jobs
 
     def _guess(self, place: int, took: dict[int, float]) -> float:
-        """Estimate how long a part takes: as long as others of its kind, or else as any."""
-        kind = self._kinds[place]
-        alike = [seconds for other, seconds in took.items() if self._kinds[other] == kind]
-        chosen = alike or list(took.values())
-        return sum(chosen) / len(chosen)
+        """Estimate how long a part takes: as long as others of its kind.
+
+        Of a kind that has not been played, it is as much longer or shorter than usual as others.
+        """
+        kind, kinds = self._kinds[place], self._kinds
+        alike = [seconds for other, seconds in took.items() if kinds[other] == kind]
+        if alike:
+            return sum(alike) / len(alike)
+        paces = [seconds / _USUAL[kinds[other]] for other, seconds in took.items()]
+        return _USUAL[kind] * sum(paces) / len(paces)

@@ -60,10 +60,10 @@ def share_numbers(small: SmallWorld, secure: bool) -> NoisyNumbers:
     deviations = np.broadcast_to(by_row, (buyers, *by_row.shape))
     over_time = decoder(plan.continual, steps)
     # w and d have noise of their own.
-    weights = np.kron(over_time, np.eye(2))
+    weights: Floats = np.kron(over_time, np.eye(2))
     stated = StatedNoise(
         f"{buyers} buyers", "buyer", deviations, partial(_number, producers), weights @ weights.T,
-        weights, kinds=2, step=plan.constants.step / float(small.environment.max_capacity),
+        weights, kinds=2, step=plan.constants.step,
     )  # fmt: skip
     return stated.deployed(small, _HeardShares, secure)
 
@@ -73,7 +73,8 @@ def _stated(plan: PFCBPlan, buyers: int, steps: Ints) -> StatedNoise:
     by_row = np.repeat(planned_deviations(plan, steps), plan.constants.producers, axis=1)
     deviations = np.broadcast_to(by_row, (buyers, *by_row.shape))
     over_time = np.eye(len(steps)) if plan.continual is None else decoder(plan.continual, steps)
-    weights = np.kron(over_time, np.linalg.cholesky(plan.constants.covariance))
+    mixing = np.linalg.cholesky(plan.constants.covariance)
+    weights = np.asarray(np.kron(over_time, mixing), dtype=np.float64)
     return StatedNoise(
         f"{buyers} buyers", "buyer", deviations, partial(_number, plan.constants.producers),
         weights @ weights.T, weights, kinds=2,

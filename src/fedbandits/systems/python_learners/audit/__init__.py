@@ -20,7 +20,7 @@ from fedbandits.environments.base import ContextualEnvironment, Environment
 from fedbandits.privacy import running_sum
 from fedbandits.privacy.auditing import Game
 from fedbandits.privacy.continual import ContinualPlan
-from fedbandits.privacy.kept_noise import kept
+from fedbandits.privacy.kept_noise import KeptSimulated
 from fedbandits.privacy.likelihood import (
     attacker_of,
     covariance_of,
@@ -187,7 +187,11 @@ def _simulated_numbers(system: System[Any], plan: LearnerPlan) -> NoisyNumbers:
 
 
 def _stated(plan: LearnerPlan, steps: Ints) -> StatedNoise:
-    agents, relative, secure = plan.facts.parties, stated_deviations(plan.priced, steps), plan.secure
+    agents, relative, secure = (
+        plan.facts.parties,
+        stated_deviations(plan.priced, steps),
+        plan.secure,
+    )
     if secure is not None:
         relative = relative / math.sqrt(secure.least_parties - secure.colluding)
     deviations = np.tile(relative[None, :, None], (agents, 1, plan.size))
@@ -198,13 +202,11 @@ def _stated(plan: LearnerPlan, steps: Ints) -> StatedNoise:
     )  # fmt: skip
 
 
-def _drawn(
-    system: System[Any], plan: LearnerPlan, steps: Ints, run: int
-) -> tuple[Floats, Floats]:
+def _drawn(system: System[Any], plan: LearnerPlan, steps: Ints, run: int) -> tuple[Floats, Floats]:
     """Return the noise of releases of all agents, and the draws that they were given."""
     agents, size, last = plan.facts.parties, plan.size, int(steps[-1])
     supply = system.simulated_supplies(plan, None, AUDIT_SEED, run)
-    sources = [kept(supply("agent", place).noise) for place in range(agents)]
+    sources = [KeptSimulated(supply("agent", place).noise) for place in range(agents)]
     short = msgspec.structs.replace(plan.release, releases=last)
     sums, pattern = np.full(agents * size, _SUM), np.ones(agents * size)
     state, noise = running_sum.init(short, sums.size), np.empty((len(steps), sums.size))
