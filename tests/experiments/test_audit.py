@@ -305,6 +305,7 @@ def noise(missing=0, excessive=0, numbers=30, planned=30, unreleased=0):
     return NoiseFinding(
         looks_at="3 releases of 2 agents", numbers=numbers, planned=planned, runs=3, draws=8192,
         missing=missing, excessive=excessive, unreleased=unreleased, named=named, alarm=1e-6,
+        deployed=True,
     )  # fmt: skip
 
 
@@ -319,8 +320,8 @@ class TestNoise:
         assert verdict.outcome == "holds"
         assert verdict.noise_line == (
             "label: every released number has its planned noise: 60 numbers compared with the "
-            "draws that they are made of, to six digits; 16,384 draws have their deviation, below "
-            "0.94 × it would show"
+            "draws that they are made of, to six digits; 16,384 draws of secure noise have their "
+            "deviation, below 0.94 × it would show"
         )
         some = self.judged(noise(numbers=10, planned=5000))
         assert ": 10 of 5,000 numbers compared with the draws" in some.noise_line

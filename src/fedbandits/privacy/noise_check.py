@@ -89,6 +89,7 @@ class NoiseFinding(msgspec.Struct, frozen=True, kw_only=True):
     again: int = 0  # draws that were given more than once
     draws: int = 0  # how many draws were held to the deviation 1
     uneven: int = 0  # groups of them that fail: all, those of a number, or those of a step
+    deployed: bool = False  # whether their source is that of a deployment
     named: tuple[str, ...]  # some of what is wrong, and how much noise there is
     alarm: float  # probability with which draws of a sound source fail
 
@@ -146,8 +147,7 @@ def check_noise(
         runs=len(runs), missing=int(wrong.missing.sum()), excessive=int(wrong.excessive.sum()),
         foreign=int(wrong.foreign.sum()), unreleased=int(wrong.unreleased.sum()),
         shared=len(shared), again=again, draws=draws.every.size, uneven=len(uneven),
-        named=named[:_NAMED],
-        alarm=alarm,
+        deployed=numbers.source is not None, named=named[:_NAMED], alarm=alarm,
     )  # fmt: skip
 
 

@@ -111,11 +111,14 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
         numbers = sum(finding.numbers for finding in self.noise)
         planned = sum(finding.planned for finding in self.noise)
         of = f" of {planned:,}" if planned > numbers else ""
-        draws = sum(finding.draws for finding in self.noise)
+        sources = [one for one in self.noise if one.deployed] or self.noise
+        draws = sum(finding.draws for finding in sources)
+        whose = " of secure noise" if sources[0].deployed else ""
+        shows = min(finding.shows for finding in sources)
         return (
             f"{self.system}: every released number has its planned noise: {numbers:,}{of} numbers "
-            f"compared with the draws that they are made of, to six digits; {draws:,} draws have "
-            f"their deviation, below {max(one.shows for one in self.noise):.2f} × it would show"
+            f"compared with the draws that they are made of, to six digits; {draws:,} draws{whose} "
+            f"have their deviation, below {shows:.2f} × it would show"
         )
 
     @property
