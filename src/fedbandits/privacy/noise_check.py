@@ -179,7 +179,7 @@ def _compared(numbers: NoisyNumbers, runs: list[NoisyRun]) -> _Wrong:
     A number that is as stated but for a factor has less noise, or more. Other noise is foreign.
     """
     found = np.stack([run.noise for run in runs])
-    unreleased: Bools = np.isnan(found).any(axis=0)
+    unreleased = np.asarray(np.isnan(found).any(axis=0), dtype=np.bool_)
     found = np.where(np.isnan(found), 0.0, found)
     planned = np.stack([_planned(numbers, run) for run in runs])
     norm = np.maximum((planned**2).sum(axis=0), np.finfo(np.float64).tiny)

@@ -60,7 +60,7 @@ def share_numbers(small: SmallWorld, secure: bool) -> NoisyNumbers:
     deviations = np.broadcast_to(by_row, (buyers, *by_row.shape))
     over_time = decoder(plan.continual, steps)
     # w and d have noise of their own.
-    weights: Floats = np.kron(over_time, np.eye(2))
+    weights = np.asarray(np.kron(over_time, np.eye(2)), dtype=np.float64)
     stated = StatedNoise(
         f"{buyers} buyers", "buyer", deviations, partial(_number, producers), weights @ weights.T,
         weights, kinds=2, step=plan.constants.step,
