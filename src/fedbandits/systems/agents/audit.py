@@ -45,7 +45,9 @@ from fedbandits.systems.games import (
 from fedbandits.systems.party_games import MessagesGame, SmallWorld
 
 #: Rounds to try, until there are some releases.
-_HORIZONS = (12, 24, 48, 240, 1200)
+_HORIZONS = (24, 48, 240, 1200)
+#: Rounds where nobody reacts: what others make of a record takes longer to show.
+_BRIEF = 12
 _ENOUGH_RELEASES = 3
 #: In which round the audited agent has the replaced record, where a trigger is to be set off by it.
 _TRIGGERING = 3
@@ -92,27 +94,37 @@ def messages_games(system: System[Any], config: AgentsConfig) -> list[Game]:
     """
     if not config.is_private:
         return []
-    small = _playing(system, in_small_world(config), SMALL_WORLD)
-    if small is None:
+    few = in_small_world(config)
+    small = _playing(system, few, SMALL_WORLD, (min(_BRIEF, _HORIZONS[0]), *_HORIZONS))
+    reacting = _playing(system, few, SMALL_WORLD, _HORIZONS)
+    if small is None or reacting is None:
         return []
     bounds, rounds = (DIMENSION, config.context_bound, config.reward_bound), small.plan.rounds
     triggered = isinstance(config.schedule, Determinant)
-    first = next_sync(small.plan.constants, 0)
-    # Of all rounds, where nobody knows which are in the first batch.
-    early = (1, rounds if triggered else first)
+    early = _early(small)
     pair = opposite_records(*bounds, gram_noise(config))
     found: list[Game] = [
         _messages_game(small, pair, "fixed log", "messages", early),
-        _messages_game(small, pair, "interactive", "messages", early),
+        _messages_game(reacting, pair, "interactive", "messages", _early(reacting)),
     ]
-    if first < rounds and not triggered:
-        pair, late = different_records(*bounds), (first + 1, rounds)
+    if early[1] < rounds and not triggered:
+        pair, late = different_records(*bounds), (early[1] + 1, rounds)
         words = "messages, a record of a later batch,", "messages with secure noise"
         found += [
             _messages_game(small, pair, "fixed log", words[0], late),
             _messages_game(small, pair, "fixed log", words[1], (1, rounds), secure=True),
         ]
     return found
+
+
+def _early(small: SmallWorld) -> tuple[int, int]:
+    """Return the first and the last round of the first batch.
+
+    Of all rounds, where nobody knows which are in it.
+    """
+    plan = small.plan
+    triggered = isinstance(plan.config.schedule, Determinant)
+    return 1, plan.rounds if triggered else next_sync(plan.constants, 0)
 
 
 def moves_games(system: System[Any], plan: AgentsPlan, config: AgentsConfig) -> list[Game]:
@@ -182,9 +194,11 @@ def _of_few(system: System[Any], plan: AgentsPlan) -> AgentsPlan:
     return few if few.release.releases else plan
 
 
-def _playing(system: System[Any], config: AgentsConfig, world: Environment) -> SmallWorld | None:
+def _playing(
+    system: System[Any], config: AgentsConfig, world: Environment, horizons: Sequence[int]
+) -> SmallWorld | None:
     """Return agents that play until there are some releases; None if no run tried has enough."""
-    for rounds in _HORIZONS:
+    for rounds in horizons:
         plan = system.plan(config, facts_for(config, world), rounds)
         if plan.release.releases >= _ENOUGH_RELEASES:
             return SmallWorld(system, plan, world)
@@ -241,7 +255,8 @@ def trigger_games(system: System[Any], config: AgentsConfig) -> list[Game]:
 def _triggered(system: System[Any], config: AgentsConfig, threshold: float) -> SmallWorld:
     """Return agents whose trigger has the threshold D."""
     tried = msgspec.structs.replace(config, schedule=Determinant(threshold))
-    return SmallWorld(system, system.plan(tried, SMALL_WORLD.facts, _HORIZONS[0]), SMALL_WORLD)
+    rounds = min(_BRIEF, _HORIZONS[0])
+    return SmallWorld(system, system.plan(tried, SMALL_WORLD.facts, rounds), SMALL_WORLD)
 
 
 def _last_firing(
