@@ -95,7 +95,9 @@ def messages_games(system: System[Any], config: AgentsConfig) -> list[Game]:
     if not config.is_private:
         return []
     few = in_small_world(config)
-    small = _playing(system, few, SMALL_WORLD, (min(_BRIEF, _HORIZONS[0]), *_HORIZONS))
+    # A person comes again and again, in as many batches as there are.
+    brief = _HORIZONS[0] if config.protects_persons else min(_BRIEF, _HORIZONS[0])
+    small = _playing(system, few, SMALL_WORLD, (brief, *_HORIZONS))
     reacting = _playing(system, few, SMALL_WORLD, _HORIZONS)
     if small is None or reacting is None:
         return []
