@@ -6,6 +6,7 @@ import json
 import signal
 import types
 from functools import partial
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -24,6 +25,7 @@ from fedbandits.experiments.events import (
     Part,
     PartAdvanced,
     PartFinished,
+    PartKind,
     PartStarted,
 )
 from fedbandits.experiments.progress import TerminalProgress, roughly
@@ -213,6 +215,12 @@ class TestTimeLeft:
         self.play(clock, 3, 40.0)
         self.play(clock, 4, 2.0)
         assert clock.left() == 0.0
+
+    def test_every_kind_of_part_has_its_usual_time(self):
+        for first in get_args(PartKind):
+            clock = self.clock(first, *get_args(PartKind))
+            self.play(clock, 0, 1.0)
+            assert clock.left() > 0.0
 
     def test_inside_a_part_its_own_pace_counts(self):
         clock = self.clock("messages", "messages")

@@ -117,7 +117,8 @@ def _attack(
 
 #: How long parts of each kind usually take, relative to each other.
 _USUAL: dict[PartKind, float] = {
-    "sensitivity": 1.5, "noise": 0.3, "contents": 3.0, "messages": 3.0, "sight": 3.0,
+    "sensitivity": 1.5, "noise": 0.3, "protocol": 0.5, "contents": 3.0, "messages": 3.0,
+    "sight": 3.0,
 }  # fmt: skip
 
 
