@@ -6,7 +6,7 @@ further than is charged; FedUCB and FCLUB as published broken by what raw data d
 
     python benchmarks/audit.py [RUNS] [--jobs JOBS] [--only PRESET …]
 
-About 40 minutes on one core.
+About 10 minutes on one core.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
 """Checks of systems that play parties hundreds of times, in two sizes.
 
-In every run of the tests they are small: of the noise of each number they see whether it is there,
-and of that of all numbers together whether its deviation is √2 times too small. Of records they
-play as few pairs of worlds as an audit plays at all. In full, ``make test-all`` plays them: then √2
-shows in any single number.
+In every run of the tests they are small: of records they play as few pairs of worlds as an audit
+plays at all. In full, ``make test-all`` plays them.
 """
 
 from __future__ import annotations
@@ -13,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from fedbandits.testing.systems import adds_its_planned_noise, moves_no_further_than_charged
+from fedbandits.testing.systems import moves_no_further_than_charged
 
-#: Checks that are dear, and of their usual number of draws or pairs of worlds the share that is
-#: played of the small size.
-DEAR = {adds_its_planned_noise: 0.35, moves_no_further_than_charged: 0.0}
+#: Checks that are dear, and of their usual number of pairs of worlds the share that is played of
+#: the small size.
+DEAR = {moves_no_further_than_charged: 0.0}
 #: Pairs of worlds that an audit plays at least, in tests with the fixture ``few_pairs``. The small
 #: worlds have four parties and eight releases or fewer: so many pairs move releases as far as 24 do
 #: in every game of every preset, and eight do not.

@@ -185,7 +185,7 @@ class TestAudit:
 
         for name in ("feducb", "feducb-published"):
             noise = line(f"{name}: every released number has its planned noise: ")
-            assert re.search(r" numbers checked; below 0\.\d\d × planned it would show$", noise)
+            assert re.search(r" have their deviation, below 0\.\d\d × it would show$", noise)
         line("feducb: no record moves its releases further than is charged: ")
         sound, published = line("feducb: holds: "), line("feducb-published: broken: ε_low = ")
         assert "ε_low = " in sound

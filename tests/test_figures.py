@@ -213,6 +213,26 @@ def test_the_answer_of_the_quickstart_is_that_of_the_readme():
         assert set(lines) <= set(said)
 
 
+def test_what_one_member_that_lies_can_do_is_the_same_on_all_pages():
+    table = _page("docs/secure-sums.md").partition("In the quickstart's, M = 500")[2]
+    readme = " ".join(_page("README.md").partition("**One member can spoil it")[2].split()[:90])
+    for preset in ("feducb-secure", "feducb-secure-hybrid"):
+        (row,) = re.findall(rf"^\| `{preset}` \| the same, and rev[^|]* \|(.*)\|$", table, re.M)
+        worst = row.split("|")[-1].strip()
+        assert worst in readme
+        assert worst.split()[0] in _page("docs/threat-model.md")
+
+
+@pytest.mark.slow
+def test_what_one_member_that_lies_can_do_is_as_the_page_says():
+    member = _benchmark("lying_member")
+    world, lie = member.WORLDS["quickstart"], member.other_units(-500)
+    for preset in ("feducb-secure", "feducb-secure-hybrid"):
+        found, refused, _ = member.lied(system(preset).config, world, lie, 8, 0)
+        assert refused == 0
+        assert found in _page("README.md")
+
+
 @pytest.mark.parametrize(
     "epsilon", ["0.1", "0.3", *(pytest.param(each, marks=pytest.mark.slow) for each in ("3", "10"))]
 )

@@ -580,13 +580,13 @@ def feducb_hybrid(**keys: Unpack[_FedUCBKeys]) -> Variant:
     """
 
 def feducb_secure(**keys: Unpack[_FedUCBKeys]) -> Variant:
-    """Secure sums: nobody sees more than the sum of all releases, which has the noise of one.
+    """Secure sums, on which alone agents act: nobody sees more than sums with the noise of one.
 
     Other defaults: aggregation="secure-sum(2, auto, auto)".
     """
 
 def feducb_secure_hybrid(**keys: Unpack[_FedUCBKeys]) -> Variant:
-    """Own records, and secure sums of all releases, in one estimate.
+    """Own records, and secure sums of all releases as far as own records agree with them.
 
     Other defaults: local_view="joint", exploration_scale=0.5, aggregation="secure-sum(2,
     auto, auto)".

@@ -187,7 +187,7 @@ class TestSummary:
         assert Audit(verdicts[:1]).summary.startswith("audit of 1 system: 1 hold ")
 
 
-def attack_of_few_runs(game, runs, delta, confidence, **options):
+def attack_of_few_runs(game, runs, delta, confidence, training=None, **options):
     """What must be found, the trigger, tells the worlds apart in every run.
 
     Without an error in 40 runs a side the bound is ε ≥ 1.4, whatever the seed; that a sound system
@@ -336,8 +336,9 @@ def noise(missing=0, excessive=0, numbers=30, planned=30, unreleased=0):
         ("agent 1, release 2, number 0: 0 × planned",) if missing + excessive + unreleased else ()
     )
     return NoiseFinding(
-        looks_at="3 releases of 2 agents", numbers=numbers, planned=planned, runs=400,
+        looks_at="3 releases of 2 agents", numbers=numbers, planned=planned, runs=3, draws=8192,
         missing=missing, excessive=excessive, unreleased=unreleased, named=named, alarm=1e-6,
+        deployed=True,
     )  # fmt: skip
 
 
@@ -351,30 +352,31 @@ class TestNoise:
         verdict = self.judged(noise(), noise())
         assert verdict.outcome == "holds"
         assert verdict.noise_line == (
-            "label: every released number has its planned noise: 60 numbers checked; "
-            "below 0.73 × planned it would show"
+            "label: every released number has its planned noise: 60 numbers compared with the "
+            "draws that they are made of, to six digits; 16,384 draws of secure noise have their "
+            "deviation, below 0.94 × it would show"
         )
         some = self.judged(noise(numbers=10, planned=5000))
-        assert ": 10 of 5,000 numbers checked; below 0.7" in some.noise_line
+        assert ": 10 of 5,000 numbers compared with the draws" in some.noise_line
 
     def test_a_number_with_less_breaks_the_claim_and_is_named(self):
         verdict = self.judged(noise(), noise(missing=1))
         assert verdict.outcome == "broken"
         said = "broken: 1 released number has less noise than planned, so not ε = 1 at δ = "
         assert said in verdict.line
-        assert "1 have less, 0 more (agent 1, release 2, number 0: 0 × plan" in verdict.noise_line
+        assert "noise: 1 have less (agent 1, release 2, number 0: 0 × plan" in verdict.noise_line
 
     def test_a_number_with_more_keeps_it_and_is_named(self):
         verdict = self.judged(noise(excessive=1))
         assert verdict.outcome == "holds"
-        assert "0 have less, 1 more (agent 1" in verdict.noise_line
+        assert "noise: 1 more (agent 1" in verdict.noise_line
 
     def test_a_number_that_does_not_leave_in_every_run_breaks_it_by_name(self):
         verdict = self.judged(noise(unreleased=2))
         assert verdict.outcome == "broken"
         said = "broken: 2 planned numbers were not released in every run, so not ε = 1 at δ = "
         assert said in verdict.line
-        assert "0 have less, 0 more, 2 were not released in every run (" in verdict.noise_line
+        assert "noise: 2 were not released in every run (" in verdict.noise_line
         both = self.judged(noise(missing=1, unreleased=1))
         assert "1 released number has less noise than planned and 1 planned number" in both.line
 

@@ -395,9 +395,9 @@ def attacked_contents(game):
     return audit(game, FEW, DELTA, training=FEW)
 
 
-def wrong(checks, scale=1.0):
-    """What checks of noise name, of all numbers that they are given."""
-    return [name for numbers in checks for name in check_noise(numbers, scale=scale).named]
+def wrong(checks):
+    """What checks of noise name, of all numbers that they are given, in one run."""
+    return [name for numbers in checks for name in check_noise(numbers, scale=0.0).named]
 
 
 class TestConfiguredReleases:
@@ -508,14 +508,9 @@ class Silent:
 
 def silenced(noise):
     """A source that adds nothing, of the same kind."""
-    if isinstance(noise, SecureNoise):
+    if hasattr(noise, "cover"):
         return Silent()
     return lambda step: np.zeros_like(noise(step))
-
-
-#: Of the usual size of a check of noise: no noise shows in so few draws, and half the variance in
-#: several numbers of all.
-NONE, HALF = 0.0, 0.5
 
 
 class TestAnyParty:
@@ -548,11 +543,9 @@ class TestAnyParty:
         assert len(secure) == 1
         return games, secure
 
-    @sized("draws", NONE, HALF)
-    def test_without_a_mistake_every_number_has_its_noise(self, played, draws):
-        games, secure = played
-        assert wrong(secure, draws) == []
-        assert holds(attacked_parties(games[-1]))
+    def test_without_a_mistake_every_number_has_its_noise(self, played):
+        _, secure = played
+        assert wrong(secure) == []
 
     def test_a_party_other_than_the_first_without_noise_is_found(self, monkeypatch, played):
         games, secure = played
@@ -566,17 +559,14 @@ class TestAnyParty:
             return made
 
         monkeypatch.setattr(SmallWorld, "begin", begun)
-        assert not holds(attacked_parties(games[0], **MORE_RUNS))
         assert not holds(attacked_parties(games[-1], **MORE_RUNS))
-        assert wrong(secure, NONE)
+        assert wrong(secure)
 
     def test_a_source_of_secure_noise_that_gives_none_is_found(self, monkeypatch, played):
         """Nothing but some games draw from it."""
-        games, secure = played
+        _, secure = played
         monkeypatch.setattr(secure_noise, "own_sampler", lambda count: [0] * count)
-        assert len(wrong(secure, NONE)) == 3
-        (game,) = (game for game in games if game.secure)
-        assert not holds(attacked_parties(game))
+        assert len(wrong(secure)) == 3
 
     @pytest.mark.parametrize("played", ["feducb", "pfcb"], indirect=True)
     def test_a_source_of_secure_noise_that_gives_too_little_is_found(self, monkeypatch, played):
@@ -588,7 +578,8 @@ class TestAnyParty:
             return [int(drawn * 2**-0.5) for drawn in real(count)]
 
         monkeypatch.setattr(secure_noise, "own_sampler", sampler)
-        assert len(wrong(secure, 1.0)) == 3  # in full: it is secure noise, drawn anew each time
+        (name,) = wrong(secure)
+        assert name.startswith("all draws: deviation 0.7")
 
     @pytest.mark.parametrize("played", ["feducb", "pfcb"], indirect=True)
     def test_a_single_number_that_goes_past_the_noise_is_found(self, monkeypatch, played):
@@ -602,7 +593,7 @@ class TestAnyParty:
             return covered
 
         monkeypatch.setattr(SecureNoise, "cover", cover)
-        assert wrong(secure, HALF)
+        assert wrong(secure)
 
 
 class TestRestart:

@@ -1,179 +1,273 @@
-"""A number without its planned noise is named; sound noise raises an alarm as rarely as stated."""
+"""Noise is compared with the draws that it is made of: 1% less of it shows in one run."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.stats import binom, chi2
 
 from fedbandits.privacy.continual import calibrated
-from fedbandits.privacy.likelihood import covariance_of, decoder, stated_deviations
-from fedbandits.privacy.noise_check import NoisyNumbers, check_noise, runs_needed
-from fedbandits.systems.noisy_releases import StatedNoise
+from fedbandits.privacy.kept_noise import kept
+from fedbandits.privacy.likelihood import covariance_of, decoder, drawn_steps, stated_deviations
+from fedbandits.privacy.noise_check import NoisyNumbers, NoisyRun, check_noise
+from fedbandits.privacy.secure_noise import SecureNoise
+from fedbandits.systems.noisy_releases import StatedNoise, some_releases
 
-NUMBERS = 1000
-
-
-def numbers(factors, seed=0, planned=None):
-    """Noise of so many planned deviations; different runs have different draws."""
-    factors = np.asarray(factors, dtype=np.float64)
-
-    def noise(first, count):
-        rng = np.random.default_rng([seed, first])
-        return factors * rng.normal(size=(count, len(factors)))
-
-    return NoisyNumbers("numbers", len(factors), planned or len(factors), noise, "number {}".format)
+RELEASES, PARTIES, SIZE = 16, 2, 3
+MECHANISMS = pytest.mark.parametrize("mechanism", ["toeplitz", "tree", "optimal"])
 
 
-def all_right_but(place, factor):
-    factors = np.ones(NUMBERS)
-    factors[place] = factor
-    return factors
+def numbers(factors, seed=0, planned=None, deviation=1.0):
+    """One party's numbers, each with so many planned deviations of noise of its own."""
+    factors = np.asarray(factors, dtype=np.float64)[None, None]
+
+    def play(run):
+        draws = deviation * np.random.default_rng([seed, run]).normal(size=factors.shape)
+        return NoisyRun(factors * draws, draws)
+
+    size = factors.size
+    return NoisyNumbers(
+        "numbers", factors.shape, planned or size, play, lambda party, row, i: f"number {i}",
+        np.eye(1),
+    )  # fmt: skip
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_sound_noise_is_found_right(seed):
-    finding = check_noise(numbers(np.ones(NUMBERS), seed))
-    assert finding.right
-    assert (finding.missing, finding.excessive, finding.named) == (0, 0, ())
-    assert finding.numbers == NUMBERS
+def stated(mechanism="toeplitz", change=lambda noise, draws: None, releases=RELEASES):
+    """Two parties that release so often; ``change`` may spoil noise or draws, in place."""
+    plan = calibrated(mechanism, releases, 1.0, 1.0)
+    steps = np.arange(1, releases + 1)
+    deviations = np.tile(stated_deviations(plan, steps)[None, :, None], (PARTIES, 1, SIZE))
+    noise = StatedNoise("2 parties", "party", deviations, covariance=covariance_of(plan))
+    weights = plan.scale * decoder(plan, steps)
+
+    def draw(run):
+        draws = np.random.default_rng([1, run]).normal(size=(PARTIES, releases, SIZE))
+        change(None, draws)
+        made = weights @ draws
+        change(made, draws)
+        return made, draws
+
+    return noise.simulated(steps, releases, draw)
 
 
-@pytest.mark.parametrize("place", [0, 371, NUMBERS - 1])
-@pytest.mark.parametrize("factor", [0.0, 1e-6, 0.5, 2**-0.5])
-def test_a_single_number_with_too_little_noise_is_named(place, factor):
-    finding = check_noise(numbers(all_right_but(place, factor)))
-    assert (finding.missing, finding.excessive) == (1, 0)
-    assert finding.named[0].startswith(f"number {place}: ")
-    assert not finding.right
+@MECHANISMS
+def test_sound_noise_is_right(mechanism):
+    found = check_noise(stated(mechanism))
+    assert found.right
+    assert found.named == ()
+    assert (found.numbers, found.runs) == (PARTIES * RELEASES * SIZE, 3)
 
 
-@pytest.mark.parametrize("factor", [2**0.5, 2.0, 1e9])
-def test_a_single_number_with_too_much_noise_is_named(factor):
-    finding = check_noise(numbers(all_right_but(7, factor)))
-    assert (finding.missing, finding.excessive) == (0, 1)
+@MECHANISMS
+@pytest.mark.parametrize("factor", [0.0, 0.9, 0.99, 1.01, 2.0])
+def test_one_percent_in_one_number_shows_and_it_is_named(mechanism, factor):
+    def change(noise, draws):
+        if noise is not None:
+            noise[1, 10, 2] *= factor
+
+    found = check_noise(stated(mechanism, change))
+    assert (found.missing, found.excessive) == (int(factor < 1.0), int(factor > 1.0))
+    assert (found.foreign, found.shared) == (0, 0)
+    assert found.named == (f"party 1, release 11, number 2: {factor:.4g} × planned",)
+    assert found.bare == (factor < 1.0)
+
+
+def test_all_noise_that_is_ten_percent_too_quiet_shows():
+    def change(noise, draws):
+        if noise is not None:
+            noise *= 0.9
+
+    found = check_noise(stated(change=change))
+    assert found.missing == found.numbers
+    assert len(found.named) == 3
+
+
+@MECHANISMS
+def test_a_number_with_the_noise_of_another_is_foreign(mechanism):
+    def change(noise, draws):
+        if noise is not None:
+            noise[0, 4, 1] = noise[0, 4, 2]
+
+    found = check_noise(stated(mechanism, change))
+    assert (found.missing, found.foreign) == (0, 1)
+    assert "party 0, release 5, number 1: noise of other draws than its own" in found.named[0]
+
+
+def test_noise_that_two_releases_share_shows():
+    """Each number has the planned deviation, and releases have a draw in common."""
+
+    def change(noise, draws):
+        if noise is not None:
+            noise[:, 1] = noise[:, 0] * np.linalg.norm(stated_weights()[1]) / stated_weights()[0, 0]
+
+    found = check_noise(stated(change=change))
+    assert found.foreign == PARTIES * SIZE
+    assert found.bare
+
+
+def stated_weights():
+    plan = calibrated("toeplitz", RELEASES, 1.0, 1.0)
+    return plan.scale * decoder(plan, np.arange(1, RELEASES + 1))
+
+
+@MECHANISMS
+def test_a_draw_that_is_used_twice_shows(mechanism):
+    def change(noise, draws):
+        draws[:, 14] = draws[:, 2]
+
+    found = check_noise(stated(mechanism, change))
+    assert found.again >= PARTIES * SIZE
+    assert found.bare
+
+
+def test_two_parties_with_the_same_draws_show():
+    def change(noise, draws):
+        draws[1] = draws[0]
+
+    assert check_noise(stated(change=change)).again >= RELEASES * SIZE
+
+
+def test_other_weights_with_the_same_covariance_are_right():
+    """Who mixes draws in another way, with the covariance that is stated, has the planned noise."""
+    plan = calibrated("toeplitz", 8, 1.0, 1.0)
+    steps = np.arange(1, 9)
+    turned, _ = np.linalg.qr(np.random.default_rng(0).normal(size=(8, 8)))
+    deviations = np.tile(stated_deviations(plan, steps)[None, :, None], (PARTIES, 1, SIZE))
+    noise = StatedNoise("2 parties", "party", deviations, covariance=covariance_of(plan))
+
+    def drawing(weights):
+        def draw(run):
+            draws = np.random.default_rng([2, run]).normal(size=(PARTIES, 8, SIZE))
+            return weights @ draws, draws
+
+        return draw
+
+    weights = plan.scale * decoder(plan, steps)
+    assert check_noise(noise.simulated(steps, 8, drawing(weights @ turned))).right
+    # The same deviations, each release with noise of its own.
+    alone = np.diag(np.linalg.norm(weights, axis=1))
+    found = check_noise(noise.simulated(steps, 8, drawing(alone @ turned)))
+    assert found.shared > 0
+    assert found.bare
+
+
+def test_of_a_long_tree_some_releases_are_looked_at():
+    plan = calibrated("tree", 700, 1.0, 1.0)
+    steps = some_releases(700, PARTIES * SIZE, plan)
+    assert len(steps) == 512
+    assert steps.max() > 650
+    names = drawn_steps(plan, steps)
+    weights = plan.scale * decoder(plan, steps)
+    assert weights.shape == (512, len(names))
+    deviations = np.tile(stated_deviations(plan, steps)[None, :, None], (PARTIES, 1, SIZE))
+    noise = StatedNoise(
+        "2 parties", "party", deviations, covariance=covariance_of(plan, steps), weights=weights
+    )
+
+    def draw(run):
+        draws = np.random.default_rng([3, run]).normal(size=(PARTIES, len(names), SIZE))
+        return weights @ draws, draws
+
+    assert check_noise(noise.simulated(steps, 700, draw), scale=0.0).right
+
+
+@pytest.mark.parametrize("deviation", [0.8, 1.25])
+def test_a_source_with_another_deviation_shows(deviation):
+    found = check_noise(numbers(np.ones(1000), deviation=deviation))
+    assert (found.missing, found.excessive) == (0, 0)
+    assert found.uneven
+    assert found.bare
+    assert f"deviation {deviation:.1g}"[:13] in found.named[0]
+
+
+def test_one_number_whose_draws_are_quiet_shows():
+    """Its source gives it nothing: so nothing is missing but the draws."""
+    sound = numbers(np.ones(50))
+
+    def play(run):
+        played = sound.play(run)
+        draws = played.draws.copy()
+        draws[0, 0, 7] *= 1e-9
+        return NoisyRun(draws, draws)
+
+    assert check_noise(sound._replace(play=play)).uneven
+
+
+def test_the_alarm_of_a_sound_source_is_rare():
+    alarms = sum(not check_noise(numbers(np.ones(20), seed), 0.05).right for seed in range(300))
+    assert 1 <= alarms <= 35
 
 
 def test_what_does_not_leave_in_every_run_is_named_apart():
     """What decides about that may be data: it is not less noise."""
     sound = numbers(np.ones(5))
 
-    def some(first, count):
-        drawn = sound.noise(first, count)
-        drawn[(np.arange(first, first + count) % 2 == 0), 3] = np.nan
-        return drawn
+    def play(run):
+        played = sound.play(run)
+        if run % 2 == 0:
+            played.noise[0, 0, 3] = np.nan
+        return played
 
-    finding = check_noise(sound._replace(noise=some))
-    assert (finding.missing, finding.excessive, finding.unreleased) == (0, 0, 1)
-    assert finding.bare
-    assert not finding.right
-    half = -(-finding.runs // 2)
-    assert finding.named == (f"number 3: not released in {half} of {finding.runs} runs",)
+    found = check_noise(sound._replace(play=play))
+    assert (found.missing, found.excessive, found.unreleased) == (0, 0, 1)
+    assert found.bare
+    assert found.named == ("number 3: not released in every run",)
 
 
 @pytest.mark.parametrize("released", [np.nan, 0.0])
 def test_noise_that_is_not_a_number_is_none(released):
     """In compiled releases, where every number is drawn."""
-    steps, deviations = np.array([1]), np.ones((1, 1, 5))
-    sound = numbers(np.ones(5))
 
-    def draw(first, count):
-        drawn = sound.noise(first, count)
-        drawn[:, 3] = released
-        return drawn.reshape(count, 1, 1, 5)
+    def draw(run):
+        draws = np.random.default_rng(run).normal(size=(1, 1, 5))
+        noise = draws.copy()
+        noise[0, 0, 3] = released
+        return noise, draws
 
-    stated = StatedNoise("a party", "party", deviations)
-    finding = check_noise(stated.simulated(steps, 1, draw))
-    assert (finding.missing, finding.unreleased) == (1, 0)
+    noise = StatedNoise("a party", "party", np.ones((1, 1, 5)), covariance=np.eye(1))
+    found = check_noise(noise.simulated(np.array([1]), 1, draw))
+    assert (found.missing, found.unreleased) == (1, 0)
 
 
 def test_noise_that_is_not_centred_is_found():
-    """A number that is released off its true value by a deviation has too much."""
-    shifted = numbers(np.ones(5))
-    shifted = shifted._replace(
-        noise=lambda first, count: 1.0 + numbers(np.ones(5)).noise(first, count)
-    )
-    assert check_noise(shifted).excessive == 5
+    sound = numbers(np.ones(5))
+
+    def play(run):
+        played = sound.play(run)
+        return played._replace(noise=played.noise + 1.0)
+
+    assert check_noise(sound._replace(play=play)).foreign == 5
 
 
 def test_many_are_counted_and_few_named():
-    finding = check_noise(numbers(np.zeros(NUMBERS)))
-    assert finding.missing == NUMBERS
-    assert len(finding.named) == 3
+    found = check_noise(numbers(np.zeros(1000)))
+    assert found.missing == 1000
+    assert len(found.named) == 3
 
 
-def test_the_alarm_is_as_rare_as_stated():
-    alarm, checks = 0.1, 400
-    alarms = sum(not check_noise(numbers(np.ones(20), 100 + i), alarm).right for i in range(checks))
-    assert alarms <= binom.ppf(0.9999, checks, alarm)
-    assert alarms >= binom.ppf(0.0001, checks, 0.8 * alarm)
+class TestSources:
+    """What a party asks for is kept, whatever kind of source it has."""
 
+    def test_a_simulated_source_gives_what_it_gave(self):
+        source = kept(lambda step: np.full(2, float(step)))
+        assert not hasattr(source, "cover")
+        assert source(2).tolist() == [2.0, 2.0]
+        source(1)
+        assert source.draws(2).tolist() == [[1.0, 1.0], [2.0, 2.0]]
+        assert source.again == 0
+        source(2)
+        assert source.again == 1
 
-@pytest.mark.parametrize("count", [1, 30, 26_000])
-@pytest.mark.parametrize("alarm", [1e-6, 1e-2])
-def test_so_many_runs_show_a_root_of_two_and_fewer_do_not(count, alarm):
-    def overlooked(runs):
-        law, share = chi2(runs), alarm / (2 * count)
-        return max(law.sf(2 * law.ppf(share)), law.cdf(law.isf(share) / 2))
+    def test_a_secure_source_adds_what_is_kept(self):
+        source = kept(SecureNoise())
+        source.draw_ahead(3)
+        values = np.array([0.0, 0.5, 3.0])
+        covered = source.cover(1, values)
+        assert covered - values == pytest.approx(source.draws(3)[0], abs=1e-12)
 
-    runs = runs_needed(count, alarm)
-    assert overlooked(runs) < 1e-3 <= overlooked(runs - 1)
-
-
-def stated(mechanism="toeplitz", releases=16):
-    """Two parties that release so often, and what their noise is made of."""
-    plan = calibrated(mechanism, releases, 1.0, 1.0)
-    steps = np.arange(1, releases + 1)
-    deviations = np.tile(stated_deviations(plan, steps)[None, :, None], (2, 1, 3))
-    return (
-        plan,
-        steps,
-        StatedNoise("2 parties", "party", deviations, covariance=covariance_of(plan)),
-    )
-
-
-def of_draws(plan, steps, drawn):
-    """The noise of all releases (runs, parties, releases, size), from draws of that shape."""
-    return plan.scale * np.einsum("kj,rpjs->rpks", decoder(plan, steps), drawn)
-
-
-@pytest.mark.parametrize("mechanism", ["toeplitz", "tree"])
-def test_planned_noise_is_not_taken_for_noise_that_is_shared(mechanism):
-    plan, steps, noise = stated(mechanism)
-
-    def draw(first, count):
-        rng = np.random.default_rng([1, first])
-        return of_draws(plan, steps, rng.normal(size=(count, 2, 16, 3)))
-
-    found = check_noise(noise.simulated(steps, 16, draw))
-    assert found.right
-    assert found.compared == 32
-
-
-@pytest.mark.parametrize("mechanism", ["toeplitz", "tree"])
-@pytest.mark.parametrize("share", [1.0, 0.7])
-def test_a_draw_that_comes_again_in_a_late_release_shows(mechanism, share):
-    plan, steps, noise = stated(mechanism)
-
-    def draw(first, count):
-        drawn = np.random.default_rng([1, first]).normal(size=(count, 2, 16, 3))
-        again = share * drawn[:, :, 2] + np.sqrt(1.0 - share**2) * drawn[:, :, 14]
-        drawn[:, :, 14] = again
-        return of_draws(plan, steps, drawn)
-
-    found = check_noise(noise.simulated(steps, 16, draw))
-    assert (found.missing, found.shared) == (0 if mechanism == "tree" else found.missing, 2)
-    assert found.bare
-    assert "party 0, release 3, number 0, and party 0, release 15, number 0" in found.named[-2]
-
-
-def test_two_parties_with_the_same_draws_show():
-    plan, steps, noise = stated()
-
-    def draw(first, count):
-        drawn = np.random.default_rng([1, first]).normal(size=(count, 2, 16, 3))
-        drawn[:, 1] = drawn[:, 0]
-        return of_draws(plan, steps, drawn)
-
-    found = check_noise(noise.simulated(steps, 16, draw), scale=0.002)
-    assert (found.missing, found.shared) == (0, 16)
+    def test_whole_noise_is_kept_in_its_deviations(self):
+        source, deviations = kept(SecureNoise()), np.array([1e6, 1e9])
+        source.draw_whole_ahead(deviations)
+        covered = source.cover_whole(1, np.array([7.0, -7.0]), deviations)
+        noise = covered - np.array([7.0, -7.0])
+        assert np.array_equal(noise, np.rint(noise))
+        assert noise / deviations == pytest.approx(source.draws(2)[0], abs=1e-12)

@@ -201,5 +201,5 @@ def test_noise_that_repeats_late_is_found(monkeypatch, preset):
         monkeypatch.setattr(module, "simulated_noise", repeating(module.simulated_noise))
     verdict = judged(fb.system(preset, schedule="evenly(16)"), looks_at=NOISE)
     assert verdict.outcome == "broken"
-    assert max(found.shared for found in verdict.noise) >= 10
-    assert "noise in common" in verdict.line
+    assert max(found.again for found in verdict.noise) >= 10
+    assert "draws were used more than once" in verdict.line

@@ -184,7 +184,7 @@ def test_whole_parties_move_what_is_charged_and_no_more(preset, pairs):
     assert (found[REACTS] > 1.001) == (preset in REACTING)
 
 
-@sized("pairs", 0.55, 1.0)
+@sized("pairs", 1.5, 2.7)
 @pytest.mark.parametrize(
     ("preset", "world", "most"),
     [("feducb", Classification(agents=3, dataset="wine", components=2), 3), ("fclub", None, 2)],

@@ -466,11 +466,10 @@ def audited(monkeypatch, preset="private-lin-ucb", world=LINEAR, training=None):
 
     def attack_of_few(game, *given, **named):
         few = training if game.sees == "messages" else None
-        return attack(game, *given, training=few, **named)
+        return attack(game, *given, **(named | {"training": few}))
 
     monkeypatch.setattr(audit_parts, "attack", attack_of_few)
     monkeypatch.setattr(party_games, "PARTY_RUNS", 60 if training is None else LEAST_RUNS)
-    monkeypatch.setattr(party_games, "SECURE_RUNS", 30)
     experiment = fb.Experiment(rounds=200, environment=world, systems=(fb.system(preset),))
     (verdict,) = audit(experiment, runs=20_000).verdicts
     return verdict

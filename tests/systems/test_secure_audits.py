@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -16,6 +18,7 @@ from fedbandits.systems import registry
 from fedbandits.systems.agents import audit as agents_audit
 from fedbandits.systems.agents import audit_releases
 from fedbandits.systems.agents import noise as agents_noise
+from fedbandits.systems.aggregation import SecureTotals
 from fedbandits.systems.feducb import SYSTEM as FEDUCB
 from fedbandits.systems.party_games import paired_games
 from fedbandits.systems.python_learners import audit as learners_audit
@@ -31,8 +34,8 @@ pytestmark = pytest.mark.usefixtures("few_pairs")
 WORLD = fb.environments.Linear(agents=6, dim=2, arms=3)
 SUMS = {"kind": "secure-sum", "helpers": 2, "least_parties": 5, "colluding": 2}
 ROUNDS = 40
-#: Of the usual number of pairs of worlds, and of draws.
-PAIRS, DRAWS = sized("pairs", 0.0, 1.0), sized("draws", 0.1, 0.25)
+#: Of the usual number of pairs of worlds.
+PAIRS = sized("pairs", 0.0, 1.0)
 
 
 @pytest.fixture
@@ -53,9 +56,33 @@ def learner_plan(name):
     return plan_of(config, WORLD, ROUNDS)
 
 
-def wrong_noise(checks, draws):
-    """Tell of each check whether it finds numbers without their planned noise."""
-    return [not check_noise(numbers, scale=draws).right for numbers in checks]
+def wrong_noise(checks):
+    """Tell of each check whether it finds numbers without their planned noise, in one run."""
+    return [not check_noise(numbers, scale=0.0).right for numbers in checks]
+
+
+def quieter(factor):
+    """Shares whose mechanism has less noise than planned."""
+
+    def release(plan, step, state, running_sum, pattern, noise):
+        quiet = msgspec.structs.replace(plan, scale=factor * plan.scale)
+        return shares.release_share(quiet, step, state, running_sum, pattern, noise)
+
+    return release
+
+
+class _Repeating:
+    """A source that adds draws which have been used, in the place of its own."""
+
+    def __init__(self, noise, draws):
+        self._noise, self._draws = noise, draws
+
+    def cover(self, step, values):
+        return self._noise.cover(step, values)
+
+    def cover_whole(self, step, values, deviations):
+        self._noise.cover_whole(step, values, deviations)
+        return values + self._draws
 
 
 def moves_of(plan):
@@ -77,10 +104,9 @@ class TestFedUCB:
             pytest.approx(fb.privacy.gaussian.epsilon_of(claim.mu * math.sqrt(3.0), claim.delta)),
         ]
 
-    @DRAWS
-    def test_the_noise_is_as_planned(self, draws):
+    def test_the_noise_is_as_planned(self):
         plan = feducb_plan()
-        assert wrong_noise(agents_audit.noise_checks(FEDUCB, plan), draws) == [False] * 3
+        assert wrong_noise(agents_audit.noise_checks(FEDUCB, plan)) == [False] * 3
 
     @pytest.mark.parametrize("times", [1 / 3, 3.0])
     def test_noise_by_another_number_of_parties_is_found(self, monkeypatch, times):
@@ -88,7 +114,50 @@ class TestFedUCB:
             return shares.share_plan(total, round(honest * times))
 
         monkeypatch.setattr(agents_noise, "share_plan", planned)
-        assert all(wrong_noise(agents_audit.noise_checks(FEDUCB, feducb_plan()), 0.25))
+        assert all(wrong_noise(agents_audit.noise_checks(FEDUCB, feducb_plan())))
+
+    def test_noise_for_all_parties_instead_of_the_honest_ones_is_found(self, monkeypatch):
+        """With 5 for 3, ε is 1.32 times as large."""
+        monkeypatch.setattr(SecureTotals, "honest", property(lambda self: self.least_parties))
+        assert all(wrong_noise(agents_audit.noise_checks(FEDUCB, feducb_plan())))
+
+    @pytest.mark.parametrize("factor", [0.9, 0.99])
+    def test_shares_that_are_a_little_too_quiet_are_found(self, monkeypatch, factor):
+        """By 10%, ε is 1.12 times as large."""
+        monkeypatch.setattr(member, "release_share", quieter(factor))
+        monkeypatch.setattr(learners_audit, "release_share", quieter(factor))
+        simulated, *played = agents_audit.noise_checks(FEDUCB, feducb_plan())
+        assert wrong_noise([simulated]) == [False]  # it is the parties' own
+        found = [check_noise(numbers, scale=0.0) for numbers in played]
+        assert all(one.missing == one.numbers for one in found)
+        assert all(f"{factor:g} × planned" in one.named[0] for one in found)
+
+    def test_one_share_without_noise_in_one_number_is_found(self, monkeypatch):
+        def bare(plan, step, state, running_sum, pattern, noise):
+            after, share = shares.release_share(plan, step, state, running_sum, pattern, noise)
+            if after.made == 2:
+                share[1] = running_sum[1] / step
+            return after, share
+
+        monkeypatch.setattr(member, "release_share", bare)
+        _, *played = agents_audit.noise_checks(FEDUCB, feducb_plan())
+        for numbers in played:
+            found = check_noise(numbers, scale=0.0)
+            assert found.missing == 4
+            assert found.named[0].endswith("release 2, number 1: 0 × planned")
+
+    def test_noise_that_two_shares_have_in_common_is_found(self, monkeypatch):
+        """The second release has the first one's draw once more."""
+
+        def repeated(plan, step, state, running_sum, pattern, noise):
+            again = _Repeating(noise, state.draws[0]) if state.made == 1 else noise
+            return shares.release_share(plan, step, state, running_sum, pattern, again)
+
+        monkeypatch.setattr(member, "release_share", repeated)
+        (_, secure, _) = agents_audit.noise_checks(FEDUCB, feducb_plan())
+        found = check_noise(secure, scale=0.0)
+        assert found.bare
+        assert found.foreign + found.missing >= 20
 
     @PAIRS
     def test_a_record_moves_a_sum_as_far_as_is_charged(self, pairs):
@@ -150,11 +219,10 @@ class TestLearners:
         play_with_losses(run, ROUNDS)
         assert {agent.state.releases for agent in run.players} == {len(range(4, ROUNDS, 4))}
 
-    @DRAWS
-    def test_the_noise_is_as_planned(self, learner, draws):
+    def test_the_noise_is_as_planned(self, learner):
         system, plan = system_of(learner_plan(learner).config), learner_plan(learner)
         checks = learners_audit.noise_checks(system, plan, WORLD)
-        assert wrong_noise(checks, draws) == [False] * 3
+        assert wrong_noise(checks) == [False] * 3
 
     def test_noise_by_another_number_of_parties_is_found(self, learner, monkeypatch):
         def planned(total, honest):
@@ -163,7 +231,7 @@ class TestLearners:
         monkeypatch.setattr(learners_plan, "share_plan", planned)
         plan = learner_plan(learner)
         system = system_of(plan.config)
-        assert all(wrong_noise(learners_audit.noise_checks(system, plan, WORLD), 0.25))
+        assert all(wrong_noise(learners_audit.noise_checks(system, plan, WORLD)))
 
     @PAIRS
     def test_records_beyond_their_bound_are_found(self, learner, monkeypatch, pairs):
@@ -180,8 +248,8 @@ class TestLearners:
 
 def moves_too_far(system, plan, pairs):
     """Tell of each game of whole parties whether a record moves sums too far."""
-    games = paired_games(learners_audit.games(system, plan, WORLD))
-    return [check_sensitivity(paired, pairs).too_far for paired in games]
+    games = learners_audit.moves_games(learners_audit._making_all(system, plan, WORLD))
+    return [check_sensitivity(paired, pairs).too_far for paired in paired_games(games)]
 
 
 def test_views_name_who_must_not_be_one_hand():
@@ -196,7 +264,8 @@ def test_releases_that_are_passed_over_have_their_draws_too():
     """Of many numbers some releases are looked at; noise of those in between is in them."""
     plan = feducb_plan()
     steps = np.array([2, 4])
-    deviations = audit_releases._stated_noise(plan, steps, "agents").deviations
-    noise = audit_releases._drawn(plan, steps, 0, 400) / deviations
-    spread = noise.reshape(400, 6, 2, -1).std(axis=(0, 1, 3))
-    assert spread == pytest.approx(1.0, abs=0.05)
+    stated = audit_releases._stated_noise(plan, steps, "agents")
+    draw = partial(audit_releases._drawn, plan, steps)
+    found = check_noise(stated.simulated(steps, 4, draw))
+    assert found.right
+    assert found.draws == found.runs * 6 * 4 * plan.constants.release_size

@@ -54,15 +54,28 @@ def decoder(plan: ContinualPlan, releases: Ints) -> Floats:
         matrix = encoder(plan.releases, plan.decay)
         decoded = np.tril(np.ones_like(matrix)) @ np.linalg.inv(matrix)
         return np.asarray(decoded[releases - 1, :n], dtype=np.float64)
-    used: dict[int, int] = {}
-    entries = []
+    used = {k: place for place, k in enumerate(drawn_steps(plan, releases).tolist())}
+    weights = np.zeros((len(releases), len(used)))
     for row, k in enumerate(releases.tolist()):
         while k:
-            entries.append((row, used.setdefault(k, len(used))))
+            weights[row, used[k]] = 1.0
             k &= k - 1
-    weights = np.zeros((len(releases), len(used)))
-    weights[tuple(zip(*entries, strict=True))] = 1.0
     return weights
+
+
+def drawn_steps(plan: ContinualPlan, releases: Ints) -> Ints:
+    """Return the steps of the draws in some of the releases, from 1 and in order, (draws,).
+
+    They are the columns of :func:`decoder`.
+    """
+    if plan.mechanism != "tree":
+        return np.arange(1, int(releases.max(initial=0)) + 1, dtype=np.int64)
+    steps = set()
+    for k in releases.tolist():
+        while k:
+            steps.add(k)
+            k &= k - 1
+    return np.array(sorted(steps), dtype=np.int64)
 
 
 def stated_pattern(models: int, dimension: int, gram_noise: float = 1.0) -> Floats:

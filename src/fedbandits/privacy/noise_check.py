@@ -1,58 +1,77 @@
-"""True if every number that parties release has its planned noise.
+"""Checks that every number that parties release has its planned noise: exactly, in one run.
 
-Attacks look where a record is. Here all numbers of all parties are looked at, one by one: what is
-released less what it stands for, in planned deviations, squared and added up over some runs, is
-χ²-distributed with as many degrees of freedom. A number fails where that sum is too small or too
-large to be; the probability that a sound mechanism has any such number is bounded (Bonferroni).
+All mechanisms here are linear in their noise. Sources of noise are injected, so a check can keep
+the draws ξ that a source gave. Then released - exact must be L ξ, to rounding, for one matrix L:
 
-Noise that is there may be there twice. So the draws are worked out that releases are made of, and
-those of any two releases must be uncorrelated: also of two parties.
+* L is that of the stated covariance: its Cholesky factor, or the one that a system states. Every
+  number of every party is compared with it. A number with 1% less noise shows in one run.
+* If numbers differ from that, L is fitted by least squares, over as many runs as it takes. Noise is
+  sound too if nothing is left of it, and L Lᵀ is the stated covariance.
+* No draw may be given twice: not for two releases, and not for two parties.
+
+So the noise has the planned distribution if draws are independent standard normals. Draws are held
+to that by χ²: all together, those of each number, and those of each step.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import msgspec
 import numpy as np
-from scipy.special import betaincinv, gammaincc, gammainccinv, gammaincinv
+from scipy.special import gammainccinv, gammaincinv
 
-from fedbandits._typing import Floats
+from fedbandits._typing import Bools, Floats
 from fedbandits.privacy.sizes import Tick, scaled, unheard
 
-#: Probability with which a check of a sound mechanism fails.
+#: Probability with which draws of a sound source fail.
 ALARM = 1e-6
-#: Probability with which a number is overlooked whose deviation is √2 times too small or too large.
+#: Probability with which a source is overlooked whose deviation is as far off as a finding says.
 _OVERLOOKED = 1e-3
-#: Numbers that are made at once; 64 MB.
-_AT_ONCE = 2**23
-#: Draws of each number, at least. Missing noise shows in any number of draws.
-_LEAST = 20
-#: Reports of how far a check is, at least.
-_REPORTS = 20
+#: Differences below it are those of floating point, and of the grid of secure noise.
+ROUNDING = 1e-6
+#: Runs that are compared number by number, in a check of the usual size.
+_RUNS = 3
+#: Columns, as a multiple of the draws, from which a matrix of weights is fitted, and runs at most.
+_COLUMNS, _MOST_RUNS = 1.5, 200
+#: Draws of a source itself, for each run that is wanted.
+_SOURCE_DRAWS = 2**13
 #: Numbers that fail and are named.
 _NAMED = 3
-#: Releases of which each is compared with each.
-MOST_COMPARED = 512
+#: Equal draws that chance may make: those of a sound source are whole numbers of a fine grid.
+_CHANCE = 1
+
+
+class NoisyRun(NamedTuple):
+    """The noise of one run, and the draws that sources gave for it."""
+
+    #: (parties, rows, columns): noise in planned deviations, with NaN for what was not released. A
+    #: row is a release, or a kind of number in a release; columns are alike, and independent.
+    noise: Floats
+    draws: Floats  # (parties, draws, columns): in the order in which they were asked for
+    again: int = 0  # steps for which a source was asked more than once
 
 
 class NoisyNumbers(NamedTuple):
-    """Numbers that parties release, and the noise that is planned for each.
-
-    ``noise(first, count)`` returns that of runs first … first + count - 1, (count, numbers), in
-    planned deviations. Different runs are independent. What was not released is NaN.
-    """
+    """Numbers that parties release, and the noise that is stated for each."""
 
     looks_at: str  # which numbers they are, in words
-    size: int  # how many
-    planned: int  # how many in all; more than ``size`` where some of all releases are looked at
-    noise: Callable[[int, int], Floats]
-    name: Callable[[int], str]  # what the number at a place is, in words
-    #: It works out the draws that some of the releases are made of: from noise (runs, numbers) to
-    #: (releases, runs · size), with the numbers of a release in order. None if nobody can.
-    draws: Callable[[Floats], Floats] | None = None
+    shape: tuple[int, int, int]  # (parties, rows, columns)
+    planned: int  # how many numbers in all; more than the shape has where some are looked at
+    play: Callable[[int], NoisyRun]  # a run by its number; different ones are independent
+    name: Callable[[int, int, int], str]  # a number in words, by its party, row and column
+    #: (rows, rows): stated covariance of the noise in one column, in planned deviations: with ones
+    #: on its diagonal. None if only deviations are stated.
+    covariance: Floats | None = None
+    #: (rows, draws): stated weights of the draws; by default the covariance's Cholesky factor.
+    weights: Floats | None = None
+    kinds: int = 1  # rows of a release, and draws of a step
+    #: What rounding to whole numbers may change, in planned deviations.
+    rounding: float = 0.0
+    #: So many draws of the source itself, which no release has.
+    source: Callable[[int], Floats] | None = None
 
 
 class NoiseFinding(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,127 +80,269 @@ class NoiseFinding(msgspec.Struct, frozen=True, kw_only=True):
     looks_at: str  # which numbers were checked, in words
     numbers: int  # how many were checked
     planned: int  # how many there are
-    runs: int  # how many draws of each
+    runs: int  # how often they were released
     missing: int  # how many have less noise than planned
     excessive: int  # how many have more
+    foreign: int = 0  # how many have noise that the draws for them do not make
     unreleased: int = 0  # not released in every run; what decides about that is not noise
-    shared: int = 0  # pairs of releases that have noise in common
-    compared: int = 0  # how many releases were compared with each other
-    named: tuple[str, ...]  # some of them, and the measured deviation as a multiple of the planned
-    alarm: float  # probability with which a sound mechanism fails
+    shared: int = 0  # pairs of releases whose noise is correlated otherwise than stated
+    again: int = 0  # draws that were given more than once
+    draws: int = 0  # how many draws were held to the deviation 1
+    uneven: int = 0  # groups of them that fail: all, those of a number, or those of a step
+    deployed: bool = False  # whether their source is that of a deployment
+    named: tuple[str, ...]  # some of what is wrong, and how much noise there is
+    alarm: float  # probability with which draws of a sound source fail
 
     @property
     def right(self) -> bool:
         """True if every number that was checked has its planned noise."""
-        return not (self.missing or self.excessive or self.unreleased or self.shared)
-
-    @property
-    def shows(self) -> float:
-        """A deviation that is this multiple of the planned one, or less, is hardly overlooked."""
-        low, _ = _limits(self.runs, self.alarm / (2 * max(1, self.numbers)))
-        return math.sqrt(low / (2.0 * gammaincinv(0.5 * self.runs, 1.0 - _OVERLOOKED)))
+        return not (self.excessive or self.bare)
 
     @property
     def bare(self) -> bool:
-        """True if numbers are without noise of their own, or leave in some runs alone."""
-        return bool(self.missing or self.unreleased or self.shared)
+        """True if noise is missing or shared, or numbers leave in some runs alone."""
+        return bool(
+            self.missing or self.foreign or self.unreleased or self.shared or self.again
+            or self.uneven
+        )  # fmt: skip
 
-
-def runs_needed(numbers: int, alarm: float = ALARM) -> int:
-    """Return after how many runs a deviation √2 times too small or large is hardly overlooked."""
-    share = alarm / (2 * max(1, numbers))
-    low, high = 1, 2
-    while not _shows_a_root_of_two(high, share):
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if _shows_a_root_of_two(middle, share) else (middle, high)
-    return high
-
-
-def _limits(runs: int, share: float) -> tuple[float, float]:
-    """Return sums of squares that are too small, and too large, each with chance ``share``."""
-    return 2.0 * gammaincinv(0.5 * runs, share), 2.0 * gammainccinv(0.5 * runs, share)
-
-
-def _shows_a_root_of_two(runs: int, share: float) -> bool:
-    low, high = _limits(runs, share)
-    # Half the variance stays above the lower limit, or twice the variance below the upper one.
-    quiet = gammaincc(0.5 * runs, low)
-    loud = 1.0 - gammaincc(0.5 * runs, 0.25 * high)
-    return bool(max(quiet, loud) < _OVERLOOKED)
+    @property
+    def shows(self) -> float:
+        """A source whose deviation is this share of 1, or less, is hardly overlooked."""
+        low, _ = _limits(self.draws, self.alarm / 6.0)
+        return math.sqrt(low / (2.0 * gammaincinv(0.5 * max(1, self.draws), 1.0 - _OVERLOOKED)))
 
 
 def check_noise(
     numbers: NoisyNumbers, alarm: float = ALARM, scale: float = 1.0, tick: Tick = unheard
 ) -> NoiseFinding:
-    """Draw the noise of all numbers so often that a factor of √2 in a deviation shows.
+    """Compare the noise of all numbers with what is stated.
 
-    ``alarm`` is the probability with which the check of a sound mechanism fails, whatever the
-    scale. There are ``scale`` times as many draws: with fewer, only larger differences show.
+    ``alarm`` is the probability with which draws of a sound source fail; nothing else is left to
+    chance. There are ``scale`` times as many runs as usual, but at least one.
     """
-    runs = scaled(runs_needed(numbers.size, alarm), scale, _LEAST)
-    squares, unreleased = np.zeros(numbers.size), np.zeros(numbers.size, np.int64)
-    at_once = max(1, _AT_ONCE // max(1, numbers.size))
-    at_once = min(at_once, math.ceil(runs / _REPORTS))
-    products, draws = np.zeros((0, 0)), 0
-    for first in range(0, runs, at_once):
-        drawn = numbers.noise(first, min(at_once, runs - first))
-        squares += np.einsum("ri,ri->i", drawn, drawn)
-        unreleased += np.isnan(drawn).sum(axis=0)
-        if numbers.draws is not None:
-            made = numbers.draws(np.nan_to_num(drawn))
-            products = made @ made.T + (products if draws else 0.0)
-            draws += made.shape[1]
-        tick(min(1.0, (first + at_once) / runs))
-    alarm_each = alarm if numbers.draws is None else 0.5 * alarm
-    low, high = _limits(runs, alarm_each / (2 * max(1, numbers.size)))
-    missing, excessive = squares <= low, squares >= high
-    wrong = np.flatnonzero(missing | excessive | (unreleased > 0))
-    shared = _shared(products, draws, alarm_each)
-    return NoiseFinding(
-        looks_at=numbers.looks_at,
-        numbers=numbers.size,
-        planned=numbers.planned,
-        runs=runs,
-        missing=int(missing.sum()),
-        excessive=int(excessive.sum()),
-        unreleased=int((unreleased > 0).sum()),
-        shared=len(shared),
-        compared=len(products),
-        named=(
-            *(
-                f"{numbers.name(int(i))}: {_what_is_wrong(squares[i], unreleased[i], runs)}"
-                for i in wrong[:_NAMED]
-            ),
-            *(_who_share(numbers, draws // runs, *pair) for pair in shared[:_NAMED]),
-        ),
-        alarm=alarm,
+    wanted, runs = scaled(_RUNS, scale, 1), list[NoisyRun]()
+    for run in range(wanted):
+        runs.append(numbers.play(run))
+        tick((run + 1) / (wanted + 1))
+    wrong, shared = _compared(numbers, runs), list[tuple[int, int, float]]()
+    if wrong.any.any() and not wrong.unreleased.any():
+        runs = _enough(numbers, runs)
+        fitted = _fitted(numbers, runs)
+        shared = fitted.shared
+        wrong = _compared(numbers, runs) if fitted.wrong else _none(wrong)
+    draws = _draws_of(numbers, runs, wanted)
+    again = max(sum(run.again for run in runs), _equal(draws.every))
+    uneven = _uneven(draws, alarm)
+    tick(1.0)
+    named = (
+        *(_named(numbers, wrong, place) for place in np.argwhere(wrong.any)[:_NAMED].tolist()),
+        *(_pair(numbers, *pair) for pair in shared[:_NAMED]),
+        *((f"{again:,} draws were given again",) if again else ()),
+        *uneven[:_NAMED],
     )
+    parties, rows, columns = numbers.shape
+    return NoiseFinding(
+        looks_at=numbers.looks_at, numbers=parties * rows * columns, planned=numbers.planned,
+        runs=len(runs), missing=int(wrong.missing.sum()), excessive=int(wrong.excessive.sum()),
+        foreign=int(wrong.foreign.sum()), unreleased=int(wrong.unreleased.sum()),
+        shared=len(shared), again=again, draws=draws.every.size, uneven=len(uneven),
+        deployed=numbers.source is not None, named=named[:_NAMED], alarm=alarm,
+    )  # fmt: skip
 
 
-def _shared(products: Floats, draws: int, alarm: float) -> list[tuple[int, int, float]]:
-    """Return releases whose draws are correlated, with their correlation.
+# ---------------------------------------------------------------- number by number
 
-    The squared correlation of n independent normal draws is beta-distributed, with 1/2 and
-    (n - 1)/2. What has no noise is not correlated.
+
+class _Wrong(NamedTuple):
+    """Numbers that are not as stated, (parties, rows, columns) each."""
+
+    missing: Bools
+    excessive: Bools
+    foreign: Bools
+    unreleased: Bools
+    ratio: Floats  # noise, as a multiple of what is stated
+
+    @property
+    def any(self) -> Bools:
+        return self.missing | self.excessive | self.foreign | self.unreleased
+
+
+def _none(wrong: _Wrong) -> _Wrong:
+    nothing = np.zeros_like(wrong.missing)
+    return wrong._replace(missing=nothing, excessive=nothing, foreign=nothing, unreleased=nothing)
+
+
+def _compared(numbers: NoisyNumbers, runs: list[NoisyRun]) -> _Wrong:
+    """Compare each number with the weights that are stated, or with a deviation alone.
+
+    A number that is as stated but for a factor has less noise, or more. Other noise is foreign.
     """
-    if len(products) < 2:
-        return []
-    size = np.sqrt(np.maximum(np.diag(products), np.finfo(np.float64).tiny))
-    correlation = products / np.outer(size, size)
-    pairs = len(products) * (len(products) - 1) // 2
-    most = math.sqrt(1.0 - betaincinv(0.5 * (draws - 1), 0.5, alarm / pairs))
-    found = np.argwhere(np.triu(np.abs(correlation) >= most, 1))
-    return [(int(i), int(j), float(correlation[i, j])) for i, j in found]
+    found = np.stack([run.noise for run in runs])
+    unreleased = np.asarray(np.isnan(found).any(axis=0), dtype=np.bool_)
+    found = np.where(np.isnan(found), 0.0, found)
+    planned = np.stack([_planned(numbers, run) for run in runs])
+    norm = np.maximum((planned**2).sum(axis=0), np.finfo(np.float64).tiny)
+    ratio = (found * planned).sum(axis=0) / norm
+    near = (ROUNDING + numbers.rounding) * (1.0 + np.abs(planned).max(axis=0))
+    off = np.abs(found - planned).max(axis=0) > near
+    foreign = np.abs(found - ratio * planned).max(axis=0) > near
+    # Noise that is exactly none is missing, also where draws are none.
+    bare = (np.abs(found).max(axis=0) == 0.0) | (off & ~foreign & (ratio < 1.0))
+    bare &= ~unreleased
+    excessive = off & ~foreign & ~bare & ~unreleased
+    ratio = np.where(foreign, np.sqrt((found**2).sum(axis=0) / norm), ratio)
+    return _Wrong(bare, excessive, off & foreign & ~bare & ~unreleased, unreleased, ratio)
 
 
-def _who_share(numbers: NoisyNumbers, size: int, one: int, other: int, much: float) -> str:
-    """Return which two releases of ``size`` numbers have noise in common, in words."""
-    return f"{numbers.name(one * size)}, and {numbers.name(other * size)}: correlation {much:.2g}"
+def _planned(numbers: NoisyNumbers, run: NoisyRun) -> Floats:
+    """Return the noise that the draws of a run make, (parties, rows, columns)."""
+    weights, (parties, rows, columns) = _weights(numbers), numbers.shape
+    used = min(weights.shape[1], run.draws.shape[1])
+    made = np.zeros((parties, rows, columns))
+    if used:
+        made = np.matmul(weights[:, :used], run.draws[:, :used])
+    return made
 
 
-def _what_is_wrong(square: float, unreleased: int, runs: int) -> str:
-    if unreleased:
-        return f"not released in {unreleased} of {runs} runs"
-    return f"{math.sqrt(square / runs):.3g} × planned"
+def _weights(numbers: NoisyNumbers) -> Floats:
+    """Return the stated weights of draws, (rows, draws); each row has the length 1."""
+    rows = numbers.shape[1]
+    if numbers.weights is not None:
+        found = numbers.weights
+    elif numbers.covariance is not None:
+        found = np.asarray(np.linalg.cholesky(numbers.covariance), dtype=np.float64)
+    else:
+        return np.eye(rows)
+    lengths: Floats = np.linalg.norm(found, axis=1, keepdims=True)
+    return np.asarray(found / lengths, dtype=np.float64)
+
+
+# ---------------------------------------------------------------- fitted weights
+
+
+class _Fit(NamedTuple):
+    wrong: bool  # whether noise is not that of any weights, or of others than stated
+    shared: list[tuple[int, int, float]]  # pairs of rows, and their correlation
+
+
+def _enough(numbers: NoisyNumbers, runs: list[NoisyRun]) -> list[NoisyRun]:
+    """Play so many runs that weights can be fitted."""
+    draws, columns = runs[0].draws.shape[1], numbers.shape[0] * numbers.shape[2]
+    count = min(_MOST_RUNS, math.ceil((_COLUMNS * draws + 4) / columns))
+    return [*runs, *(numbers.play(run) for run in range(len(runs), count))]
+
+
+def _fitted(numbers: NoisyNumbers, runs: list[NoisyRun]) -> _Fit:
+    """Fit weights by least squares, the same for all columns of all parties."""
+    rows = numbers.shape[1]
+    made = np.concatenate([_columns_of(run.noise, rows) for run in runs], axis=1)
+    count = max(run.draws.shape[1] for run in runs)
+    drawn = np.concatenate([_columns_of(run.draws, count) for run in runs], axis=1)
+    weights, *_ = np.linalg.lstsq(drawn.T, made.T, rcond=None)
+    left = float(np.abs(made - weights.T @ drawn).max())
+    covariance = weights.T @ weights
+    stated = _weights(numbers)
+    stated = stated @ stated.T
+    off = np.abs(covariance - stated)
+    near, unknown = ROUNDING + numbers.rounding, numbers.covariance is None
+    if unknown and numbers.weights is None:
+        off = np.diag(np.diag(off))  # nobody has said what releases have in common
+        stated = covariance
+    if left > near * (1.0 + float(np.abs(made).max())):
+        return _Fit(True, [])  # number by number it shows which ones
+    deviation = np.sqrt(np.maximum(np.diag(covariance), np.finfo(np.float64).tiny))
+    correlation = covariance / np.outer(deviation, deviation)
+    apart = np.abs(correlation - stated / np.sqrt(np.outer(np.diag(stated), np.diag(stated))))
+    there = np.diag(covariance) > near  # what has no noise shares none
+    apart *= np.outer(there, there)
+    pairs = [] if unknown else np.argwhere(np.triu(apart, 1) > near).tolist()
+    return _Fit(bool(off.max() > near), [(i, j, float(correlation[i, j])) for i, j in pairs])
+
+
+def _columns_of(values: Floats, rows: int) -> Floats:
+    """Return values (parties, rows, columns) as (rows, parties · columns); zeros are missing."""
+    parties, given, columns = values.shape
+    whole = np.zeros((parties, rows, columns))
+    whole[:, :given] = values
+    return np.ascontiguousarray(whole.transpose(1, 0, 2)).reshape(rows, parties * columns)
+
+
+# ---------------------------------------------------------------- draws
+
+
+class _Draws(NamedTuple):
+    every: Floats  # (n,): all that were given
+    groups: list[tuple[str, Floats]]  # words, and draws (…, n) of which each row is held to χ²
+
+
+def _draws_of(numbers: NoisyNumbers, runs: list[NoisyRun], wanted: int) -> _Draws:
+    """Return all draws, with more of the source itself, and those of each number and step."""
+    size = min(run.draws.shape[1] for run in runs)
+    stacked = np.stack([run.draws[:, :size] for run in runs])  # (runs, parties, draws, columns)
+    shape = len(runs), numbers.shape[0], size // numbers.kinds, numbers.kinds, numbers.shape[2]
+    stacked = stacked.reshape(shape)
+    every = [run.draws.reshape(-1) for run in runs]
+    if numbers.source is not None:
+        every.append(numbers.source(_SOURCE_DRAWS * wanted).reshape(-1))
+    whole = np.concatenate(every)
+    groups = [("all draws", whole[None])]
+    if size:
+        groups.append(("the draws of one number", _as_rows(stacked, (1, 3, 4))))
+        groups.append(("the draws of one step", _as_rows(stacked, (2,))))
+    return _Draws(whole, groups)
+
+
+def _as_rows(values: Floats, kept: tuple[int, ...]) -> Floats:
+    """Return values with the axes ``kept`` as rows, and all else in a row."""
+    moved = np.moveaxis(values, kept, range(len(kept)))
+    return moved.reshape(math.prod(moved.shape[: len(kept)]), -1)
+
+
+def _uneven(draws: _Draws, alarm: float) -> tuple[str, ...]:
+    """Name groups of draws whose sum of squares is too small or too large to be by chance."""
+    return tuple(_outside(draws, alarm / len(draws.groups)))
+
+
+def _outside(draws: _Draws, alarm: float) -> Iterator[str]:
+    for words, rows in draws.groups:
+        count = rows.shape[1]
+        if not count:
+            continue
+        low, high = _limits(count, alarm / (2 * len(rows)))
+        squares = np.einsum("ri,ri->r", rows, rows)
+        for square in squares[(squares <= low) | (squares >= high)]:
+            yield f"{words}: deviation {math.sqrt(square / count):.3g} instead of 1"
+
+
+def _limits(count: int, share: float) -> tuple[float, float]:
+    """Return sums of squares that are too small, and too large, each with chance ``share``."""
+    half = 0.5 * max(1, count)
+    return 2.0 * gammaincinv(half, share), 2.0 * gammainccinv(half, share)
+
+
+def _equal(draws: Floats) -> int:
+    """Return how many draws another one equals; those that are none are not meant."""
+    ordered = np.sort(draws[draws != 0.0])
+    equal = int((np.diff(ordered) == 0.0).sum())
+    return equal if equal > _CHANCE else 0
+
+
+# ---------------------------------------------------------------- words
+
+
+def _named(numbers: NoisyNumbers, wrong: _Wrong, place: list[int]) -> str:
+    at = tuple(place)
+    if wrong.unreleased[at]:
+        what = "not released in every run"
+    elif wrong.foreign[at]:
+        what = f"noise of other draws than its own, {wrong.ratio[at]:.3g} × planned"
+    else:
+        what = f"{wrong.ratio[at]:.4g} × planned"
+    return f"{numbers.name(*place)}: {what}"
+
+
+def _pair(numbers: NoisyNumbers, one: int, other: int, much: float) -> str:
+    """Return which two rows are correlated otherwise than stated, in words."""
+    names = numbers.name(0, one, 0), numbers.name(0, other, 0)
+    return f"{names[0]}, and {names[1]}: correlation {much:.2g}"

@@ -24,8 +24,10 @@ from fedbandits.privacy.accounting import GaussianRelease, epsilon
 from fedbandits.privacy.claims import PrivacyClaim
 from fedbandits.privacy.sizes import Tick, scaled, unheard
 
-#: Pairs of runs in an audit of the usual size, and in the smallest one.
-_PAIRS, _LEAST = 64, 24
+#: Pairs of runs in an audit of the usual size, and in the smallest one: each moves another record.
+_PAIRS, _LEAST = 24, 24
+#: Pairs where others react, which few of them show. They end with the first release that moves.
+_REACTING = 64
 #: Of so many pairs the first world is played again after the second.
 _AGAIN = 4
 #: In deviations of the noise: below it, a difference is one of rounding.
@@ -86,7 +88,8 @@ def check_sensitivity(
 
     ``scale`` times as many pairs are played as usual.
     """
-    runs, largest, remembers = scaled(_PAIRS, scale, _LEAST), 0.0, False
+    usual = _REACTING if paired.neighbours == "interactive" else _PAIRS
+    runs, largest, remembers = scaled(usual, scale, _LEAST), 0.0, False
     for run in range(runs):
         if run < _AGAIN:
             zero, one, again = (dict(paired.play(world, run)) for world in (0, 1, 0))

@@ -22,9 +22,10 @@ from fedbandits.random import Key, Purpose, normals, replicate_key, uniforms
 #: Numbers of releases that are made at once; 64 MB.
 _MOST_NUMBERS = 2**23
 _FOREVER = 2**31
-_LATE_RUNS = 50_000
+#: Releases that have noise in common are found exactly; attacks look for what has none.
+_LATE_RUNS = 2000
 #: Numbers that are made a side, at most.
-_MOST_MADE = 2**32
+_MOST_MADE = 2**24
 #: Seed of the audit's own draws, told apart from those of experiments by its size.
 AUDIT_SEED = 0xA0D17
 #: Round in the names of draws of targets.
@@ -98,8 +99,8 @@ class ContentsGame(NamedTuple):
     #: ``first`` … ``first + count - 1``.
     look: Callable[[int, int, int], Look]
     made: int = 0  # how many numbers are made for that; ``size`` if not given
-    #: Whether the record comes when some releases have been made: half as many runs suffice to see
-    #: what those and later ones have in common. The price of a record shows in the others.
+    #: Whether the record comes when some releases have been made: few runs suffice to see which
+    #: have no noise. The price of a record shows in the others.
     late: bool = False
     neighbours: Neighbours = "fixed log"
     gaussian: bool = True

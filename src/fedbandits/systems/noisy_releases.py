@@ -1,7 +1,7 @@
-"""Checks of noise: which releases are looked at, and how their noise is drawn.
+"""Checks of noise: which releases are looked at, and where their noise and its draws come from.
 
 Noise is drawn by the code of the simulation, for releases as configured, or by whole parties with
-the noise of a deployment.
+the noise of a deployment. Whole parties are given sources that keep what they give.
 """
 
 from __future__ import annotations
@@ -14,14 +14,16 @@ import numpy as np
 from fedbandits._typing import Floats, Ints
 from fedbandits.federation.messages import Message, unpack
 from fedbandits.privacy.continual import ContinualPlan
-from fedbandits.privacy.noise_check import MOST_COMPARED, NoisyNumbers
+from fedbandits.privacy.kept_noise import KeptNoise, kept
+from fedbandits.privacy.noise_check import NoisyNumbers, NoisyRun
+from fedbandits.privacy.secure_noise import SecureNoise
 from fedbandits.random import Purpose, permutation
 from fedbandits.systems.base import PartiesReplicate
 from fedbandits.systems.games import audit_key
 from fedbandits.systems.party_games import SmallWorld
 
 #: Numbers that are checked at once, at most.
-_MOST_NUMBERS = 2**17
+_MOST_NUMBERS = 2**20
 #: Releases that are looked at, at most; of a Toeplitz plan none beyond it, since a release takes
 #: the draws of all before it.
 _MOST_RELEASES = 512
@@ -33,12 +35,12 @@ def some_releases(releases: int, numbers: int, plan: ContinualPlan | None = None
     """Return the numbers, from 1, of the releases to look at: all, or drawn ones if too many.
 
     ``numbers`` are released at once, by all parties; ``plan`` says how running sums are, if any.
+    Of a plan whose releases take the draws of all before them, the first ones are looked at.
     """
-    last = releases
+    count = min(releases, _MOST_RELEASES, max(1, _MOST_NUMBERS // numbers))
     if plan is not None and plan.mechanism in ("toeplitz", "optimal"):
-        last = min(releases, _MOST_RELEASES)
-    count = min(last, _MOST_RELEASES, max(1, _MOST_NUMBERS // numbers))
-    drawn = permutation(last, audit_key(0), 0, 0, Purpose.WORLD)[:count]
+        return np.arange(1, count + 1, dtype=np.int64)
+    drawn = permutation(releases, audit_key(0), 0, 0, Purpose.WORLD)[:count]
     return np.asarray(np.sort(drawn) + 1, dtype=np.int64)
 
 
@@ -49,6 +51,8 @@ def plain_number(place: int) -> str:
 
 #: Messages of a round to the noise in them: (party, number of the release, (size,) noise).
 Listener = Callable[[list[Message]], list[tuple[int, int, Floats]]]
+#: Noise (parties, releases, size) of a run by its number, and its draws (parties, draws, size).
+Drawn = Callable[[int], tuple[Floats, Floats]]
 
 
 class StatedNoise(NamedTuple):
@@ -58,31 +62,41 @@ class StatedNoise(NamedTuple):
     party: str  # what one of these is called, such as ``agent``
     deviations: Floats  # (parties, releases, size): stated, of all that is looked at
     number: Callable[[int], str] = plain_number  # the name of a number, from its place in a release
-    #: (releases, releases): stated covariance of the noise in a number of these releases, in any
-    #: unit. None if nobody knows it, or noise in different numbers is not independent.
+    #: (releases · kinds, releases · kinds): stated covariance of the noise in numbers that share
+    #: draws, in any unit. None if it is not known: then each release has noise of its own.
     covariance: Floats | None = None
+    #: (releases · kinds, draws · kinds): stated weights of the draws, where the Cholesky factor of
+    #: the covariance does not have them.
+    weights: Floats | None = None
+    #: Numbers of a release that share draws: number ``place`` shares those of all ``place`` that
+    #: are a multiple of size / kinds apart.
+    kinds: int = 1
+    #: (parties,): whose source has the draws of each party; by default its own. Rows of one
+    #: server, in order, are parts of what its source gives.
+    sources: Ints | None = None
+    step: float = 0.0  # of whole numbers to which noise is rounded, in the unit of deviations
 
     def simulated(
-        self, steps: Ints, releases: int, draw: Callable[[int, int], Floats],
-        how: str = "as compiled",
-    ) -> NoisyNumbers:  # fmt: skip
+        self, steps: Ints, releases: int, draw: Drawn, how: str = "as compiled"
+    ) -> NoisyNumbers:
         """Return the numbers with the noise that the code of the simulation draws.
 
         ``steps`` of the planned ``releases`` are looked at, see :func:`some_releases`. ``draw``
-        makes noise (runs, …), shaped as deviations are, from the first run and the number of runs.
+        returns, of a run by its number, the noise, shaped as deviations are, and the standard
+        normals of which it is made, (parties, draws, size).
         """
         parties, looked_at, size = self.deviations.shape
 
-        def noise(first: int, count: int) -> Floats:
-            drawn = np.asarray(draw(first, count) / self.deviations).reshape(count, -1)
-            return np.where(np.isnan(drawn), 0.0, drawn)  # what is no number has no noise
+        def play(run: int) -> NoisyRun:
+            noise, draws = draw(run)
+            relative = np.asarray(noise / self.deviations)
+            # What is no number has no noise.
+            relative = np.where(np.isnan(relative), 0.0, relative)
+            return NoisyRun(self._rows(relative), self._rows(draws))
 
         some = "" if looked_at == releases else f"{looked_at} of "
         looks_at = f"{some}{releases} releases of {self.who}, {how}"
-        planned = parties * releases * size
-        return NoisyNumbers(
-            looks_at, self.deviations.size, planned, noise, self._namer(steps), self._draws
-        )
+        return self._numbers(looks_at, parties * releases * size, play, steps)
 
     def deployed(
         self,
@@ -99,57 +113,98 @@ class StatedNoise(NamedTuple):
         not all of them are looked at.
         """
 
-        def one(number: int) -> Floats:
-            run = small.begin(_FIRST_RUN + number, secure)
-            noise, known, listener = np.full_like(self.deviations, np.nan), 0, listen(run)
-            deliveries = run.network.transcript.deliveries
-            for round_ in range(1, small.plan.rounds + 1):
-                run.advance(round_)
-                fresh = [message for _, message in deliveries[known:]]
-                known = len(deliveries)
-                for party, release, found in listener(fresh):
-                    # What is no number has no noise. NaN stands for what was not released.
-                    noise[party, release - 1] = np.where(np.isnan(found), 0.0, found)
-            return np.asarray(noise / self.deviations).reshape(-1)
-
-        def noise(first: int, count: int) -> Floats:
-            return np.stack([one(first + i) for i in range(count)])
+        def play(number: int) -> NoisyRun:
+            run, sources = begin_kept(small, _FIRST_RUN + number, secure)
+            noise = self._heard(run, listen(run), small.plan.rounds)
+            again = sum(source.again for source in sources)
+            return NoisyRun(self._rows(noise), self._rows(self._given(sources)), again)
 
         count, releases = self.deviations.size, self.deviations.shape[1]
         of = f" of {planned}" if planned > releases else ""
         how = "with secure noise" if secure else "as parties simulate them"
         looks_at = f"{releases}{of} releases of {self.who} {how}"
         every = count // releases * max(planned, releases)
-        namer = self._namer(np.arange(1, releases + 1))
-        return NoisyNumbers(looks_at, count, every, noise, namer, self._draws)
+        numbers = self._numbers(looks_at, every, play, np.arange(1, releases + 1))
+        return numbers._replace(source=_secure_draws) if secure else numbers
 
-    @property
-    def _draws(self) -> Callable[[Floats], Floats] | None:
-        """A function that works out the draws of releases, of so many as can be compared."""
-        if self.covariance is None:
-            return None
+    def _heard(self, run: PartiesReplicate, listener: Listener, rounds: int) -> Floats:
+        """Play a run, and return its noise in planned deviations, (parties, releases, size)."""
+        noise, known = np.full_like(self.deviations, np.nan), 0
+        deliveries = run.network.transcript.deliveries
+        for round_ in range(1, rounds + 1):
+            run.advance(round_)
+            fresh = [message for _, message in deliveries[known:]]
+            known = len(deliveries)
+            for party, release, found in listener(fresh):
+                # What is no number has no noise. NaN stands for what was not released.
+                noise[party, release - 1] = np.where(np.isnan(found), 0.0, found)
+        return np.asarray(noise / self.deviations)
+
+    def _given(self, sources: list[KeptNoise]) -> Floats:
+        """Return the draws of each party, (parties, draws, size)."""
+        parties, _, size = self.deviations.shape
+        owners = np.arange(parties) if self.sources is None else self.sources
+        found = np.zeros((parties, max((len(s.given) for s in sources), default=0), size))
+        for owner, source in enumerate(sources):
+            own = np.flatnonzero(owners == owner)
+            given = source.draws(len(own) * size)
+            found[own, : len(given)] = given.reshape(len(given), len(own), size).swapaxes(0, 1)
+        return found
+
+    def _rows(self, values: Floats) -> Floats:
+        """Return values (parties, n, size) as (parties, n · kinds, size / kinds)."""
+        parties, count, size = values.shape
+        return values.reshape(parties, count * self.kinds, size // self.kinds)
+
+    def _numbers(
+        self, looks_at: str, planned: int, play: Callable[[int], NoisyRun], steps: Ints
+    ) -> NoisyNumbers:
         parties, releases, size = self.deviations.shape
-        some = max(1, min(parties, MOST_COMPARED // releases))
-        deviation = np.sqrt(np.diag(self.covariance))
-        factor = np.linalg.cholesky(self.covariance / np.outer(deviation, deviation))
-        decoder = np.linalg.inv(factor)
+        columns = size // self.kinds
 
-        def draws(noise: Floats) -> Floats:
-            shaped = noise.reshape(-1, parties, releases, size)[:, :some]
-            made = np.einsum("jk,rpks->pjrs", decoder, shaped, optimize=True)
-            return np.ascontiguousarray(made).reshape(some * releases, -1)
+        def name(party: int, row: int, column: int) -> str:
+            release, kind = divmod(row, self.kinds)
+            number = self.number(kind * columns + column)
+            return f"{self.party} {party}, release {steps[release]}, {number}"
 
-        return draws
+        # A share is rounded once a release, and its draws are.
+        least = float(self.deviations[self.deviations > 0.0].min(initial=np.inf))
+        rounding = self.step / least * (releases + 2) if self.step else 0.0
+        shape = parties, releases * self.kinds, columns
+        return NoisyNumbers(
+            looks_at, shape, planned, play, name, _correlation(self.covariance), self.weights,
+            self.kinds, rounding,
+        )  # fmt: skip
 
-    def _namer(self, steps: Ints) -> Callable[[int], str]:
-        """Return what makes the name of a number from where it stands."""
 
-        def name(place: int) -> str:
-            rest, number = divmod(place, self.deviations.shape[2])
-            party, step = divmod(rest, len(steps))
-            return f"{self.party} {party}, release {steps[step]}, {self.number(number)}"
+def _correlation(covariance: Floats | None) -> Floats | None:
+    if covariance is None:
+        return None
+    deviation = np.sqrt(np.diag(covariance))
+    return np.asarray(covariance / np.outer(deviation, deviation))
 
-        return name
+
+def _secure_draws(count: int) -> Floats:
+    """Draw from the source of a deployment, by itself."""
+    return SecureNoise().cover(1, np.zeros(count))
+
+
+def begin_kept(
+    small: SmallWorld, run: int, secure: bool
+) -> tuple[PartiesReplicate, list[KeptNoise]]:
+    """Begin a run of whole parties, and return the sources of their noise, which keep all draws.
+
+    The sources are those of acting parties, in order.
+    """
+    sources: list[KeptNoise] = []
+
+    def keeping(brought: Any) -> Any:
+        if not hasattr(brought, "noise"):
+            return brought
+        sources.append(kept(brought.noise))
+        return brought._replace(noise=sources[-1])
+
+    return small.begin(run, secure, keeping), sources
 
 
 def sums_listener(exact: Callable[[Any, Any], Floats]) -> Callable[[PartiesReplicate], Listener]:

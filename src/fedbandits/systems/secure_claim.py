@@ -19,10 +19,14 @@ _PART = Limit(
     "The controller and the helpers know the members of every sum. Members know how many there "
     "are.",
 )
-_LIES = Limit(
-    "results, from a member that lies within the bounds",
-    "Nobody can check one release. A sum that cannot be is refused, and all are told.",
+_LIES = "results, from one member that lies, or whose units are wrong"
+_UNCHECKED = (
+    "Nobody can check one release, and limits hold the sum: one member can make it anything that "
+    "all together could. A sum that cannot be is refused, and all are told."
 )
+#: What becomes of a false sum within the limits: parties hold it to their own records, or do not.
+_BELIEVED = Limit(_LIES, f"{_UNCHECKED} Any other sum is believed, whatever own records say.")
+_WEIGHED = Limit(_LIES, f"{_UNCHECKED} Any other counts as far as own records agree with it.")
 _INTEGRITY = Limit(
     "the sums, from the controller",
     "It can send wrong sums, the same ones to all. Members that it sends others are told so at the "
@@ -45,7 +49,9 @@ _HELPERS = Limit(
 )
 
 
-def claim_sums(claim: PrivacyClaim, totals: SecureTotals, parties: int, word: str) -> PrivacyClaim:
+def claim_sums(
+    claim: PrivacyClaim, totals: SecureTotals, parties: int, word: str, weighed: bool = False
+) -> PrivacyClaim:
     """Return the claim where nobody sees more than sums.
 
     Parameters
@@ -59,6 +65,8 @@ def claim_sums(claim: PrivacyClaim, totals: SecureTotals, parties: int, word: st
         How many parties there are.
     word
         What they are called, in the plural.
+    weighed
+        Whether a sum counts only as far as a party's own records agree with it.
 
     Notes
     -----
@@ -91,6 +99,13 @@ def claim_sums(claim: PrivacyClaim, totals: SecureTotals, parties: int, word: st
         from_whom=sums,
         views=views,
         conditional_on=(*claim.conditional_on, *conditions),
-        not_protected=(*claim.not_protected, _PART, _LIES, _INTEGRITY, _HELPERS, _STOPS),
+        not_protected=(
+            *claim.not_protected,
+            _PART,
+            _WEIGHED if weighed else _BELIEVED,
+            _INTEGRITY,
+            _HELPERS,
+            _STOPS,
+        ),
         one_noise=True,
     )

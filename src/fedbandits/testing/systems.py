@@ -153,7 +153,7 @@ def reports_what_is_cumulative(preset: str) -> None:
 def adds_its_planned_noise(preset: str, scale: float = 1.0) -> None:
     """Check that every number that a party releases has the noise that the claim needs.
 
-    ``scale`` times as many draws are looked at as usual; with fewer, larger differences show.
+    It is compared with the draws that it is made of, in ``scale`` times as many runs as usual.
     """
     found, plan, world = _setting(preset)
     checks = found.noise_checks(plan, world)

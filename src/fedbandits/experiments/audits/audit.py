@@ -52,9 +52,9 @@ def audit(
         the given configuration. Whole parties are attacked in a small world.
     runs : int
         Size of the audit: the number of runs in each world, for contents of releases. All other
-        parts are scaled in proportion. With the default, whole parties play at most 200 runs in
-        each world, and numbers are drawn 300 to 450 times to check their noise. No part becomes so
-        small that it cannot find anything.
+        parts are scaled in proportion. With the default, whole parties play at most 100 runs in
+        each world, and 24 pairs of runs with the same noise. Noise is compared exactly, in three
+        runs. No part becomes so small that it cannot find anything.
     confidence : float
         Probability with which all bounds of one system hold together. It does not depend on
         ``runs``.

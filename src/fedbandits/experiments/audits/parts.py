@@ -22,11 +22,13 @@ from fedbandits.privacy.sizes import Tick, scaled
 from fedbandits.settings import RUNS
 from fedbandits.settings.experiment import Experiment, Variant
 from fedbandits.systems import System, find_system
-from fedbandits.systems.party_games import not_played, paired_games
+from fedbandits.systems.party_games import attacked_games, not_played, paired_games
 
 #: Runs a world that a game has at least. Whatever tells the worlds apart in every one of so many
 #: runs shows ε ≥ 1.7.
 LEAST_RUNS = 50
+#: Runs a world on which attacks are chosen at least, where only few are left to find anything.
+_LEAST_TRAINING = 25
 
 
 #: What a part of an audit may come to.
@@ -60,7 +62,7 @@ def parts_of(
     world, system, scale = experiment.environment, find_system(entry.system), runs / RUNS
     plan = entry.plan(world, experiment.rounds)
     games, checks = system.games(plan, world), system.noise_checks(plan, world)
-    attacks = [game for game in games if getattr(game, "attacked", True)]
+    attacks = attacked_games(games)
 
     def parts() -> Iterator[AuditPart]:
         # What is exact comes first: it takes seconds.
@@ -101,15 +103,23 @@ def _attack(
 
     A few runs are looked at first where nothing exact is known. Both looks share what may fail.
     """
-    exact = game.sees == "contents" or getattr(game, "covariance", None) is not None
-    if exact or runs <= LEAST_RUNS:
-        return attack(game, runs, delta, confidence, tick=tick)
+    exact = getattr(game, "covariance", None) is not None
+    if game.sees == "contents" or exact or runs <= 2 * LEAST_RUNS:
+        training = max(_LEAST_TRAINING, runs // 2) if exact else None
+        return attack(game, runs, delta, confidence, training=training, tick=tick)
     each = 1.0 - 0.5 * (1.0 - confidence)
     first = attack(game, LEAST_RUNS, delta, each)
     if first.epsilon_low > claimed:
         return msgspec.structs.replace(first, confidence=confidence)
     found = attack(game, runs, delta, each, tick=tick)
     return msgspec.structs.replace(found, confidence=confidence)
+
+
+#: How long parts of each kind usually take, relative to each other.
+_USUAL: dict[PartKind, float] = {
+    "sensitivity": 1.5, "noise": 0.3, "protocol": 0.5, "contents": 3.0, "messages": 3.0,
+    "sight": 3.0,
+}  # fmt: skip
 
 
 class Clock:
@@ -165,8 +175,13 @@ class Clock:
         return (rest + sum(self._guess(place, took) for place in places)) / self._jobs
 
     def _guess(self, place: int, took: dict[int, float]) -> float:
-        """Estimate how long a part takes: as long as others of its kind, or else as any."""
-        kind = self._kinds[place]
-        alike = [seconds for other, seconds in took.items() if self._kinds[other] == kind]
-        chosen = alike or list(took.values())
-        return sum(chosen) / len(chosen)
+        """Estimate how long a part takes: as long as others of its kind.
+
+        Of a kind that has not been played, it is as much longer or shorter than usual as others.
+        """
+        kind, kinds = self._kinds[place], self._kinds
+        alike = [seconds for other, seconds in took.items() if kinds[other] == kind]
+        if alike:
+            return sum(alike) / len(alike)
+        paces = [seconds / _USUAL[kinds[other]] for other, seconds in took.items()]
+        return _USUAL[kind] * sum(paces) / len(paces)

@@ -23,7 +23,7 @@ _VERDICTS = (
     "measured",
 )
 _FINDINGS = ("system", "what attackers saw", "neighbours", "ε at least", "best attack", "runs")
-_NOISE = ("system", "numbers that leave", "checked", "of", "draws of each", "planned noise")
+_NOISE = ("system", "numbers that leave", "checked", "of", "runs", "draws", "planned noise")
 _MOVED = ("system", "what was played", "neighbours", "farthest move costs ε", "charged ε", "pairs")
 _PROTOCOL = ("system", "what was held against what", "what came out")
 _GUESSES = ("who", "guesses", "right", "by chance", "the claim says so")
@@ -38,11 +38,12 @@ _NOTE = (
     "Pearson), and hold together for a system with the stated confidence. A claim that holds was "
     "attacked without success: that is evidence, not proof. Tightness is the bound from contents "
     "over what accounting says of contents; noise is compared with what the claimed (ε, δ) needs, "
-    "as charged and as measured. Where noise is planned, all released numbers of all parties were "
-    "drawn again and again: the variance of each must be the planned one (χ², all numbers of a "
-    "system together with a false alarm in a million). Where the noise can be made the same in "
-    "both worlds, it cancels: what remains is how far one record moves the releases. What else a "
-    "claim rests on is played once: what differs from the claim breaks it."
+    "as charged and as measured. Where noise is planned, every released number was compared with "
+    "the draws that it is made of: it must be the planned combination of them, no draw may come "
+    "twice, and draws must have the deviation 1 (χ², with a false alarm in a million). Where the "
+    "noise can be made the same in both worlds, it cancels: what remains is how far one record "
+    "moves the releases. What else a claim rests on is played once: what differs from the claim "
+    "breaks it."
 )
 
 
@@ -93,6 +94,7 @@ def _noise_row(system: str, finding: NoiseFinding) -> tuple[str, ...]:
         f"{finding.numbers:,}",
         f"{finding.planned:,}",
         f"{finding.runs:,}",
+        f"{finding.draws:,}",
         "; ".join(finding.named) or "in every one",
     )
 

@@ -107,22 +107,22 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
             return ""
         wrong = [name for finding in self.noise for name in finding.named]
         if wrong:
-            missing = sum(finding.missing for finding in self.noise)
-            excessive = sum(finding.excessive for finding in self.noise)
-            unreleased = sum(finding.unreleased for finding in self.noise)
-            absent = f", {unreleased:,} were not released in every run" if unreleased else ""
-            shared = sum(finding.shared for finding in self.noise)
-            twice = f", {shared:,} pairs of releases share noise" if shared else ""
+            counts = ", ".join(_counted(self.noise)) or "none by itself"
             return (
-                f"{self.system}: not every released number has its planned noise: {missing:,} have "
-                f"less, {excessive:,} more{absent}{twice} ({'; '.join(wrong)})"
+                f"{self.system}: not every released number has its planned noise: {counts} "
+                f"({'; '.join(wrong)})"
             )
         numbers = sum(finding.numbers for finding in self.noise)
         planned = sum(finding.planned for finding in self.noise)
         of = f" of {planned:,}" if planned > numbers else ""
+        sources = [one for one in self.noise if one.deployed] or self.noise
+        draws = sum(finding.draws for finding in sources)
+        whose = " of secure noise" if sources[0].deployed else ""
+        shows = min(finding.shows for finding in sources)
         return (
             f"{self.system}: every released number has its planned noise: {numbers:,}{of} numbers "
-            f"checked; below {min(one.shows for one in self.noise):.2f} × planned it would show"
+            f"compared with the draws that they are made of, to six digits; {draws:,} draws{whose} "
+            f"have their deviation, below {shows:.2f} × it would show"
         )
 
     @property
@@ -189,10 +189,14 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
         """Words for all that is not as planned: numbers without noise, or what parties do."""
         missing = sum(finding.missing for finding in self.noise)
         unreleased = sum(finding.unreleased for finding in self.noise)
+        foreign = sum(finding.foreign for finding in self.noise)
         parts = []
         if missing:
             have = "number has" if missing == 1 else "numbers have"
             parts.append(f"{missing:,} released {have} less noise than planned")
+        if foreign:
+            have = "number has" if foreign == 1 else "numbers have"
+            parts.append(f"{foreign:,} released {have} noise of other draws than planned")
         if unreleased:
             were = "number was" if unreleased == 1 else "numbers were"
             parts.append(f"{unreleased:,} planned {were} not released in every run")
@@ -200,6 +204,10 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
         if shared:
             pairs = "pair of releases has" if shared == 1 else "pairs of releases have"
             parts.append(f"{shared:,} {pairs} noise in common")
+        if any(finding.again for finding in self.noise):
+            parts.append("draws were used more than once")
+        if any(finding.uneven for finding in self.noise):
+            parts.append("a source of noise draws with another deviation than 1")
         if any(finding.remembers for finding in self.moved):
             parts.append("a run depends on runs before it in the same process")
         parts += [words for finding in self.protocol for words in finding.wrong]
@@ -216,6 +224,22 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
         found = [g.text for g in examined.guesses if g.stated and g.beats_chance(self.confidence)]
         known = f": {'; '.join(found)}" if found else ""
         return f"no ε is claimed, and nobody found out more than the claim says{known}"
+
+
+def _counted(noise: tuple[NoiseFinding, ...]) -> Iterator[str]:
+    """Say how many numbers, pairs and draws are not as planned."""
+    for field, words in (
+        ("missing", "{:,} have less"),
+        ("excessive", "{:,} more"),
+        ("foreign", "{:,} noise of other draws"),
+        ("unreleased", "{:,} were not released in every run"),
+        ("shared", "{:,} pairs of releases share noise"),
+        ("again", "{:,} draws were given again"),
+        ("uneven", "{:,} groups of draws have another deviation"),
+    ):
+        count = sum(getattr(finding, field) for finding in noise)
+        if count:
+            yield words.format(count)
 
 
 class Audit(msgspec.Struct, frozen=True, omit_defaults=True):

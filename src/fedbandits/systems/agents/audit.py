@@ -51,6 +51,8 @@ from fedbandits.systems.visits_audit import MORE_VISITS, MOST_VISITS
 
 #: Rounds to try, until there are some releases.
 _HORIZONS = (24, 48, 240, 1200)
+#: Rounds where nobody reacts: what others make of a record takes longer to show.
+_BRIEF = 12
 _ENOUGH_RELEASES = 3
 #: In which round the audited agent has the replaced record, where a trigger is to be set off by it.
 _TRIGGERING = 3
@@ -69,7 +71,7 @@ def games(
     """
     config = config or plan.config
     return [
-        *contents_games(plan),
+        *contents_games(_of_few(system, plan)),
         *messages_games(system, config, plan.facts.parties),
         *trigger_games(system, config),
         *moves_games(system, plan, config),
@@ -129,27 +131,39 @@ def messages_games(system: System[Any], config: AgentsConfig, parties: int = AGE
     """
     if not config.is_private:
         return []
-    small = _playing(system, in_small_world(config, parties), SMALL_WORLD)
-    if small is None:
+    few = in_small_world(config, parties)
+    # A person comes again and again, in as many batches as there are.
+    brief = _HORIZONS[0] if config.protects_persons else min(_BRIEF, _HORIZONS[0])
+    small = _playing(system, few, SMALL_WORLD, (brief, *_HORIZONS))
+    reacting = _playing(system, few, SMALL_WORLD, _HORIZONS)
+    if small is None or reacting is None:
         return []
     bounds, rounds = (DIMENSION, config.context_bound, config.reward_bound), small.plan.rounds
     triggered = isinstance(config.schedule, Determinant)
-    first = next_sync(small.plan.constants, 0)
-    # Of all rounds, where nobody knows which are in the first batch.
-    early = (1, rounds if triggered else first)
+    early = _early(small)
     pair = opposite_records(*bounds, gram_noise(config))
     found: list[Game] = [
         _messages_game(small, pair, "fixed log", "messages", early),
-        _messages_game(small, pair, "interactive", "messages", early),
+        _messages_game(reacting, pair, "interactive", "messages", _early(reacting)),
     ]
-    if first < rounds and not triggered:
-        pair, late = different_records(*bounds), (first + 1, rounds)
+    if early[1] < rounds and not triggered:
+        pair, late = different_records(*bounds), (early[1] + 1, rounds)
         words = "messages, a record of a later batch,", "messages with secure noise"
         found += [
             _messages_game(small, pair, "fixed log", words[0], late),
             _messages_game(small, pair, "fixed log", words[1], (1, rounds), secure=True),
         ]
     return found
+
+
+def _early(small: SmallWorld) -> tuple[int, int]:
+    """Return the first and the last round of the first batch.
+
+    Of all rounds, where nobody knows which are in it.
+    """
+    plan = small.plan
+    triggered = isinstance(plan.config.schedule, Determinant)
+    return 1, plan.rounds if triggered else next_sync(plan.constants, 0)
 
 
 def moves_games(system: System[Any], plan: AgentsPlan, config: AgentsConfig) -> list[Game]:
@@ -207,9 +221,27 @@ def in_small_world(config: AgentsConfig, parties: int = AGENTS, few: int = AGENT
     return small
 
 
-def _playing(system: System[Any], config: AgentsConfig, world: Environment) -> SmallWorld | None:
+def _of_few(system: System[Any], plan: AgentsPlan) -> AgentsPlan:
+    """Return the plan of secure sums as a few agents make it; any other plan as it is.
+
+    An attack on a sum makes the noise of all honest agents. That the share of each of them is as
+    planned is compared exactly, so a few stand for all.
+    """
+    if plan.secure is None or isinstance(plan.config.epsilon, tuple):
+        return plan
+    config: Any = plan.config
+    members, few = plan.facts.parties, min(AGENTS, plan.facts.parties)
+    sums = of_few(config.aggregation, members, few)
+    facts = msgspec.structs.replace(plan.facts, parties=few)
+    made = system.plan(msgspec.structs.replace(config, aggregation=sums), facts, plan.rounds)
+    return made if made.release.releases else plan
+
+
+def _playing(
+    system: System[Any], config: AgentsConfig, world: Environment, horizons: Sequence[int]
+) -> SmallWorld | None:
     """Return agents that play until there are some releases; None if no run tried has enough."""
-    for rounds in _HORIZONS:
+    for rounds in horizons:
         plan = system.plan(config, facts_for(config, world), rounds)
         if plan.release.releases >= _ENOUGH_RELEASES:
             return SmallWorld(system, plan, world)
@@ -266,7 +298,8 @@ def trigger_games(system: System[Any], config: AgentsConfig) -> list[Game]:
 def _triggered(system: System[Any], config: AgentsConfig, threshold: float) -> SmallWorld:
     """Return agents whose trigger has the threshold D."""
     tried = msgspec.structs.replace(config, schedule=Determinant(threshold))
-    return SmallWorld(system, system.plan(tried, SMALL_WORLD.facts, _HORIZONS[0]), SMALL_WORLD)
+    rounds = min(_BRIEF, _HORIZONS[0])
+    return SmallWorld(system, system.plan(tried, SMALL_WORLD.facts, rounds), SMALL_WORLD)
 
 
 def _last_firing(

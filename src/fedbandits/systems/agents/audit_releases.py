@@ -19,13 +19,15 @@ from fedbandits.privacy.auditing import Game
 from fedbandits.privacy.likelihood import (
     attacker,
     covariance_of,
+    decoder,
+    drawn_steps,
     stated_deviations,
     stated_pattern,
     telling_releases,
 )
 from fedbandits.privacy.noise_check import NoisyNumbers
 from fedbandits.random import Key
-from fedbandits.systems.agents.kernels.audit import release_some, sum_some
+from fedbandits.systems.agents.kernels.audit import draws_of_some, release_some, sum_some
 from fedbandits.systems.agents.noise import budgets, gram_noise, release_plan
 from fedbandits.systems.agents.plan import AgentsPlan
 from fedbandits.systems.games import (
@@ -53,7 +55,8 @@ def stated_scales(plan: AgentsPlan) -> Floats:
     config, releases = plan.config, plan.release.releases
     given = budgets(config, plan.facts.parties)
     plans = {e: release_plan(config, releases, plan.record_norm, e) for e in set(given)}
-    shares = 1 if plan.secure is None else plan.secure.honest
+    secure = plan.secure
+    shares = 1 if secure is None else secure.least_parties - secure.colluding
     return np.array([plans[epsilon].scale for epsilon in given]) / math.sqrt(shares)
 
 
@@ -191,8 +194,9 @@ def _stated_noise(plan: AgentsPlan, steps: Ints, who: str) -> StatedNoise:
     relative = stated_deviations(plan.release, steps) / plan.release.scale
     deviations = stated_scales(plan)[:, None, None] * relative[:, None] * pattern
     return StatedNoise(
-        who, "agent", deviations, partial(_number, plan), covariance_of(plan.release, steps)
-    )
+        who, "agent", deviations, partial(_number, plan), covariance_of(plan.release, steps),
+        decoder(plan.release, steps), step=plan.constants.step,
+    )  # fmt: skip
 
 
 def _number(plan: AgentsPlan, place: int) -> str:
@@ -200,15 +204,17 @@ def _number(plan: AgentsPlan, place: int) -> str:
     return f"number {number}{'' if plan.facts.models == 1 else f' of model {model}'}"
 
 
-def _drawn(plan: AgentsPlan, steps: Ints, first: int, count: int) -> Floats:
-    constants, agents = plan.constants, plan.facts.parties
-    noise = np.zeros((count, agents, len(steps), constants.release_size))
+def _drawn(plan: AgentsPlan, steps: Ints, run: int) -> tuple[Floats, Floats]:
+    """Return the noise of releases of all agents, and the draws that it is made of."""
+    constants, agents, names = plan.constants, plan.facts.parties, drawn_steps(plan.release, steps)
+    noise = np.zeros((agents, len(steps), constants.release_size))
+    given = np.zeros((agents, len(names), constants.release_size))
     sums = np.full((len(steps), *constants.statistic_shape), _SUM)
-    draws = np.zeros((min(plan.release.slots, int(steps[-1])), constants.release_size))
-    for run, agent in np.ndindex(count, agents):
-        noisy = noise[run, agent]
-        release_some(constants, agent, steps, sums, draws, audit_key(2), first + run, noisy)
-    return noise - _SUM
+    slots = np.zeros((min(plan.release.slots, int(steps[-1])), constants.release_size))
+    for agent in range(agents):
+        release_some(constants, agent, steps, sums, slots, audit_key(2), run, noise[agent])
+        draws_of_some(constants, agent, steps, names, audit_key(2), run, given[agent])
+    return noise - _SUM, given
 
 
 def _exact(agent: Any, sent: Any) -> Floats:

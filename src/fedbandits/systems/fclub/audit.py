@@ -21,6 +21,8 @@ from fedbandits.privacy.continual import ContinualPlan
 from fedbandits.privacy.likelihood import (
     attacker,
     covariance_of,
+    decoder,
+    drawn_steps,
     stated_deviations,
     stated_pattern,
     telling_releases,
@@ -259,7 +261,7 @@ def _simulated_numbers(plan: FCLUBPlan) -> NoisyNumbers:
     """Return all servers' releases as configured, by the code of the simulation."""
     rows = sum(_row_counts(plan))
     steps = some_releases(plan.release_count, rows * plan.size, plan.sums)
-    stated = StatedNoise(f"{rows} rows of all servers", "row", _planned(plan, rows, steps))
+    stated = _stated(plan, f"{rows} rows of all servers", "row", steps)
     return stated.simulated(steps, plan.release_count, partial(_drawn, plan, steps))
 
 
@@ -267,29 +269,36 @@ def _secure_numbers(small: SmallWorld) -> NoisyNumbers:
     """Return all that four servers release with the noise of a deployment."""
     plan: FCLUBPlan = small.plan
     steps = np.arange(1, plan.release_count + 1)
-    deviations = _planned(plan, sum(_row_counts(plan)), steps)
     who = "user" if plan.releases == USERS else "server"
-    return StatedNoise(f"{SERVERS} servers", who, deviations).deployed(small, partial(_Heard, plan))
+    stated = _stated(plan, f"{SERVERS} servers", who, steps)
+    home = np.arange(SERVERS)
+    if plan.releases == USERS:
+        home = np.asarray(plan.facts.home)[: len(stated.deviations)]
+    return stated._replace(sources=home).deployed(small, partial(_Heard, plan))
 
 
-def _planned(plan: FCLUBPlan, rows: int, steps: Ints) -> Floats:
-    """Return deviations as they are stated, (rows, steps, size)."""
-    by_release = np.full(len(steps), plan.deviation)
+def _stated(plan: FCLUBPlan, who: str, party: str, steps: Ints) -> StatedNoise:
+    """Return deviations and covariance as they are stated, of all rows."""
+    rows = sum(_row_counts(plan))
+    by_release, covariance, weights = np.full(len(steps), plan.deviation), np.eye(len(steps)), None
     if plan.sums is not None:
         by_release = stated_deviations(plan.sums, steps)
+        covariance, weights = covariance_of(plan.sums, steps), decoder(plan.sums, steps)
     one = np.outer(by_release, stated_pattern(1, plan.facts.dimension))
-    return np.broadcast_to(one, (rows, *one.shape))
+    deviations = np.broadcast_to(one, (rows, *one.shape))
+    return StatedNoise(who, party, deviations, covariance=covariance, weights=weights)
 
 
-def _drawn(plan: FCLUBPlan, steps: Ints, first: int, count: int) -> Floats:
-    sums = [np.zeros((rows, len(steps), plan.size)) for rows in _row_counts(plan)]
-    return np.stack([
-        np.concatenate([
-            _release_rows(plan, server, steps.tolist(), rows, _CHECKED + run)
-            for server, rows in enumerate(sums)
-        ])
-        for run in range(first, first + count)
-    ])  # fmt: skip
+def _drawn(plan: FCLUBPlan, steps: Ints, run: int) -> tuple[Floats, Floats]:
+    """Return the noise of all rows (rows, steps, size), and the draws that it is made of."""
+    names = steps if plan.sums is None else drawn_steps(plan.sums, steps)
+    noise, given = [], []
+    for server, rows in enumerate(_row_counts(plan)):
+        sums = np.zeros((rows, len(steps), plan.size))
+        noise.append(_release_rows(plan, server, steps.tolist(), sums, _CHECKED + run))
+        draw = partial(simulated_noise, plan, audit_key(_CHECKED + run), server)
+        given.append(np.stack([draw(step) for step in names.tolist()], axis=1))
+    return np.concatenate(noise), np.concatenate(given)
 
 
 class _Heard:

@@ -16,12 +16,14 @@ from fedbandits.privacy.continual import ContinualPlan
 from fedbandits.privacy.likelihood import (
     attacker,
     covariance_of,
+    decoder,
+    drawn_steps,
     stated_deviations,
     stated_pattern,
     telling_releases,
 )
 from fedbandits.privacy.noise_check import NoisyNumbers
-from fedbandits.random import Key
+from fedbandits.random import Key, Purpose, normals
 from fedbandits.systems.base import PartiesReplicate, System
 from fedbandits.systems.fclub_published.config import PublishedFCLUB
 from fedbandits.systems.fclub_published.kernels.exchange import play_trees
@@ -78,10 +80,17 @@ def noise_checks(system: System[Any], plan: PublishedFCLUBPlan) -> Sequence[Nois
     steps = some_releases(tree.releases, len(constants.entry_scale), tree)
     pattern = stated_pattern(1, constants.dimension)
     deviations = np.outer(stated_deviations(tree, steps), pattern)[None]
-    stated = StatedNoise("a tree", "tree", deviations, covariance=covariance_of(tree, steps))
+    stated = StatedNoise(
+        "a tree", "tree", deviations, covariance=covariance_of(tree, steps),
+        weights=decoder(tree, steps),
+    )  # fmt: skip
+    names = drawn_steps(tree, steps).tolist()
 
-    def drawn(first: int, count: int) -> Floats:
-        return _released(constants, tree, 1, np.tile(steps, (count, 1)), audit_key(2), first)
+    def drawn(run: int) -> tuple[Floats, Floats]:
+        noise = _released(constants, tree, 1, steps[None], audit_key(2), run)
+        size = noise.shape[-1]
+        given = [normals(size, audit_key(2), at, run, Purpose.PRIVACY_NOISE) for at in names]
+        return noise[0], np.stack(given)[None]
 
     found = [stated.simulated(steps, tree.releases, drawn)]
     return (
@@ -106,7 +115,8 @@ def _first_reports(system: System[Any], config: PublishedFCLUB) -> NoisyNumbers:
             if isinstance(m, PhaseReport) and m.phase == 0
         ]
 
-    stated = StatedNoise(f"{SERVERS} servers as they begin", "server", deviations)
+    who = f"{SERVERS} servers as they begin"
+    stated = StatedNoise(who, "server", deviations, covariance=np.eye(1))
     return stated.deployed(small, listen, planned=tree.releases)
 
 

@@ -18,4 +18,5 @@ def claim(plan: AgentsPlan) -> PrivacyClaim:
     claimed = claim_towards(_EVERYBODY, plan, public)
     if plan.secure is None:
         return claimed
-    return claim_sums(claimed, plan.secure, plan.constants.agents, "agents")
+    agents, weighed = plan.constants.agents, plan.constants.own_view
+    return claim_sums(claimed, plan.secure, agents, "agents", weighed)

@@ -123,7 +123,7 @@ def _sync(constants: Constants, state: State, scratch: Scratch, key: Key) -> Non
     clock.waited[0] = 0
     clock.messages[0] += 2 * constants.agents
     if constants.own_view:
-        fault = _load_own_views(constants, state, released)
+        fault = load_own_views(constants, state, released)
         note_fault(state.faults, 0, fault, clock.round_[0])
     else:
         _load_views(constants, state)
@@ -146,7 +146,7 @@ def load_joints(constants: Constants, state: State, released: Floats) -> None:
 
 
 @compiled
-def _load_own_views(constants: Constants, state: State, released: Floats) -> int:
+def load_own_views(constants: Constants, state: State, released: Floats) -> int:
     """Set every agent's view to its own records and others' releases; return the last fault.
 
     Directions are found for a few agents at a time, which is several times faster.

@@ -25,11 +25,11 @@ PRESETS: dict[str, Preset] = {
         _HYBRID,
     ),
     "feducb-secure": Preset(
-        "secure sums: nobody sees more than the sum of all releases, which has the noise of one",
+        "secure sums, on which alone agents act: nobody sees more than sums with the noise of one",
         _SECURE,
     ),
     "feducb-secure-hybrid": Preset(
-        "own records, and secure sums of all releases, in one estimate",
+        "own records, and secure sums of all releases as far as own records agree with them",
         {**_SECURE, **_HYBRID},
     ),
     "feducb-published": Preset(

@@ -59,6 +59,28 @@ def release_some(
 
 
 @compiled
+def draws_of_some(
+    constants: Constants, agent: int, steps: Ints, names: Ints, key: Key, run: int, draws: Floats
+) -> None:  # fmt: skip
+    """Write the standard normals of which :func:`release_some` makes releases, into ``draws``.
+
+    Parameters
+    ----------
+    names : (draws,) int64
+        The steps whose draws are wanted.
+    draws : (draws, size) float64
+        Receives them.
+    """
+    for row in range(names.size):
+        place = np.searchsorted(steps, names[row])
+        if place < steps.size and steps[place] == names[row]:
+            fill_normal(draws[row], key, agent, run * steps.size + place, _NOISE)
+        else:
+            name = run * constants.agents + agent
+            fill_normal(draws[row], key, constants.agents + names[row], name, _NOISE)
+
+
+@compiled
 def sum_some(
     constants: Constants, agent: int, honest: int, steps: Ints, sums: Floats, draws: Floats,
     key: Key, run: int, noisy: Floats,

@@ -11,8 +11,9 @@ import numpy as np
 from fedbandits._typing import Floats, Ints
 from fedbandits.federation.messages import Message
 from fedbandits.federation.totals.messages import Increment
-from fedbandits.privacy.likelihood import stated_deviations
+from fedbandits.privacy.likelihood import decoder, drawn_steps, stated_deviations
 from fedbandits.privacy.noise_check import NoisyNumbers
+from fedbandits.random import Purpose, normals
 from fedbandits.systems.base import PartiesReplicate
 from fedbandits.systems.games import audit_key
 from fedbandits.systems.noisy_releases import StatedNoise, some_releases
@@ -52,20 +53,32 @@ def share_numbers(small: SmallWorld, secure: bool) -> NoisyNumbers:
     axes = np.sqrt(np.diag(turned @ plan.constants.covariance @ turned.T))
     if plan.continual is None or plan.secure is None:
         raise ValueError("in this plan reports are seen, so there are no shares")
-    scales = stated_deviations(plan.continual, steps) / math.sqrt(plan.secure.honest)
+    honest = plan.secure.least_parties - plan.secure.colluding
+    scales = stated_deviations(plan.continual, steps) / math.sqrt(honest)
     by_row = np.repeat(np.outer(scales, axes), producers, axis=1)
     buyers = plan.constants.agents
     deviations = np.broadcast_to(by_row, (buyers, *by_row.shape))
-    number = partial(_number, producers)
-    stated = StatedNoise(f"{buyers} buyers", "buyer", deviations, number)
+    over_time = decoder(plan.continual, steps)
+    # w and d have noise of their own.
+    weights = np.asarray(np.kron(over_time, np.eye(2)), dtype=np.float64)
+    stated = StatedNoise(
+        f"{buyers} buyers", "buyer", deviations, partial(_number, producers), weights @ weights.T,
+        weights, kinds=2, step=plan.constants.step,
+    )  # fmt: skip
     return stated.deployed(small, _HeardShares, secure)
 
 
 def _stated(plan: PFCBPlan, buyers: int, steps: Ints) -> StatedNoise:
+    """Return deviations as they are stated, and the covariance of units bought and good."""
     by_row = np.repeat(planned_deviations(plan, steps), plan.constants.producers, axis=1)
     deviations = np.broadcast_to(by_row, (buyers, *by_row.shape))
-    number = partial(_number, plan.constants.producers)
-    return StatedNoise(f"{buyers} buyers", "buyer", deviations, number)
+    over_time = np.eye(len(steps)) if plan.continual is None else decoder(plan.continual, steps)
+    mixing = np.linalg.cholesky(plan.constants.covariance)
+    weights = np.asarray(np.kron(over_time, mixing), dtype=np.float64)
+    return StatedNoise(
+        f"{buyers} buyers", "buyer", deviations, partial(_number, plan.constants.producers),
+        weights @ weights.T, weights, kinds=2,
+    )  # fmt: skip
 
 
 def _number(producers: int, place: int) -> str:
@@ -73,16 +86,20 @@ def _number(producers: int, place: int) -> str:
     return f"units {('bought', 'good')[kind]} of producer {producer}"
 
 
-def _drawn(plan: PFCBPlan, steps: Ints, first: int, count: int) -> Floats:
+def _drawn(plan: PFCBPlan, steps: Ints, run: int) -> tuple[Floats, Floats]:
+    """Return the noise of all buyers' reports, in capacities, and the draws that it is made of."""
     constants, producers = plan.constants, plan.constants.producers
-    reports = np.zeros((count, constants.agents, len(steps), 2, producers))
-    books = empty_books(producers)
+    reports = np.zeros((constants.agents, len(steps), 2, producers))
     draws, capacity = np.zeros((plan.slots, 2 * producers)), np.full(producers, UNITS, np.int64)
-    for run in range(count):
-        key = audit_key(_CHECKED + first + run)
-        draw_reports(constants, steps, _BOUGHT, key, capacity, books, draws, reports[run])
+    key, books = audit_key(_CHECKED + run), empty_books(producers)
+    draw_reports(constants, steps, _BOUGHT, key, capacity, books, draws, reports)
     noise: Floats = (reports - _BOUGHT) / UNITS
-    return noise.reshape(*noise.shape[:3], -1)
+    names = steps if plan.continual is None else drawn_steps(plan.continual, steps)
+    given = [
+        [normals(2 * producers, key, buyer, step, Purpose.PRIVACY_NOISE) for step in names.tolist()]
+        for buyer in range(constants.agents)
+    ]
+    return noise.reshape(*noise.shape[:2], -1), np.array(given)
 
 
 class _Heard:
@@ -97,8 +114,8 @@ class _Heard:
     def __call__(self, messages: list[Message]) -> list[tuple[int, int, Floats]]:
         found: list[tuple[int, int, Floats]] = []
         for index, buyer in enumerate(self._buyers):
-            sent: Any
-            for sent in (m for m in messages if m.sender == buyer.name):
+            sent: Any = next((m for m in messages if m.sender == buyer.name), None)
+            if sent is not None:  # the same is sent to each of the others
                 own = buyer.state.books.own.copy()
                 exact = own if self._running else own - self._before[index]
                 report = np.frombuffer(sent.sums).reshape(2, -1)

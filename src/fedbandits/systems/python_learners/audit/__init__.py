@@ -20,7 +20,14 @@ from fedbandits.environments.base import ContextualEnvironment, Environment
 from fedbandits.privacy import running_sum
 from fedbandits.privacy.auditing import Game
 from fedbandits.privacy.continual import ContinualPlan
-from fedbandits.privacy.likelihood import attacker_of, covariance_of, stated_deviations
+from fedbandits.privacy.kept_noise import KeptSimulated
+from fedbandits.privacy.likelihood import (
+    attacker_of,
+    covariance_of,
+    decoder,
+    drawn_steps,
+    stated_deviations,
+)
 from fedbandits.privacy.noise_check import NoisyNumbers
 from fedbandits.privacy.protocol_check import ProtocolCheck
 from fedbandits.privacy.shares import release_share
@@ -51,6 +58,8 @@ _AGENTS, _MOST_PLAYED = 4, 24
 #: Releases that a contents game looks at: their cost grows with the square of their number, what
 #: they say of a record with its logarithm.
 _MOST_RELEASES = 64
+#: Numbers that are made in the time of one in compiled code, which makes them run by run.
+_AT_ONCE = 8
 #: What a release stands for in a check of noise; it is taken off again.
 _SUM = 3.0
 
@@ -144,7 +153,9 @@ def _contents_game(plan: LearnerPlan, late: bool) -> ContentsGame:
     if plan.secure is not None:
         what, each = "secure sums", f", over what {honest} honest agents release"
     looks_at = f"contents of {seen} {what}, {size} numbers each{each}{record.words()}"
-    return ContentsGame(looks_at, count * size, look, count**2 * size * honest, late)
+    # All runs are made at once, so a number takes a fraction of the time of one in a kernel.
+    made = count * size * max(1, count // _AT_ONCE) * honest
+    return ContentsGame(looks_at, count * size, look, made, late)
 
 
 def _released(plan: ContinualPlan, sums: Floats, first: int) -> Floats:
@@ -193,27 +204,33 @@ def _simulated_numbers(system: System[Any], plan: LearnerPlan) -> NoisyNumbers:
 
 
 def _stated(plan: LearnerPlan, steps: Ints) -> StatedNoise:
-    agents, relative = plan.facts.parties, stated_deviations(plan.priced, steps)
-    relative = relative / math.sqrt(1 if plan.secure is None else plan.secure.honest)
+    agents, relative, secure = (
+        plan.facts.parties,
+        stated_deviations(plan.priced, steps),
+        plan.secure,
+    )
+    if secure is not None:
+        relative = relative / math.sqrt(secure.least_parties - secure.colluding)
     deviations = np.tile(relative[None, :, None], (agents, 1, plan.size))
-    covariance = covariance_of(plan.release, steps)
-    return StatedNoise(f"{agents} agents", "agent", deviations, covariance=covariance)
+    return StatedNoise(
+        f"{agents} agents", "agent", deviations, covariance=covariance_of(plan.release, steps),
+        weights=decoder(plan.release, steps),
+        step=plan.constants.step if plan.secure is not None else 0.0,
+    )  # fmt: skip
 
 
-def _drawn(system: System[Any], plan: LearnerPlan, steps: Ints, first: int, count: int) -> Floats:
+def _drawn(system: System[Any], plan: LearnerPlan, steps: Ints, run: int) -> tuple[Floats, Floats]:
+    """Return the noise of releases of all agents, and the draws that they were given."""
     agents, size, last = plan.facts.parties, plan.size, int(steps[-1])
-    supplies = [
-        system.simulated_supplies(plan, None, AUDIT_SEED, run)
-        for run in range(first, first + count)
-    ]
-    brought = [supply("agent", place).noise for supply in supplies for place in range(agents)]
+    supply = system.simulated_supplies(plan, None, AUDIT_SEED, run)
+    sources = [KeptSimulated(supply("agent", place).noise) for place in range(agents)]
     short = msgspec.structs.replace(plan.release, releases=last)
-    sums, pattern = np.full(len(brought) * size, _SUM), np.ones(len(brought) * size)
+    sums, pattern = np.full(agents * size, _SUM), np.ones(agents * size)
     state, noise = running_sum.init(short, sums.size), np.empty((len(steps), sums.size))
     unit = plan.constants.step if plan.secure is not None else 0.0
 
     def draw(step: int) -> Floats:
-        return np.concatenate([own(step) for own in brought])
+        return np.concatenate([own(step) for own in sources])
 
     for k in range(1, last + 1):
         if unit:
@@ -222,4 +239,6 @@ def _drawn(system: System[Any], plan: LearnerPlan, steps: Ints, first: int, coun
         else:
             state, released = running_sum.release(short, state, sums, pattern, draw)
         noise[steps == k] = released - _SUM
-    return noise.reshape(len(steps), count, agents, size).transpose(1, 2, 0, 3)
+    names = drawn_steps(plan.release, steps)
+    given = np.stack([source.draws(size)[names - 1] for source in sources])
+    return noise.reshape(len(steps), agents, size).swapaxes(0, 1), given
