@@ -29,6 +29,21 @@ def test_visits_beyond_the_first_k_do_not_count(name):
     assert wrong == ()
 
 
+@pytest.mark.parametrize("most", [8, 20, 70])
+@pytest.mark.parametrize("name", ["feducb-secure", "feducb-p2p", "fclub"])
+def test_visits_take_as_many_rounds_as_there_are(name, most):
+    """Some end after the last release of a short run: nobody waits for their rounds."""
+    found, wrong = check_of(name, most).play()
+    played = min(most, 60)
+    assert found == f"{played} of {played + 3} visits of a person count"
+    assert wrong == ()
+
+
+def test_visits_of_short_phases_are_played_in_one():
+    found, wrong = check_of("fclub", 4, schedule="growing(1.5, 3)").play()
+    assert (found, wrong) == ("4 of 7 visits of a person count", ())
+
+
 def test_where_many_visits_count_some_are_played():
     assert check_of("feducb", 5000).looks_at.startswith("a person who comes 63 times to one agent")
 

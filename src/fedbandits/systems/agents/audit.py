@@ -118,7 +118,7 @@ def _releasing_at_once(system: System[Any], plan: AgentsPlan, config: AgentsConf
     small = msgspec.structs.replace(
         small, schedule=Every(1), records_per_person=min(small.records_per_person, MOST_VISITS)
     )
-    rounds = max(SUMS + 1, small.records_at_once + MORE_VISITS)
+    rounds = max(SUMS, small.records_at_once + MORE_VISITS) + 1  # nothing is released at the last
     return SmallWorld(system, system.plan(small, facts_for(small, world), rounds), world)
 
 

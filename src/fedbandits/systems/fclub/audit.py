@@ -83,8 +83,11 @@ def protocol_checks(system: System[Any], plan: FCLUBPlan) -> list[ProtocolCheck]
     if not (plan.private and plan.config.protects_persons):
         return []
     most = min(plan.config.records_per_person, MOST_VISITS)
-    config = msgspec.structs.replace(plan.config, records_per_person=most)
-    rounds = max(ROUNDS, most + MORE_VISITS)
+    visits = most + MORE_VISITS
+    config = msgspec.structs.replace(
+        plan.config, records_per_person=most, schedule=Growing(plan.config.schedule.factor, visits)
+    )  # all in the first phase: another would begin with a release of all servers
+    rounds = max(ROUNDS, 2 * visits)
     small = SmallWorld(system, system.plan(config, WORLD.facts, rounds), WORLD)
     return [visits_check("one server", most, lambda: visited_server(small))]
 
