@@ -170,8 +170,14 @@ BREAKS = (
         ("tests/deployment/test_erased_keys.py",),
     ),
     Break(
-        "a log keeps used keys", "deployment/hosting/batch.py",
-        "            store.begin_log_anew()", "            pass",
+        "a log keeps used keys", "deployment/hosting/host.py",
+        "            self.store.take_log_in()", "            pass",
+        ("tests/deployment/test_erased_keys.py",),
+    ),
+    Break(
+        "a log keeps used keys until something more is written", "deployment/storage/store.py",
+        "        self.ledger.begin_log_anew()\n        with self.begin():\n            pass\n",
+        "        self.ledger.begin_log_anew()\n",
         ("tests/deployment/test_erased_keys.py",),
     ),
     Break(
