@@ -160,6 +160,12 @@ BREAKS = (
         ("tests/federation/totals/test_retire.py",),
     ),
     Break(
+        "an old backup of an agent confirms guesses of the next message",
+        "federation/totals/keys.py",
+        "message_key(own), public)", "message_key(forward(self.own, steps)), public)",
+        ("tests/federation/totals/test_keys.py",),
+    ),
+    Break(
         "a store keeps the secrets that keys follow from", "deployment/hosting/batch.py",
         "        resources.erase_secrets()", "        pass",
         ("tests/deployment/test_erased_keys.py",),

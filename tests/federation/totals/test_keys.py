@@ -11,11 +11,12 @@ import pytest
 from fedbandits.crypto import chains
 from fedbandits.crypto.chains import Drawn, agreed, forward, message_key
 from fedbandits.crypto.keystream import derive_key
-from fedbandits.crypto.masks import PROTOCOL, Masks, PairKeys
+from fedbandits.crypto.masks import PROTOCOL, Masks, PairKeys, salt_of
 from fedbandits.errors import LocalProtocolError
 from fedbandits.federation.totals.keys import KEPT_PRIVATE, AgentKeys, keys_in, unpacked
-from fedbandits.federation.totals.messages import Increment, Total, unpack_words
+from fedbandits.federation.totals.messages import Increment, Total, pack_words, unpack_words
 from fedbandits.federation.totals.plan import AgentSecrets
+from fedbandits.federation.totals.statements import pack_member, statement
 from tests.federation.receiving import taken
 from tests.federation.totals.world import World, pair_secret
 
@@ -36,13 +37,27 @@ def increments(seen, agent="agent-0"):
     return [each for each in seen if isinstance(each, Increment) and each.sender == agent]
 
 
+def truth_of(world, message):
+    """What is behind the masks of a message."""
+    values = world.values[int(message.sender[-1])].view(np.uint64)
+    return values[message.release] - values[message.base]
+
+
 def opens(world, message, key):
     """Whether a key is that of the message's mask: by it the increment is read."""
     mask = np.empty(world.plan.size, np.uint64)
     Masks(key).fill(message.release, message.salt, mask)
-    values = world.values[int(message.sender[-1])].view(np.uint64)
-    truth = values[message.release] - values[message.base]
-    return bool((unpack_words(message.statistic, world.plan.size) - mask == truth).all())
+    read = unpack_words(message.statistic, world.plan.size) - mask
+    return bool((read == truth_of(world, message)).all())
+
+
+def confirms(world, message, key):
+    """Whether a key is that of the message's salt: by it a guess of the increment is confirmed."""
+    place, total = int(message.sender[-1]), (message.total, message.total_digest)
+    base = message.base, message.base_salt
+    member = pack_member(place, 0, *base, *total, message.heard, message.public)
+    text = statement(message.release, member) + pack_words(truth_of(world, message))
+    return salt_of(key, text) == message.salt
 
 
 def candidates(world, data):
@@ -94,6 +109,19 @@ def test_an_old_backup_of_an_agent_reads_no_message_that_is_sent_later(draw, rea
     sent = increments(seen)
     assert len(sent) == 6
     assert read_later(world, backup.keys, sent) == read
+
+
+@pytest.mark.parametrize(("draw", "known"), [("never", 6), ("fresh", 0)])
+def test_an_old_backup_confirms_no_guess_of_what_is_sent_later(draw, known):
+    """A salt is made of the numbers themselves, and few numbers can be guessed."""
+    world, _ = played(DRAWS[draw], (1, 2))
+    backup = world.agents[0].state.sending.keys
+    _, seen = played(None, range(3, RELEASES + 1), world)
+
+    def key_of(message):
+        return message_key(forward(backup.own, message.release - backup.number))
+
+    assert sum(confirms(world, each, key_of(each)) for each in increments(seen)) == known
 
 
 @pytest.mark.parametrize(("draw", "read"), [("never", 5), ("fresh", 0)])
