@@ -139,9 +139,10 @@ class Store(contextlib.AbstractContextManager["Store"]):
 
         A reader that holds on to an older state prevents it; then the next transaction does it.
         """
-        self.ledger.begin_log_anew()
-        with self.begin():
-            pass
+        if self.is_file:
+            self.ledger.begin_log_anew()
+            with self.begin():
+                pass
 
     def sync(self) -> None:
         """Wait until all that was committed is on the disk, where commits do not wait for it."""
