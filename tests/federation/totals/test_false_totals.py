@@ -98,6 +98,15 @@ def test_few_with_another_total_are_left_out_named_and_told_and_come_back():
     world.total()
 
 
+def test_a_controller_goes_on_with_those_who_have_one_total_and_the_others_are_told():
+    """It need not ask about more than may lie. Whoever gets a total hears what most have."""
+    world = lying(8, 1, {(1, place): 5 for place in (0, 1, 2)}, least=5)
+    world.play(1, range(8))
+    world.play(2, range(3, 8))
+    assert world.parties["controller"].state.opened.tolist() == [1] * 3 + [2] * 5
+    assert found_out(world) == found_out(world, "misled") == [1] * 3 + [0] * 5
+
+
 def test_one_agent_that_is_lied_to_again_and_again_never_believes_a_total():
     world = lying(8, 2, {(k, 2): k for k in range(1, 7)}, least=5)
     for k in range(1, 7):
