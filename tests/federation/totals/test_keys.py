@@ -153,6 +153,25 @@ def test_a_copy_of_a_helper_reads_messages_for_its_keys_and_none_after_them():
     assert read == [True] + [False] * 5
 
 
+@pytest.mark.parametrize(("apart", "read"), [(KEPT_PRIVATE, KEPT_PRIVATE), (KEPT_PRIVATE + 1, 1)])
+def test_copies_of_a_helper_read_what_is_between_them_if_few_sums_are(apart, read):
+    """The later one has the private keys by which the chain of the earlier one goes on."""
+    world = World(agents=2, helpers=1, least=2, releases=16, draw=chains.draw)
+    played(None, (1, 2), world)
+    early = world.helpers[0].state.keys
+    _, seen = played(None, range(3, 3 + apart), world)
+    late = world.helpers[0].state.keys
+    chain = unpacked(early.chains)[0]
+    known = {number: Drawn(key) for number, key in (*early.drawn, *late.drawn)}
+    found = 0
+    for message in increments(seen):
+        if (drawn := known.get(message.heard)) is not None:
+            chain = agreed(chain, drawn.agree(message.public))
+        found += opens(world, message, message_key(chain))
+        chain = forward(chain, 1)
+    assert found == read
+
+
 def test_who_was_silent_for_one_message_is_shut_out_though_keys_come_from_it_later():
     """The chain goes on from what was agreed on: a backup does not know it any more."""
     world, _ = played(chains.draw, (1, 2))
