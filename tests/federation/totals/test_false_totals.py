@@ -19,6 +19,7 @@ from fedbandits.federation.totals.agreement import (
     unpack_taken,
 )
 from fedbandits.federation.totals.controller import TotalsController
+from fedbandits.federation.totals.helper import Helper
 from fedbandits.federation.totals.messages import Opening, Total
 from fedbandits.federation.totals.sender import Sender, _compared
 from fedbandits.federation.totals.statements import pack_places
@@ -105,6 +106,34 @@ def test_a_controller_goes_on_with_those_who_have_one_total_and_the_others_are_t
     world.play(2, range(3, 8))
     assert world.parties["controller"].state.opened.tolist() == [1] * 3 + [2] * 5
     assert found_out(world) == found_out(world, "misled") == [1] * 3 + [0] * 5
+
+
+class Accuser(Helper):
+    """Says of sum 3 that total 2 is in dispute, which it is not, and opens nothing."""
+
+    def _check(self, check, request):
+        step = super()._check(check, request)
+        if check.release != 3:
+            return step
+        (answer,) = step.outgoing
+        return msgspec.structs.replace(
+            step,
+            state=msgspec.structs.replace(step.state, disputed=2),
+            outgoing=[msgspec.structs.replace(answer, refused=True)],
+        )
+
+
+def test_a_helper_that_lies_about_a_dispute_costs_one_sum():
+    """Agents name the controller, whose report names the helper. They go on with the next sum."""
+    world = World(6, 2, least=4)
+    world.parties["helper-0"].__class__ = Accuser
+    for k, opened in ((1, 1), (2, 2), (3, 2), (4, 4)):
+        world.play(k, range(6))
+        assert world.parties["controller"].state.opened.tolist() == [opened] * 6
+        refused = world.parties["controller"].report["refused_by"]
+        assert refused == ["helper-0"] * (k == 3)
+        assert found_out(world, "misled") == [2 * (k == 3)] * 6
+    assert found_out(world, "disputed_total") == [2] * 6
 
 
 def test_one_agent_that_is_lied_to_again_and_again_never_believes_a_total():

@@ -85,7 +85,7 @@ def of_agent(sending: Sending, unused: int, controller: str) -> dict[str, Any]:
     that the controller gave this agent otherwise than most others; ``disputed_total`` the newest of
     its own that it gave more agents otherwise than may lie. ``acts_on_totals`` is false until
     others confirm a later one. Numbers are 0 where there is none. ``told_otherwise_by`` names the
-    ``controller`` once one of both has come.
+    ``controller`` once one of both has come; a dispute rests on the word of one helper, too.
     """
     return {
         "sums": sending.newest,
