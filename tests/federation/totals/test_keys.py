@@ -15,7 +15,7 @@ from fedbandits.crypto.masks import PROTOCOL, Masks, PairKeys, salt_of
 from fedbandits.errors import LocalProtocolError
 from fedbandits.federation.totals.keys import KEPT_PRIVATE, AgentKeys, keys_in, unpacked
 from fedbandits.federation.totals.messages import Increment, Total, pack_words, unpack_words
-from fedbandits.federation.totals.plan import AgentSecrets
+from fedbandits.federation.totals.plan import AgentSecrets, HelperSecrets
 from fedbandits.federation.totals.statements import pack_member, statement
 from tests.federation.receiving import taken
 from tests.federation.totals.world import World, pair_secret
@@ -255,6 +255,25 @@ def test_a_helper_has_no_key_of_a_sum_that_it_has_answered():
     assert [number for number, _ in state.keys.drawn] == [1, 2, 3]
     world, _ = played(chains.draw_nothing, (1, 2))
     assert world.helpers[0].state.keys.drawn == ()
+
+
+def test_nothing_that_has_keys_shows_them():
+    """Not in a traceback, nor in the text of an error."""
+    world, _ = played(chains.draw, (1, 2))
+    agent, helper = world.agents[0].state.sending, world.helpers[0].state
+    own, secret = b"o" * 32, pair_secret(0, 0)
+    _, used = agent.keys.step(3, chains.draw)
+    holders = {
+        AgentSecrets((secret,), own): {secret, own},
+        HelperSecrets((secret,)): {secret},
+        PairKeys(secret, own, own): {secret, own},
+        used: {*used.masks, used.salt},
+    }
+    texts = [(repr(each), keys) for each, keys in holders.items()]
+    texts.append((repr(agent), {*agent.keys.chains, *agent.keys.confirmations, agent.keys.own}))
+    texts.append((repr(helper), {key for _, key in helper.keys.drawn}))
+    assert not [text for text, keys in texts for key in keys if repr(key)[2:-1] in text]
+    assert "HelperKeys(number=3)" in texts[-1][0]  # whose arrays would be cut short
 
 
 def test_keys_that_were_erased_make_no_message():

@@ -64,6 +64,9 @@ class MessageKeys(NamedTuple):
     salt: bytes
     public: bytes
 
+    def __repr__(self) -> str:
+        return f"MessageKeys({len(self.masks)} masks)"
+
 
 class AgentKeys(msgspec.Struct, frozen=True):
     """Keys of an agent; each tuple has one for every helper, in order.
@@ -91,6 +94,9 @@ class AgentKeys(msgspec.Struct, frozen=True):
     public: tuple[bytes, ...]
     ahead: tuple[bytes, ...] = ()
     number: int = 1
+
+    def __repr__(self) -> str:
+        return f"AgentKeys(number={self.number})"
 
     @classmethod
     def first(
@@ -163,6 +169,9 @@ class HelperKeys(msgspec.Struct, frozen=True):
     confirmations: Rows
     drawn: tuple[tuple[int, bytes], ...] = ()
     number: int = 1
+
+    def __repr__(self) -> str:
+        return f"HelperKeys(number={self.number})"
 
     @classmethod
     def begin(cls, secrets: HelperSecrets, terms: str, agents: Sequence[str], helper: str) -> Self:
