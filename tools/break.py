@@ -160,6 +160,11 @@ BREAKS = (
         ("tests/federation/totals/test_retire.py",),
     ),
     Break(
+        "agents do not see that totals were kept from them", "federation/totals/sender.py",
+        "missed=state.missed + between", "missed=0",
+        ("tests/federation/totals/test_false_totals.py",),
+    ),
+    Break(
         "an old backup of an agent confirms guesses of the next message",
         "federation/totals/keys.py",
         "message_key(own), public)", "message_key(forward(self.own, steps)), public)",

@@ -108,6 +108,32 @@ def test_a_controller_goes_on_with_those_who_have_one_total_and_the_others_are_t
     assert found_out(world) == found_out(world, "misled") == [1] * 3 + [0] * 5
 
 
+def play_told(world, release, present, told):
+    """A round in which the controller tells its total to some agents alone."""
+    queue = [out for i in present for out in world.agents[i].end_round(release)]
+    controller = world.parties["controller"]
+    while queue or controller.awaited is not None:
+        queue = queue or controller.deadline(controller.awaited)
+        message = queue.pop(0)
+        if not isinstance(message, Total):
+            queue += taken(world.parties[message.receiver], message)
+        elif message.receiver in {f"agent-{place}" for place in told}:
+            taken(world.parties[message.receiver], message)
+
+
+def test_who_is_told_every_second_total_is_not_compared_and_sees_what_is_missing():
+    """Two agents get a shift up, and two down: each total is the same for all who get it."""
+    lies = {(k, place): 100 * (-1) ** k for k in range(1, 13) for place in range(10)}
+    world = lying(10, 1, lies, least=8, releases=12)
+    odd, even = range(8), [*range(6), 8, 9]
+    play_told(world, 1, odd, odd)
+    for k in range(2, 13):
+        present, told = (odd, even)[:: (-1) ** k]
+        play_told(world, k, present, told)
+    assert found_out(world) == found_out(world, "misled") == [0] * 10
+    assert found_out(world, "missed") == [0] * 6 + [5, 5] + [5, 5]
+
+
 class Accuser(Helper):
     """Says of sum 3 that total 2 is in dispute, which it is not, and opens nothing."""
 
