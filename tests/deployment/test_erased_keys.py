@@ -6,6 +6,7 @@ import sqlalchemy as sa
 
 from fedbandits.deployment.storage.tables import SECRETS
 from fedbandits.federation.totals.keys import unpacked
+from fedbandits.federation.totals.messages import Increment, Opened
 from tests.deployment.secure import AGENTS, HELPERS, is_sum, learn, played, release, summed
 
 
@@ -27,7 +28,7 @@ def agent_keys(deployed, agent):
 
 def helper_keys(deployed, helper):
     keys = deployed.state(helper).keys
-    return {*unpacked(keys.chains), *unpacked(keys.first), *(key for _, key in keys.drawn[:1])}
+    return {*unpacked(keys.chains), *unpacked(keys.first)}  # private ones are for more sums
 
 
 def secrets_of_keys(batch):
@@ -36,35 +37,50 @@ def secrets_of_keys(batch):
     return {row.name: row.value for row in rows if "masks" in row.name or "salts" in row.name}
 
 
-async def written(deployed, *members):
-    """Something more is written, so that logs have begun anew."""
-    for member in members:
-        await deployed.nodes[member].host.call(lambda batch: batch.save_state())
+def looked_at(deployed, tmp_path, before, left):
+    """Note in ``left`` which keys of ``before`` a machine has when what they were for leaves."""
+
+    def look(member, host, send):
+        def sent(messages):
+            kinds = {type(host.seat.federation.roles.codec.decode(m.body)) for m in messages}
+            if kinds & {Increment, Opened}:
+                here = kept(deployed, tmp_path, member)
+                left.append((member, [key for key in before[member] if any(key) and key in here]))
+            send(messages)
+
+        return sent
+
+    for member in before:
+        host = deployed.nodes[member].host
+        host._on_sent = look(member, host, host._on_sent)
 
 
 def test_no_key_that_was_used_is_left_on_any_machine(tmp_path):
-    """Neither in a store, nor in its log, nor in the secret that was handed over."""
+    """Neither in a store, nor in its log, nor in the secret that was handed over.
+
+    They are gone when what they were for leaves: until the next sum nothing more may be written.
+    """
 
     async def work(deployed):
-        lab, found = deployed.nodes["lab"], []
+        lab, found, before, left = deployed.nodes["lab"], [], {}, []
         first = unpacked(deployed.state("lab").keys.first)
         assert tuple(lab.gift(agent, "masks-0") for agent in AGENTS) == first
         assert lab.gift("clinic-0", "masks-1") is None
         for number in (1, 2):
-            before = {agent: agent_keys(deployed, agent) for agent in AGENTS}
-            before |= {helper: helper_keys(deployed, helper) for helper in HELPERS}
+            before.update({agent: agent_keys(deployed, agent) for agent in AGENTS})
+            before.update({helper: helper_keys(deployed, helper) for helper in HELPERS})
+            if number == 1:
+                looked_at(deployed, tmp_path, before, left)
             for member, keys in before.items():
                 here = kept(deployed, tmp_path, member)
                 found += [key in here for key in keys if any(key)]
             await sum_up(deployed, number)
             is_sum(deployed)
-            await written(deployed, *AGENTS, *HELPERS)
             for member, keys in before.items():
-                if member in HELPERS:  # of its private keys it keeps some
-                    keys -= {key for _, key in deployed.state(member).keys.drawn}
                 here = kept(deployed, tmp_path, member)
                 assert not [key for key in keys if any(key) and key in here], (member, number)
         assert all(found), "the search can find"
+        assert sorted(left) == sorted((member, []) for member in (*AGENTS, *HELPERS) * 2)
         assert [lab.gift(agent, "masks-0") for agent in AGENTS] == [None] * 3
         for member in (*AGENTS, *HELPERS):
             found = await deployed.nodes[member].host.call(secrets_of_keys)

@@ -34,6 +34,7 @@ from fedbandits.deployment.process.federation_folder import (
     load_parties,
     revoke_here,
 )
+from fedbandits.deployment.process.fingerprints import fingerprints_in
 from fedbandits.deployment.process.folder import load_party, load_settings
 from fedbandits.deployment.process.looking import in_order
 from fedbandits.deployment.process.ordering import order
@@ -177,7 +178,7 @@ def test_a_door_that_is_taken(machine):
     assert not list(machine.rglob("running.json"))
 
 
-def test_who_is_revoked_is_no_longer_talked_to(machine):
+def test_who_is_revoked_is_no_longer_talked_to(machine, caplog):
     """At once, in both directions; and again once it is admitted with new keys."""
 
     async def play():
@@ -201,7 +202,14 @@ def test_who_is_revoked_is_no_longer_talked_to(machine):
         fedbandits("party", "rotate", machine / "north")
         admitted = admit_here(machine, machine / "north" / "request.json", replace=True)
         fedbandits("party", "admit", machine / "north", admitted.admission)
+        assert "new keys" not in caplog.text
         at_hub.take_members(admitted.members.read_bytes())
+        said = [each.getMessage() for each in caplog.records if "new keys" in each.getMessage()]
+        own = fingerprints_in(machine / "north").own
+        assert said == [
+            f"hub: version 5 of the members has new keys of north, with the fingerprint {own}: "
+            "ask it in a call whether they are its own"
+        ]
         (north,) = await started(machine, "north", hub=hub)
         await until(lambda: "hub" in north.node.delivery.greeted)
         await north.stop()

@@ -37,6 +37,11 @@ HELPER = {"sums": 7, "members_of_last_sum": 3, "disputed_total": 5}
             "lab left out clinic-1: another total than most",
         ),
         (
+            {**AGENT, "other_total": 0, "told_otherwise_by": [], "missed_sums": 3},
+            "was not told of 3 sums that others were in",
+            "was not told of 3 sums that others were in",
+        ),
+        (
             HELPER, "more agents differ in total 5 than may lie",
             "sum 7 has 3 members",
         ),

@@ -93,6 +93,7 @@ def test_a_member_is_cut_off_and_comes_back(tmp_path, caplog):
         is_sum(deployed)
         assert deployed.state("hub").opened.tolist() == [4, 4, 4]
         assert not any(report(deployed, agent)["retired"] for agent in AGENTS)
+        assert not any(report(deployed, agent)["missed_sums"] for agent in AGENTS)  # all came late
 
     caplog.set_level(logging.WARNING, "fedbandits")
     played(tmp_path, work)

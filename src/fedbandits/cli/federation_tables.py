@@ -101,6 +101,8 @@ def _about_totals(sums: dict[str, Any]) -> list[str]:
         lines.append(f"the controller, {by}, gave it another total {other:,} than most others got")
     if by and (disputed := sums.get("disputed_total")):
         lines.append(f"the controller, {by}, gave agents different totals {disputed:,}")
+    if missed := sums.get("missed_sums"):
+        lines.append(f"was not told of {missed:,} sums that others were in")
     if not sums.get("acts_on_totals", True):
         lines.append("acts on no total until most others confirm a later one")
     return lines

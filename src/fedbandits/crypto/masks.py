@@ -59,6 +59,9 @@ class PairKeys(NamedTuple):
     statement: bytes
     confirmation: bytes
 
+    def __repr__(self) -> str:
+        return "PairKeys()"
+
     @classmethod
     def derive(cls, secret: bytes, terms: str, agent: str, helper: str) -> Self:
         """Derive them of the pair's secret, for a federation on terms of that digest."""

@@ -19,6 +19,7 @@ from fedbandits.federation.totals.agreement import (
     unpack_taken,
 )
 from fedbandits.federation.totals.controller import TotalsController
+from fedbandits.federation.totals.helper import Helper
 from fedbandits.federation.totals.messages import Opening, Total
 from fedbandits.federation.totals.sender import Sender, _compared
 from fedbandits.federation.totals.statements import pack_places
@@ -96,6 +97,69 @@ def test_few_with_another_total_are_left_out_named_and_told_and_come_back():
     assert found_out(world, "misled") == [0] * 10
     assert found_out(world) == [int(i in out) for i in range(10)]  # its operator still reads it
     world.total()
+
+
+def test_a_controller_goes_on_with_those_who_have_one_total_and_the_others_are_told():
+    """It need not ask about more than may lie. Whoever gets a total hears what most have."""
+    world = lying(8, 1, {(1, place): 5 for place in (0, 1, 2)}, least=5)
+    world.play(1, range(8))
+    world.play(2, range(3, 8))
+    assert world.parties["controller"].state.opened.tolist() == [1] * 3 + [2] * 5
+    assert found_out(world) == found_out(world, "misled") == [1] * 3 + [0] * 5
+
+
+def play_told(world, release, present, told):
+    """A round in which the controller tells its total to some agents alone."""
+    queue = [out for i in present for out in world.agents[i].end_round(release)]
+    controller = world.parties["controller"]
+    while queue or controller.awaited is not None:
+        queue = queue or controller.deadline(controller.awaited)
+        message = queue.pop(0)
+        if not isinstance(message, Total):
+            queue += taken(world.parties[message.receiver], message)
+        elif message.receiver in {f"agent-{place}" for place in told}:
+            taken(world.parties[message.receiver], message)
+
+
+def test_who_is_told_every_second_total_is_not_compared_and_sees_what_is_missing():
+    """Two agents get a shift up, and two down: each total is the same for all who get it."""
+    lies = {(k, place): 100 * (-1) ** k for k in range(1, 13) for place in range(10)}
+    world = lying(10, 1, lies, least=8, releases=12)
+    odd, even = range(8), [*range(6), 8, 9]
+    play_told(world, 1, odd, odd)
+    for k in range(2, 13):
+        present, told = (odd, even)[:: (-1) ** k]
+        play_told(world, k, present, told)
+    assert found_out(world) == found_out(world, "misled") == [0] * 10
+    assert found_out(world, "missed") == [0] * 6 + [5, 5] + [5, 5]
+
+
+class Accuser(Helper):
+    """Says of sum 3 that total 2 is in dispute, which it is not, and opens nothing."""
+
+    def _check(self, check, request):
+        step = super()._check(check, request)
+        if check.release != 3:
+            return step
+        (answer,) = step.outgoing
+        return msgspec.structs.replace(
+            step,
+            state=msgspec.structs.replace(step.state, disputed=2),
+            outgoing=[msgspec.structs.replace(answer, refused=True)],
+        )
+
+
+def test_a_helper_that_lies_about_a_dispute_costs_one_sum():
+    """Agents name the controller, whose report names the helper. They go on with the next sum."""
+    world = World(6, 2, least=4)
+    world.parties["helper-0"].__class__ = Accuser
+    for k, opened in ((1, 1), (2, 2), (3, 2), (4, 4)):
+        world.play(k, range(6))
+        assert world.parties["controller"].state.opened.tolist() == [opened] * 6
+        refused = world.parties["controller"].report["refused_by"]
+        assert refused == ["helper-0"] * (k == 3)
+        assert found_out(world, "misled") == [2 * (k == 3)] * 6
+    assert found_out(world, "disputed_total") == [2] * 6
 
 
 def test_one_agent_that_is_lied_to_again_and_again_never_believes_a_total():

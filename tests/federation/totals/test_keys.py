@@ -11,11 +11,12 @@ import pytest
 from fedbandits.crypto import chains
 from fedbandits.crypto.chains import Drawn, agreed, forward, message_key
 from fedbandits.crypto.keystream import derive_key
-from fedbandits.crypto.masks import PROTOCOL, Masks, PairKeys
+from fedbandits.crypto.masks import PROTOCOL, Masks, PairKeys, salt_of
 from fedbandits.errors import LocalProtocolError
 from fedbandits.federation.totals.keys import KEPT_PRIVATE, AgentKeys, keys_in, unpacked
-from fedbandits.federation.totals.messages import Increment, Total, unpack_words
-from fedbandits.federation.totals.plan import AgentSecrets
+from fedbandits.federation.totals.messages import Increment, Total, pack_words, unpack_words
+from fedbandits.federation.totals.plan import AgentSecrets, HelperSecrets
+from fedbandits.federation.totals.statements import pack_member, statement
 from tests.federation.receiving import taken
 from tests.federation.totals.world import World, pair_secret
 
@@ -36,13 +37,27 @@ def increments(seen, agent="agent-0"):
     return [each for each in seen if isinstance(each, Increment) and each.sender == agent]
 
 
+def truth_of(world, message):
+    """What is behind the masks of a message."""
+    values = world.values[int(message.sender[-1])].view(np.uint64)
+    return values[message.release] - values[message.base]
+
+
 def opens(world, message, key):
     """Whether a key is that of the message's mask: by it the increment is read."""
     mask = np.empty(world.plan.size, np.uint64)
     Masks(key).fill(message.release, message.salt, mask)
-    values = world.values[int(message.sender[-1])].view(np.uint64)
-    truth = values[message.release] - values[message.base]
-    return bool((unpack_words(message.statistic, world.plan.size) - mask == truth).all())
+    read = unpack_words(message.statistic, world.plan.size) - mask
+    return bool((read == truth_of(world, message)).all())
+
+
+def confirms(world, message, key):
+    """Whether a key is that of the message's salt: by it a guess of the increment is confirmed."""
+    place, total = int(message.sender[-1]), (message.total, message.total_digest)
+    base = message.base, message.base_salt
+    member = pack_member(place, 0, *base, *total, message.heard, message.public)
+    text = statement(message.release, member) + pack_words(truth_of(world, message))
+    return salt_of(key, text) == message.salt
 
 
 def candidates(world, data):
@@ -96,6 +111,19 @@ def test_an_old_backup_of_an_agent_reads_no_message_that_is_sent_later(draw, rea
     assert read_later(world, backup.keys, sent) == read
 
 
+@pytest.mark.parametrize(("draw", "known"), [("never", 6), ("fresh", 0)])
+def test_an_old_backup_confirms_no_guess_of_what_is_sent_later(draw, known):
+    """A salt is made of the numbers themselves, and few numbers can be guessed."""
+    world, _ = played(DRAWS[draw], (1, 2))
+    backup = world.agents[0].state.sending.keys
+    _, seen = played(None, range(3, RELEASES + 1), world)
+
+    def key_of(message):
+        return message_key(forward(backup.own, message.release - backup.number))
+
+    assert sum(confirms(world, each, key_of(each)) for each in increments(seen)) == known
+
+
 @pytest.mark.parametrize(("draw", "read"), [("never", 5), ("fresh", 0)])
 def test_a_backup_with_a_message_under_way_reads_none_after_it(draw, read):
     world, _ = played(DRAWS[draw], (1, 2))
@@ -123,6 +151,25 @@ def test_a_copy_of_a_helper_reads_messages_for_its_keys_and_none_after_them():
         else:
             read.append(opens(world, message, message_key(forward(chain, steps))))
     assert read == [True] + [False] * 5
+
+
+@pytest.mark.parametrize(("apart", "read"), [(KEPT_PRIVATE, KEPT_PRIVATE), (KEPT_PRIVATE + 1, 1)])
+def test_copies_of_a_helper_read_what_is_between_them_if_few_sums_are(apart, read):
+    """The later one has the private keys by which the chain of the earlier one goes on."""
+    world = World(agents=2, helpers=1, least=2, releases=16, draw=chains.draw)
+    played(None, (1, 2), world)
+    early = world.helpers[0].state.keys
+    _, seen = played(None, range(3, 3 + apart), world)
+    late = world.helpers[0].state.keys
+    chain = unpacked(early.chains)[0]
+    known = {number: Drawn(key) for number, key in (*early.drawn, *late.drawn)}
+    found = 0
+    for message in increments(seen):
+        if (drawn := known.get(message.heard)) is not None:
+            chain = agreed(chain, drawn.agree(message.public))
+        found += opens(world, message, message_key(chain))
+        chain = forward(chain, 1)
+    assert found == read
 
 
 def test_who_was_silent_for_one_message_is_shut_out_though_keys_come_from_it_later():
@@ -208,6 +255,25 @@ def test_a_helper_has_no_key_of_a_sum_that_it_has_answered():
     assert [number for number, _ in state.keys.drawn] == [1, 2, 3]
     world, _ = played(chains.draw_nothing, (1, 2))
     assert world.helpers[0].state.keys.drawn == ()
+
+
+def test_nothing_that_has_keys_shows_them():
+    """Not in a traceback, nor in the text of an error."""
+    world, _ = played(chains.draw, (1, 2))
+    agent, helper = world.agents[0].state.sending, world.helpers[0].state
+    own, secret = b"o" * 32, pair_secret(0, 0)
+    _, used = agent.keys.step(3, chains.draw)
+    holders = {
+        AgentSecrets((secret,), own): {secret, own},
+        HelperSecrets((secret,)): {secret},
+        PairKeys(secret, own, own): {secret, own},
+        used: {*used.masks, used.salt},
+    }
+    texts = [(repr(each), keys) for each, keys in holders.items()]
+    texts.append((repr(agent), {*agent.keys.chains, *agent.keys.confirmations, agent.keys.own}))
+    texts.append((repr(helper), {key for _, key in helper.keys.drawn}))
+    assert not [text for text, keys in texts for key in keys if repr(key)[2:-1] in text]
+    assert "HelperKeys(number=3)" in texts[-1][0]  # whose arrays would be cut short
 
 
 def test_keys_that_were_erased_make_no_message():

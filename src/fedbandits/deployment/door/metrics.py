@@ -98,6 +98,7 @@ _SUMS = {
     "sums": "Secure sums that are over, those with nobody in them included.",
     "members_of_last_sum": "Agents whose releases are in the last secure sum; 0 if nobody's are.",
     "unused_sums": "Secure sums that made no estimate: their noise was too large.",
+    "missed_sums": "Secure sums with members of which this agent was not told.",
     "other_total": "The newest total that the controller gave this agent otherwise than most "
     "agents; 0 if none.",
     "disputed_total": "The newest total of which more agents had different ones than may lie; 0 if "

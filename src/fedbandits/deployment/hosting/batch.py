@@ -79,6 +79,8 @@ class Batch:
         self.last_refusal = ""
         #: Whether what was committed must be on the disk before anything is sent.
         self.must_be_on_disk = False
+        #: Whether keys are erased: a store's log has them until it is taken in.
+        self.erases = False
         #: Number of the newest event.
         self.event = 0 if hosted is None else hosted.events
         #: Bytes in the journal since the newest saved state, and bytes of that.
@@ -304,8 +306,7 @@ class Batch:
         saves_now = self._saves or saves(bytes_since, hosted)
         journal += sum(len(entry.body) for entry in self._entries)
         hosted.since += len(self._entries)
-        if hosted.party.erased != self._erased:
-            store.begin_log_anew()  # else it would still have what is overwritten now
+        self.erases = hosted.party.erased != self._erased
         if saves_now:
             body = hosted.party.dump()
             store.keep_state(connection, self.event, body, self.seat.keep_journal)

@@ -251,8 +251,10 @@ class Host:
             return Done(batch, outcomes, transaction.pop_all())
 
     def _commit(self, done: Done) -> Done:
-        """Wait until what was done is on the disk."""
+        """Wait until what was done is on the disk, and keys that it has erased are not."""
         done.transaction.close()
+        if done.batch.erases:
+            self.store.take_log_in()
         if done.batch.must_be_on_disk:
             self.store.sync()
         done.batch.let_leave()

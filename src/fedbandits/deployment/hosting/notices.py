@@ -46,6 +46,12 @@ class Notices:
 
     def _look_for_false_totals(self, report: Mapping[str, Any]) -> None:
         """Name a controller that tells agents different totals, and who has another than most."""
+        missed = report.get("missed_sums", 0)
+        if missed and self._is_new("missed", missed):
+            _LOG.warning(
+                "%s: was not told of %d sums that others were in: their totals were lost, or the "
+                "controller keeps them back", self._member, missed,
+            )  # fmt: skip
         by = ", ".join(report.get("told_otherwise_by", []))
         other, disputed = report.get("other_total", 0), report.get("disputed_total", 0)
         if other and self._is_new("other total", other):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import pathlib
+from collections.abc import Iterable
 from typing import TypeVar
 
 import msgspec
@@ -140,6 +141,12 @@ def newest(known: Members, other: Members, place: object) -> Members:
 def _brings_back(other: Members, known: Members) -> bool:
     """Tell whether an older list has keys of a member that were revoked or replaced since."""
     return any(known.present.get(name) != member for name, member in other.present.items())
+
+
+def with_new_keys(earlier: Members, later: Members, names: Iterable[str]) -> list[str]:
+    """List those of some members whose sealing keys in a later list are not those of before."""
+    both = [name for name in names if name in earlier.members and name in later.members]
+    return [n for n in both if earlier.members[n].sealing != later.members[n].sealing]
 
 
 class KnownMembers:

@@ -22,6 +22,7 @@ from fedbandits.deployment.hosting.cautions import over_since
 from fedbandits.deployment.hosting.node import Node
 from fedbandits.deployment.hosting.seat import HostedSeat, spent_before
 from fedbandits.deployment.identity.identity import Identity, load_identity
+from fedbandits.deployment.identity.members import spoken_fingerprint, with_new_keys
 from fedbandits.deployment.identity.private_files import write_private
 from fedbandits.deployment.process.folder import PartyFolder
 from fedbandits.deployment.process.own_settings import RUNNING
@@ -237,10 +238,12 @@ class RunningParty:
     def take_members(self, data: bytes) -> None:
         """Take a list of members that was published, if it is newer and the authority's.
 
-        Who is revoked in it is not exchanged frames with from then on. Raises IdentityError if the
-        list is damaged, older, or not the authority's.
+        Who is revoked in it is not exchanged frames with from then on. New keys of a peer are
+        logged: secrets are sealed under them. Raises IdentityError if the list is damaged, older,
+        or not the authority's.
         """
-        members, before = self.identity.members, set(self.identity.members.current.present)
+        members, earlier = self.identity.members, self.identity.members.current
+        before = set(earlier.present)
         if not members.offer(data):
             return
         for sealer in self._sealers:
@@ -253,6 +256,15 @@ class RunningParty:
             members.current.version,
             ", ".join(gone) or "nobody",
         )
+        for name in with_new_keys(earlier, members.current, self._peers):
+            _LOG.warning(
+                "%s: version %d of the members has new keys of %s, with the fingerprint %s: ask it "
+                "in a call whether they are its own",
+                self.folder.member,
+                members.current.version,
+                name,
+                spoken_fingerprint(members.current.members[name].sealing),
+            )
         self.node.drop_revoked()
         self.node.delivery.say_all_again()
 

@@ -134,9 +134,15 @@ class Store(contextlib.AbstractContextManager["Store"]):
         except LedgerError as error:
             raise _named(error) from error
 
-    def begin_log_anew(self) -> None:
-        """Let the next transaction begin a file's log anew: it may have what is deleted now."""
-        self.ledger.begin_log_anew()
+    def take_log_in(self) -> None:
+        """Write a file's log over the file, and begin it anew: both may have what was deleted.
+
+        A reader that holds on to an older state prevents it; then the next transaction does it.
+        """
+        if self.is_file:
+            self.ledger.begin_log_anew()
+            with self.begin():
+                pass
 
     def sync(self) -> None:
         """Wait until all that was committed is on the disk, where commits do not wait for it."""

@@ -64,6 +64,9 @@ class MessageKeys(NamedTuple):
     salt: bytes
     public: bytes
 
+    def __repr__(self) -> str:
+        return f"MessageKeys({len(self.masks)} masks)"
+
 
 class AgentKeys(msgspec.Struct, frozen=True):
     """Keys of an agent; each tuple has one for every helper, in order.
@@ -91,6 +94,9 @@ class AgentKeys(msgspec.Struct, frozen=True):
     public: tuple[bytes, ...]
     ahead: tuple[bytes, ...] = ()
     number: int = 1
+
+    def __repr__(self) -> str:
+        return f"AgentKeys(number={self.number})"
 
     @classmethod
     def first(
@@ -123,12 +129,13 @@ class AgentKeys(msgspec.Struct, frozen=True):
                 f"number {self.number} on"
             )
         now = [forward(key, steps) for key in self.chains]
-        own = forward(self.own, steps)
         drawn = draw() if any(public != NO_KEY for public in self.public) else None
+        own = forward(self.own, steps)
+        own = own if drawn is None else agreed(own, drawn.private)  # a salt tells its numbers, too
         roots = [_root(key, drawn, public) for key, public in zip(now, self.public, strict=True)]
         after = msgspec.structs.replace(
             self, chains=tuple(map(next_key, now)), ahead=tuple(map(next_key, roots)),
-            own=next_key(own if drawn is None else agreed(own, drawn.private)), number=release + 1,
+            own=next_key(own), number=release + 1,
         )  # fmt: skip
         public = NO_KEY if drawn is None else drawn.public
         return after, MessageKeys(tuple(map(message_key, roots)), message_key(own), public)
@@ -162,6 +169,9 @@ class HelperKeys(msgspec.Struct, frozen=True):
     confirmations: Rows
     drawn: tuple[tuple[int, bytes], ...] = ()
     number: int = 1
+
+    def __repr__(self) -> str:
+        return f"HelperKeys(number={self.number})"
 
     @classmethod
     def begin(cls, secrets: HelperSecrets, terms: str, agents: Sequence[str], helper: str) -> Self:

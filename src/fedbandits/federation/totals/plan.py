@@ -59,6 +59,9 @@ class AgentSecrets(NamedTuple):
     own: bytes
     draw: Draw = draw_nothing
 
+    def __repr__(self) -> str:
+        return f"AgentSecrets({len(self.pairs)} pairs)"
+
     def masks(self, key: bytes) -> Masks:
         """Make the masks under one key."""
         return Masks(key)
@@ -82,6 +85,9 @@ class HelperSecrets(NamedTuple):
 
     pairs: tuple[bytes, ...]
     draw: Draw = draw_nothing
+
+    def __repr__(self) -> str:
+        return f"HelperSecrets({len(self.pairs)} pairs)"
 
     def masks(self, key: bytes) -> Masks:
         """Make the masks under one key."""

@@ -81,17 +81,19 @@ def of_helper(state: HelperState) -> dict[str, Any]:
 def of_agent(sending: Sending, unused: int, controller: str) -> dict[str, Any]:
     """Report the last sum that was heard of, the agent's newest release in one, and if it retired.
 
-    ``unused`` totals made no estimate, or came after a false one. ``other_total`` is the newest
-    that the controller gave this agent otherwise than most others; ``disputed_total`` the newest of
-    its own that it gave more agents otherwise than may lie. ``acts_on_totals`` is false until
+    ``unused`` totals made no estimate, or came after a false one. Totals of ``missed_sums``, with
+    somebody in them, did not come. ``other_total`` is the newest that the controller gave this
+    agent otherwise than most others; ``disputed_total`` the newest of its own that it gave more
+    agents otherwise than may lie. ``acts_on_totals`` is false until
     others confirm a later one. Numbers are 0 where there is none. ``told_otherwise_by`` names the
-    ``controller`` once one of both has come.
+    ``controller`` once one of both has come; a dispute rests on the word of one helper, too.
     """
     return {
         "sums": sending.newest,
         "newest_release_in_a_sum": sending.base,
         "release_on_its_way": sending.pending,
         "unused_sums": unused,
+        "missed_sums": sending.missed,
         "retired": sending.retired,
         "other_total": sending.other_total,
         "disputed_total": sending.disputed_total,

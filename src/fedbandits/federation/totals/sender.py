@@ -74,6 +74,8 @@ class Sending(msgspec.Struct, frozen=True):
     disputed_total
         The newest of its totals of which more agents had different ones than may lie, so that its
         own may be right; 0 if there is none.
+    missed
+        Sums with somebody in them of whose totals it was not told, as far as later totals show.
     keys
         Its keys.
     """
@@ -96,6 +98,7 @@ class Sending(msgspec.Struct, frozen=True):
     misled: int = 0
     other_total: int = 0
     disputed_total: int = 0
+    missed: int = 0
 
     @property
     def total(self) -> Taken:
@@ -279,6 +282,8 @@ class Sender:
             raise ImplausibleError(f"{self._name}: total {total.release} was another one before")
         if confirmed:
             after = _compared(after, found, agreed, total.disputed)
+            between = sum(state.newest < release < total.release for release in total.releases)
+            after = msgspec.structs.replace(after, missed=state.missed + between)
         if not believed or state.retired:
             return msgspec.structs.replace(after, retired=True)
         keys = msgspec.structs.replace(state.keys, public=keys_in(total.publics))
