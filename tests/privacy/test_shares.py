@@ -189,7 +189,13 @@ def needs(parties: int, records: int, honest: int = 5, releases: int = 10) -> Sh
 @settings(max_examples=60, deadline=None)
 @given(st.integers(1, 10_000), st.integers(1, 10**6), st.integers(1, 40))
 def test_a_grid_has_room_for_all_that_is_added(parties: int, records: int, releases: int) -> None:
+    """It is within its range, or refused: of ten thousand parties with a million records each."""
     found = needs(parties, records, max(1, parties // 2), releases)
+    grid = finest_grid(found)
+    if grid.moved > ROUNDING_MARGIN or grid.distance > shares._OF_DELTA:
+        with pytest.raises(ConfigError, match="secure sum"):
+            plan_grid(found)
+        return
     step = plan_grid(found) / (1.5 * 2.0**52)
     assert math.log2(step) == math.floor(math.log2(step))
     assert records / step < 2.0**52
