@@ -98,7 +98,7 @@ def test_noise_by_an_index_that_wraps_is_found(monkeypatch, preset, places):
 @EVERY
 def test_noise_that_is_less_late_is_found(monkeypatch, preset):
     quiet(monkeypatch, range(4), first=9)
-    assert any(each.missing for each in found(preset, 20_000, NOISE).noise)
+    assert any(each.bare for each in found(preset, 20_000, NOISE).noise)
 
 
 @EVERY
