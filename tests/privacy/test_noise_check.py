@@ -126,6 +126,36 @@ def test_two_parties_with_the_same_draws_show():
     assert check_noise(stated(change=change)).again >= RELEASES * SIZE
 
 
+def test_draws_that_a_party_did_not_ask_for_are_not_quiet_ones():
+    """Some parties ask for a second draw, whose release nobody looks at."""
+
+    def play(run):
+        draws = np.random.default_rng([2, run]).normal(size=(4, 2, 40))
+        draws[:, 1][run % 2 :: 2] = np.nan
+        return NoisyRun(draws[:, :1], draws)
+
+    checked = NoisyNumbers(
+        "numbers", (4, 1, 40), 160, play, lambda *at: "a number", covariance=np.eye(1)
+    )
+    found = check_noise(checked)
+    assert found.right
+    assert found.draws == 3 * 4 * 40 + 3 * 2 * 40
+
+
+def test_a_party_that_asks_for_no_noise_has_none():
+    def play(run):
+        draws = np.random.default_rng([3, run]).normal(size=(4, 1, 40))
+        draws[2] = np.nan
+        return NoisyRun(np.nan_to_num(draws), draws)
+
+    checked = NoisyNumbers(
+        "numbers", (4, 1, 40), 160, play, lambda party, *at: f"party {party}", np.eye(1)
+    )
+    found = check_noise(checked)
+    assert (found.missing, found.foreign, found.excessive) == (40, 0, 0)
+    assert found.named[0].startswith("party 2:")
+
+
 def test_other_weights_with_the_same_covariance_are_right():
     """Who mixes draws in another way, with the covariance that is stated, has the planned noise."""
     plan = calibrated("toeplitz", 8, 1.0, 1.0)

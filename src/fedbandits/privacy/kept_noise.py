@@ -32,8 +32,8 @@ class KeptNoise:
         return sum(len(asked) - 1 for asked in self.given.values())
 
     def draws(self, size: int) -> Floats:
-        """Return the draws by step, (steps, size); a step that has fewer is filled with zeros."""
-        found = np.zeros((len(self.given), size))
+        """Return the draws by step, (steps, size); a step that has fewer is filled with NaN."""
+        found = np.full((len(self.given), size), np.nan)
         for row, (_, asked) in zip(found, sorted(self.given.items()), strict=True):
             used = asked[0][:size]
             row[: used.size] = used

@@ -23,7 +23,7 @@ import msgspec
 import numpy as np
 from scipy.special import gammainccinv, gammaincinv
 
-from fedbandits._typing import Bools, Floats
+from fedbandits._typing import Bools, Floats, Ints
 from fedbandits.privacy.sizes import Tick, scaled, unheard
 
 #: Probability with which draws of a sound source fail.
@@ -50,8 +50,15 @@ class NoisyRun(NamedTuple):
     #: (parties, rows, columns): noise in planned deviations, with NaN for what was not released. A
     #: row is a release, or a kind of number in a release; columns are alike, and independent.
     noise: Floats
-    draws: Floats  # (parties, draws, columns): in the order in which they were asked for
+    #: (parties, draws, columns): in the order in which they were asked for, with NaN where a party
+    #: asked for fewer than others.
+    draws: Floats
     again: int = 0  # steps for which a source was asked more than once
+
+    @property
+    def given(self) -> Floats:
+        """The draws, with zeros where none was asked for."""
+        return np.nan_to_num(self.draws)
 
 
 class NoisyNumbers(NamedTuple):
@@ -109,8 +116,10 @@ class NoiseFinding(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def shows(self) -> float:
         """A source whose deviation is this share of 1, or less, is hardly overlooked."""
-        low, _ = _limits(self.draws, self.alarm / 6.0)
-        return math.sqrt(low / (2.0 * gammaincinv(0.5 * max(1, self.draws), 1.0 - _OVERLOOKED)))
+        low, _ = _limits(np.array(self.draws), self.alarm / 6.0)
+        return math.sqrt(
+            float(low) / (2.0 * gammaincinv(0.5 * max(1, self.draws), 1.0 - _OVERLOOKED))
+        )
 
 
 def check_noise(
@@ -130,7 +139,7 @@ def check_noise(
         runs = _enough(numbers, runs)
         fitted = _fitted(numbers, runs)
         shared = fitted.shared
-        wrong = _compared(numbers, runs) if fitted.wrong else _none(wrong)
+        wrong = _compared(numbers, runs) if fitted.wrong else _without_noise(wrong)
     draws = _draws_of(numbers, runs, wanted)
     again = max(sum(run.again for run in runs), _equal(draws.every))
     uneven = _uneven(draws, alarm)
@@ -168,9 +177,10 @@ class _Wrong(NamedTuple):
         return self.missing | self.excessive | self.foreign | self.unreleased
 
 
-def _none(wrong: _Wrong) -> _Wrong:
-    nothing = np.zeros_like(wrong.missing)
-    return wrong._replace(missing=nothing, excessive=nothing, foreign=nothing, unreleased=nothing)
+def _without_noise(wrong: _Wrong) -> _Wrong:
+    """Leave only numbers that have no noise at all: no weights explain these."""
+    nothing, none = np.zeros_like(wrong.missing), wrong.missing & (wrong.ratio == 0.0)
+    return wrong._replace(missing=none, excessive=nothing, foreign=nothing, unreleased=nothing)
 
 
 def _compared(numbers: NoisyNumbers, runs: list[NoisyRun]) -> _Wrong:
@@ -201,7 +211,7 @@ def _planned(numbers: NoisyNumbers, run: NoisyRun) -> Floats:
     used = min(weights.shape[1], run.draws.shape[1])
     made = np.zeros((parties, rows, columns))
     if used:
-        made = np.matmul(weights[:, :used], run.draws[:, :used])
+        made = np.matmul(weights[:, :used], run.given[:, :used])
     return made
 
 
@@ -238,7 +248,7 @@ def _fitted(numbers: NoisyNumbers, runs: list[NoisyRun]) -> _Fit:
     rows = numbers.shape[1]
     made = np.concatenate([_columns_of(run.noise, rows) for run in runs], axis=1)
     count = max(run.draws.shape[1] for run in runs)
-    drawn = np.concatenate([_columns_of(run.draws, count) for run in runs], axis=1)
+    drawn = np.concatenate([_columns_of(run.given, count) for run in runs], axis=1)
     weights, *_ = np.linalg.lstsq(drawn.T, made.T, rcond=None)
     left = float(np.abs(made - weights.T @ drawn).max())
     covariance = weights.T @ weights
@@ -286,6 +296,7 @@ def _draws_of(numbers: NoisyNumbers, runs: list[NoisyRun], wanted: int) -> _Draw
     if numbers.source is not None:
         every.append(numbers.source(_SOURCE_DRAWS * wanted).reshape(-1))
     whole = np.concatenate(every)
+    whole = whole[~np.isnan(whole)]
     groups = [("all draws", whole[None])]
     if size:
         groups.append(("the draws of one number", _as_rows(stacked, (1, 3, 4))))
@@ -306,18 +317,20 @@ def _uneven(draws: _Draws, alarm: float) -> tuple[str, ...]:
 
 def _outside(draws: _Draws, alarm: float) -> Iterator[str]:
     for words, rows in draws.groups:
-        count = rows.shape[1]
-        if not count:
-            continue
-        low, high = _limits(count, alarm / (2 * len(rows)))
-        squares = np.einsum("ri,ri->r", rows, rows)
-        for square in squares[(squares <= low) | (squares >= high)]:
-            yield f"{words}: deviation {math.sqrt(square / count):.3g} instead of 1"
+        counts = np.count_nonzero(~np.isnan(rows), axis=1)
+        low, high = _limits(counts, alarm / (2 * len(rows)))
+        squares = np.nansum(rows * rows, axis=1)
+        off = (counts > 0) & ((squares <= low) | (squares >= high))
+        for deviation in np.sqrt(squares[off] / counts[off]):
+            yield f"{words}: deviation {deviation:.3g} instead of 1"
 
 
-def _limits(count: int, share: float) -> tuple[float, float]:
-    """Return sums of squares that are too small, and too large, each with chance ``share``."""
-    half = 0.5 * max(1, count)
+def _limits(counts: Ints, share: float) -> tuple[Floats, Floats]:
+    """Return sums of squares that are too small, and too large, each with chance ``share``.
+
+    ``counts`` says of how many draws; so many sums are returned.
+    """
+    half = 0.5 * np.maximum(1, counts)
     return 2.0 * gammaincinv(half, share), 2.0 * gammainccinv(half, share)
 
 

@@ -141,10 +141,11 @@ class StatedNoise(NamedTuple):
         return np.asarray(noise / self.deviations)
 
     def _given(self, sources: list[KeptNoise]) -> Floats:
-        """Return the draws of each party, (parties, draws, size)."""
+        """Return draws of parties, (parties, draws, size), with NaN where one asked for none."""
         parties, _, size = self.deviations.shape
         owners = np.arange(parties) if self.sources is None else self.sources
-        found = np.zeros((parties, max((len(s.given) for s in sources), default=0), size))
+        most = max((len(source.given) for source in sources), default=0)
+        found = np.full((parties, most, size), np.nan)
         for owner, source in enumerate(sources):
             own = np.flatnonzero(owners == owner)
             given = source.draws(len(own) * size)

@@ -36,7 +36,7 @@ _OWN = frozenset({"released", "sending"})
 
 
 class _Seen(NamedTuple):
-    """What members did: decisions and states by round, messages, and whose are in totals."""
+    """Actions of members: decisions and states by round, messages, and whose are in totals."""
 
     decided: list[list[Any]]
     states: list[list[Any]]
