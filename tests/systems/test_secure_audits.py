@@ -211,6 +211,12 @@ class TestLearners:
             assert all(agent.learner.noise_deviation == told for agent in run.of("agent"))
         assert 0.6 * told < np.std(noise) < 1.5 * told
 
+    def test_a_simulation_counts_the_sums(self, learner):
+        for parts in ({"aggregation": SUMS}, {}):
+            run = federate(fb.system(learner, schedule="every(8)", **parts).config, WORLD, 25, 0, 0)
+            run.advance(25)
+            assert run.system.syncs(run) == 3
+
     @pytest.mark.parametrize("lost", [0.15, 0.4])
     def test_whatever_is_lost_the_total_is_that_of_the_newest_shares(self, learner, lost):
         few = SUMS | {"least_parties": 3, "colluding": 1}

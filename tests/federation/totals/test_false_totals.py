@@ -216,7 +216,7 @@ def test_an_agent_that_missed_newer_totals_is_compared_with_what_was_agreed_befo
     play_deaf(world, 2, range(1, 6), "agent-0")
     play_deaf(world, 3, range(1, 6), "agent-0")
     world.play(4, range(6))
-    assert world.parties["controller"].state.totals.tolist() == [1, 3, 3, 3, 3, 3]
+    assert world.parties["controller"].state.taken.tolist() == [1, 3, 3, 3, 3, 3]
     assert differing(world) == ["agent-0"]
     assert world.parties["controller"].state.opened.tolist() == [1, 4, 4, 4, 4, 4]
     world.parties["agent-0"].deadline(0)  # what is lost never comes

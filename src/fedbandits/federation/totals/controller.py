@@ -138,8 +138,8 @@ class TotalsController(Party[ControllerState]):
             state.held[place] = message.release
             state.salts[place] = message.salt
             state.bases[place], state.base_salts[place] = message.base, message.base_salt
-            state.totals[place] = message.total
-            state.total_digests[place] = np.frombuffer(message.total_digest, np.uint8)
+            state.taken[place] = message.total
+            state.taken_digests[place] = np.frombuffer(message.total_digest, np.uint8)
             state.heard[place], state.publics[place] = message.heard, public
             state.values[place], state.statements[place] = values, tags
             return ()

@@ -33,11 +33,11 @@ class ControllerState(PartyState, frozen=True, kw_only=True):
         How many totals it has told, those with nobody new in them included.
     digest
         Of all sums that were opened.
-    held, salts, bases, base_salts, totals : (agents,) int64 or uint64
+    held, salts, bases, base_salts, taken : (agents,) int64 or uint64
         What agents have stated of the message that is held of each; ``held`` is the number of the
         sum it is for, 0 if there is none. While a sum is opened, its members are those whose
         message is for it.
-    total_digests : (agents, 32) uint8
+    taken_digests : (agents, 32) uint8
         The digests that they have stated with these.
     heard, publics : (agents,) int64, (agents, 32) uint8
         The last totals of which agents had heard then, and the public keys of their messages.
@@ -85,8 +85,8 @@ class ControllerState(PartyState, frozen=True, kw_only=True):
     salts: Words64
     bases: Ints
     base_salts: Words64
-    totals: Ints
-    total_digests: NDArray[np.uint8]
+    taken: Ints
+    taken_digests: NDArray[np.uint8]
     heard: Ints
     publics: NDArray[np.uint8]
     values: Words64
@@ -111,7 +111,7 @@ class ControllerState(PartyState, frozen=True, kw_only=True):
         places = np.flatnonzero(self.held == self.opening)
         return places, statements.pack_members(
             places, self.salts[places], self.bases[places], self.base_salts[places],
-            self.totals[places], self.total_digests[places],
+            self.taken[places], self.taken_digests[places],
             self.heard[places], self.publics[places],
         )  # fmt: skip
 
@@ -147,10 +147,10 @@ class ControllerState(PartyState, frozen=True, kw_only=True):
         if not release:
             release, salt = int(self.opened[place]), int(self.opened_salts[place])
         said = message.base, message.base_salt, message.total, message.total_digest
-        held = self.bases[place], self.base_salts[place], self.totals[place]
+        held = self.bases[place], self.base_salts[place], self.taken[place]
         return bool(
             (message.release, message.salt) == (release, salt)
-            and said == (*map(int, held), self.total_digests[place].tobytes())
+            and said == (*map(int, held), self.taken_digests[place].tobytes())
             and message.heard == self.heard[place]
             and message.public == self.publics[place].tobytes()
             and (values == self.values[place]).all()
@@ -203,8 +203,8 @@ def first_state(plan: TotalsPlan, terms: str) -> ControllerState:
         salts=np.zeros(agents, np.uint64),
         bases=np.zeros(agents, np.int64),
         base_salts=np.zeros(agents, np.uint64),
-        totals=np.zeros(agents, np.int64),
-        total_digests=np.zeros((agents, statements.DIGEST_BYTES), np.uint8),
+        taken=np.zeros(agents, np.int64),
+        taken_digests=np.zeros((agents, statements.DIGEST_BYTES), np.uint8),
         heard=np.zeros(agents, np.int64),
         publics=np.zeros((agents, KEY_BYTES), np.uint8),
         values=np.zeros((agents, size), np.uint64),

@@ -61,8 +61,7 @@ class LearnerSystem(PackageSystem["LearnerPlan"]):
         return shared_masks(plan)
 
     def syncs(self, run: PartiesRun) -> int:
-        state = run.one("controller").state
-        return int(state.totals if hasattr(state, "totals") else state.releases)
+        return int(run.one("controller").state.releases)
 
     def epsilon_spent(self, plan: LearnerPlan, run: PartiesRun) -> float:
         return plan.epsilon_spent(max(agent.state.releases for agent in run.of("agent")))

@@ -26,7 +26,7 @@ class ControllerState(PartyState, frozen=True, kw_only=True):
     """All that changes in a controller."""
 
     stage: str = "serving"
-    totals: int = 0  # how many sums it has sent
+    releases: int = 0  # how many sums it has sent
     newest: Ints  # (agents,) the number of every agent's newest release
     included: Ints  # (agents,) the same as they were in the last sum
     values: Floats  # (agents, size) every agent's newest release
@@ -58,11 +58,11 @@ class LearnerController(Party[ControllerState]):
     def awaited(self) -> int | None:
         state = self._state
         some = bool((state.newest > state.included).any())
-        return state.totals + 1 if some and self._left else super().awaited
+        return state.releases + 1 if some and self._left else super().awaited
 
     @property
     def _left(self) -> bool:
-        return self._state.totals < self._plan.most_sums
+        return self._state.releases < self._plan.most_sums
 
     def _compute(self, event: Any) -> Step:
         return self._end_waiting(event) if isinstance(event, Deadline) else self._collect(event)
@@ -79,12 +79,12 @@ class LearnerController(Party[ControllerState]):
         waiting = state.newest <= state.included
         waiting[place] = False
         complete = not waiting.any() and self._left
-        after = self._after(totals=state.totals + 1) if complete else state
+        after = self._after(releases=state.releases + 1) if complete else state
 
         def keep() -> Sequence[Message]:
             state.newest[place] = message.release
             state.values[place] = values
-            return self._sums(after.totals) if complete else ()
+            return self._sums(after.releases) if complete else ()
 
         return Step(after, write=keep)
 
@@ -92,8 +92,8 @@ class LearnerController(Party[ControllerState]):
         """Add up what there is, if something new is."""
         if event.number != self.awaited or not self._left:
             return Step(self._state)
-        after = self._after(totals=self._state.totals + 1)
-        return Step(after, write=lambda: self._sums(after.totals))
+        after = self._after(releases=self._state.releases + 1)
+        return Step(after, write=lambda: self._sums(after.releases))
 
     def _sums(self, number: int) -> Sequence[Message]:
         state = self._state
