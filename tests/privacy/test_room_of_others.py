@@ -92,7 +92,7 @@ def test_without_a_mistake_they_hold(monkeypatch, preset, pairs):
 )
 def test_noise_by_an_index_that_wraps_is_found(monkeypatch, preset, places):
     quiet(monkeypatch, places)
-    assert any(each.missing for each in found(preset, looks_at=NOISE).noise)
+    assert any(each.bare for each in found(preset, looks_at=NOISE).noise)
 
 
 @EVERY

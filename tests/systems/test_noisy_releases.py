@@ -64,7 +64,8 @@ def test_parties_as_they_are(released):
 def test_a_little_less_or_more_noise_is_found(released, monkeypatch, factor):
     adding(monkeypatch, lambda source, step, noise: factor * noise)
     found = check(released)
-    assert (found.missing, found.excessive)[factor > 1.0] == found.numbers
+    # A draw may be so small that 1% of it is rounding: one in 10,000.
+    assert (found.missing, found.excessive)[factor > 1.0] > 0.9 * found.numbers
     assert found.named[0].endswith(f"{factor:g} × planned")
 
 

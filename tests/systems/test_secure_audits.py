@@ -129,7 +129,7 @@ class TestFedUCB:
         simulated, *played = agents_audit.noise_checks(FEDUCB, feducb_plan())
         assert wrong_noise([simulated]) == [False]  # it is the parties' own
         found = [check_noise(numbers, scale=0.0) for numbers in played]
-        assert all(one.missing == one.numbers for one in found)
+        assert all(one.missing > 0.9 * one.numbers for one in found)  # or drawn nearly as 0
         assert all(f"{factor:g} × planned" in one.named[0] for one in found)
 
     def test_one_share_without_noise_in_one_number_is_found(self, monkeypatch):
