@@ -13,7 +13,7 @@ from fedbandits.crypto.masks import Masks
 from fedbandits.errors import LocalProtocolError
 from fedbandits.federation.roles import Roles, Supplies
 from fedbandits.federation.run import PartiesRun
-from fedbandits.federation.totals.plan import AgentSecrets, HelperSecrets
+from fedbandits.federation.totals.plan import HelperSecrets
 from fedbandits.systems.base import Plan, System
 
 
@@ -88,9 +88,9 @@ def without_supplies(system: System[Any], off: Collection[str]) -> Weakened:
 def _weaker(own: Any, off: Collection[str]) -> Any:
     """Return what one party brings without what is off, where it brings any."""
     if "masks" in off and isinstance(own, HelperSecrets):
-        return _BareHelper(*own)
+        return own._replace(masks=_NoMasks)
     if "masks" in off and getattr(own, "masks", None) is not None:
-        own = own._replace(masks=_BareAgent(*own.masks))
+        own = own._replace(masks=own.masks._replace(masks=_NoMasks))
     if "noise" in off and hasattr(own, "noise"):
         own = own._replace(noise=_zero(own.noise))
     return own
@@ -104,13 +104,3 @@ def _zero(noise: Callable[..., Any]) -> Callable[..., Any]:
 class _NoMasks(Masks):
     def fill(self, number: int, salt: int, out: Words64) -> None:
         out[:] = 0
-
-
-class _BareAgent(AgentSecrets):
-    def masks(self, key: bytes) -> Masks:
-        return _NoMasks(key)
-
-
-class _BareHelper(HelperSecrets):
-    def masks(self, key: bytes) -> Masks:
-        return _NoMasks(key)

@@ -109,15 +109,15 @@ def test_a_controller_goes_on_with_those_who_have_one_total_and_the_others_are_t
 
 
 def play_told(world, release, present, told):
-    """A round in which the controller tells its total to some agents alone."""
+    """A round in which the controller's total reaches some agents alone."""
     queue = [out for i in present for out in world.agents[i].end_round(release)]
-    controller = world.parties["controller"]
+    controller, heard = world.parties["controller"], {f"agent-{place}" for place in told}
     while queue or controller.awaited is not None:
         queue = queue or controller.deadline(controller.awaited)
         message = queue.pop(0)
         if not isinstance(message, Total):
             queue += taken(world.parties[message.receiver], message)
-        elif message.receiver in {f"agent-{place}" for place in told}:
+        elif message.receiver in heard:
             taken(world.parties[message.receiver], message)
 
 
@@ -198,23 +198,12 @@ def test_members_that_always_state_a_false_digest_stop_no_sum():
     assert found_out(world) == found_out(world, "disputed_total") == [0] * 8
 
 
-def play_deaf(world, release, present, deaf):
-    """A round in which no total reaches an agent."""
-    queue = [out for i in present for out in world.agents[i].end_round(release)]
-    controller = world.parties["controller"]
-    while queue or controller.awaited is not None:
-        queue = queue or controller.deadline(controller.awaited)
-        message = queue.pop(0)
-        if not (isinstance(message, Total) and message.receiver == deaf):
-            queue += world.deliver(message)
-
-
 def test_an_agent_that_missed_newer_totals_is_compared_with_what_was_agreed_before():
     """Nobody else states the number of its total any more."""
     world = lying(6, 1, {(1, 0): 9}, least=4)
     world.play(1, range(6))
-    play_deaf(world, 2, range(1, 6), "agent-0")
-    play_deaf(world, 3, range(1, 6), "agent-0")
+    play_told(world, 2, range(1, 6), range(1, 6))
+    play_told(world, 3, range(1, 6), range(1, 6))
     world.play(4, range(6))
     assert world.parties["controller"].state.taken.tolist() == [1, 3, 3, 3, 3, 3]
     assert differing(world) == ["agent-0"]

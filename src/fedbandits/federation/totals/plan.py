@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple, Self
 
 from fedbandits.crypto.chains import Draw, draw_nothing
@@ -53,18 +54,17 @@ class AgentSecrets(NamedTuple):
         32 bytes that nobody else has; salts are made by them. Empty once they were erased.
     draw
         Draws new keys for single messages; it draws nothing in a simulation.
+    masks
+        From a key to the masks under it.
     """
 
     pairs: tuple[bytes, ...]
     own: bytes
     draw: Draw = draw_nothing
+    masks: Callable[[bytes], Masks] = Masks
 
     def __repr__(self) -> str:
         return f"AgentSecrets({len(self.pairs)} pairs)"
-
-    def masks(self, key: bytes) -> Masks:
-        """Make the masks under one key."""
-        return Masks(key)
 
     def without_keys(self) -> Self:
         """Return what is still needed once a state goes on from the secrets."""
@@ -81,17 +81,16 @@ class HelperSecrets(NamedTuple):
         once they were erased.
     draw
         Draws new keys for single sums; it draws nothing in a simulation.
+    masks
+        From a key to the masks under it.
     """
 
     pairs: tuple[bytes, ...]
     draw: Draw = draw_nothing
+    masks: Callable[[bytes], Masks] = Masks
 
     def __repr__(self) -> str:
         return f"HelperSecrets({len(self.pairs)} pairs)"
-
-    def masks(self, key: bytes) -> Masks:
-        """Make the masks under one key."""
-        return Masks(key)
 
     def without_keys(self) -> Self:
         """Return what is still needed once a state goes on from the secrets."""

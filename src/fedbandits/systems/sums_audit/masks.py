@@ -62,12 +62,7 @@ class Kept:
 
 def _keeping(given: Any, keep: Callable[[int, int, Words64], None]) -> Any:
     """Return the secrets of a party, each of whose masks is kept when it is made."""
-
-    class Keeping(type(given)):  # type: ignore[misc]
-        def masks(self, key: bytes) -> Masks:
-            return _KeptMasks(super().masks(key), keep)
-
-    return Keeping(*given)
+    return given._replace(masks=lambda key: _KeptMasks(given.masks(key), keep))
 
 
 class _KeptMasks(Masks):
