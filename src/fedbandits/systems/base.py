@@ -23,7 +23,7 @@ from fedbandits.federation.memory import Route
 from fedbandits.federation.party import Party
 from fedbandits.federation.roles import Roles, Supplies
 from fedbandits.federation.run import Embody, PartiesRun, itself
-from fedbandits.federation.terms import Schedule
+from fedbandits.federation.terms import NoiseOrigin, Schedule
 from fedbandits.federation.watching import Watcher
 from fedbandits.random import replicate_key
 from fedbandits.systems.terms import terms_of
@@ -291,7 +291,9 @@ class PartiesReplicate(PartiesRun):
     system, plan, environment, seed, replicate
         See :meth:`System.simulate`.
     supplies
-        What the parties bring: noise and keys, simulated by default. Given ones count as secure.
+        What the parties bring: noise and keys, simulated by default.
+    noise
+        What the terms say of the noise; by default that given ``supplies`` are secure.
     route, lenient, embody, watch
         See :class:`.federation.run.PartiesRun`.
     """
@@ -303,12 +305,13 @@ class PartiesReplicate(PartiesRun):
     def __init__(
         self, system: System[Any], plan: Plan, environment: Environment, seed: int, replicate: int,
         route: Route | None = None, supplies: Supplies | None = None, lenient: bool = False,
-        embody: Embody = itself, watch: Watcher | None = None,
+        embody: Embody = itself, watch: Watcher | None = None, noise: NoiseOrigin | None = None,
     ) -> None:  # fmt: skip
         roles = system.roles(plan)
         if roles is None:
             raise NotImplementedError(f"{system.name}: this variant has no parties")
-        terms = terms_of(system, plan, "simulated" if supplies is None else "secure")
+        origin = noise or ("simulated" if supplies is None else "secure")
+        terms = terms_of(system, plan, origin)
         stage = environment.stage(replicate_key(seed, replicate))
         stage.delay, stage.tells_persons = environment.delay, plan.counts_persons
         brought = supplies or system.simulated_supplies(plan, stage.world, seed, replicate)

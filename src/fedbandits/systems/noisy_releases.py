@@ -199,7 +199,8 @@ def begin_kept(
     """
     sources: list[KeptNoise] = []
 
-    def keeping(brought: Any) -> Any:
+    def keeping(role: str, place: int, brought: Any) -> Any:
+        del role, place
         if not hasattr(brought, "noise"):
             return brought
         sources.append(kept(brought.noise))

@@ -9,7 +9,6 @@ With the same noise in both worlds the same parties show how far a record moves 
 
 from __future__ import annotations
 
-import copy
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
@@ -18,8 +17,8 @@ import numpy as np
 
 from fedbandits._typing import Floats, Ints
 from fedbandits.environments.base import Environment
+from fedbandits.federation.memory import Route
 from fedbandits.federation.messages import Message
-from fedbandits.federation.roles import Supplies
 from fedbandits.federation.totals.messages import Increment, Total
 from fedbandits.privacy.attacks import Transcripts
 from fedbandits.privacy.auditing import Game, Sees
@@ -41,8 +40,13 @@ _MOST_VALUES = 400
 _TIMES = 32
 
 
-def as_brought(brought: Any) -> Any:
+#: From role, place and what a party brings to what it brings in its place.
+Bring = Callable[[str, int, Any], Any]
+
+
+def as_brought(role: str, place: int, brought: Any) -> Any:
     """Return what a party brings."""
+    del role, place
     return brought
 
 
@@ -54,33 +58,28 @@ class SmallWorld(NamedTuple):
     environment: Environment
 
     def begin(
-        self, run: int, secure: bool, bring: Callable[[Any], Any] = as_brought
+        self, run: int, secure: bool, bring: Bring = as_brought, route: Route | None = None
     ) -> PartiesReplicate:
         """Make the parties of one run, whose number names what is simulated.
 
         If ``secure``, every party that brings noise brings :class:`.SecureNoise`, as in a
-        deployment. No seed repeats such a run. ``bring`` may change what each party brings.
+        deployment. No seed repeats such a run. ``bring`` may change what each party brings. With a
+        ``route`` (see :class:`.MemoryNetwork`) whatever a party refuses is counted.
         """
         system, plan, environment = self
-
-        def supplied(simulated: Supplies) -> Supplies:
-            def supply(role: str, place: int) -> Any:
-                brought = simulated(role, place)
-                if secure and hasattr(brought, "noise"):
-                    brought = brought._replace(noise=SecureNoise())
-                return bring(brought)
-
-            return supply
-
-        if not secure:
-            played = copy.copy(system)
-            played.simulated_supplies = lambda *given: supplied(  # type: ignore[method-assign]
-                system.simulated_supplies(*given)
-            )
-            return PartiesReplicate(played, plan, environment, 0, run)
         world = environment.stage(replicate_key(0, run)).world
-        supplies = supplied(system.simulated_supplies(plan, world, 0, run))
-        return PartiesReplicate(system, plan, environment, 0, run, supplies=supplies)
+        simulated = system.simulated_supplies(plan, world, 0, run)
+
+        def supply(role: str, place: int) -> Any:
+            brought = simulated(role, place)
+            if secure and hasattr(brought, "noise"):
+                brought = brought._replace(noise=SecureNoise())
+            return bring(role, place, brought)
+
+        return PartiesReplicate(
+            system, plan, environment, 0, run, route=route, supplies=supply,
+            lenient=route is not None, noise="secure" if secure else "simulated",
+        )  # fmt: skip
 
 
 class Released(NamedTuple):

@@ -46,7 +46,7 @@ from fedbandits.systems.games import (
 )
 from fedbandits.systems.party_games import MessagesGame, SmallWorld
 from fedbandits.systems.sums_audit import sums_checks
-from fedbandits.systems.sums_audit.audited import MEMBERS, SUMS, SumsAudited
+from fedbandits.systems.sums_audit.run import MEMBERS, SUMS, SumsAudited
 from fedbandits.systems.visits_audit import MORE_VISITS, MOST_VISITS
 
 #: Rounds to try, until there are some releases.

@@ -11,11 +11,11 @@
 from __future__ import annotations
 
 from fedbandits.privacy.protocol_check import ProtocolCheck
-from fedbandits.systems.sums_audit.audited import SumsAudited
 from fedbandits.systems.sums_audit.believed import believed_check
 from fedbandits.systems.sums_audit.own_noise import own_noise_check
 from fedbandits.systems.sums_audit.played import played_checks
 from fedbandits.systems.sums_audit.refused import refused_check
+from fedbandits.systems.sums_audit.run import SumsAudited
 from fedbandits.systems.sums_audit.stated import stated_check
 
 

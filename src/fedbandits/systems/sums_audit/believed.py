@@ -14,9 +14,7 @@ from fedbandits.crypto.masks import TAG_BYTES
 from fedbandits.federation.messages import Message
 from fedbandits.federation.totals.messages import Total
 from fedbandits.privacy.protocol_check import ProtocolCheck
-from fedbandits.systems.sums_audit.audited import SumsAudited
-from fedbandits.systems.sums_audit.played import Run
-from fedbandits.systems.sums_audit.sources import Drawn
+from fedbandits.systems.sums_audit.run import Drawn, Run, SumsAudited
 
 
 def believed_check(audited: SumsAudited) -> ProtocolCheck:

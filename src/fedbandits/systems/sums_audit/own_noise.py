@@ -18,9 +18,7 @@ from fedbandits._typing import Floats, Ints
 from fedbandits.privacy.protocol_check import ProtocolCheck
 from fedbandits.random import Purpose, normals
 from fedbandits.systems.games import audit_key
-from fedbandits.systems.sums_audit.audited import SumsAudited
-from fedbandits.systems.sums_audit.played import Run
-from fedbandits.systems.sums_audit.sources import Drawn, Moved
+from fedbandits.systems.sums_audit.run import Drawn, Moved, Run, SumsAudited
 
 #: Noise is moved by so many deviations of its own, once by each. By many, as little may not change
 #: a decision; by few, as a total may be refused that noise makes too large.

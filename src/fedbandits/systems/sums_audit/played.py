@@ -10,20 +10,15 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from fedbandits._typing import Floats, Ints, Words64
-from fedbandits.federation.messages import Message
-from fedbandits.federation.totals.messages import Increment, unpack_words
 from fedbandits.federation.totals.plan import CONTROLLER, HELPER
 from fedbandits.privacy.protocol_check import ProtocolCheck
-from fedbandits.systems.party_games import SmallWorld
-from fedbandits.systems.sums_audit.audited import SumsAudited
-from fedbandits.systems.sums_audit.masks import Kept, Masked, repeated, views
-from fedbandits.systems.sums_audit.sources import Drawn, begin
+from fedbandits.systems.sums_audit.masks import Masked, repeated, views
+from fedbandits.systems.sums_audit.run import Drawn, Run, SumsAudited
 
 #: What is farther than so many deviations from uniform numbers is not uniform.
 _FAR = 7.0
@@ -31,8 +26,6 @@ _FAR = 7.0
 _FEWEST = 2
 #: Rounding of a price that is worked out from inverses.
 _ROUNDING = 1.0 + 1e-6
-#: The same of noise that is worked out from draws; whole steps come to it.
-_ROUNDING_OF_NOISE = 1e-6
 #: Choices of colluders that are tried, at most.
 _MOST_CHOICES = 50
 
@@ -61,103 +54,6 @@ class Played(NamedTuple):
     unknown: int
     refused: int
     off: int
-
-
-class Run:
-    """Members and their network, on which the messages of some are lost.
-
-    ``sources`` are the members' sources of noise.
-    """
-
-    def __init__(self, small: SmallWorld, sources: Sequence[Drawn]) -> None:
-        self.kept, self._absent = Kept(), frozenset[str]()
-        self._size: int = small.plan.constants.release_size
-        #: What each member has sent, and what it has released, by its place and their numbers.
-        self.sent: dict[tuple[int, int, int], tuple[Words64, Words64]] = {}
-        self._released: dict[tuple[int, int], Words64] = {}
-        #: What each member had to release, without noise, by its place and their numbers.
-        self.exact: dict[tuple[int, int], Floats] = {}
-        self.run = begin(small, sources.__getitem__, self._route, self.kept.brought)
-        self.members: dict[str, int] = {each.name: i for i, each in enumerate(self.run.players)}
-        for place, member in enumerate(self.run.players):
-            self._watch(place, member)
-
-    def _route(self, message: Message) -> int | None:
-        """Note an increment when it is sent, and lose messages of those who are absent."""
-        if isinstance(message, Increment):
-            place = self.members[message.sender]
-            sending: Any = self.run.players[place].state.sending
-            released = sending.pending_values.view(np.uint64).copy()
-            bare = released - sending.base_values.view(np.uint64)
-            words = unpack_words(message.statistic, self._size)
-            self.sent[place, message.release, message.salt] = words, bare
-            self._released[place, message.release] = released
-        return None if message.sender in self._absent else 0
-
-    def _watch(self, place: int, member: Any) -> None:
-        """Note what a member makes shares of."""
-        share = member._share
-
-        def noted(values: Floats) -> Any:
-            made = share(values)
-            self.exact[place, made.released.made] = values / member._shares.step
-            return made
-
-        member._share = noted
-
-    @property
-    def opened(self) -> Ints:
-        """The number of every member's newest release that is in a total; 0 for none."""
-        controller: Any = self.run.one(CONTROLLER)
-        opened: Ints = controller.state.opened.copy()
-        return opened
-
-    def off(self, sources: Sequence[Drawn], central: Floats) -> list[tuple[int, int]]:
-        """Return by place and number which releases have other noise than planned.
-
-        Noise of release k is Σ (B_kj / B_jj) w_j, of all draws w up to k, rounded: whether or not
-        the member was in the sums before. B is the root of the covariance, ``central``.
-        """
-        root = np.linalg.cholesky(central)
-        weights = root / np.diag(root)
-        found = []
-        for (place, release), words in self._released.items():
-            drawn = [sources[place].draws.get(k) for k in range(1, release + 1)]
-            exact = self.exact.get((place, release))
-            if exact is None or any(each is None for each in drawn):
-                found.append((place, release))
-                continue
-            planned = weights[release - 1, :release] @ np.array(drawn)
-            noise = words.view(np.int64) - exact
-            if (np.abs(noise - planned) > 2.0 + _ROUNDING_OF_NOISE * np.abs(planned)).any():
-                found.append((place, release))
-        return found
-
-    def play(self, round_: int, present: int) -> None:
-        """Play a round in which so many are there: other ones in each round."""
-        names = list(self.members)
-        turned = [names[(round_ + i) % len(names)] for i in range(len(names))]
-        self._absent = frozenset(turned[present:])
-        self.run.advance(round_)
-
-    def expected(self, opened: Ints) -> Words64:
-        """Return the sum of the releases of these numbers, one a member, (size,)."""
-        nothing = np.zeros(self._size, np.uint64)
-        shares = [
-            self._released[place, int(number)] if number else nothing
-            for place, number in enumerate(opened)
-        ]
-        summed: Words64 = np.array(shares).sum(0, dtype=np.uint64)
-        return summed
-
-    def masked(self, helpers: int) -> list[Masked]:
-        """Return all increments that have a mask of each helper, with these."""
-        found = []
-        for message, (words, bare) in sorted(self.sent.items(), key=lambda item: item[0]):
-            masks = self.kept.of_members.get(message, [])
-            if len(masks) == helpers:
-                found.append(Masked(words, bare, np.array(masks)))
-        return found
 
 
 def _play(audited: SumsAudited) -> Played:

@@ -30,7 +30,7 @@ from fedbandits.systems.secure_sums import (
     simulated_helper_secrets,
     totals_plan,
 )
-from fedbandits.systems.sums_audit.audited import SumsAudited
+from fedbandits.systems.sums_audit.run import SumsAudited
 from fedbandits.systems.terms import terms_of
 
 #: Members up to which the federation is made as configured; beyond, as a few members play it.

@@ -15,7 +15,7 @@ from fedbandits.privacy.protocol_check import ProtocolCheck
 from fedbandits.systems.aggregation import secure_totals
 from fedbandits.systems.application import SharedSecret
 from fedbandits.systems.secure_sums import agent_secrets, helper_secrets, shared_masks, totals_plan
-from fedbandits.systems.sums_audit.audited import SumsAudited
+from fedbandits.systems.sums_audit.run import SumsAudited
 from fedbandits.systems.terms import terms_of
 
 #: How a claim counts those who must not be one hand with the controller.

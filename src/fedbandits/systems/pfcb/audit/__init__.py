@@ -34,7 +34,7 @@ from fedbandits.systems.pfcb.config import PFCB, Growing
 from fedbandits.systems.pfcb.kernels import CLEAR
 from fedbandits.systems.pfcb.plan import PFCBPlan
 from fedbandits.systems.sums_audit import sums_checks
-from fedbandits.systems.sums_audit.audited import MEMBERS, SUMS, SumsAudited
+from fedbandits.systems.sums_audit.run import MEMBERS, SUMS, SumsAudited
 
 
 def games(system: System[PFCBPlan], plan: PFCBPlan) -> Sequence[Game]:

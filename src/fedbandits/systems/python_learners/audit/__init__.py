@@ -51,7 +51,7 @@ from fedbandits.systems.python_learners.audit.agents import PERIOD, RELEASES, mo
 from fedbandits.systems.python_learners.audit.agents import messages_games as _messages_games
 from fedbandits.systems.python_learners.plan import LearnerPlan
 from fedbandits.systems.sums_audit import sums_checks
-from fedbandits.systems.sums_audit.audited import MEMBERS, SUMS, SumsAudited
+from fedbandits.systems.sums_audit.run import MEMBERS, SUMS, SumsAudited
 
 #: Agents, where whole ones play, and releases that they make where they make all, at most.
 _AGENTS, _MOST_PLAYED = 4, 24
