@@ -364,6 +364,16 @@ class TestTerminal:
             progress(ReplicateAdvanced(system="a", replicate=0, done=4, rounds=9))
         assert (tmp_path / "shown").read_text().count("Compiling what this needs") == 1
 
+    @pytest.mark.parametrize("passing", [False, True])
+    def test_bars_that_are_wiped_leave_nothing_in_a_file(self, tmp_path, passing):
+        console = Console(file=(tmp_path / "shown").open("w"), width=120)
+        with console.file, TerminalProgress(console, passing) as progress:
+            for _ in range(2):
+                fb.run(experiment(), on_event=progress)
+        shown = (tmp_path / "shown").read_text()
+        assert (shown == "") == passing
+        assert ("1000/1000" in shown) != passing
+
     def test_what_was_played_before_an_interruption_is_on_the_bar(self, tmp_path):
         console = Console(file=(tmp_path / "shown").open("w"), width=120)
         done = (events.Replicate("a", 1),)

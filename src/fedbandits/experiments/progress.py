@@ -94,7 +94,7 @@ class TerminalProgress:
     console
         Where bars are drawn.
     passing
-        Whether bars are wiped from a terminal when they are full.
+        Whether bars are wiped from a terminal when they are full; elsewhere none is drawn.
     """
 
     def __init__(self, console: Console, passing: bool = False) -> None:
@@ -175,8 +175,9 @@ class TerminalProgress:
         self._end()
         self._counts, self._compiling = counts, False
         self._bars = RichProgress(
-            *columns, console=self._console, speed_estimate_period=10.0, transient=self._passing
-        )
+            *columns, console=self._console, speed_estimate_period=10.0, transient=self._passing,
+            disable=self._passing and not self._console.is_terminal,  # else a blank line is left
+        )  # fmt: skip
         # A stream that nobody reads any more is no reason to lose a run; rich answers a closed
         # pipe by leaving the program.
         with suppress(OSError, SystemExit):
