@@ -1,4 +1,4 @@
-"""A check that no process can foresee the noise of another one, and no source that of another.
+"""A check that noise cannot be foreseen: no two processes, and no two sources, draw alike.
 
 Runs in one process differ even if a generator stands behind them that was seeded once. So noise is
 drawn in new processes that begin alike, and in forked ones that begin with all that their parent
@@ -47,9 +47,9 @@ def _compared() -> tuple[str, tuple[str, ...]]:
 
 
 def _of_new_process() -> list[tuple[str, frozenset[str]]]:
-    """Return what a new process and its forks draw, by what they are."""
+    """Return the draws of a new process and of its forks, by the name of the source."""
     paths = [str(_PACKAGE.parent), os.environ.get("PYTHONPATH", "")]
-    command = [sys.executable, "-c", f"from {__name__} import tell; tell()"]
+    command = [sys.executable, "-c", f"from {__name__} import print_draws; print_draws()"]
     try:
         ended = subprocess.run(  # noqa: S603
             command, env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths))},
@@ -62,24 +62,24 @@ def _of_new_process() -> list[tuple[str, frozenset[str]]]:
     return [(name, frozenset(numbers.split())) for name, numbers in lines]
 
 
-def tell() -> None:
-    """Print what this process draws, and what forks of it draw with what it had drawn ahead."""
+def print_draws() -> None:
+    """Print the draws of this process, of forks of it, of a copy and of a second source."""
     noise = SecureNoise()
     noise.draw_ahead(_DRAWS)
     noise.draw_whole_ahead(np.full(_DRAWS, _DEVIATION))
     for _ in range(_FORKS if hasattr(os, "fork") else 0):
         child = os.fork()
         if child == 0:
-            _say("a forked process", noise)
+            _print_draws("a forked process", noise)
             os._exit(0)
         os.waitpid(child, 0)
     copied = copy.deepcopy(noise)
-    _say("a new process", noise)
-    _say("a copy of its source", copied)
-    _say("another source of it", SecureNoise())
+    _print_draws("a new process", noise)
+    _print_draws("a copy of its source", copied)
+    _print_draws("another source of it", SecureNoise())
 
 
-def _say(who: str, noise: SecureNoise) -> None:
+def _print_draws(source: str, noise: SecureNoise) -> None:
     nothing = np.zeros(_DRAWS)
     drawn = *noise.cover(1, nothing), *noise.cover_whole(1, nothing, np.full(_DRAWS, _DEVIATION))
-    print(f"{who}: {' '.join(float(number).hex() for number in drawn)}", flush=True)
+    print(f"{source}: {' '.join(float(number).hex() for number in drawn)}", flush=True)

@@ -1,8 +1,8 @@
-"""Checks of what parties do, held against what is claimed of it: exact, without an attacker's luck.
+"""Exact checks of a protocol against its claim: each is played once, and no attack is needed.
 
 A claim rests on more than noise: on masks that hide single releases, on sums that are never of too
-few, on visits that count up to a number, on draws that no other process makes. Each of these either
-holds or does not. So each is played once, and what came out is said in words.
+few, on visits that count up to a number, on draws that no other process makes. Each either holds
+or does not.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from fedbandits.privacy.sizes import Tick
 
 
 class ProtocolFinding(msgspec.Struct, frozen=True, kw_only=True):
-    """Result of a check of what parties do.
+    """Result of a check of a protocol.
 
     Parameters
     ----------
     looks_at
-        What was held against what, in words.
+        The behaviour and the claim that were compared, in words.
     found
-        What came out, in words.
+        The result, in words.
     wrong
-        What differs from the claim, a clause each; nothing if all is as claimed.
+        Differences from the claim, a clause each.
     """
 
     looks_at: str
@@ -39,14 +39,14 @@ class ProtocolFinding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ProtocolCheck(NamedTuple):
-    """A check of what parties do.
+    """A check of a protocol.
 
     Parameters
     ----------
     looks_at
-        What is held against what, in words.
+        The behaviour and the claim to compare, in words.
     play
-        It returns what came out, and what is wrong, as :class:`ProtocolFinding` has them.
+        Plays the check; returns ``found`` and ``wrong`` of :class:`ProtocolFinding`.
     """
 
     looks_at: str

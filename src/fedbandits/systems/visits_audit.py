@@ -1,4 +1,4 @@
-"""A count of the visits that count, of a person who comes too often to a party.
+"""A check that a person's visits count up to the number that is charged, and no further.
 
 The person comes more often than is charged for, one visit after the other. Each of the first k
 visits must move what is released by its own record, and no later one by anything: also not once the

@@ -72,7 +72,7 @@ class Judged(NamedTuple):
         Whose total differs from that of most others with the same number, as far as there is one
         that most have.
     at_fault
-        How many members at least were given another total than they should, or lie.
+        The least number of members that lie, or have a false total.
     newest
         The newest number of a total that there is, of which that is so; 0 if there is none.
     """
@@ -83,14 +83,14 @@ class Judged(NamedTuple):
 
 
 def judge(stated: Sequence[Taken], agreed: Sequence[Taken], last: int) -> Judged:
-    """Compare what members have stated.
+    """Compare the totals that members have stated.
 
     Parameters
     ----------
     stated : (members,)
         The newest total that each has taken.
     agreed
-        What was agreed on before.
+        Totals that were agreed on before.
     last
         The number of the last total that there is.
     """
@@ -125,7 +125,7 @@ def _may_be(each: Taken, known: Mapping[int, bytes], last: int) -> bool:
 
 
 def agree(agreed: tuple[Taken, ...], stated: Sequence[Taken], colluding: int) -> tuple[Taken, ...]:
-    """Return what is agreed on after a sum, by its members, none of whom differs.
+    """Return the agreed totals after a sum whose members do not differ.
 
     More than ``colluding`` have stated it, so not all of them lie.
     """

@@ -185,7 +185,7 @@ class HelperKeys(msgspec.Struct, frozen=True):
         return cls(first, chains, statements, confirmations)
 
     def has(self, members: NDArray[np.void]) -> Bools:
-        """Tell, (members,), whose messages were made for a key that is kept, or for none."""
+        """Return which messages, (members,), are for a kept public key, or for none."""
         kept = dict(self.drawn)
         each = zip(members["heard"].tolist(), unpacked(members["public"]), strict=True)
         found = (public == NO_KEY or heard in kept for heard, public in each)
@@ -228,7 +228,7 @@ class HelperKeys(msgspec.Struct, frozen=True):
 
 
 def _root(chain: bytes, drawn: Drawn | None, public: bytes) -> bytes:
-    """Return what a message's keys follow from: a chain, and what two keys agree on, if any."""
+    """Return the root of a message's keys: the chain, mixed with an agreed secret if any."""
     if drawn is None or public == NO_KEY:
         return chain
     return agreed(chain, drawn.agree(public))

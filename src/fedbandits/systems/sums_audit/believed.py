@@ -1,7 +1,7 @@
-"""Totals that no helper has confirmed: a member that got one sends nothing more.
+"""Members must retire on a total without the tag of every helper.
 
-A controller that says that an opened message was not in a sum would have it sent again, and open
-the difference of two totals: one release, with a share of the noise.
+Else a controller could deny that it has opened a message. The member would send its records again,
+and the difference of two totals would be one release with one share of the noise.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from fedbandits.systems.sums_audit.run import Drawn, Run, SumsAudited
 def believed_check(audited: SumsAudited) -> ProtocolCheck:
     """Return a check that members send nothing more once a helper's tag is false."""
     return ProtocolCheck(
-        f"{audited.members} that are told of a sum which a helper has not confirmed: they retire",
-        lambda: _told(audited),
+        f"{audited.members} that get a total without a true tag of every helper: they retire",
+        lambda: _with_false_tags(audited),
     )
 
 
-def _told(audited: SumsAudited) -> tuple[str, tuple[str, ...]]:
+def _with_false_tags(audited: SumsAudited) -> tuple[str, tuple[str, ...]]:
     helpers = audited.small.plan.secure.helpers
     wrong = [
         f"a member goes on from a total with a false tag of helper {helper}"

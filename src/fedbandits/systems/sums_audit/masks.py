@@ -1,4 +1,4 @@
-"""Masks of increments: told by whoever makes them, and whether they are uniform.
+"""Masks of increments: copies of them as parties make them, and a test that they are uniform.
 
 An increment is seen with masks of all helpers but one taken off, by these helpers and the
 controller together. What is left must be uniform modulo 2⁶⁴, as if nothing were behind it.
@@ -19,7 +19,7 @@ from fedbandits.federation.totals.plan import AgentSecrets, HelperSecrets
 
 
 class Kept:
-    """All masks that parties make.
+    """Copies of all masks that the parties of a run make.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class Kept:
         self.of_helpers: list[tuple[int, int, int, Words64]] = []
 
     def brought(self, role: str, place: int, own: Any) -> Any:
-        """Return what a party brings, with masks that are kept."""
+        """Return a party's supplies, with secrets that copy each mask."""
         if isinstance(own, HelperSecrets):
 
             def keep_of_helper(number: int, salt: int, mask: Words64) -> None:
@@ -61,12 +61,12 @@ class Kept:
 
 
 def _keeping(given: Any, keep: Callable[[int, int, Words64], None]) -> Any:
-    """Return the secrets of a party, each of whose masks is kept when it is made."""
+    """Return a party's secrets; ``keep`` is called with a copy of each mask."""
     return given._replace(masks=lambda key: _KeptMasks(given.masks(key), keep))
 
 
 class _KeptMasks(Masks):
-    """Masks under one key, each of which is kept when it is made."""
+    """Masks under one key; each is copied when it is made."""
 
     def __init__(self, masks: Masks, keep: Callable[[int, int, Words64], None]) -> None:
         self._masks, self._keep = masks, keep

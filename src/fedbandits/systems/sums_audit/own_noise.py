@@ -1,4 +1,4 @@
-"""Decisions of members may not depend on their own noise: they are seen, and would take it away.
+"""A member's decisions must not depend on its own noise: later records could cancel that noise.
 
 A run in which some members are absent is played again with noise moved from members to others, so
 that every total stays the same one. Then every decision must be the same one too, whether and when
@@ -109,7 +109,7 @@ def _play(audited: SumsAudited, sources: Sequence[Drawn]) -> _Seen:
 
 
 def _beside_noise(state: Any) -> dict[str, Any]:
-    """Return what a member goes on from that has none of its own noise in it."""
+    """Return the fields of a member's state, without its shares and messages."""
     return {name: getattr(state, name) for name in state.__struct_fields__ if name not in _OWN}
 
 

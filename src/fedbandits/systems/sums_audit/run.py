@@ -61,7 +61,7 @@ class SumsAudited(NamedTuple):
 
 
 class Drawn(SecureNoise):
-    """Draws by a seed, and keeps what each release is with its noise.
+    """Draws by a seed, and keeps the covered values of each release.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ class Drawn(SecureNoise):
 
 
 class Moved(Drawn):
-    """Gives what another source gave in another run, moved.
+    """Repeats the covered values of a source in another run, each moved by whole numbers.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ class Moved(Drawn):
         self._was, self._moves = covered, moves
 
     def cover_whole(self, step: int, values: Floats, deviations: Floats) -> Floats:
-        """Return what was given for a release, moved, whatever the values are."""
+        """Return the moved values of the other run; ``values`` do not matter."""
         del values, deviations
         moved: Floats = self._was[step] + self._moves[step]
         return moved

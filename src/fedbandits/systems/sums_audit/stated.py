@@ -1,4 +1,4 @@
-"""Numbers of secure sums that are stated in two places: they must be the same ones."""
+"""Numbers of secure sums in the claim, the terms, the settings and the plan: they must be equal."""
 
 from __future__ import annotations
 
@@ -108,9 +108,9 @@ def shared_helpers(plan: Any) -> int:
 
 
 def _wrong_prices(audited: SumsAudited) -> Iterator[str]:
-    """Tell of attackers to whom the claim states less than their view costs, or nothing.
+    """Yield the views whose claimed ε is missing, or smaller than the price of the view.
 
-    Whoever sees single releases, or knows all noise but one member's, is left with one share: μ√h.
+    Against a view of single releases, or of all noise but one member's, one share is left: μ√h.
     """
     claim, honest = audited.system.claim(audited.plan), audited.plan.secure.honest
     if not claim.one_noise:
@@ -148,7 +148,7 @@ class _Handed:
 
 
 def _wrong_secrets(plan: Any, members: int) -> Iterator[str]:
-    """Tell of secrets that a pair does not have alone, or has not in common, and of their keys."""
+    """Yield secrets and keys of two pairs that are equal, or of one pair that are not."""
     handed, helpers = cast(Any, _Handed(plan)), shared_helpers(plan)
     made = [helper_secrets(plan, place, handed).pairs for place in range(helpers)]
     some = min(members, _MOST_MEMBERS)
