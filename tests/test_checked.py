@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 
 import msgspec
 import numpy as np
@@ -159,3 +161,32 @@ def test_a_name_that_is_no_utf_8_is_refused_where_it_is_given():
         fb.environments.table(
             "B\udce4.csv", agents=1, features=["x"], target="y", classes=["a", "b"]
         )
+
+
+FIRST_USE = """
+import sys, threading, msgspec
+from fedbandits._schema import prepared
+
+sys.setswitchinterval(1e-6)  # threads take turns as often as they can
+part = [(f"f{n}", int | None, None) for n in range(20)]
+kinds = [
+    msgspec.defstruct("Whole", [(f"p{n}", msgspec.defstruct("Part", part) | None, None)
+                                for n in range(10)])
+    for _ in range(60)
+]
+start = threading.Barrier(8)
+
+def use():
+    for kind in kinds:
+        start.wait()
+        msgspec.convert({"p0": {"f1": 1}}, prepared(kind))
+
+threads = [threading.Thread(target=use) for _ in range(8)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+"""
+
+
+def test_threads_may_use_a_type_for_the_first_time_together():
+    """Without a lock the process ends by a segmentation fault."""
+    subprocess.run([sys.executable, "-c", FIRST_USE], check=True)

@@ -13,7 +13,7 @@ from msgspec import inspect
 
 from fedbandits._brief import brief, call_of, titled
 from fedbandits._html import table
-from fedbandits._schema import allowed, expand, explain, is_text, refuse_odd_values, shown
+from fedbandits._schema import allowed, expand, explain, is_text, prepared, refuse_odd_values, shown
 from fedbandits.errors import ConfigError
 
 _FIRST_KEY = re.compile(r"at `\$\.(?P<key>[^.\[`]+)")
@@ -154,7 +154,7 @@ def _parts_or_words(kind: type[Checked]) -> dict[str, tuple[type, ...]]:
 def _twin(kind: type[Checked], loose: frozenset[str] = frozenset()) -> type[msgspec.Struct]:
     """Make a struct of the same fields without checks of its own; ``loose`` ones take anything."""
     types = _types(kind) | dict.fromkeys(loose, Any)
-    return msgspec.defstruct(kind.__name__, list(types.items()))
+    return prepared(msgspec.defstruct(kind.__name__, list(types.items())))
 
 
 @functools.cache

@@ -6,8 +6,9 @@ import datetime
 import functools
 import math
 import re
+import threading
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec import inspect
@@ -15,6 +16,7 @@ from msgspec import inspect
 from fedbandits._suggest import did_you_mean
 from fedbandits.errors import ConfigError
 
+AnyKind = TypeVar("AnyKind")
 #: Characters of a value that an error shows.
 _SHOWN = 200
 _PLACE = re.compile(r"^(?P<what>.*?)(?: - at `\$(?P<path>.*)`)?\Z", re.DOTALL)
@@ -26,7 +28,21 @@ PATTERNS = {
     r"^\w[\w .+=,-]{0,99}\Z": "up to 100 letters, digits, blanks and any of _.+=,- of which a "
     "letter, digit or _ is first",
 }
+_FIRST_USE, _PREPARED = threading.RLock(), set[Any]()
 _SHORTHAND = re.compile(r"^\s*(?P<kind>[A-Za-z_-]+)\s*(?:\((?P<arguments>.*)\))?\s*\Z")
+
+
+def prepared(kind: AnyKind) -> AnyKind:
+    """Return a type that msgspec has looked at; one thread at a time.
+
+    msgspec looks at a type when it is first used, and keeps the result with the type. Two threads
+    that use one type for the first time in the same moment can end the process.
+    """
+    if kind not in _PREPARED:
+        with _FIRST_USE:
+            msgspec.msgpack.Decoder(kind)
+        _PREPARED.add(kind)
+    return kind
 
 
 @functools.cache
@@ -45,7 +61,7 @@ def convert(raw: Mapping[str, Any], target: Any, place: str) -> Any:
     try:
         refuse_odd_values(raw, place)
         expanded = expand(raw, _type_info(target), place)
-        return msgspec.convert(expanded, target)
+        return msgspec.convert(expanded, prepared(target))
     except RecursionError:
         raise ConfigError(f"{place or 'the configuration'}: is nested too deeply") from None
     except msgspec.ValidationError as error:

@@ -11,6 +11,7 @@ import httpx
 import msgspec
 import numpy as np
 
+from fedbandits._schema import prepared
 from fedbandits.errors import ConfigError, FedbanditsError
 
 #: The header that names a request. The door's answer has it, too, and no other answer does.
@@ -232,7 +233,7 @@ def read(call: Call, response: httpx.Response) -> Any:
     if status == 204:
         return None
     try:
-        return msgspec.json.decode(response.content, type=call.answer)
+        return msgspec.json.decode(response.content, type=prepared(call.answer))
     except (msgspec.DecodeError, UnicodeDecodeError):
         raise UnreachableError(status, "the answer cannot be read", key) from None
 
@@ -240,7 +241,7 @@ def read(call: Call, response: httpx.Response) -> Any:
 def _problem(response: httpx.Response) -> _Problem | None:
     """Read a door's refusal; None if it is none. It has no key where the head was not read."""
     try:
-        problem = msgspec.json.decode(response.content, type=_Problem)
+        problem = msgspec.json.decode(response.content, type=prepared(_Problem))
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
     return problem if problem.type.startswith("urn:fedbandits:problem:") else None

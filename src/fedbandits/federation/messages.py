@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 import msgspec
 from msgspec import Meta
 
+from fedbandits._schema import prepared
 from fedbandits.errors import RemoteProtocolError, WrongTypeError
 
 if TYPE_CHECKING:
@@ -182,9 +183,9 @@ class Codec:
     def __init__(self, union: object) -> None:
         self._encoder = msgspec.msgpack.Encoder()
         every: Any = union | TheseTerms
-        self._decoder: msgspec.msgpack.Decoder[Message] = msgspec.msgpack.Decoder(every)
-        self._version = msgspec.msgpack.Decoder(_Versioned)
-        self._envelope = msgspec.msgpack.Decoder(Envelope)
+        self._decoder: msgspec.msgpack.Decoder[Message] = msgspec.msgpack.Decoder(prepared(every))
+        self._version = msgspec.msgpack.Decoder(prepared(_Versioned))
+        self._envelope = msgspec.msgpack.Decoder(prepared(Envelope))
 
     def encode(self, message: Message) -> bytes:
         """Encode a message."""

@@ -8,6 +8,9 @@ from typing import NamedTuple
 from fedbandits.federation.messages import Codec, Message
 from fedbandits.federation.terms import Terms
 
+#: Roles of parties to secure sums. Agents may have another name there.
+AGENT, CONTROLLER, HELPER = "agent", "controller", "helper"
+
 
 class Seat(NamedTuple):
     """The public information that the constructor of a party is given.

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import msgspec
 import numpy as np
 
+from fedbandits._schema import prepared
 from fedbandits.errors import SnapshotError
 
 _CHECKSUM_BYTES = 16
@@ -44,7 +45,7 @@ def read(kind: type[AnyState], data: bytes | msgspec.Raw) -> AnyState:
     Raises SnapshotError if the bytes are of something else.
     """
     try:
-        return msgspec.msgpack.decode(data, type=kind, dec_hook=_decode_array)
+        return msgspec.msgpack.decode(data, type=prepared(kind), dec_hook=_decode_array)
     except (msgspec.DecodeError, ValueError, TypeError) as error:
         raise SnapshotError(f"a saved state has another layout: {error}") from None
 

@@ -17,8 +17,8 @@ from fedbandits._schema import convert, shown
 from fedbandits.environments.facts import Facts
 from fedbandits.errors import ConfigError, DataError
 from fedbandits.federation.roles import Role, Roles
+from fedbandits.federation.seats import HELPER
 from fedbandits.federation.terms import Terms
-from fedbandits.federation.totals.plan import HELPER
 from fedbandits.settings.federation_file import FederationFile, Live, file_of, no_member
 from fedbandits.settings.toml_files import parse_toml, read_toml
 from fedbandits.settings.transport import addresses_of

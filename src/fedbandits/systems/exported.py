@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 import numpy as np
 
+from fedbandits._schema import prepared
 from fedbandits._typing import Floats
 from fedbandits.errors import DataError, OutputError, OutputExistsError
 from fedbandits.federation.party import Party
@@ -151,7 +152,7 @@ def _read(path: pathlib.Path) -> tuple[_Header, dict[str, Floats]]:
     if path.stat().st_size > _MOST_BYTES:
         raise ValueError("too large")
     with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
-        header = msgspec.convert(json.loads(file["header"].tobytes()), _Header)
+        header = msgspec.convert(json.loads(file["header"].tobytes()), prepared(_Header))
         arrays = {name: file[name] for name in _ARRAYS}
     if header.format != _FORMAT:
         raise ValueError(f"format {header.format}")

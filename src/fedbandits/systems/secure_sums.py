@@ -12,16 +12,10 @@ from typing import Protocol
 from fedbandits.crypto.chains import draw
 from fedbandits.crypto.keystream import derive_key
 from fedbandits.federation.roles import Role
+from fedbandits.federation.seats import AGENT, CONTROLLER, HELPER
 from fedbandits.federation.totals.controller import TotalsController
 from fedbandits.federation.totals.helper import Helper
-from fedbandits.federation.totals.plan import (
-    AGENT,
-    CONTROLLER,
-    HELPER,
-    AgentSecrets,
-    HelperSecrets,
-    TotalsPlan,
-)
+from fedbandits.federation.totals.plan import AgentSecrets, HelperSecrets, TotalsPlan
 from fedbandits.systems.aggregation import SecureTotals
 from fedbandits.systems.application import Resources, SharedSecret
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from fedbandits._checked import Checked, without_later
+from fedbandits._schema import prepared
 from fedbandits.errors import LocalProtocolError
 from fedbandits.federation.terms import NoiseOrigin, Terms
 
@@ -60,7 +61,7 @@ def _plain(struct: msgspec.Struct) -> dict[str, Any]:
     1 where 1.0 is meant becomes 1.0, however it was written.
     """
     values = msgspec.to_builtins(struct)
-    plain: dict[str, Any] = msgspec.to_builtins(msgspec.convert(values, type(struct)))
+    plain: dict[str, Any] = msgspec.to_builtins(msgspec.convert(values, prepared(type(struct))))
     return without_later(struct, plain) if isinstance(struct, Checked) else plain
 
 

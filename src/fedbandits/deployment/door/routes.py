@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, cast
 
 import msgspec
 
+from fedbandits._schema import prepared
 from fedbandits.deployment.door import problems as no
 from fedbandits.deployment.door.metrics import KIND, Metrics
 from fedbandits.deployment.door.problems import Problem, Refused
@@ -35,7 +36,7 @@ class Endpoints:
         self._ids = Ids(served)
         application = served.application
         self.shapes = None if application is None else Shapes(application, self._ids)
-        self._read_pull = msgspec.json.Decoder(PullTold)
+        self._read_pull = msgspec.json.Decoder(prepared(PullTold))
         #: Set when the door closes: nobody is kept waiting then.
         self.closing = asyncio.Event()
 

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, Protocol
 import msgspec
 from msgspec import Meta
 
+from fedbandits._schema import prepared
 from fedbandits.deployment.hosting.events import Decided
 from fedbandits.errors import UnknownDecisionError
 from fedbandits.settings.federation import Federation
@@ -139,8 +140,8 @@ class Shapes:
         self._ids = ids
         self._as_asked = _maker(application.ASKED)
         self._as_told = _maker(application.TOLD)
-        self.read_asked = msgspec.json.Decoder(self.asked)
-        self.read_told = msgspec.json.Decoder(self.told)
+        self.read_asked = msgspec.json.Decoder(prepared(self.asked))
+        self.read_told = msgspec.json.Decoder(prepared(self.told))
         self._encode = msgspec.json.Encoder().encode
 
     def as_asked(self, body: Any) -> Asked:

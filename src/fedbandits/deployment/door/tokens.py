@@ -15,6 +15,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from fedbandits._schema import prepared
 from fedbandits.deployment.door.problems import FORBIDDEN, OTHER_PARTY, UNAUTHORISED, Refused
 from fedbandits.deployment.identity.private_files import only_one, write_private
 from fedbandits.errors import DeploymentError, IdentityError
@@ -103,7 +104,7 @@ def read_tokens(folder: str | pathlib.Path) -> tuple[Token, ...]:
     """Read the party's tokens as they are kept; raises IdentityError if the file is damaged."""
     path = pathlib.Path(folder) / FILE
     try:
-        return msgspec.json.decode(path.read_bytes(), type=_File).tokens
+        return msgspec.json.decode(path.read_bytes(), type=prepared(_File)).tokens
     except FileNotFoundError:
         return ()
     except (OSError, ValueError, RecursionError) as error:

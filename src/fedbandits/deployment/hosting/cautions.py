@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 
-from fedbandits.federation.totals.plan import HELPER
+from fedbandits.federation.seats import HELPER
 from fedbandits.settings.federation import Federation
 from fedbandits.settings.federation_file import Live
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from fedbandits._schema import prepared
 from fedbandits.errors import DeploymentError, StoreError
 from fedbandits.federation.events import Deadline, Decide, Decision, EndRound, Event, Observe
 from fedbandits.federation.party import Party
@@ -81,7 +82,9 @@ class HostedParty:
             # The decision's number, and what is told of it.
             contents[Kind.OBSERVE] = tuple[int, application.TOLD]  # type: ignore[name-defined]
         self._encoder = msgspec.msgpack.Encoder()
-        self._decoders = {k: msgspec.msgpack.Decoder(content) for k, content in contents.items()}
+        self._decoders = {
+            k: msgspec.msgpack.Decoder(prepared(content)) for k, content in contents.items()
+        }
 
     def encode(self, content: Any) -> bytes:
         """Encode an event's content for the journal."""

@@ -11,6 +11,7 @@ import msgspec
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
+from fedbandits._schema import prepared
 from fedbandits.deployment.identity.private_files import only_one, read_file, write_private
 from fedbandits.deployment.identity.sealing import Sealer
 from fedbandits.errors import IdentityError
@@ -106,7 +107,7 @@ def spoken_fingerprint(public: bytes) -> str:
 def decode(kind: type[_Struct], data: bytes, place: object) -> _Struct:
     """Decode what was written as JSON; raises IdentityError if it is damaged, or something else."""
     try:
-        return msgspec.json.decode(data, type=kind)
+        return msgspec.json.decode(data, type=prepared(kind))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         what = {"Members": "list of members"}.get(kind.__name__, kind.__name__.lower())
         raise IdentityError(f"{place}: is damaged, or no {what}") from None

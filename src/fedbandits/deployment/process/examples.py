@@ -18,7 +18,7 @@ from fedbandits.environments.facts import (
     ProcurementFacts,
 )
 from fedbandits.errors import ConfigError
-from fedbandits.federation.totals.plan import HELPER
+from fedbandits.federation.seats import HELPER
 from fedbandits.settings.federation import Federation
 from fedbandits.settings.variants import system as variant_of
 from fedbandits.settings.written import seconds

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from fedbandits.deployment.identity.identity import load_identity
 from fedbandits.deployment.identity.members import spoken_fingerprint
 from fedbandits.deployment.identity.names import FEDERATION, Path
-from fedbandits.federation.totals.plan import CONTROLLER, HELPER
+from fedbandits.federation.seats import CONTROLLER, HELPER
 from fedbandits.settings.federation_file import FederationFile, load_file
 
 

@@ -10,6 +10,7 @@ import pathlib
 
 import msgspec
 
+from fedbandits._schema import prepared
 from fedbandits.deployment.identity.private_files import write_private
 from fedbandits.errors import StoreError
 
@@ -33,7 +34,7 @@ class LeftFile:
     def read(self) -> Left | None:
         """Read what has left; None if that is not known: the file is missing, or damaged."""
         try:
-            return msgspec.json.decode(self.path.read_bytes(), type=Left)
+            return msgspec.json.decode(self.path.read_bytes(), type=prepared(Left))
         except (OSError, msgspec.DecodeError, UnicodeDecodeError):
             return None
 

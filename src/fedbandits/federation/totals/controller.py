@@ -23,7 +23,7 @@ from fedbandits.crypto.masks import TAG_BYTES
 from fedbandits.federation.events import Deadline
 from fedbandits.federation.messages import ImplausibleError, Message, OutOfOrderError
 from fedbandits.federation.party import Party
-from fedbandits.federation.seats import Seat
+from fedbandits.federation.seats import HELPER, Seat
 from fedbandits.federation.state import Step, Transitions
 from fedbandits.federation.totals import statements
 from fedbandits.federation.totals.agreement import agree, newest_of, pack_taken, stated_by
@@ -41,7 +41,7 @@ from fedbandits.federation.totals.messages import (
     require_bytes,
     unpack_words,
 )
-from fedbandits.federation.totals.plan import HELPER, TotalsPlan
+from fedbandits.federation.totals.plan import TotalsPlan
 from fedbandits.federation.totals.reports import of_controller
 
 #: So often a helper is asked for the same sum, in case its answer, or the request, was lost.

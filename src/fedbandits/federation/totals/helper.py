@@ -27,7 +27,7 @@ from fedbandits.crypto.masks import TAG_BYTES, same, sum_of_masks, tag
 from fedbandits.errors import LocalProtocolError
 from fedbandits.federation.messages import ImplausibleError, OutOfOrderError
 from fedbandits.federation.party import Party
-from fedbandits.federation.seats import Seat
+from fedbandits.federation.seats import CONTROLLER, Seat
 from fedbandits.federation.state import PartyState, Step, Transitions
 from fedbandits.federation.totals import statements
 from fedbandits.federation.totals.agreement import (
@@ -50,7 +50,7 @@ from fedbandits.federation.totals.messages import (
     pack_words,
     require_bytes,
 )
-from fedbandits.federation.totals.plan import CONTROLLER, HelperSecrets, TotalsPlan
+from fedbandits.federation.totals.plan import HelperSecrets, TotalsPlan
 from fedbandits.federation.totals.reports import of_helper
 
 

@@ -7,9 +7,7 @@ from typing import NamedTuple, Self
 
 from fedbandits.crypto.chains import Draw, draw_nothing
 from fedbandits.crypto.masks import Masks
-
-#: Roles of parties to secure sums. Agents may have another name, see :class:`TotalsPlan`.
-AGENT, CONTROLLER, HELPER = "agent", "controller", "helper"
+from fedbandits.federation.seats import AGENT
 
 
 class TotalsPlan(NamedTuple):

@@ -23,7 +23,7 @@ from fedbandits.crypto.chains import KEY_BYTES, NO_KEY
 from fedbandits.crypto.masks import TAG_BYTES, salt_of, same, tag
 from fedbandits.errors import LocalProtocolError
 from fedbandits.federation.messages import ImplausibleError, OutOfOrderError
-from fedbandits.federation.seats import Seat
+from fedbandits.federation.seats import CONTROLLER, HELPER, Seat
 from fedbandits.federation.totals import statements
 from fedbandits.federation.totals.agreement import (
     RECENT,
@@ -40,7 +40,7 @@ from fedbandits.federation.totals.messages import (
     pack_words,
     require_bytes,
 )
-from fedbandits.federation.totals.plan import CONTROLLER, HELPER, AgentSecrets, TotalsPlan
+from fedbandits.federation.totals.plan import AgentSecrets, TotalsPlan
 
 
 class Sending(msgspec.Struct, frozen=True):

@@ -19,6 +19,7 @@ import numpy as np
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from fedbandits._schema import prepared
 from fedbandits._typing import Floats
 from fedbandits.errors import ClaimError, LedgerCorruptError, LedgerError, UnknownEventError
 from fedbandits.privacy import accounting
@@ -191,7 +192,7 @@ def encode_claim(claim: PrivacyClaim) -> str:
     try:
         text = json.dumps(msgspec.to_builtins(claim, enc_hook=_plain), ensure_ascii=False)
         text.encode()
-        if msgspec.convert(json.loads(text), PrivacyClaim) == claim:
+        if msgspec.convert(json.loads(text), prepared(PrivacyClaim)) == claim:
             return text
     except (*_UNWRITABLE, UnknownEventError) as error:
         raise ClaimError("the claim cannot be written down") from error
@@ -201,7 +202,7 @@ def encode_claim(claim: PrivacyClaim) -> str:
 def decode_claim(text: str, party: str) -> PrivacyClaim:
     """Decode a claim; raises LedgerCorruptError if it is none."""
     try:
-        return msgspec.convert(_as_now(json.loads(text)), PrivacyClaim)
+        return msgspec.convert(_as_now(json.loads(text)), prepared(PrivacyClaim))
     except (msgspec.MsgspecError, TypeError, ValueError) as error:
         raise LedgerCorruptError(f"party {party!r}: the claim cannot be read") from error
 

@@ -12,7 +12,8 @@ from fedbandits.environments.rows import Rows
 from fedbandits.environments.stage import Visit
 from fedbandits.errors import BoundExceededError, LocalProtocolError
 from fedbandits.federation.acting import ActingParty
-from fedbandits.federation.totals.plan import HELPER, HelperSecrets
+from fedbandits.federation.seats import HELPER
+from fedbandits.federation.totals.plan import HelperSecrets
 from fedbandits.learners.kernels.joint import Joint
 from fedbandits.privacy.bounds import require_contexts
 from fedbandits.privacy.kernels import NONE

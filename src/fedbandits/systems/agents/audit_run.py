@@ -16,8 +16,8 @@ from fedbandits.environments.facts import ContextualFacts
 from fedbandits.environments.stage import Visit
 from fedbandits.errors import BoundExceededError
 from fedbandits.federation.messages import Message, unpack
+from fedbandits.federation.seats import CONTROLLER
 from fedbandits.federation.totals.messages import Total, unpack_words
-from fedbandits.federation.totals.plan import CONTROLLER
 from fedbandits.learners.kernels.ridge import Record
 from fedbandits.privacy.likelihood import Attacker, attacker, stated_pattern
 from fedbandits.random import Key

@@ -66,7 +66,7 @@ class AgentsSystem(PackageSystem[AnyPlan]):
         return shared_masks(plan)
 
     def simulated_supplies(self, plan: AnyPlan, world: Any, seed: int, replicate: int) -> Supplies:
-        from fedbandits.federation.totals.plan import HELPER  # the same
+        from fedbandits.federation.seats import HELPER  # the same
         from fedbandits.systems.secure_sums import (
             simulated_agent_secrets,
             simulated_helper_secrets,

@@ -44,7 +44,7 @@ class PFCBSystem(PackageSystem["PFCBPlan"]):
         return shared_masks(plan, BUYER)
 
     def simulated_supplies(self, plan: PFCBPlan, world: Any, seed: int, replicate: int) -> Supplies:
-        from fedbandits.federation.totals.plan import HELPER  # the same
+        from fedbandits.federation.seats import HELPER  # the same
         from fedbandits.systems.secure_sums import (
             simulated_agent_secrets,
             simulated_helper_secrets,

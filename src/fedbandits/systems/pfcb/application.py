@@ -17,7 +17,8 @@ from fedbandits._typing import Floats, Ints
 from fedbandits.errors import ConfigError, LocalProtocolError
 from fedbandits.federation.acting import ActingParty
 from fedbandits.federation.events import Decision
-from fedbandits.federation.totals.plan import HELPER, HelperSecrets
+from fedbandits.federation.seats import HELPER
+from fedbandits.federation.totals.plan import HelperSecrets
 from fedbandits.systems.application import Application, Asked, Resources, Told, list_type
 from fedbandits.systems.exported import Learned
 from fedbandits.systems.pfcb.kernels import CLEAR

@@ -7,7 +7,8 @@ from functools import partial
 import numpy as np
 
 from fedbandits.draws import Draws
-from fedbandits.federation.totals.plan import HELPER, HelperSecrets
+from fedbandits.federation.seats import HELPER
+from fedbandits.federation.totals.plan import HelperSecrets
 from fedbandits.random import Key, Purpose, replicate_key
 from fedbandits.systems.agents.application import SharedModel, secret_key
 from fedbandits.systems.agents.application import application as agents_application

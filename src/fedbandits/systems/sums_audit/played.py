@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fedbandits._typing import Floats, Ints, Words64
-from fedbandits.federation.totals.plan import CONTROLLER, HELPER
+from fedbandits.federation.seats import CONTROLLER, HELPER
 from fedbandits.privacy.protocol_check import ProtocolCheck
 from fedbandits.systems.sums_audit.masks import Masked, repeated, views
 from fedbandits.systems.sums_audit.run import Drawn, Run, SumsAudited

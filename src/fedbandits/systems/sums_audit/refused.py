@@ -17,12 +17,12 @@ from fedbandits.crypto.masks import TAG_BYTES
 from fedbandits.federation.events import EndRound
 from fedbandits.federation.messages import Message
 from fedbandits.federation.party import Party
-from fedbandits.federation.seats import Seat
+from fedbandits.federation.seats import CONTROLLER, HELPER, Seat
 from fedbandits.federation.state import PartyState, Step, Transitions
 from fedbandits.federation.totals import statements
 from fedbandits.federation.totals.controller import TotalsController
 from fedbandits.federation.totals.messages import Opening
-from fedbandits.federation.totals.plan import CONTROLLER, HELPER, AgentSecrets, TotalsPlan
+from fedbandits.federation.totals.plan import AgentSecrets, TotalsPlan
 from fedbandits.federation.totals.sender import Sender, first_sending
 from fedbandits.privacy.protocol_check import ProtocolCheck
 from fedbandits.systems.secure_sums import (

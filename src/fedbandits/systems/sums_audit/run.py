@@ -13,8 +13,8 @@ import numpy as np
 
 from fedbandits._typing import Floats, Ints, Words64
 from fedbandits.federation.messages import Message
+from fedbandits.federation.seats import CONTROLLER
 from fedbandits.federation.totals.messages import Increment, unpack_words
-from fedbandits.federation.totals.plan import CONTROLLER
 from fedbandits.privacy.secure_noise import SecureNoise
 from fedbandits.random import Purpose, normals
 from fedbandits.systems.base import System

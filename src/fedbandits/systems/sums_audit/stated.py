@@ -8,8 +8,9 @@ import secrets
 from collections.abc import Iterator
 from typing import Any, cast
 
+from fedbandits.federation.seats import HELPER
 from fedbandits.federation.totals.keys import AgentKeys
-from fedbandits.federation.totals.plan import HELPER, AgentSecrets
+from fedbandits.federation.totals.plan import AgentSecrets
 from fedbandits.privacy import gaussian
 from fedbandits.privacy.protocol_check import ProtocolCheck
 from fedbandits.systems.aggregation import secure_totals

@@ -11,8 +11,8 @@ from fedbandits._typing import Floats, Ints
 from fedbandits.errors import BoundExceededError
 from fedbandits.federation.events import Decision
 from fedbandits.federation.messages import Message
+from fedbandits.federation.seats import CONTROLLER
 from fedbandits.federation.totals.messages import Total, unpack_words
-from fedbandits.federation.totals.plan import CONTROLLER
 from fedbandits.privacy.likelihood import Attacker
 from fedbandits.random import Purpose, integer
 from fedbandits.systems.base import PartiesReplicate
