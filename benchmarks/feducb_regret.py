@@ -8,10 +8,7 @@ import fedbandits as fb
 from fedbandits.environments import Linear
 from fedbandits.reproduce.feducb import proved
 
-PRESETS = (
-    "feducb", "feducb-hybrid", "feducb-published", "feducb-nonprivate", "linucb-alone",
-    "linucb-pooled",
-)  # fmt: skip
+PRESETS = ("feducb", "feducb-published", "feducb-nonprivate", "linucb-alone", "linucb-pooled")
 
 
 def main() -> None:

@@ -25,7 +25,6 @@ BUDGET: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-5}
 SYSTEMS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("linucb-alone", {}),
     ("feducb", BUDGET),
-    ("feducb-hybrid", BUDGET),
     ("linucb-pooled", {}),
 )
 GROUPS = {"from round 1": slice(0, AGENTS - LATE), "late": slice(AGENTS - LATE, AGENTS)}

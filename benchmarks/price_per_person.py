@@ -37,15 +37,12 @@ RECORDS = (1, 4, 16, 88)
 WORLDS = 20
 BUDGET = {"epsilon": 1.0, "delta": 1e-5}
 ALONE, RECORD = "linucb-alone", "feducb"
-#: What is played for persons, and what its rows are called.
-PERSONS = {"feducb": "", "feducb-hybrid": "hybrid, "}
 
 
 def systems() -> tuple[Variant, ...]:
-    """Learning alone, FedUCB for records, and FedUCB and the hybrid for persons."""
+    """Learning alone, FedUCB for records, and FedUCB for persons."""
     persons = (
-        proved(name, label=f"{called}k = {k}", unit="person", records_per_person=k, **BUDGET)
-        for name, called in PERSONS.items()
+        proved(RECORD, label=f"k = {k}", unit="person", records_per_person=k, **BUDGET)
         for k in RECORDS
     )
     return proved(ALONE), proved(RECORD, **BUDGET), *persons

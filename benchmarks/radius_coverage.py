@@ -1,7 +1,4 @@
-"""How often an error ever exceeds its bound, looking whenever anybody pools anew.
-
-Joint views have two bounds, and both must hold for all agents.
-"""
+"""How often an error ever exceeds its bound, looking whenever anybody pools anew."""
 
 from __future__ import annotations
 
@@ -23,8 +20,6 @@ VARIANTS = {
     "p2p line, γ = 3": ("feducb-p2p", "line", 3),
     "p2p star, γ = 2": ("feducb-p2p", "star", 2),
     "alone": ("linucb-alone", "", 0),
-    "hybrid": ("feducb-hybrid", "", 0),
-    "hybrid line, γ = 3": ("feducb-p2p-hybrid", "line", 3),
 }
 
 

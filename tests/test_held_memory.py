@@ -22,9 +22,8 @@ LINEAR = Linear(agents=4, dim=3, arms=5)
 PLAYED = {
     "feducb": (LINEAR, 300),
     "feducb-hybrid": (LINEAR, 300),
-    "feducb, joint view": (LINEAR, 300),
     "feducb-p2p": (LINEAR, 300),
-    "feducb-p2p, joint view": (LINEAR, 300),
+    "feducb-p2p-hybrid": (LINEAR, 300),
     "fedlinucb-async": (LINEAR, 300),
     "fclub": (Clustered(users=10), 3000),
     "fclub-published": (Clustered(users=10), 3000),
@@ -68,9 +67,8 @@ def test_an_array_that_is_alive_counts(held):
 
 @pytest.mark.parametrize("name", PLAYED)
 def test_rounds_leave_no_array_behind(held, name):
-    (world, rounds), (preset, *joint) = PLAYED[name], name.split(", ")
-    parts = {"confidence": "adaptive", "local_view": "joint"} if joint else {}
-    run = simulate(system(preset, **parts).config, world, rounds, 0, 0)
+    world, rounds = PLAYED[name]
+    run = simulate(system(name).config, world, rounds, 0, 0)
     run.advance(rounds // 3)
     before = held()
     run.advance(rounds)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from fedbandits.environments import Classification, Linear
-from fedbandits.learners.kernels.joint import Joint
 from fedbandits.settings.experiment import system
 from fedbandits.systems.agents.kernels.views import Views
 from fedbandits.systems.aggregation import SecureSum
@@ -35,31 +36,36 @@ budgets = st.fixed_dictionaries(
 )
 variants = st.one_of(
     st.builds(
-        lambda schedule, privatizer, view, confidence, helpers, budget: (
+        lambda schedule, privatizer, acts, helpers, budget: (
             "feducb-secure",
-            {"schedule": schedule, "privatizer": privatizer, "local_view": view,
-             "confidence": confidence, "aggregation": f"secure-sum({helpers})",
+            {"schedule": schedule, "privatizer": privatizer, "local_view": acts[0],
+             "confidence": acts[1], "aggregation": f"secure-sum({helpers})",
              **budget},
         ),
         st.sampled_from(["growing(1.3, 1)", "every(3)", "every(7)"]),
         st.sampled_from(["optimal", "toeplitz", "tree"]),
-        st.sampled_from(["raw", "released", "joint"]),
-        st.sampled_from(["adaptive", "deviations"]), st.integers(1, 3), budgets,
+        st.sampled_from([
+            *itertools.product(["raw", "released"], ["adaptive", "deviations"]),
+            ("joint", "deviations"),
+        ]),
+        st.integers(1, 3), budgets,
     ),
     st.builds(lambda name, budget: (name, budget), st.sampled_from(sorted(PRESETS)), budgets),
     st.builds(
-        lambda schedule, privatizer, view, explored, scale, budget: (
+        lambda schedule, privatizer, acts, scale, budget: (
             "feducb",
-            {"schedule": schedule, "privatizer": privatizer, "local_view": view,
-             "confidence": explored[0], "exploration": explored[1], "exploration_scale": scale,
+            {"schedule": schedule, "privatizer": privatizer, "local_view": acts[0],
+             "confidence": acts[1], "exploration": acts[2], "exploration_scale": scale,
              **budget},
         ),
         st.sampled_from(["growing(1.3, 1)", "growing(2)", "every(3)", "never"]),
         st.sampled_from(["optimal", "toeplitz", "tree", "tree(published)", "none"]),
-        st.sampled_from(["raw", "released", "joint"]),
-        st.sampled_from(
-            [("adaptive", "widths"), ("deviations", "widths"), ("deviations", "draws")]
-        ),
+        st.sampled_from([
+            *itertools.product(["raw", "released"], ["adaptive"], ["widths"]),
+            *itertools.product(
+                ["raw", "released", "joint"], ["deviations"], ["widths", "draws"]
+            ),
+        ]),
         st.sampled_from([0.1, 1.0]), budgets,
     ),
     st.builds(
@@ -123,10 +129,6 @@ def test_both_drivers_agree_round_by_round(environment, variant, rounds, seed, r
                 mine, theirs = getattr(compiled.state.views, name)[index], agent.state.view
                 mine, theirs = read_of(name, mine), read_of(name, getattr(theirs, name))
                 np.testing.assert_array_equal(mine, theirs, name)
-        if compiled.plan.constants.joint_view:
-            for name in Joint._fields:
-                mine = getattr(compiled.state.joints, name)[index]
-                np.testing.assert_array_equal(mine, getattr(agent.state.joint, name), name)
 
 
 @pytest.mark.parametrize("name", PRESETS)

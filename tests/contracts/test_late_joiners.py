@@ -80,11 +80,11 @@ def test_both_drivers_agree_round_by_round(variant, first, seed):
         assert ((compiled.regret > before) <= ~waits).all()
 
 
-#: Threads with joint views, and threads with late joiners, are each played without the other.
-JOINT = [pytest.param(name, marks=pytest.mark.slow) for name in PRESETS if "hybrid" in name]
+#: Threads with hybrids, and threads with late joiners, are each played without the other.
+HYBRIDS = [pytest.param(name, marks=pytest.mark.slow) for name in PRESETS if "hybrid" in name]
 
 
-@pytest.mark.parametrize("name", ["feducb", "feducb-p2p", *JOINT])
+@pytest.mark.parametrize("name", ["feducb", "feducb-p2p", *HYBRIDS])
 def test_neither_chunks_nor_threads_change_a_bit(name, monkeypatch):
     monkeypatch.setattr(batches, "_WORTH_SHARING", 1)
     config = system(name).config

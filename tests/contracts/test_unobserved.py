@@ -91,8 +91,6 @@ def test_without_any_reward_nothing_is_learned(name):
     quiet.advance(ROUNDS)
     learned = quiet.state.local if name == "fedlinucb-async" else quiet.state.statistic
     assert not learned.any()
-    if quiet.plan.constants.joint_view:
-        assert not quiet.state.joints.statistic.any()
     assert not quiet.reward.any()
     assert (quiet.regret > 0).all()  # what is lost is lost, whether or not it is seen
 

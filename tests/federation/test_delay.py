@@ -21,8 +21,6 @@ from fedbandits.environments import (
 )
 from fedbandits.errors import ConfigError
 from fedbandits.federation.messages import unpack
-from fedbandits.learners.kernels.ridge import add_record
-from fedbandits.learners.kernels.ridge import unpack as unpack_sums
 from fedbandits.random import replicate_key
 from fedbandits.settings.experiment import Experiment
 from fedbandits.systems import registry
@@ -273,42 +271,6 @@ def test_a_late_record_enters_one_batch_once(preset, delay):
     assert np.abs(moved[without]).max() < 1e-9
     assert np.abs(moved[~without]).max() > 1e-3
     np.testing.assert_allclose(moved[~without] - moved[~without][0], 0.0, atol=1e-9)
-
-
-@pytest.mark.parametrize("preset", ["linucb-alone", "feducb-hybrid", "feducb-p2p-hybrid"])
-@pytest.mark.parametrize("delay", [FixedDelay(0), FixedDelay(6), GeometricDelay(7.0, lost=0.2)])
-def test_a_late_record_is_in_a_joint_estimate_once(preset, delay):
-    """Whatever is released meanwhile, its statistic is the sum of all that was observed."""
-    settings = {"confidence": "adaptive"}
-    if preset != "linucb-alone":
-        settings["schedule"] = "every(4)"
-    run = federate(fb.system(preset, **settings).config, late(LINEAR, delay), ROUNDS, 4, 0)
-    seen = [np.zeros_like(agent.state.joint.statistic) for agent in run.run.players]
-    counted = [0] * PLAYERS
-
-    def noting(place, observe):
-        def note(decision, outcome):
-            agent = run.run.players[place]
-            context = agent.state.open[decision.number].context
-            rounding = run.plan.constants.rounding
-            add_record(seen[place], 0, context, float(outcome), rounding)
-            counted[place] += 1
-            return observe(decision, outcome)
-
-        return note
-
-    for place, agent in enumerate(run.run.players):
-        agent.observe = noting(place, agent.observe)
-    for round_ in range(1, ROUNDS + 1):
-        run.advance(round_)
-        for mine, agent in zip(seen, run.run.players, strict=True):
-            np.testing.assert_array_equal(agent.state.joint.statistic, mine)
-    assert min(counted) > ROUNDS / 2
-    for agent in run.run.players:
-        joint, gram, moment = agent.state.joint, np.zeros((3, 3)), np.zeros(3)
-        unpack_sums(joint.statistic[0], gram, moment)
-        larger = gram + run.plan.constants.joint.martingale_ridge * np.eye(3)
-        np.testing.assert_allclose(np.linalg.inv(joint.ridge_inverse[0]), larger, rtol=1e-8)
 
 
 @pytest.mark.parametrize("preset", ["linucb-alone", "feducb-hybrid"])

@@ -11,7 +11,6 @@ from fedbandits.environments import Linear
 from fedbandits.learners import confidence
 from fedbandits.learners.kernels.confidence import adaptive_terms, choose_shift, radius
 from fedbandits.systems.agents.config import Every, Growing, NoNoise, Tree
-from fedbandits.systems.agents.joint import joint_ratio
 from fedbandits.systems.feducb import FedUCB
 from fedbandits.testing.replicates import simulate
 
@@ -115,7 +114,6 @@ def failures(config: FedUCB, environment: Linear, rounds: int, replicates: int) 
         FedUCB(confidence="adaptive", delta=0.1, alpha=0.2),
         FedUCB(confidence="adaptive", delta=0.1, alpha=0.2, epsilon=50.0),
         FedUCB(confidence="adaptive", delta=0.1, alpha=0.2, local_view="raw"),
-        FedUCB(confidence="adaptive", delta=0.1, alpha=0.2, local_view="joint"),
         FedUCB(
             confidence="adaptive",
             delta=0.1,
@@ -126,7 +124,7 @@ def failures(config: FedUCB, environment: Linear, rounds: int, replicates: int) 
         FedUCB(confidence="adaptive", delta=0.1, alpha=0.2, privatizer=Tree(), schedule=Every(40)),
         FedUCB(confidence="adaptive", alpha=0.2, privatizer=NoNoise()),
     ],
-    ids=["toeplitz", "little noise", "raw view", "joint view", "small ridge", "tree", "no noise"],
+    ids=["toeplitz", "little noise", "raw view", "small ridge", "tree", "no noise"],
 )
 def test_the_bound_fails_at_most_as_often_as_alpha(config):
     environment = Linear(agents=3, dim=3, arms=4)
@@ -147,23 +145,3 @@ def test_the_coverage_test_would_notice_a_radius_that_is_too_small():
         simulation.advance(400)
         exceeded += simulation.confidence_ratio(truth) > 0.1
     assert exceeded > 25
-
-
-def test_the_ratio_of_a_joint_view_is_of_the_context_that_is_off_most():
-    """And scaled bounds are judged at scale 1."""
-    environment = Linear(agents=3, dim=3, arms=4)
-    config = FedUCB(confidence="adaptive", delta=0.1, local_view="joint", exploration_scale=0.5)
-    simulation = simulate(config, environment, 400, 17, 0)
-    simulation.advance(400)
-    truth = environment.true_parameters(simulation.world)
-    joints, ratios = simulation.state.joints, []
-    for agent in range(3):
-        entries = np.triu(joints.width[agent, 0].astype(float)) / 0.25
-        error = joints.estimate[agent, 0] - truth[0]
-        contexts = np.random.default_rng(agent).normal(size=(20_000, 3))
-        widths = np.sqrt(np.einsum("ni,ij,nj->n", contexts, entries, contexts))
-        ratios.append(np.max(np.abs(contexts @ error) / widths))
-    found = joint_ratio(simulation.plan.constants, joints, truth)
-    assert found == pytest.approx(max(ratios), rel=0.01)
-    assert found >= max(ratios) * (1.0 - 1e-6)
-    assert simulation.confidence_ratio(truth) >= found

@@ -12,16 +12,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fedbandits.environments import Environment
-from fedbandits.learners.kernels.joint import ReleasedNoise
 from fedbandits.privacy import gaussian
 from fedbandits.privacy.continual import toeplitz_coefficients
 from fedbandits.privacy.factorisation import encoder
 from fedbandits.random import Purpose, integer, normals, replicate_key, uniform
 from fedbandits.systems.agents.config import Determinant
-from fedbandits.systems.agents.joint import POOLED_SHARE
 from fedbandits.systems.feducb import FedUCB
 from fedbandits.systems.feducb.plan import make_plan
-from tests.learners.joint_reference import JointView
 from tests.worlds import decision_set
 
 
@@ -89,10 +86,6 @@ class Reference:
         bias = self.published_bias() if self.published else config.parameter_bound * math.sqrt(base)
         self.inflation, self.correction = np.ones(self.J), np.zeros(self.J)
         self.bias = np.full(self.J, bias)
-        self.joints = [
-            [JointView(self.plan.constants.joint, self.d) for _ in range(self.J)]
-            for _ in range(self.M)
-        ]
 
     @property
     def published(self) -> bool:
@@ -113,8 +106,6 @@ class Reference:
         if self.published:
             return 2 * math.log(2 / self.config.alpha) - self.d * math.log(self.base())
         events = self.J * (self.M if self.config.local_view == "raw" else 1)
-        if self.config.local_view == "joint":
-            events /= POOLED_SHARE
         return 2 * math.log(2 * events / self.config.alpha) - self.d * math.log(self.base())
 
     def view(self, agent: int, model: int) -> tuple[np.ndarray, np.ndarray, float]:
@@ -148,20 +139,12 @@ class Reference:
         model = 0 if self.J == 1 else arm
         self.Q[agent, model] += np.outer(z, z)
         self.U[agent, model] += np.outer(z, z)
-        self.joints[agent][model].observe(z[:-1], z[-1])
         return arm, float(expected[best] - expected[arm]), reward
 
     def score(self, agent: int, model: int, x: np.ndarray) -> float:
         V, theta, beta = self.view(agent, model)
-        scale = self.config.exploration_scale
-        if self.config.local_view != "joint":
-            return x @ theta + scale * beta * math.sqrt(x @ np.linalg.solve(V, x))
-        joint = self.joints[agent][model]
-        if not joint.cuts:
-            return joint.score(x)
-        # Noise of privacy counts in full here, at any scale.
-        beta = scale * (beta - self.bias[model]) + self.bias[model]
-        return min(joint.score(x), x @ theta + beta * math.sqrt(x @ np.linalg.solve(V, x)))
+        width = self.config.exploration_scale * beta * math.sqrt(x @ np.linalg.solve(V, x))
+        return x @ theta + width
 
     def noise(self, agent: int, k: int) -> np.ndarray:
         """Symmetrised noise of one step, unpacked from the packed draw that the run makes."""
@@ -226,37 +209,13 @@ class Reference:
         return total
 
     def sync(self, k: int) -> np.ndarray:
-        each = [self.Q[i] + self.released_noise(i, k) for i in range(self.M)]
-        released = sum(each)
+        released = sum(self.Q[i] + self.released_noise(i, k) for i in range(self.M))
         self.U[:] = 0.0
         for model in range(self.J):
             gram, moment = released[model, :-1, :-1], released[model, :-1, -1]
             shift = self.choose_terms(model, gram, k)
             self.S[model], self.s[model] = gram + shift * np.eye(self.d), moment
-        if self.config.local_view == "joint":
-            for agent in range(self.M):
-                mine = each[agent] if self.plan.secure is None else self.Q[agent]
-                self.take_up(agent, released - mine, k)
         return released
-
-    def take_up(self, agent: int, others: np.ndarray, k: int) -> None:
-        """What others released, and whether the bound of all releases is worth looking at."""
-        constants, scale = self.plan.constants, self.config.exploration_scale
-        own = self.plan.release.deviation(k) / (self.plan.release.scale or 1.0) * self.scale(agent)
-        if self.plan.secure is not None:  # own noise stays
-            own = 0.0
-        deviation = math.sqrt(max(self.pooled_deviation(k) ** 2 - own**2, 0.0))
-        factors = constants.joint.norm_factor, constants.joint.bias_factor
-        noise = ReleasedNoise(deviation, *(factor * deviation for factor in factors))
-        for model, joint in enumerate(self.joints[agent]):
-            joint.load(others[model, :-1, :-1], others[model, :-1, -1], noise)
-            V, _, beta = self.view(agent, model)
-            beta = scale * (beta - self.bias[model]) + self.bias[model]
-            pooled = beta * math.sqrt(np.trace(np.linalg.inv(V)) / self.d)
-            mine = joint.typical_width
-            widest = 1.2 * self.config.parameter_bound
-            narrower = pooled < max(min(mine, widest), 0.8 * mine)
-            joint.cuts |= joint.terms.second_bound and narrower
 
     def choose_terms(self, model: int, gram: np.ndarray, k: int) -> float:
         config, constants = self.config, self.plan.constants

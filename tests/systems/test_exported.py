@@ -118,15 +118,19 @@ def test_a_ridge_regression_goes_on_from_a_model():
     assert run.done == 53
 
 
-@pytest.mark.parametrize("confidence", ["adaptive", "deviations"])
-@pytest.mark.parametrize("preset", ["linucb-alone", "feducb-hybrid", "feducb-p2p-hybrid"])
-def test_a_joint_view_gives_the_estimate_that_arms_are_scored_with(preset, confidence):
+@pytest.mark.parametrize(
+    ("preset", "confidence"),
+    [
+        ("linucb-alone", "adaptive"),
+        ("linucb-alone", "deviations"),
+        ("feducb-hybrid", "deviations"),
+        ("feducb-p2p-hybrid", "deviations"),
+    ],
+)
+def test_a_view_of_own_records_gives_the_estimate_that_arms_are_scored_with(preset, confidence):
     """A record is in it once as soon as it is known: V grows by xxᵀ, and V θ by xy."""
     run, party, before = played(preset, confidence=confidence)
     known, situation = before.learned, run.stage.situation(54, 0)
-    if confidence == "adaptive":
-        now = party.joint() if hasattr(party, "joint") else party.state.joint
-        np.testing.assert_array_equal(known.estimate, now.estimate)
     decision = party.decide(situation)
     context = situation[:, decision.action].astype(np.float64)
     party.observe(decision, 0.5)

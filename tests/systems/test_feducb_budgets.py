@@ -23,11 +23,12 @@ from fedbandits.testing.replicates import federate, plan_of, simulate
 
 ENVIRONMENT = Linear(agents=3, dim=3, arms=4)
 BUDGETS = [0.5, 8.0, 2.0]
-#: Draws have no bound that is proved; in a secure sum all agents share one noise.
+#: Draws and hybrids have no bound that is proved; in a secure sum all agents share one noise.
 BY_WIDTHS = [
     name
     for name, preset in PRESETS.items()
     if not {"exploration", "aggregation"} & set(preset.settings)
+    and preset.settings.get("local_view") != "joint"
 ]
 PRIVATE = {
     "feducb": {},

@@ -157,7 +157,8 @@ class TestClaims:
 
     @pytest.mark.parametrize("view", ["raw", "joint"])
     def test_who_learns_at_once_has_a_claim_for_a_fixed_log(self, view):
-        stated = claim(plan_of(config_of(local_view=view), ENVIRONMENT, 1000))
+        config = config_of(local_view=view, confidence="deviations")
+        stated = claim(plan_of(config, ENVIRONMENT, 1000))
         assert stated.holds_for == "fixed log"
 
     def test_the_published_variant_leaks_timing(self):

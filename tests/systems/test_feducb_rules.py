@@ -11,6 +11,7 @@ from fedbandits.environments import Classification, Linear
 from fedbandits.errors import ConfigError
 from fedbandits.privacy import gaussian
 from fedbandits.reproduce.feducb import proved
+from fedbandits.settings.experiment import system
 from fedbandits.systems.agents.audit import in_small_world, messages_games
 from fedbandits.systems.agents.config import (
     Determinant,
@@ -136,7 +137,7 @@ class TestClaims:
 
     @pytest.mark.parametrize("view", ["raw", "joint"])
     def test_who_learns_at_once_has_a_claim_for_a_fixed_log(self, view):
-        stated = claim(plan_of(proved("feducb", local_view=view).config, ENVIRONMENT, 1000))
+        stated = claim(plan_of(FedUCB(local_view=view), ENVIRONMENT, 1000))
         assert stated.holds_for == "fixed log"
         assert any("later decisions" in limit for limit in stated.limits)
 
@@ -201,6 +202,18 @@ def test_a_horizon_without_a_sync_costs_nothing():
 def test_parts_that_do_not_go_together_are_refused(parts):
     with pytest.raises(ConfigError, match=r"optimal|local_view|regularization"):
         proved("feducb", **parts)
+
+
+@pytest.mark.parametrize("confidence", ["adaptive", "published"])
+@pytest.mark.parametrize("preset", ["feducb-hybrid", "feducb-secure-hybrid", "feducb-p2p-hybrid"])
+def test_a_joint_view_has_no_radius(preset, confidence):
+    with pytest.raises(ConfigError, match=r'confidence = "deviations".*, or local_view = "raw"'):
+        system(preset, confidence=confidence)
+
+
+def test_a_joint_view_of_a_trigger_is_told_what_to_set():
+    with pytest.raises(ConfigError, match=r'a schedule such as growing, or local_view = "raw"'):
+        system("feducb-hybrid", schedule="determinant(3)", privatizer="tree")
 
 
 def test_too_many_toeplitz_releases_are_refused():

@@ -130,8 +130,6 @@ def test_departures_are_named():
     clear = bounds_of("dislinucb", exploration_scale=0.1)
     assert any("scaled by 0.1" in sentence for sentence in clear[1].departs)
     assert clear[2].departs == ()
-    (jointly,) = bounds_of("feducb-hybrid", privatizer="none")
-    assert any("smaller of two other bounds" in sentence for sentence in jointly.departs)
     (fixed,) = bounds_of("feducb-nonprivate")
     assert sum("fixed in advance" in sentence for sentence in fixed.departs) == 1
 

@@ -25,7 +25,7 @@ from fedbandits._compile import (
     spread,
     store,
 )
-from fedbandits._typing import Bools, Floats, Floats32
+from fedbandits._typing import Floats, Floats32
 
 
 @allocation_free
@@ -180,42 +180,6 @@ def arm_parts(
         quadratic = fma(inner, x, quadratic)
         estimate = fma(theta[model, i], x, estimate)
     return estimate, math.sqrt(max(quadratic, float32(0)))
-
-
-@allocation_free
-def best_of_smaller(
-    features: Floats32, theta: Floats32, width: Floats32, counts: Bools, first: int, arm: int,
-    scores: Floats32,
-) -> int:  # fmt: skip
-    """Find the arm whose smaller one of two scores is highest, where one score of each is known.
-
-    An arm whose known score is below what another arm is sure of cannot win. Its other score is
-    not computed. It would be made of ``features``, ``theta`` and ``width``, see :func:`score_arms`;
-    ``counts`` (models,) says whether it counts, for all arms or for each.
-
-    ``scores`` (arms,) are the known ones, of which ``arm`` has the highest; others that are
-    computed make them smaller. Of equals the first from ``first`` on wins, cyclic.
-    """
-    shared = theta.shape[0] == 1
-    arms, best, reached = scores.size, -1, -math.inf
-    sure = scores[arm]
-    for step in range(-1, arms):  # the likely winner first: it says what others must reach
-        k = arm if step < 0 else first + step
-        if k >= arms:
-            k -= arms
-        if not scores[k] >= sure:
-            continue
-        column, model = (k, 0) if shared else (0, k)
-        if counts[model]:
-            other = score_arm(features, column, theta, width, model)
-            if other < scores[k]:
-                scores[k] = other
-        if step < 0:
-            sure = scores[k]
-        elif scores[k] > reached:
-            best, reached = k, scores[k]
-            sure = max(sure, reached)
-    return best
 
 
 @allocation_free

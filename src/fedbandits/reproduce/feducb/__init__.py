@@ -22,6 +22,7 @@ def proved(preset: str, **settings: Any) -> Variant:
     """Return a variant that explores by a radius that is proved, as all theorems of the paper do.
 
     Settings are those of :func:`fedbandits.system`. A preset whose radius is another one keeps it.
+    Hybrids and draws have no radius: they are refused.
     """
     if getattr(system(preset).config, "confidence", None) == "deviations":
         settings = {"confidence": "adaptive"} | settings

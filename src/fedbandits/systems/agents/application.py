@@ -14,7 +14,6 @@ from fedbandits.errors import BoundExceededError, LocalProtocolError
 from fedbandits.federation.acting import ActingParty
 from fedbandits.federation.seats import HELPER
 from fedbandits.federation.totals.plan import HelperSecrets
-from fedbandits.learners.kernels.joint import Joint
 from fedbandits.privacy.bounds import require_contexts
 from fedbandits.privacy.kernels import NONE
 from fedbandits.random import Key
@@ -181,7 +180,7 @@ def supply(
     )
 
 
-def learned_of(plan: AgentsPlan, pool: Pool, view: Views, joint: Joint, releases: int) -> Learned:
+def learned_of(plan: AgentsPlan, pool: Pool, view: Views, releases: int) -> Learned:
     """Return what a pool and a view have come to.
 
     Parameters
@@ -190,17 +189,13 @@ def learned_of(plan: AgentsPlan, pool: Pool, view: Views, joint: Joint, releases
         What the agent knows of others' releases, and of its own.
     view
         What it acts on; with a raw view its own records are in it at once.
-    joint
-        What it acts on with a joint view: own records, and what others released.
     releases
         The number of the last sum of releases that is in it.
     """
     constants = plan.constants
     rows, clear = constants.models, constants.mechanism == NONE
-    own = constants.raw_view or constants.own_view or constants.joint_view
-    if constants.joint_view:
-        estimate, gram = joint.estimate, symmetric_inverse(joint.inverse)
-    elif constants.raw_view or constants.own_view:
+    own = constants.raw_view or constants.own_view
+    if own:
         estimate, gram = view.estimate, symmetric_inverse(view.inverse)
     else:
         estimate = np.einsum("mij,mj->mi", pool.inverse, pool.moment)
@@ -219,4 +214,4 @@ def export(plan: AgentsPlan, party: Any) -> Learned:
     """Return what an agent acts on."""
     state = party.state
     releases = state.pooled if hasattr(state, "pooled") else state.answered
-    return learned_of(plan, state.pool, state.view, state.joint, releases)
+    return learned_of(plan, state.pool, state.view, releases)

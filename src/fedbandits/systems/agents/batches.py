@@ -14,7 +14,6 @@ from fedbandits._typing import Floats, Ints
 from fedbandits.environments.base import ContextualEnvironment
 from fedbandits.errors import BoundExceededError, FedbanditsError
 from fedbandits.privacy.kernels import CONTEXT_TOO_LONG, NOT_A_NUMBER, REWARD_TOO_LARGE
-from fedbandits.systems.agents.joint import joint_ratio
 from fedbandits.systems.agents.kernels.constants import TRIGGERED, Constants
 from fedbandits.systems.agents.kernels.rounds import new_scratch
 from fedbandits.systems.agents.kernels.sync import next_sync
@@ -133,9 +132,8 @@ class BatchedReplicate(CompiledReplicate[AnyPlan]):
     def confidence_ratio(self, truth: Floats) -> float:
         """Return the largest error of an estimate over its bound; above 1 that has failed.
 
-        It is ‖θ* - θ̃‖_V / β, the largest over views and models. With joint views every agent has a
-        bound √(xᵀWx) besides, so the largest ‖θ* - θ̂‖ in the norm of W⁻¹ counts too. With standard
-        deviations β is the most that an agent explores at α = 1: no bound, but a convention.
+        It is ‖θ* - θ̃‖_V / β, the largest over views and models. With standard deviations β is the
+        most that an agent explores at α = 1: no bound, but a convention.
 
         Parameters
         ----------
@@ -154,8 +152,6 @@ class BatchedReplicate(CompiledReplicate[AnyPlan]):
             else:
                 beta = view_radius(terms, views.log_det[v], m, reward_noise, log_term)
             worst = max(worst, distance / beta)
-        if constants.joint_view:
-            worst = max(worst, joint_ratio(constants, self.state.joints, truth))
         return worst
 
     @property

@@ -136,7 +136,7 @@ class AgentsConfig(Checked, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     local_view
         What an agent decides on. ``released``: only released statistics. ``raw``: also its own
         records since the last sync. ``joint``: one estimate from all its own records and what
-        others released (docs/confidence.md). With ``deviations`` ``raw`` and ``joint`` are one
+        others released, by standard deviations alone. With ``deviations`` ``raw`` is the same
         (docs/exploration.md).
     confidence
         How far an agent explores. ``adaptive``: by a radius that is proved (docs/confidence.md).
@@ -233,6 +233,14 @@ class AgentsConfig(Checked, frozen=True, kw_only=True, forbid_unknown_fields=Tru
                 "a determinant schedule reads raw records, but a released local_view uses only "
                 'releases; set local_view = "raw", or use growing or every'
             )
+        if self.local_view == "joint" and (
+            self.confidence != "deviations" or isinstance(self.schedule, Determinant)
+        ):
+            raise ValueError(
+                "a joint local_view explores by standard deviations, in rounds that are fixed in "
+                "advance; its radius that was proved is gone (docs/confidence.md). Set confidence "
+                '= "deviations" and a schedule such as growing, or local_view = "raw"'
+            )
         if self.confidence == "deviations" and isinstance(self.schedule, Determinant):
             raise ValueError(
                 "a determinant schedule compares bounds that are proved; set confidence = "
@@ -242,14 +250,6 @@ class AgentsConfig(Checked, frozen=True, kw_only=True, forbid_unknown_fields=Tru
             raise ValueError(
                 'parameters are drawn by standard deviations; set confidence = "deviations", or '
                 'exploration = "widths"'
-            )
-        if self.local_view == "joint" and (
-            self.confidence == "published" or isinstance(self.schedule, Determinant)
-        ):
-            raise ValueError(
-                "a joint local_view has a bound of its own, for rounds of release that are fixed "
-                'in advance; set confidence = "adaptive" and a schedule such as growing, or '
-                'local_view = "raw"'
             )
         if self.regularization != "auto" and self.is_private and self.confidence == "published":
             raise ValueError(

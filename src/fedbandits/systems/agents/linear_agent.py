@@ -17,7 +17,6 @@ from fedbandits.federation.events import Decide, Decision, LetGo, Observe
 from fedbandits.federation.messages import Message
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import PartyState, Step
-from fedbandits.learners.kernels.joint import Joint, observe_joint
 from fedbandits.learners.kernels.linear_draws import draw_buffers
 from fedbandits.learners.kernels.linucb import new_score_buffers
 from fedbandits.learners.kernels.ridge import Record
@@ -26,7 +25,7 @@ from fedbandits.privacy.kernels import all_finite, record_fault
 from fedbandits.privacy.running_sum import draw_ahead
 from fedbandits.systems.agents.counting import digest_of_person
 from fedbandits.systems.agents.decisions import Offer, OpenDecision
-from fedbandits.systems.agents.kernels.choices import choose_arm, choose_by_draw, choose_jointly
+from fedbandits.systems.agents.kernels.choices import choose_arm, choose_by_draw
 from fedbandits.systems.agents.kernels.own_views import take_up_own
 from fedbandits.systems.agents.kernels.pools import Pool
 from fedbandits.systems.agents.kernels.views import Views, take_up
@@ -46,8 +45,6 @@ class LinearAgentState(PartyState, frozen=True, kw_only=True):
         How many rewards have come.
     open
         Decisions whose rewards have not come, by their numbers.
-    joint
-        What it makes of its own records and others' releases, with a joint view.
     visits
         How many visits of each person count, by a keyed digest of the person, where persons are
         protected. The guarantee rests on it.
@@ -57,7 +54,6 @@ class LinearAgentState(PartyState, frozen=True, kw_only=True):
     decisions: int = 0
     records: int = 0
     open: dict[int, OpenDecision] = msgspec.field(default_factory=dict)
-    joint: Joint
     visits: dict[bytes, int] = msgspec.field(default_factory=dict)
 
 
@@ -94,7 +90,7 @@ class LinearAgent(ActingParty[AnyAgentState]):
         #: Whether the noise of the next release has been drawn; a state that was saved has none.
         self._has_noise = False
 
-    def _choose(self, event: Decide, view: Views, joint: Joint) -> Step:
+    def _choose(self, event: Decide, view: Views) -> Step:
         """Choose an arm of a decision set, (d, arms), or (d, 1) with a model an arm.
 
         There may be fewer arms than the terms have: confidence bounds hold for all contexts at
@@ -118,16 +114,7 @@ class LinearAgent(ActingParty[AnyAgentState]):
         scores, buffers = np.empty(arms, np.float32), new_score_buffers(len(features))
         longest = constants.context_bound if constants.clip else math.inf
         first = self._ties(number) % arms
-        if constants.joint_view:
-            sure, sure_width, cuts = joint.theta, joint.width, joint.cuts
-            if some:
-                sure, sure_width, cuts = sure[some], sure_width[some], cuts[some]
-            arm = int(
-                choose_jointly(
-                    features, sure, sure_width, cuts, theta, width, first, longest, scores, buffers
-                )
-            )
-        elif constants.draws:
+        if constants.draws:
             normals = self._draws(number)
             draw = draw_buffers(normals[some] if some else normals, len(features))
             arm = int(choose_by_draw(features, theta, width, first, longest, scores, draw))
@@ -264,16 +251,6 @@ class LinearAgent(ActingParty[AnyAgentState]):
         learning, (context, reward, model) = self._learning, record
         if self._plan.constants.own_view:
             take_up_own(learning, residuals, view, model, context, reward, np.empty(context.size))
-
-    def _learn_jointly(self, record: Record) -> None:
-        """Take up a record in a joint view, whenever it counts for a release. Cannot fail."""
-        constants, (context, reward, model) = self._plan.constants, record
-        if constants.joint_view:
-            gain, moved = np.empty((2, constants.dimension))
-            observe_joint(
-                constants.joint, self._state.joint, model, context, reward, constants.rounding,
-                gain, moved,
-            )  # fmt: skip
 
     def _draw_ahead(self, made: int, count: int = 1) -> None:
         """Have the noise of the next release, if there is one, before anybody waits for it.

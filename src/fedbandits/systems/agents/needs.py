@@ -35,22 +35,17 @@ def agent_needs(
     persons = agents * (facts.persons or 0) if plan.counts_persons else 0
     # Arrays that are never written to take no memory: matrices of a trigger that there is not.
     trigger = F64 if constants.schedule == TRIGGERED else 0
-    joint = 5 * F64 + F32 if constants.joint_view else 0  # matrices of learners.joint.Joint
     parts = (
         Memory("records of agents, added up", sums * packed, _SIZE),
         Memory("noise that is kept for later releases", draws * packed, f"{_SIZE}, or sync less"),
         Memory("releases that are in use", released * packed, f"{_SIZE}, or gamma"),
         Memory("what agents act on", views * square * (F64 + F32 + trigger), _SIZE),
-        Memory("joint estimates of agents", agents * square * joint, _SIZE),
         Memory("what agents know", pools * square * (2 * F64 + trigger), _SIZE),
         Memory("visits of persons", persons * F64, "environment.agents, or set unit"),
         Memory("a decision set", (d * columns + 4 * facts.arms) * F32, "environment.arms"),
     )
     learn = 6.0 * square if constants.raw_view or constants.own_view else d * d
-    bounds = 2.0 if constants.joint_view else 1.0
-    if constants.joint_view:
-        learn = 24.0 * d * d
-    choose = 0.5 * bounds * d * d * max(columns, models) + learn
+    choose = 0.5 * d * d * max(columns, models) + learn
     mixing = min(draws / agents, constants.releases) + _DRAW
     factored = 1 + (agents if constants.leaves_out_own else 0)
     release = senders * (constants.release_size * mixing + _STEP)

@@ -24,7 +24,6 @@ from fedbandits.privacy.rounding import grid_step
 from fedbandits.systems.agents.config import AgentsConfig
 from fedbandits.systems.agents.counting import require_persons
 from fedbandits.systems.agents.decisions import RecordBounds
-from fedbandits.systems.agents.joint import joint_terms
 from fedbandits.systems.agents.kernels.constants import (
     FIXED,
     TRIGGERED,
@@ -59,8 +58,6 @@ class Pooling(NamedTuple):
     orders: int  # different orders in which records enter pooled sums: one martingale each
     estimators: int = 1  # to which rounds are dealt in turn
     divisor: float = 1.0  # of the trigger's threshold
-    share: float = 1.0  # of α, that bounds on pooled sums have
-    others: int = 1  # with a joint view, the same as sums, of releases without one's own
     secure: SecureTotals | None = None  # where nobody sees more than sums
 
 
@@ -241,7 +238,7 @@ def _constants(
     unequal = gram_noise(config)
     noisiest = release.most_noise
     count = noisiest.releases
-    share = pooling.share * config.alpha / (4.0 * max(count, 1) * pooling.sums * models)
+    share = config.alpha / (4.0 * max(count, 1) * pooling.sums * models)
     bias = shift = trigger_shift = 0.0
     if bounds is not None:
         bias = config.parameter_bound * math.sqrt(agents * bounds.rho_max)
@@ -256,8 +253,6 @@ def _constants(
         dimension=dimension,
         raw_view=config.local_view == "raw" and not own_view,
         own_view=own_view,
-        joint_view=config.local_view == "joint" and not own_view,
-        joint=joint_terms(config, facts, noisiest, unequal, pooling, rounds),
         schedule=TRIGGERED if times is None else FIXED,
         period=period,
         sync_times=np.array([*([] if times is None or period else times), NEVER], np.int64),
@@ -319,5 +314,5 @@ def radius_base(
     noise = factor * math.sqrt(pooled) * release.largest_deviation()
     base = ridge(config, noise)
     martingales = constants.models * pooling.orders
-    log_term = 2.0 * math.log(2.0 * martingales / (pooling.share * config.alpha))
+    log_term = 2.0 * math.log(2.0 * martingales / config.alpha)
     return base, log_term - constants.dimension * math.log(base)

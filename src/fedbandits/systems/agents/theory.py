@@ -117,11 +117,6 @@ def departures(config: AgentsConfig, environment: ContextualEnvironment) -> tupl
         )
     if config.local_view == "released":
         found.append("Agents act on released statistics alone, as of the last sync.")
-    if config.local_view == "joint":
-        found.append(
-            "Agents act on the smaller of two other bounds: one on own records with what others "
-            "released, and one on all releases with a part of α."
-        )
     if type(environment).true_parameters is ContextualEnvironment.true_parameters:
         found.append("Rewards are not linear in the contexts here.")
     if not environment.alike:

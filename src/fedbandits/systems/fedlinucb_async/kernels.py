@@ -243,8 +243,6 @@ def run_until(
                 constants.log_term,
                 terms,
                 view,
-                None,  # nobody has a joint view
-                0,
                 state.local[agent],
                 scratch.residuals,  # nobody asks for them
                 state.visits,  # nobody comes twice

@@ -9,7 +9,7 @@ What is called in one place is pasted in there: compiled apart, it would be opti
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,7 +17,6 @@ from fedbandits._compile import compiled, inlined
 from fedbandits._typing import Floats, Ints
 from fedbandits.environments.kernels.worlds import Handle
 from fedbandits.learners.kernels.assign import add_to, any_fault, fill
-from fedbandits.learners.kernels.joint import one_joint
 from fedbandits.learners.kernels.released_sum import find_directions
 from fedbandits.privacy.kernels import NO_FAULT, add_share
 from fedbandits.random import Key
@@ -40,7 +39,6 @@ from fedbandits.systems.agents.kernels.sync import next_sync, rounds_without_syn
 from fedbandits.systems.agents.kernels.views import (
     Views,
     add_uncounted,
-    load_others,
     load_view,
     one_view,
 )
@@ -72,7 +70,6 @@ class State(NamedTuple):
     views: Views  # one that all agents share, or a raw one of each
     visits: Ints  # (agents, persons): how many visits of each person count
     uncounted: Floats  # (agents, models, d (d + 3) / 2 or 0): records that count for no release
-    joints: Any  # a Joint of every agent; None without joint views
     newest: Floats  # (agents or 0, models · d (d + 3) / 2): last releases, to leave out own ones
     total: Ints  # (models · d (d + 3) / 2 or 0,): a secure sum in whole steps
 
@@ -85,8 +82,7 @@ def _play(
     """Play rounds start + 1 … end of one agent, with its own view or the one that all share."""
     view = agent if constants.raw_view or constants.own_view else 0
     play_rounds(
-        world, constants, constants.log_term, state.pool.terms,
-        one_view(state.views, view), state.joints, agent,
+        world, constants, constants.log_term, state.pool.terms, one_view(state.views, view),
         state.statistic[agent], state.residuals[agent], state.visits[agent], state.uncounted[agent],
         state.tally, state.faults, scratch, key, agent, start + 1, end, 1,
     )  # fmt: skip
@@ -127,22 +123,6 @@ def _sync(constants: Constants, state: State, scratch: Scratch, key: Key) -> Non
         note_fault(state.faults, 0, fault, clock.round_[0])
     else:
         _load_views(constants, state)
-
-
-@compiled
-def load_joints(constants: Constants, state: State, released: Floats) -> None:
-    """Let every agent take up, after a sync, the sum without its own release or records.
-
-    Apart from the loop over rounds, which would compile it anew for every world.
-    """
-    k = state.clock.releases[0]
-    others = np.zeros((constants.models, released.size // constants.models))
-    variance = basis_of_all(constants, k).deviation ** 2
-    for agent in range(constants.agents):
-        noise = _others(constants, state, agent, released, variance, others)
-        load_others(
-            constants, others, noise, one_view(state.views, 0), one_joint(state.joints, agent)
-        )
 
 
 @compiled
@@ -265,15 +245,12 @@ def run_until(
     """Let agents first … last - 1 play on until ``stop`` rounds are done.
 
     To play until round 0 sets up what agents know before the first one. It ends before if a fault
-    is noted, or if joint views are to be loaded. Where others play at the same time (``shared``),
-    it ends after one batch, and leaves the end of the batch to a call without agents.
+    is noted. Where others play at the same time (``shared``), it ends after one batch, and leaves
+    the end of the batch to a call without agents.
     """
-    made = state.clock.releases[0]
     if stop == 0:
         _begin(constants, state)
     while state.clock.round_[0] < stop and not any_fault(state.faults):
-        if constants.joint_view and state.clock.releases[0] > made:
-            break
         start = state.clock.round_[0]
         end = batch_end(constants, state, stop)
         for agent in range(first, last):

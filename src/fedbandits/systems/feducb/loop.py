@@ -6,12 +6,7 @@ from fedbandits._typing import Floats
 from fedbandits.environments.base import ContextualEnvironment
 from fedbandits.systems.agents.batches import BatchedReplicate
 from fedbandits.systems.agents.plan import AgentsPlan
-from fedbandits.systems.feducb.kernels import (
-    State,
-    batch_end,
-    load_joints,
-    run_until,
-)
+from fedbandits.systems.feducb.kernels import State, batch_end, run_until
 from fedbandits.systems.feducb.state import initial_state
 
 
@@ -26,18 +21,11 @@ class Replicate(BatchedReplicate[AgentsPlan]):
         self.state: State = initial_state(plan)
         self._run(0, range(0), 0)
 
-    def _run_until(self, stop: int) -> None:
-        while self.done < stop and not self.state.faults[:, 0].any():
-            self._run(0, range(self.plan.constants.agents), stop)
-
     def _run(self, worker: int, agents: range, stop: int, shared: bool = False) -> None:
-        before = self.syncs
         run_until(
             self._worlds[worker].handle, self.plan.constants, self.state, self._scratch[worker],
             self.key, agents.start, agents.stop, stop, shared,
         )  # fmt: skip
-        if self.plan.constants.joint_view and self.syncs > before:
-            load_joints(self.plan.constants, self.state, self._scratch[worker].released)
 
     def _batch_end(self, stop: int) -> int:
         return int(batch_end(self.plan.constants, self.state, stop))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fedbandits.environments.facts import ContextualFacts
-from fedbandits.systems.agents.joint import POOLED_SHARE
 from fedbandits.systems.agents.plan import AgentsPlan, Pooling, plan_pooling
 from fedbandits.systems.aggregation import secure_totals
 from fedbandits.systems.feducb.config import FedUCB
@@ -22,6 +21,4 @@ def make_plan(config: FedUCB, facts: ContextualFacts, rounds: int) -> AgentsPlan
         agents, sums=1, orders=agents if config.local_view == "raw" else 1,
         secure=secure_totals(config.aggregation, agents),
     )  # fmt: skip
-    if config.local_view == "joint":
-        pooling = pooling._replace(share=POOLED_SHARE, others=agents)
     return plan_pooling(config, facts, rounds, pooling)

@@ -46,7 +46,7 @@ PRESETS: dict[str, Preset] = {
     ),
     "linucb-alone": Preset(
         "agents without communication; the difference is the benefit of collaboration",
-        {**_IN_CLEAR, "schedule": "never", "local_view": "joint"},
+        {**_IN_CLEAR, "schedule": "never", "local_view": "raw"},
         stands_for="alone",
         sharing=_SHARING,
         at_best={"confidence": "deviations"},
@@ -65,7 +65,7 @@ PRESETS: dict[str, Preset] = {
     ),
     "lints-alone": Preset(
         "linear Thompson sampling without communication",
-        {**_IN_CLEAR, **_DRAWS, "schedule": "never", "local_view": "joint"},
+        {**_IN_CLEAR, **_DRAWS, "schedule": "never", "local_view": "raw"},
         stands_for="alone",
         sharing=_SHARING,
         at_best={"confidence": "deviations"},

@@ -6,7 +6,6 @@ import numpy as np
 
 from fedbandits.environments.needs import Needs
 from fedbandits.systems.agents.counting import first_persons
-from fedbandits.systems.agents.joint import first_joints
 from fedbandits.systems.agents.kernels.pools import empty_pool
 from fedbandits.systems.agents.kernels.views import empty_views
 from fedbandits.systems.agents.needs import agent_needs
@@ -31,7 +30,6 @@ def initial_state(plan: AgentsPlan) -> State:
         views=empty_views(_views(plan), models, dimension),
         visits=persons.visits,
         uncounted=persons.uncounted,
-        joints=first_joints(constants, agents),
         newest=np.zeros((agents if constants.leaves_out_own else 0, constants.release_size)),
         total=np.zeros(constants.release_size if constants.step > 0.0 else 0, np.int64),
     )

@@ -17,4 +17,4 @@ def export(plan: PeerPlan, party: Any) -> Learned:
     surest = max(range(len(estimators)), key=lambda g: float(estimators[g].view.log_det.sum()))
     now = estimators[surest]
     pool = now.pool if plan.constants.raw_view else party.pool(surest)
-    return learned_of(plan, pool, now.view, party.joint(surest), now.pooled)
+    return learned_of(plan, pool, now.view, now.pooled)

@@ -10,7 +10,7 @@ from fedbandits.environments.base import ContextualEnvironment
 from fedbandits.systems.agents.batches import BatchedReplicate
 from fedbandits.systems.agents.kernels.constants import TRIGGERED
 from fedbandits.systems.feducb_p2p.kernels.fixed import batch_end, run_until
-from fedbandits.systems.feducb_p2p.kernels.releases import begin, refresh_all, refresh_jointly
+from fedbandits.systems.feducb_p2p.kernels.releases import begin, refresh_all
 from fedbandits.systems.feducb_p2p.kernels.state import State, next_arrival
 from fedbandits.systems.feducb_p2p.kernels.triggered import run_triggered_until
 from fedbandits.systems.feducb_p2p.plan import PeerPlan
@@ -30,10 +30,6 @@ class Replicate(BatchedReplicate[PeerPlan]):
         self.state: State = initial_state(plan)
         begin(plan.constants, plan.peers, self.state)
 
-    def _run_until(self, stop: int) -> None:
-        while self.done < stop and not self.state.faults[:, 0].any():
-            self._run(0, range(self.plan.constants.agents), self._until_heard(stop))
-
     def _run(self, worker: int, agents: range, stop: int, shared: bool = False) -> None:
         played = (
             self._worlds[worker].handle, self.plan.constants, self.plan.peers, self.state,
@@ -43,24 +39,9 @@ class Replicate(BatchedReplicate[PeerPlan]):
             run_triggered_until(*played, stop)
         else:
             run_until(*played, agents.start, agents.stop, stop, shared)
-        if not shared:
-            self._load_joints()
-
-    def _until_heard(self, stop: int) -> int:
-        """Return the round at whose end joint views may be loaded; ``stop`` at most."""
-        constants = self.plan.constants
-        if not constants.joint_view:
-            return stop
-        longest = int(self.plan.peers.reach.max())
-        return min(int(next_arrival(constants, longest, self.done)), stop)
-
-    def _load_joints(self) -> None:
-        """Load what agents with joint views have heard, as they would before the next round."""
-        if self.plan.constants.joint_view:
-            refresh_jointly(self.plan.constants, self.plan.peers, self.state, self._scratch[0])
 
     def _batch_end(self, stop: int) -> int:
-        return int(batch_end(self.plan.constants, self.state, self._until_heard(stop)))
+        return int(batch_end(self.plan.constants, self.state, stop))
 
     def arrivals(self) -> list[int]:
         """Return rounds at whose end some agent has news to pool; empty if the data decides."""
@@ -75,9 +56,7 @@ class Replicate(BatchedReplicate[PeerPlan]):
         return rounds
 
     def refresh(self) -> None:
-        constants, peers, scratch = self.plan.constants, self.plan.peers, self._scratch[0]
-        bring = refresh_jointly if constants.joint_view else refresh_all
-        bring(constants, peers, self.state, scratch)
+        refresh_all(self.plan.constants, self.plan.peers, self.state, self._scratch[0])
 
     def _radius_terms(self, v: int) -> tuple[Floats, float]:
         peers = self.plan.peers

@@ -14,7 +14,6 @@ from fedbandits.federation.topology import Topology, clique_cover, flood_sizes, 
 from fedbandits.privacy.accounting import Event
 from fedbandits.privacy.continual import ContinualPlan
 from fedbandits.systems.agents.config import Determinant
-from fedbandits.systems.agents.joint import POOLED_SHARE
 from fedbandits.systems.agents.kernels.constants import TRIGGERED, Constants
 from fedbandits.systems.agents.plan import AgentsPlan, Pooling, plan_pooling, radius_base
 from fedbandits.systems.feducb_p2p.config import PeerFedUCB
@@ -120,10 +119,7 @@ def _pooling(config: PeerFedUCB, lag: Ints, pooled: Ints) -> Pooling:
         return Pooling(typical, sums, orders, estimators, divisor)
     rows = np.unique(lag, axis=0)
     orders = len(lag) if config.local_view == "raw" else len(rows)
-    pooling = Pooling(typical, int((rows.max(axis=1) + 1).sum()), orders)
-    if config.local_view != "joint":
-        return pooling
-    return pooling._replace(share=POOLED_SHARE, others=int((lag.max(axis=1) + 1).sum()))
+    return Pooling(typical, int((rows.max(axis=1) + 1).sum()), orders)
 
 
 def _depth(constants: Constants, longest: int) -> int:

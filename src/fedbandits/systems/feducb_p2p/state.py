@@ -11,7 +11,6 @@ import numpy as np
 
 from fedbandits.environments.needs import Needs
 from fedbandits.systems.agents.counting import first_persons
-from fedbandits.systems.agents.joint import first_joints
 from fedbandits.systems.agents.kernels.constants import TRIGGERED
 from fedbandits.systems.agents.kernels.pools import Pool, empty_pool
 from fedbandits.systems.agents.kernels.views import empty_views
@@ -52,7 +51,6 @@ def initial_state(plan: PeerPlan) -> State:
         views=empty_views(cells, models, dimension),
         visits=persons.visits,
         uncounted=persons.uncounted,
-        joints=first_joints(constants, cells),
     )
 
 
@@ -67,7 +65,7 @@ def needs(plan: PeerPlan) -> Needs:
     cells = constants.agents * peers.estimators
     return agent_needs(
         plan,
-        sums=cells * (1 + constants.raw_view + constants.joint_view),
+        sums=cells * (1 + constants.raw_view),
         draws=cells * plan.release.slots,
         released=cells * peers.depth,
         views=cells,

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 
 from fedbandits._compile import inlined
-from fedbandits._typing import Bools, Floats32
-from fedbandits.learners.kernels.joint import best_where_cut
+from fedbandits._typing import Floats32
 from fedbandits.learners.kernels.linear_draws import DrawBuffers, draw_scores
 from fedbandits.learners.kernels.linucb import ScoreBuffers, best_arm, score_arms
 from fedbandits.privacy.kernels import hold_contexts
@@ -44,35 +43,6 @@ def choose_arm(
         hold_contexts(features, most)
         score_arms(features, theta, width, scores, buffers)
         arm = best_arm(scores, tie)
-    return arm
-
-
-@inlined
-def choose_jointly(
-    features: Floats32, theta: Floats32, width: Floats32, cuts: Bools, pooled: Floats32,
-    pooled_width: Floats32, tie: int, most: float, scores: Floats32, buffers: ScoreBuffers,
-) -> int:  # fmt: skip
-    """Choose the arm of the greatest upper bound, of two bounds the smaller one: for a party.
-
-    Parameters
-    ----------
-    features, tie, most, scores, buffers
-        See :func:`choose_arm`.
-    theta, width : float32
-        Of a joint estimate.
-    cuts : (models,) bool
-        Whether the second bound counts.
-    pooled, pooled_width : float32
-        Of the view of what was released, which has the second bound.
-
-    Returns
-    -------
-    int
-        The arm; -1 if scores are not numbers.
-    """
-    arm = choose_arm(features, theta, width, tie, most, scores, buffers)
-    if arm >= 0:
-        arm = best_where_cut(cuts, pooled, pooled_width, features, tie, arm, scores)
     return arm
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from fedbandits._typing import Floats, Ints
-from fedbandits.learners.kernels.joint_release import JointTerms
 
 #: How a sync is due: at rounds fixed in advance, or when a determinant has grown.
 FIXED, TRIGGERED = 0, 1
@@ -31,8 +30,6 @@ class Constants(NamedTuple):
     dimension: int  # d
     raw_view: bool  # own records after the last release count at once
     own_view: bool  # all of them in clear, beside what others released, by standard deviations
-    joint_view: bool  # the same, by bounds that are proved
-    joint: JointTerms
     schedule: int  # FIXED or TRIGGERED
     period: int  # sync every so many rounds, or 0: see sync_times
     sync_times: Ints
@@ -75,7 +72,7 @@ class Constants(NamedTuple):
 
         In a secure sum own noise must stay: decisions that depend on it could take it away.
         """
-        return (self.joint_view or self.own_view) and self.step == 0.0
+        return self.own_view and self.step == 0.0
 
     @property
     def release_size(self) -> int:

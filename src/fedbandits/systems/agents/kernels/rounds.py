@@ -16,7 +16,6 @@ from fedbandits.environments.kernels.worlds import (
     first_turn,
 )
 from fedbandits.learners.kernels.assign import flatten
-from fedbandits.learners.kernels.joint import Joint, best_where_cut, observe_joint, one_joint
 from fedbandits.learners.kernels.linear_draws import DrawBuffers, draw_buffers, draw_size
 from fedbandits.learners.kernels.linucb import ScoreBuffers, new_score_buffers
 from fedbandits.privacy.kernels import (
@@ -52,7 +51,6 @@ class Scratch(NamedTuple):
     draw: DrawBuffers
     context: Floats
     gain: Floats
-    moved: Floats
     residuals: Floats
     released: Floats
     noisy: Floats
@@ -67,7 +65,6 @@ def new_scratch(constants: Constants, arms: int) -> Scratch:
         draw=draw_buffers(normals, constants.dimension),
         context=np.zeros(constants.dimension),
         gain=np.zeros(constants.dimension),
-        moved=np.zeros(constants.dimension),
         residuals=np.zeros((constants.models, 4)),
         released=np.zeros(constants.release_size),
         noisy=np.zeros(constants.release_size),
@@ -89,9 +86,8 @@ def _choose(
 @allocation_free
 def play_rounds(
     world: Handle, constants: Constants, log_term: float, terms: Floats, view: Views,
-    joints: Joint | None, cell: int, statistic: Floats, residuals: Floats, visits: Ints,
-    uncounted: Floats, tally: Tally, faults: Ints, scratch: Scratch, key: Key, agent: int,
-    first: int, end: int, step: int,
+    statistic: Floats, residuals: Floats, visits: Ints, uncounted: Floats, tally: Tally,
+    faults: Ints, scratch: Scratch, key: Key, agent: int, first: int, end: int, step: int,
 ) -> None:  # fmt: skip
     """Let one agent see, decide and observe, in every ``step``-th round from ``first`` to ``end``.
 
@@ -105,10 +101,6 @@ def play_rounds(
         Terms of the pool that the view was made from.
     view : Views
         The agent's own; a raw one takes up every record at once.
-    joints : Joint or None
-        Estimates from own records and others' releases, of all cells; None without joint views.
-    cell : int
-        The agent's place in ``joints``.
     statistic : (models, d (d + 3) / 2) float64
         Packed statistics of the agent's records that count for releases; new records are added.
     residuals : (models, 4) float64
@@ -132,9 +124,6 @@ def play_rounds(
     learning, most = _learning_of(constants), constants.records_per_person
     longest = constants.context_bound if constants.clip else math.inf
     theta, width = view.theta, view.width
-    if joints is not None:
-        joint = one_joint(joints, cell)
-        theta, width = joint.theta, joint.width
     regret, earned = 0.0, 0.0
     for round_ in range(first_turn(world.joins, agent, first, step), end + 1, step):
         best = fill_decision_set(world, agent, round_)
@@ -146,8 +135,6 @@ def play_rounds(
         if arm < 0:
             note_fault(faults, agent, NOT_A_NUMBER, round_)
             break
-        if joints is not None:
-            arm = best_where_cut(joint.cuts, view.theta, view.width, features, tie, arm, scores)
         counts = most == 0 or counts_visit(visits, world.who[0], most)
         reward = draw_reward(world, arm, agent, round_)
         gap = expected[best] - expected[arm]
@@ -173,11 +160,6 @@ def play_rounds(
         )  # fmt: skip
         if constants.own_view:
             take_up_own(learning, residuals, view, model, context, recorded, scratch.gain)
-        if joints is not None:
-            observe_joint(
-                constants.joint, joint, model, context, recorded, constants.rounding, scratch.gain,
-                scratch.moved,
-            )  # fmt: skip
     tally.regret[agent] += regret
     tally.reward[agent] += earned
 

@@ -11,12 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fedbandits._compile import allocation_free, compiled, inlined
+from fedbandits._compile import allocation_free, compiled
 from fedbandits._typing import Floats, Floats32
 from fedbandits.learners.kernels.assign import copy_square, is_zero
 from fedbandits.learners.kernels.confidence import radius
-from fedbandits.learners.kernels.joint import Joint, load_joint
-from fedbandits.learners.kernels.joint_release import ReleasedNoise
 from fedbandits.learners.kernels.linucb import set_width
 from fedbandits.learners.kernels.ridge import (
     add_rank_one,
@@ -108,26 +106,13 @@ def load_view(constants: Constants, log_term: float, pool: Pool, view: Views) ->
             refresh_view(view, m, math.sqrt(square))
         else:
             beta = view_radius(pool.terms, view.log_det, m, constants.reward_noise, log_term)
-            refresh_view(view, m, scaled_radius(constants, beta, pool.terms[m, 2]))
+            refresh_view(view, m, constants.exploration_scale * beta)
 
 
 @allocation_free
 def explored_variance(scale: float, variance: float) -> float:
     """Return what xᵀP⁻¹x is multiplied by: the square of α times two deviations of a reward."""
     return (2.0 * scale) ** 2 * variance
-
-
-@allocation_free
-def scaled_radius(constants: Constants, radius: float, bias: float) -> float:
-    """Return the radius as agents act on it.
-
-    Beside a joint bound, this one only cuts scores down. So the part of it that covers privacy
-    noise is not scaled: a bound that does not hold would mislead.
-    """
-    scale = constants.exploration_scale
-    if constants.joint_view:
-        return scale * (radius - bias) + bias
-    return scale * radius
 
 
 @allocation_free
@@ -244,49 +229,3 @@ def add_uncounted(
         view.log_det[m] += log_determinant(values, 0.0) - log_determinant(before, 0.0)
         beta = view_radius(pool.terms, view.log_det, m, constants.reward_noise, log_term)
         refresh_view(view, m, constants.exploration_scale * beta)
-
-
-#: The widest second bound that counts once it is narrower, as a multiple of S; and how much
-#: narrower a still wider one must be.
-_WIDEST, _MUCH_NARROWER = 1.2, 0.8
-
-
-@inlined
-def load_others(
-    constants: Constants, sums: Floats, variance: float, view: Views, joint: Joint
-) -> None:
-    """Take up the sum of what others released.
-
-    The bound of the sum of all releases begins to count beside the joint one when it is narrower,
-    for a random direction, and not much wider than ‖θ*‖ ≤ S alone allows. A wider one makes arms
-    alike, whatever is yet to be learned of them. That helps only an agent that knows much less.
-    Where noise hides all that releases could ever say, it never counts.
-
-    Parameters
-    ----------
-    sums : (models, d (d + 3) / 2) float64
-        The sum.
-    variance : float
-        Variance of an entry of its moments' noise.
-    view : Views
-        What the sum of all releases says.
-    joint : Joint
-        What the agent knows; its own records stay.
-    """
-    deviation = math.sqrt(max(variance, 0.0))
-    norm, bias = deviation * constants.joint.norm_factor, deviation * constants.joint.bias_factor
-    load_joint(constants.joint, joint, sums, ReleasedNoise(deviation, norm, bias))
-    for m in range(constants.models):
-        pooled, own = _typical_width(view.width, m), _typical_width(joint.width, m)
-        limit = max(min(own, _WIDEST * constants.parameter_bound), _MUCH_NARROWER * own)
-        if constants.joint.second_bound and pooled < limit:
-            joint.cuts[m] = True
-
-
-@compiled
-def _typical_width(widths: Floats32, m: int) -> float:
-    """Return the root mean square of the width over contexts of length 1."""
-    total, dimension = 0.0, widths.shape[1]
-    for i in range(dimension):
-        total += widths[m, i, i]
-    return math.sqrt(total / dimension)

@@ -15,7 +15,6 @@ from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import Step, Transitions
 from fedbandits.learners.kernels.ridge import add_record
 from fedbandits.privacy.kernels import NO_FAULT
-from fedbandits.systems.agents.joint import first_joint
 from fedbandits.systems.agents.kernels.pools import Pool, empty_pool
 from fedbandits.systems.agents.kernels.views import Views, first_view
 from fedbandits.systems.agents.limits import Limits
@@ -95,7 +94,6 @@ class AsyncAgent(LinearAgent[AgentState]):
             uploaded=np.zeros(constants.statistic_shape),
             pool=pool,
             view=view,
-            joint=first_joint(constants),
         )
         super().__init__(seat, plan, supply, state)
         self._server = seat.one("server")
@@ -111,7 +109,7 @@ class AsyncAgent(LinearAgent[AgentState]):
     def _compute(self, event: Any) -> Step:
         match event:
             case Decide():
-                return self._choose(event, self._state.view, self._state.joint)
+                return self._choose(event, self._state.view)
             case Observe():
                 return self._observe(event)
             case LetGo():

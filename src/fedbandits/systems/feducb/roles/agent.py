@@ -12,13 +12,12 @@ from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import Step, Transitions
 from fedbandits.privacy import running_sum
 from fedbandits.systems.agents.counting import sum_to_release
-from fedbandits.systems.agents.joint import no_release
 from fedbandits.systems.agents.kernels.constants import TRIGGERED
 from fedbandits.systems.agents.kernels.sync import sync_due
 from fedbandits.systems.agents.plan import AgentsPlan
 from fedbandits.systems.agents.system import AgentSupply
 from fedbandits.systems.feducb.messages import Pooled, SyncCall, SyncRequest, Upload
-from fedbandits.systems.feducb.roles.sums import Released
+from fedbandits.systems.feducb.roles.sums import Released, no_release
 from fedbandits.systems.feducb.roles.synced import AgentState, SyncedAgent, first_state
 
 

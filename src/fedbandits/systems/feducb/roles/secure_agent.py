@@ -13,10 +13,9 @@ from fedbandits.federation.totals.member import Member, ShareOf, still_under_way
 from fedbandits.federation.totals.messages import Total
 from fedbandits.federation.totals.sender import Sending, first_sending
 from fedbandits.systems.agents.counting import sum_to_release
-from fedbandits.systems.agents.joint import no_release
 from fedbandits.systems.agents.plan import AgentsPlan
 from fedbandits.systems.agents.system import AgentSupply
-from fedbandits.systems.feducb.roles.sums import Released
+from fedbandits.systems.feducb.roles.sums import Released, no_release
 from fedbandits.systems.feducb.roles.synced import AgentState, SyncedAgent, first_state
 from fedbandits.systems.secure_sums import totals_plan
 

@@ -6,9 +6,10 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from fedbandits._typing import Floats
 from fedbandits.privacy.kernels import NO_FAULT
-from fedbandits.systems.agents.joint import no_release, others_of
 from fedbandits.systems.agents.kernels.constants import Constants
 from fedbandits.systems.agents.kernels.own_views import load_own_view
 from fedbandits.systems.agents.kernels.pools import (
@@ -28,6 +29,11 @@ class Released(NamedTuple):
     records: int  # that counted
     statistic: Floats
     noisy: Floats  # what left; nothing where nobody takes it out of a sum
+
+
+def no_release() -> Floats:
+    """Return what stands for an own release that is not needed, or was not made."""
+    return np.zeros(0)
 
 
 def basis_of(constants: Constants, newest: Sequence[int]) -> Basis:
@@ -106,7 +112,8 @@ def others_in_sum(
         own = had.statistic.reshape(-1) if constants.step > 0.0 else had.noisy
     if newest[agent] and constants.step == 0.0:
         variance -= noise_variance(constants, agent, newest[agent])
-    return others_of(values, own).reshape(constants.models, -1), max(variance, 0.0)
+    others = values - own if own.size else values
+    return others.reshape(constants.models, -1), max(variance, 0.0)
 
 
 def view_of_sum(

@@ -18,14 +18,12 @@ from fedbandits.learners.kernels.ridge import Record
 from fedbandits.privacy import running_sum
 from fedbandits.privacy.running_sum import ContinualState
 from fedbandits.systems.agents.counting import countable, nothing_uncounted, sum_of
-from fedbandits.systems.agents.joint import first_joint
 from fedbandits.systems.agents.kernels.constants import TRIGGERED
 from fedbandits.systems.agents.kernels.pools import Pool
 from fedbandits.systems.agents.kernels.views import (
     Views,
     add_uncounted,
     first_view,
-    load_others,
     load_view,
 )
 from fedbandits.systems.agents.limits import Limits
@@ -103,7 +101,6 @@ def first_state(plan: AgentsPlan) -> dict[str, Any]:
         "statistic": np.zeros(constants.statistic_shape),
         "uncounted": nothing_uncounted(plan, 1)[0],
         "residuals": np.zeros((constants.models, 4)),
-        "joint": first_joint(constants),
         "pool": pool,
         "view": view,
         "released": running_sum.init(plan.release, constants.release_size),
@@ -153,7 +150,7 @@ class SyncedAgent(LinearAgent[AnySyncedState]):
         match event:
             case Decide():
                 self._draw_ahead(self._state.released.made)
-                return self._choose(event, self._state.view, self._state.joint)
+                return self._choose(event, self._state.view)
             case Observe():
                 return self._observe(event)
             case LetGo():
@@ -182,7 +179,6 @@ class SyncedAgent(LinearAgent[AnySyncedState]):
         )  # fmt: skip
 
         def learn() -> Sequence[Message]:
-            self._learn_jointly(record)
             self._learn_own(record, state.residuals, state.view)
             for each in counted:
                 self._learn(
@@ -267,9 +263,6 @@ class SyncedAgent(LinearAgent[AnySyncedState]):
             load_view(constants, constants.log_term, pool, state.view)
             if state.uncounted.size:
                 add_uncounted(constants, constants.log_term, pool, state.uncounted, state.view)
-            if constants.joint_view:
-                others, variance = others_in_sum(constants, self._index, newest, values, had)
-                load_others(constants, others, variance, state.view, state.joint)
             return ()
 
         return Step(after, write=load)

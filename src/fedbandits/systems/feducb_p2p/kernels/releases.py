@@ -14,7 +14,6 @@ from fedbandits._compile import compiled, inlined
 from fedbandits._typing import Floats
 from fedbandits.environments.kernels.worlds import Handle, first_turn
 from fedbandits.learners.kernels.assign import add_to, fill
-from fedbandits.learners.kernels.joint import one_joint
 from fedbandits.learners.kernels.ridge import log_determinant, unpack
 from fedbandits.privacy.kernels import NO_FAULT
 from fedbandits.random import Key
@@ -30,7 +29,6 @@ from fedbandits.systems.agents.kernels.rounds import (
 from fedbandits.systems.agents.kernels.views import (
     add_uncounted,
     begin_view,
-    load_others,
     load_view,
     one_view,
 )
@@ -61,9 +59,9 @@ def play_cell(
     agent = cell // peers.estimators
     play_rounds(
         world, constants, peers.log_term[agent], state.pools.terms[cell],
-        one_view(state.views, cell), state.joints, cell, state.statistic[cell],
-        state.residuals[cell], state.visits[agent], state.uncounted[cell], state.tally,
-        state.faults, scratch, key, agent, first, end, peers.estimators,
+        one_view(state.views, cell), state.statistic[cell], state.residuals[cell],
+        state.visits[agent], state.uncounted[cell], state.tally, state.faults, scratch, key, agent,
+        first, end, peers.estimators,
     )  # fmt: skip
     began = first_turn(world.joins, agent, first, peers.estimators)
     state.waited[cell] += max(0, (end - began) // peers.estimators + 1)
@@ -81,8 +79,8 @@ def newest(releases: Releases, cell: int, round_: int) -> int:
 @compiled
 def refresh(
     constants: Constants, peers: Peers, state: State, scratch: Scratch, cell: int, round_: int
-) -> bool:
-    """Pool what a cell has heard by the end of ``round_``, and return whether there is a new pool.
+) -> None:
+    """Pool what a cell has heard by the end of ``round_``.
 
     Releases are cumulative, so the newest one of a peer replaces those before. They are added in
     the order of agents. Numbers only grow, so an unchanged sum of them means nothing new.
@@ -96,7 +94,7 @@ def refresh(
         if lag != NOT_POOLED:
             heard += newest(releases, other * peers.estimators + estimator, round_ - lag)
     if heard == state.heard[cell]:
-        return False
+        return
     state.heard[cell] = heard
     released = scratch.released
     fill(released, 0.0)
@@ -124,7 +122,6 @@ def refresh(
         view = one_view(state.views, cell)
         load_view(constants, peers.log_term[agent], pool, view)
         add_uncounted(constants, peers.log_term[agent], pool, state.uncounted[cell], view)
-    return fault == NO_FAULT
 
 
 @compiled
@@ -262,21 +259,6 @@ def _note_synced(constants: Constants, base: float, fresh: Floats, pool: Pool) -
         unpack(fresh[m], gram, moment)
         values = np.linalg.eigvalsh(pool.gram[m] - gram)
         pool.terms[m, 3] = log_determinant(np.maximum(values, base), 0.0)
-
-
-@compiled
-def refresh_jointly(constants: Constants, peers: Peers, state: State, scratch: Scratch) -> None:
-    """Do what :func:`refresh_all` does, where views are joint.
-
-    Apart from the loop over rounds, which would compile it anew for every world.
-    """
-    round_ = state.clock.round_[0]
-    for cell in range(state.heard.size):
-        looks = state.looked[cell] < state.awaited[cell]
-        if looks and refresh(constants, peers, state, scratch, cell, round_):
-            others, variance = _others(constants, peers, state, cell, round_)
-            view, joint = one_view(state.views, cell), one_joint(state.joints, cell)
-            load_others(constants, others, variance, view, joint)
 
 
 @compiled

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from fedbandits._compile import compiled
 from fedbandits._typing import Floats, Ints
@@ -69,7 +69,6 @@ class State(NamedTuple):
     views: Views  # one a cell
     visits: Ints  # (agents, persons): how many visits of each person count
     uncounted: Floats  # (cells, models, d (d + 3) / 2 or 0): records that count for no release
-    joints: Any  # a Joint of every agent; None without joint views
 
 
 @compiled

@@ -14,13 +14,11 @@ from fedbandits.federation.events import Decide, EndRound, LetGo, Observe
 from fedbandits.federation.messages import Message, pack
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import PartyState, Step, Transitions
-from fedbandits.learners.kernels.joint import Joint, copy_joint
 from fedbandits.privacy import running_sum
 from fedbandits.privacy.running_sum import renamed
 from fedbandits.systems.agents.counting import countable, sum_to_release
-from fedbandits.systems.agents.kernels.pools import Pool, noise_variance
+from fedbandits.systems.agents.kernels.pools import Pool
 from fedbandits.systems.agents.kernels.sync import sync_due
-from fedbandits.systems.agents.kernels.views import load_others
 from fedbandits.systems.agents.others_count import number_or_none, others_count_as, squared_norms
 from fedbandits.systems.agents.schedule import planned_round
 from fedbandits.systems.agents.system import AgentSupply
@@ -98,10 +96,6 @@ class PeerAgent(Listener):
         """Return what this agent makes of the releases that it has heard."""
         return self._refreshed(estimator).pool
 
-    def joint(self, estimator: int = 0) -> Joint:
-        """Return what this agent makes of its own records and the releases that it has heard."""
-        return self._joint_with(estimator, self._refreshed(estimator))
-
     def _compute(self, event: Any) -> Step:
         match event:
             case Decide():
@@ -122,10 +116,10 @@ class PeerAgent(Listener):
         state, g = self._state, (self._state.rounds + 1) % self._count
         self._have_noise()
         now = self._refreshed(g)
-        joint, changed = self._joint_with(g, now), dict[str, Any]()
+        changed = dict[str, Any]()
         if now is not state.estimators[g]:
-            changed = {"estimators": _with(state.estimators, g, now), "joint": joint}
-        step = self._choose(event, now.view, joint)
+            changed = {"estimators": _with(state.estimators, g, now)}
+        step = self._choose(event, now.view)
         if self._count > 1:
             changed["used"] = {**state.used, step.answer.number: g}
         if not changed:
@@ -147,25 +141,6 @@ class PeerAgent(Listener):
             return now
         return refreshed(self._own, self._index, now, heard, state.statistic[g], state.uncounted[g])
 
-    def _joint_with(self, g: int, now: Estimator) -> Joint:
-        """Take up in a joint view the newest releases of others that may be used by now.
-
-        ``now`` is an estimator with those releases. If it is the one in the state, so is the joint.
-        """
-        state, constants = self._state, self._plan.constants
-        if not constants.joint_view or now is state.estimators[g]:
-            return state.joint
-        others, variance = np.zeros(constants.release_size), 0.0
-        for cell in self._cells[g]:
-            origin, history = cell // self._count, state.known.get(cell, ())
-            newest = usable(history, state.rounds)
-            if origin != self._index and newest is not None:
-                others += newest.values
-                variance += noise_variance(constants, origin, newest.release)
-        joint = copy_joint(state.joint)
-        load_others(constants, others.reshape(constants.models, -1), variance, now.view, joint)
-        return joint
-
     def _observe(self, event: Observe) -> Step:
         """Learn from a reward, for the estimator that decided. Messages leave at a round's end."""
         state, record = self._state, self._checked_record(event)
@@ -180,7 +155,6 @@ class PeerAgent(Listener):
         after = msgspec.structs.replace(now, waited=now.waited + len(counted), kept=kept)
 
         def learn() -> Sequence[Message]:
-            self._learn_jointly(record)
             self._learn_own(record, now.residuals, now.view)
             for each in counted:
                 self._learn(

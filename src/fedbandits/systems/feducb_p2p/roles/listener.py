@@ -12,7 +12,6 @@ from fedbandits.federation.messages import Message, OutOfOrderError, unpack
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import Step
 from fedbandits.systems.agents.counting import nothing_uncounted
-from fedbandits.systems.agents.joint import first_joint
 from fedbandits.systems.agents.kernels.constants import TRIGGERED
 from fedbandits.systems.agents.limits import Limits
 from fedbandits.systems.agents.linear_agent import LinearAgent, LinearAgentState
@@ -92,7 +91,6 @@ class Listener(LinearAgent[PeerState]):
         state = PeerState(
             statistic=np.zeros((self._count, *plan.constants.statistic_shape)),
             uncounted=nothing_uncounted(plan, self._count),
-            joint=first_joint(plan.constants),
             estimators=tuple(first_estimator(own, index) for _ in range(self._count)),
         )
         super().__init__(seat, own, supply, state, self._neighbours)
