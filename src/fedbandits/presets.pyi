@@ -143,7 +143,7 @@ class _AgentsConfigKeys(_Label, total=False):
     local_view: Literal["joint", "raw", "released"]
     """What an agent decides on. ``released``: only released statistics. ``raw``: also its own
     records since the last sync. ``joint``: one estimate from all its own records and what
-    others released (docs/confidence.md). With ``deviations`` ``raw`` and ``joint`` are one
+    others released, by standard deviations alone. With ``deviations`` ``raw`` is the same
     (docs/exploration.md). Default: "released".
     """
     confidence: Literal["adaptive", "deviations", "published"]
@@ -608,7 +608,7 @@ def feducb_nonprivate(**keys: Unpack[_FedUCBKeys]) -> Variant:
 def linucb_alone(**keys: Unpack[_FedUCBKeys]) -> Variant:
     """Agents without communication; the difference is the benefit of collaboration.
 
-    Other defaults: schedule="never", privatizer="none", local_view="joint".
+    Other defaults: schedule="never", privatizer="none", local_view="raw".
     """
 
 def linucb_pooled(**keys: Unpack[_FedUCBKeys]) -> Variant:
@@ -627,7 +627,7 @@ def linucb_pooled_hybrid(**keys: Unpack[_FedUCBKeys]) -> Variant:
 def lints_alone(**keys: Unpack[_FedUCBKeys]) -> Variant:
     """Linear Thompson sampling without communication.
 
-    Other defaults: schedule="never", privatizer="none", local_view="joint",
+    Other defaults: schedule="never", privatizer="none", local_view="raw",
     exploration="draws", exploration_scale=0.5.
     """
 
