@@ -17,7 +17,7 @@ from collections.abc import Iterator
 import numpy as np
 
 import fedbandits as fb
-from fedbandits.environments.tables.logged import log_sums
+from fedbandits.environments.tables.forms import log_sums
 from fedbandits.offline import Estimate, doubly_robust, ips, replay, snips
 from fedbandits.offline.estimates import estimates_of
 from fedbandits.testing.replicates import simulate

@@ -12,8 +12,7 @@ import numpy as np
 
 from fedbandits._compile import compiled
 from fedbandits.learners.integer_programming import optimum_by_integer_programming
-from fedbandits.learners.kernels.exact_purchasing import buy
-from fedbandits.learners.kernels.purchasing import EXACT, GREEDY, meets_constraint
+from fedbandits.learners.kernels.purchasing import EXACT, GREEDY, buy, meets_constraint
 from usage import explain
 
 explain(__doc__)

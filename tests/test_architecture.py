@@ -26,6 +26,13 @@ LEVELS = {
     "plot": 7,
     "reproduce": 8, "studio": 8, "cli": 9,
 }  # fmt: skip
+#: Circles of imports for types that are still there.
+CIRCLES = (
+    {"privacy.ledger.book", "privacy.ledger.opening"},
+    {"reproduce", "reproduce.engine"},
+    {"systems.agents.counting", "systems.agents.plan"},
+    {"systems.base", "systems.exported", "systems.guide", "systems.terms"},
+)
 
 
 def modules() -> dict[str, pathlib.Path]:
@@ -37,19 +44,9 @@ def modules() -> dict[str, pathlib.Path]:
     return found
 
 
-def run_statements(tree: ast.AST) -> Iterator[ast.AST]:
-    """Statements that may be run, also inside functions: not those for type checkers alone."""
-    for node in ast.iter_child_nodes(tree):
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
-            for other in node.orelse:
-                yield from (other, *run_statements(other))
-        else:
-            yield from (node, *run_statements(node))
-
-
 def imported_modules(path: pathlib.Path, known: dict[str, pathlib.Path]) -> Iterator[str]:
-    """Modules of this package that a module imports: a submodule where a name is one."""
-    for node in run_statements(ast.parse(path.read_text(encoding="utf-8"))):
+    """Modules of this package that a module imports, for types too: submodules where named."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         names: list[str] = []
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
@@ -84,13 +81,13 @@ def test_no_room_imports_from_one_above_it():
 
 
 def test_imports_make_no_circles():
-    """Nor do imports inside functions: each would be there to dodge a circle."""
+    """Nor do imports for types, or inside functions: each would be there to dodge a circle."""
     known = modules()
     graph = nx.DiGraph(
         (name, other) for name, path in known.items() for other in imported_modules(path, known)
     )
-    parts = [frozenset(part) for part in nx.strongly_connected_components(graph)]
-    assert [sorted(part) for part in parts if len(part) > 1] == []
+    parts = [set(part) for part in nx.strongly_connected_components(graph)]
+    assert [part for part in parts if len(part) > 1 and part not in CIRCLES] == []
 
 
 def test_compiled_code_has_a_home():

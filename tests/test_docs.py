@@ -22,10 +22,10 @@ from fedbandits.environments.facts import (
     ContextualFacts,
     ProcurementFacts,
 )
+from fedbandits.settings.experiment import environment_of
 from fedbandits.settings.federation import load_federation, read_federation
 from fedbandits.settings.federation_file import FederationFile, Live, Rewards, Transport
 from fedbandits.settings.reference.own_data import own_data_template
-from fedbandits.settings.worlds import environment_of
 
 ROOT = pathlib.Path(__file__).parents[1]
 

@@ -14,7 +14,7 @@ import pytest
 from packaging.utils import canonicalize_name
 
 import fedbandits
-from fedbandits.settings.examples import BUNDLED
+from fedbandits.settings.toml_files import BUNDLED
 from tools.check_package import in_sdist, in_wheel, kept, wrong_in_sdist, wrong_in_wheel
 from tools.licences import wanted
 

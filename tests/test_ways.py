@@ -17,9 +17,9 @@ from fedbandits.cli.help import EXAMPLES
 from fedbandits.cli.options import configurations, explained_names, listed_names, sources
 from fedbandits.environments import environments
 from fedbandits.reproduce import FIGURES
-from fedbandits.settings.examples import BUNDLED
 from fedbandits.settings.reference.glossary import WORDS
 from fedbandits.settings.reference.places import parts, places
+from fedbandits.settings.toml_files import BUNDLED
 from fedbandits.systems import preset_names, systems
 
 

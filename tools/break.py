@@ -102,7 +102,7 @@ BREAKS = (
         ("tests/environments/test_number_formats.py",),
     ),
     Break(
-        "numbers of nines among numbers", "environments/tables/reading.py",
+        "numbers of nines among numbers", "environments/tables/formats.py",
         "np.isnan(cells) | np.isin(cells, [*self.numbers])", "np.isnan(cells)",
         ("tests/environments/test_other_files.py",),
     ),
@@ -455,12 +455,12 @@ BREAKS = (
         ("tests/systems/test_deviations.py",),
     ),
     Break(
-        "root of a drawn covariance", "learners/kernels/linear_draws.py",
+        "root of a drawn covariance", "learners/kernels/linucb.py",
         "draw.normals[k] * math.sqrt(scale)", "draw.normals[k] * scale",
         ("tests/learners/test_linear_draws.py",),
     ),
     Break(
-        "a variance that is not an arm's own", "learners/kernels/upper_bounds.py",
+        "a variance that is not an arm's own", "learners/kernels/index_rules.py",
         "min(0.25, variance)", "0.25", ("tests/learners/test_upper_bounds.py",),
     ),
     Break(
@@ -639,7 +639,7 @@ BREAKS = (
         ("tests/deployment/test_client_trouble.py",),
     ),
     Break(
-        "unpacked without an end", "environments/tables/packed.py",
+        "unpacked without an end", "environments/tables/files.py",
         "with opened(io.BytesIO(data)) as file:\n                return file.read(size)",
         "with opened(io.BytesIO(data)) as file:\n                return file.read()[:size]",
         ("tests/environments/test_other_files.py",),

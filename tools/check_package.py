@@ -121,7 +121,7 @@ def main() -> int:
     given = parser.parse_args()
     sys.path.insert(0, str(ROOT / "src"))  # the checkout, whatever is installed
     from fedbandits import __version__
-    from fedbandits.settings.examples import BUNDLED
+    from fedbandits.settings.toml_files import BUNDLED
 
     wheel = given.dist / f"{NAME}-{__version__}-py3-none-any.whl"
     sdist = given.dist / f"{NAME}-{__version__}.tar.gz"

@@ -27,8 +27,8 @@ import pandas as pd
 
 from fedbandits.environments.tables.cells import missing, numbers, texts
 from fedbandits.environments.tables.delimited import read_delimited
-from fedbandits.environments.tables.reading import AS_FOUND, Reading
-from fedbandits.environments.tables.suspicious import mark_among
+from fedbandits.environments.tables.features import mark_among
+from fedbandits.environments.tables.formats import AS_FOUND, Reading
 from fedbandits.errors import DataError
 
 NAMES = ("Ort", "Größe", "Anzahl", "Station")

@@ -8,7 +8,7 @@ import numpy as np
 
 from beside.streams import Stream
 from fedbandits.environments import Bernoulli, Classification, Linear
-from fedbandits.environments.kernels.bernoulli import pull_arm
+from fedbandits.environments.kernels.arrivals import pull_arm
 from fedbandits.random import replicate_key
 
 SEED = 0

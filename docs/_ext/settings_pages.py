@@ -8,7 +8,6 @@ from markdown import code, fence, plain, table
 
 from fedbandits.cli.exit_codes import meanings
 from fedbandits.reproduce import FIGURES
-from fedbandits.settings.examples import examples as bundled
 from fedbandits.settings.reference.docstrings import description_of
 from fedbandits.settings.reference.glossary import WORDS
 from fedbandits.settings.reference.keys import Key, keys_of, nested
@@ -23,6 +22,7 @@ from fedbandits.settings.reference.preset_functions import (
     preset_function,
     settings_of_preset,
 )
+from fedbandits.settings.toml_files import examples as bundled
 
 
 def presets() -> str:

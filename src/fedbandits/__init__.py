@@ -97,33 +97,4 @@ if TYPE_CHECKING:
     from fedbandits.systems import System, register
     from fedbandits.systems.exported import load_model
 else:
-    __getattr__, __dir__ = lazily(
-        __name__,
-        __all__,
-        {
-            "AsyncClient": "fedbandits.client:AsyncClient",
-            "Client": "fedbandits.client:Client",
-            "Experiment": "fedbandits.settings.experiment:Experiment",
-            "Learner": "fedbandits.learners.learner:Learner",
-            "Limit": "fedbandits.privacy.claims:Limit",
-            "PrivacyClaim": "fedbandits.privacy.claims:PrivacyClaim",
-            "PrivateLearner": "fedbandits.learners.private_learner:PrivateLearner",
-            "Stop": "fedbandits.experiments.signals:Stop",
-            "System": "fedbandits.systems:System",
-            "Variant": "fedbandits.settings.experiment:Variant",
-            "advise": "fedbandits.experiments.answers.advise:advise",
-            "answer": "fedbandits.experiments.answers.answer:answer",
-            "audit": "fedbandits.experiments.audits.audit:audit",
-            "compare_runs": "fedbandits.experiments.stored_runs:compare_runs",
-            "events": "fedbandits.experiments.events",
-            "find_runs": "fedbandits.experiments.stored_runs:find_runs",
-            "load": "fedbandits.settings.experiment:load",
-            "load_model": "fedbandits.systems.exported:load_model",
-            "register": "fedbandits.systems:register",
-            "run": "fedbandits.experiments.run:run",
-            "sweep": "fedbandits.experiments.run:sweep",
-            "system": "fedbandits.settings.experiment:system",
-            "with_alone": "fedbandits.experiments.best_alone:with_alone",
-            "with_opponents": "fedbandits.experiments.opponents.runs:with_opponents",
-        },
-    )
+    __getattr__, __dir__ = lazily(__name__, __all__)

@@ -2,37 +2,60 @@
 
 from __future__ import annotations
 
+import ast
+import functools
 import importlib
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
 
-def lazily(
-    module: str, names: list[str], homes: Mapping[str, str]
-) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+def lazily(module: str, names: list[str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Make ``__getattr__`` and ``__dir__`` of a module.
 
     Type checkers must not see them: they would take any name for one that is there. So they are
-    defined where ``TYPE_CHECKING`` is false, and names are imported where it is true.
-
-    ``names`` is the module's ``__all__``. ``homes`` says where a name is:
-    ``"fedbandits.client:Client"``, or ``"fedbandits.experiments.events"`` for a module. A name
-    without a home is a module of the package.
+    defined where ``TYPE_CHECKING`` is false. Where it is true stand the imports of all names, for
+    type checkers; the same lines say here from where a name is imported. A name that none of them
+    imports is a module of the package. ``names`` is the module's ``__all__``.
     """
 
     def __getattr__(name: str) -> Any:  # noqa: N807 - it becomes the module's
         if name not in names:
             raise AttributeError(_unknown(module, name, names))
-        home, _, path = homes.get(name, f"{module}.{name}").partition(":")
-        found: Any = importlib.import_module(home)
-        for step in path.split(".") if path else ():
-            found = getattr(found, step)
-        return found
+        home, path = _homes(module).get(name, (module, name))
+        if home == module:
+            return importlib.import_module(f"{module}.{name}")
+        first, *further = path.split(".")
+        found: Any = getattr(__import__(home, fromlist=[first]), first)
+        return functools.reduce(getattr, further, found)
 
     def __dir__() -> list[str]:  # noqa: N807
         return sorted(names)
 
     return __getattr__, __dir__
+
+
+@functools.cache
+def _homes(module: str) -> Mapping[str, tuple[str, str]]:
+    """Read from a module's text from where its names for type checkers are imported, and as what.
+
+    Assignments such as ``open = Ledger.open`` count as well.
+    """
+    spec = sys.modules[module].__spec__
+    text: str = spec.loader.get_source(module)  # type: ignore[union-attr]
+    homes: dict[str, tuple[str, str]] = {}
+    for block in ast.parse(text).body:
+        if not (isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING"):
+            continue
+        for line in block.body:
+            if isinstance(line, ast.ImportFrom):
+                for each in line.names:
+                    homes[each.asname or each.name] = str(line.module), each.name
+            elif isinstance(line, ast.Assign):
+                root, _, path = ast.unparse(line.value).partition(".")
+                home, name = homes[root]
+                homes[ast.unparse(line.targets[0])] = home, f"{name}.{path}"
+    return homes
 
 
 def _unknown(module: str, name: str, names: list[str]) -> str:

@@ -48,25 +48,4 @@ if TYPE_CHECKING:
 
     open = Ledger.open
 else:
-    _LEDGER = "fedbandits.privacy.ledger"
-    _EVENTS = "fedbandits.privacy.accounting"
-    __getattr__, __dir__ = lazily(
-        __name__,
-        __all__,
-        {
-            "ContinualSum": f"{_EVENTS}:ContinualSum",
-            "GaussianRelease": f"{_EVENTS}:GaussianRelease",
-            "LaplaceRelease": f"{_EVENTS}:LaplaceRelease",
-            "Ledger": f"{_LEDGER}:Ledger",
-            "LedgeredNoise": f"{_LEDGER}:LedgeredNoise",
-            "Parallel": f"{_EVENTS}:Parallel",
-            "PrivacyClaim": "fedbandits.privacy.claims:PrivacyClaim",
-            "SecureNoise": "fedbandits.privacy.secure_noise:SecureNoise",
-            "Statement": f"{_LEDGER}:Statement",
-            "StreamStatement": f"{_LEDGER}:StreamStatement",
-            "Total": f"{_LEDGER}:Total",
-            "add_up": f"{_LEDGER}:add_up",
-            "open": f"{_LEDGER}:Ledger.open",
-            "whole_budget": f"{_LEDGER}:whole_budget",
-        },
-    )
+    __getattr__, __dir__ = lazily(__name__, __all__)

@@ -59,36 +59,4 @@ if TYPE_CHECKING:
     from fedbandits.systems.terms import claim_under, terms_of
     from fedbandits.testing.replicates import federate, simulate
 else:
-    _FEDERATION = "fedbandits.federation"
-    __getattr__, __dir__ = lazily(
-        __name__,
-        __all__,
-        {
-            "ActingParty": f"{_FEDERATION}.acting:ActingParty",
-            "Decision": f"{_FEDERATION}.events:Decision",
-            "Happened": f"{_FEDERATION}.watching:Happened",
-            "LedgeredNoise": "fedbandits.privacy.ledger:LedgeredNoise",
-            "LocalProtocolError": "fedbandits.errors:LocalProtocolError",
-            "MemoryNetwork": f"{_FEDERATION}.memory:MemoryNetwork",
-            "Message": f"{_FEDERATION}.messages:Message",
-            "PartiesReplicate": "fedbandits.systems.base:PartiesReplicate",
-            "PartiesRun": f"{_FEDERATION}.run:PartiesRun",
-            "Party": f"{_FEDERATION}.party:Party",
-            "Receipt": f"{_FEDERATION}.links:Receipt",
-            "Recording": "fedbandits.recording.recording:Recording",
-            "RemoteProtocolError": "fedbandits.errors:RemoteProtocolError",
-            "Roles": f"{_FEDERATION}.roles:Roles",
-            "Route": f"{_FEDERATION}.memory:Route",
-            "SecureNoise": "fedbandits.privacy.secure_noise:SecureNoise",
-            "SnapshotError": "fedbandits.errors:SnapshotError",
-            "Supplies": f"{_FEDERATION}.roles:Supplies",
-            "Terms": f"{_FEDERATION}.terms:Terms",
-            "Transcript": f"{_FEDERATION}.memory:Transcript",
-            "Watcher": f"{_FEDERATION}.watching:Watcher",
-            "claim_under": "fedbandits.systems.terms:claim_under",
-            "federate": "fedbandits.testing.replicates:federate",
-            "record": "fedbandits.recording.record:record",
-            "simulate": "fedbandits.testing.replicates:simulate",
-            "terms_of": "fedbandits.systems.terms:terms_of",
-        },
-    )
+    __getattr__, __dir__ = lazily(__name__, __all__)

@@ -16,10 +16,4 @@ if TYPE_CHECKING:
     from fedbandits.experiments.plots import epsilon, regret, reward, syncs, theory
     from fedbandits.experiments.plots.swept import draw_sweep as sweep
 else:
-    _PLOTS = "fedbandits.experiments.plots"
-    __getattr__, __dir__ = lazily(
-        __name__,
-        __all__,
-        {name: f"{_PLOTS}:{name}" for name in __all__}
-        | {"sweep": "fedbandits.experiments.plots.swept:draw_sweep"},
-    )
+    __getattr__, __dir__ = lazily(__name__, __all__)

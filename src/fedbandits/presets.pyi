@@ -332,7 +332,7 @@ class _FCLUBKeys(_Label, total=False):
     trust: float
     """Prior odds that users of other servers who seem to fit a cluster belong there, as a
     multiple of exp(-d/2). 0: they are ignored. See
-    :func:`~fedbandits.learners.mixture.attach`. Default: 1.0.
+    :func:`~fedbandits.learners.clustering.attach`. Default: 1.0.
     """
     most_clusters: int
     """Largest number of clusters of one server. Default: 32."""

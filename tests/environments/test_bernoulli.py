@@ -7,7 +7,7 @@ import pytest
 
 from fedbandits._compile import compiled
 from fedbandits.environments import Bernoulli
-from fedbandits.environments.kernels.bernoulli import pull_arm
+from fedbandits.environments.kernels.arrivals import pull_arm
 from fedbandits.errors import DataError
 from fedbandits.random import replicate_key
 

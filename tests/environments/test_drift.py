@@ -19,8 +19,7 @@ from fedbandits.environments import (
     Walk,
 )
 from fedbandits.environments.drift import STEPS
-from fedbandits.environments.kernels.arrivals import draw_items, fill_expected
-from fedbandits.environments.kernels.bernoulli import pull_regret
+from fedbandits.environments.kernels.arrivals import draw_items, fill_expected, pull_regret
 from fedbandits.environments.kernels.drift import share_of_other
 from fedbandits.environments.kernels.procurement import keep_up, truth_of
 from fedbandits.errors import ConfigError

@@ -8,7 +8,7 @@ import pytest
 
 import fedbandits as fb
 from fedbandits.environments import Classification, Linear, PythonEnvironment, RatingData
-from fedbandits.environments.first_rounds import Decisions, decisions_in
+from fedbandits.environments.base import Decisions, decisions_in
 from fedbandits.environments.kernels.worlds import first_turn
 from fedbandits.errors import ConfigError
 from fedbandits.experiments.answers.answer import answer

@@ -12,7 +12,7 @@ from rich.console import Console
 
 import fedbandits as fb
 from fedbandits.cli.summary import summary_table
-from fedbandits.environments.tables.logged import NOT_MET, log_sums
+from fedbandits.environments.tables.forms import NOT_MET, log_sums
 from fedbandits.errors import ConfigError, DataError
 from fedbandits.experiments.answers.compared_run import _worse_off
 from fedbandits.experiments.checkpoint import CheckpointFolder, Progressed

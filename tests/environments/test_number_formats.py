@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import fedbandits as fb
 from fedbandits.environments.tables.cells import numbers, texts
 from fedbandits.environments.tables.delimited import read_delimited
-from fedbandits.environments.tables.reading import Reading
+from fedbandits.environments.tables.formats import Reading
 from fedbandits.environments.tables.sources import table_in_memory
 from fedbandits.errors import ConfigError, ConfigWarning, DataError
 

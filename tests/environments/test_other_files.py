@@ -19,11 +19,10 @@ import pytest
 import fedbandits as fb
 from fedbandits.environments import environments
 from fedbandits.environments.rating_files import read_ratings
-from fedbandits.environments.tables.cells import missing, numbers, texts
+from fedbandits.environments.tables.cells import found_in, missing, numbers, texts
 from fedbandits.environments.tables.delimited import read_delimited
-from fedbandits.environments.tables.kinds import found_in
-from fedbandits.environments.tables.packed import unpacked
-from fedbandits.environments.tables.reading import Reading
+from fedbandits.environments.tables.files import unpacked
+from fedbandits.environments.tables.formats import Reading
 from fedbandits.environments.tables.sources import table_in_memory
 from fedbandits.errors import ConfigError, DataError
 from fedbandits.random import replicate_key

@@ -8,8 +8,7 @@ import pytest
 import fedbandits as fb
 from fedbandits.draws import Draws
 from fedbandits.environments import registry as environment_registry
-from fedbandits.environments.python import PythonEnvironment
-from fedbandits.environments.python_worlds import show
+from fedbandits.environments.python import PythonEnvironment, show
 from fedbandits.errors import BoundExceededError, ConfigError, DataError
 from fedbandits.random import Purpose, normal, replicate_key, uniform
 from fedbandits.testing.replicates import federate, simulate

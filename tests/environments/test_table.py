@@ -23,7 +23,7 @@ from fedbandits.environments.tables.features import Categorical, Numeric, contex
 from fedbandits.environments.tables.sources import table_in_memory
 from fedbandits.errors import ConfigError, ConfigWarning, DataError
 from fedbandits.random import replicate_key
-from fedbandits.settings.worlds import environment_of
+from fedbandits.settings.experiment import environment_of
 from tests.worlds import decision_set, draw_rewards
 
 KEY = replicate_key(4, 1)

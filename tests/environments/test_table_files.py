@@ -13,10 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fedbandits as fb
-from fedbandits.environments.tables.cells import numbers, texts, tidy
+from fedbandits.environments.tables.cells import found_in, numbers, texts
 from fedbandits.environments.tables.delimited import read_delimited
-from fedbandits.environments.tables.kinds import found_in
-from fedbandits.environments.tables.reading import Reading
+from fedbandits.environments.tables.formats import Reading, tidy
 from fedbandits.environments.tables.sources import table_in_memory
 from fedbandits.errors import ConfigError, DataError, MissingExtraError
 

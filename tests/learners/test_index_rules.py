@@ -11,8 +11,7 @@ from fedbandits.learners.kernels import index_rules as rules
 from fedbandits.learners.kernels.index_rules import draw_beta
 from fedbandits.learners.kernels.largest_scores import LargestPursuit, LargestSoftmax
 from fedbandits.learners.kernels.rule_handles import Records
-from fedbandits.learners.locality import NotLocalError, check_arm_score_locality
-from fedbandits.learners.open_rules import OneArm, OpenRule
+from fedbandits.learners.open_rules import NotLocalError, OneArm, OpenRule, check_arm_score_locality
 from fedbandits.random import Key, replicate_key
 
 KEY = replicate_key(3, 0)

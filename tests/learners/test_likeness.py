@@ -8,10 +8,9 @@ import math
 import numpy as np
 import pytest
 
-from fedbandits.learners.kernels.evidence import Evidence, decompose, read_evidence
+from fedbandits.learners.clustering import Fitted, attach, fit_mixture, one_cluster
+from fedbandits.learners.kernels.evidence import Evidence, Mixture, decompose, read_evidence
 from fedbandits.learners.kernels.likeness import CORRELATIONS, OtherUsers, averaged
-from fedbandits.learners.kernels.mixture import Mixture
-from fedbandits.learners.mixture import Fitted, attach, fit_mixture, one_cluster
 from tests.learners.test_evidence import VARIANCE, of_records, records
 
 D, PRIOR = 3, 0.3

@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from fedbandits.learners.kernels.linear_draws import (
+from fedbandits.learners.kernels.linucb import (
     draw_buffers,
     draw_parameters,
     draw_scores,
     draw_size,
+    set_width,
 )
-from fedbandits.learners.kernels.linucb import set_width
 from fedbandits.random import Purpose, normals, replicate_key
 
 KEY = replicate_key(5, 0)

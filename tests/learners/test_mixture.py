@@ -6,9 +6,14 @@ import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
-from fedbandits.learners.kernels.evidence import decompose, read_evidence
-from fedbandits.learners.kernels.mixture import SPREADS, Mixture, memberships
-from fedbandits.learners.mixture import fit_mixture, one_cluster
+from fedbandits.learners.clustering import fit_mixture, one_cluster
+from fedbandits.learners.kernels.evidence import (
+    SPREADS,
+    Mixture,
+    decompose,
+    memberships,
+    read_evidence,
+)
 from tests.learners.test_evidence import VARIANCE, log_density, of_records, records
 
 CENTRES = np.array([[0.6, 0.0, 0.3], [-0.5, 0.4, 0.3], [0.0, -0.7, 0.3]])

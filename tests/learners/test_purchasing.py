@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedbandits.learners.integer_programming import optimum_by_integer_programming
-from fedbandits.learners.kernels.exact_purchasing import buy
-from fedbandits.learners.kernels.purchasing import EXACT, GREEDY, meets_constraint, total
+from fedbandits.learners.kernels.purchasing import EXACT, GREEDY, buy, meets_constraint, total
 
 
 def ask(oracle, revenue, surplus, capacity, reserve=0.0):

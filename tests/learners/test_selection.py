@@ -8,7 +8,7 @@ from scipy import stats
 
 from fedbandits.crypto.kernels.words import exponentials
 from fedbandits.crypto.keystream import KeyStream
-from fedbandits.learners.kernels.selection import equal_place, in_proportion, largest_place
+from fedbandits.learners.kernels.largest_scores import equal_place, in_proportion, largest_place
 from fedbandits.systems.samba.audit.attack import common_divisor
 from fedbandits.systems.samba.kernels.published import word_to_mask
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import fedbandits as fb
 from fedbandits.learners.kernels import index_rules as rules
-from fedbandits.learners.kernels.upper_bounds import divergence_bound
+from fedbandits.learners.kernels.index_rules import divergence_bound
 from fedbandits.learners.open_rules import OneArm
 
 

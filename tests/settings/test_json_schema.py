@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 import fedbandits as fb
 from fedbandits.environments import environments
 from fedbandits.errors import ConfigError
-from fedbandits.settings.examples import examples
 from fedbandits.settings.experiment import Experiment
 from fedbandits.settings.reference.json_schema import _tables, json_schema
+from fedbandits.settings.toml_files import examples
 from fedbandits.systems import find_preset, preset_names
 
 SCHEMA = json_schema()

@@ -9,8 +9,8 @@ import tomllib
 import pytest
 
 import fedbandits as fb
-from fedbandits.settings.examples import BUNDLED, examples, experiment_file
 from fedbandits.settings.reference.templates import template
+from fedbandits.settings.toml_files import BUNDLED, examples, experiment_file
 from fedbandits.systems import preset_names
 
 ROOT = pathlib.Path(__file__).parents[2]

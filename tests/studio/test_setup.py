@@ -10,7 +10,7 @@ import pytest
 
 import fedbandits as fb
 from fedbandits.errors import ConfigError
-from fedbandits.settings.examples import examples
+from fedbandits.settings.toml_files import examples
 from fedbandits.studio.setup import claim_table, setup
 from tests.studio.texts import SMALL
 

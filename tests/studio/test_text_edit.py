@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedbandits.errors import ConfigError
-from fedbandits.settings.examples import examples
+from fedbandits.settings.toml_files import examples
 from fedbandits.studio.text_edit import with_value
 
 TEXT = """# what it shows

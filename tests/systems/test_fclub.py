@@ -18,8 +18,8 @@ from fedbandits.environments.kernels.arrivals import (
     items_workspace,
 )
 from fedbandits.errors import ConfigError
+from fedbandits.learners.clustering import one_cluster
 from fedbandits.learners.kernels.evidence import decompose, read_evidence
-from fedbandits.learners.mixture import one_cluster
 from fedbandits.privacy import gaussian
 from fedbandits.privacy.accounting import total_mu
 from fedbandits.random import Purpose, normals, replicate_key

@@ -13,7 +13,6 @@ from fedbandits.environments import Environment
 from fedbandits.errors import ConfigError
 from fedbandits.learners.learner import Learner
 from fedbandits.reproduce import FIGURES
-from fedbandits.settings.examples import examples
 from fedbandits.settings.experiment import system as variant_of
 from fedbandits.settings.reference.docstrings import description_of, summary_of
 from fedbandits.settings.reference.keys import Key, in_toml, keys_of
@@ -23,6 +22,7 @@ from fedbandits.settings.reference.places import (
     parts,
     paths,
 )
+from fedbandits.settings.toml_files import examples
 from fedbandits.systems.base import System
 from fedbandits.systems.python_learners import LearnerSystem
 

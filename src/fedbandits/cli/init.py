@@ -89,7 +89,7 @@ def init(
     columns |= {"action": action, "reward": reward, "propensity": propensity}
     told: tuple[str, ...] = ()
     if data is not None:
-        from fedbandits.environments.tables.reading import Reading
+        from fedbandits.environments.tables.formats import Reading
         from fedbandits.settings.reference.own_data import own_data_template
 
         separator = {"tab": "\t", "\\t": "\t"}.get(separator, separator)

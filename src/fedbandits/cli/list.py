@@ -31,9 +31,9 @@ def list_everything(
     from fedbandits.cli.console import Page
     from fedbandits.cli.described import offers
     from fedbandits.reproduce import FIGURES
-    from fedbandits.settings.examples import examples
     from fedbandits.settings.reference.docstrings import summary_of
     from fedbandits.settings.reference.places import built_in_environments, built_in_systems
+    from fedbandits.settings.toml_files import examples
 
     page = Page()
     for system in built_in_systems():

@@ -62,7 +62,7 @@ def _presets() -> Iterator[str]:
 
 
 def _examples() -> Iterable[str]:
-    from fedbandits.settings.examples import examples
+    from fedbandits.settings.toml_files import examples
 
     return examples()
 

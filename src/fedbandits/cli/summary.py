@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from fedbandits.environments.first_rounds import decisions_of
+from fedbandits.environments.base import decisions_of
 from fedbandits.experiments.intervals import FEWEST, spelled, spelled_epsilon
 from fedbandits.experiments.log_values import BAND_NOTE, is_of_log, of_decision
 from fedbandits.experiments.measure import ends

@@ -44,29 +44,4 @@ if TYPE_CHECKING:
     from fedbandits.environments.registry import environments, find_environment, kind_of
     from fedbandits.environments.shards import Skewed
 else:  # a federation's file names no world
-    __getattr__, __dir__ = lazily(
-        __name__,
-        __all__,
-        {
-            "Bernoulli": f"{__name__}.bernoulli:Bernoulli",
-            "Change": f"{__name__}.drift:Change",
-            "Classification": f"{__name__}.classification:Classification",
-            "Clustered": f"{__name__}.clustered:Clustered",
-            "ContextualEnvironment": f"{__name__}.base:ContextualEnvironment",
-            "Environment": f"{__name__}.base:Environment",
-            "FixedDelay": f"{__name__}.delay:FixedDelay",
-            "GeometricDelay": f"{__name__}.delay:GeometricDelay",
-            "Linear": f"{__name__}.linear:Linear",
-            "Procurement": f"{__name__}.procurement:Procurement",
-            "PythonEnvironment": f"{__name__}.python:PythonEnvironment",
-            "RatingData": f"{__name__}.ratings:RatingData",
-            "Skewed": f"{__name__}.shards:Skewed",
-            "Table": f"{__name__}.data_table:Table",
-            "UniformDelay": f"{__name__}.delay:UniformDelay",
-            "Walk": f"{__name__}.drift:Walk",
-            "environments": f"{__name__}.registry:environments",
-            "find_environment": f"{__name__}.registry:find_environment",
-            "kind_of": f"{__name__}.registry:kind_of",
-            "table": f"{__name__}.data_table:table",
-        },
-    )
+    __getattr__, __dir__ = lazily(__name__, __all__)

@@ -22,14 +22,16 @@ from msgspec import Meta
 from fedbandits._checked import Checked
 from fedbandits._typing import Floats
 from fedbandits.environments.delay import Delay
-from fedbandits.environments.drift import Drift, refuse_drift
+from fedbandits.environments.drift import Drift, RoundNumber, refuse_drift
 from fedbandits.environments.facts import ContextualFacts, Facts
-from fedbandits.environments.first_rounds import FirstRound, first_rounds_of
 from fedbandits.environments.kernels.drift import DriftingWorld
 from fedbandits.environments.needs import Needs
 from fedbandits.environments.open_world import CompiledWorld, OpenWorld, WorldKernels
 from fedbandits.environments.stage import ContextualStage, Stage
+from fedbandits.errors import ConfigError
 from fedbandits.random import Key
+
+__all__ = ["ContextualEnvironment", "Environment", "Words", "plural"]
 
 Count = Annotated[int, Meta(ge=1, le=1_000_000)]
 Dimension = Annotated[int, Meta(ge=1, le=2_000)]
@@ -176,6 +178,27 @@ class Environment(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True
         raise NotImplementedError
 
 
+#: The first round of all agents, or a list with that of each.
+FirstRound = RoundNumber | tuple[RoundNumber, ...]
+
+
+def first_rounds_of(given: FirstRound, parties: int) -> tuple[int, ...]:
+    """Return the first round of each of so many parties; empty if all begin in the first one.
+
+    Before its first round an agent has no decision set, so it plays nothing, and has no regret,
+    reward or records. Its draws in later rounds are those that it would have had anyway. Raises
+    ConfigError if a list has another length.
+    """
+    if isinstance(given, int):
+        return () if given == 1 else (given,) * parties
+    if len(given) != parties:
+        raise ConfigError(
+            f"environment.first_round: given a list of {len(given)}, allowed: a list of {parties}, "
+            "one first round for each agent, or one number for all of them"
+        )
+    return given if max(given) > 1 else ()
+
+
 class ContextualEnvironment(Environment, frozen=True, kw_only=True):
     """Base class of environments that show each agent a decision set every round.
 
@@ -287,3 +310,43 @@ class ContextualEnvironment(Environment, frozen=True, kw_only=True):
     def true_parameters(self, world: Any) -> Floats | None:
         """Return the parameters of ``world``, (models, dimension); None if it is not linear."""
         return None
+
+
+def refuse_late(environment: Environment, rounds: int) -> None:
+    """Refuse, by ConfigError, first rounds that are after the last one."""
+    for agent, first in enumerate(environment.first_rounds):
+        if first > rounds:
+            raise ConfigError(
+                f"environment.first_round: agent {agent} begins in round {first}, and the last "
+                f"round is {rounds}; lower its first round, or raise rounds"
+            )
+
+
+class Decisions(NamedTuple):
+    """Numbers of decisions in a run."""
+
+    acting: int  # parties that act in a round, if none begins late
+    total: int  # of all parties
+    differ: bool  # whether some parties make more of them than others
+
+    def each(self, turn: str) -> str:
+        """Say how many decisions one party makes, by the name of a ``turn``: ``1,000 visits``."""
+        mean = self.total / self.acting
+        counted = f"{mean:,.0f}" if mean == round(mean) else f"{mean:,.1f}"
+        return f"{counted} {turn}{'s' if mean != 1 else ''}{' on average' if self.differ else ''}"
+
+
+def decisions_in(rounds: int, acting: int, first_rounds: tuple[int, ...]) -> Decisions:
+    """Count the decisions in ``rounds`` rounds.
+
+    ``acting`` parties act in a round, if none begins late; see :func:`first_rounds_of`.
+    """
+    if not first_rounds:
+        return Decisions(acting, acting * rounds, False)
+    each = [max(0, rounds - first + 1) for first in first_rounds]
+    return Decisions(acting, sum(each), len({*each}) > 1)
+
+
+def decisions_of(environment: Environment, rounds: int) -> Decisions:
+    """Count the decisions in ``rounds`` rounds of an ``environment``."""
+    return decisions_in(rounds, environment.acting, environment.first_rounds)

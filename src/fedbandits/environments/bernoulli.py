@@ -14,10 +14,10 @@ from fedbandits.environments.base import Arms, Words
 from fedbandits.environments.drift import moved_on
 from fedbandits.environments.facts import ArmFacts, Facts
 from fedbandits.environments.from_files import FromRatings
-from fedbandits.environments.kernels.bernoulli import BernoulliWorld, pull_arm, pull_regret
+from fedbandits.environments.kernels.arrivals import BernoulliWorld, pull_arm, pull_regret
 from fedbandits.environments.rating_files import RatingFile, read_ratings
 from fedbandits.environments.stage import Stage
-from fedbandits.environments.text_files import read_text
+from fedbandits.environments.tables.files import read_text
 from fedbandits.errors import DataError
 from fedbandits.random import Key, Purpose, uniforms
 

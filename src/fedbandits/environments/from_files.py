@@ -6,15 +6,15 @@ from typing import ClassVar
 
 from fedbandits.environments.base import Environment
 from fedbandits.environments.rating_files import RatingFile
-from fedbandits.environments.tables.reading import (
+from fedbandits.environments.tables.formats import (
     AS_FOUND,
     Decimal,
     Reading,
     Separator,
     Thousands,
     reading_of,
+    refuse_reading,
 )
-from fedbandits.environments.tables.settings import refuse_reading
 
 
 class FromFile(Environment, frozen=True, kw_only=True):

@@ -13,10 +13,8 @@ import numpy as np
 from fedbandits._typing import Floats, Ints
 from fedbandits.environments.tables.cells import RawTable, missing, numbers, texts
 from fedbandits.environments.tables.delimited import decoded, read_delimited
-from fedbandits.environments.tables.files import read_bytes
-from fedbandits.environments.tables.formats import NumberFormat
-from fedbandits.environments.tables.reading import AS_FOUND, Reading, reading_of
-from fedbandits.environments.text_files import is_whole
+from fedbandits.environments.tables.files import is_whole, read_bytes
+from fedbandits.environments.tables.formats import AS_FOUND, NumberFormat, Reading, reading_of
 from fedbandits.errors import DataError
 
 _WHERE = {

@@ -19,8 +19,7 @@ from fedbandits.environments.kernels.worlds import expected_reward
 from fedbandits.environments.needs import Needs
 from fedbandits.environments.open_world import WorldKernels
 from fedbandits.environments.rating_files import RatingFile, leading_factors, read_ratings
-from fedbandits.environments.tables.reading import Decimal, Separator, Thousands
-from fedbandits.environments.tables.settings import refuse_reading
+from fedbandits.environments.tables.formats import Decimal, Separator, Thousands, refuse_reading
 from fedbandits.errors import DataError
 from fedbandits.random import Key, Purpose, permutation
 

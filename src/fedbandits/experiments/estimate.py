@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from fedbandits.environments.first_rounds import decisions_of
+from fedbandits.environments.base import decisions_of
 from fedbandits.environments.needs import F64, Memory, Needs
 from fedbandits.errors import LongRunWarning, ResourceError
 from fedbandits.experiments.workload import Workload

@@ -13,8 +13,7 @@ import msgspec
 import xarray as xr
 
 from fedbandits._version import __version__
-from fedbandits.environments.base import Words
-from fedbandits.environments.first_rounds import Decisions, decisions_in
+from fedbandits.environments.base import Decisions, Words, decisions_in
 from fedbandits.errors import DataError
 from fedbandits.privacy.claims import PrivacyClaim
 from fedbandits.settings.experiment import Experiment

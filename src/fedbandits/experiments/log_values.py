@@ -10,7 +10,7 @@ import numpy as np
 import xarray as xr
 
 from fedbandits._typing import Floats
-from fedbandits.environments.tables.logged import NOTED
+from fedbandits.environments.tables.forms import NOTED
 from fedbandits.offline.estimates import (
     FEW,
     METHODS,

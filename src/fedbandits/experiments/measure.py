@@ -10,8 +10,7 @@ import numpy as np
 import xarray as xr
 
 from fedbandits._typing import Floats
-from fedbandits.environments.base import Words
-from fedbandits.environments.first_rounds import Decisions
+from fedbandits.environments.base import Decisions, Words
 from fedbandits.experiments.intervals import interval
 from fedbandits.experiments.log_values import ANSWERED_BY, INTERVAL_NOTE
 from fedbandits.offline.estimates import FEW

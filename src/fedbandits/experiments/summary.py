@@ -12,7 +12,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from fedbandits.environments.first_rounds import decisions_of
+from fedbandits.environments.base import decisions_of
 from fedbandits.experiments.intervals import interval
 from fedbandits.experiments.log_values import estimated
 from fedbandits.experiments.result import at_point, own_metrics

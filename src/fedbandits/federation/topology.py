@@ -14,7 +14,7 @@ import networkx as nx
 import numpy as np
 
 from fedbandits._typing import Ints
-from fedbandits.environments.text_files import is_whole, read_text
+from fedbandits.environments.tables.files import is_whole, read_text
 from fedbandits.errors import ConfigError, DataError
 from fedbandits.federation.graphs import (
     BarabasiAlbert,

@@ -13,12 +13,4 @@ if TYPE_CHECKING:
     from fedbandits.learners.learner import Learner
     from fedbandits.learners.sklearn_learner import from_sklearn
 else:
-    __getattr__, __dir__ = lazily(
-        __name__,
-        __all__,
-        {
-            "BatchLinUCB": f"{__name__}.batch_linucb:BatchLinUCB",
-            "Learner": f"{__name__}.learner:Learner",
-            "from_sklearn": f"{__name__}.sklearn_learner:from_sklearn",
-        },
-    )
+    __getattr__, __dir__ = lazily(__name__, __all__)

@@ -17,15 +17,4 @@ if TYPE_CHECKING:
     from fedbandits.offline.estimates import Estimate
     from fedbandits.offline.methods import accepted, doubly_robust, ips, replay, snips
 else:
-    __getattr__, __dir__ = lazily(
-        __name__,
-        __all__,
-        {
-            "Estimate": "fedbandits.offline.estimates:Estimate",
-            "accepted": "fedbandits.offline.methods:accepted",
-            "doubly_robust": "fedbandits.offline.methods:doubly_robust",
-            "ips": "fedbandits.offline.methods:ips",
-            "replay": "fedbandits.offline.methods:replay",
-            "snips": "fedbandits.offline.methods:snips",
-        },
-    )
+    __getattr__, __dir__ = lazily(__name__, __all__)

@@ -32,12 +32,4 @@ if TYPE_CHECKING:
     from fedbandits.privacy.claims import Limit, PrivacyClaim
     from fedbandits.privacy.secure_noise import SecureNoise
 else:
-    __getattr__, __dir__ = lazily(
-        __name__,
-        __all__,
-        {
-            "Limit": f"{__name__}.claims:Limit",
-            "PrivacyClaim": f"{__name__}.claims:PrivacyClaim",
-            "SecureNoise": f"{__name__}.secure_noise:SecureNoise",
-        },
-    )
+    __getattr__, __dir__ = lazily(__name__, __all__)

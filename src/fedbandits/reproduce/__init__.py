@@ -13,12 +13,7 @@ __all__ = ["FIGURES", "Context", "Figure", "Outcome", "Verdict", "write_outcome"
 if TYPE_CHECKING:  # plots and runs take long to import
     from fedbandits.reproduce.engine import Context, Outcome, Verdict, write_outcome
 else:
-    _HOME = "fedbandits.reproduce.engine"
-    __getattr__, __dir__ = lazily(
-        __name__,
-        __all__,
-        {name: f"{_HOME}:{name}" for name in ("Context", "Outcome", "Verdict", "write_outcome")},
-    )
+    __getattr__, __dir__ = lazily(__name__, __all__)
 
 
 class Figure(NamedTuple):

@@ -11,34 +11,39 @@ import msgspec
 import tomli_w
 from msgspec import Meta
 
+from fedbandits._checked import without_later
 from fedbandits._schema import convert, shown
-from fedbandits.environments import Environment, environments, kind_of
-from fedbandits.environments.first_rounds import refuse_late
+from fedbandits.environments import (
+    ContextualEnvironment,
+    Environment,
+    environments,
+    find_environment,
+    kind_of,
+)
+from fedbandits.environments.base import refuse_late
 from fedbandits.errors import ConfigError, ConfigWarning, DataError
-from fedbandits.settings.examples import experiment_file
 from fedbandits.settings.modules import Module, drop_module_keys, hold_texts, table_of, take_modules
 from fedbandits.settings.sweep_keys import without_sweep
-from fedbandits.settings.toml_files import NAME, read_experiment
+from fedbandits.settings.toml_files import NAME, experiment_file, read_experiment
 from fedbandits.settings.variants import Variant as Variant
 from fedbandits.settings.variants import system as system
 from fedbandits.settings.variants import variant as variant
-from fedbandits.settings.worlds import (
-    caution_of_rows,
-    environment_of,
-    prepare,
-    table_of_environment,
-)
 from fedbandits.settings.written import experiment_html, plain, without_none
 from fedbandits.systems import Plan, System, find_system
 from fedbandits.systems.simulated import bounds_in, plan_in
 from fedbandits.systems.terms import cautions_of
 
-if TYPE_CHECKING:  # a configuration is read without what prices it
+if TYPE_CHECKING:
     from fedbandits.privacy.claims import PrivacyClaim
     from fedbandits.systems.theory import Bound
 
 #: Keys of an experiment that are no tables.
 _PLAIN_KEYS = ("name", "rounds", "replicates", "seed", "checkpoints", "best_alone")
+
+
+#: Rows that reach this share of what they should are told nothing of: a column whose values fill
+#: its range evenly is long enough.
+_NEARLY = 0.9
 
 
 class ExperimentKeys(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -159,9 +164,9 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
         ConfigWarning
             If something can be run, but its results may mean little.
         """
-        prepare(self.environment, self.rounds)
+        _prepare(self.environment, self.rounds)
         planned = tuple(self._planned())
-        if caution := caution_of_rows(self.environment, (plan.config for *_, plan in planned)):
+        if caution := _caution_of_rows(self.environment, (plan.config for *_, plan in planned)):
             warnings.warn(f"environment.{caution}", ConfigWarning, stacklevel=3)
         for index, (_, found, plan) in enumerate(planned):
             for caution in cautions_of(found, plan):
@@ -212,7 +217,7 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
 
     def _head_table(self) -> dict[str, Any]:
         table = {key: getattr(self, key) for key in _PLAIN_KEYS}
-        table["environment"] = table_of_environment(self.environment)
+        table["environment"] = _table_of_environment(self.environment)
         table["best_alone"] = self.best_alone or None
         cleaned: dict[str, Any] = without_none(msgspec.to_builtins(table, enc_hook=plain))
         return cleaned
@@ -251,3 +256,83 @@ def _checked_systems(given: Any, best_alone: str) -> tuple[Variant, ...]:
         given = f"best_alone: given {shown(best_alone)}"
         raise ConfigError(f"{given}, allowed: the label of a system; left out, a run finds one")
     return systems
+
+
+def environment_of(table: Mapping[str, Any], given: type[Environment] | None = None) -> Environment:
+    """Make an environment from its table with a ``kind``; errors name the key's path.
+
+    An environment that was made in Python must be of the class ``given``.
+    """
+    kind = table.get("kind")
+    if not isinstance(kind, str):
+        what = "missing" if kind is None else f"given {shown(kind)}"
+        allowed = ", ".join(map(repr, environments()))
+        raise ConfigError(f"environment.kind: {what}, allowed: {allowed}")
+    try:
+        found = find_environment(kind)
+    except ConfigError as error:
+        raise ConfigError(f"environment.kind: {error}") from None
+    if given is not None and found is not given:
+        raise ConfigError(
+            f"environment: {given.__qualname__} is not registered; call fb.register"
+            f"({given.__qualname__}) first"
+        )
+    environment: Environment = convert(table, found, "environment")
+    return environment
+
+
+def _table_of_environment(environment: Environment) -> dict[str, Any]:
+    """Return the table of an environment; keys of later releases stand in it if they are given."""
+    return without_later(environment, msgspec.to_builtins(environment, enc_hook=plain))
+
+
+def _prepare(environment: Environment, rounds: int) -> None:
+    """Load what ``environment`` needs to be played for ``rounds`` rounds, and warn of what is odd.
+
+    It raises a DataError if its data cannot be used, or is not enough.
+    """
+    try:
+        environment.prepare()
+        environment.refuse_rounds(rounds)
+    except DataError as error:
+        raise DataError(_with_key(environment, str(error))) from None
+    for caution in environment.cautions():
+        warnings.warn(f"environment.{caution}", ConfigWarning, stacklevel=4)
+
+
+def _caution_of_rows(environment: Environment, configs: Iterable[Any]) -> str | None:
+    """Say that contexts are too short for the bounds on parameters; None if they are not.
+
+    Predictions for typical rows differ from their mean by up to S times the deviation of the rows,
+    and rewards by up to half their range.
+
+    Parameters
+    ----------
+    environment
+        The environment, prepared.
+    configs
+        Configurations of the systems that play there; those with a ``parameter_bound`` count.
+    """
+    if not isinstance(environment, ContextualEnvironment):
+        return None
+    bounds = [c.parameter_bound for c in configs if hasattr(c, "parameter_bound")]
+    deviation, (low, high) = environment.row_deviation, environment.facts.reward_range
+    needed = 0.5 * (high - low)
+    if not bounds or deviation is None or min(bounds) * deviation >= _NEARLY * needed:
+        return None
+    return (
+        f"spread: rows are short: they differ from their mean by about {deviation:.2g}. With "
+        f"parameter_bound = {min(bounds):g}, predictions differ by {min(bounds) * deviation:.2g} "
+        f"then, and rewards by {needed:g}, so learning is slow. State centre and "
+        "spread of columns of numbers (fedbandits init --data writes them), or raise "
+        "parameter_bound"
+    )
+
+
+def _with_key(environment: Environment, message: str) -> str:
+    """Put the key that names a file before a message about the file."""
+    for field in msgspec.structs.fields(environment):
+        value = getattr(environment, field.name)
+        if isinstance(value, str) and value and message.startswith((value, repr(value))):
+            return f"environment.{field.name}: {message}"
+    return message

@@ -19,9 +19,14 @@ from fedbandits.errors import ConfigError, DataError
 from fedbandits.federation.roles import Role, Roles
 from fedbandits.federation.seats import HELPER
 from fedbandits.federation.terms import Terms
-from fedbandits.settings.federation_file import FederationFile, Live, file_of, no_member
+from fedbandits.settings.federation_file import (
+    FederationFile,
+    Live,
+    addresses_of,
+    file_of,
+    no_member,
+)
 from fedbandits.settings.toml_files import parse_toml, read_toml
-from fedbandits.settings.transport import addresses_of
 from fedbandits.settings.variants import Variant, variant
 from fedbandits.settings.written import seconds
 from fedbandits.systems import Plan, System, find_system

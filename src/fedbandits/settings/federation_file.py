@@ -1,11 +1,17 @@
-"""The keys of a federation's file, each with its meaning and what it may be."""
+"""The keys of a federation's file, each with its meaning and what it may be.
+
+Addresses of the broker's servers are checked when they are read.
+"""
 
 from __future__ import annotations
 
 import datetime
+import ipaddress
 import pathlib
-from collections.abc import Iterable, Mapping
-from typing import Annotated, Any
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated, Any, NamedTuple
+from urllib.parse import urlsplit
 
 from msgspec import Meta
 
@@ -14,9 +20,23 @@ from fedbandits._schema import convert, shown
 from fedbandits.errors import ConfigError
 from fedbandits.federation.terms import NoiseOrigin
 from fedbandits.settings.toml_files import read_toml
-from fedbandits.settings.transport import Transport
+
+__all__ = [
+    "FederationFile",
+    "Live",
+    "Rewards",
+    "RoundsClock",
+    "Transport",
+    "file_of",
+    "load_file",
+    "no_member",
+]
 
 _NAME = r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}\Z"  # _schema.PATTERNS has it in words
+#: Where a server listens if its address does not say so.
+USUAL_PORT = 4222
+_LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9])?"
+_HOST = re.compile(rf"(?=.{{1,253}}\Z){_LABEL}(?:\.{_LABEL})*\Z")
 
 
 class Live(
@@ -69,6 +89,20 @@ class Rewards(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     default: float | None = None
     after: float | str = "7 days"
+
+
+class Transport(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Addresses of the broker through which members exchange messages.
+
+    They are not part of the terms, because a broker may move.
+
+    Parameters
+    ----------
+    servers
+        Addresses of the broker's servers, ``tls://host:port``; without a port it is 4222.
+    """
+
+    servers: tuple[str, ...] = ("tls://127.0.0.1:4222",)
 
 
 class FederationFile(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -157,3 +191,61 @@ def load_file(path: pathlib.Path) -> FederationFile:
         return file_of(table)
     except ConfigError as error:
         raise ConfigError(f"{path}: {error}") from None
+
+
+class ServerAddress(NamedTuple):
+    """The host of a broker's server, a name or an IP address, and its port."""
+
+    host: str
+    port: int
+
+    @classmethod
+    def of(cls, server: str) -> ServerAddress:
+        """Read an address, ``tls://host:port``; raises ValueError if it is none."""
+        parts = urlsplit(server)
+        host, port = parts.hostname or "", parts.port
+        more = parts.path not in ("", "/") or parts.query or parts.fragment or "@" in parts.netloc
+        if len(server.split()) != 1 or server != server.strip():
+            raise ValueError(server)  # urlsplit leaves blanks out
+        if parts.scheme != "tls" or more or not is_host(host) or port == 0:
+            raise ValueError(server)
+        return cls(host, port or USUAL_PORT)
+
+    @property
+    def url(self) -> str:
+        """Text of the address, with the port."""
+        return f"tls://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
+
+
+def is_host(text: str) -> bool:
+    """Tell whether there can be a host of this name or address."""
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        numbers = text.replace(".", "").isdigit()  # an IP address that is wrong
+        return _HOST.match(text) is not None and not numbers
+    return True
+
+
+def addresses_of(servers: Sequence[str]) -> tuple[ServerAddress, ...]:
+    """Read the addresses of a broker's servers.
+
+    Raises
+    ------
+    ConfigError
+        If there are none, or one is wrong.
+    """
+    found = []
+    for place, server in enumerate(servers):
+        try:
+            found.append(ServerAddress.of(server))
+        except ValueError:
+            raise ConfigError(
+                f"transport.servers[{place}]: given {shown(server)}, allowed: tls://HOST:PORT, "
+                "with a port from 1 to 65535 (4222 if none is given) and nothing behind it"
+            ) from None
+    if not found:
+        raise ConfigError(
+            "transport.servers: given an empty list, allowed: at least one address, tls://HOST:PORT"
+        )
+    return tuple(found)

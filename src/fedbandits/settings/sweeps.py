@@ -15,7 +15,6 @@ import tomli_w
 from fedbandits._schema import shown
 from fedbandits._suggest import did_you_mean
 from fedbandits.errors import ConfigError
-from fedbandits.settings.examples import experiment_file
 from fedbandits.settings.experiment import Experiment
 from fedbandits.settings.sweep_keys import (
     MOST_POINTS,
@@ -24,7 +23,12 @@ from fedbandits.settings.sweep_keys import (
     take_sweep,
     values_of,
 )
-from fedbandits.settings.toml_files import named_entries, read_experiment, unknown_entry
+from fedbandits.settings.toml_files import (
+    experiment_file,
+    named_entries,
+    read_experiment,
+    unknown_entry,
+)
 from fedbandits.systems import find_system
 
 #: Names that a dimension of a swept key cannot have.

@@ -12,7 +12,7 @@ import xarray as xr
 
 from fedbandits._version import __version__
 from fedbandits.environments import environments
-from fedbandits.environments.tables.reading import AS_FOUND
+from fedbandits.environments.tables.formats import AS_FOUND
 from fedbandits.errors import FedbanditsError
 from fedbandits.experiments.answers.answer import answer
 from fedbandits.experiments.folder import CONFIG, RESULTS, read_result
@@ -20,12 +20,11 @@ from fedbandits.experiments.intervals import interval
 from fedbandits.experiments.labels import labels_of
 from fedbandits.experiments.measure import measure
 from fedbandits.experiments.stored_runs import compare_runs, find_runs
-from fedbandits.settings.examples import examples
 from fedbandits.settings.experiment import Experiment
 from fedbandits.settings.reference.docstrings import summary_of
 from fedbandits.settings.reference.glossary import TERMS
 from fedbandits.settings.reference.own_data import own_data_template
-from fedbandits.settings.toml_files import parse_toml
+from fedbandits.settings.toml_files import examples, parse_toml
 from fedbandits.studio.attack import attackable
 from fedbandits.studio.curves import by_buttons, curves_of
 from fedbandits.studio.setup import claim_table, plain, setup

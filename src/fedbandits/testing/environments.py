@@ -26,8 +26,7 @@ from fedbandits._typing import Floats, Floats32
 from fedbandits.environments.base import ContextualEnvironment, Environment
 from fedbandits.environments.kernels.worlds import NOBODY
 from fedbandits.random import Key, replicate_key
-from fedbandits.settings.experiment import system
-from fedbandits.settings.worlds import environment_of
+from fedbandits.settings.experiment import environment_of, system
 from fedbandits.settings.written import without_none
 from fedbandits.systems import Simulation, System, systems
 from fedbandits.systems.base import PartiesReplicate

@@ -26,7 +26,7 @@ from fedbandits.deployment.identity.authority import authority_context, load_aut
 from fedbandits.deployment.identity.identity import Identity
 from fedbandits.deployment.identity.names import Path
 from fedbandits.errors import IdentityError, TransportError
-from fedbandits.settings.transport import ServerAddress
+from fedbandits.settings.federation_file import ServerAddress
 
 _LOG = logging.getLogger("fedbandits.deployment")
 #: How many days before its end a member's certificate is spoken of.

@@ -22,10 +22,4 @@ if TYPE_CHECKING:
     from fedbandits.deployment.door.settings import DoorSettings
     from fedbandits.deployment.door.tokens import make_token, read_tokens, revoke_token
 else:
-    _HOMES = {
-        "Door": "server", "DoorSettings": "settings", "Served": "served", "make_token": "tokens",
-        "new_loop": "server", "read_tokens": "tokens", "revoke_token": "tokens",
-    }  # fmt: skip
-    __getattr__, __dir__ = lazily(
-        __name__, __all__, {name: f"{__name__}.{home}:{name}" for name, home in _HOMES.items()}
-    )
+    __getattr__, __dir__ = lazily(__name__, __all__)

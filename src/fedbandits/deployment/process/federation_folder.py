@@ -51,7 +51,7 @@ from fedbandits.deployment.process.folder import (
 from fedbandits.deployment.process.looking import in_order, parties_in, refuse_several
 from fedbandits.errors import ConfigError
 from fedbandits.settings.federation import Federation, load_federation
-from fedbandits.settings.transport import is_host
+from fedbandits.settings.federation_file import is_host
 
 AUTHORITY, BROKER = "authority", "broker"
 #: The port of the first party's door; the others' follow.

@@ -1,4 +1,4 @@
-"""Arrivals in a clustered world: which user comes, which items there are, what the user likes."""
+"""Worlds in which one party acts a round: Bernoulli arms that are pulled, and users who arrive."""
 
 from __future__ import annotations
 
@@ -23,8 +23,9 @@ HALF = math.sqrt(0.5)
 _LENGTH = np.float32(HALF * (1.0 - 4.0e-7))
 
 
-#: Vectors of a second world that is not there.
+#: Vectors, and means, of a second world that is not there.
 NO_OTHER: Floats = np.zeros((0, 0))
+NO_MEANS: Floats = np.zeros(0)
 
 
 class ClusteredWorld(NamedTuple):
@@ -124,3 +125,31 @@ def draw_item_reward(expected: float, key: Key, round_: int) -> float:
 def draw_items(world: ClusteredWorld, key: Key, round_: int, items: Floats32) -> None:
     """Call :func:`fill_items` from outside compiled code."""
     fill_items(world, items_workspace(world), key, round_, items)
+
+
+class BernoulliWorld(NamedTuple):
+    """One replicate of Bernoulli arms."""
+
+    means: Floats  # (arms,)
+    other: Floats = NO_MEANS  # (arms,) means of the second world; empty without drift
+    shares: Shares = NO_SHARES
+
+
+@allocation_free
+def pull_arm(world: BernoulliWorld, key: Key, arm: int, round_: int) -> float:
+    """Pull an arm, and return its reward in one round: the same for every system."""
+    mean = world.means[arm]
+    if world.other.size > 0:
+        mean = mixed(mean, world.other[arm], share_of_other(world.shares, round_))
+    return 1.0 if bernoulli(mean, key, arm, round_, _REWARD, 0) else 0.0
+
+
+@compiled
+def pull_regret(world: BernoulliWorld, arm: int, round_: int) -> float:
+    """Return how much less an arm is expected to pay in a round than the best arm of that round."""
+    if world.other.size == 0:
+        return float(world.means.max() - world.means[arm])
+    share, best = share_of_other(world.shares, round_), 0.0
+    for i in range(world.means.size):
+        best = max(best, mixed(world.means[i], world.other[i], share))
+    return float(best - mixed(world.means[arm], world.other[arm], share))

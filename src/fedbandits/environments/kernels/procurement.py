@@ -9,8 +9,7 @@ import numpy as np
 from fedbandits._compile import compiled
 from fedbandits._typing import Floats, Ints
 from fedbandits.environments.kernels.drift import NO_SHARES, Shares, mixed, share_of_other
-from fedbandits.learners.kernels.exact_purchasing import buy
-from fedbandits.learners.kernels.purchasing import meets_constraint, total
+from fedbandits.learners.kernels.purchasing import buy, meets_constraint, total
 from fedbandits.random import Key, Purpose, binomial
 
 _REWARD = int(Purpose.REWARD)

@@ -1,40 +1,38 @@
-"""A table as it was read, and its cells as numbers and texts; all else is refused with its line."""
+"""A table as it was read, and its cells as numbers or texts; all else is refused with its line."""
 
 from __future__ import annotations
 
 import hashlib
 import math
-import re
-import unicodedata
-from typing import Any, NamedTuple
+from collections import Counter
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fedbandits._suggest import did_you_mean
 from fedbandits._typing import Bools, Floats, Ints
-from fedbandits.environments.tables.dates import DATES, is_date
 from fedbandits.environments.tables.formats import (
+    DATES,
+    KNOWN_MARKS,
     SIGNS,
+    Marks,
     NumberFormat,
+    Reading,
+    are_compact_dates,
+    compact_dates,
     in_two_ways,
+    is_date,
     remedy,
+    tidy,
+    whole_text,
     with_comma,
     with_thousands,
 )
-from fedbandits.environments.tables.reading import KNOWN_MARKS, Marks, Reading
 from fedbandits.errors import DataError
 
 #: Numbers, NaN where one is missing; or texts, empty where one is missing.
 Cells = NDArray[Any]
-#: A whole number with a point. Three zeros may be those of a thousand.
-_WHOLE = re.compile(r"(-?\d+)\.(?!000\Z)0+\Z", re.ASCII)
-
-
-def tidy(text: str) -> str:
-    """Return a text without blanks around it, spelt one way where Unicode has several."""
-    text = text.strip()
-    return text if text.isascii() else unicodedata.normalize("NFC", text)
 
 
 class RawTable(NamedTuple):
@@ -200,17 +198,12 @@ def texts(raw: RawTable, column: str, key: str) -> Cells:
     """
     cells = raw.cells(column, key)
     if cells.dtype == object:
-        written = {text: _WHOLE.sub(r"\1", text) for text in set(cells)}
+        written = {text: whole_text(text) for text in set(cells)}
         return np.array([written[text] for text in cells], dtype=object)
     values, which = np.unique(cells, return_inverse=True)
     words = np.array([number_text(value) for value in values], dtype=object)
     chosen: Cells = words[which]
     return chosen
-
-
-def listed_text(value: str | int) -> str:
-    """Spell a class or a category of a configuration as :func:`texts` spells cells."""
-    return _WHOLE.sub(r"\1", tidy(str(value)))
 
 
 def number_text(value: float) -> str:
@@ -226,3 +219,45 @@ def missing(raw: RawTable, column: str, key: str, listed: frozenset[str] = froze
     Texts that the user has listed as categories or classes are values, even ``NA``.
     """
     return raw.marks.gaps(raw.cells(column, key), listed)
+
+
+_Kind = Literal["number", "text", "date"]
+
+
+class Found(NamedTuple):
+    """The kind of values that a column holds; ``mixed`` is numbers or dates among others."""
+
+    kind: Literal["number", "text", "date", "mixed", "empty"]
+    row: int = 0  # of a mixed column: the first row whose cell is of the rarer kind
+
+
+def found_in(raw: RawTable, column: str, key: str) -> Found:
+    """Tell what kind of values a column holds."""
+    cells = raw.cells(column, key)
+    gaps = raw.marks.gaps(cells)
+    if gaps.all():
+        return Found("empty")
+    if cells.dtype != object:
+        return Found("date" if compact_dates(cells[~gaps]) else "number")
+    there = set(cells[~gaps])
+    if are_compact_dates(there):
+        return Found("date")
+    kinds = {text: _kind(raw, text) for text in there}
+    found = {*kinds.values()}
+    if len(found) == 1:
+        return Found(found.pop())
+    counts = Counter(kinds[text] for text in cells[~gaps])
+    # Dates among many more texts are texts: names may look like one.
+    if "number" not in found and counts["date"] <= counts["text"]:
+        return Found("text")
+    rest = [kind for kind, _ in counts.most_common()][1:]
+    if "number" in found and counts["number"] * 2 < counts.total():
+        rest = ["number"]
+    return Found("mixed", first_row(cells, {t for t, kind in kinds.items() if kind in rest}))
+
+
+def _kind(raw: RawTable, text: str) -> _Kind:
+    # Other signs of numbers are told of with the remedy, when the numbers are read.
+    if raw.format.read(text) is not None or with_comma(text) or with_thousands(text) is not None:
+        return "number"
+    return "date" if is_date(text) else "text"

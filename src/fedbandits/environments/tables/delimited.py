@@ -1,4 +1,7 @@
-"""Files of separated values: comma, semicolon, tab or |, with the line of all that is wrong."""
+"""Files of separated values: comma, semicolon, tab or |, with the line of all that is wrong.
+
+What is no table of separated values is recognised, and refused with what to do with it.
+"""
 
 from __future__ import annotations
 
@@ -6,17 +9,21 @@ import codecs
 import csv
 import io
 import itertools
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from fedbandits.environments.tables.cells import RawTable, tidy
-from fedbandits.environments.tables.packed import unpacked
-from fedbandits.environments.tables.reading import AS_FOUND, Reading
-from fedbandits.environments.tables.recognised import (
-    refuse_binary,
-    refuse_data_as_names,
-    refuse_other_formats,
+from fedbandits.environments.tables.cells import RawTable
+from fedbandits.environments.tables.files import unpacked
+from fedbandits.environments.tables.formats import (
+    AS_FOUND,
+    KNOWN_MARKS,
+    NumberFormat,
+    Reading,
+    is_date,
+    tidy,
+    with_thousands,
 )
 from fedbandits.errors import DataError
 
@@ -29,6 +36,42 @@ _LOOKED_AT = 20
 _TOTALS = frozenset({"total", "totals", "sum", "summe", "gesamt", "grand total", "somme", "totale"})
 #: Encodings in which any bytes are some text, right or wrong.
 _SINGLE_BYTES = ("iso8859", "cp125", "mac")
+#: What `fedbandits` reads, for errors.
+_ACCEPTED = (
+    "a table may be CSV (cells separated by commas, semicolons, tabs or |; the first line names "
+    "the columns), Parquet, or a data frame"
+)
+_FRAME = "read it as a data frame, and give that to fb.environments.table"
+_BINARY = {
+    b"\xd0\xcf\x11\xe0": "a spreadsheet; save it as CSV (UTF-8)",
+    b"%PDF": "a PDF; save the table as CSV",
+    b"SQLite format 3": f"an SQLite database; {_FRAME}",
+    b"\x89HDF": f"an HDF5 file; {_FRAME}",
+    b"ARROW1": f"an Arrow file; {_FRAME}",
+    b"\x93NUMPY": "a numpy array; give it to fb.environments.table with columns = [names]",
+    b"\x80\x04": f"a pickle; {_FRAME}",
+    b"\x80\x05": f"a pickle; {_FRAME}",
+    b"$FL2": f"an SPSS file; {_FRAME} (pandas.read_spss)",
+    b"<stata_dta>": f"a Stata file; {_FRAME} (pandas.read_stata)",
+    b"\x89PNG": "a picture",
+    b"{\\rtf": "a text document; save the table as CSV",
+}
+_BEGINNINGS = (
+    (r"\s*@relation\s", f"an ARFF file; {_FRAME} (scipy.io.arff.loadarff)"),
+    (r"\s*%[^\n]*\n(?:\s*%[^\n]*\n|\s*\n)*\s*@relation\s",
+     f"an ARFF file; {_FRAME} (scipy.io.arff.loadarff)"),
+    (r"\s*\{\s*\"[^\n]*\}\s*(\n|\Z)", f"JSON, a line a row; {_FRAME} (pandas.read_json, lines = "
+     "True); for Yelp's reviews there is kind = \"ratings\""),
+    (r"\s*[\[{]\s*[\[{\"]", f"JSON; {_FRAME} (pandas.read_json)"),
+    (r"\s*<(!doctype|html|\?xml|table|head|body)", "a web page or XML; save the table as CSV"),
+    (r"\S*:\S+:\S+ \|[^|\n]* ", f"in Vowpal Wabbit's format; {_FRAME}, a column each for the "
+     "action, its cost, its probability and the features"),
+    (r"[-+]?\d+(\.\d+)?( '[^\s|]+)? \|[A-Za-z]? ?\S+", f"in Vowpal Wabbit's format; {_FRAME}, a "
+     "column each for the label and the features"),
+    (r"[-+]?\d+(\.\d+)?( \d+:[-+.\deE]+)+\s*(\n|\Z)",
+     f"in the format of LIBSVM; {_FRAME} (sklearn.datasets.load_svmlight_file)"),
+    (r"version https://git-lfs", "a pointer of Git LFS; fetch the file: git lfs pull"),
+)  # fmt: skip
 _Record = tuple[int, list[str]]
 
 
@@ -39,7 +82,7 @@ def read_delimited(path: str, data: bytes, reading: Reading = AS_FOUND) -> RawTa
     with the line, if it is no such file.
     """
     text = decoded(path, data, reading.encoding)
-    refuse_other_formats(path, text)
+    _refuse_other_formats(path, text)
     announced = _announced(text)
     separator = reading.separator or (announced or _separator(text))
     records = _records(path, text, separator)
@@ -51,7 +94,7 @@ def read_delimited(path: str, data: bytes, reading: Reading = AS_FOUND) -> RawTa
     names = [tidy(cell) for cell in header]
     rows = [_whole(path, record, names, line, separator) for record in records]
     rows = [(number, cells) for number, cells in rows if any(cells)]
-    refuse_data_as_names(path, line, names, [cells for _, cells in rows])
+    _refuse_data_as_names(path, line, names, [cells for _, cells in rows])
     _refuse_header(path, line, names)
     if not rows:
         raise DataError(f"{path}: has a line with names (line {line}), but no rows")
@@ -70,7 +113,7 @@ def decoded(path: str, data: bytes, encoding: str) -> str:
     Raises DataError with the line, if it is no text in this ``encoding``.
     """
     data = unpacked(path, data)
-    refuse_binary(path, data)
+    _refuse_binary(path, data)
     is_utf8 = codecs.lookup(encoding).name in ("utf-8", "utf-8-sig")
     if is_utf8 and data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         raise DataError(f'{path}: is UTF-16 text; set encoding = "utf-16", or save it as UTF-8')
@@ -195,4 +238,47 @@ def _refuse_rows(path: str, header: int, names: list[str], rows: list[_Record]) 
     if (note and sum(map(bool, rows[-2][1])) > 2) or total:
         raise DataError(
             f"{path}, line {line}: is a note or a sum below the table, as it seems; take it out"
+        )
+
+
+def _refuse_binary(path: str, data: bytes) -> None:
+    """Refuse a file whose first bytes say that it is no text."""
+    for beginning, what in _BINARY.items():
+        if data.startswith(beginning):
+            raise DataError(f"{path}: is {what}")
+
+
+def _refuse_other_formats(path: str, text: str) -> None:
+    """Refuse a text that is a table in another format."""
+    for beginning, what in _BEGINNINGS:
+        if re.match(beginning, text[:4096], re.IGNORECASE):
+            raise DataError(f"{path}: is {what}; {_ACCEPTED}")
+
+
+def _refuse_data_as_names(
+    path: str, line: int, names: Sequence[str], rows: Sequence[Sequence[str]]
+) -> None:
+    """Refuse a first record that is a row of data; it is not printed."""
+    named = [index for index, name in enumerate(names) if name]
+    format_ = NumberFormat(commas=True)
+    whole = numeric = certain = 0
+    for index in named:
+        name, below = names[index], {row[index] for row in rows[1:] if row != names}
+        if with_thousands(name) is not None:
+            certain += 1
+        elif format_.read(name) is not None:
+            numeric += 1
+            whole += name.isdigit()
+        elif name in below or is_date(name) or name.lower() in KNOWN_MARKS.texts:
+            certain += 1
+    if named and numeric == len(named):
+        raise DataError(
+            f"{path}, line {line}: has numbers only; the first line must name the columns: put a "
+            "line with names above it"
+        )
+    if certain + numeric - whole and 2 * (certain + numeric) >= len(named):
+        raise DataError(
+            f"{path}, line {line}: is a row of data, as it seems: {certain + numeric} of its "
+            f"{len(named)} cells are numbers, dates, or texts that come again below. The first "
+            "line must name the columns: put a line with names above it"
         )

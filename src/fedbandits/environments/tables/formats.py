@@ -1,17 +1,31 @@
-"""Numbers as people write them: decimal signs, and signs between thousands.
+"""Cells as people and programs write them: numbers, dates, marks of missing values.
 
 ``1,234`` is a little more than one in some countries, and more than a thousand in others. It is
 never guessed: a number that can be read in two ways is refused until the format is stated.
+
+Dates, times and durations are recognised as people and programs write them, to be refused. Marks
+stand for missing values. :class:`Reading` is what the settings say of a file.
 """
 
 from __future__ import annotations
 
+import codecs
+import datetime
 import functools
 import math
 import re
+import unicodedata
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, Literal, NamedTuple
 
+import numpy as np
+
+from fedbandits._typing import Bools, Floats
+
+#: The category of all texts that are not listed.
+OTHER = "*"
+#: A whole number with a point. Three zeros may be those of a thousand.
+_WHOLE = re.compile(r"(-?\d+)\.(?!000\Z)0+\Z", re.ASCII)
 #: What may stand between thousands, as patterns. A blank stands for all kinds of blanks.
 _BETWEEN = {",": ",", ".": r"\.", "'": "['’]", " ": "[ \u00a0\u2009\u202f]"}
 #: What these signs are called.
@@ -95,3 +109,195 @@ def remedy(sign: str) -> str:
         f'set decimal = "{sign}" if it is a decimal sign, or thousands = "{sign}" if it stands '
         "between thousands"
     )
+
+
+#: What errors call them, with the remedy.
+DATES = "a date or a time; make a number of it first, such as days since a date"
+_TIME = r"\d{1,2}:[0-5]\d(?::[0-5]\d(?:[.,]\d+)?)?(?:\s?[ap]\.?m\.?)?"
+_ZONE = r"(?:\s?(?:Z|UTC|GMT|[+-]\d{2}:?\d{2}))?"
+_YEAR = r"(?:1[89]|20)\d\d"
+_MONTH = r"[^\W\d_]{3,9}\.?"
+_UNIT = r"(?:days?|hours?|hrs?|minutes?|mins?|seconds?|secs?|weeks?|months?|years?|[mµun]s)"
+_UNIT_DE = r"(?:tage?n?|stunden?|minuten?|sekunden?|wochen?|monate?n?|jahre?n?)"
+_DAYS = (
+    r"\d{4}([-/.])\d{1,2}\1\d{1,2}",  # 2024-01-02
+    r"\d{1,2}([-/.])\d{1,2}\2\d{2,4}",  # 02.01.2024, 1/2/24
+    rf"\d{{1,2}}[-. /]*{_MONTH}[-,. /]*{_YEAR}",  # 02-Jan-2024, 2. Januar 2024
+    rf"\d{{1,2}}-{_MONTH}-\d{{2}}",  # 02-Jan-24
+    rf"(?:[^\W\d_]{{3,10}},?\s)?{_MONTH}\s+\d{{1,2}},?\s+{_YEAR}",  # Tue, January 02, 2024
+    rf"[^\W\d_]{{2,3}}\.?,?\s\d{{1,2}}\s{_MONTH}\s{_YEAR}",  # Tue, 02 Jan 2024
+)
+_WRITTEN = re.compile(
+    "(?:"
+    + "|".join(
+        [
+            rf"(?:{'|'.join(_DAYS)})(?:[T,]?\s*{_TIME}{_ZONE}|T\d{{4,6}}Z?)?",
+            rf"{_TIME}{_ZONE}",
+            rf"{_YEAR}-(?:0[1-9]|1[0-2])",  # 2024-01
+            rf"{_YEAR}-?W[0-5]\d(?:-?[1-7])?",  # 2024-W01
+            rf"{_YEAR}\s?-?[QH][1-4]",  # 2024Q1
+            r"(?:0?[1-9]|[12]\d|3[01])\.(?:0?[1-9]|1[0-2])\.",  # 02.01.
+            r"-?P(?:\d+(?:[.,]\d+)?[YMWD])*(?:T(?:\d+(?:[.,]\d+)?[HMS])+)?(?<!P)",  # P3DT4H
+            rf"-?\d+(?:[.,]\d+)?\s(?:{_UNIT}|{_UNIT_DE})(?:,?\s[+-]?\d+:\d\d:\d\d(?:\.\d+)?)?",
+            r"\d+:[0-5]\d:[0-5]\d(?:[.,]\d+)?",  # 26:10:00
+            r"(?:\d+\s?d\s?)?(?:\d+\s?h\s?)(?:\d+\s?m(?:in)?\s?)?(?:\d+\s?s)?",  # 3d 4h, 2h 30m
+        ]
+    )
+    + r")\Z",
+    re.IGNORECASE,
+)
+#: Numbers of units in a second.
+_SINCE_1970 = {"seconds": 1.0, "milliseconds": 1e3, "microseconds": 1e6, "nanoseconds": 1e9}
+#: Beginnings of 2000 and 2040, in seconds since 1970.
+_FROM, _TO = 946_684_800.0, 2_208_988_800.0
+_COMPACT = re.compile(rf"{_YEAR}(?:0[1-9]|1[0-2])\d\d\Z", re.ASCII)
+
+
+def is_date(text: str) -> bool:
+    """Tell whether a text is written like a date, a time or a duration."""
+    return bool(text) and (text[0].isalnum() or text[0] == "-") and bool(_WRITTEN.match(text))
+
+
+def are_compact_dates(texts: set[str]) -> bool:
+    """Tell whether all numbers of a column are dates such as 20240102."""
+    return bool(texts) and all(_COMPACT.match(text) and _is_day(text) for text in texts)
+
+
+def compact_dates(values: Floats) -> bool:
+    """Tell the same of a column of numbers, (rows,), NaN where one is missing."""
+    there = np.unique(values[~np.isnan(values)])
+    plausible = len(there) and there[0] >= 18_000_101 and there[-1] <= 20_991_231
+    return bool(plausible) and are_compact_dates({f"{value:.10g}" for value in there})
+
+
+def unit_since_1970(values: Floats) -> str:
+    """Find the unit of a column of numbers, (rows,), that are times since 1970 as it seems.
+
+    All are between the years 2000 and 2040 in this unit, and not the same. Empty if there is none.
+    """
+    there = values[~np.isnan(values)]
+    if not len(there) or there.min() == there.max():
+        return ""
+    low, high = float(there.min()), float(there.max())
+    units = (unit for unit, each in _SINCE_1970.items() if each * _FROM <= low <= high < each * _TO)
+    return next(units, "")
+
+
+def _is_day(text: str) -> bool:
+    try:
+        datetime.date(int(text[:4]), int(text[4:6]), int(text[6:]))
+    except ValueError:
+        return False
+    return True
+
+
+#: What stands for a missing value in files of spreadsheets, databases, statistics and Python.
+_KNOWN = (
+    "", "na", "n/a", "nan", "-nan", "null", "none", "nat", "<na>", "(null)", "[null]", "\\n", "?",
+    ".", "-", "--", "#n/a", "#na", "#n/a n/a", "#nv", "#div/0!", "#value!", "#wert!", "#ref!",
+    "#bezug!", "#num!", "#zahl!", "#name?", "#null!", "1.#ind", "-1.#ind", "1.#qnan", "-1.#qnan",
+    "n.a.", "n. a.", "k.a.", "k. a.", "k.a", "n.v.",
+)  # fmt: skip
+
+
+#: Values of the keys that say how a file is read.
+Separator = Literal[",", ";", "\t", "|", " "]
+Decimal = Literal[".", ","]
+Thousands = Literal[",", ".", "'", " "]
+
+
+class Reading(NamedTuple):
+    """The way in which a file is read; what is empty or None is found out."""
+
+    encoding: str = "utf-8"
+    separator: str = ""  # what separates cells
+    decimal: str = ""  # the decimal sign of numbers
+    thousands: str = ""  # the sign between their thousands
+    marks: tuple[str, ...] | None = None  # texts that stand for a missing value
+
+
+#: Nothing is stated.
+AS_FOUND = Reading()
+
+
+def reading_of(settings: Any) -> Reading:
+    """Read the keys of an environment that say how its file is read."""
+    marks = getattr(settings, "missing_marks", None)
+    return Reading(
+        settings.encoding,
+        settings.separator or "",
+        settings.decimal or "",
+        settings.thousands or "",
+        None if marks is None else tuple(map(str, marks)),
+    )
+
+
+class Marks(NamedTuple):
+    """Texts and numbers that stand for a missing value."""
+
+    texts: frozenset[str]  # in small letters
+    numbers: frozenset[float] = frozenset()
+    known: bool = False  # whether they are those that are known, not stated ones
+
+    @classmethod
+    def of(cls, stated: Iterable[str]) -> Marks:
+        """Take the stated ones; an empty cell is always missing."""
+        texts = frozenset({"", *(text.strip().lower() for text in stated)})
+        values = (NumberFormat(".").read(text) for text in texts)
+        return cls(texts, frozenset(value for value in values if value is not None))
+
+    def among(self, cells: Any, listed: frozenset[str] = frozenset()) -> set[str]:
+        """Find the texts of a column, (rows,), that are marks; ``listed`` ones are values."""
+        there = set(cells)
+        # A minus beside a plus is a finding, such as a rhesus factor.
+        values = {*listed, *(("-",) if self.known and "+" in there else ())}
+        return {text for text in there if text not in values and self._is_mark(text)}
+
+    def gaps(self, cells: Any, listed: frozenset[str] = frozenset()) -> Bools:
+        """Mark the cells of a column, (rows,) numbers or texts, that hold nothing."""
+        if cells.dtype != object:
+            gaps: Bools = np.isnan(cells) | np.isin(cells, [*self.numbers])
+            return gaps
+        empty = self.among(cells, listed)
+        return np.array([text in empty for text in cells], dtype=np.bool_)
+
+    def _is_mark(self, text: str) -> bool:
+        if text.lower() in self.texts:
+            return True
+        return bool(self.numbers) and NumberFormat(commas=True).read(text) in self.numbers
+
+
+KNOWN_MARKS = Marks(frozenset(_KNOWN), known=True)
+
+
+def tidy(text: str) -> str:
+    """Return a text without blanks around it, spelt one way where Unicode has several."""
+    text = text.strip()
+    return text if text.isascii() else unicodedata.normalize("NFC", text)
+
+
+def whole_text(text: str) -> str:
+    """Write a whole number without its point, ``1.0`` as ``1``; any other text stays."""
+    return _WHOLE.sub(r"\1", text)
+
+
+def listed_text(value: str | int) -> str:
+    """Spell a class or a category of a configuration as :func:`texts` spells cells."""
+    return whole_text(tidy(str(value)))
+
+
+def refuse_reading(table: Any) -> None:
+    """Refuse settings of how a file is read that do not fit together."""
+    try:
+        "".encode(table.encoding)
+        codecs.lookup(table.encoding)
+    except (LookupError, ValueError):  # ValueError: a name with a zero byte
+        raise ValueError(
+            f"encoding: given {table.encoding!r}, allowed: the name of one that Python knows, such "
+            "as utf-8, latin-1 or cp1252"
+        ) from None
+    if table.decimal is not None and table.decimal == table.thousands:
+        raise ValueError(
+            f"thousands: given {table.thousands!r}, which is the decimal sign too; allowed: "
+            "another one, or leave it out"
+        )

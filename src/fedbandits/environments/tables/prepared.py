@@ -3,33 +3,31 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 
 from fedbandits._typing import Bools, Floats32
-from fedbandits.environments.rows import deviation_of
-from fedbandits.environments.tables.cells import RawTable, listed_text, missing, tidy
-from fedbandits.environments.tables.features import Numeric, codes_of, contexts_of
+from fedbandits.environments.rows import centre_and_spread, deviation_of
+from fedbandits.environments.tables.cells import RawTable, missing, numbers
+from fedbandits.environments.tables.features import Numeric, codes_of, contexts_of, suspicious
 from fedbandits.environments.tables.files import Stamp, stamp
+from fedbandits.environments.tables.formats import listed_text, tidy
 from fedbandits.environments.tables.forms import (
     Classes,
     DealtRows,
     Form,
     Rewarded,
+    logged_actions,
     scaled_rewards,
 )
-from fedbandits.environments.tables.logged import logged_actions
 from fedbandits.environments.tables.scaling import Public, public_of
+from fedbandits.environments.tables.settings import TableKeys
 from fedbandits.environments.tables.sites import PersonRows, Sites, persons_of, sites_in
 from fedbandits.environments.tables.sources import read_table
-from fedbandits.environments.tables.suspicious import suspicious
 from fedbandits.errors import DataError
 from fedbandits.random import Key
-
-if TYPE_CHECKING:
-    from fedbandits.environments.data_table import Table
 
 #: The most coordinates that a context may have.
 _MOST_COORDINATES = 2_000
@@ -55,7 +53,7 @@ class Used(NamedTuple):
     listed: frozenset[str] = frozenset()  # values even where they look like a gap, as ``NA``
 
 
-def used_columns(table: Table) -> list[Used]:
+def used_columns(table: TableKeys) -> list[Used]:
     """List the columns that the settings name."""
     levels = {
         tidy(n): frozenset(map(listed_text, listed)) for n, listed in table.categories.items()
@@ -69,7 +67,7 @@ def used_columns(table: Table) -> list[Used]:
     return found + [Used(tidy(name), "rewards") for name in table.rewards]
 
 
-def without_gaps(table: Table, raw: RawTable) -> tuple[RawTable, tuple[str, ...]]:
+def without_gaps(table: TableKeys, raw: RawTable) -> tuple[RawTable, tuple[str, ...]]:
     """Keep the rows that can be used; say what the user should know of the others.
 
     Raises DataError with the line and the column of the first missing value, where it is refused.
@@ -93,7 +91,7 @@ def without_gaps(table: Table, raw: RawTable) -> tuple[RawTable, tuple[str, ...]
     return raw.only(kept), (caution,)
 
 
-def _refuse_gaps(table: Table, raw: RawTable, gaps: dict[Used, Bools]) -> None:
+def _refuse_gaps(table: TableKeys, raw: RawTable, gaps: dict[Used, Bools]) -> None:
     first = min(gaps, key=lambda used: int(np.argmax(gaps[used])))
     counts = ", ".join(f"{used.name}: {int(gap.sum())}" for used, gap in gaps.items())
     marked = first.key == "features" and table.missing == "refuse"
@@ -133,7 +131,7 @@ class Prepared(NamedTuple):
 class _Request:
     """A table's settings and the version of its file, as one key of a cache."""
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: TableKeys) -> None:
         self.table = table
         self._key: tuple[bytes, Stamp] = (msgspec.json.encode(table), stamp(table.path))
 
@@ -144,7 +142,7 @@ class _Request:
         return isinstance(other, _Request) and self._key == other._key
 
 
-def prepare_table(table: Table) -> Prepared:
+def prepare_table(table: TableKeys) -> Prepared:
     """Make a table ready; it is read again only after its file or its settings change.
 
     Raises DataError with the line or the key, if the table cannot be used.
@@ -179,7 +177,7 @@ def _prepared(request: _Request) -> Prepared:
     return Prepared(contexts, form, sites, persons, sentences, cautions, deviation)
 
 
-def form_of(table: Table, raw: RawTable, public: Public) -> Form:
+def form_of(table: TableKeys, raw: RawTable, public: Public) -> Form:
     """Return the form of a table whose rows have no gaps.
 
     Raises DataError with the line, for a class that is not listed or a reward outside its range.
@@ -191,3 +189,25 @@ def form_of(table: Table, raw: RawTable, public: Public) -> Form:
         columns = [scaled_rewards(raw, name, "rewards", public) for name in table.rewards]
         return Rewarded(table.rewards, np.column_stack(columns).astype(np.float32))
     return logged_actions(table, raw, public)
+
+
+def measured_spreads(table: TableKeys) -> TableKeys | None:
+    """Return the table with spreads for all numbers that it scales by ranges; None if it has none.
+
+    Centre and spread of a column are mean and deviation of its values within their range. Nobody
+    may state such facts without a look at the data, so they serve comparisons only: a run says how
+    well parties alone would do with rows that are prepared so.
+    """
+    raw, _ = without_gaps(table, read_table(table.path, table.reading, table.digest))
+    centre, spread = dict(table.centre or {}), dict(table.spread or {})
+    found = set()
+    for feature in public_of(table, raw).features:
+        if isinstance(feature, Numeric) and feature.key == "ranges":
+            values = np.clip(numbers(raw, feature.name, "features"), feature.low, feature.high)
+            if pair := centre_and_spread(values):
+                centre[feature.name], spread[feature.name] = pair
+                found.add(feature.name)
+    if not found:
+        return None
+    left = {name: limits for name, limits in table.ranges.items() if tidy(name) not in found}
+    return msgspec.structs.replace(table, centre=centre, spread=spread, ranges=left, norm=None)

@@ -5,25 +5,21 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from fedbandits.environments.tables.cells import (
     RawTable,
-    listed_text,
+    found_in,
     missing,
     numbers,
     texts,
-    tidy,
 )
-from fedbandits.environments.tables.dates import DATES
 from fedbandits.environments.tables.features import Categorical, Feature, Numeric
-from fedbandits.environments.tables.kinds import found_in
+from fedbandits.environments.tables.formats import DATES, listed_text, tidy
+from fedbandits.environments.tables.settings import TableKeys
 from fedbandits.errors import DataError
-
-if TYPE_CHECKING:
-    from fedbandits.environments.data_table import Table
 
 #: A column with more different texts is a name or a number of something, not a category.
 _MOST_CATEGORIES = 100
@@ -43,7 +39,7 @@ class Public(NamedTuple):
     cautions: tuple[str, ...]  # what was done that the user should know
 
 
-def public_of(table: Table, raw: RawTable) -> Public:
+def public_of(table: TableKeys, raw: RawTable) -> Public:
     """Find what is public of the columns, as the settings say.
 
     Raises DataError if something must be stated and is not: the message shows the lines to write.
@@ -99,7 +95,7 @@ def public_of(table: Table, raw: RawTable) -> Public:
     )
 
 
-def _stated_features(table: Table) -> dict[str, Feature]:
+def _stated_features(table: TableKeys) -> dict[str, Feature]:
     ranges = {tidy(n): Numeric(tidy(n), *limits) for n, limits in table.ranges.items()}
     centres = {tidy(n): centre for n, centre in (table.centre or {}).items()}
     spreads = {
@@ -131,7 +127,7 @@ def _usable_kind(raw: RawTable, name: str) -> str:
     return found.kind
 
 
-def _lines_to_write(table: Table, kinds: Mapping[str, str], others: Mapping[str, bool]) -> str:
+def _lines_to_write(table: TableKeys, kinds: Mapping[str, str], others: Mapping[str, bool]) -> str:
     """Say what must be stated, with the lines of TOML that state it.
 
     ``kinds`` are kinds of the features that nothing is stated of; ``others`` is what else is not.
@@ -157,7 +153,7 @@ def _lines_to_write(table: Table, kinds: Mapping[str, str], others: Mapping[str,
     )
 
 
-def _numbers_to_write(table: Table, names: Sequence[str]) -> Iterable[str]:
+def _numbers_to_write(table: TableKeys, names: Sequence[str]) -> Iterable[str]:
     """Yield lines that state columns of numbers: as others are stated, by default by spreads."""
     if not names:
         return
@@ -221,7 +217,7 @@ def _is_constant(feature: Feature) -> bool:
     return len(feature.levels) < 2
 
 
-def _sentences(table: Table, taken: list[str]) -> Iterable[str]:
+def _sentences(table: TableKeys, taken: list[str]) -> Iterable[str]:
     if table.ranges or table.categories or table.classes or table.reward_range is not None:
         yield _STATED
     if table.spread:

@@ -1,17 +1,26 @@
-"""Settings of a table that do not fit together, refused before any data is read."""
+"""Keys of a table of one's own data, and what does not fit together among them."""
 
 from __future__ import annotations
 
-import codecs
-from typing import TYPE_CHECKING, Any
+from typing import Annotated, ClassVar, Literal
 
+import msgspec
+from msgspec import Meta
+
+from fedbandits.environments.base import ContextualEnvironment, Words, plural
 from fedbandits.environments.rows import why_no_scale
-from fedbandits.environments.shards import Skewed
-from fedbandits.environments.tables.cells import listed_text, tidy
-from fedbandits.environments.tables.features import OTHER
-
-if TYPE_CHECKING:
-    from fedbandits.environments.data_table import Table
+from fedbandits.environments.shards import Dealing, Skewed
+from fedbandits.environments.tables.formats import (
+    OTHER,
+    Decimal,
+    Reading,
+    Separator,
+    Thousands,
+    listed_text,
+    reading_of,
+    refuse_reading,
+    tidy,
+)
 
 _FORMS = (
     "a table has one of three forms: target = the column with the right class; rewards = a list of "
@@ -21,16 +30,154 @@ _FORMS = (
 _COLUMNS = ("site", "person", "target", "action", "reward", "propensity")
 
 
-def refuse_settings(table: Table) -> None:
-    """Refuse what does not fit together, by a ValueError that begins with the key."""
-    _refuse_source(table)
-    _refuse_form(table)
-    _refuse_parties(table)
-    _refuse_columns(table)
-    _refuse_facts(table)
+class TableKeys(ContextualEnvironment, frozen=True, kw_only=True):
+    """Keys of a table, checked together before any data is read.
+
+    Parameters
+    ----------
+    path
+        Path of a CSV or Parquet file, which gzip, bzip2, xz or zip may have packed. The first line
+        of a CSV file names the columns. Empty for a table from memory, which
+        ``fb.environments.table`` makes.
+    site
+        Column that names the party of each row, such as the hospital. Give it, or ``agents``.
+    agents
+        Number of parties among whom rows are dealt at random. 0 where ``site`` names the parties.
+    shards
+        How rows are dealt to ``agents``: ``disjoint``, equally many, or ``skewed(0.3)``, by class.
+    person
+        Column that names the person of each row. Without it each row counts as another person.
+    features
+        Columns that make up a context.
+    target
+        Column with the right class of each row.
+    classes
+        All classes of the target, a public fact.
+    rewards
+        Columns with the reward of each arm, all of the same range.
+    reward_range
+        Smallest and largest possible reward, a public fact. Rewards are scaled from it to [0, 1],
+        and results count them so.
+    action, reward
+        Columns of a log: the arm that was chosen, and its reward.
+    propensity
+        Column of a log with the probability with which the chosen arm was chosen. A number if all
+        arms were equally likely: ``0.25`` for four arms. It is never guessed.
+    smallest_propensity
+        Smallest probability with which the logging policy chooses any arm, a public fact. It is
+        needed where ``propensity`` is a column.
+    centre, spread
+        Typical value of columns of numbers, and typical deviation from it: public facts, for which
+        rough guesses do. A number becomes (value - centre) / spread, and is cut off at ±10.
+    ranges
+        Smallest and largest value of other columns of numbers, public facts. Values outside are
+        replaced by the nearer end. Most rows are then short, see ``norm``.
+    categories
+        Categories of each column of texts, public facts. ``"*"`` stands for all others.
+    scaling
+        ``stated``: ranges, categories and classes must be stated as public facts. ``data``: those
+        that are not stated are computed from all rows, and count as public in every privacy claim.
+    missing_marks
+        Texts that stand for a missing value, such as ``["-999"]``. By default those that are
+        usual: ``NA``, ``?``, ``-`` and more. If they are given, no others count, but an empty cell
+        does.
+    missing
+        ``refuse``: a missing value is an error with its line. ``drop``: its row is left out.
+        ``indicator``: each feature gets a second coordinate that is 1 where it is missing.
+    visits
+        ``drawn``: every round shows a row of the site at random, with replacement. ``once``: rows
+        come in random order, each once. ``in order``: they come as they stand in the table. A log
+        is not drawn from.
+    norm
+        Rows are divided by this norm of their scaled features; longer rows are shortened. By
+        default it is the root of the number of features: the largest norm that ranges and
+        categories make possible, and the typical norm where numbers are counted in spreads.
+    intercept
+        Share of the squared norm that a constant coordinate gets. 0 means no such coordinate.
+    encoding
+        Encoding of a CSV file, such as ``latin-1``. It is not guessed.
+    separator
+        What separates cells of a CSV file. By default it is found out: a comma, a semicolon, a tab
+        or ``|``.
+    decimal
+        Decimal sign of numbers, ``.`` or ``,``. A number such as ``1,234`` is refused without it,
+        because it can be read in two ways.
+    thousands
+        Sign between thousands, one of ``,`` ``.`` ``'`` and a blank, which stands for every kind of
+        blank. By default there is none.
+    digest
+        SHA-256 of the data. A run records it, and refuses other data when it is resumed.
+    """
+
+    WORDS: ClassVar[Words] = Words(turn="visit")
+    LATER_KEYS: ClassVar[tuple[str, ...]] = ("shards",)
+
+    path: str
+    site: str | None = None
+    agents: Annotated[int, Meta(ge=0, le=1_000_000)] = 0
+    shards: Dealing = "disjoint"
+    person: str | None = None
+    features: tuple[str, ...] = ()
+    target: str | None = None
+    classes: tuple[str | int, ...] = ()
+    rewards: tuple[str, ...] = ()
+    reward_range: tuple[float, float] | None = None
+    action: str | None = None
+    reward: str | None = None
+    propensity: str | float | None = None
+    smallest_propensity: Annotated[float, Meta(gt=0.0, le=1.0)] | None = None
+    centre: dict[str, float] | None = None
+    spread: dict[str, float] | None = None
+    ranges: dict[str, tuple[float, float]] = msgspec.field(default_factory=dict)
+    categories: dict[str, tuple[str | int, ...]] = msgspec.field(default_factory=dict)
+    scaling: Literal["stated", "data"] = "stated"
+    missing: Literal["refuse", "drop", "indicator"] = "refuse"
+    missing_marks: tuple[str | int | float, ...] | None = None
+    visits: Literal["drawn", "once", "in order"] = "drawn"
+    norm: Annotated[float, Meta(ge=1e-100)] | None = None
+    intercept: Annotated[float, Meta(ge=0.0, lt=1.0)] = 0.25
+    encoding: str = "utf-8"
+    separator: Separator | None = None
+    decimal: Decimal | None = None
+    thousands: Thousands | None = None
+    digest: str = ""
+
+    def validate(self) -> None:
+        _refuse_source(self)
+        _refuse_form(self)
+        _refuse_parties(self)
+        _refuse_columns(self)
+        _refuse_facts(self)
+        for name, usual in (("drift", None), ("delay", None), ("first_round", 1)):
+            if self.form == "log" and getattr(self, name) != usual:
+                raise ValueError(f"{name}: a log is played back as it was written; leave it out")
+
+    @property
+    def form(self) -> Literal["target", "rewards", "log"]:
+        """Name of the form that the table has, one of three."""
+        if self.target is not None:
+            return "target"
+        return "rewards" if self.rewards else "log"
+
+    @property
+    def class_names(self) -> tuple[str, ...]:
+        """The stated classes as texts."""
+        return tuple(map(listed_text, self.classes))
+
+    @property
+    def reading(self) -> Reading:
+        """The way in which the file is read."""
+        return reading_of(self)
+
+    @property
+    def words(self) -> Words:
+        site = self.site or self.WORDS.party
+        several = plural(site) if site.isascii() else site
+        loss = "mistakes" if self.form == "target" else self.WORDS.loss
+        return Words(site, several, loss, self.WORDS.turn)
 
 
-def _refuse_source(table: Table) -> None:
+def _refuse_source(table: TableKeys) -> None:
     if not table.path and not table.digest:
         raise ValueError(
             "path: missing; give the path of a CSV or Parquet file, or make the environment with "
@@ -39,24 +186,7 @@ def _refuse_source(table: Table) -> None:
     refuse_reading(table)
 
 
-def refuse_reading(table: Any) -> None:
-    """Refuse settings of how a file is read that do not fit together."""
-    try:
-        "".encode(table.encoding)
-        codecs.lookup(table.encoding)
-    except (LookupError, ValueError):  # ValueError: a name with a zero byte
-        raise ValueError(
-            f"encoding: given {table.encoding!r}, allowed: the name of one that Python knows, such "
-            "as utf-8, latin-1 or cp1252"
-        ) from None
-    if table.decimal is not None and table.decimal == table.thousands:
-        raise ValueError(
-            f"thousands: given {table.thousands!r}, which is the decimal sign too; allowed: "
-            "another one, or leave it out"
-        )
-
-
-def _refuse_form(table: Table) -> None:
+def _refuse_form(table: TableKeys) -> None:
     logged = table.action is not None or table.reward is not None
     given = [table.target is not None, bool(table.rewards), logged]
     if sum(given) != 1:
@@ -77,7 +207,7 @@ def _refuse_form(table: Table) -> None:
         raise ValueError("reward_range: belongs to rewards or a log; a right class pays 1")
 
 
-def _refuse_log(table: Table) -> None:
+def _refuse_log(table: TableKeys) -> None:
     if table.propensity is None:
         raise ValueError(
             "propensity: missing; a log needs the probability with which each action was taken, "
@@ -96,7 +226,7 @@ def _refuse_log(table: Table) -> None:
         )
 
 
-def _refuse_parties(table: Table) -> None:
+def _refuse_parties(table: TableKeys) -> None:
     if (table.site is None) == (table.agents == 0):
         given = "both" if table.agents else "neither"
         raise ValueError(
@@ -108,7 +238,7 @@ def _refuse_parties(table: Table) -> None:
         _refuse_skewed(table, f"shards: given skewed({table.shards.concentration:g})")
 
 
-def _refuse_skewed(table: Table, given: str) -> None:
+def _refuse_skewed(table: TableKeys, given: str) -> None:
     if table.site is not None:
         raise ValueError(
             f"{given} beside site, whose column says which rows are whose; leave out shards, or "
@@ -125,7 +255,7 @@ def _refuse_skewed(table: Table, given: str) -> None:
         )
 
 
-def _refuse_columns(table: Table) -> None:
+def _refuse_columns(table: TableKeys) -> None:
     if not table.features:
         raise ValueError("features: none given, allowed: the columns that make up a context")
     for key in ("features", "rewards"):
@@ -148,7 +278,7 @@ def _refuse_columns(table: Table) -> None:
         )
 
 
-def _refuse_facts(table: Table) -> None:
+def _refuse_facts(table: TableKeys) -> None:
     features = {tidy(name) for name in table.features}
     for key in ("ranges", "centre", "spread", "categories"):
         for name in getattr(table, key) or ():
@@ -168,7 +298,7 @@ def _refuse_facts(table: Table) -> None:
             raise ValueError(f'classes: "{OTHER}" is not a class; list all of them')
 
 
-def _refuse_two_kinds(table: Table) -> None:
+def _refuse_two_kinds(table: TableKeys) -> None:
     """Refuse a column of which is stated that it is scaled in two ways."""
     ways = {"ranges": "range", "spread": "spread", "categories": "list of categories"}
     known: dict[str, str] = {}
@@ -179,7 +309,7 @@ def _refuse_two_kinds(table: Table) -> None:
             known[name] = what
 
 
-def _refuse_spreads(table: Table) -> None:
+def _refuse_spreads(table: TableKeys) -> None:
     """Refuse spreads and centres that are not there in pairs, or by which nothing can be scaled."""
     stated = {
         key: {tidy(name): value for name, value in (getattr(table, key) or {}).items()}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,11 +17,9 @@ from fedbandits.environments.shards import (
     smallest_shard,
 )
 from fedbandits.environments.tables.cells import RawTable, texts
+from fedbandits.environments.tables.settings import TableKeys
 from fedbandits.errors import DataError
 from fedbandits.random import Key, Purpose, permutation
-
-if TYPE_CHECKING:
-    from fedbandits.environments.data_table import Table
 
 
 class Sites(NamedTuple):
@@ -101,7 +99,7 @@ class PersonRows(NamedTuple):
         return found | {"most_rows": self.most_rows, "most_squares": self.most_squares}
 
 
-def sites_in(table: Table, raw: RawTable) -> Sites:
+def sites_in(table: TableKeys, raw: RawTable) -> Sites:
     """Find the parties of a table: those that a column names, or those that rows are dealt to.
 
     Raises DataError if it names a single one, or if there are fewer rows than parties.
@@ -124,7 +122,7 @@ def _sites_named(raw: RawTable, column: str) -> Sites:
     return Sites(tuple(map(str, names)), of_rows, len(of_rows), len(names))
 
 
-def _sites_dealt(table: Table, rows: int) -> Sites:
+def _sites_dealt(table: TableKeys, rows: int) -> Sites:
     if table.agents > rows:
         raise DataError(
             f"environment.agents: {table.agents} agents cannot share {rows} rows; use at most "
@@ -163,7 +161,7 @@ def persons_of(raw: RawTable, column: str | None, sites: Sites) -> PersonRows:
     )
 
 
-def refuse_rounds(table: Table, sites: Sites, rounds: int) -> None:
+def refuse_rounds(table: TableKeys, sites: Sites, rounds: int) -> None:
     """Refuse more rounds than there are rows, where each comes once.
 
     A log is refused where it is over for all parties; for some it may be over before others.

@@ -10,11 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from fedbandits.environments.tables.cells import Cells, RawTable, number_text, tidy
+from fedbandits.environments.tables.cells import Cells, RawTable, number_text
 from fedbandits.environments.tables.delimited import read_delimited
-from fedbandits.environments.tables.files import read_bytes
-from fedbandits.environments.tables.packed import unpacked
-from fedbandits.environments.tables.reading import Reading
+from fedbandits.environments.tables.files import read_bytes, unpacked
+from fedbandits.environments.tables.formats import Reading, tidy
 from fedbandits.errors import DataError, MissingExtraError
 
 _PARQUET = b"PAR1"

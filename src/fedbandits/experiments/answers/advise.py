@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 import numpy as np
 
-from fedbandits.environments.first_rounds import decisions_of
+from fedbandits.environments.base import decisions_of
 from fedbandits.errors import ConfigError, ConfigWarning, DataError
 from fedbandits.experiments.answers.advice import (
     Advice,

@@ -51,7 +51,6 @@ from fedbandits.federation.totals.messages import (
     require_bytes,
 )
 from fedbandits.federation.totals.plan import HelperSecrets, TotalsPlan
-from fedbandits.federation.totals.reports import of_helper
 
 
 class HelperState(PartyState, frozen=True, kw_only=True):
@@ -131,7 +130,17 @@ class Helper(Party[HelperState]):
 
     @property
     def report(self) -> dict[str, Any]:
-        return of_helper(self._state)
+        """Report the sums that were answered for, and how many agents were in the last one.
+
+        ``disputed_total`` is the newest of which more agents had different ones than may lie.
+        """
+        state = self._state
+        members = np.count_nonzero(state.newest == state.answered) if state.answered else 0
+        return {
+            "sums": state.answered,
+            "members_of_last_sum": int(members),
+            "disputed_total": state.disputed,
+        }
 
     @property
     def opened(self) -> int:

@@ -1,4 +1,4 @@
-"""Reports of parties to secure sums to their own operators.
+"""Reports of the controller and the agents of secure sums to their own operators.
 
 They say who took part and who is waited for. No number that anybody has released is in them.
 """
@@ -14,7 +14,6 @@ from fedbandits._typing import Bools
 
 if TYPE_CHECKING:  # they call what is here
     from fedbandits.federation.totals.controller_state import ControllerState
-    from fedbandits.federation.totals.helper import HelperState
     from fedbandits.federation.totals.sender import Sending
 
 #: So many names of agents are told at most.
@@ -62,19 +61,6 @@ def _named(of_each: Bools, helpers: Sequence[str], agents: Sequence[str]) -> dic
         name: [agents[place] for place in np.flatnonzero(found)[:_MOST_NAMED]]
         for name, found in zip(helpers, of_each, strict=True)
         if found.any()
-    }
-
-
-def of_helper(state: HelperState) -> dict[str, Any]:
-    """Report the sums that were answered for, and how many agents were in the last one.
-
-    ``disputed_total`` is the newest of which more agents had different ones than may lie.
-    """
-    members = np.count_nonzero(state.newest == state.answered) if state.answered else 0
-    return {
-        "sums": state.answered,
-        "members_of_last_sum": int(members),
-        "disputed_total": state.disputed,
     }
 
 

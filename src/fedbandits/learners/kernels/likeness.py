@@ -28,18 +28,16 @@ import numpy as np
 
 from fedbandits._compile import LANES, allocation_free, compiled, fma, load, summed
 from fedbandits._typing import Floats, Ints
-from fedbandits.learners.kernels.centre_statistics import (
-    add_statistic,
-    find_centre,
-    nothing_said,
-    padded,
-)
 from fedbandits.learners.kernels.centres import (
     User,
+    add_statistic,
     change_of_fit,
+    find_centre,
     look_at,
     move_to_user,
     new_user,
+    nothing_said,
+    padded,
     take_in,
     turn,
     turn_back,

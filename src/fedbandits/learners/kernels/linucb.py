@@ -1,8 +1,17 @@
-"""LinUCB: score every arm by estimate plus width, play the best (Li et al. 2010).
+"""LinUCB and linear Thompson sampling: score every arm, play the best (Li et al. 2010).
 
 The score of context x is ⟨x, θ⟩ + √(xᵀ W x) with W = (c·β)² V⁻¹, c the exploration scale. W is
 kept in float32 as an upper triangle with doubled off-diagonal entries, so that a quadratic form
 costs d(d + 1)/2 multiplications; the innermost loop runs across arms.
+
+Thompson sampling plays the best arm under parameters drawn from what is known of them: N(θ, W) of
+each model, with θ and W as above (Agrawal & Goyal 2013). Arms that share a model are scored with
+one draw θ + Lz, where LLᵀ = W and z is standard normal. Where each arm has a model, one number of
+the draw counts, ⟨x, θ + Lz⟩. It is normal with the variance xᵀWx, and independent of all other
+arms', so it is drawn by itself.
+
+:class:`Models` are ridge models of many learners, row by row: they choose, and take up one record
+at a time.
 """
 
 from __future__ import annotations
@@ -26,6 +35,7 @@ from fedbandits._compile import (
     store,
 )
 from fedbandits._typing import Floats, Floats32
+from fedbandits.learners.kernels.ridge import add_rank_one
 
 
 @allocation_free
@@ -217,3 +227,138 @@ def _where(scores: Floats32, value: Any, start: int, end: int) -> int:
         if scores[arm] == value:
             return arm
     return -1
+
+
+class Models(NamedTuple):
+    """Ridge estimates, one a row."""
+
+    inverse: Floats  # (rows, d, d) of λI + S
+    theta: Floats  # (rows, d)
+    log_det: Floats  # (rows,) ln det(λI + S)
+    records: Floats  # (rows,) how many are behind it
+
+
+class Scoring(NamedTuple):
+    """Buffers for scoring arms."""
+
+    theta: Floats32  # (1, d)
+    width: Floats32  # (1, d, d)
+    scores: Floats32  # (K,)
+    buffers: ScoreBuffers
+
+
+def new_scoring(dimension: int, arms: int) -> Scoring:
+    """Make buffers."""
+    return Scoring(
+        theta=np.zeros((1, dimension), np.float32),
+        width=np.zeros((1, dimension, dimension), np.float32),
+        scores=np.zeros(arms, np.float32),
+        buffers=new_score_buffers(dimension),
+    )
+
+
+@allocation_free
+def choose_arm(
+    models: Models, row: int, radius: float, squared: bool, arms: Floats32, scoring: Scoring
+) -> int:
+    """Choose the arm with the highest upper bound by the model in a ``row``; the first of equals.
+
+    The bound is ⟨x, θ⟩ + √(xᵀ β² V⁻¹ x), where β is the ``radius``; ``squared`` leaves out the
+    root. ``arms`` are (d, K). Returns -1 if no bound is a number.
+    """
+    theta, width, scores, buffers = scoring
+    for i in range(arms.shape[0]):
+        theta[0, i] = np.float32(models.theta[row, i])
+    set_width(models.inverse[row : row + 1], 0, radius, width)
+    if squared:
+        score_arms_squared(arms, theta, width, scores, buffers)
+    else:
+        score_arms(arms, theta, width, scores, buffers)
+    return best_arm(scores, 0)
+
+
+@allocation_free
+def update(models: Models, row: int, context: Floats, reward: float, gain: Floats) -> None:
+    """Add one record to the model in a row. ``gain`` (d,) is a buffer that is overwritten."""
+    residual = reward
+    for i in range(context.size):
+        residual -= models.theta[row, i] * context[i]
+    models.log_det[row] += add_rank_one(models.inverse, row, context, gain)
+    for i in range(context.size):
+        models.theta[row, i] += residual * gain[i]
+    models.records[row] += 1.0
+
+
+#: W has 24 bits. What a parameter has left beside those before it, as a share of its variance,
+#: may be rounding if it is less than this; it is then drawn with those before it.
+_LEAST_SHARE = 1e-6
+
+
+class DrawBuffers(NamedTuple):
+    """Standard normals of a decision, and buffers."""
+
+    normals: Floats  # draw_size(models, d)
+    factor: Floats  # (d, d)
+    moved: Floats  # (d,)
+    drawn: Floats32  # (d,)
+
+
+def draw_size(models: int, dimension: int) -> int:
+    """Count the standard normals that a decision takes."""
+    return dimension if models == 1 else models
+
+
+def draw_buffers(normals: Floats, dimension: int) -> DrawBuffers:
+    """Make buffers for one thread, or for one decision of a party."""
+    square = np.empty((dimension, dimension))
+    return DrawBuffers(normals, square, np.empty(dimension), np.empty(dimension, np.float32))
+
+
+@allocation_free
+def draw_scores(
+    features: Floats32, theta: Floats32, width: Floats32, scores: Floats32, draw: DrawBuffers
+) -> None:
+    """Compute the scores of all arms under drawn parameters, into ``scores`` (arms,).
+
+    Parameters as in :func:`.linucb.score_arms`, with W a covariance.
+    """
+    if theta.shape[0] == 1:
+        draw_parameters(theta, width, draw)
+        for k in range(scores.size):
+            scores[k] = np.float32(0)
+        for i in range(theta.shape[1]):
+            weight = draw.drawn[i]
+            for k in range(scores.size):
+                scores[k] = fma(weight, features[i, k], scores[k])
+    else:
+        for m in range(theta.shape[0]):
+            estimate, deviation = arm_parts(features, 0, theta, width, m)
+            scores[m] = fma(np.float32(draw.normals[m]), deviation, estimate)
+
+
+@allocation_free
+def draw_parameters(theta: Floats32, width: Floats32, draw: DrawBuffers) -> None:
+    """Draw the parameters of the only model: θ + Lz, with L of Cholesky's factorisation of W.
+
+    Rows are subtracted from rows below them, so the inner loop has no sum that runs along it.
+    """
+    factor, moved, dimension = draw.factor, draw.moved, theta.shape[1]
+    for i in range(dimension):
+        factor[i, i] = width[0, i, i]
+        for j in range(i + 1, dimension):
+            factor[i, j] = 0.5 * width[0, i, j]
+        moved[i] = theta[0, i]
+    for k in range(dimension):
+        pivot = factor[k, k]
+        if not pivot > _LEAST_SHARE * width[0, k, k]:
+            continue
+        scale = 1.0 / pivot
+        step = draw.normals[k] * math.sqrt(scale)
+        for j in range(k, dimension):
+            moved[j] = fma(step, factor[k, j], moved[j])
+        for i in range(k + 1, dimension):
+            weight = -scale * factor[k, i]
+            for j in range(i, dimension):
+                factor[i, j] = fma(weight, factor[k, j], factor[i, j])
+    for i in range(dimension):
+        draw.drawn[i] = np.float32(moved[i])

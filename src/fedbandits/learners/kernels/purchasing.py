@@ -13,6 +13,14 @@ Buy all of S1 and S3, call the surplus less b the room, and let "a step" of S2 b
 S3 be *not* buying one: every step gains |r| and costs |d|, and what remains is a bounded knapsack
 with the steps as its items. That is how both oracles see it. Without room nothing is feasible, and
 nothing is bought.
+
+The exact oracle finds the best purchase by dynamic programming over a growing core of the knapsack.
+Deva, Abhishek & Gujar's DPSS tries all subsets of S2 and S3. Here the same recursion keeps only
+what can still win (Pisinger 1997, "A minimal algorithm for the 0-1 knapsack problem"): steps stand
+in the order of their gain, the first ones that fit are taken, and then, alternately, the next step
+may be added and the last one taken back. A *state* is a cost and a gain that can be reached so;
+one that costs no less and gains no more than another is dropped, and so is one that even the best
+remaining ratio cannot lift above the best purchase found.
 """
 
 from __future__ import annotations
@@ -125,3 +133,162 @@ def is_empty(purchase: Ints) -> bool:
     for i in range(purchase.size):
         bought += purchase[i]
     return bought == 0
+
+
+#: Most chunks that one capacity is split into: powers of two, and what is left.
+_CHUNKS = 64
+
+
+@compiled
+def _split(capacity: Ints, order: Ints, count: int) -> tuple[Ints, Ints]:
+    """Split every producer's steps into chunks of 1, 2, 4, …: any number is a sum of some."""
+    producers = np.empty(count * _CHUNKS, np.int64)
+    sizes = np.empty(count * _CHUNKS, np.int64)
+    filled = 0
+    for place in range(count):
+        left, size = capacity[order[place]], 1
+        while left > 0:
+            producers[filled], sizes[filled] = order[place], min(size, left)
+            left -= sizes[filled]
+            size *= 2
+            filled += 1
+    return producers[:filled], sizes[:filled]
+
+
+@compiled
+def _merge(
+    costs: Floats, gains: Floats, trails: Ints, cost: float, gain: float, trail: Ints
+) -> tuple[Floats, Floats, Ints]:
+    """Merge all states with and without one more move, cheapest first, dominated ones dropped.
+
+    ``costs`` and ``gains`` of the states so far are (s,) and both rise. ``trails`` (s,) says where
+    in ``trail`` each state's last move is noted; ``trail`` (s,) where it is if it makes this one.
+    """
+    size = costs.size
+    new_costs, new_gains = np.empty(2 * size), np.empty(2 * size)
+    new_trails = np.empty(2 * size, np.int64)
+    stay, move, filled, best = 0, 0, 0, -np.inf
+    while stay < size or move < size:
+        if move >= size or (stay < size and costs[stay] <= costs[move] + cost):
+            next_cost, next_gain, next_trail = costs[stay], gains[stay], trails[stay]
+            stay += 1
+        else:
+            next_cost, next_gain, next_trail = costs[move] + cost, gains[move] + gain, trail[move]
+            move += 1
+        if next_gain > best:
+            if filled > 0 and new_costs[filled - 1] == next_cost:
+                filled -= 1  # as cheap, and worth less
+            new_costs[filled], new_gains[filled], new_trails[filled] = (
+                next_cost,
+                next_gain,
+                next_trail,
+            )
+            filled += 1
+            best = next_gain
+    return new_costs[:filled], new_gains[:filled], new_trails[:filled]
+
+
+@compiled
+def _promising(
+    costs: Floats, gains: Floats, room: float, best: float, up: float, down: float
+) -> Ints:
+    """Keep states that can still beat ``best``; ``up`` and ``down`` are the ratios that remain."""
+    kept, filled = np.empty(costs.size, np.int64), 0
+    for s in range(costs.size):
+        rest = room - costs[s]
+        bound = gains[s] + rest * (up if rest >= 0.0 else down)
+        if bound > best:
+            kept[filled] = s
+            filled += 1
+    return kept[:filled]
+
+
+@compiled
+def _choose_chunks(costs: Floats, gains: Floats, room: float) -> tuple[Ints, int]:
+    """Choose the chunks that gain most within ``room``, the cost that they may have together.
+
+    ``costs`` and ``gains`` are (c,), all positive, most gain for its cost first. Returns ``moves``
+    and ``first``: the chunks before ``first`` are chosen, and those in ``moves`` turned around.
+    """
+    first, cost, gain = 0, 0.0, 0.0
+    while first < costs.size and cost + costs[first] <= room:
+        cost += costs[first]
+        gain += gains[first]
+        first += 1
+    best, best_trail = gain, 0
+    # A trail is a linked list of moves: entry 0 ends it.
+    chunk_of, parent_of = np.zeros(1, np.int64), np.zeros(1, np.int64)
+    state_costs, state_gains = np.array([cost]), np.array([gain])
+    trails = np.zeros(1, np.int64)
+    last, step = first, first  # chunks from last to step - 1 were open to moves
+    adding = True
+    while state_costs.size > 0 and (step < costs.size or last > 0):
+        up = gains[step] / costs[step] if step < costs.size else 0.0
+        down = gains[last - 1] / costs[last - 1] if last > 0 else np.inf
+        kept = _promising(state_costs, state_gains, room, best, up, down)
+        state_costs, state_gains, trails = state_costs[kept], state_gains[kept], trails[kept]
+        if state_costs.size == 0:
+            break
+        if (adding and step < costs.size) or last == 0:
+            chunk, sign = step, 1.0
+            step += 1
+        else:
+            last -= 1
+            chunk, sign = last, -1.0
+        adding = not adding
+        trail = chunk_of.size + np.arange(state_costs.size)
+        chunk_of = np.append(chunk_of, np.full(state_costs.size, chunk))
+        parent_of = np.append(parent_of, trails)
+        if sign > 0.0:
+            state_costs, state_gains, trails = _merge(
+                state_costs, state_gains, trails, costs[chunk], gains[chunk], trail
+            )
+        else:  # the cheaper states come first: those that make the move
+            state_costs, state_gains, trails = _merge(
+                state_costs - costs[chunk], state_gains - gains[chunk], trail,
+                costs[chunk], gains[chunk], trails,
+            )  # fmt: skip
+        for s in range(state_costs.size):
+            if state_costs[s] <= room and state_gains[s] > best:
+                best, best_trail = state_gains[s], trails[s]
+    moves, filled = np.empty(costs.size, np.int64), 0
+    while best_trail > 0:
+        moves[filled] = chunk_of[best_trail]
+        best_trail = parent_of[best_trail]
+        filled += 1
+    return moves[:filled], first
+
+
+@compiled
+def buy_exactly(
+    revenue: Floats, surplus: Floats, capacity: Ints, reserve: float, order: Ints, ratio: Floats,
+    purchase: Ints,
+) -> None:  # fmt: skip
+    """Return the purchase with the most revenue; arguments as of :func:`.buy_greedily`."""
+    buy_before_steps(revenue, surplus, capacity, purchase)
+    count, most = sort_steps(revenue, surplus, capacity, order, ratio)
+    room = most - reserve
+    if room < -TOLERANCE:
+        purchase[:] = 0
+        return
+    producers, sizes = _split(capacity, order, count)
+    costs: Floats = np.abs(surplus[producers]) * sizes
+    gains: Floats = np.abs(revenue[producers]) * sizes
+    moves, first = _choose_chunks(costs, gains, room + TOLERANCE)
+    for chunk in range(first):
+        take_steps(surplus[producers[chunk]], sizes[chunk], producers[chunk], purchase)
+    for chunk in moves:
+        i = producers[chunk]
+        take_steps(surplus[i], sizes[chunk] if chunk >= first else -sizes[chunk], i, purchase)
+
+
+@compiled
+def buy(
+    oracle: int, revenue: Floats, surplus: Floats, capacity: Ints, reserve: float, order: Ints,
+    ratio: Floats, purchase: Ints,
+) -> None:  # fmt: skip
+    """Ask one of the oracles, by its code."""
+    if oracle == EXACT:
+        buy_exactly(revenue, surplus, capacity, reserve, order, ratio, purchase)
+    else:
+        buy_greedily(revenue, surplus, capacity, reserve, order, ratio, purchase)

@@ -9,10 +9,9 @@ from typing import NamedTuple
 import numpy as np
 
 from fedbandits._suggest import did_you_mean
-from fedbandits.environments.tables.cells import RawTable, missing, numbers, texts, tidy
-from fedbandits.environments.tables.dates import unit_since_1970
-from fedbandits.environments.tables.kinds import found_in
-from fedbandits.environments.tables.suspicious import mark_among
+from fedbandits.environments.tables.cells import RawTable, found_in, missing, numbers, texts
+from fedbandits.environments.tables.features import mark_among
+from fedbandits.environments.tables.formats import tidy, unit_since_1970
 from fedbandits.errors import ConfigError, DataError
 
 #: More different texts than these are names, not categories or classes.

@@ -11,17 +11,17 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fedbandits.environments.rating_files import is_published, names_ratings, read_ratings
 from fedbandits.environments.rows import centre_and_spread
 from fedbandits.environments.tables.cells import RawTable, missing, numbers, texts
 from fedbandits.environments.tables.delimited import SEPARATORS
 from fedbandits.environments.tables.files import is_pipe
-from fedbandits.environments.tables.reading import AS_FOUND, Reading
+from fedbandits.environments.tables.formats import AS_FOUND, Reading
 from fedbandits.environments.tables.sources import read_table
 from fedbandits.errors import ConfigError, ConfigWarning, DataError
 from fedbandits.settings.experiment import Experiment
 from fedbandits.settings.reference.columns import LOG, Column, Roles, guessed_roles, look
 from fedbandits.settings.reference.keys import in_toml
-from fedbandits.settings.reference.own_ratings import FOUND, are_ratings, rating_lines
 from fedbandits.settings.reference.templates import comment, in_shell
 from fedbandits.settings.toml_files import NAME
 
@@ -46,6 +46,11 @@ _OF_OTHERS = (
     'replace them by what is publicly known. "*" stands for all other categories.'
 )
 _REPLICATES, _FEWEST_ROUNDS, _MOST_ROUNDS = 8, 50, 1000
+_RATINGS = (
+    "It holds ratings: a user comes, some items are offered, and the rating is the reward. To "
+    "treat it as a table with a class to name, give --target"
+)
+_AGENTS, _MOST_ARMS, _MOST_FACTORS = 4, 20, 10
 
 
 class OwnData(NamedTuple):
@@ -79,9 +84,9 @@ def own_data_template(
             f"init --data: {data} is a pipe, which a run could not read again; give a file. It may "
             "be compressed"
         )
-    if not any(given.values()) and are_ratings(data, reading):
-        text = rating_lines(data, path, _how(reading), reading) + _systems(presets)
-        return OwnData(_checked(data, text), (FOUND,))
+    if not any(given.values()) and _are_ratings(data, reading):
+        text = _of_ratings(data, path, _how(reading), reading) + _systems(presets)
+        return OwnData(_checked(data, text), (_RATINGS,))
     raw = read_table(data, reading, "")
     raw, reading = _with_marks(raw, reading)
     columns = {name: look(raw, name) for name in raw.columns}
@@ -313,3 +318,55 @@ def _quoted(table: Mapping[str, object]) -> dict[str, object]:
     """Write names as TOML writes keys: in quotation marks where they need them."""
     bare = re.compile(r"[A-Za-z0-9_-]+\Z")
     return {name if bare.match(name) else in_toml(name): held for name, held in table.items()}
+
+
+def _are_ratings(data: str, reading: Reading) -> bool:
+    """Tell whether a file holds ratings, by its name or the names of its columns."""
+    if is_published(data):
+        return True
+    try:
+        return names_ratings([*read_table(data, reading, "").columns])
+    except DataError:
+        return False
+
+
+def _of_ratings(data: str, path: str | pathlib.Path, how: Sequence[str], reading: Reading) -> str:
+    """Write the configuration but for its systems; ``how`` are the lines on how it is read.
+
+    Raises ConfigError if there are too few ratings.
+    """
+    users, items, _ = read_ratings(data, reading)
+    pairs = np.unique(np.stack([users, items]), axis=1)
+    each = np.sort(np.bincount(pairs[0]))[::-1]  # ratings of a user, most first
+    arms = min(_MOST_ARMS, int(each[_AGENTS - 1]) if len(each) >= _AGENTS else 0)
+    factors = min(_MOST_FACTORS, len(each) - 1, int(items.max()))
+    if arms < 2 or factors < 2:
+        raise ConfigError(
+            f"init --data: {data} has too few ratings: {_AGENTS} users with two ratings each are "
+            "needed, and three items"
+        )
+    name = pathlib.Path(path).stem
+    head = comment(
+        [f"Run it:                 fedbandits run {in_shell(path)}",
+         f"See what it promises:   fedbandits privacy {in_shell(path)}",
+         "", f"{data}: {len(users):,} ratings by {len(each):,} users. {_RATINGS}."]
+    )  # fmt: skip
+    return "\n".join(
+        [
+            *head,
+            "",
+            *([f"name = {in_toml(name)}"] if re.match(NAME, name) else []),
+            "rounds = 500",
+            "replicates = 4",
+            "seed = 0",
+            "",
+            "[environment]",
+            'kind = "ratings"',
+            f"path = {in_toml(data)}",
+            *how,
+            *comment(["Users are dealt to so many agents. Who rated fewer items is left out."]),
+            f"agents = {_AGENTS}",
+            f"arms = {arms}",
+            f"dim = {factors}",
+        ]
+    )

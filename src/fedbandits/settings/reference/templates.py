@@ -10,12 +10,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from fedbandits._suggest import close_names
 from fedbandits.environments import Environment, environments
 from fedbandits.errors import ConfigError
-from fedbandits.settings.examples import examples
 from fedbandits.settings.experiment import Variant, system
 from fedbandits.settings.reference.docstrings import summary_of
 from fedbandits.settings.reference.keys import Key, in_toml, keys_of
 from fedbandits.settings.reference.places import experiment_keys
-from fedbandits.settings.toml_files import NAME
+from fedbandits.settings.toml_files import NAME, examples
 from fedbandits.systems.registry import find_preset, find_system, preset_names
 
 #: So few that every preset is done in seconds.

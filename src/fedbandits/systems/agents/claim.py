@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from typing import Literal
 
-from fedbandits.environments.facts import ContextualFacts
-from fedbandits.environments.visits import packed
+from fedbandits.environments.facts import ContextualFacts, packed
 from fedbandits.privacy import gaussian
 from fedbandits.privacy.accounting import Event, total_mu
 from fedbandits.privacy.claims import Limit, PrivacyClaim

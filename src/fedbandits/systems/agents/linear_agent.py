@@ -17,8 +17,7 @@ from fedbandits.federation.events import Decide, Decision, LetGo, Observe
 from fedbandits.federation.messages import Message
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import PartyState, Step
-from fedbandits.learners.kernels.linear_draws import draw_buffers
-from fedbandits.learners.kernels.linucb import new_score_buffers
+from fedbandits.learners.kernels.linucb import draw_buffers, new_score_buffers
 from fedbandits.learners.kernels.ridge import Record
 from fedbandits.privacy.bounds import as_reward, require_within
 from fedbandits.privacy.kernels import all_finite, record_fault

@@ -16,7 +16,7 @@ from fedbandits.learners.confidence import (
     SpectralBounds,
     least_eigenvalue_factor,
 )
-from fedbandits.learners.kernels.linear_draws import draw_size
+from fedbandits.learners.kernels.linucb import draw_size
 from fedbandits.privacy import gaussian
 from fedbandits.privacy.accounting import Clear, ContinualSum, Event
 from fedbandits.privacy.continual import ContinualPlan, noise_pattern

@@ -56,7 +56,7 @@ class FCLUB(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True):
         criterion.
     trust
         Prior odds that users of other servers who seem to fit a cluster belong there, as a multiple
-        of exp(-d/2). 0: they are ignored. See :func:`~fedbandits.learners.mixture.attach`.
+        of exp(-d/2). 0: they are ignored. See :func:`~fedbandits.learners.clustering.attach`.
     most_clusters
         Largest number of clusters of one server.
     exploration_scale

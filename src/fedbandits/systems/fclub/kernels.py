@@ -14,7 +14,7 @@ from fedbandits.environments.kernels.arrivals import (
     fill_items,
     items_workspace,
 )
-from fedbandits.learners.kernels.models import Models, Scoring, choose_arm, update
+from fedbandits.learners.kernels.linucb import Models, Scoring, choose_arm, update
 from fedbandits.learners.kernels.ridge import add_record
 from fedbandits.privacy.kernels import NO_FAULT, record_fault
 from fedbandits.random import Key

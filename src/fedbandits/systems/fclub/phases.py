@@ -8,8 +8,10 @@ from typing import NamedTuple
 import numpy as np
 
 from fedbandits._typing import Floats, Ints
+from fedbandits.learners.clustering import Fitted, attach, fit_mixture
 from fedbandits.learners.kernels.evidence import (
     Evidence,
+    Mixture,
     Spectrum,
     decompose,
     read_evidence,
@@ -17,9 +19,7 @@ from fedbandits.learners.kernels.evidence import (
     stack,
 )
 from fedbandits.learners.kernels.likeness import Estimates, averaged
-from fedbandits.learners.kernels.mixture import Mixture
-from fedbandits.learners.kernels.models import Models
-from fedbandits.learners.mixture import Fitted, attach, fit_mixture
+from fedbandits.learners.kernels.linucb import Models
 from fedbandits.systems.fclub.plan import CLUSTERS, REWARD_VARIANCE, USERS, FCLUBPlan
 
 #: Exact rows (rows, p) to what leaves in their place. Called once a release.

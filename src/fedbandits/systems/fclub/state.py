@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from fedbandits.environments.needs import F64, Memory, Needs
-from fedbandits.learners.kernels.mixture import Mixture
-from fedbandits.learners.kernels.models import Models, new_scoring
-from fedbandits.learners.mixture import one_cluster
+from fedbandits.learners.clustering import one_cluster
+from fedbandits.learners.kernels.evidence import Mixture
+from fedbandits.learners.kernels.linucb import Models, new_scoring
 from fedbandits.systems.fclub.kernels import Mixtures, Releases, Scratch, State
 from fedbandits.systems.fclub.plan import CLUSTERS, REWARD_VARIANCE, FCLUBPlan
 from fedbandits.systems.kernels import Tally

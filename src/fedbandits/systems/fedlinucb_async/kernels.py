@@ -14,11 +14,15 @@ import numpy as np
 from fedbandits._compile import allocation_free, compiled
 from fedbandits._typing import Floats, Ints
 from fedbandits.environments.kernels.worlds import Handle
-from fedbandits.learners.kernels.assign import add_to, any_fault, copy_square, fill, put_square
 from fedbandits.learners.kernels.ridge import (
     add_rank_one,
+    add_to,
+    any_fault,
     apply_symmetric,
+    copy_square,
+    fill,
     invert_statistic,
+    put_square,
     unpack,
 )
 from fedbandits.privacy.kernels import NO_FAULT

@@ -16,8 +16,8 @@ import numpy as np
 from fedbandits._compile import compiled, inlined
 from fedbandits._typing import Floats, Ints
 from fedbandits.environments.kernels.worlds import Handle
-from fedbandits.learners.kernels.assign import add_to, any_fault, fill
 from fedbandits.learners.kernels.released_sum import find_directions
+from fedbandits.learners.kernels.ridge import add_to, any_fault, fill
 from fedbandits.privacy.kernels import NO_FAULT, add_share
 from fedbandits.random import Key
 from fedbandits.systems.agents.kernels.constants import TRIGGERED, Constants

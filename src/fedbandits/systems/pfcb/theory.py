@@ -12,8 +12,7 @@ from fedbandits._typing import Floats
 from fedbandits.environments.base import Environment
 from fedbandits.environments.kernels.procurement import ProcurementWorld
 from fedbandits.environments.procurement import Procurement
-from fedbandits.learners.kernels.exact_purchasing import buy
-from fedbandits.learners.kernels.purchasing import EXACT, GREEDY, TOLERANCE
+from fedbandits.learners.kernels.purchasing import EXACT, GREEDY, TOLERANCE, buy
 from fedbandits.random import replicate_key
 from fedbandits.systems.pfcb.config import Always, Constant
 from fedbandits.systems.pfcb.kernels import CLEAR

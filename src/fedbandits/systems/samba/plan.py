@@ -15,8 +15,7 @@ from fedbandits.federation.messages import OutOfOrderError
 from fedbandits.federation.terms import Schedule
 from fedbandits.learners.kernels.index_rules import RULES
 from fedbandits.learners.kernels.largest_scores import as_largest
-from fedbandits.learners.locality import check_arm_score_locality
-from fedbandits.learners.open_rules import OneArm
+from fedbandits.learners.open_rules import OneArm, check_arm_score_locality
 from fedbandits.systems.base import Plan
 from fedbandits.systems.samba.config import Algorithm, Samba
 

@@ -2,7 +2,7 @@
 
 They are linear in N and K; for a silent run linear in K but for logarithms. The paper's other
 theorems are not about numbers: Theorem 1 (what fits) is checked by
-:mod:`fedbandits.learners.locality`, Theorem 2 (the plain run's rewards) and Theorem 3 (who sees
+:mod:`fedbandits.learners.open_rules`, Theorem 2 (the plain run's rewards) and Theorem 3 (who sees
 what) are compared with runs by tests and by :mod:`.audit`.
 """
 

@@ -17,7 +17,7 @@ from fedbandits.federation.party import Party
 from fedbandits.federation.roles import MessageTable, Role, Roles
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import PartyState, Step
-from fedbandits.learners.kernels.models import Scoring, new_scoring
+from fedbandits.learners.kernels.linucb import Scoring, new_scoring
 from fedbandits.privacy.bounds import as_reward, require_contexts, require_within
 from fedbandits.privacy.kernels import record_fault
 from fedbandits.systems.exported import Learned

@@ -6,8 +6,13 @@ import math
 
 from fedbandits._compile import inlined
 from fedbandits._typing import Floats32
-from fedbandits.learners.kernels.linear_draws import DrawBuffers, draw_scores
-from fedbandits.learners.kernels.linucb import ScoreBuffers, best_arm, score_arms
+from fedbandits.learners.kernels.linucb import (
+    DrawBuffers,
+    ScoreBuffers,
+    best_arm,
+    draw_scores,
+    score_arms,
+)
 from fedbandits.privacy.kernels import hold_contexts
 
 

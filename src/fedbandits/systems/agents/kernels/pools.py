@@ -9,10 +9,16 @@ import numpy as np
 
 from fedbandits._compile import allocation_free, compiled
 from fedbandits._typing import Floats
-from fedbandits.learners.kernels.assign import fill, fill_diagonal
 from fedbandits.learners.kernels.confidence import adaptive_terms, choose_shift
 from fedbandits.learners.kernels.released_sum import Reading, learn_from_sum
-from fedbandits.learners.kernels.ridge import are_records, invert_spectrum, log_determinant, unpack
+from fedbandits.learners.kernels.ridge import (
+    are_records,
+    fill,
+    fill_diagonal,
+    invert_spectrum,
+    log_determinant,
+    unpack,
+)
 from fedbandits.privacy.kernels import NO_FAULT, any_implausible, release_deviation
 from fedbandits.systems.agents.kernels.constants import TRIGGERED, Constants
 

@@ -15,9 +15,14 @@ from fedbandits.environments.kernels.worlds import (
     fill_decision_set,
     first_turn,
 )
-from fedbandits.learners.kernels.assign import flatten
-from fedbandits.learners.kernels.linear_draws import DrawBuffers, draw_buffers, draw_size
-from fedbandits.learners.kernels.linucb import ScoreBuffers, new_score_buffers
+from fedbandits.learners.kernels.linucb import (
+    DrawBuffers,
+    ScoreBuffers,
+    draw_buffers,
+    draw_size,
+    new_score_buffers,
+)
+from fedbandits.learners.kernels.ridge import flatten
 from fedbandits.privacy.kernels import (
     NO_FAULT,
     NONE,

@@ -13,14 +13,15 @@ import numpy as np
 
 from fedbandits._compile import allocation_free, compiled
 from fedbandits._typing import Floats, Floats32
-from fedbandits.learners.kernels.assign import copy_square, is_zero
 from fedbandits.learners.kernels.confidence import radius
 from fedbandits.learners.kernels.linucb import set_width
 from fedbandits.learners.kernels.ridge import (
     add_rank_one,
     add_record,
     apply_symmetric,
+    copy_square,
     invert_spectrum,
+    is_zero,
     log_determinant,
     unpack,
 )

@@ -16,10 +16,9 @@ from fedbandits.federation.events import Deadline, Decide, EndRound, Observe
 from fedbandits.federation.messages import Message, OutOfOrderError, WrongShapeError, pack
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import Step, Transitions
-from fedbandits.learners.kernels.evidence import decompose
-from fedbandits.learners.kernels.mixture import Mixture
-from fedbandits.learners.kernels.models import Models, choose_arm
-from fedbandits.learners.mixture import one_cluster
+from fedbandits.learners.clustering import one_cluster
+from fedbandits.learners.kernels.evidence import Mixture, decompose
+from fedbandits.learners.kernels.linucb import Models, choose_arm
 from fedbandits.privacy import running_sum
 from fedbandits.privacy.continual import ContinualPlan
 from fedbandits.privacy.running_sum import ContinualState, draw_ahead

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from fedbandits._compile import compiled, inlined
 from fedbandits._typing import Floats, Floats32, Ints
 from fedbandits.learners.kernels.clustering import Edges
-from fedbandits.learners.kernels.models import Models, Scoring, choose_arm, update
+from fedbandits.learners.kernels.linucb import Models, Scoring, choose_arm, update
 from fedbandits.learners.kernels.ridge import add_record, factorise, invert_statistic
 from fedbandits.systems.kernels import Tally
 from fedbandits.systems.servers.kernels import Clock

@@ -20,7 +20,7 @@ from fedbandits.federation.messages import (
 )
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import Step, Transitions
-from fedbandits.learners.kernels.models import update
+from fedbandits.learners.kernels.linucb import update
 from fedbandits.systems.fclub_published.kernels.exchange import AT_RENEWAL, FOR_REPORT
 from fedbandits.systems.fclub_published.kernels.regroup import begin_sets_phase
 from fedbandits.systems.fclub_published.kernels.servers import ALWAYS, DELAYED, NEVER, PHASED, SETS

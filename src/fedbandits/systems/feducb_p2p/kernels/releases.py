@@ -13,8 +13,7 @@ import numpy as np
 from fedbandits._compile import compiled, inlined
 from fedbandits._typing import Floats
 from fedbandits.environments.kernels.worlds import Handle, first_turn
-from fedbandits.learners.kernels.assign import add_to, fill
-from fedbandits.learners.kernels.ridge import log_determinant, unpack
+from fedbandits.learners.kernels.ridge import add_to, fill, log_determinant, unpack
 from fedbandits.privacy.kernels import NO_FAULT
 from fedbandits.random import Key
 from fedbandits.systems.agents.kernels.constants import TRIGGERED, Constants

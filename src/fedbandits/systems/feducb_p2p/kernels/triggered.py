@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from fedbandits._compile import compiled, inlined
 from fedbandits.environments.kernels.worlds import Handle
-from fedbandits.learners.kernels.assign import any_fault
+from fedbandits.learners.kernels.ridge import any_fault
 from fedbandits.privacy.kernels import NO_FAULT
 from fedbandits.random import Key
 from fedbandits.systems.agents.kernels.constants import Constants

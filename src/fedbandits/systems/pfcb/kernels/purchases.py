@@ -15,8 +15,7 @@ import numpy as np
 
 from fedbandits._compile import compiled
 from fedbandits._typing import Floats, Ints
-from fedbandits.learners.kernels.exact_purchasing import buy
-from fedbandits.learners.kernels.purchasing import TOLERANCE, is_empty, total
+from fedbandits.learners.kernels.purchasing import TOLERANCE, buy, is_empty, total
 from fedbandits.systems.pfcb.kernels import Books, Constants
 from fedbandits.systems.pfcb.kernels.reports import error_variance, worth
 

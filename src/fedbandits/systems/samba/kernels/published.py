@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from fedbandits._compile import compiled
 from fedbandits._typing import Floats, Ints, Words64
 from fedbandits.crypto.kernels.words import exponentials, permute, word_below, word_to_unit
-from fedbandits.environments.kernels.bernoulli import pull_arm, pull_regret
+from fedbandits.environments.kernels.arrivals import pull_arm, pull_regret
 from fedbandits.learners.kernels.index_rules import LARGEST
+from fedbandits.learners.kernels.largest_scores import equal_place, in_proportion, largest_place
 from fedbandits.learners.kernels.rule_handles import Handle, explores, note_chosen, score_arms
-from fedbandits.learners.kernels.selection import equal_place, in_proportion, largest_place
 from fedbandits.random import Key
 
 
