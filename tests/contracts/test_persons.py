@@ -10,7 +10,7 @@ import pytest
 
 import fedbandits as fb
 from fedbandits.environments import Change, Classification, FixedDelay
-from fedbandits.environments.stage import Visit
+from fedbandits.environments.open_world import Visit
 from fedbandits.errors import DataError, LocalProtocolError
 from fedbandits.privacy.ledger import Ledger
 from fedbandits.random import replicate_key

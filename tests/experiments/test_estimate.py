@@ -10,7 +10,7 @@ import pytest
 
 import fedbandits as fb
 from fedbandits.environments import Bernoulli, Classification, Clustered, Linear, Procurement
-from fedbandits.environments.needs import Needs
+from fedbandits.environments.base import Needs
 from fedbandits.errors import LongRunWarning, ResourceError
 from fedbandits.experiments import estimate as module
 from fedbandits.experiments.estimate import available_memory, estimate, warn_of_long_runs

@@ -25,9 +25,22 @@ from fedbandits.environments.delay import Delay
 from fedbandits.environments.drift import Drift, RoundNumber, refuse_drift
 from fedbandits.environments.facts import ContextualFacts, Facts
 from fedbandits.environments.kernels.drift import DriftingWorld
-from fedbandits.environments.needs import Needs
-from fedbandits.environments.open_world import CompiledWorld, OpenWorld, WorldKernels
-from fedbandits.environments.stage import ContextualStage, Stage
+from fedbandits.environments.open_world import (
+    CompiledWorld,
+    ContextualStage,
+    OpenWorld,
+    Stage,
+    WorldKernels,
+)
+from fedbandits.environments.tables.formats import (
+    AS_FOUND,
+    Decimal,
+    Reading,
+    Separator,
+    Thousands,
+    reading_of,
+    refuse_reading,
+)
 from fedbandits.errors import ConfigError
 from fedbandits.random import Key
 
@@ -36,6 +49,10 @@ __all__ = ["ContextualEnvironment", "Environment", "Words", "plural"]
 Count = Annotated[int, Meta(ge=1, le=1_000_000)]
 Dimension = Annotated[int, Meta(ge=1, le=2_000)]
 Arms = Annotated[int, Meta(ge=2, le=65_535)]
+
+
+#: Bytes of numbers.
+F64, F32 = 8, 4
 
 
 class Words(NamedTuple):
@@ -70,6 +87,31 @@ def plural(noun: str) -> str:
     if noun.endswith("y") and noun[-2:-1] not in (*"aeiou", ""):
         return f"{noun[:-1]}ies"
     return f"{noun}s"
+
+
+class Memory(NamedTuple):
+    """Arrays of one kind, of so many ``bytes``; ``what`` and ``keys`` are words for an error."""
+
+    what: str  # what the arrays hold
+    bytes: float
+    keys: str  # which keys of a configuration to lower
+
+
+class Needs(NamedTuple):
+    """Memory and work that one replicate needs at least; empty if nothing is known.
+
+    Environments and systems state these needs, so that an experiment that does not fit into memory
+    is refused before it runs. Only arrays that last are counted. A run takes somewhat more, never
+    less.
+    """
+
+    parts: tuple[Memory, ...] = ()
+    operations: float = 0.0  # multiply-adds, or like work, in all rounds; within a factor of 10
+
+    @property
+    def bytes(self) -> float:
+        """Bytes of all parts."""
+        return sum(part.bytes for part in self.parts)
 
 
 class Environment(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind"):
@@ -176,6 +218,39 @@ class Environment(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True
     def stage(self, key: Key) -> Stage:
         """Begin a replicate in which parties act, with the draws that ``key`` names."""
         raise NotImplementedError
+
+
+class FromFile(Environment, frozen=True, kw_only=True):
+    """Base class of environments that may be read from a file of text.
+
+    Parameters
+    ----------
+    encoding, separator, decimal, thousands
+        How the file is read, as in a ``table``.
+    """
+
+    #: Keys that tell of the file.
+    OF_FILE: ClassVar[tuple[str, ...]] = ("encoding", "separator", "decimal", "thousands")
+
+    encoding: str = AS_FOUND.encoding
+    separator: Separator | None = None
+    decimal: Decimal | None = None
+    thousands: Thousands | None = None
+
+    @property
+    def reading(self) -> Reading:
+        """The way in which the file is read."""
+        return reading_of(self)
+
+    def refuse_keys_of_file(self, file: str, given: bool) -> None:
+        """Refuse keys that do not fit together, or tell of a file that is not ``given``.
+
+        ``file`` is the key that names the file. Raises ValueError, whose text begins with a key.
+        """
+        refuse_reading(self)
+        for key in () if given else self.OF_FILE:
+            if getattr(self, key) not in (None, AS_FOUND.encoding):
+                raise ValueError(f"{key}: given without {file}, whose file it tells of; remove it")
 
 
 #: The first round of all agents, or a list with that of each.

@@ -10,9 +10,8 @@ import numpy as np
 from msgspec import Meta
 
 from fedbandits._typing import Floats, Floats32, Ints
-from fedbandits.environments.base import Arms, Words
+from fedbandits.environments.base import F32, F64, Arms, Memory, Needs, Words
 from fedbandits.environments.facts import ClusteredFacts, Facts
-from fedbandits.environments.from_files import FromRatings
 from fedbandits.environments.kernels.arrivals import (
     ClusteredWorld,
     draw_arrival,
@@ -20,7 +19,7 @@ from fedbandits.environments.kernels.arrivals import (
     draw_items,
     fill_expected,
 )
-from fedbandits.environments.needs import F32, F64, Memory, Needs
+from fedbandits.environments.open_world import Stage
 from fedbandits.environments.preferences import (
     block_of,
     cluster_labels,
@@ -30,7 +29,7 @@ from fedbandits.environments.preferences import (
     rated_preferences,
     read_preferences,
 )
-from fedbandits.environments.stage import Stage
+from fedbandits.environments.rating_files import FromRatings
 from fedbandits.errors import ConfigError, DataError
 from fedbandits.random import Key
 

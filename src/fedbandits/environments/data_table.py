@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import msgspec
 
 from fedbandits._typing import Floats
+from fedbandits.environments.base import F64, Memory, Needs
 from fedbandits.environments.classification import Classification
 from fedbandits.environments.drift import drifting
 from fedbandits.environments.facts import ContextualFacts
 from fedbandits.environments.kernels import drift, recorded
 from fedbandits.environments.kernels.recorded import ClassificationWorld, LoggedWorld, TableWorld
 from fedbandits.environments.kernels.worlds import expected_reward
-from fedbandits.environments.needs import F64, Memory, Needs
 from fedbandits.environments.open_world import WorldKernels
 from fedbandits.environments.tables.settings import TableKeys
 from fedbandits.errors import ConfigError

@@ -12,11 +12,18 @@ import numpy as np
 from msgspec import Meta
 
 from fedbandits._typing import Floats
-from fedbandits.environments.base import Arms, ContextualEnvironment, Dimension
+from fedbandits.environments.base import (
+    F32,
+    F64,
+    Arms,
+    ContextualEnvironment,
+    Dimension,
+    Memory,
+    Needs,
+)
 from fedbandits.environments.drift import direction_of_drift, drifting
 from fedbandits.environments.kernels import drift, linear
 from fedbandits.environments.kernels.linear import LinearWorld
-from fedbandits.environments.needs import F32, F64, Memory, Needs
 from fedbandits.environments.open_world import WorldKernels
 from fedbandits.errors import ConfigError
 from fedbandits.random import Key, Purpose, normals

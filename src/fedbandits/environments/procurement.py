@@ -12,10 +12,9 @@ import numpy as np
 from msgspec import Meta
 
 from fedbandits._typing import Floats, Ints
-from fedbandits.environments.base import Words
+from fedbandits.environments.base import F64, FromFile, Memory, Needs, Words
 from fedbandits.environments.drift import moved_on
 from fedbandits.environments.facts import Facts, ProcurementFacts
-from fedbandits.environments.from_files import FromFile
 from fedbandits.environments.kernels.procurement import (
     ProcurementWorld,
     draw_good_units,
@@ -25,8 +24,7 @@ from fedbandits.environments.kernels.procurement import (
     purchase_regret,
     truth_of,
 )
-from fedbandits.environments.needs import F64, Memory, Needs
-from fedbandits.environments.stage import Stage
+from fedbandits.environments.open_world import Stage
 from fedbandits.environments.tables.cells import numbers
 from fedbandits.environments.tables.delimited import read_delimited
 from fedbandits.environments.tables.files import Stamp, read_bytes, stamp

@@ -1,4 +1,4 @@
-"""Ratings as published data sets store them (users, items, values), and their factors."""
+"""Ratings as published data sets store them (users, items, values), their factors, their keys."""
 
 from __future__ import annotations
 
@@ -6,15 +6,21 @@ import json
 import pathlib
 import re
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from fedbandits._typing import Floats, Ints
+from fedbandits.environments.base import FromFile
 from fedbandits.environments.tables.cells import RawTable, missing, numbers, texts
 from fedbandits.environments.tables.delimited import decoded, read_delimited
 from fedbandits.environments.tables.files import is_whole, read_bytes
-from fedbandits.environments.tables.formats import AS_FOUND, NumberFormat, Reading, reading_of
+from fedbandits.environments.tables.formats import (
+    AS_FOUND,
+    NumberFormat,
+    Reading,
+    reading_of,
+)
 from fedbandits.errors import DataError
 
 _WHERE = {
@@ -76,6 +82,26 @@ class RatingFile(NamedTuple):
         """Take what the keys of an environment say of the file at ``path``."""
         columns = (settings.user, settings.item, settings.rating)
         return cls(path, reading_of(settings), columns)
+
+
+class FromRatings(FromFile, frozen=True, kw_only=True):
+    """Base class of environments that may be read from a file of ratings.
+
+    Parameters
+    ----------
+    user, item, rating
+        Columns of a CSV file of ratings, if it gives them other names than these.
+    """
+
+    OF_FILE: ClassVar[tuple[str, ...]] = (*FromFile.OF_FILE, "user", "item", "rating")
+
+    user: str | None = None
+    item: str | None = None
+    rating: str | None = None
+
+    def rating_file(self, path: str) -> RatingFile:
+        """Return the file of ratings at ``path``, and how it is read."""
+        return RatingFile.of(self, path)
 
 
 class _MalformedError(Exception):

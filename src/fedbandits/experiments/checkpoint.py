@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedbandits import _compile
-from fedbandits.environments.stage import noted_in
+from fedbandits.environments.open_world import noted_in
 from fedbandits.errors import CheckpointError
 from fedbandits.experiments import checkpoint_file
 from fedbandits.experiments.checkpoint_file import Header, Layout, Opened

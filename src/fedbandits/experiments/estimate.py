@@ -15,8 +15,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from fedbandits.environments.base import decisions_of
-from fedbandits.environments.needs import F64, Memory, Needs
+from fedbandits.environments.base import F64, Memory, Needs, decisions_of
 from fedbandits.errors import LongRunWarning, ResourceError
 from fedbandits.experiments.workload import Workload
 from fedbandits.settings.experiment import Experiment

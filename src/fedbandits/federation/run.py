@@ -1,7 +1,7 @@
 """Any system's parties in one process: the second driver of the same mathematics.
 
 Systems and worlds come in as values: :class:`~fedbandits.federation.roles.Roles` and a
-:class:`~fedbandits.environments.stage.Stage`.
+:class:`~fedbandits.environments.open_world.Stage`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from fedbandits._typing import Floats
-from fedbandits.environments.stage import Stage
+from fedbandits.environments.open_world import Stage
 from fedbandits.federation.acting import ActingParty
 from fedbandits.federation.events import Decision, LetGo
 from fedbandits.federation.memory import MemoryNetwork, Route

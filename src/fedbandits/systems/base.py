@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 
 from fedbandits._brief import titled
 from fedbandits._html import table
-from fedbandits.environments.base import Environment
+from fedbandits.environments.base import Environment, Needs
 from fedbandits.environments.facts import Facts
-from fedbandits.environments.needs import Needs
 from fedbandits.environments.open_world import arrays_of
 from fedbandits.errors import LocalProtocolError
 from fedbandits.federation.memory import Route

@@ -7,8 +7,7 @@ import importlib.util
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from fedbandits.environments.base import Environment
-from fedbandits.environments.needs import Needs
+from fedbandits.environments.base import Environment, Needs
 from fedbandits.federation.party import Party
 from fedbandits.federation.roles import Roles
 from fedbandits.systems.base import Plan, Simulation, System

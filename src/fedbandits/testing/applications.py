@@ -17,7 +17,7 @@ import numpy as np
 
 from fedbandits.environments import Environment
 from fedbandits.environments.clustered import Arrival
-from fedbandits.environments.stage import Visit
+from fedbandits.environments.open_world import Visit
 from fedbandits.errors import FedbanditsError
 from fedbandits.federation.acting import ActingParty
 from fedbandits.federation.events import Decision

@@ -14,7 +14,7 @@ import numpy as np
 
 from fedbandits._compile import compilations
 from fedbandits.deployment.process.supplies import RehearsalSupplies
-from fedbandits.environments.stage import Stage
+from fedbandits.environments.open_world import Stage
 from fedbandits.errors import FedbanditsError
 from fedbandits.federation.run import PartiesRun
 from fedbandits.random import Key

@@ -127,24 +127,17 @@ _DAYS = (
     rf"(?:[^\W\d_]{{3,10}},?\s)?{_MONTH}\s+\d{{1,2}},?\s+{_YEAR}",  # Tue, January 02, 2024
     rf"[^\W\d_]{{2,3}}\.?,?\s\d{{1,2}}\s{_MONTH}\s{_YEAR}",  # Tue, 02 Jan 2024
 )
-_WRITTEN = re.compile(
-    "(?:"
-    + "|".join(
-        [
-            rf"(?:{'|'.join(_DAYS)})(?:[T,]?\s*{_TIME}{_ZONE}|T\d{{4,6}}Z?)?",
-            rf"{_TIME}{_ZONE}",
-            rf"{_YEAR}-(?:0[1-9]|1[0-2])",  # 2024-01
-            rf"{_YEAR}-?W[0-5]\d(?:-?[1-7])?",  # 2024-W01
-            rf"{_YEAR}\s?-?[QH][1-4]",  # 2024Q1
-            r"(?:0?[1-9]|[12]\d|3[01])\.(?:0?[1-9]|1[0-2])\.",  # 02.01.
-            r"-?P(?:\d+(?:[.,]\d+)?[YMWD])*(?:T(?:\d+(?:[.,]\d+)?[HMS])+)?(?<!P)",  # P3DT4H
-            rf"-?\d+(?:[.,]\d+)?\s(?:{_UNIT}|{_UNIT_DE})(?:,?\s[+-]?\d+:\d\d:\d\d(?:\.\d+)?)?",
-            r"\d+:[0-5]\d:[0-5]\d(?:[.,]\d+)?",  # 26:10:00
-            r"(?:\d+\s?d\s?)?(?:\d+\s?h\s?)(?:\d+\s?m(?:in)?\s?)?(?:\d+\s?s)?",  # 3d 4h, 2h 30m
-        ]
-    )
-    + r")\Z",
-    re.IGNORECASE,
+_WRITTEN = (
+    rf"(?:{'|'.join(_DAYS)})(?:[T,]?\s*{_TIME}{_ZONE}|T\d{{4,6}}Z?)?",
+    rf"{_TIME}{_ZONE}",
+    rf"{_YEAR}-(?:0[1-9]|1[0-2])",  # 2024-01
+    rf"{_YEAR}-?W[0-5]\d(?:-?[1-7])?",  # 2024-W01
+    rf"{_YEAR}\s?-?[QH][1-4]",  # 2024Q1
+    r"(?:0?[1-9]|[12]\d|3[01])\.(?:0?[1-9]|1[0-2])\.",  # 02.01.
+    r"-?P(?:\d+(?:[.,]\d+)?[YMWD])*(?:T(?:\d+(?:[.,]\d+)?[HMS])+)?(?<!P)",  # P3DT4H
+    rf"-?\d+(?:[.,]\d+)?\s(?:{_UNIT}|{_UNIT_DE})(?:,?\s[+-]?\d+:\d\d:\d\d(?:\.\d+)?)?",
+    r"\d+:[0-5]\d:[0-5]\d(?:[.,]\d+)?",  # 26:10:00
+    r"(?:\d+\s?d\s?)?(?:\d+\s?h\s?)(?:\d+\s?m(?:in)?\s?)?(?:\d+\s?s)?",  # 3d 4h, 2h 30m
 )
 #: Numbers of units in a second.
 _SINCE_1970 = {"seconds": 1.0, "milliseconds": 1e3, "microseconds": 1e6, "nanoseconds": 1e9}
@@ -155,7 +148,13 @@ _COMPACT = re.compile(rf"{_YEAR}(?:0[1-9]|1[0-2])\d\d\Z", re.ASCII)
 
 def is_date(text: str) -> bool:
     """Tell whether a text is written like a date, a time or a duration."""
-    return bool(text) and (text[0].isalnum() or text[0] == "-") and bool(_WRITTEN.match(text))
+    return bool(text) and (text[0].isalnum() or text[0] == "-") and bool(_dates().match(text))
+
+
+@functools.cache
+def _dates() -> re.Pattern[str]:
+    """Compile the pattern of all dates, which takes longer than to read a configuration."""
+    return re.compile(rf"(?:{'|'.join(_WRITTEN)})\Z", re.IGNORECASE)
 
 
 def are_compact_dates(texts: set[str]) -> bool:

@@ -14,7 +14,7 @@ from msgspec import inspect
 
 from fedbandits._schema import limits_in_words
 from fedbandits.environments import Environment
-from fedbandits.environments.from_files import FromRatings
+from fedbandits.environments.rating_files import FromRatings
 from fedbandits.settings.reference.docstrings import meanings_of, summary_of
 from fedbandits.settings.written import written
 

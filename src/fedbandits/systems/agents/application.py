@@ -8,8 +8,8 @@ import numpy as np
 from msgspec import Meta
 
 from fedbandits._typing import Floats32
+from fedbandits.environments.open_world import Visit
 from fedbandits.environments.rows import Rows
-from fedbandits.environments.stage import Visit
 from fedbandits.errors import BoundExceededError, LocalProtocolError
 from fedbandits.federation.acting import ActingParty
 from fedbandits.federation.seats import HELPER

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from fedbandits._typing import Floats
-from fedbandits.environments.stage import Visit
+from fedbandits.environments.open_world import Visit
 from fedbandits.learners.kernels.ridge import Record
 from fedbandits.privacy.protocol_check import ProtocolCheck
 from fedbandits.systems.games import audit_key, contexts, packed_record

@@ -13,7 +13,7 @@ from fedbandits._typing import Floats, Floats32, Ints
 from fedbandits.environments import Linear
 from fedbandits.environments.base import Environment
 from fedbandits.environments.facts import ContextualFacts
-from fedbandits.environments.stage import Visit
+from fedbandits.environments.open_world import Visit
 from fedbandits.errors import BoundExceededError
 from fedbandits.federation.messages import Message, unpack
 from fedbandits.federation.seats import CONTROLLER

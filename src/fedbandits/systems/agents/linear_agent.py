@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 
 from fedbandits._typing import Floats, Floats32
-from fedbandits.environments.stage import Visit
+from fedbandits.environments.open_world import Visit
 from fedbandits.errors import BoundExceededError, LocalProtocolError
 from fedbandits.federation.acting import ActingParty
 from fedbandits.federation.events import Decide, Decision, LetGo, Observe

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fedbandits.environments.needs import F32, F64, Memory, Needs
+from fedbandits.environments.base import F32, F64, Memory, Needs
 from fedbandits.systems.agents.kernels.constants import TRIGGERED
 from fedbandits.systems.agents.plan import AgentsPlan
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fedbandits.environments.needs import F64, Memory, Needs
+from fedbandits.environments.base import F64, Memory, Needs
 from fedbandits.learners.clustering import one_cluster
 from fedbandits.learners.kernels.evidence import Mixture
 from fedbandits.learners.kernels.linucb import Models, new_scoring

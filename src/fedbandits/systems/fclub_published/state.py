@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from fedbandits._typing import Floats, Ints
-from fedbandits.environments.needs import F64, Memory, Needs
+from fedbandits.environments.base import F64, Memory, Needs
 from fedbandits.learners.kernels.linucb import Models, new_scoring
 from fedbandits.systems.fclub_published.kernels.servers import (
     ALONE,

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from fedbandits.environments.needs import Needs
+from fedbandits.environments.base import Needs
 from fedbandits.systems.agents.kernels.constants import Constants
 from fedbandits.systems.agents.kernels.views import empty_views
 from fedbandits.systems.agents.needs import agent_needs

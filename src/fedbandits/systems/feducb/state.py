@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fedbandits.environments.needs import Needs
+from fedbandits.environments.base import Needs
 from fedbandits.systems.agents.counting import first_persons
 from fedbandits.systems.agents.kernels.pools import empty_pool
 from fedbandits.systems.agents.kernels.views import empty_views

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fedbandits.environments.needs import Needs
+from fedbandits.environments.base import Needs
 from fedbandits.systems.agents.counting import first_persons
 from fedbandits.systems.agents.kernels.constants import TRIGGERED
 from fedbandits.systems.agents.kernels.pools import Pool, empty_pool

@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 
 from fedbandits._typing import Floats, Ints
-from fedbandits.environments.needs import F64, Memory, Needs
+from fedbandits.environments.base import F64, Memory, Needs
 from fedbandits.errors import LateRewardError
 from fedbandits.federation.state import PartyState
 from fedbandits.systems.pfcb.kernels import Books, Clock, State, Tally, empty_books, note_purchase

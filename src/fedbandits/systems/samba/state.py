@@ -9,7 +9,7 @@ import numpy as np
 
 from fedbandits._typing import Floats, Ints
 from fedbandits.crypto.shares import comparisons
-from fedbandits.environments.needs import F64, Memory, Needs
+from fedbandits.environments.base import F64, Memory, Needs
 from fedbandits.systems.samba.kernels.published import Owners
 from fedbandits.systems.samba.plan import SambaPlan
 
