@@ -17,8 +17,8 @@ import fedbandits as fb
 import unlike_world
 from fedbandits.environments import Classification, Linear
 from fedbandits.environments.base import Environment
-from fedbandits.environments.rows import centre_and_spread
 from fedbandits.random import replicate_key
+from fedbandits.rows import centre_and_spread
 
 Array = np.ndarray[Any, np.dtype[Any]]
 #: The seed of what is drawn for tables one after another.

@@ -25,7 +25,7 @@ BESIDE = (
     "fedbandits.deployment.process.folder",
     "fedbandits.deployment.process.own_settings",
     "fedbandits.environments.base",
-    "fedbandits.environments.facts",
+    "fedbandits.facts",
     "fedbandits.environments.python",
     "fedbandits.experiments.result",
     "fedbandits.experiments.run",

@@ -18,13 +18,13 @@ ROOT = pathlib.Path(fedbandits.__file__).parent
 LEVELS = {
     "errors": 0, "client": 1, "_typing": 0, "_compile": 0, "_suggest": 0, "_html": 0,
     "_schema": 0, "_checked": 0, "_brief": 0, "_lazy": 0, "_version": 0,
-    "random": 1, "draws": 1,
-    "offline": 2, "environments": 2, "learners": 2, "privacy": 2, "crypto": 2, "ledger": 3,
-    "federation": 3, "systems": 4,
-    "settings": 5,
-    "presets": 6, "recording": 6, "experiments": 6, "deployment": 6, "testing": 7, "parties": 7,
-    "plot": 7,
-    "reproduce": 8, "studio": 8, "cli": 9,
+    "random": 1, "draws": 1, "rows": 1, "facts": 1,
+    "offline": 2, "learners": 2, "privacy": 2, "crypto": 2, "environments": 3, "ledger": 3,
+    "federation": 4, "systems": 5,
+    "settings": 6,
+    "presets": 7, "recording": 7, "experiments": 7, "deployment": 7, "testing": 8, "parties": 8,
+    "plot": 8,
+    "reproduce": 9, "studio": 9, "cli": 10,
 }  # fmt: skip
 #: Circles of imports for types that are still there.
 CIRCLES = (

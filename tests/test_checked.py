@@ -17,8 +17,8 @@ import fedbandits as fb
 from fedbandits._checked import Checked
 from fedbandits._schema import convert
 from fedbandits.environments.base import Environment
-from fedbandits.environments.facts import Facts
 from fedbandits.errors import ConfigError
+from fedbandits.facts import Facts
 from fedbandits.systems import systems
 from fedbandits.systems.agents.config import AgentsConfig, Determinant, Every, Growing
 from fedbandits.systems.feducb.config import FedUCB

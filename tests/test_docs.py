@@ -16,7 +16,7 @@ from fedbandits.deployment.door.settings import DoorSettings
 from fedbandits.deployment.process.examples import example
 from fedbandits.deployment.process.own_settings import LogSettings, PartySettings, Simulated
 from fedbandits.deployment.storage.tables import METADATA
-from fedbandits.environments.facts import (
+from fedbandits.facts import (
     ArmFacts,
     ClusteredFacts,
     ContextualFacts,

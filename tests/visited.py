@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 import fedbandits as fb
-from fedbandits.environments.facts import ContextualFacts
+from fedbandits.facts import ContextualFacts
 
 
 class Visited(fb.environments.PythonEnvironment, tag="visited"):

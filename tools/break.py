@@ -76,7 +76,7 @@ BREAKS = (
         ("tests/experiments/test_opponents.py",),
     ),
     Break(
-        "numbers that are scaled by a tenth of their spread", "environments/rows.py",
+        "numbers that are scaled by a tenth of their spread", "rows.py",
         "return centre - MOST_SPREADS * spread, centre + MOST_SPREADS * spread",
         "return centre - spread, centre + spread",
         ("tests/environments/test_spreads.py",),
@@ -92,7 +92,7 @@ BREAKS = (
         ("tests/deployment/test_raw_rows.py",),
     ),
     Break(
-        "a common part of all rows that makes them long", "environments/rows.py",
+        "a common part of all rows that makes them long", "rows.py",
         "rows.var(axis=0, dtype=np.float64).sum()", "(rows.astype(np.float64) ** 2).mean(0).sum()",
         ("tests/environments/test_spreads.py",),
     ),

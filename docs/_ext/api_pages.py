@@ -56,7 +56,7 @@ PAGES: dict[str, tuple[Section, ...]] = {
         Section("", "fedbandits.environments"),
         Section("For an environment of your own", "fedbandits.environments.base"),
         Section("In plain Python", "fedbandits.environments.python"),
-        Section("Public facts", "fedbandits.environments.facts"),
+        Section("Public facts", "fedbandits.facts"),
     ),
     "learners": (
         Section("", "fedbandits", ("Learner", "PrivateLearner", "register")),

@@ -13,10 +13,10 @@ import pytest
 
 import fedbandits as fb
 from fedbandits.client import DoorError
-from fedbandits.environments.facts import ContextualFacts
-from fedbandits.environments.rows import Rows
 from fedbandits.errors import BoundExceededError, ConfigError, LocalProtocolError
+from fedbandits.facts import ContextualFacts
 from fedbandits.random import replicate_key
+from fedbandits.rows import Rows
 from fedbandits.settings.federation import read_federation
 from fedbandits.testing.deployed import DeployedFederation
 from tests.deployment.doors import AGENTS, InMemory, agents, opened

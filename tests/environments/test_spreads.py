@@ -17,11 +17,11 @@ from sklearn.datasets import load_breast_cancer
 
 import fedbandits as fb
 from fedbandits.environments import Table
-from fedbandits.environments.rows import MOST_SPREADS, Rows, limits_of, scaled
 from fedbandits.environments.tables.features import Categorical, Numeric, contexts_of
 from fedbandits.environments.tables.sources import table_in_memory
 from fedbandits.errors import ConfigError, DataError
 from fedbandits.random import replicate_key
+from fedbandits.rows import MOST_SPREADS, Rows, limits_of, scaled
 
 KEY = replicate_key(4, 1)
 ROWS = 400

@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 import fedbandits as fb
 from fedbandits.environments import Classification, Table
 from fedbandits.environments.base import plural
-from fedbandits.environments.facts import ContextualFacts, largest_of_many
 from fedbandits.environments.tables import sources
 from fedbandits.environments.tables.features import Categorical, Numeric, contexts_of
 from fedbandits.environments.tables.sources import table_in_memory
 from fedbandits.errors import ConfigError, ConfigWarning, DataError
+from fedbandits.facts import ContextualFacts, largest_of_many
 from fedbandits.random import replicate_key
 from fedbandits.settings.experiment import environment_of
 from tests.worlds import decision_set, draw_rewards

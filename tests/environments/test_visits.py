@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedbandits.environments import Classification
-from fedbandits.environments.facts import EXCEEDED, ContextualFacts, largest_squares, packed
+from fedbandits.facts import EXCEEDED, ContextualFacts, largest_squares, packed
 
 FACTS = ContextualFacts(
     parties=4, dimension=2, arms=2, persons=10, most_share=0.4, most_parties=4, share_at_one=0.1

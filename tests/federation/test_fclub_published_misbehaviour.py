@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from fedbandits.environments import Clustered
 from fedbandits.environments.clustered import Arrival
-from fedbandits.environments.facts import ClusteredFacts
 from fedbandits.errors import BoundExceededError, ConfigError, LocalProtocolError
+from fedbandits.facts import ClusteredFacts
 from fedbandits.federation import messages as m
 from fedbandits.federation.events import Decision
 from fedbandits.federation.messages import ImplausibleError, pack

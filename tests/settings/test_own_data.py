@@ -13,10 +13,10 @@ from typer.testing import CliRunner
 
 import fedbandits as fb
 from fedbandits.cli.main import app
-from fedbandits.environments.rows import centre_and_spread
 from fedbandits.environments.tables.formats import AS_FOUND, Reading
 from fedbandits.errors import ConfigError, ConfigWarning, DataError
 from fedbandits.random import replicate_key
+from fedbandits.rows import centre_and_spread
 from fedbandits.settings.reference.own_data import own_data_template
 
 HEADER = "Klinik;Patient;Alter;Größe;Station;notes;seen;row_id;Befund"

@@ -12,7 +12,7 @@ import pytest
 import fedbandits as fb
 import fedbandits.errors
 from fedbandits._typing import Floats
-from fedbandits.environments.facts import ContextualFacts
+from fedbandits.facts import ContextualFacts
 from fedbandits.federation.acting import ActingParty
 from fedbandits.federation.events import Decide, Decision, Observe
 from fedbandits.federation.messages import Message, OutOfOrderError

@@ -10,8 +10,8 @@ from sklearn.linear_model import LogisticRegression, Ridge
 
 import fedbandits as fb
 from fedbandits.draws import Draws
-from fedbandits.environments.facts import ContextualFacts
 from fedbandits.errors import ConfigError, LearnerError
+from fedbandits.facts import ContextualFacts
 from fedbandits.federation.events import Decision
 from fedbandits.random import Purpose, replicate_key
 from fedbandits.systems import registry

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 import fedbandits as fb
 from fedbandits.environments import Classification, Linear
-from fedbandits.environments.facts import ContextualFacts
 from fedbandits.errors import BoundExceededError, ConfigError
+from fedbandits.facts import ContextualFacts
 from fedbandits.systems.agents import audit
 from fedbandits.systems.agents.plan import with_centre
 from fedbandits.systems.terms import terms_of

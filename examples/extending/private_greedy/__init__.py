@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import fedbandits as fb
-from fedbandits.environments.facts import ContextualFacts
+from fedbandits.facts import ContextualFacts
 from fedbandits.federation.roles import Supplies
 from fedbandits.federation.run import PartiesRun
 from fedbandits.random import replicate_key

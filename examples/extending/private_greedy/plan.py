@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from fedbandits._typing import Floats
-from fedbandits.environments.facts import ContextualFacts
+from fedbandits.facts import ContextualFacts
 from fedbandits.federation.messages import ImplausibleError, unpack
 from fedbandits.federation.terms import Schedule
 from fedbandits.privacy import gaussian

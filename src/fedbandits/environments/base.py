@@ -23,7 +23,6 @@ from fedbandits._checked import Checked
 from fedbandits._typing import Floats
 from fedbandits.environments.delay import Delay
 from fedbandits.environments.drift import Drift, RoundNumber, refuse_drift
-from fedbandits.environments.facts import ContextualFacts, Facts
 from fedbandits.environments.kernels.drift import DriftingWorld
 from fedbandits.environments.open_world import (
     CompiledWorld,
@@ -42,6 +41,7 @@ from fedbandits.environments.tables.formats import (
     refuse_reading,
 )
 from fedbandits.errors import ConfigError
+from fedbandits.facts import ContextualFacts, Facts
 from fedbandits.random import Key
 
 __all__ = ["ContextualEnvironment", "Environment", "Words", "plural"]

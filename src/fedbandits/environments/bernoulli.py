@@ -12,12 +12,12 @@ from msgspec import Meta
 from fedbandits._typing import Floats, Ints
 from fedbandits.environments.base import Arms, Words
 from fedbandits.environments.drift import moved_on
-from fedbandits.environments.facts import ArmFacts, Facts
 from fedbandits.environments.kernels.arrivals import BernoulliWorld, pull_arm, pull_regret
 from fedbandits.environments.open_world import Stage
 from fedbandits.environments.rating_files import FromRatings, RatingFile, read_ratings
 from fedbandits.environments.tables.files import read_text
 from fedbandits.errors import DataError
+from fedbandits.facts import ArmFacts, Facts
 from fedbandits.random import Key, Purpose, uniforms
 
 

@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from fedbandits._typing import Floats, Floats32, Ints
 from fedbandits.environments.base import F64, ContextualEnvironment, Memory, Needs, Words
 from fedbandits.environments.drift import drifting
-from fedbandits.environments.facts import ContextualFacts
 from fedbandits.environments.kernels import drift, recorded
 from fedbandits.environments.kernels.recorded import ClassificationWorld
 from fedbandits.environments.open_world import WorldKernels
 from fedbandits.environments.shards import Shards, Skewed, deal, smallest_shard
 from fedbandits.errors import DataError
+from fedbandits.facts import ContextualFacts
 from fedbandits.random import Key
 
 #: What a privacy claim takes as public.

@@ -11,7 +11,6 @@ from msgspec import Meta
 
 from fedbandits._typing import Floats, Floats32, Ints
 from fedbandits.environments.base import F32, F64, Arms, Memory, Needs, Words
-from fedbandits.environments.facts import ClusteredFacts, Facts
 from fedbandits.environments.kernels.arrivals import (
     ClusteredWorld,
     draw_arrival,
@@ -31,6 +30,7 @@ from fedbandits.environments.preferences import (
 )
 from fedbandits.environments.rating_files import FromRatings
 from fedbandits.errors import ConfigError, DataError
+from fedbandits.facts import ClusteredFacts, Facts
 from fedbandits.random import Key
 
 #: Most rated items that users are told apart by; Liu et al. (2022) take as many as users.

@@ -12,13 +12,13 @@ from fedbandits._typing import Floats
 from fedbandits.environments.base import F64, Memory, Needs
 from fedbandits.environments.classification import Classification
 from fedbandits.environments.drift import drifting
-from fedbandits.environments.facts import ContextualFacts
 from fedbandits.environments.kernels import drift, recorded
 from fedbandits.environments.kernels.recorded import ClassificationWorld, LoggedWorld, TableWorld
 from fedbandits.environments.kernels.worlds import expected_reward
 from fedbandits.environments.open_world import WorldKernels
 from fedbandits.environments.tables.settings import TableKeys
 from fedbandits.errors import ConfigError
+from fedbandits.facts import ContextualFacts
 from fedbandits.random import Key
 
 if TYPE_CHECKING:  # a configuration is read without what reads data

@@ -24,7 +24,7 @@ from fedbandits.environments.kernels.worlds import Handle, PackedWorld
 from fedbandits.random import Key
 
 if TYPE_CHECKING:
-    from fedbandits.environments.facts import ContextualFacts
+    from fedbandits.facts import ContextualFacts
 
 
 def no_workspace(world: Any) -> tuple[()]:

@@ -14,7 +14,6 @@ from msgspec import Meta
 from fedbandits._typing import Floats, Ints
 from fedbandits.environments.base import F64, FromFile, Memory, Needs, Words
 from fedbandits.environments.drift import moved_on
-from fedbandits.environments.facts import Facts, ProcurementFacts
 from fedbandits.environments.kernels.procurement import (
     ProcurementWorld,
     draw_good_units,
@@ -30,6 +29,7 @@ from fedbandits.environments.tables.delimited import read_delimited
 from fedbandits.environments.tables.files import Stamp, read_bytes, stamp
 from fedbandits.environments.tables.formats import AS_FOUND, Reading
 from fedbandits.errors import DataError
+from fedbandits.facts import Facts, ProcurementFacts
 from fedbandits.learners.kernels.purchasing import EXACT, GREEDY
 from fedbandits.random import MOST_TRIALS, Key, Purpose, normals, replicate_key, uniforms
 

@@ -12,7 +12,6 @@ from msgspec import Meta
 from fedbandits._typing import Floats, Ints
 from fedbandits.environments.base import Arms, ContextualEnvironment, Dimension, Needs, Words
 from fedbandits.environments.drift import drifting
-from fedbandits.environments.facts import ContextualFacts
 from fedbandits.environments.kernels import drift, recorded
 from fedbandits.environments.kernels.recorded import RatingsWorld
 from fedbandits.environments.kernels.worlds import expected_reward
@@ -20,6 +19,7 @@ from fedbandits.environments.open_world import WorldKernels
 from fedbandits.environments.rating_files import RatingFile, leading_factors, read_ratings
 from fedbandits.environments.tables.formats import Decimal, Separator, Thousands, refuse_reading
 from fedbandits.errors import DataError
+from fedbandits.facts import ContextualFacts
 from fedbandits.random import Key, Purpose, permutation
 
 #: What a privacy claim takes as public.

@@ -18,8 +18,8 @@ import msgspec
 import numpy as np
 
 from fedbandits._typing import Floats
-from fedbandits.environments.facts import ContextualFacts
 from fedbandits.errors import LearnerError, SnapshotError
+from fedbandits.facts import ContextualFacts
 
 if TYPE_CHECKING:
     from fedbandits.draws import Draws

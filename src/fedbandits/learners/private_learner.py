@@ -11,8 +11,8 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta
 
 from fedbandits._typing import Floats
-from fedbandits.environments.facts import ContextualFacts
 from fedbandits.errors import LearnerError
+from fedbandits.facts import ContextualFacts
 from fedbandits.learners.learner import Learner
 
 

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from fedbandits._schema import convert, shown
-from fedbandits.environments.facts import Facts
 from fedbandits.errors import ConfigError, DataError
+from fedbandits.facts import Facts
 from fedbandits.federation.roles import Role, Roles
 from fedbandits.federation.seats import HELPER
 from fedbandits.federation.terms import Terms

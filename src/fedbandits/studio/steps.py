@@ -11,8 +11,8 @@ from msgspec import Meta
 from fedbandits._schema import convert
 from fedbandits._suggest import did_you_mean
 from fedbandits.environments import Bernoulli, Clustered, Environment, Linear, Procurement
-from fedbandits.environments.facts import Facts
 from fedbandits.errors import ConfigError
+from fedbandits.facts import Facts
 from fedbandits.recording.record import record
 from fedbandits.settings.experiment import Variant, system
 from fedbandits.systems import System, find_preset, systems

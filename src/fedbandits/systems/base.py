@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from fedbandits._brief import titled
 from fedbandits._html import table
 from fedbandits.environments.base import Environment, Needs
-from fedbandits.environments.facts import Facts
 from fedbandits.environments.open_world import arrays_of
 from fedbandits.errors import LocalProtocolError
+from fedbandits.facts import Facts
 from fedbandits.federation.memory import Route
 from fedbandits.federation.party import Party
 from fedbandits.federation.roles import Roles, Supplies

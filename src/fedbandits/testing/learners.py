@@ -20,7 +20,7 @@ import numpy as np
 from fedbandits._typing import Floats
 from fedbandits.draws import Draws
 from fedbandits.environments import Classification, ContextualEnvironment, Linear
-from fedbandits.environments.facts import ContextualFacts
+from fedbandits.facts import ContextualFacts
 from fedbandits.federation.events import Decision
 from fedbandits.learners.learner import Learner
 from fedbandits.random import Purpose, normals, replicate_key

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from fedbandits.environments import Bernoulli, Clustered, Environment, Linear, Procurement
-from fedbandits.environments.facts import Facts
 from fedbandits.errors import ConfigError
+from fedbandits.facts import Facts
 from fedbandits.systems import System
 
 #: One for each kind of facts; :func:`register_small_world` adds others.

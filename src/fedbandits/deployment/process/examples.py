@@ -10,14 +10,14 @@ from typing import Any
 import tomli_w
 
 from fedbandits._schema import convert
-from fedbandits.environments.facts import (
+from fedbandits.errors import ConfigError
+from fedbandits.facts import (
     ArmFacts,
     ClusteredFacts,
     ContextualFacts,
     Facts,
     ProcurementFacts,
 )
-from fedbandits.errors import ConfigError
 from fedbandits.federation.seats import HELPER
 from fedbandits.settings.federation import Federation
 from fedbandits.settings.variants import system as variant_of

@@ -12,16 +12,16 @@ from typing import Literal, NamedTuple, Self
 import numpy as np
 
 from fedbandits._typing import Bools, Floats, Floats32
-from fedbandits.environments.rows import (
+from fedbandits.environments.tables.cells import Cells, RawTable, missing, numbers, texts
+from fedbandits.environments.tables.formats import OTHER, unit_since_1970
+from fedbandits.errors import DataError
+from fedbandits.rows import (
     MOST_SPREADS,
     limits_of,
     scaled,
     shortened,
     with_constant,
 )
-from fedbandits.environments.tables.cells import Cells, RawTable, missing, numbers, texts
-from fedbandits.environments.tables.formats import OTHER, unit_since_1970
-from fedbandits.errors import DataError
 
 #: From this share of values on, a range that cuts them off is told.
 _MANY = 0.05

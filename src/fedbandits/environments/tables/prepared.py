@@ -9,7 +9,6 @@ import msgspec
 import numpy as np
 
 from fedbandits._typing import Bools, Floats32
-from fedbandits.environments.rows import centre_and_spread, deviation_of
 from fedbandits.environments.tables.cells import RawTable, missing, numbers
 from fedbandits.environments.tables.features import Numeric, codes_of, contexts_of, suspicious
 from fedbandits.environments.tables.files import Stamp, stamp
@@ -28,6 +27,7 @@ from fedbandits.environments.tables.sites import PersonRows, Sites, persons_of, 
 from fedbandits.environments.tables.sources import read_table
 from fedbandits.errors import DataError
 from fedbandits.random import Key
+from fedbandits.rows import centre_and_spread, deviation_of
 
 #: The most coordinates that a context may have.
 _MOST_COORDINATES = 2_000

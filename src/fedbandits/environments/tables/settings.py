@@ -8,7 +8,6 @@ import msgspec
 from msgspec import Meta
 
 from fedbandits.environments.base import ContextualEnvironment, Words, plural
-from fedbandits.environments.rows import why_no_scale
 from fedbandits.environments.shards import Dealing, Skewed
 from fedbandits.environments.tables.formats import (
     OTHER,
@@ -21,6 +20,7 @@ from fedbandits.environments.tables.formats import (
     refuse_reading,
     tidy,
 )
+from fedbandits.rows import why_no_scale
 
 _FORMS = (
     "a table has one of three forms: target = the column with the right class; rewards = a list of "

@@ -7,20 +7,21 @@ import re
 import tomllib
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import jinja2
 import numpy as np
 
 from fedbandits.environments.rating_files import is_published, names_ratings, read_ratings
-from fedbandits.environments.rows import centre_and_spread
 from fedbandits.environments.tables.cells import RawTable, missing, numbers, texts
 from fedbandits.environments.tables.delimited import SEPARATORS
 from fedbandits.environments.tables.files import is_pipe
 from fedbandits.environments.tables.formats import AS_FOUND, Reading
 from fedbandits.environments.tables.sources import read_table
 from fedbandits.errors import ConfigError, ConfigWarning, DataError
+from fedbandits.rows import centre_and_spread
 from fedbandits.settings.experiment import Experiment
-from fedbandits.settings.reference.columns import LOG, Column, Roles, guessed_roles, look
+from fedbandits.settings.reference.columns import Column, Roles, guessed_roles, look
 from fedbandits.settings.reference.keys import in_toml
 from fedbandits.settings.reference.templates import comment, in_shell
 from fedbandits.settings.toml_files import NAME
@@ -31,21 +32,7 @@ _COMPARED = ("linucb-alone", "linucb-pooled-hybrid")
 _PRIVATE, _PRIVATE_OF_TWO = ("feducb-secure", "feducb-secure-hybrid"), ("feducb", "feducb-hybrid")
 _FEWEST_SUMMED = 3
 _LABELS = {"linucb-alone": "alone", "linucb-pooled-hybrid": "pooled in clear"}
-_PRIVATE_VALUES = (
-    "These comments, centre and spread hold values of the data. Take them out before you pass this "
-    "file on."
-)
-_OF_SPREADS = (
-    "A number counts in spreads from its centre. These are the mean and the standard deviation of "
-    "each column, rounded. They are computed from the data, count as public, and no privacy claim "
-    "covers them. Replace them by what is publicly known; rough guesses do as well."
-)
-_OF_OTHERS = (
-    "What else is computed from the data counts as public too. To be able to promise more, remove "
-    "the line with scaling, and the # before the next lines, whose values are those of the data: "
-    'replace them by what is publicly known. "*" stands for all other categories.'
-)
-_REPLICATES, _FEWEST_ROUNDS, _MOST_ROUNDS = 8, 50, 1000
+_FEWEST_ROUNDS, _MOST_ROUNDS = 50, 1000
 _RATINGS = (
     "It holds ratings: a user comes, some items are offered, and the rating is the reward. To "
     "treat it as a table with a class to name, give --target"
@@ -85,7 +72,7 @@ def own_data_template(
             "be compressed"
         )
     if not any(given.values()) and _are_ratings(data, reading):
-        text = _of_ratings(data, path, _how(reading), reading) + _systems(presets)
+        text = _of_ratings(data, path, reading) + _systems(presets)
         return OwnData(_checked(data, text), (_RATINGS,))
     raw = read_table(data, reading, "")
     raw, reading = _with_marks(raw, reading)
@@ -118,35 +105,46 @@ def _with_marks(raw: RawTable, reading: Reading) -> tuple[RawTable, Reading]:
     return raw.read_as(reading), reading
 
 
+def _filled(template: str, data: str, path: str | pathlib.Path, **values: Any) -> str:
+    """Fill in the template of a file of ``data``, whose name will be ``path``."""
+    room = jinja2.FileSystemLoader(pathlib.Path(__file__).parent)
+    filling = jinja2.Environment(  # noqa: S701 - it writes TOML, no page
+        loader=room,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    filling.filters |= {
+        "toml": in_toml,
+        "comment": lambda text: "\n".join(comment(text.removesuffix("\n").split("\n"))) + "\n",
+    }
+    stem = pathlib.Path(path).stem
+    name = stem if re.match(NAME, stem) else ""
+    filled = filling.get_template(template)
+    return filled.render(data=data, path=in_shell(path), name=name, **values)
+
+
 def _text(
     raw: RawTable, data: str, path: str | pathlib.Path, columns: Mapping[str, Column],
     roles: Roles, features: Sequence[str], reading: Reading, presets: Sequence[str],
 ) -> str:  # fmt: skip
-    lines = comment(
-        [f"Run it:                 fedbandits run {in_shell(path)}",
-         f"See what it promises:   fedbandits privacy {in_shell(path)}",
-         "", _PRIVATE_VALUES,
-         "", f"{data}: {_size(raw)}. Its columns:"]
-    )  # fmt: skip
-    width = max(map(len, columns))
+    """Write the configuration for a table."""
+    width, told = max(map(len, columns)), []
     for name, column in columns.items():
         use = roles.use(name) or (f"left out: {column.unfit}" if column.unfit else "a feature")
-        lines += comment([f"  {name:<{width}}  {column.told}: {use}"])
-    rounds = _rounds(raw, roles)
-    lines += [
-        "",
-        *_head(path, rounds, bool(roles.of("target"))),
-        "",
-        "[environment]",
-        'kind = "table"',
-    ]
-    lines += [f"path = {in_toml(data)}", *_how(reading)]
-    lines += [*_parties(roles), f"features = {in_toml(features)}"]
-    lines += [*_form(raw, roles), *_gaps(columns, features, roles)]
-    lines += _scaling(raw, [columns[name] for name in features], roles)
+        told.append(f"{name:<{width}}  {column.told}: {use}")
+    propensity = roles.of("propensity")
+    text = _filled(
+        "own_table.toml.jinja", data, path,
+        size=_size(raw), columns=told, roles=roles, features=features, how=_how(reading),
+        rounds=_rounds(raw, roles), fewest=_FEWEST_ROUNDS, most=_MOST_ROUNDS,
+        missing=_gaps(columns, features, roles),
+        propensity=float(propensity or 0) if propensity not in raw.columns else propensity,
+        **_scaling(raw, [columns[name] for name in features], roles),
+    )  # fmt: skip
     site = roles.of("site")
-    parties = columns[site].different if site else _FEWEST_SUMMED
-    return "\n".join(lines) + _systems(presets, parties)
+    return text + _systems(presets, columns[site].different if site else _FEWEST_SUMMED)
 
 
 def _systems(presets: Sequence[str], parties: int = _FEWEST_SUMMED) -> str:
@@ -154,9 +152,9 @@ def _systems(presets: Sequence[str], parties: int = _FEWEST_SUMMED) -> str:
     lines = []
     private = _PRIVATE if parties >= _FEWEST_SUMMED else _PRIVATE_OF_TWO
     for preset in presets or (*_COMPARED, *private):
-        lines += ["", "", "[[systems]]", f"preset = {in_toml(preset)}"]
+        lines += ["", "[[systems]]", f"preset = {in_toml(preset)}"]
         lines += [f"label = {in_toml(_LABELS[preset])}"] if preset in _LABELS else []
-    return "\n".join(lines).replace("\n\n\n", "\n\n") + "\n"
+    return "\n".join([*lines, ""])
 
 
 def _checked(data: str, text: str) -> str:
@@ -192,26 +190,14 @@ def _told(
         yield "  centre, spread: computed from the data, and public: replace them by rough guesses"
 
 
-def _how(reading: Reading) -> list[str]:
-    """Write how the file is read, where it is not found out."""
+def _how(reading: Reading) -> dict[str, Any]:
+    """Return the keys that say how the file is read, where it is not found out."""
     keys = {"separator": reading.separator, "decimal": reading.decimal}
     keys["thousands"] = reading.thousands
-    lines = [f"{key} = {in_toml(value)}" for key, value in keys.items() if value]
     if reading.encoding != AS_FOUND.encoding:
-        lines.append(f"encoding = {in_toml(reading.encoding)}")
-    if reading.marks is not None:
-        lines.append(f"missing_marks = {in_toml([*reading.marks])}")
-    return lines
-
-
-def _form(raw: RawTable, roles: Roles) -> list[str]:
-    """Write which columns say what an arm pays."""
-    if roles.of("target"):
-        return [f"target = {in_toml(roles.of('target'))}"]
-    lines = [f"{role} = {in_toml(roles.of(role))}" for role in LOG[:2]]
-    propensity = roles.of("propensity")
-    share = propensity if propensity in raw.columns else float(propensity)
-    return [*lines, f"propensity = {in_toml(share)}", 'visits = "once"']
+        keys["encoding"] = reading.encoding
+    found: dict[str, Any] = {key: value for key, value in keys.items() if value}
+    return found if reading.marks is None else found | {"missing_marks": [*reading.marks]}
 
 
 def _rounds(raw: RawTable, roles: Roles) -> int:
@@ -229,49 +215,15 @@ def _rounds(raw: RawTable, roles: Roles) -> int:
     return min(max(int(counts.min()), _FEWEST_ROUNDS), _MOST_ROUNDS)
 
 
-def _head(path: str | pathlib.Path, rounds: int, draws: bool) -> list[str]:
-    """Write the name and the rounds; ``draws`` says that rows are drawn, and do not come once."""
-    name = pathlib.Path(path).stem
-    named = [f"name = {in_toml(name)}"] if re.match(NAME, name) else []
-    about = (
-        f"Visits of each party: the rows of the smallest one, but at least {_FEWEST_ROUNDS} and at "
-        f"most {_MOST_ROUNDS:,}. Rows are drawn at random, so other numbers work too."
-        if draws
-        else f"Events of each party: the rows of the largest one, but at most {_MOST_ROUNDS:,}. "
-        "Each row comes once, so a larger number is refused."
-    )
-    return [
-        *named,
-        *comment([about]),
-        f"rounds = {rounds}",
-        f"replicates = {_REPLICATES}",
-        "seed = 0",
-    ]
-
-
-def _parties(roles: Roles) -> list[str]:
-    lines = [f"site = {in_toml(roles.of('site'))}"] if roles.of("site") else []
-    if not roles.of("site"):
-        none = "No column names a party (--site COLUMN would): rows are dealt to four at random."
-        lines += [*comment([none]), "agents = 4"]
-    if roles.of("person"):
-        return [*lines, f"person = {in_toml(roles.of('person'))}"]
-    nobody = "No column names the person of a row (--person COLUMN would): each row is another one."
-    return [*lines, *comment([nobody])]
-
-
-def _gaps(columns: Mapping[str, Column], features: Iterable[str], roles: Roles) -> list[str]:
+def _gaps(columns: Mapping[str, Column], features: Iterable[str], roles: Roles) -> str:
+    """Choose what becomes of missing values; empty if none is missing."""
     if any(columns[name].gaps for name in columns if roles.use(name)):
-        about = "Rows without a party, a class, a person or a feature are left out."
-        return [*comment([about]), 'missing = "drop"']
-    if any(columns[name].gaps for name in features):
-        about = 'Missing features are marked; "drop" leaves out their rows, "refuse" stops at them.'
-        return [*comment([about]), 'missing = "indicator"']
-    return []
+        return "drop"
+    return "indicator" if any(columns[name].gaps for name in features) else ""
 
 
-def _scaling(raw: RawTable, features: Sequence[Column], roles: Roles) -> list[str]:
-    """Write by what numbers are scaled, the consent to take all else from the data, and its lines.
+def _scaling(raw: RawTable, features: Sequence[Column], roles: Roles) -> dict[str, Any]:
+    """Find by what numbers are scaled, and all else that could be ``stated``.
 
     Numbers that are too large for a spread are scaled by ranges.
     """
@@ -285,29 +237,16 @@ def _scaling(raw: RawTable, features: Sequence[Column], roles: Roles) -> list[st
             centre[column.name], spread[column.name] = pair
         else:
             ranges[column.name] = [float(np.nanmin(values)), float(np.nanmax(values))]
-    spreads = [f"{key} = {in_toml(_quoted(held))}" for key, held in
-               (("centre", centre), ("spread", spread))]  # fmt: skip
-    return [
-        *([*comment([_OF_SPREADS]), *spreads] if spread else []),
-        *comment([_OF_OTHERS]),
-        'scaling = "data"',
-        *([f"#ranges = {in_toml(_quoted(ranges))}"] if ranges else []),
-        *([f"#categories = {in_toml(_quoted(categories))}"] if categories else []),
-        f"#classes = {in_toml(_different(raw, roles.of('target') or roles.of('action')))}",
-        *_of_log(raw, roles),
-    ]
-
-
-def _of_log(raw: RawTable, roles: Roles) -> list[str]:
-    """Write what must be stated of a log besides."""
-    if roles.of("target"):
-        return []
-    rewards = numbers(raw, roles.of("reward"), "reward")
-    lines = [f"#reward_range = {in_toml([float(np.nanmin(rewards)), float(np.nanmax(rewards))])}"]
-    if roles.of("propensity") in raw.columns:
-        shares = numbers(raw, roles.of("propensity"), "propensity")
-        lines.append(f"#smallest_propensity = {in_toml(float(np.nanmin(shares)))}")
-    return lines
+    stated: dict[str, Any] = {"ranges": _quoted(ranges)} if ranges else {}
+    stated |= {"categories": _quoted(categories)} if categories else {}
+    stated["classes"] = _different(raw, roles.of("target") or roles.of("action"))
+    if not roles.of("target"):
+        rewards = numbers(raw, roles.of("reward"), "reward")
+        stated["reward_range"] = [float(np.nanmin(rewards)), float(np.nanmax(rewards))]
+        if roles.of("propensity") in raw.columns:
+            shares = numbers(raw, roles.of("propensity"), "propensity")
+            stated["smallest_propensity"] = float(np.nanmin(shares))
+    return {"centre": _quoted(centre), "spread": _quoted(spread), "stated": stated}
 
 
 def _different(raw: RawTable, name: str) -> list[str]:
@@ -330,8 +269,8 @@ def _are_ratings(data: str, reading: Reading) -> bool:
         return False
 
 
-def _of_ratings(data: str, path: str | pathlib.Path, how: Sequence[str], reading: Reading) -> str:
-    """Write the configuration but for its systems; ``how`` are the lines on how it is read.
+def _of_ratings(data: str, path: str | pathlib.Path, reading: Reading) -> str:
+    """Write the configuration for a file of ratings, but for its systems.
 
     Raises ConfigError if there are too few ratings.
     """
@@ -345,28 +284,8 @@ def _of_ratings(data: str, path: str | pathlib.Path, how: Sequence[str], reading
             f"init --data: {data} has too few ratings: {_AGENTS} users with two ratings each are "
             "needed, and three items"
         )
-    name = pathlib.Path(path).stem
-    head = comment(
-        [f"Run it:                 fedbandits run {in_shell(path)}",
-         f"See what it promises:   fedbandits privacy {in_shell(path)}",
-         "", f"{data}: {len(users):,} ratings by {len(each):,} users. {_RATINGS}."]
+    return _filled(
+        "own_ratings.toml.jinja", data, path,
+        size=f"{len(users):,} ratings by {len(each):,} users", told=_RATINGS, how=_how(reading),
+        agents=_AGENTS, arms=arms, dim=factors,
     )  # fmt: skip
-    return "\n".join(
-        [
-            *head,
-            "",
-            *([f"name = {in_toml(name)}"] if re.match(NAME, name) else []),
-            "rounds = 500",
-            "replicates = 4",
-            "seed = 0",
-            "",
-            "[environment]",
-            'kind = "ratings"',
-            f"path = {in_toml(data)}",
-            *how,
-            *comment(["Users are dealt to so many agents. Who rated fewer items is left out."]),
-            f"agents = {_AGENTS}",
-            f"arms = {arms}",
-            f"dim = {factors}",
-        ]
-    )

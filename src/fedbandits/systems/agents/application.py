@@ -9,7 +9,6 @@ from msgspec import Meta
 
 from fedbandits._typing import Floats32
 from fedbandits.environments.open_world import Visit
-from fedbandits.environments.rows import Rows
 from fedbandits.errors import BoundExceededError, LocalProtocolError
 from fedbandits.federation.acting import ActingParty
 from fedbandits.federation.seats import HELPER
@@ -17,6 +16,7 @@ from fedbandits.federation.totals.plan import HelperSecrets
 from fedbandits.privacy.bounds import require_contexts
 from fedbandits.privacy.kernels import NONE
 from fedbandits.random import Key
+from fedbandits.rows import Rows
 from fedbandits.systems.agents.decisions import ContextualPlan, Offer, RecordBounds
 from fedbandits.systems.agents.kernels.pools import Pool
 from fedbandits.systems.agents.kernels.views import Views

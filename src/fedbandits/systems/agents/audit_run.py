@@ -12,9 +12,9 @@ import numpy as np
 from fedbandits._typing import Floats, Floats32, Ints
 from fedbandits.environments import Linear
 from fedbandits.environments.base import Environment
-from fedbandits.environments.facts import ContextualFacts
 from fedbandits.environments.open_world import Visit
 from fedbandits.errors import BoundExceededError
+from fedbandits.facts import ContextualFacts
 from fedbandits.federation.messages import Message, unpack
 from fedbandits.federation.seats import CONTROLLER
 from fedbandits.federation.totals.messages import Total, unpack_words

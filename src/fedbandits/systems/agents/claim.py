@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Literal
 
-from fedbandits.environments.facts import ContextualFacts, packed
+from fedbandits.facts import ContextualFacts, packed
 from fedbandits.privacy import gaussian
 from fedbandits.privacy.accounting import Event, total_mu
 from fedbandits.privacy.claims import Limit, PrivacyClaim

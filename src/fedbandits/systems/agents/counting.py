@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 import numpy as np
 
 from fedbandits._typing import Floats, Ints
-from fedbandits.environments.facts import ContextualFacts
 from fedbandits.errors import ConfigError
+from fedbandits.facts import ContextualFacts
 from fedbandits.learners.kernels.ridge import Record, add_record
 
 if TYPE_CHECKING:  # these are made from what is here

@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 import msgspec
 
 from fedbandits._typing import Floats, Floats32
-from fedbandits.environments.facts import ContextualFacts
+from fedbandits.facts import ContextualFacts
 
 
 class Offer(NamedTuple):

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from fedbandits._typing import Floats
-from fedbandits.environments.facts import ContextualFacts
 from fedbandits.errors import ConfigError
+from fedbandits.facts import ContextualFacts
 from fedbandits.learners.confidence import (
     SpectralBounds,
     bias_norm_factor,

@@ -9,8 +9,8 @@ from typing import NamedTuple, Self
 import msgspec
 import numpy as np
 
-from fedbandits.environments.facts import ContextualFacts
 from fedbandits.errors import ConfigError
+from fedbandits.facts import ContextualFacts
 from fedbandits.federation.terms import Schedule
 from fedbandits.learners.confidence import (
     SpectralBounds,

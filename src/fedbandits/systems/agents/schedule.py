@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fedbandits.environments.facts import ContextualFacts
 from fedbandits.errors import ConfigError
+from fedbandits.facts import ContextualFacts
 from fedbandits.learners.confidence import SpectralBounds
 from fedbandits.systems.agents.config import (
     AgentsConfig,

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from fedbandits.environments.facts import ContextualFacts
 from fedbandits.environments.open_world import first_round_of
+from fedbandits.facts import ContextualFacts
 from fedbandits.federation.roles import Supplies
 from fedbandits.random import replicate_key
 from fedbandits.systems.package import PackageSystem

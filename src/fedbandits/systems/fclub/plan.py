@@ -7,8 +7,8 @@ import math
 import numpy as np
 
 from fedbandits._typing import Floats
-from fedbandits.environments.facts import ClusteredFacts
 from fedbandits.errors import ConfigError
+from fedbandits.facts import ClusteredFacts
 from fedbandits.federation.terms import Schedule
 from fedbandits.learners.kernels.ridge import packed_size
 from fedbandits.privacy import gaussian

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fedbandits._typing import Floats, Ints
-from fedbandits.environments.facts import ClusteredFacts
 from fedbandits.errors import ConfigError
+from fedbandits.facts import ClusteredFacts
 from fedbandits.federation.terms import Schedule
 from fedbandits.privacy import gaussian
 from fedbandits.privacy.accounting import Clear, ContinualSum, Event, Parallel, total_mu

@@ -6,7 +6,7 @@ import math
 
 import msgspec
 
-from fedbandits.environments.facts import ContextualFacts
+from fedbandits.facts import ContextualFacts
 from fedbandits.systems.agents.config import AgentsConfig, Never, NoNoise
 from fedbandits.systems.agents.kernels.constants import TRIGGERED, Constants
 from fedbandits.systems.agents.plan import AgentsPlan, Pooling, plan_pooling

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fedbandits.environments.facts import ContextualFacts
+from fedbandits.facts import ContextualFacts
 from fedbandits.systems.agents.plan import AgentsPlan, Pooling, plan_pooling
 from fedbandits.systems.aggregation import secure_totals
 from fedbandits.systems.feducb.config import FedUCB

@@ -8,8 +8,8 @@ import msgspec
 import numpy as np
 
 from fedbandits._typing import Floats, Ints
-from fedbandits.environments.facts import ContextualFacts
 from fedbandits.errors import ConfigError
+from fedbandits.facts import ContextualFacts
 from fedbandits.federation.topology import Topology, clique_cover, flood_sizes, topology
 from fedbandits.privacy.accounting import Event
 from fedbandits.privacy.continual import ContinualPlan

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from fedbandits.environments.facts import ProcurementFacts
+from fedbandits.facts import ProcurementFacts
 from fedbandits.federation.roles import Supplies
 from fedbandits.federation.run import PartiesRun
 from fedbandits.random import replicate_key

@@ -8,8 +8,8 @@ import msgspec
 import numpy as np
 from scipy.special import ndtri
 
-from fedbandits.environments.facts import ProcurementFacts
 from fedbandits.errors import ConfigError
+from fedbandits.facts import ProcurementFacts
 from fedbandits.federation.terms import Schedule
 from fedbandits.learners.kernels.purchasing import EXACT, GREEDY
 from fedbandits.privacy import accounting, gaussian

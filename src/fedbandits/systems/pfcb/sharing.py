@@ -26,8 +26,8 @@ import math
 
 import numpy as np
 
-from fedbandits.environments.facts import ProcurementFacts
 from fedbandits.errors import ConfigError
+from fedbandits.facts import ProcurementFacts
 from fedbandits.privacy.continual import ContinualPlan
 from fedbandits.privacy.gaussian import ROUNDING_MARGIN
 from fedbandits.privacy.shares import ShareNeeds, finest_grid, share_plan

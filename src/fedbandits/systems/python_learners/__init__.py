@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fedbandits.environments.base import Environment
-from fedbandits.environments.facts import ContextualFacts
 from fedbandits.environments.open_world import first_round_of
+from fedbandits.facts import ContextualFacts
 from fedbandits.federation.roles import Supplies
 from fedbandits.learners.learner import Learner
 from fedbandits.systems.base import Preset

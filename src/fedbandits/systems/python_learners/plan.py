@@ -11,8 +11,8 @@ import msgspec
 import numpy as np
 
 from fedbandits._typing import Floats
-from fedbandits.environments.facts import ContextualFacts
 from fedbandits.errors import LearnerError
+from fedbandits.facts import ContextualFacts
 from fedbandits.federation.terms import Schedule
 from fedbandits.learners.held import Guard
 from fedbandits.learners.learner import Learner

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from fedbandits.environments.facts import ArmFacts
+from fedbandits.facts import ArmFacts
 from fedbandits.federation.roles import Roles, Supplies
 from fedbandits.federation.run import PartiesRun
 from fedbandits.systems.package import PackageSystem

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from fedbandits.crypto.aead import Turn
-from fedbandits.environments.facts import ArmFacts
 from fedbandits.errors import ConfigError, RemoteProtocolError
+from fedbandits.facts import ArmFacts
 from fedbandits.federation.messages import OutOfOrderError
 from fedbandits.federation.terms import Schedule
 from fedbandits.learners.kernels.index_rules import RULES

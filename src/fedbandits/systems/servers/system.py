@@ -8,8 +8,8 @@ from typing import Annotated, Any, ClassVar, NamedTuple, TypeVar
 from msgspec import Meta
 
 from fedbandits._checked import Checked
-from fedbandits.environments.facts import ClusteredFacts
 from fedbandits.errors import ConfigError
+from fedbandits.facts import ClusteredFacts
 from fedbandits.federation.roles import Supplies
 from fedbandits.random import replicate_key
 from fedbandits.systems.base import Plan

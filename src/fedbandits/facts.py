@@ -16,7 +16,7 @@ import numpy as np
 from msgspec import Meta
 
 from fedbandits._checked import Checked
-from fedbandits.environments.rows import Rows
+from fedbandits.rows import Rows
 
 __all__ = ["ArmFacts", "ClusteredFacts", "ContextualFacts", "Facts", "ProcurementFacts"]
 
