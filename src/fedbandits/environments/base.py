@@ -198,7 +198,7 @@ class Environment(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True
         """Refuse to be played on other machines, where data is not there; by default it can be."""
 
     def cautions(self) -> Iterable[str]:
-        """List what can be run but may mean little, each with its key first; by default nothing."""
+        """List cautions about settings that may mean little, each with its key first."""
         return ()
 
     def world(self, key: Key) -> Any:
@@ -364,7 +364,7 @@ class ContextualEnvironment(Environment, frozen=True, kw_only=True):
         )
 
     def kernels(self, world: Any) -> WorldKernels:
-        """Return what compiled code asks of a ``world`` without drift; by default ``KERNELS``."""
+        """Return the kernels of a ``world`` without drift; by default ``KERNELS``."""
         del world
         return self.KERNELS
 

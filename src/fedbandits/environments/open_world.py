@@ -116,7 +116,7 @@ class OpenWorld:
         raise NotImplementedError
 
     def check(self) -> None:
-        """Raise what a world in plain Python has raised since it was opened."""
+        """Raise the error that a world in plain Python has raised since it was opened."""
 
 
 class CompiledWorld(OpenWorld):
@@ -208,14 +208,14 @@ class Stage:
         raise NotImplementedError
 
     def outcome(self, round_: int, player: int, decision: Any) -> Any:
-        """Book the ``decision`` of ``player`` in round ``round_``; return what it observes.
+        """Book the ``decision`` of ``player`` in round ``round_``; return the observed outcome.
 
         None if it observes nothing: the party then lets go of the decision.
         """
         raise NotImplementedError
 
     def book(self, player: int, regret: float, reward: float) -> float | None:
-        """Add to what a player has lost in expectation and earned; return the reward.
+        """Add to a player's cumulative regret and reward; return the reward.
 
         NaN is a regret that is not known, or a reward that is never observed: then return None.
         """

@@ -277,7 +277,7 @@ def read_producers(path: str, reading: Reading = AS_FOUND) -> Producers:
 
 @functools.lru_cache(maxsize=4)
 def _read(path: str, reading: Reading, file: Stamp) -> Producers:
-    """Read a file; ``path`` is what it is called, its stamp tells versions apart."""
+    """Read a file: errors call it ``path``, and its stamp tells its versions apart."""
     del file
     rows = [*_rows(path, reading)]
     if not rows:

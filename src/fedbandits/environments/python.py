@@ -71,7 +71,7 @@ class PythonEnvironment(ContextualEnvironment, frozen=True, kw_only=True):
     )
 
     def begin(self, draws: Draws) -> Any:
-        """Draw what stays the same in one replicate; other methods get it as ``world``.
+        """Draw the state of one replicate that stays the same; other methods get it as ``world``.
 
         All that is random in it comes from ``draws``.
         """

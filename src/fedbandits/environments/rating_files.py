@@ -79,7 +79,7 @@ class RatingFile(NamedTuple):
 
     @classmethod
     def of(cls, settings: Any, path: str) -> RatingFile:
-        """Take what the keys of an environment say of the file at ``path``."""
+        """Make the description of the file at ``path`` from the keys of an environment."""
         columns = (settings.user, settings.item, settings.rating)
         return cls(path, reading_of(settings), columns)
 
@@ -105,7 +105,7 @@ class FromRatings(FromFile, frozen=True, kw_only=True):
 
 
 class _MalformedError(Exception):
-    """A line that is not what it should be; carries what was expected."""
+    """A malformed line; the error carries the form that was expected."""
 
 
 def read_ratings(
@@ -151,7 +151,7 @@ def read_ratings(
 
 
 def names_ratings(names: Sequence[str]) -> bool:
-    """Tell whether names of columns are those of a table of ratings, and of little else."""
+    """Tell whether columns are a user, an item and a rating, with two others at most."""
     small = {name.lower() for name in names}
     known = all(small & {*wanted} for wanted in _COLUMNS.values())
     return known and len(names) <= len(_COLUMNS) + 2
@@ -173,7 +173,7 @@ def _name(path: str) -> str:
 
 
 def _kind(name: str, lines: _Lines) -> tuple[_Parser, _Lines] | None:
-    """Find what reads a line of a file, and the lines to read; None for a table with a header."""
+    """Find the parser of a file's lines, and the lines to parse; None for a table with a header."""
     first, suffix = lines[0][1], pathlib.Path(name).suffix
     if suffix in (".json", ".jsonl"):
         return _yelp, lines

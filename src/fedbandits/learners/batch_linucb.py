@@ -64,7 +64,7 @@ class BatchLinUCB:
         cls, gram: Floats, estimate: Floats, *, exploration_scale: float = 1.0,
         noise_scale: float = 0.5,
     ) -> Self:  # fmt: skip
-        """Go on from what is known, as an exported model has it.
+        """Make a learner that begins with the knowledge of an exported model.
 
         Parameters
         ----------

@@ -82,7 +82,7 @@ _STRANGERS = 0.04
 
 
 class Fitted(NamedTuple):
-    """A mixture, and who belongs where."""
+    """A mixture, and the probability of each user's cluster."""
 
     mixture: Mixture
     member: Floats  # (n, k) probabilities
@@ -119,7 +119,7 @@ def _clusters(mixture: Mixture, which: list[int]) -> Mixture:
 
 
 def _price(dimension: int, users: int, strictness: float) -> float:
-    """Return what one more cluster must gain: its centre, spread and share are d + 2 numbers."""
+    """Return the log-likelihood that one more cluster must gain, for its d + 2 numbers."""
     return strictness * 0.5 * (dimension + 2) * math.log(max(users, 3))
 
 
@@ -224,7 +224,7 @@ def _widest(evidence: Evidence, single: Mixture) -> Floats:
 
 
 def fit_mixture(evidence: Evidence, start: Mixture, strictness: float, most: int) -> Fitted:
-    """Find clusters of users from what is known of each, ``most`` at most.
+    """Find clusters of users from the evidence about each, ``most`` at most.
 
     Begin with the clusters of an earlier fit, or with :func:`one_cluster`. At ``strictness`` 1 one
     more cluster must gain what the Bayesian information criterion asks; less is bolder.

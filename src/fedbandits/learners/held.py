@@ -1,4 +1,4 @@
-"""A guard against what an object keeps in secret: bytes of everything that it holds, to compare.
+"""A guard against hidden memory of an object: bytes of everything that it holds, to compare.
 
 It looks at the object itself and asks no method of it, such as ``dump``. It finds what is in its
 attributes and slots, in its classes, and in their functions: default values, closures, and the
@@ -28,7 +28,7 @@ _CODE = frozenset((types.FunctionType, type, types.ModuleType))
 
 
 class Guard:
-    """Compares what objects of one class hold.
+    """Compares the contents of objects of one class.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ class Guard:
         return out.getvalue()
 
     def _look_through(self, thing: Any) -> None:
-        """Note what a class or a function holds, and look through those that it holds."""
+        """Note the contents of a class or a function, and of classes and functions in it."""
         if isinstance(thing, staticmethod | classmethod):
             thing = thing.__func__
         if isinstance(thing, property):
@@ -115,14 +115,14 @@ def _read(names: list[tuple[Any, str]], held: list[Callable[[], Any]]) -> list[A
 
 
 class _Writer(pickle.Pickler):
-    """Writes what can never be read again: contents alone matter."""
+    """Writes objects as bytes that are only compared, and never read again."""
 
     def __init__(self, out: io.BytesIO, own: set[str], known: set[int]) -> None:
         super().__init__(out, protocol=4)
         self._own, self._known = own, known
 
     def reducer_override(self, thing: Any) -> Any:
-        """Return what stands for an object that is not of a plain type."""
+        """Return a stand-in for an object that is not of a plain type."""
         if thing is list:  # of which most of what is written here is made
             return NotImplemented
         kind = type(thing)
@@ -209,7 +209,7 @@ def _slots(cls: type) -> tuple[str, ...]:
 
 
 def _contents(thing: Any) -> Any:
-    """Return what a container of a class of one's own contains."""
+    """Return the contents of a container of a foreign class."""
     if isinstance(thing, np.ndarray):
         return np.asarray(thing)
     if isinstance(thing, dict):

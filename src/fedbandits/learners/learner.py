@@ -150,19 +150,19 @@ class Learner:
         raise NotImplementedError(f"{type(self).__name__} shares nothing")
 
     def receive(self, total: Floats) -> None:
-        """Use what all agents have shared, including this one.
+        """Use the sum of the numbers that all agents have shared, including this one.
 
         ``total``, (size,) float64, is the sum of the newest :meth:`release` of all agents.
         """
         raise NotImplementedError(f"{type(self).__name__} shares nothing")
 
     def _fixed(self) -> bytes:
-        """Return what is no memory, as it is now: settings and what is public."""
+        """Return the current settings and public values, which are no memory, as bytes."""
         names = ("facts", "rounds", "agent", *settings_of(type(self)))
         return msgspec.msgpack.encode([getattr(self, name) for name in names], enc_hook=repr)
 
     def hold_settings(self) -> None:
-        """Refuse that a setting, or what else is no memory, has changed since :meth:`begin`.
+        """Refuse a setting, or a public value, that has changed since :meth:`begin`.
 
         A restored learner would not know of it, and no guarantee covers it.
 
@@ -316,7 +316,7 @@ def pack_memory(memory: dict[str, Any], owner: str) -> bytes:
 
 
 def unpack_memory(data: bytes) -> dict[str, Any]:
-    """Unpack what :func:`pack_memory` packed into new arrays; SnapshotError if it is no such."""
+    """Unpack a memory from :func:`pack_memory` into new arrays; SnapshotError if it is none."""
     try:
         found = msgspec.msgpack.decode(data, type=dict[str, Any], ext_hook=_unpacked)
     except (msgspec.DecodeError, ValueError, TypeError) as error:

@@ -59,7 +59,7 @@ class OpenRule:
             self._note.call(self._address, iteration, chosen)
 
     def explores(self, step: int, arms: int, draw: float) -> bool:
-        """Tell whether a step explores, given a uniform draw that all who need to know share."""
+        """Tell whether a step explores, given a uniform draw that all parties share."""
         return bool(self._rate and draw < self._rate.call(self._address, step, arms, 0))
 
 
@@ -84,7 +84,7 @@ class OneArm:
         return float(self._open.score(iteration, step)[0])
 
     def remembered(self, iteration: int, chosen: bool, memory: float) -> float:
-        """Return what the rule keeps once an iteration has chosen this arm, or another."""
+        """Return the rule's memory after an iteration has chosen this arm, or another."""
         self._records.memory[0, 0] = memory
         self._open.note(iteration, 0 if chosen else -1)
         return float(self._records.memory[0, 0])
@@ -148,7 +148,7 @@ def _play(rule: Any, arm: int) -> Floats:
 
 
 def _score(served: OneArm, arm: int, step: int, memory: float) -> tuple[float, float]:
-    """Compute an arm's last score of a step in a history that is its own, and what it keeps."""
+    """Compute an arm's last score of a step, and its memory, from a history of its own."""
     history = uniforms(step + 1, _KEY, arm, 0, Purpose.REWARD) < 0.3 + 0.1 * arm
     rewards, score = float(history.sum()), 0.0
     for iteration in range(1, served.iterations + 1):

@@ -113,7 +113,7 @@ class PrivateLearner(Learner):
         raise NotImplementedError(f"{type(self).__name__} has no record")
 
     def receive(self, total: Floats) -> None:
-        """Use what all agents have released, including this one.
+        """Use the sum of the releases of all agents, including this one.
 
         Parameters
         ----------

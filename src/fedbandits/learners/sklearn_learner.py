@@ -98,7 +98,7 @@ class SklearnLearner(Learner):
             self._estimators = estimators
 
     def load(self, data: bytes) -> None:
-        """Take over records, and fit what was fitted."""
+        """Take over records, and fit the models that were fitted."""
         super().load(data)
         self._estimators = [None] * self.facts.models
         for model, count in enumerate(self.fitted):

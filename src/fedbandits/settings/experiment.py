@@ -47,7 +47,7 @@ _NEARLY = 0.9
 
 
 class ExperimentKeys(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The keys of a configuration, as they stand in the file, and those that are taken before."""
+    """The keys of a configuration in its file."""
 
     rounds: Annotated[int, Meta(ge=1, le=4_000_000_000)]
     environment: dict[str, Any]
@@ -287,7 +287,7 @@ def _table_of_environment(environment: Environment) -> dict[str, Any]:
 
 
 def _prepare(environment: Environment, rounds: int) -> None:
-    """Load what ``environment`` needs to be played for ``rounds`` rounds, and warn of what is odd.
+    """Load the data of ``environment`` for ``rounds`` rounds, and warn of its cautions.
 
     It raises a DataError if its data cannot be used, or is not enough.
     """

@@ -1,4 +1,4 @@
-"""A federation's file: what all its parties agree on, and the broker that connects them."""
+"""A federation's file: the terms of all its parties, and the broker that connects them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The keys of a federation's file, each with its meaning and what it may be.
+"""The keys of a federation's file, each with its meaning and its type.
 
 Addresses of the broker's servers are checked when they are read.
 """
@@ -170,7 +170,7 @@ def _refuse_code(table: Mapping[str, Any], place: str) -> None:
 
 
 def file_of(table: Mapping[str, Any]) -> FederationFile:
-    """Check the keys of a table one by one: for who looks, and runs no party.
+    """Check the keys of a table one by one, for commands that run no party.
 
     :func:`.federation.federation_of` checks them together, too, which takes the plan.
 

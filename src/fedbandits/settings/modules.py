@@ -125,7 +125,7 @@ _FINDER = _TextFinder()
 
 
 def take_modules(raw: dict[str, Any], folder: pathlib.Path) -> tuple[Module, ...]:
-    """Import what a configuration names, and take these keys out of its table, in place.
+    """Import the modules that a configuration names, and remove their keys from its table.
 
     Paths are relative to ``folder``, where the configuration's file lies. Raises ConfigError if a
     module is missing, is another one than recorded, fails, or its name is taken.
@@ -241,7 +241,7 @@ def load_module(module: Module, path: pathlib.Path) -> None:
 
 
 def hold_texts(modules: tuple[Module, ...]) -> None:
-    """Refuse modules in whose place this process has since imported others of the same name.
+    """Refuse modules that this process has since replaced by others of the same name.
 
     The registered names then belong to those others.
     """

@@ -31,7 +31,7 @@ def plain(value: Any) -> Any:
 
 
 def without_none(table: Any) -> Any:
-    """Leave out what is not given: TOML has no null."""
+    """Leave out keys without a value: TOML has no null."""
     if isinstance(table, dict):
         return {key: without_none(value) for key, value in table.items() if value is not None}
     if isinstance(table, list | tuple):

@@ -42,7 +42,7 @@ class ClusteredWorld(NamedTuple):
 
 @allocation_free
 def draw_arrival(world: ClusteredWorld, key: Key, round_: int) -> int:
-    """Draw who comes in a round, the same user in every system."""
+    """Draw the user who arrives in a round, the same in every system."""
     ticket = uniform(key, 0, round_, _ARRIVAL, 0)
     low, high = 0, world.cumulative.size - 1
     while low < high:

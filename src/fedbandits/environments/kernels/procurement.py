@@ -61,7 +61,7 @@ def truth_of(world: ProcurementWorld, agent: int) -> Truth:
 
 @compiled
 def keep_up(world: ProcurementWorld, agent: int, round_: int, truth: Truth) -> None:
-    """Bring what purchases are judged by to a round; nothing is to do where nothing drifts."""
+    """Bring the values that purchases are judged by up to a round, where qualities drift."""
     if world.other.size == 0:
         return
     share = share_of_other(world.shares, round_)
@@ -133,7 +133,7 @@ def purchase_regret(
 
 @compiled
 def earned(world: ProcurementWorld, agent: int, purchase: Ints, good: Ints) -> float:
-    """Return what a purchase earned: ρ a good unit, less what all units cost."""
+    """Return the revenue of a purchase: ρ for each good unit, less the cost of all units."""
     value = 0.0
     for i in range(purchase.size):
         value += world.revenue * good[i] - world.cost[agent, i] * purchase[i]

@@ -47,7 +47,7 @@ class PackedWorld(NamedTuple):
 
 @inlined
 def fill_decision_set(handle: Handle, agent: int, round_: int) -> int:
-    """Write the decision set of an agent in a round, and who comes, into the handle's arrays.
+    """Write the decision set of an agent in a round, and its person, into the handle's arrays.
 
     Returns the best arm; a negative number if a world in plain Python has failed.
     """
@@ -85,7 +85,7 @@ def bernoulli_reward(
 def expected_reward(
     world: Any, key: Key, agent: int, round_: int, expected: Floats32, arm: int
 ) -> float:
-    """Return the expected reward: it is what is paid."""
+    """Return the expected reward itself as the reward."""
     return np.float64(expected[arm])
 
 

@@ -159,14 +159,14 @@ def _decimals_shown(raw: RawTable) -> set[str]:
 
 
 def first_row(cells: Cells, among: set[str]) -> int:
-    """Find the first row whose cell is among these; one past the last row if there is none."""
+    """Find the first row whose cell is among some texts; the number of rows if there is none."""
     if not among:
         return len(cells)
     return next((row for row, text in enumerate(cells) if text in among), len(cells))
 
 
 def _instead(raw: RawTable, text: str, key: str) -> str:
-    """Say what a cell holds that should be a number."""
+    """Explain why a cell holds no number, with the remedy."""
     if is_date(text):
         return f"is {DATES}"
     used = raw.format
@@ -232,7 +232,7 @@ class Found(NamedTuple):
 
 
 def found_in(raw: RawTable, column: str, key: str) -> Found:
-    """Tell what kind of values a column holds."""
+    """Find the kind of values that a column holds."""
     cells = raw.cells(column, key)
     gaps = raw.marks.gaps(cells)
     if gaps.all():

@@ -126,7 +126,7 @@ _OTHERS = {
 
 
 def unpacked(path: str, data: bytes, most: int = MOST_UNPACKED) -> bytes:
-    """Unpack the content of a file, whatever it is called; other content is returned as it is.
+    """Unpack the content of a file, whatever its name; return content that is not packed unchanged.
 
     Raises DataError if it is damaged, holds several files, or unpacks to more than ``most`` bytes:
     no more than that is ever unpacked, since a small file may be made to fill the memory.

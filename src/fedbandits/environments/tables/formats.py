@@ -36,7 +36,7 @@ _TWO_WAYS = {sign: re.compile(rf"[+-]?[1-9]\d{{0,2}}\{sign}\d{{3}}\Z", re.ASCII)
 
 
 class NumberFormat(NamedTuple):
-    """The way in which numbers of a table are written; what is empty was not stated."""
+    """The format of a table's numbers; an empty field was not stated."""
 
     decimal: str = ""  # the decimal sign, a dot or a comma
     thousands: str = ""  # the sign between thousands
@@ -163,7 +163,7 @@ def are_compact_dates(texts: set[str]) -> bool:
 
 
 def compact_dates(values: Floats) -> bool:
-    """Tell the same of a column of numbers, (rows,), NaN where one is missing."""
+    """Tell whether a column of numbers, (rows,) with NaN for gaps, holds dates such as 20240102."""
     there = np.unique(values[~np.isnan(values)])
     plausible = len(there) and there[0] >= 18_000_101 and there[-1] <= 20_991_231
     return bool(plausible) and are_compact_dates({f"{value:.10g}" for value in there})
@@ -190,7 +190,7 @@ def _is_day(text: str) -> bool:
     return True
 
 
-#: What stands for a missing value in files of spreadsheets, databases, statistics and Python.
+#: Marks of missing values in files of spreadsheets, databases, statistics and Python.
 _KNOWN = (
     "", "na", "n/a", "nan", "-nan", "null", "none", "nat", "<na>", "(null)", "[null]", "\\n", "?",
     ".", "-", "--", "#n/a", "#na", "#n/a n/a", "#nv", "#div/0!", "#value!", "#wert!", "#ref!",
@@ -206,7 +206,7 @@ Thousands = Literal[",", ".", "'", " "]
 
 
 class Reading(NamedTuple):
-    """The way in which a file is read; what is empty or None is found out."""
+    """The format of a file; an empty field, or None, is found out from the file."""
 
     encoding: str = "utf-8"
     separator: str = ""  # what separates cells
@@ -215,7 +215,7 @@ class Reading(NamedTuple):
     marks: tuple[str, ...] | None = None  # texts that stand for a missing value
 
 
-#: Nothing is stated.
+#: A reading in which nothing is stated.
 AS_FOUND = Reading()
 
 
@@ -240,7 +240,7 @@ class Marks(NamedTuple):
 
     @classmethod
     def of(cls, stated: Iterable[str]) -> Marks:
-        """Take the stated ones; an empty cell is always missing."""
+        """Make marks of stated texts; an empty cell is always missing."""
         texts = frozenset({"", *(text.strip().lower() for text in stated)})
         values = (NumberFormat(".").read(text) for text in texts)
         return cls(texts, frozenset(value for value in values if value is not None))

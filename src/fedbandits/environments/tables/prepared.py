@@ -1,4 +1,4 @@
-"""All that is made of a table once: contexts, arms, parties, persons, and what is public of it."""
+"""A table made ready to be played: contexts, arms, parties, persons, and its public facts."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def used_columns(table: TableKeys) -> list[Used]:
 
 
 def without_gaps(table: TableKeys, raw: RawTable) -> tuple[RawTable, tuple[str, ...]]:
-    """Keep the rows that can be used; say what the user should know of the others.
+    """Keep rows without missing values; return cautions about the rows that are left out.
 
     Raises DataError with the line and the column of the first missing value, where it is refused.
     """

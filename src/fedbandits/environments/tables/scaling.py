@@ -40,7 +40,7 @@ class Public(NamedTuple):
 
 
 def public_of(table: TableKeys, raw: RawTable) -> Public:
-    """Find what is public of the columns, as the settings say.
+    """Find the public facts of the columns, stated or measured as the settings say.
 
     Raises DataError if something must be stated and is not: the message shows the lines to write.
     """
@@ -128,7 +128,7 @@ def _usable_kind(raw: RawTable, name: str) -> str:
 
 
 def _lines_to_write(table: TableKeys, kinds: Mapping[str, str], others: Mapping[str, bool]) -> str:
-    """Say what must be stated, with the lines of TOML that state it.
+    """List the public facts that must be stated, as lines of TOML to fill in.
 
     ``kinds`` are kinds of the features that nothing is stated of; ``others`` is what else is not.
     """

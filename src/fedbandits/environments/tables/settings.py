@@ -1,4 +1,4 @@
-"""Keys of a table of one's own data, and what does not fit together among them."""
+"""Keys of a table of one's own data, and the refusals of keys that do not fit together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parties of a table: who owns which rows, and whose they are."""
+"""Parties and persons of a table: the owner and the person of each row."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Sites(NamedTuple):
 
 
 class PersonRows(NamedTuple):
-    """Persons whose rows these are, and how often they come."""
+    """Persons of the rows, and how often they visit."""
 
     persons: int  # how many there are
     most_rows: int  # of the person who has most
@@ -100,7 +100,7 @@ class PersonRows(NamedTuple):
 
 
 def sites_in(table: TableKeys, raw: RawTable) -> Sites:
-    """Find the parties of a table: those that a column names, or those that rows are dealt to.
+    """Find the parties of a table, from a column of names or by dealing rows.
 
     Raises DataError if it names a single one, or if there are fewer rows than parties.
     """
@@ -132,7 +132,7 @@ def _sites_dealt(table: TableKeys, rows: int) -> Sites:
 
 
 def persons_of(raw: RawTable, column: str | None, sites: Sites) -> PersonRows:
-    """Find whose each row is; without a ``column`` each is another person's."""
+    """Find the person of each row; without a ``column`` every row has another person."""
     if sites.names:
         shares = 1.0 / np.diff(sites.starts)[sites.of_rows]
     else:

@@ -159,7 +159,7 @@ def _of_values(name: Any, values: Any) -> Cells:
 
 
 def _as_array(values: Any) -> Any:
-    """Make an array of a list; numbers among texts stay what they are."""
+    """Make an array of a list; numbers among texts stay numbers."""
     held = list(values)
     numeric = all(
         isinstance(v, int | float | np.number) and not isinstance(v, bool | np.bool_) for v in held

@@ -64,7 +64,7 @@ def new_user(dimension: int, lanes: int) -> User:
 
 @allocation_free
 def look_at(evidence: Evidence, j: int, spreads: Floats, user: User) -> None:
-    """Turn to the ``j``-th user, and to what it says of a centre by all hypotheses.
+    """Load the ``j``-th user, and its statistic of a centre under all hypotheses.
 
     ``spreads`` (s,) are those of the hypotheses, again and again.
     """
@@ -111,7 +111,7 @@ def turn(user: User, uncertain: Floats, centre: Floats, turned: Floats, middle: 
 
 @allocation_free
 def change_of_fit(user: User, turned: Floats, middle: Floats, sign: float, change: Floats) -> None:
-    """Compute what a cluster's fit gains if the user comes, or if it goes.
+    """Compute the gain of a cluster's fit if the user comes, or if it goes.
 
     With S = I ± √t M √t, the precision's determinant changes by det S, and its inverse changes by
     ∓M √t S⁻¹ √t M. ``sign`` is 1 if the user comes, and -1 if it goes, having been counted in.

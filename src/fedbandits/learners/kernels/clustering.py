@@ -103,7 +103,7 @@ def connect_same(
 
 @compiled
 def reach(user: int, edges: Edges, found: Ints, seen: NDArray[np.uint8]) -> int:
-    """Find who is connected with a user, by any path; return how many they are.
+    """Find all users connected with a user by any path; return their number.
 
     ``edges`` is (users, users). ``found`` (users,) receives them, the user first; ``seen`` (users,)
     receives 1 for each of them, else 0.

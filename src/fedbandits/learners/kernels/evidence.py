@@ -81,7 +81,7 @@ def decompose(statistics: Floats) -> Spectrum:
 def read_evidence(
     spectrum: Spectrum, reward_variance: float, noise_variance: float, residual_variance: float
 ) -> Evidence:
-    """Read what n statistics say of their θ.
+    """Compute the evidence of n statistics about their θ.
 
     ``reward_variance`` is σ² > 0 of a reward about its mean, or a bound on it. ``noise_variance``
     is τ², of an off-diagonal entry of N, and ``residual_variance`` that of an entry of n - Nθ; both
@@ -223,7 +223,7 @@ class Mixture(NamedTuple):
 
 @compiled
 def memberships(evidence: Evidence, mixture: Mixture, member: Floats) -> float:
-    """Find who belongs where, into ``member`` (n, k); return the log-likelihood."""
+    """Fill ``member`` (n, k) with probabilities of users' clusters; return the log-likelihood."""
     return _memberships(evidence, across(evidence), mixture, member)
 
 
@@ -291,7 +291,7 @@ def _set_spread(
 
 @compiled
 def _maximise(evidence: Evidence, table: Across, member: Floats, mixture: Mixture) -> None:
-    """Set all clusters by who belongs to them, in place."""
+    """Set all clusters by the probabilities of their members, in place."""
     n, k = member.shape
     for c in range(k):
         weights = np.ascontiguousarray(member[:, c])

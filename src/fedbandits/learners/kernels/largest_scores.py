@@ -63,7 +63,7 @@ def as_largest(rule: Any) -> Any:
 
 
 def first_memory(rule: Any, arms: int) -> float:
-    """Return what an arm keeps before the first step: Pursuit's ln(1 / K); others keep nothing."""
+    """Return an arm's memory before the first step: ln(1 / K) for Pursuit, 0 for other rules."""
     return -math.log(arms) if isinstance(rule, LargestPursuit) else 0.0
 
 

@@ -61,7 +61,7 @@ def note_chosen(handle: Handle, iteration: int, chosen: int) -> None:
 
 @inlined
 def explores(handle: Handle, step: int, arms: int, draw: float) -> bool:
-    """Tell whether a step explores, given a uniform draw that all who need to know share."""
+    """Tell whether a step explores, given a uniform draw that all parties share."""
     return handle.rate != 0 and draw < call_float(handle.rate, handle.packed, step, arms, 0)
 
 

@@ -168,7 +168,7 @@ class Roles(NamedTuple):
         return self.columns.get(role, "")
 
     def use(self, name: str) -> str:
-        """Say what a column is used for; empty if it has no role."""
+        """Describe the role of a column; empty if it has none."""
         for role, held in self.columns.items():
             if held == name:
                 return f"{MEANINGS[role]}{' (guessed by its name)' if role in self.guessed else ''}"

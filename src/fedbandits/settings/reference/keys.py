@@ -170,7 +170,7 @@ def _noun(info: inspect.Type, article: str = "a ") -> str:
 
 
 def _allowed(info: inspect.Type) -> str:
-    """Say what can be given; words come last, so that they are read together."""
+    """List allowed values; words come last, so that they are read together."""
     kinds = sorted(_kinds(info), key=lambda kind: isinstance(kind, inspect.LiteralType))
     tables = [in_toml(part.written) for part in parts_of(info, "")]
     others = [_limited(kind) for kind in kinds if not getattr(kind, "tag_field", None)]

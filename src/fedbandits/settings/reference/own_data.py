@@ -96,7 +96,7 @@ def own_data_template(
 
 
 def _with_marks(raw: RawTable, reading: Reading) -> tuple[RawTable, Reading]:
-    """Let the stated marks of missing values stand beside those that are known and there."""
+    """Add known marks of missing values that occur in the table to the stated ones."""
     if reading.marks is None:
         return raw, reading
     usual = raw.read_as(reading._replace(marks=None))
@@ -176,7 +176,7 @@ def _size(raw: RawTable) -> str:
 def _told(
     raw: RawTable, data: str, columns: Mapping[str, Column], roles: Roles, features: Sequence[str]
 ) -> Iterable[str]:
-    """Say what was recognised, and what was left out and why."""
+    """List the recognised columns, and the columns that were left out, with reasons."""
     yield f"{data}: {_size(raw)}; {len(features)} of {len(columns)} columns are features"
     for name, column in columns.items():
         if roles.use(name) or not column.unfit:
@@ -216,14 +216,14 @@ def _rounds(raw: RawTable, roles: Roles) -> int:
 
 
 def _gaps(columns: Mapping[str, Column], features: Iterable[str], roles: Roles) -> str:
-    """Choose what becomes of missing values; empty if none is missing."""
+    """Choose the value of ``missing``; empty if no value is missing."""
     if any(columns[name].gaps for name in columns if roles.use(name)):
         return "drop"
     return "indicator" if any(columns[name].gaps for name in features) else ""
 
 
 def _scaling(raw: RawTable, features: Sequence[Column], roles: Roles) -> dict[str, Any]:
-    """Find by what numbers are scaled, and all else that could be ``stated``.
+    """Compute spreads, and all other facts that could be ``stated``.
 
     Numbers that are too large for a spread are scaled by ranges.
     """

@@ -80,7 +80,7 @@ def settings_of_preset(system: System[Any], preset: str) -> list[Setting]:
 
 @functools.cache
 def preset_function(system: System[Any], preset: str) -> Callable[..., Variant]:
-    """Make a function of a preset's settings; it returns what ``fb.system`` does."""
+    """Make a function of a preset's settings, which returns the same as ``fb.system``."""
     settings = settings_of_preset(system, preset)
 
     def function(*, label: str | None = None, **given: Any) -> Variant:

@@ -97,7 +97,7 @@ def _head_lines(given: Mapping[str, str]) -> list[str]:
 
 
 def _system_lines(variant: Variant, first: Variant) -> list[str]:
-    """Write one ``[[systems]]`` table; a second of the same system shows only what differs."""
+    """Write one ``[[systems]]`` table; a second of the same system has the changed keys only."""
     found = find_system(variant.system)
     about = f"{variant.preset}: {found.presets[variant.preset].description}"
     lines = [*comment([about]), "[[systems]]", f"preset = {in_toml(variant.preset)}"]
