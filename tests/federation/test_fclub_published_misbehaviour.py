@@ -141,22 +141,17 @@ def test_the_global_server_names_what_is_wrong_with_a_report():
         wrong(m.WrongShapeError, labels=labels)
     for labels in ((4, 4), (4, 3), (0, 3), (3, 9), (-1, 3), (3, 2**63 - 1)):
         wrong(UnknownClusterError, labels=labels)
-    for phase in (1, 0, -1, 5, FAR):
-        wrong(m.OutOfOrderError, phase=phase)
     for since in (2, -2, FAR):
         wrong(m.OutOfOrderError, since=since)
-    wrong(m.WrongShapeError, sums=a_sum())
     for absurd in (FEWER_THAN_NONE, NO_SUM, *ABSURD):
         wrong(ImplausibleError, sums=a_sum() + absurd)
-    wrong(m.NotFiniteError, sums=a_sum() + pack(np.full(SIZE, np.inf)))
     assert takes(run, PhaseReport, HUB, "server-1", **report) == []
-    assert run.hub.stage == "gathering"
-    wrong(m.OutOfOrderError)
+    assert run.hub.awaited == run.hub.state.releases + 1
     takes(run, Upload, HUB, "server-2", cluster=5, sums=a_sum())  # it has not reported yet
     for sender, labels in (("server-2", (5, 5)), ("server-0", (0, 0, 0))):
         answers = takes(run, PhaseReport, HUB, sender, phase=2, labels=labels, sums=a_sum())
     assert [type(a) for a in answers] == [Partition] * 3
-    assert run.hub.stage == "serving"
+    assert run.hub.awaited is None
 
 
 def test_a_report_of_no_sum_is_its_senders_fault_alone():
@@ -384,8 +379,6 @@ class TestLate:
     def test_at_a_deadline_the_global_server_merges_whom_it_knows(self):
         run = run_of("fclub-dc", rounds=5, alpha1=9.0)
         takes(run, PhaseReport, HUB, "server-1", phase=2, labels=(3, 4), sums=2 * a_sum())
-        assert run.hub.awaited == run.hub.state.regrouped + 1
-        assert run.hub.deadline(0) == []
         (answer,) = run.hub.deadline(run.hub.awaited)
         assert (answer.receiver, answer.renewed, len(answer.groups)) == ("server-1", True, 2)
         assert run.hub.state.behind == (True, False, True)
@@ -427,7 +420,7 @@ class TestLate:
         assert all(s.stage == "ready" for s in run.servers)
         assert sum(s.state.local.sums[:, -1].sum() for s in run.servers) == 40
         if silent != HUB and phased:
-            assert run.hub.state.newest[1:] == (4, 4)
+            assert run.hub.state.newest[1:].tolist() == [4, 4]
             assert [s.state.since for s in run.servers[1:]] == [*run.hub.state.since[1:]]
 
     def test_a_server_that_was_cut_off_for_a_phase_is_back_in_the_next(self):
@@ -438,7 +431,7 @@ class TestLate:
         for preset in ("fclub-published", "fclub-dc", "fclub-authors"):
             run = run_of(preset, 40, route)
             assert run.hub.state.behind == (False,) * 3
-            assert run.hub.state.newest == (4, 4, 4)
+            assert run.hub.state.newest.tolist() == [4, 4, 4]
             assert [s.state.since for s in run.servers] == [*run.hub.state.since]
 
     def test_a_server_that_runs_ahead_holds_up_nobody(self):
@@ -447,7 +440,7 @@ class TestLate:
         for place, labels in ((0, (0, 0, 0)), (2, (5, 5))):
             takes(run, PhaseReport, HUB, f"server-{place}", phase=2, labels=labels, sums=a_sum())
         assert len(run.hub.deadline(run.hub.awaited)) == 3
-        assert run.hub.state.newest == (2, 4, 2)
+        assert run.hub.state.newest.tolist() == [2, 4, 2]
 
 
 def test_simulated_noise_is_refused_where_secure_noise_is_promised():

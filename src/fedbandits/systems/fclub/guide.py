@@ -26,10 +26,10 @@ _SERVER = (
     line("  if nothing is handed out: go on with what is known", "waiting Deadline"),
 )
 _GLOBAL = (
-    line("collect what each server releases", "gathering Release"),
-    line("when all have come: hand each what the others have released", "gathering Release",
+    line("collect what each server releases", "serving Release"),
+    line("when all have come: hand each what the others have released", "serving Release",
          sends="Others"),
-    line("if some are late: hand out the newest of each", "gathering Deadline"),
+    line("if some are late: hand out the newest of each", "serving Deadline"),
 )  # fmt: skip
 
 

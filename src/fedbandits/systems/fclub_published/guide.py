@@ -37,7 +37,7 @@ _GLOBAL = (
     line("collect the clusters of every server", "* PhaseReport"),
     line("when all have come: merge those that are alike; tell each server", "* PhaseReport",
          sends="Partition"),
-    line("if some are late: merge the newest ones", "gathering Deadline"),
+    line("if some are late: merge the newest ones", "serving Deadline"),
     line("add an upload to its global cluster", "* Upload"),
     line("if that has grown enough: send each of its clusters what it lacks", "* Upload",
          sends="Download"),

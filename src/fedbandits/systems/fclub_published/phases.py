@@ -31,7 +31,7 @@ from fedbandits.systems.fclub_published.kernels.regroup import cluster_sums, est
 from fedbandits.systems.fclub_published.kernels.servers import (
     DELAYED,
     Constants,
-    Hub,
+    GlobalClusters,
     Local,
     settle,
 )
@@ -116,7 +116,7 @@ def sums_of(local: Local, labels: Ints) -> Floats:
     return sums
 
 
-def partners_of(hub: Hub, group: int) -> int:
+def partners_of(hub: GlobalClusters, group: int) -> int:
     """Count the local clusters in a global one: L' of Lemma 1."""
     return int(np.count_nonzero(hub.group_of == group))
 
@@ -193,8 +193,8 @@ class Proposal(NamedTuple):
 
 
 def propose(
-    constants: Constants, hub: Hub, home: Ints, heard: Bools, labels: Ints, reports: Floats,
-    first: bool,
+    constants: Constants, hub: GlobalClusters, home: Ints, heard: Bools, labels: Ints,
+    reports: Floats, first: bool,
 ) -> Proposal:  # fmt: skip
     """Merge what servers reported; where that changes the partition, begin anew from the reports.
 
@@ -230,7 +230,7 @@ def propose(
     return Proposal(labels, group_of, clusters, renewed, totals, known)
 
 
-def adopt(constants: Constants, hub: Hub, home: Ints, proposal: Proposal) -> None:
+def adopt(constants: Constants, hub: GlobalClusters, home: Ints, proposal: Proposal) -> None:
     """Go by a proposal from now on."""
     labels, group_of, clusters, renewed, totals, known = proposal
     if not renewed and not constants.own_merging:

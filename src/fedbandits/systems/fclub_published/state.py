@@ -22,7 +22,7 @@ from fedbandits.systems.fclub_published.kernels.servers import (
     PHASED,
     SETS,
     TOGETHER,
-    Hub,
+    GlobalClusters,
     Local,
     Scratch,
     SetNotes,
@@ -134,7 +134,7 @@ def _empty_trees(plan: PublishedFCLUBPlan, n: int) -> Trees:
     )  # fmt: skip
 
 
-def empty_hub(plan: PublishedFCLUBPlan) -> Hub:
+def empty_hub(plan: PublishedFCLUBPlan) -> GlobalClusters:
     """Return the global server before the first round: one cluster a server, all in one group."""
     constants, home = plan.constants, plan.home
     n, size, d = len(home), plan.size + 1, constants.dimension
@@ -144,7 +144,7 @@ def empty_hub(plan: PublishedFCLUBPlan) -> Hub:
     if constants.sharing != NEVER:
         group_of[clusters] = 0
         audience[0] = constants.servers
-    return Hub(
+    return GlobalClusters(
         cluster_of=clusters, group_of=group_of, audience=audience,
         known=np.zeros((rows, size)), log_det=_empty_log_det(rows, d, constants.ridge),
         waiting=np.zeros((rows, size)), total=np.zeros((rows, size)), due=np.zeros(rows, np.uint8),

@@ -188,11 +188,6 @@ class Server(ActingParty[AnyServer], Generic[AnyServer, AnyPlan]):
         return last
 
 
-def with_value(values: tuple[Any, ...], place: int, value: Any) -> tuple[Any, ...]:
-    """Return values of all servers with that of one replaced."""
-    return (*values[:place], value, *values[place + 1 :])
-
-
 def server_roles(
     plan: ServersPlan,
     table: MessageTable,

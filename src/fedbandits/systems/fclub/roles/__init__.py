@@ -9,6 +9,7 @@ deadline the global server hands out the newest that each server has released, a
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import msgspec
@@ -16,101 +17,66 @@ import numpy as np
 
 from fedbandits._typing import Floats
 from fedbandits.federation.events import Deadline
-from fedbandits.federation.messages import Message, OutOfOrderError, pack
-from fedbandits.federation.party import Party
+from fedbandits.federation.exchange.hub import (
+    Gathering,
+    Hub,
+    HubState,
+    numbers_in,
+    serving,
+    with_value,
+)
+from fedbandits.federation.messages import Message, pack
 from fedbandits.federation.roles import Roles
 from fedbandits.federation.seats import Seat
-from fedbandits.federation.state import PartyState, Step, Transitions
+from fedbandits.federation.state import Step, Transitions
 from fedbandits.systems.fclub.messages import TABLE, Limits, Others, Release, user_counts
 from fedbandits.systems.fclub.plan import CLUSTERS, FCLUBPlan
 from fedbandits.systems.fclub.roles.local_server import LocalServer
-from fedbandits.systems.servers.roles import server_roles, with_value
+from fedbandits.systems.servers.roles import server_roles
 
 
-class GlobalState(PartyState, frozen=True, kw_only=True):
-    """All that changes in a global server."""
+class GlobalServer(Hub[HubState]):
+    """Hands every server the releases of all others.
 
-    stage: str = "gathering"
-    handed: int = 0  # how often it has handed out what it has
-    newest: tuple[int, ...]  # the number of every server's newest release; 0 for none
-    included: tuple[int, ...]  # the number of that in the last hand-out; 0 for none
-    #: For every server (rows, p): its newest running sums, or all sums of clusters that were not
-    #: handed out yet.
-    rows: tuple[Floats, ...]
-
-
-class GlobalServer(Party[GlobalState]):
-    """Hands every server what all others released, once all have, or at a deadline.
-
-    Rows go out in the order of servers.
+    Of running sums it keeps the rows of every server's newest release; of sums of phases all rows
+    that were not handed out yet.
     """
 
-    TRANSITIONS: ClassVar[Transitions] = {
-        ("gathering", Release): ("gathering",),
-        ("gathering", Deadline): ("gathering",),
-    }
+    GATHERING = Gathering("server", Release)
+    TRANSITIONS: ClassVar[Transitions] = serving(Release, Deadline)
 
     def __init__(self, seat: Seat, plan: FCLUBPlan) -> None:
-        self._servers = seat.names("server")
-        self._place = {name: i for i, name in enumerate(self._servers)}
-        nothing = (0,) * len(self._servers)
-        rows = tuple(np.zeros((0, plan.size)) for _ in self._servers)
-        super().__init__(seat, GlobalState(newest=nothing, included=nothing, rows=rows))
-        self._plan, self._users, self._limits = plan, user_counts(plan), Limits.of(plan)
+        empty = [np.zeros((0, plan.size))] * plan.constants.servers
+        super().__init__(seat, HubState(**self.first_state(empty)), plan.release_count)
+        self._by_phase, self._users = plan.releases == CLUSTERS, user_counts(plan)
+        self._limits = Limits.of(plan)
 
-    @property
-    def awaited(self) -> int | None:
-        """The hand-out for which some have released."""
-        state = self._state
-        return state.handed + 1 if state.newest != state.included else super().awaited
-
-    def _compute(self, event: Any) -> Step:
-        return self._collect(event) if isinstance(event, Release) else self._end_waiting(event)
-
-    def _collect(self, message: Release) -> Step:
-        state, place = self._state, self._place[message.sender]
-        most = self._plan.release_count
-        if not state.newest[place] < message.release <= most:
-            raise OutOfOrderError(
-                f"{self.name}: release {message.release} of {message.sender}, expected "
-                f"{state.newest[place] + 1} to {most}"
-            )
-        rows = self._limits.rows(message.sums)
+    def _keep(self, place: int, message: Release) -> dict[str, Any]:
+        kept, rows = self._state.kept, self._limits.rows(message.sums)
         self._limits.check_count(self.name, self._users[place], len(rows))
         self._limits.check(self.name, rows, message.release)
-        if self._plan.releases == CLUSTERS:
-            rows = np.concatenate([state.rows[place], rows])
-        after = self._after(
-            newest=with_value(state.newest, place, message.release),
-            rows=with_value(state.rows, place, rows),
+        if self._by_phase:
+            rows = np.concatenate([kept[place], rows])
+        return {"kept": with_value(kept, place, rows)}
+
+    def _hand_out(self, state: HubState) -> Step:
+        kept = tuple(rows[:0] for rows in state.kept) if self._by_phase else state.kept
+        after = msgspec.structs.replace(
+            state, releases=state.releases + 1, included=state.newest, kept=kept
         )
-        waits = any(a == b for a, b in zip(after.newest, after.included, strict=True))
-        return Step(after) if waits else self._hand_out(after)
+        return Step(after, list(self._others(state)))
 
-    def _end_waiting(self, event: Deadline) -> Step:
-        """Hand out what there is, if something new is."""
-        state = self._state
-        old = event.number != state.handed + 1 or state.newest == state.included
-        return Step(state) if old else self._hand_out(state)
-
-    def _hand_out(self, state: GlobalState) -> Step:
-        number = state.handed + 1
-        rows, messages = state.rows, list[Message]()
-        alike = all(newest == number for newest in state.newest)
-        for place, receiver in enumerate(self._servers):
-            others = [i for i in range(len(rows)) if i != place]
-            messages.append(
-                Others(
-                    sender=self.name, receiver=receiver, release=number,
-                    rows=tuple(len(rows[i]) for i in others),
-                    sums=pack(np.concatenate([rows[i] for i in others]).reshape(-1)),
-                    newest=() if alike else tuple(state.newest[i] for i in others),
-                )
+    def _others(self, state: HubState) -> Iterator[Message]:
+        """Make messages with all rows but the receiver's own, in the order of servers."""
+        number = state.releases + 1
+        newest = numbers_in(state, number)
+        for place, receiver in enumerate(self._members):
+            rows: list[Floats] = [*state.kept[:place], *state.kept[place + 1 :]]
+            yield Others(
+                sender=self.name, receiver=receiver, release=number,
+                rows=tuple(map(len, rows)), sums=pack(np.concatenate(rows).reshape(-1)),
+                newest=newest[:place] + newest[place + 1 :],
             )  # fmt: skip
-        if self._plan.releases == CLUSTERS:  # each is told once
-            rows = tuple(part[:0] for part in rows)
-        after = msgspec.structs.replace(state, handed=number, included=state.newest, rows=rows)
-        return Step(after, messages)
 
 
 def roles(plan: FCLUBPlan) -> Roles:

@@ -9,7 +9,7 @@ from fedbandits.privacy.kernels import TREE, add_release_noise, draw_slot
 from fedbandits.random import Key, Purpose, fill_normal
 from fedbandits.systems.fclub_published.kernels.servers import (
     Constants,
-    Hub,
+    GlobalClusters,
     Local,
     Scratch,
 )
@@ -141,7 +141,12 @@ def weigh_upload(
 
 @compiled
 def enter_upload(
-    constants: Constants, hub: Hub, cluster: int, upload: Floats, whole: float, part: float
+    constants: Constants,
+    hub: GlobalClusters,
+    cluster: int,
+    upload: Floats,
+    whole: float,
+    part: float,
 ) -> None:
     """Enter an upload, and mark in ``hub.due`` which clusters must be sent what they lack.
 
@@ -166,7 +171,7 @@ def enter_upload(
 
 @compiled
 def take_upload(
-    constants: Constants, hub: Hub, cluster: int, upload: Floats, scratch: Scratch
+    constants: Constants, hub: GlobalClusters, cluster: int, upload: Floats, scratch: Scratch
 ) -> bool:
     """Weigh an upload, and enter it; False, and nothing changes, if it is no sum of records."""
     copies = 2.0 if hub.twice[0] else 1.0
@@ -181,7 +186,7 @@ def take_upload(
 
 
 @compiled
-def hand_out(hub: Hub, cluster: int) -> None:
+def hand_out(hub: GlobalClusters, cluster: int) -> None:
     """Note that a cluster gets what it lacks; copy ``hub.waiting`` before (Algorithm 4, line 4)."""
     for i in range(hub.known.shape[1]):
         hub.known[cluster, i] += hub.waiting[cluster, i]

@@ -34,7 +34,7 @@ from fedbandits.systems.fclub_published.kernels.servers import (
     NOT_POSITIVE,
     SETS,
     Constants,
-    Hub,
+    GlobalClusters,
     Local,
     Scratch,
     State,
@@ -107,7 +107,7 @@ def _recommend(
 
 
 @inlined
-def _share_record(constants: Constants, clock: Clock, hub: Hub, cluster: int) -> None:
+def _share_record(constants: Constants, clock: Clock, hub: GlobalClusters, cluster: int) -> None:
     """Count the messages by which all servers of a global cluster get a record at once."""
     others = hub.audience[hub.group_of[cluster]] - 1
     clock.uploads[0] += 1
@@ -117,8 +117,8 @@ def _share_record(constants: Constants, clock: Clock, hub: Hub, cluster: int) ->
 
 @compiled
 def _upload(
-    constants: Constants, clock: Clock, local: Local, hub: Hub, scratch: Scratch, key: Key,
-    cluster: int,
+    constants: Constants, clock: Clock, local: Local, hub: GlobalClusters, scratch: Scratch,
+    key: Key, cluster: int,
 ) -> None:  # fmt: skip
     """Let a local cluster upload, and every cluster that lacks enough then download."""
     size = NUMBER * local.buffer.shape[1]

@@ -102,7 +102,7 @@ class Local(NamedTuple):
     twice: Flags  # (1,) whether uploads count twice in this phase
 
 
-class Hub(NamedTuple):
+class GlobalClusters(NamedTuple):
     """The global server's knowledge."""
 
     cluster_of: Ints  # (users,) the local cluster of each, as servers reported it
@@ -126,7 +126,7 @@ class State(NamedTuple):
     clock: Clock
     tally: Tally  # of every user
     local: Local
-    hub: Hub
+    hub: GlobalClusters
 
 
 class Scratch(NamedTuple):

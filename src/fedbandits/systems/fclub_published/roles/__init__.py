@@ -14,6 +14,13 @@ import numpy as np
 
 from fedbandits._typing import Floats, Ints
 from fedbandits.federation.events import Deadline
+from fedbandits.federation.exchange.hub import (
+    Gathering,
+    Hub,
+    HubState,
+    serving,
+    with_value,
+)
 from fedbandits.federation.messages import (
     ImplausibleError,
     Message,
@@ -22,12 +29,15 @@ from fedbandits.federation.messages import (
     pack,
     unpack,
 )
-from fedbandits.federation.party import Party
 from fedbandits.federation.roles import Roles
 from fedbandits.federation.seats import Seat
-from fedbandits.federation.state import PartyState, Step, Transitions
+from fedbandits.federation.state import Step, Transitions
 from fedbandits.systems.fclub_published.kernels.exchange import enter_upload, hand_out, weigh_upload
-from fedbandits.systems.fclub_published.kernels.servers import ALWAYS, DELAYED, Hub
+from fedbandits.systems.fclub_published.kernels.servers import (
+    ALWAYS,
+    DELAYED,
+    GlobalClusters,
+)
 from fedbandits.systems.fclub_published.messages import (
     TABLE,
     Download,
@@ -52,58 +62,41 @@ from fedbandits.systems.fclub_published.phases import (
 from fedbandits.systems.fclub_published.plan import PublishedFCLUBPlan
 from fedbandits.systems.fclub_published.roles.local_server import LocalServer
 from fedbandits.systems.fclub_published.state import empty_hub, new_scratch
-from fedbandits.systems.servers.roles import server_roles, with_value
+from fedbandits.systems.servers.roles import server_roles
 
 
-class GlobalState(PartyState, frozen=True, kw_only=True):
-    """All that changes in the global server; phases are -1 for none."""
+class GlobalState(HubState, frozen=True, kw_only=True):
+    """All that changes in the global server; phases are -1 for none.
 
-    stage: str = "serving"
-    hub: Hub  # what it knows of clusters
+    Of every server it keeps the sums of its newest report, (users of the server, p + 1), in rows of
+    the clusters' names.
+    """
+
+    hub: GlobalClusters  # of all servers, as they began anew last
     labels: Ints  # (users,) the local cluster of each, as servers reported it last
-    reports: Floats  # (users, p + 1) sums of those clusters' own users, in rows of their names
-    regrouped: int = 0  # how often it has merged clusters
-    newest: tuple[int, ...]  # the phase of every server's newest report
-    included: tuple[int, ...]  # the phase of that when clusters were merged last
     since: tuple[int, ...]  # the phase in which every server's clusters last began anew
     #: Whether a server's clusters did not begin anew when all others did: it keeps them, and has
     #: no part in any until it reports again.
     behind: tuple[bool, ...]
 
 
-class GlobalServer(Party[GlobalState]):
-    """Holds what servers have uploaded, and no user's own statistics; it adds no noise."""
+class GlobalServer(Hub[GlobalState]):
+    """Merges clusters that servers report, and passes on what they upload; it adds no noise."""
 
-    TRANSITIONS: ClassVar[Transitions] = {
-        ("serving", PhaseReport): ("gathering", "serving"),
-        ("gathering", PhaseReport): ("gathering", "serving"),
-        ("gathering", Deadline): ("gathering", "serving"),
-        **{
-            (stage, kind): (stage,)
-            for stage in ("serving", "gathering")
-            for kind in (Upload, Observation)
-        },
-    }
+    GATHERING = Gathering("server", PhaseReport, number="phase", first=0, in_step=True)
+    TRANSITIONS: ClassVar[Transitions] = serving(PhaseReport, Upload, Observation, Deadline)
 
     def __init__(self, seat: Seat, plan: PublishedFCLUBPlan) -> None:
         hub, self._home = empty_hub(plan), plan.home
-        self._servers = seat.names("server")
-        self._place = {name: i for i, name in enumerate(self._servers)}
-        none = (-1,) * len(self._servers)
-        size = plan.size + 1
+        self._users = [np.flatnonzero(self._home == s) for s in range(plan.constants.servers)]
         state = GlobalState(
-            hub=hub, labels=hub.cluster_of.copy(), reports=np.zeros((len(self._home), size)),
-            newest=none, included=none, since=none, behind=(False,) * len(self._servers),
+            **self.first_state([np.zeros((len(users), plan.size + 1)) for users in self._users]),
+            hub=hub, labels=hub.cluster_of.copy(), since=(-1,) * len(self._users),
+            behind=(False,) * len(self._users),
         )  # fmt: skip
-        super().__init__(seat, state)
+        super().__init__(seat, state, plan.phases - 1)
         self._plan, self._limits = plan, Limits.of(plan)
         self._scratch = new_scratch(plan, plan.constants.users)
-
-    @property
-    def awaited(self) -> int | None:
-        """The merging for which some have reported."""
-        state = self._state
-        return state.regrouped + 1 if state.stage == "gathering" else super().awaited
 
     def _compute(self, event: Any) -> Step:
         match event:
@@ -111,10 +104,8 @@ class GlobalServer(Party[GlobalState]):
                 return self._take_upload(event)
             case Observation():
                 return self._take_record(event)
-            case PhaseReport():
-                return self._take_report(event)
             case _:
-                return self._end_waiting(event)
+                return super()._compute(event)
 
     def _group(self, message: Upload | Observation, sharing: int) -> int | None:
         """Return the global cluster that a sender means; None if it did not begin anew with it."""
@@ -171,7 +162,7 @@ class GlobalServer(Party[GlobalState]):
     def _download(self, cluster: int) -> Message:
         hub, place = self._state.hub, int(self._home[cluster])
         answer = Download(
-            sender=self.name, receiver=self._servers[place], cluster=cluster,
+            sender=self.name, receiver=self._members[place], cluster=cluster,
             since=self._state.since[place], sums=pack(hub.waiting[cluster]),
         )  # fmt: skip
         hand_out(hub, cluster)
@@ -186,70 +177,62 @@ class GlobalServer(Party[GlobalState]):
         inside = np.unique(self._home[np.flatnonzero(state.hub.group_of == group)]).tolist()
         shared = [
             SharedObservation(
-                sender=self.name, receiver=self._servers[place], group=group,
+                sender=self.name, receiver=self._members[place], group=group,
                 since=state.since[place], record=message.record,
             )
             for place in inside
-            if self._servers[place] != message.sender and not state.behind[place]
+            if self._members[place] != message.sender and not state.behind[place]
         ]  # fmt: skip
         return Step(state, shared)
 
-    def _take_report(self, message: PhaseReport) -> Step:
-        state, place = self._state, self._place[message.sender]
-        if not state.newest[place] < message.phase < self._plan.phases:
-            raise OutOfOrderError(
-                f"{self.name}: report {message.phase} of {message.sender} after "
-                f"{state.newest[place]}"
-            )
+    def _keep(self, place: int, message: PhaseReport) -> dict[str, Any]:
+        """Keep the labels and sums of a server's report."""
+        state, users = self._state, self._users[place]
         if not -1 <= message.since < message.phase:
             raise OutOfOrderError(f"{self.name}: nothing has begun in phase {message.since}")
-        own, sums = self._checked(message, place)
-        mine = self._home == place
-        labels, reports = state.labels.copy(), state.reports.copy()
-        labels[mine], reports[mine] = own, 0.0
-        reports[clusters_of(own)] = sums
-        astray = message.since != state.since[place]
-        after = self._after(
-            stage="gathering", labels=labels, reports=reports,
-            newest=with_value(state.newest, place, message.phase),
-            behind=with_value(state.behind, place, state.behind[place] or astray),
-        )  # fmt: skip
-        fresh = all(a != b for a, b in zip(after.newest, after.included, strict=True))
-        if not fresh or len(set(after.newest)) > 1:
-            return Step(after)
+        reported, sums = self._checked(message, users)
+        labels, rows = state.labels.copy(), np.zeros_like(state.kept[place])
+        labels[users] = reported
+        rows[np.searchsorted(users, clusters_of(reported))] = sums
+        behind = state.behind[place] or message.since != state.since[place]
+        return {
+            "labels": labels, "kept": with_value(state.kept, place, rows),
+            "behind": with_value(state.behind, place, behind),
+        }  # fmt: skip
+
+    def _collect(self, message: PhaseReport) -> Step:
         try:
-            return self._regroup(after)
+            return super()._collect(message)
         except NotARecordsSumError:
             raise ImplausibleError(f"{self.name}: {message.sender} reports no sums") from None
 
     def _end_waiting(self, event: Deadline) -> Step:
-        """Merge the newest reports of all who have ever reported."""
-        state = self._state
-        if event.number != state.regrouped + 1:
-            return Step(state)
+        """Merge the newest reports of all servers that have ever reported."""
         try:
-            return self._regroup(state)
+            return super()._end_waiting(event)
         except NotARecordsSumError:  # rounding alone can do that: each is a sum by itself
-            return Step(self._after(stage="serving", included=state.newest))
+            return Step(self._after(included=self._state.newest))
 
-    def _regroup(self, state: GlobalState) -> Step:
-        """Merge what was reported, and tell all who have."""
+    def _hand_out(self, state: GlobalState) -> Step:
+        """Merge the reported clusters, and tell all servers that have reported anew."""
         constants, hub = self._plan.constants, state.hub
-        known = np.array(state.newest)[self._home] >= 0
-        fresh = [a != b for a, b in zip(state.newest, state.included, strict=True)]
-        # Who is back after it was left behind begins anew, and so must all.
+        known = state.newest[self._home] >= 0
+        fresh: list[bool] = (state.newest > state.included).tolist()
+        reports = np.zeros((len(self._home), self._plan.size + 1))
+        for users, rows in zip(self._users, state.kept, strict=True):
+            reports[users] = rows
+        # A server that is back after it was left behind begins anew, and so must all.
         back = any(a and b for a, b in zip(fresh, state.behind, strict=True))
-        first = back or max(state.included) < 0
-        proposal = propose(constants, hub, self._home, known, state.labels, state.reports, first)
+        first = back or int(state.included.max()) < 0
+        proposal = propose(constants, hub, self._home, known, state.labels, reports, first)
         since, behind = state.since, state.behind
         if proposal.renewed or constants.own_merging:
             behind = tuple(not is_fresh for is_fresh in fresh)
-            both = zip(fresh, state.newest, since, strict=True)
+            both = zip(fresh, state.newest.tolist(), since, strict=True)
             since = tuple(new if is_fresh else old for is_fresh, new, old in both)
         after = msgspec.structs.replace(
-            state, stage="serving", regrouped=state.regrouped + 1, included=state.newest,
-            since=since, behind=behind,
-        )  # fmt: skip
+            state, releases=state.releases + 1, included=state.newest, since=since, behind=behind
+        )
 
         def write() -> Sequence[Message]:
             adopt(constants, hub, self._home, proposal)
@@ -257,9 +240,9 @@ class GlobalServer(Party[GlobalState]):
 
         return Step(after, write=write)
 
-    def _checked(self, message: PhaseReport, place: int) -> tuple[Ints, Floats]:
+    def _checked(self, message: PhaseReport, users: Ints) -> tuple[Ints, Floats]:
         """Return a server's labels and sums, if every cluster is named by its lowest user."""
-        users, constants = np.flatnonzero(self._home == place), self._plan.constants
+        constants = self._plan.constants
         try:
             labels = np.array(message.labels, dtype=np.int64)
         except OverflowError:
@@ -279,9 +262,9 @@ class GlobalServer(Party[GlobalState]):
     def _partition(self, place: int, after: GlobalState, proposal: Proposal) -> Message:
         hub, groups = after.hub, np.zeros(0, np.int64)
         if proposal.renewed:
-            groups = hub.group_of[clusters_of(hub.cluster_of[self._home == place])]
+            groups = hub.group_of[clusters_of(hub.cluster_of[self._users[place]])]
         return Partition(
-            sender=self.name, receiver=self._servers[place], phase=after.newest[place],
+            sender=self.name, receiver=self._members[place], phase=int(after.newest[place]),
             renewed=proposal.renewed, groups=tuple(groups.tolist()),
             partners=tuple(partners_of(hub, int(group)) for group in groups),
             sums=pack(proposal.totals[groups].reshape(-1)),

@@ -13,17 +13,46 @@ masks off a whole sum; see :mod:`fedbandits.federation.totals`.
 
 from __future__ import annotations
 
+from typing import ClassVar
+
+from fedbandits._typing import Floats
+from fedbandits.federation.events import Deadline
+from fedbandits.federation.exchange.hub import Gathering, SummingHub, serving
+from fedbandits.federation.messages import OutOfOrderError
 from fedbandits.federation.roles import Role, Roles
+from fedbandits.federation.seats import Seat
+from fedbandits.federation.state import Step, Transitions
 from fedbandits.federation.totals.messages import TABLE as TOTALS_TABLE
+from fedbandits.systems.agents.kernels.constants import TRIGGERED
+from fedbandits.systems.agents.limits import Limits
 from fedbandits.systems.agents.plan import AgentsPlan
-from fedbandits.systems.feducb.messages import TABLE
+from fedbandits.systems.feducb.messages import TABLE, Pooled, SyncCall, SyncRequest, Upload
 from fedbandits.systems.feducb.roles.agent import Agent
-from fedbandits.systems.feducb.roles.controller import Controller
 from fedbandits.systems.feducb.roles.secure_agent import SecureAgent
 from fedbandits.systems.secure_sums import totals_roles
 
 #: Role and name of the controller.
 CONTROLLER = "controller"
+
+
+class Controller(SummingHub):
+    """Adds up releases; sees nothing but released sums, and when they came."""
+
+    GATHERING = Gathering("agent", Upload, call=SyncCall)
+    TOTAL = Pooled
+    TRANSITIONS: ClassVar[Transitions] = serving(SyncRequest, Upload, Deadline)
+
+    def __init__(self, seat: Seat, plan: AgentsPlan) -> None:
+        super().__init__(seat, plan.constants.release_size, plan.constants.releases)
+        self._limits, self._schedule = Limits(plan), plan.constants.schedule
+
+    def _check(self, values: Floats, place: int, number: int) -> None:
+        self._limits.check(self.name, values, [place], [number])
+
+    def _call(self, request: SyncRequest) -> Step:
+        if self._schedule != TRIGGERED:
+            raise OutOfOrderError(f"{self.name}: syncs are fixed, nobody may ask for one")
+        return super()._call(request)
 
 
 def roles(plan: AgentsPlan) -> Roles:

@@ -1,0 +1,242 @@
+"""The hub of a federation: it gathers numbered contributions of its members, and hands them out.
+
+A hand-out is made of every member's newest contribution, once all members have contributed anew,
+or at a deadline, if some have. Nobody waits for anybody: a member may be ahead of a hub that was
+away, and a member whose contributions come late is in a later hand-out.
+
+A system declares in a :class:`Gathering` which messages it gathers. Its subclass of :class:`Hub`
+says what is kept of a contribution, and what is handed out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, NamedTuple, TypeVar
+
+import msgspec
+import numpy as np
+
+from fedbandits._typing import Floats, Ints
+from fedbandits.federation.events import Deadline, Event
+from fedbandits.federation.messages import Message, OutOfOrderError, pack, unpack
+from fedbandits.federation.party import Party
+from fedbandits.federation.seats import Seat
+from fedbandits.federation.state import PartyState, Step, Transitions
+
+#: The only stage of a hub.
+SERVING = "serving"
+
+
+class Gathering(NamedTuple):
+    """Declaration of the messages that a hub gathers, and of their numbers.
+
+    Parameters
+    ----------
+    role
+        Role of the members.
+    contribution
+        Type of a member's contribution.
+    number
+        Field of a contribution that has its number.
+    first
+        Number of a member's first contribution.
+    in_step
+        Whether a hand-out before its deadline is of contributions of the same number.
+    call
+        Type of the message by which the hub calls its members to contribute, once a member has
+        asked for a hand-out. None where members contribute on a clock.
+    """
+
+    role: str
+    contribution: type[Any]
+    number: str = "release"
+    first: int = 1
+    in_step: bool = False
+    call: type[Any] | None = None
+
+
+class HubState(PartyState, frozen=True, kw_only=True):
+    """All that changes in a hub.
+
+    Parameters
+    ----------
+    releases
+        Hand-outs so far.
+    called
+        The number of the newest hand-out that members were called to contribute to.
+    newest, included : (members,) int64
+        The number of every member's newest contribution, and of its contribution in the last
+        hand-out; one less than the first number where there is none.
+    kept : arrays of float64, one for each member
+        Numbers that are kept of the members' contributions.
+    """
+
+    stage: str = SERVING
+    releases: int = 0
+    called: int = 0
+    newest: Ints
+    included: Ints
+    kept: tuple[Floats, ...]
+
+
+AnyHub = TypeVar("AnyHub", bound=HubState)
+
+
+class Hub(Party[AnyHub]):
+    """A party that gathers its members' contributions and hands them out, in the members' order.
+
+    Parameters
+    ----------
+    seat
+        The public facts of the party.
+    state
+        The initial state; see :meth:`first_state`.
+    most
+        The largest number of a contribution.
+    """
+
+    #: Messages that are gathered.
+    GATHERING: ClassVar[Gathering]
+
+    def __init__(self, seat: Seat, state: AnyHub, most: int) -> None:
+        super().__init__(seat, state)
+        self._members = seat.names(self.GATHERING.role)
+        self._place = {name: place for place, name in enumerate(self._members)}
+        self._most = most
+
+    @classmethod
+    def first_state(cls, empty: Sequence[Floats]) -> dict[str, Any]:
+        """Return the fields of the state in which no member has contributed.
+
+        ``empty`` stands for what is kept of each member.
+        """
+        none = np.full(len(empty), cls.GATHERING.first - 1, np.int64)
+        return {"newest": none, "included": none, "kept": tuple(empty)}
+
+    def _keep(self, place: int, message: Any) -> dict[str, Any]:
+        """Return the fields of the state that the contribution of a member changes.
+
+        Raises
+        ------
+        RemoteProtocolError
+            If no member that keeps to the terms sends this message.
+        """
+        raise NotImplementedError
+
+    def _hand_out(self, state: AnyHub) -> Step:
+        """Return the state after a hand-out, and its messages."""
+        raise NotImplementedError
+
+    @property
+    def awaited(self) -> int | None:
+        """The hand-out to which some members have contributed, or were called."""
+        state = self._state
+        begun = state.called > state.releases or (state.newest > state.included).any()
+        return state.releases + 1 if begun else super().awaited
+
+    def _compute(self, event: Event | Message) -> Step:
+        if isinstance(event, Deadline):
+            return self._end_waiting(event)
+        if isinstance(event, self.GATHERING.contribution):
+            return self._collect(event)
+        return self._call(event)
+
+    def _collect(self, message: Any) -> Step:
+        """Keep a contribution; hand out once all members have contributed anew."""
+        state, gathering, place = self._state, self.GATHERING, self._place[message.sender]
+        number = getattr(message, gathering.number)
+        # A member may be ahead of a hub that was away.
+        if not state.newest[place] < number <= self._most:
+            raise OutOfOrderError(
+                f"{self.name}: {gathering.number} {number} from {message.sender}, expected "
+                f"{state.newest[place] + 1} to {self._most}"
+            )
+        changes = self._keep(place, message)
+        newest = state.newest.copy()
+        newest[place] = number
+        after = self._after(newest=newest, **changes)
+        complete = (newest > state.included).all()
+        if gathering.in_step:
+            complete = complete and (newest == number).all()
+        return self._hand_out(after) if complete else Step(after)
+
+    def _end_waiting(self, event: Deadline) -> Step:
+        """Hand out the newest contributions, if some are new."""
+        state = self._state
+        if event.number != self.awaited:
+            return Step(state)
+        if not (state.newest > state.included).any():  # nobody has heard the call, or all is lost
+            return Step(self._after(called=min(state.called, state.releases)))
+        return self._hand_out(state)
+
+    def _call(self, request: Any) -> Step:
+        """Call all members once for a hand-out, however many members ask for it."""
+        state, call = self._state, self.GATHERING.call
+        most = self._most * len(self._members)  # each has a new contribution of some member
+        if call is None or not 1 <= request.release <= min(state.releases + 1, most):
+            raise OutOfOrderError(
+                f"{self.name}: {request.sender} asks for sum {request.release} after "
+                f"{state.releases} of {most}"
+            )
+        if request.release <= max(state.releases, state.called):
+            return Step(state)
+        calls = [
+            call(sender=self.name, receiver=member, release=request.release)
+            for member in self._members
+        ]
+        return Step(self._after(called=request.release), calls)
+
+
+class SummingHub(Hub[HubState]):
+    """A hub that hands out the sum of every member's newest contribution, to all members alike.
+
+    Contributions have packed numbers, ``statistic``, as many as the sum. The hand-out says which
+    contributions are in it, unless all have its number.
+    """
+
+    #: Type of the message with a sum.
+    TOTAL: ClassVar[type[Any]]
+
+    def __init__(self, seat: Seat, size: int, most: int) -> None:
+        empty = [np.zeros(size)] * len(seat.names(self.GATHERING.role))
+        super().__init__(seat, HubState(**self.first_state(empty)), most)
+        self._size = size
+
+    def _check(self, values: Floats, place: int, number: int) -> None:
+        """Refuse numbers (size,) that a member's contribution of that number cannot have."""
+        raise NotImplementedError
+
+    def _keep(self, place: int, message: Any) -> dict[str, Any]:
+        values = unpack(message.statistic, self._size)
+        self._check(values, place, message.release)
+        return {"kept": with_value(self._state.kept, place, values)}
+
+    def _hand_out(self, state: HubState) -> Step:
+        number, total = state.releases + 1, np.zeros(self._size)
+        for values in state.kept:  # in order, so that every run adds alike
+            total += values
+        statistic, newest = pack(total), numbers_in(state, number)
+        after = msgspec.structs.replace(state, releases=number, included=state.newest)
+        totals = [
+            self.TOTAL(
+                sender=self.name, receiver=member, release=number, statistic=statistic,
+                newest=newest,
+            )
+            for member in self._members
+        ]  # fmt: skip
+        return Step(after, totals)
+
+
+def serving(*kinds: type[Event | Message]) -> Transitions:
+    """Return the transitions of a hub that handles events of these kinds, at its only stage."""
+    return {(SERVING, kind): (SERVING,) for kind in kinds}
+
+
+def numbers_in(state: HubState, number: int) -> tuple[int, ...]:
+    """Return the number of every member's newest contribution; nothing where all are ``number``."""
+    return () if (state.newest == number).all() else tuple(state.newest.tolist())
+
+
+def with_value(values: tuple[Any, ...], place: int, value: Any) -> tuple[Any, ...]:
+    """Return one value a member, with the value of one member replaced."""
+    return (*values[:place], value, *values[place + 1 :])
