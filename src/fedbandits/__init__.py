@@ -86,10 +86,10 @@ if TYPE_CHECKING:
     from fedbandits.experiments.answers.answer import answer
     from fedbandits.experiments.audits.audit import audit
     from fedbandits.experiments.best_alone import with_alone
-    from fedbandits.experiments.opponents.runs import with_opponents
+    from fedbandits.experiments.folder import compare_runs, find_runs
+    from fedbandits.experiments.opponents import with_opponents
     from fedbandits.experiments.run import run, sweep
     from fedbandits.experiments.signals import Stop
-    from fedbandits.experiments.stored_runs import compare_runs, find_runs
     from fedbandits.learners.learner import Learner
     from fedbandits.learners.private_learner import PrivateLearner
     from fedbandits.privacy.claims import Limit, PrivacyClaim
@@ -114,9 +114,9 @@ else:
             "advise": "fedbandits.experiments.answers.advise:advise",
             "answer": "fedbandits.experiments.answers.answer:answer",
             "audit": "fedbandits.experiments.audits.audit:audit",
-            "compare_runs": "fedbandits.experiments.stored_runs:compare_runs",
+            "compare_runs": "fedbandits.experiments.folder:compare_runs",
             "events": "fedbandits.experiments.events",
-            "find_runs": "fedbandits.experiments.stored_runs:find_runs",
+            "find_runs": "fedbandits.experiments.folder:find_runs",
             "load": "fedbandits.settings.experiment:load",
             "load_model": "fedbandits.systems.exported:load_model",
             "register": "fedbandits.systems:register",
@@ -124,6 +124,6 @@ else:
             "sweep": "fedbandits.experiments.run:sweep",
             "system": "fedbandits.settings.experiment:system",
             "with_alone": "fedbandits.experiments.best_alone:with_alone",
-            "with_opponents": "fedbandits.experiments.opponents.runs:with_opponents",
+            "with_opponents": "fedbandits.experiments.opponents:with_opponents",
         },
     )
