@@ -50,7 +50,7 @@ BREAKS = (
     ),
     Break(
         "logistic regression in the world of another replicate",
-        "experiments/opponents/logistic.py",
+        "experiments/logistic.py",
         "world, facts = environment.open(key)",
         "world, facts = environment.open(Key(key.low ^ 1, key.high))",
         ("tests/experiments/test_opponents.py",),
@@ -71,7 +71,7 @@ BREAKS = (
         ("tests/experiments/test_tuning.py",),
     ),
     Break(
-        "LinUCB on the rows as they are", "experiments/opponents/play.py",
+        "LinUCB on the rows as they are", "experiments/opponents.py",
         "environment=rows or world,", "environment=world,",
         ("tests/experiments/test_opponents.py",),
     ),

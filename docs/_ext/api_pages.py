@@ -48,7 +48,7 @@ PAGES: dict[str, tuple[Section, ...]] = {
         Section("Does it pay?", "fedbandits", ("answer", "advise", "with_alone", "with_opponents")),
         Section("Sweeps", "fedbandits", ("sweep",)),
         Section("Results", "fedbandits.experiments.result"),
-        Section("Runs in folders", "fedbandits.experiments.stored_runs", _STORED),
+        Section("Runs in folders", "fedbandits.experiments.folder", _STORED),
     ),
     "plot": (Section("", "fedbandits.plot"),),
     "offline": (Section("", "fedbandits.offline"),),

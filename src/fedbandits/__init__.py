@@ -86,10 +86,10 @@ if TYPE_CHECKING:
     from fedbandits.experiments.answers.answer import answer
     from fedbandits.experiments.audits.audit import audit
     from fedbandits.experiments.best_alone import with_alone
-    from fedbandits.experiments.opponents.runs import with_opponents
+    from fedbandits.experiments.folder import compare_runs, find_runs
+    from fedbandits.experiments.opponents import with_opponents
     from fedbandits.experiments.run import run, sweep
     from fedbandits.experiments.signals import Stop
-    from fedbandits.experiments.stored_runs import compare_runs, find_runs
     from fedbandits.learners.learner import Learner
     from fedbandits.learners.private_learner import PrivateLearner
     from fedbandits.privacy.claims import Limit, PrivacyClaim

@@ -12,7 +12,7 @@ from fedbandits.environments.base import Decisions, decisions_in
 from fedbandits.environments.kernels.worlds import first_turn
 from fedbandits.errors import ConfigError
 from fedbandits.experiments.answers.answer import answer
-from fedbandits.experiments.summary import summarise
+from fedbandits.experiments.result import summarise
 from fedbandits.random import replicate_key
 from fedbandits.settings.experiment import Experiment
 from fedbandits.systems import find_system, registry

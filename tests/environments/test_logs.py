@@ -14,14 +14,13 @@ import fedbandits as fb
 from fedbandits.cli.summary import summary_table
 from fedbandits.environments.tables.forms import NOT_MET, log_sums
 from fedbandits.errors import ConfigError, DataError
-from fedbandits.experiments.answers.compared_run import _worse_off
+from fedbandits.experiments.answers.answer import _worse_off
 from fedbandits.experiments.checkpoint import CheckpointFolder, Progressed
 from fedbandits.experiments.intervals import spelled
 from fedbandits.experiments.log_values import doubts, estimates_of, of_decision
 from fedbandits.experiments.measure import Measure, ends
 from fedbandits.experiments.report.results import results_section
-from fedbandits.experiments.result import at_point
-from fedbandits.experiments.summary import summarise
+from fedbandits.experiments.result import at_point, summarise
 from fedbandits.experiments.trace import ReplicateTrace
 from fedbandits.offline import doubly_robust, ips, replay, snips
 from fedbandits.offline.estimates import estimates_of as from_sums

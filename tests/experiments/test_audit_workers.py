@@ -7,8 +7,8 @@ import os
 import pytest
 
 from fedbandits.errors import BackendError
+from fedbandits.experiments.audits.audit import play_parts
 from fedbandits.experiments.audits.parts import AuditPart, Part
-from fedbandits.experiments.audits.workers import play
 
 
 class Heard:
@@ -36,10 +36,10 @@ def part(played):
 
 def test_what_parts_come_to_is_kept_by_their_places():
     heard = Heard()
-    play([part(lambda _, place=place: place) for place in range(5)], heard, 2)
+    play_parts([part(lambda _, place=place: place) for place in range(5)], heard, 2)
     assert heard.found == {place: place for place in range(5)}
 
 
 def test_a_process_that_dies_is_told_of():
     with pytest.raises(BackendError, match="the process that played releases of system died"):
-        play([part(lambda _: os._exit(9)), part(lambda _: None)], Heard(), 2)
+        play_parts([part(lambda _: os._exit(9)), part(lambda _: None)], Heard(), 2)

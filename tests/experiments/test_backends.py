@@ -16,14 +16,14 @@ import pytest
 import fedbandits as fb
 from fedbandits.environments import RatingData
 from fedbandits.errors import BackendError, ConfigError, DataError
-from fedbandits.experiments.backends import cluster, worker
+from fedbandits.experiments.backends import cluster
 from fedbandits.experiments.backends.backend import choose_backend
 from fedbandits.experiments.checkpoint import CheckpointFolder
 from fedbandits.experiments.signals import Stop
 from tests.experiments.test_resume import assert_same, experiment
 from tests.test_cli import TOML, call
 
-ours = worker.identity()
+ours = cluster.identity()
 
 
 @pytest.fixture
@@ -86,7 +86,7 @@ def test_who_stays_at_home_does_not_wait_for_clusters_to_be_imported():
 
 
 def order(chosen=None, folder=None, **changes):
-    made = cluster._order(chosen or experiment(replicates=1), folder, 0.0)
+    made = cluster._order_of(chosen or experiment(replicates=1), folder, 0.0)
     return msgspec.to_builtins(msgspec.structs.replace(made, **changes))
 
 
@@ -104,7 +104,7 @@ def test_only_text_and_numbers_travel_to_a_worker(tmp_path):
 @pytest.mark.parametrize("what", ["fedbandits", "kernels", "numpy", "numba", "scipy"])
 def test_a_worker_that_came_later_with_another_version_refuses(what):
     with pytest.raises(BackendError, match=rf"the worker on \S+ has {what} \S+ instead of other;"):
-        worker.play(order(identity=ours | {what: "other"}), 0, 0)
+        cluster.play(order(identity=ours | {what: "other"}), 0, 0)
 
 
 def rated(path):
@@ -121,26 +121,26 @@ def test_a_data_file_must_be_the_same_on_a_worker(tmp_path, monkeypatch):
     sent = order(chosen)
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
-    there = worker.play(sent, 0, 0).regret  # before this process has read the file itself
+    there = cluster.play(sent, 0, 0).regret  # before this process has read the file itself
     monkeypatch.chdir(tmp_path)
     np.testing.assert_array_equal(there, fb.run(chosen).regret[0, 0])
-    worker._prepare.cache_clear()
+    cluster._prepare.cache_clear()
     path.write_text(path.read_text() + "1\t10\t1\t0\n")
     with pytest.raises(DataError, match=r"the worker on \S+: \S+u\.data: another content"):
-        worker.play(sent, 0, 0)
+        cluster.play(sent, 0, 0)
     monkeypatch.chdir(tmp_path)
     with pytest.raises(DataError, match="has changed since it was read; restart the workers"):
-        worker.play(order(chosen), 0, 0)  # this process still holds what it read first
+        cluster.play(order(chosen), 0, 0)  # this process still holds what it read first
     path.unlink()
     with pytest.raises(DataError, match="cannot be read"):
-        worker.play(sent, 0, 0)
+        cluster.play(sent, 0, 0)
 
 
 def test_names_are_no_files(tmp_path, monkeypatch):
     (tmp_path / "v1.0").write_text("a file that is called like a label")
     monkeypatch.chdir(tmp_path)
     named = experiment(name="v1.0", systems=(fb.system("feducb", label="v1.0"),))
-    assert worker.data_files(named) == ()
+    assert cluster.data_files(named) == ()
 
 
 class AfterLooks(Stop):
@@ -160,10 +160,10 @@ def test_a_worker_that_sees_the_checkpoints_plays_on_from_them(tmp_path, shares)
     folder.begin(resume=False)
     sent = order(chosen, folder)
     if not shares:
-        (folder.path / worker.TOKEN).write_text("of another run")
-    assert worker.play(sent, 0, 0, AfterLooks(3)) is None
+        (folder.path / cluster.TOKEN).write_text("of another run")
+    assert cluster.play(sent, 0, 0, AfterLooks(3)) is None
     assert bool(list(folder.path.glob("*.checkpoint"))) == shares
-    trace = worker.play(sent, 0, 0)
+    trace = cluster.play(sent, 0, 0)
     assert len(trace.spells) == (2 if shares else 1)
     np.testing.assert_array_equal(trace.regret, fb.run(chosen).regret[0, 0])
 
@@ -178,7 +178,7 @@ def test_what_cannot_be_written_down_is_not_sent():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(type_, "to_table", lambda _: table)
         with pytest.raises(ConfigError, match="cannot travel"):
-            cluster._order(spoilt, None, 5.0)
+            cluster._order_of(spoilt, None, 5.0)
 
 
 def test_a_cluster_without_workers_is_given_up_after_a_while(monkeypatch):

@@ -19,9 +19,8 @@ import pytest
 import fedbandits as fb
 from fedbandits.environments import Linear
 from fedbandits.errors import CheckpointError, OutputError
-from fedbandits.experiments import checkpoint_file
-from fedbandits.experiments.checkpoint import CheckpointFolder, Progressed
-from fedbandits.experiments.checkpoint_file import _MAGIC, _PREFIX
+from fedbandits.experiments import checkpoint
+from fedbandits.experiments.checkpoint import _MAGIC, _PREFIX, CheckpointFolder, Progressed
 from fedbandits.experiments.trace import ReplicateTrace
 
 ROUNDS = np.array([1, 5, 20, 50])
@@ -203,7 +202,7 @@ def test_a_bomb_is_refused_before_it_is_unpacked(folder):
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as packed:
         packed.writestr("state.sums.npy", bytes(1 << 24))
     file = min(folder.path.iterdir())
-    header = checkpoint_file.open_file(file).header
+    header = checkpoint.open_file(file).header
     large = ("trace.regret", "<f8", (1 << 14, 1 << 14))
     claims = msgspec.structs.replace(header, arrays=(large,))
     for data in (buffer.getvalue(), sealed(msgspec.json.encode(claims), b"")):

@@ -30,7 +30,7 @@ from tests.test_cli import call
 dask, distributed = pytest.importorskip("dask"), pytest.importorskip("distributed")
 from fedbandits.experiments.backends import on_dask  # noqa: E402 (needs distributed)
 
-WORKER = "fedbandits.experiments.backends.worker"
+WORKER = "fedbandits.experiments.backends.cluster"
 LOOPBACK = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0", "silence_logs": 50}
 
 

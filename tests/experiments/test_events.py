@@ -17,7 +17,7 @@ from rich.console import Console
 import fedbandits as fb
 from fedbandits._compile.shared import announce
 from fedbandits.errors import StoppedError
-from fedbandits.experiments import event_sources, events, runner
+from fedbandits.experiments import events, runner
 from fedbandits.experiments.events import (
     Compiling,
     ReplicateAdvanced,
@@ -171,11 +171,8 @@ class TestResultsSoFar:
 
     def test_nothing_is_made_of_them_unless_somebody_asks(self, monkeypatch):
         made = []
-        build = event_sources.dataset_of
-        for module in (runner, event_sources):
-            monkeypatch.setattr(
-                module, "dataset_of", lambda *given: (made.append(1), build(*given))[1]
-            )
+        build = runner.dataset_of
+        monkeypatch.setattr(runner, "dataset_of", lambda *given: (made.append(1), build(*given))[1])
         _, told = listened()
         assert len(made) == 1  # the result itself
         told[-2].results()

@@ -8,16 +8,17 @@ import pytest
 
 import fedbandits as fb
 from fedbandits.errors import StoppedError
-from fedbandits.experiments.opponents import runs
-from fedbandits.experiments.opponents.logistic import Shown, play_alone, play_pooled, shown_to
-from fedbandits.experiments.opponents.opponent import Opponent, noted, opponents_in
-from fedbandits.experiments.opponents.play import (
+from fedbandits.experiments import opponents
+from fedbandits.experiments.answers.rivals import Opponent, noted, opponents_in
+from fedbandits.experiments.logistic import Shown, play_alone, play_pooled, shown_to
+from fedbandits.experiments.opponents import (
     LOGISTIC,
+    MOST_PARTIES,
     ON_PREPARED_ROWS,
     PLAIN,
+    logistic_sizes,
     opponents_of,
 )
-from fedbandits.experiments.opponents.sizes import MOST_PARTIES, logistic_sizes
 from fedbandits.learners.logistic import fit_logistic, probability
 from fedbandits.random import replicate_key
 from fedbandits.settings.experiment import Experiment
@@ -137,7 +138,7 @@ class TestLogistic:
     def test_small_copies_change_nothing(self, monkeypatch):
         shown = shown_to(hospitals(), replicate_key(3, 0), 40, range(5))
         before = play_alone(shown)
-        monkeypatch.setattr("fedbandits.experiments.opponents.logistic._MOST_AT_ONCE", 1)
+        monkeypatch.setattr("fedbandits.experiments.logistic._MOST_AT_ONCE", 1)
         np.testing.assert_array_equal(play_alone(shown), before)
 
     def test_a_party_meets_what_systems_meet_whoever_else_is_played(self):
@@ -269,14 +270,14 @@ class TestKept:
         one = experiment(
             hospitals(), fb.system("feducb"), ALONE, rounds=10, best_alone="linucb-alone"
         )
-        assert runs.opponents_for(tmp_path, msgspec.structs.replace(one, best_alone="")) == ()
-        found = runs.opponents_for(tmp_path / "out", one, jobs=1)
-        runs.run_beside(one, found, out=tmp_path / "out", jobs=1)
-        monkeypatch.setattr(runs, "opponents_of", None)
-        assert runs.opponents_for(tmp_path / "out", one, jobs=1) == found
+        assert opponents.opponents_for(tmp_path, msgspec.structs.replace(one, best_alone="")) == ()
+        found = opponents.opponents_for(tmp_path / "out", one, jobs=1)
+        opponents.run_beside(one, found, out=tmp_path / "out", jobs=1)
+        monkeypatch.setattr(opponents, "opponents_of", None)
+        assert opponents.opponents_for(tmp_path / "out", one, jobs=1) == found
         other = msgspec.structs.replace(one, rounds=11)
         with pytest.raises(TypeError):
-            runs.opponents_for(tmp_path / "out", other, jobs=1)
+            opponents.opponents_for(tmp_path / "out", other, jobs=1)
 
     def test_in_python_they_are_asked_for(self):
         one = experiment(hospitals(), fb.system("feducb"), rounds=10)

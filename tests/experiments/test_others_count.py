@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import fedbandits as fb
-from fedbandits.experiments.answers.others_count import others_count_lines
+from fedbandits.experiments.answers.answer import others_count_lines
 from fedbandits.experiments.report.report import answer_section
 from fedbandits.experiments.result import build_dataset
 from fedbandits.experiments.trace import ReplicateTrace

@@ -21,7 +21,7 @@ from fedbandits.experiments.plots import Look, Picture
 from fedbandits.experiments.report import officer
 from fedbandits.experiments.report.officer import officer_section
 from fedbandits.experiments.report.report import render_audit, render_report
-from fedbandits.experiments.summary import summarise
+from fedbandits.experiments.result import summarise
 from fedbandits.privacy import gaussian
 from fedbandits.privacy.error_rates import gaussian_power
 from fedbandits.privacy.person import PersonCost, person_cost

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import fedbandits as fb
-from fedbandits.experiments.opponents.opponent import Opponent, noted
+from fedbandits.experiments.answers.rivals import Opponent, noted
 from tests.experiments.test_answer import hospitals, played
 
 NOISE = np.array([0.1, -0.1, 0.2, -0.2, 0.0])

@@ -24,7 +24,7 @@ from fedbandits.experiments.folder import read_result
 from fedbandits.experiments.labels import labels_of
 from fedbandits.experiments.progress import TerminalProgress
 from fedbandits.experiments.replicate import checkpoint_rounds
-from fedbandits.experiments.summary import SUMMARY_COLUMNS, summarise
+from fedbandits.experiments.result import SUMMARY_COLUMNS, summarise
 from fedbandits.experiments.trace import ReplicateTrace
 
 

@@ -24,8 +24,7 @@ from fedbandits.experiments.events import (
     SweepInterrupted,
     SweepStarted,
 )
-from fedbandits.experiments.result import at_point
-from fedbandits.experiments.summary import SUMMARY_COLUMNS
+from fedbandits.experiments.result import SUMMARY_COLUMNS, at_point
 from fedbandits.experiments.workload import units_of
 from fedbandits.reproduce.feducb import proved
 from fedbandits.settings.sweeps import sweep_of

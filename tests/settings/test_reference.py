@@ -11,8 +11,7 @@ from msgspec import Meta
 import fedbandits as fb
 from fedbandits.environments import environments
 from fedbandits.experiments.log_values import METHODS
-from fedbandits.experiments.result import COMMON
-from fedbandits.experiments.summary import SUMMARY_COLUMNS
+from fedbandits.experiments.result import COMMON, SUMMARY_COLUMNS
 from fedbandits.settings.reference.docstrings import description_of, meanings_of, summary_of
 from fedbandits.settings.reference.glossary import COLUMNS, VARIABLES, WORDS
 from fedbandits.settings.reference.keys import in_toml, keys_of, nested

@@ -98,8 +98,8 @@ def run(
     from fedbandits.cli.summary import summary_table
     from fedbandits.experiments.answers.answer import answer
     from fedbandits.experiments.folder import holds_complete_run
-    from fedbandits.experiments.opponents.runs import opponents_for, run_beside
-    from fedbandits.experiments.summary import summarise
+    from fedbandits.experiments.opponents import opponents_for, run_beside
+    from fedbandits.experiments.result import summarise
 
     folder = out or pathlib.Path("runs") / loaded.name
     experiment, opponents = loaded, None

@@ -12,7 +12,7 @@ from rich.table import Table
 from fedbandits.cli.console import output
 
 if TYPE_CHECKING:  # xarray takes a while to import
-    from fedbandits.experiments.stored_runs import RunComparison, StoredRun
+    from fedbandits.experiments.folder import RunComparison, StoredRun
 
 #: A value of a setting is shown in so many characters.
 _WIDEST = 48
@@ -27,7 +27,7 @@ def runs(
 
     A run that was interrupted goes on with: fedbandits run CONFIG.toml --out FOLDER --resume
     """
-    from fedbandits.experiments.stored_runs import find_runs
+    from fedbandits.experiments.folder import find_runs
 
     found = find_runs(folder)
     if not found:
@@ -61,7 +61,7 @@ def compare(
     Where both runs have the same world, rounds and seed, replicates are compared in pairs: both
     meet the same contexts and reward draws.
     """
-    from fedbandits.experiments.stored_runs import compare_runs
+    from fedbandits.experiments.folder import compare_runs
 
     found, console = compare_runs(first, second), output()
     if found.settings:

@@ -43,7 +43,7 @@ class _Column(NamedTuple):
 def summary_table(experiment: Experiment, rows: list[dict[str, Any]], width: int = 120) -> Table:
     """Make a table of systems: regret with its interval and ε, other columns if there is room.
 
-    ``rows`` are those of :func:`.experiments.summary.summarise`; a line has ``width`` characters.
+    ``rows`` are those of :func:`.experiments.result.summarise`; a line has ``width`` characters.
     """
     columns = _columns(experiment, rows)
     folded = max(0, *(len(row["system"]) - _LABEL for row in rows))

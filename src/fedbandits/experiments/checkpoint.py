@@ -3,14 +3,23 @@
 A checkpoint holds everything that changes in one replicate, as arrays, with the identity of what
 it belongs to. It is written beside its final name, forced to disk, then renamed: a process that
 is killed at any instant leaves the last complete one.
+
+A file is: a line that names the format; SHA-256 of the header, its length; the header, JSON; the
+bytes of the arrays one after another, as they are in memory. The header is checked before anything
+of its size is read. Nothing is packed, so a file holds no more than its size. The digests show
+damage. They have no key: a process that can write checkpoints can write any result.
 """
 
 from __future__ import annotations
 
+import hashlib
+import math
+import os
 import pathlib
 import shutil
-from collections.abc import Iterator
-from typing import Any
+import stat
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple, NoReturn
 
 import msgspec
 import numpy as np
@@ -19,13 +28,146 @@ from numpy.typing import NDArray
 from fedbandits import _compile
 from fedbandits.environments.open_world import noted_in
 from fedbandits.errors import CheckpointError
-from fedbandits.experiments import checkpoint_file
-from fedbandits.experiments.checkpoint_file import Header, Layout, Opened
 from fedbandits.experiments.files import replace_durably
 from fedbandits.experiments.trace import TRACED, ReplicateTrace, Spells
 from fedbandits.settings.experiment import Experiment
 from fedbandits.systems import Simulation, find_system
 from fedbandits.systems.registry import code_of, text_of
+
+_NAME = b"fedbandits checkpoint "
+_MAGIC = _NAME + b"6\n"
+_PREFIX = len(_MAGIC) + 32 + 8
+#: A header holds a configuration, a name and a shape for each array, and times.
+_LARGEST_HEADER = 16 << 20
+
+Arrays = Mapping[str, NDArray[Any]]
+#: Name, type and shape of an array.
+Layout = tuple[str, str, tuple[int, ...]]
+
+
+class Header(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The identity of a checkpoint, its place, and the arrays that follow."""
+
+    #: Identity of the code, of the configuration, of systems and of a world from elsewhere.
+    kernels: str
+    config: str
+    systems: tuple[str, ...]
+    environment: str = ""
+    position: int = 0  # the next checkpointed round
+    spells: tuple[tuple[float, float], ...] = ()  # when it was being played
+    arrays: tuple[Layout, ...] = ()  # in the order of their bytes
+    digest: str = ""  # SHA-256 of these bytes
+
+
+class Opened(NamedTuple):
+    """A checkpoint of which the header alone was read."""
+
+    file: pathlib.Path
+    header: Header
+    start: int  # of the arrays' bytes
+    size: int  # of the file
+
+
+def layout_of(arrays: Arrays) -> tuple[Layout, ...]:
+    """Return the names, types and shapes of arrays."""
+    return tuple((name, a.dtype.str, tuple(a.shape)) for name, a in arrays.items())
+
+
+def encode(header: Header, arrays: Arrays) -> bytes:
+    """Encode a file; the header's ``arrays`` and ``digest`` are filled in here."""
+    body = b"".join(array.tobytes() for array in arrays.values())
+    filled = msgspec.structs.replace(
+        header, arrays=layout_of(arrays), digest=hashlib.sha256(body).hexdigest()
+    )
+    head = msgspec.json.encode(filled)
+    length = len(head).to_bytes(8, "little")
+    return b"".join((_MAGIC, hashlib.sha256(head).digest(), length, head, body))
+
+
+def open_file(file: pathlib.Path) -> Opened | None:
+    """Read a file's header; None if there is no file.
+
+    Raises CheckpointError if it is damaged, of another format, or no file.
+    """
+    found = _read_part(file, 0, _PREFIX)
+    if found is None:
+        return None
+    prefix, size = found
+    if not prefix.startswith(_MAGIC):
+        if prefix.startswith(_NAME):
+            raise CheckpointError(
+                f"{file}: a checkpoint of another format; "
+                "run without --resume, or choose another --out"
+            )
+        damaged(file)
+    length = int.from_bytes(prefix[-8:], "little")
+    if len(prefix) < _PREFIX or length > min(_LARGEST_HEADER, size - _PREFIX):
+        damaged(file)
+    head = _whole_part(file, _PREFIX, length)
+    if hashlib.sha256(head).digest() != prefix[len(_MAGIC) : -8]:
+        damaged(file)
+    return Opened(file, _decoded(file, head), _PREFIX + length, size)
+
+
+def read_arrays(opened: Opened, expected: tuple[Layout, ...]) -> dict[str, NDArray[Any]]:
+    """Read the arrays, in the expected layout and no other.
+
+    If layout or size is another one, CheckpointError is raised before anything is read.
+    """
+    if opened.header.arrays != expected:
+        damaged(opened.file)
+    sizes = [np.dtype(kind).itemsize * math.prod(shape) for _, kind, shape in expected]
+    if opened.size != opened.start + sum(sizes):
+        damaged(opened.file)
+    body = _whole_part(opened.file, opened.start, sum(sizes))
+    if hashlib.sha256(body).hexdigest() != opened.header.digest:
+        damaged(opened.file)
+    arrays, at = {}, 0
+    for (name, kind, shape), size in zip(expected, sizes, strict=True):
+        flat = np.frombuffer(body, np.dtype(kind), math.prod(shape), at)
+        arrays[name], at = flat.reshape(shape).copy(), at + size
+    return arrays
+
+
+def damaged(file: pathlib.Path) -> NoReturn:
+    """Refuse a file with a CheckpointError."""
+    raise CheckpointError(f"{file}: damaged; delete it or run without --resume")
+
+
+def _decoded(file: pathlib.Path, head: bytes) -> Header:
+    try:
+        header = msgspec.json.decode(head, type=Header)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        damaged(file)
+    times = [time for spell in header.spells for time in spell]
+    if header.position < 0 or not all(map(math.isfinite, times)):
+        damaged(file)
+    return header
+
+
+def _whole_part(file: pathlib.Path, start: int, length: int) -> bytes:
+    found = _read_part(file, start, length)
+    if found is None or len(found[0]) != length:
+        damaged(file)
+    return found[0]
+
+
+def _read_part(file: pathlib.Path, start: int, length: int) -> tuple[bytes, int] | None:
+    """Read so many bytes of a file, and its size; None if there is no file."""
+    try:
+        # Not to wait for the other end of a pipe that lies there.
+        descriptor = os.open(file, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+        with open(descriptor, "rb") as stream:
+            found = os.fstat(descriptor)
+            if not stat.S_ISREG(found.st_mode):
+                damaged(file)
+            stream.seek(start)
+            return stream.read(length), found.st_size
+    except FileNotFoundError:
+        return None
+    except OSError:
+        damaged(file)
+
 
 #: More numbers of its own than any system notes.
 _METRICS = 256
@@ -104,12 +246,12 @@ class CheckpointFolder:
             return None
         position, expected = opened.header.position, _traced(trace)
         if position > len(trace.rounds):
-            checkpoint_file.damaged(opened.file)
+            damaged(opened.file)
         if position < len(trace.rounds):
             expected = _kept(simulation) | expected
-        layout = checkpoint_file.layout_of(expected)
+        layout = layout_of(expected)
         # All is read and checked before anything of the replicate changes.
-        for name, array in checkpoint_file.read_arrays(opened, layout).items():
+        for name, array in read_arrays(opened, layout).items():
             np.copyto(expected[name], array)
         return Progressed(position, opened.header.spells)
 
@@ -121,9 +263,9 @@ class CheckpointFolder:
         if opened is None or opened.header.position < len(rounds):
             return None
         if opened.header.position > len(rounds):
-            checkpoint_file.damaged(opened.file)
+            damaged(opened.file)
         layout = self._finished_layout(opened, len(rounds))
-        arrays = checkpoint_file.read_arrays(opened, layout)
+        arrays = read_arrays(opened, layout)
         noted = {name.removeprefix(_TRACE): array for name, array in arrays.items()}
         return ReplicateTrace.of(system, replicate, rounds, noted, opened.header.spells)
 
@@ -133,12 +275,10 @@ class CheckpointFolder:
         names = [name for name, _, _ in opened.header.arrays][len(TRACED) :]
         own = all(name.startswith(f"{_TRACE}metrics.") for name in names)
         if not own or len(set(names)) != len(names) or len(names) > _METRICS:
-            checkpoint_file.damaged(opened.file)
+            damaged(opened.file)
         rounds = np.empty(count, np.int64)
         metrics = [name.removeprefix(f"{_TRACE}metrics.") for name in names]
-        return checkpoint_file.layout_of(
-            _traced(ReplicateTrace.empty(0, 0, rounds, parties, metrics))
-        )
+        return layout_of(_traced(ReplicateTrace.empty(0, 0, rounds, parties, metrics)))
 
     def _write(
         self, trace: ReplicateTrace, state: dict[str, NDArray[Any]], progressed: Progressed
@@ -147,13 +287,13 @@ class CheckpointFolder:
         header = msgspec.structs.replace(
             self._own, position=progressed.position, spells=progressed.spells
         )
-        data = checkpoint_file.encode(header, state | _traced(trace))
+        data = encode(header, state | _traced(trace))
         replace_durably(self._file(trace.system, trace.replicate), data)
 
     def _open(self, system: int, replicate: int) -> Opened | None:
         """Open a checkpoint, if there is one and it belongs to this run."""
         file = self._file(system, replicate)
-        opened = checkpoint_file.open_file(file)
+        opened = open_file(file)
         if opened is None:
             return None
         reasons = {

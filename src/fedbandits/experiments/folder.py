@@ -1,18 +1,27 @@
-"""The folder of a run or a sweep: whether it may be used, and the results that it holds."""
+"""The folder of a run or a sweep: whether it may be used, and the results that it holds.
+
+Runs are found in folders, and two of them compared.
+"""
 
 from __future__ import annotations
 
+import json
+import os
 import pathlib
 import tomllib
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal, NamedTuple
 
 import msgspec
+import numpy as np
 import xarray as xr
 
+from fedbandits._typing import Floats
 from fedbandits.errors import FedbanditsError, OutputExistsError
 from fedbandits.experiments.files import is_whole, stage, unwritable
-from fedbandits.experiments.labels import FORMAT
+from fedbandits.experiments.intervals import Paired, paired
+from fedbandits.experiments.labels import FORMAT, labels_of
+from fedbandits.experiments.measure import Measure, measure
 from fedbandits.settings.experiment import Experiment
 from fedbandits.settings.sweeps import Sweep
 
@@ -147,3 +156,195 @@ def read_result(out: pathlib.Path) -> xr.Dataset:
                 "another --out, and run it again"
             )
         return stored.load()
+
+
+Status = Literal["complete", "interrupted", "damaged", "no results"]
+#: Keys that say what is drawn: replicates of two runs are pairs if all of these are equal.
+_DRAWN = ("environment", "rounds", "seed")
+
+
+class StoredRun(NamedTuple):
+    """A run in a folder.
+
+    Parameters
+    ----------
+    folder
+        Where it is.
+    name
+        The name of its experiment.
+    status
+        ``complete``; ``interrupted``: ``--resume`` goes on; ``damaged``: its files are not as they
+        were written; or ``no results``: it was not played yet, or its folder has an audit alone.
+    systems
+        The labels of its systems.
+    rounds, replicates
+        How long it is, and how many there are of it.
+    headline
+        The first line of its answer; empty if it has none.
+    """
+
+    folder: pathlib.Path
+    name: str
+    status: Status
+    systems: tuple[str, ...]
+    rounds: int
+    replicates: int
+    headline: str
+
+
+class SystemDifference(NamedTuple):
+    """One system at the end of both runs.
+
+    ``first`` and ``second`` are means over the replicates of each. ``difference`` is the second
+    less the first, over pairs of replicates; None if the runs have no pairs.
+    """
+
+    system: str
+    first: float
+    second: float
+    difference: Paired | None
+
+
+class RunComparison(NamedTuple):
+    """Two runs side by side.
+
+    Parameters
+    ----------
+    settings
+        All keys that differ.
+    systems
+        The systems that both have, by label; none if the runs count in different units.
+    units
+        The unit of each run's numbers.
+    are_pairs
+        Whether replicates are pairs: both runs have the same world, rounds and seed, so both meet
+        the same contexts and reward draws.
+    """
+
+    settings: tuple[SettingDifference, ...]
+    systems: tuple[SystemDifference, ...]
+    units: tuple[str, str]
+    are_pairs: bool
+
+
+def find_runs(folder: str | os.PathLike[str] = "runs") -> list[StoredRun]:
+    """Find all runs in a folder and the folders in it, ordered by path.
+
+    Raises
+    ------
+    OutputExistsError
+        If there is no such folder.
+    """
+    top = pathlib.Path(folder).expanduser()
+    if not top.is_dir():
+        raise OutputExistsError(f"{top}: there is no such folder; runs are in runs/ by default")
+    found = sorted({config.parent for config in top.rglob(CONFIG)})
+    return [run for run in map(_stored_run, found) if run is not None]
+
+
+def _stored_run(folder: pathlib.Path) -> StoredRun | None:
+    """Read what a folder says of its run; None if its configuration is of something else."""
+    try:
+        table = stored_table(folder)
+    except FedbanditsError:
+        table = {}
+    if table is None or (table and "systems" not in table):
+        return None
+    table = table or {}
+    systems = tuple(str(entry.get("label", "?")) for entry in table.get("systems", ()))
+    return StoredRun(
+        folder, str(table.get("name", "?")), _status(folder), systems,
+        int(table.get("rounds", 0)), int(table.get("replicates", 0)), _headline(folder),
+    )  # fmt: skip
+
+
+def _status(folder: pathlib.Path) -> Status:
+    if not (folder / RESULTS).is_file():
+        return "no results"
+    if holds_complete_run(folder):
+        return "complete"
+    return "interrupted" if is_whole(folder) else "damaged"
+
+
+def _headline(folder: pathlib.Path) -> str:
+    try:
+        lines = json.loads((folder / "answer.json").read_text(encoding="utf-8"))["lines"]
+        return str(lines[0])
+    except (OSError, ValueError, KeyError, IndexError, TypeError):
+        return ""
+
+
+def compare_runs(first: str | os.PathLike[str], second: str | os.PathLike[str]) -> RunComparison:
+    """Compare two runs: which settings differ, and how each system that both have did.
+
+    Parameters
+    ----------
+    first, second
+        Folders of runs.
+
+    Returns
+    -------
+    RunComparison
+        Keys that differ, and systems at the end of both runs. Differences are the second run less
+        the first.
+
+    Raises
+    ------
+    OutputExistsError
+        If a folder has no run, or one of a sweep or of another version.
+    """
+    folders = [pathlib.Path(each).expanduser() for each in (first, second)]
+    tables = [_table_of(folder) for folder in folders]
+    results = [_run_result(folder) for folder in folders]
+    ends = [_end_of(result) for result in results]
+    are_pairs = all(tables[0].get(key) == tables[1].get(key) for key in _DRAWN)
+    units = ends[0].unit, ends[1].unit
+    both = [
+        dict(zip(_labels(r), e.totals, strict=True)) for r, e in zip(results, ends, strict=True)
+    ]
+    systems = [
+        _beside(label, [totals[label] for totals in both], are_pairs)
+        for label in both[0]
+        if units[0] == units[1] and label in both[1]
+    ]
+    settings = differences(_by_label(tables[0]), _by_label(tables[1]))
+    return RunComparison(tuple(settings), tuple(systems), units, are_pairs)
+
+
+def _table_of(folder: pathlib.Path) -> dict[str, Any]:
+    table = stored_table(folder)
+    if table is None or "systems" not in table:
+        raise OutputExistsError(f"{folder}: has no run; give the folder of one")
+    return table
+
+
+def _run_result(folder: pathlib.Path) -> xr.Dataset:
+    if not (folder / RESULTS).is_file():
+        raise OutputExistsError(f"{folder}: has no results; play it first")
+    result = read_result(folder)
+    if "sweep" in result.attrs:
+        raise OutputExistsError(f"{folder}: has a sweep; give the folders of two runs")
+    return result
+
+
+def _labels(result: xr.Dataset) -> list[str]:
+    return [str(label) for label in result.system.values]
+
+
+def _end_of(result: xr.Dataset) -> Measure:
+    labels = labels_of(result)
+    return measure(labels.words, labels.decisions, result)
+
+
+def _beside(label: str, totals: list[Floats], are_pairs: bool) -> SystemDifference:
+    """Put the totals of one system in both runs beside one another, (replicates,) each."""
+    count = min(map(len, totals))
+    difference = paired(totals[1][:count] - totals[0][:count]) if are_pairs else None
+    first, second = (float(np.nanmean(each)) for each in totals)
+    return SystemDifference(label, first, second, difference)
+
+
+def _by_label(table: Mapping[str, Any]) -> dict[str, Any]:
+    """Name systems by their labels, so that one that was added moves no other."""
+    systems = {f"systems[{entry['label']}]": entry for entry in table["systems"]}
+    return {key: value for key, value in table.items() if key != "systems"} | systems

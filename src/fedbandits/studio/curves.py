@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from fedbandits.experiments.lines import SystemLine, line_of, regret_lines, reward_lines
+from fedbandits.experiments.measure import SystemLine, line_of, regret_lines, reward_lines
 
 #: Values of replicates at the recorded rounds, by their numbers.
 Runs = Mapping[int, Sequence[float]]

@@ -12,7 +12,7 @@ from fedbandits.experiments import events
 from fedbandits.experiments.answers.answer import answer
 from fedbandits.experiments.best_alone import with_alone
 from fedbandits.experiments.folder import CONFIG, RESULTS, kept_in, read_result
-from fedbandits.experiments.opponents.runs import opponents_for, run_beside
+from fedbandits.experiments.opponents import opponents_for, run_beside
 from fedbandits.experiments.replicate import checkpoint_rounds
 from fedbandits.experiments.signals import Stop
 from fedbandits.settings.experiment import Experiment

@@ -15,11 +15,11 @@ from fedbandits.environments import environments
 from fedbandits.environments.tables.formats import AS_FOUND
 from fedbandits.errors import FedbanditsError
 from fedbandits.experiments.answers.answer import answer
-from fedbandits.experiments.folder import CONFIG, RESULTS, read_result
+from fedbandits.experiments.folder import CONFIG, RESULTS, compare_runs, find_runs, read_result
 from fedbandits.experiments.intervals import interval
 from fedbandits.experiments.labels import labels_of
 from fedbandits.experiments.measure import measure
-from fedbandits.experiments.stored_runs import compare_runs, find_runs
+from fedbandits.settings.examples import examples
 from fedbandits.settings.experiment import Experiment
 from fedbandits.settings.reference.docstrings import summary_of
 from fedbandits.settings.reference.glossary import TERMS

@@ -12,7 +12,7 @@ from typing import Any
 
 from fedbandits.errors import BackendError
 from fedbandits.experiments.backends import cluster
-from fedbandits.experiments.backends.worker import identity, play, refuse_stranger
+from fedbandits.experiments.backends.cluster import identity, play, refuse_stranger
 from fedbandits.experiments.signals import Stop
 from fedbandits.experiments.trace import ReplicateTrace, Task
 

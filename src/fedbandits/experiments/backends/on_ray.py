@@ -11,7 +11,7 @@ from typing import Any
 
 from fedbandits.errors import BackendError, FedbanditsError
 from fedbandits.experiments.backends import cluster
-from fedbandits.experiments.backends.worker import identity, play, refuse_stranger
+from fedbandits.experiments.backends.cluster import identity, play, refuse_stranger
 from fedbandits.experiments.trace import Task
 
 try:

@@ -17,8 +17,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 
 from fedbandits.experiments.plots.bounds import draw_bounds, draw_theory, theory
-from fedbandits.experiments.plots.budget import epsilon, has_epsilon
-from fedbandits.experiments.plots.curves import regret, reward, syncs
+from fedbandits.experiments.plots.curves import epsilon, has_epsilon, regret, reward, syncs
 from fedbandits.experiments.plots.style import Look, Picture, line_style, picture
 from fedbandits.systems.theory import Bound
 

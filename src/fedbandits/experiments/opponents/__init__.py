@@ -1,1 +1,0 @@
-"""Opponents of private systems that every user has: they are played and judged beside a run."""
