@@ -14,7 +14,7 @@ import sys
 import numpy as np
 
 from fedbandits.crypto.keystream import derive_key
-from fedbandits.systems.samba.kernels.published import word_to_mask
+from fedbandits.systems.samba.kernels import word_to_mask
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
 from tests.systems.silent_distinguisher import (

@@ -675,7 +675,7 @@ BREAKS = (
         ("tests/learners/test_index_rules.py",),
     ),
     Break(
-        "a loop that forgets what rules keep", "systems/samba/kernels/published.py",
+        "a loop that forgets what rules keep", "systems/samba/kernels.py",
         "    note_chosen(rule, iteration, arm)\n", "",
         ("tests/systems/test_samba_silent.py",),
     ),

@@ -14,6 +14,7 @@ from fedbandits.federation.messages import Message
 from fedbandits.random import Key, uniform
 from fedbandits.systems.base import PartiesReplicate
 from fedbandits.systems.samba import SYSTEM
+from fedbandits.systems.samba import silent as blocks
 from fedbandits.systems.samba.messages import (
     Answer,
     Ask,
@@ -23,7 +24,6 @@ from fedbandits.systems.samba.messages import (
     ToSecond,
     Word,
 )
-from fedbandits.systems.samba.silent import dealt as blocks
 from fedbandits.testing.replicates import plan_of, simulate
 from fedbandits.testing.restored import MortalParty
 from tests.systems.samba_worlds import ALGORITHMS, customer_key, federated, silent

@@ -16,10 +16,10 @@ from fedbandits.crypto.aead import (
     SealedBeforeError,
     StreamCipher,
     TamperedPacketError,
+    counter_blocks,
     make_cipher,
     position_prefix,
 )
-from fedbandits.crypto.bulk import counter_blocks
 
 KEY = bytes(range(32))
 NAMES = ("aes-gcm", "stream", "none")

@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from fedbandits.crypto.kernels.words import exponentials, permute, word_below, word_to_unit
+from fedbandits.crypto.kernels.dealing import permute, word_below, word_to_unit
 from fedbandits.crypto.keystream import KeyStream, derive_key
+from fedbandits.systems.samba.kernels import exponentials
 
 KEY = bytes(range(32))
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from fedbandits.crypto.kernels.comparison import winners
 from fedbandits.crypto.kernels.dealing import (
     deal,
     expand_first,
@@ -24,7 +25,6 @@ from fedbandits.crypto.kernels.dealing import (
     second_width,
     unit_vector,
 )
-from fedbandits.crypto.kernels.tournament import winners
 from fedbandits.crypto.shares import comparisons, groups_of, pairs, stage_sizes
 
 ARITIES = (2, 3, 4, 5, 8, 16)

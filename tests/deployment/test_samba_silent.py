@@ -11,7 +11,7 @@ from fedbandits.crypto.keystream import derive_key
 from fedbandits.deployment.hosting.host import Host
 from fedbandits.environments import Bernoulli
 from fedbandits.errors import StaleStoreError
-from fedbandits.systems.samba.silent import dealt as blocks
+from fedbandits.systems.samba import silent as blocks
 from fedbandits.testing.applications import ROUNDS, Setting
 from fedbandits.testing.deployed import (
     DeployedFederation,

@@ -10,6 +10,7 @@ import pytest
 
 from fedbandits.federation import messages as m
 from fedbandits.federation.events import Deadline
+from fedbandits.systems.samba import silent as blocks
 from fedbandits.systems.samba.ciphers import read_word, write_word
 from fedbandits.systems.samba.messages import (
     Answer,
@@ -23,7 +24,6 @@ from fedbandits.systems.samba.messages import (
     Word,
 )
 from fedbandits.systems.samba.roles.run import RunEndedError
-from fedbandits.systems.samba.silent import dealt as blocks
 from tests.federation.receiving import refused_next, taken
 from tests.federation.test_samba_endings import silent as mute
 from tests.federation.test_samba_silent_endings import ended_with, played, reasons

@@ -10,6 +10,7 @@ from fedbandits.environments import Bernoulli
 from fedbandits.federation.run import PartiesRun
 from fedbandits.systems.base import PartiesReplicate
 from fedbandits.systems.samba import SYSTEM
+from fedbandits.systems.samba import silent as blocks
 from fedbandits.systems.samba.messages import (
     Answer,
     Ask,
@@ -29,7 +30,6 @@ from fedbandits.systems.samba.messages import (
     Word,
 )
 from fedbandits.systems.samba.roles import silent_owner as owner
-from fedbandits.systems.samba.silent import dealt as blocks
 from fedbandits.testing.replicates import plan_of
 from tests.federation.test_samba_endings import ended_with, lost, only_lost, reasons
 from tests.federation.test_samba_endings import silent as mute

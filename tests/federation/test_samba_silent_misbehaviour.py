@@ -13,6 +13,7 @@ from fedbandits.environments import Bernoulli
 from fedbandits.errors import ConfigError, LocalProtocolError
 from fedbandits.federation import messages as m
 from fedbandits.systems.samba import SYSTEM
+from fedbandits.systems.samba import silent as blocks
 from fedbandits.systems.samba.application import Supply
 from fedbandits.systems.samba.ciphers import TotalError, WeakKeyError, read_word, write_word
 from fedbandits.systems.samba.config import UCB, Pursuit
@@ -34,8 +35,7 @@ from fedbandits.systems.samba.messages import (
     Word,
 )
 from fedbandits.systems.samba.plan import ImpossibleOrderError, OtherOrderError
-from fedbandits.systems.samba.silent import dealt as blocks
-from fedbandits.systems.samba.silent.contest import NoWinnerError, OpeningError
+from fedbandits.systems.samba.silent import NoWinnerError, OpeningError
 from fedbandits.testing.replicates import plan_of
 from tests.federation.receiving import refused, refused_next, stamped, taken
 from tests.systems.samba_worlds import federated, silent

@@ -6,11 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from fedbandits.crypto.kernels.words import exponentials
 from fedbandits.crypto.keystream import KeyStream
 from fedbandits.learners.kernels.largest_scores import equal_place, in_proportion, largest_place
 from fedbandits.systems.samba.audit.attack import common_divisor
-from fedbandits.systems.samba.kernels.published import word_to_mask
+from fedbandits.systems.samba.kernels import exponentials, word_to_mask
 
 scores = st.floats(2.0**-500, 2.0**400)
 masks = st.integers(0, 2**64 - 1).map(lambda word: word_to_mask(np.uint64(word)))

@@ -29,7 +29,7 @@ from fedbandits.systems.samba.audit.views import (
     expanded_second,
     second_share,
 )
-from fedbandits.systems.samba.silent.contest import Contests
+from fedbandits.systems.samba.silent import Contests
 
 TIE_BITS, SCALE = 8, 2.0**40
 #: permute() leaves everything where it is if every word is this one.

@@ -21,8 +21,7 @@ import numpy as np
 
 from fedbandits._typing import Ints, Words64
 from fedbandits.crypto.kernels.comparison import OPENING_BITS, OPENINGS, Correlation
-from fedbandits.crypto.kernels.dealing import first_width, second_width
-from fedbandits.crypto.kernels.words import permute
+from fedbandits.crypto.kernels.dealing import first_width, permute, second_width
 from fedbandits.crypto.keystream import KeyStream
 from fedbandits.crypto.shares import comparisons
 from fedbandits.systems.samba.audit.views import (
@@ -32,7 +31,7 @@ from fedbandits.systems.samba.audit.views import (
     expanded_second,
     second_share,
 )
-from fedbandits.systems.samba.silent.contest import Contests
+from fedbandits.systems.samba.silent import Contests
 
 #: Words of a given number of selections and columns.
 Draw = Callable[[int], Words64]

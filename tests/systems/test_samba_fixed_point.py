@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from fedbandits.systems.samba.kernels.silent import REFUSED, bits_for_ties, to_word, to_words
+from fedbandits.systems.samba.kernels import REFUSED, bits_for_ties, to_word, to_words
 
 #: Up to the largest list that parties accept.
 arms = st.integers(2, 65_535)

@@ -29,7 +29,7 @@ from fedbandits.systems.samba.audit.attack import (
     pulled_arms,
 )
 from fedbandits.systems.samba.audit.examination import PULLED, security_table
-from fedbandits.systems.samba.kernels.published import any_place
+from fedbandits.systems.samba.kernels import any_place
 from fedbandits.systems.samba.keys import CONTROLLER
 from fedbandits.systems.samba.messages import Score, ScoreList, Setup
 from fedbandits.systems.samba.roles import comp

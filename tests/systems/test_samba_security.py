@@ -31,7 +31,7 @@ from fedbandits.systems.samba.audit.examination import (
 )
 from fedbandits.systems.samba.ciphers import channel_cipher
 from fedbandits.systems.samba.config import UCB
-from fedbandits.systems.samba.kernels.published import Batch
+from fedbandits.systems.samba.kernels import Batch
 from fedbandits.systems.samba.keys import (
     COMP,
     CONTROLLER,

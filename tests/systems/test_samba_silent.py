@@ -13,15 +13,14 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import fedbandits as fb
-from fedbandits.crypto.kernels.words import permute
+from fedbandits.crypto.kernels.dealing import permute
 from fedbandits.environments import Bernoulli
 from fedbandits.errors import FedbanditsError
 from fedbandits.learners.kernels.largest_scores import first_memory, own_uniform
 from fedbandits.learners.open_rules import OneArm
 from fedbandits.random import Key
 from fedbandits.systems.samba.config import Samba
-from fedbandits.systems.samba.kernels.published import play_steps
-from fedbandits.systems.samba.kernels.silent import bits_for_ties, play_plain_silent, to_word
+from fedbandits.systems.samba.kernels import bits_for_ties, play_silent_steps, play_steps, to_word
 from fedbandits.systems.samba.keys import (
     OwnersKeys,
     SilentControllerKeys,
@@ -185,7 +184,7 @@ def test_loops_do_not_know_rules():
     for algorithm in ALGORITHMS:
         for comparison in COMPARISONS:
             simulate(plain(algorithm, comparison), Bernoulli(arms=3), 9, 0, 0).advance(9)
-        known.add((len(play_steps.signatures), len(play_plain_silent.signatures)))
+        known.add((len(play_steps.signatures), len(play_silent_steps.signatures)))
     assert len(known) == 1
 
 

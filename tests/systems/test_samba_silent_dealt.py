@@ -13,12 +13,11 @@ from fedbandits.crypto.keystream import KeyStream
 from fedbandits.environments import Bernoulli
 from fedbandits.systems.base import PartiesReplicate
 from fedbandits.systems.samba import SYSTEM
+from fedbandits.systems.samba import silent as blocks
 from fedbandits.systems.samba.keys import DealerKeys, SimulatedSecrets
 from fedbandits.systems.samba.roles import silent_comp as comp
 from fedbandits.systems.samba.roles import silent_controller as controller
-from fedbandits.systems.samba.silent import contest
-from fedbandits.systems.samba.silent import dealt as blocks
-from fedbandits.systems.samba.silent.dealt import Deals
+from fedbandits.systems.samba.silent import Deals
 from fedbandits.testing.replicates import plan_of
 from fedbandits.testing.restored import MortalParty
 from tests.systems.samba_worlds import silent
@@ -39,7 +38,7 @@ class Book:
             monkeypatch, controller, "returned_share",
             lambda sent, places, correction, out: (correction, sent[places]),
         )  # fmt: skip
-        opens = contest.open_next
+        opens = blocks.open_next
 
         def open_next(number, dealt, held, first):
             before = held.sent.copy() if number == 0 else None
@@ -48,7 +47,7 @@ class Book:
             for word, each in zip(dealt.share.tolist(), told.tolist(), strict=True):
                 self.used[number, first, word][each] += 1
 
-        monkeypatch.setattr(contest, "open_next", open_next)
+        monkeypatch.setattr(blocks, "open_next", open_next)
 
     def _watch(self, monkeypatch, module, name, words):
         does = getattr(module, name)

@@ -13,8 +13,8 @@ from fedbandits.crypto.kernels.comparison import OPENING_BITS, OPENINGS
 from fedbandits.crypto.keystream import derive_key
 from fedbandits.crypto.shares import comparisons, groups_of, pairs
 from fedbandits.systems.samba.audit.views import open_first, open_second
-from fedbandits.systems.samba.kernels.published import word_to_mask
-from fedbandits.systems.samba.silent.dealt import make_turn
+from fedbandits.systems.samba.kernels import word_to_mask
+from fedbandits.systems.samba.silent import make_turn
 from tests.systems.silent_distinguisher import (
     FEATURES,
     Likeness,

@@ -18,8 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedbandits._typing import Ints, Words64
-from fedbandits.crypto.kernels.comparison import OPENING_BITS, WORD_BITS
-from fedbandits.crypto.kernels.tournament import group_begin
+from fedbandits.crypto.kernels.comparison import OPENING_BITS, WORD_BITS, group_begin
 
 
 class _Course(NamedTuple):

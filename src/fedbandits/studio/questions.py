@@ -19,7 +19,6 @@ from fedbandits.experiments.folder import CONFIG, RESULTS, compare_runs, find_ru
 from fedbandits.experiments.intervals import interval
 from fedbandits.experiments.labels import labels_of
 from fedbandits.experiments.measure import measure
-from fedbandits.settings.examples import examples
 from fedbandits.settings.experiment import Experiment
 from fedbandits.settings.reference.docstrings import summary_of
 from fedbandits.settings.reference.glossary import TERMS

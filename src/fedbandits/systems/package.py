@@ -96,7 +96,9 @@ class PackageSystem(System[AnyPlan]):
         return simulation
 
     def needs(self, plan: AnyPlan) -> Needs:
-        needs: Needs = (self._found("state", "needs") or super().needs)(plan)
+        needs: Needs = (
+            self._found("state", "needs") or self._found("loop", "needs") or super().needs
+        )(plan)
         return needs
 
     def roles(self, plan: AnyPlan) -> Roles | None:

@@ -14,6 +14,8 @@ Bits are in an order in which neighbours are always as far apart as possible: bi
 whose six binary digits are those of i, reversed. Then a level joins the upper half of a word with
 the lower half. The first level has factors of r alone. Its products r₂ⱼ₊₁ ∧ r₂ⱼ are dealt, so that
 nothing is opened for it.
+
+:func:`winners` is the end of a tournament's stage: its results are open, and say who goes on.
 """
 
 from __future__ import annotations
@@ -21,10 +23,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fedbandits._compile import compiled, inlined
-from fedbandits._typing import Words64
+from fedbandits._typing import Ints, Words64
 
 #: Openings of one comparison: of z, of five levels, and of the result; and the bits of each.
 OPENING_BITS = (64, 48, 24, 12, 6, 2, 1)
@@ -43,8 +44,7 @@ _BELOW_SIGN = np.uint64(0x7FFFFFFFFFFFFFFF)
 _SWAP_05, _BY_05 = np.uint64(0x00000000AAAAAAAA), np.uint64(31)
 _SWAP_14, _BY_14 = np.uint64(0x0000CCCC0000CCCC), np.uint64(14)
 _SWAP_23, _BY_23 = np.uint64(0x00F000F000F000F0), np.uint64(4)
-WORD_BITS, _WORD_BYTES = 64, 8
-_BYTE = np.uint64(0xFF)
+WORD_BITS = 64
 
 
 class Correlation(NamedTuple):
@@ -149,41 +149,6 @@ def result(opened: np.uint64, bits: np.uint64, borrow: np.uint64, first: bool) -
     return bit ^ (opened >> _SIGN) if first else bit
 
 
-@inlined
-def begin_side(opened: Words64, dealt: Correlation, side: Side, first: bool, n: int) -> None:
-    """Make one server's first level, for all comparisons."""
-    for k in range(n):
-        side.borrow[k] = first_level(opened[k], dealt.bits[k], dealt.products[k], first)[0]
-    for k in range(n):
-        side.passes[k] = first_level(opened[k], dealt.bits[k], dealt.products[k], first)[1]
-
-
-@inlined
-def mask_side(number: int, dealt: Correlation, side: Side, n: int) -> None:
-    """Make one server's shares of what a level opens, for all comparisons."""
-    for k in range(n):
-        side.sent[k] = masked(
-            number, side.borrow[k], side.passes[k], dealt.masks[k], dealt.passed[k]
-        )
-
-
-@inlined
-def join_side(
-    number: int, opened: Words64, dealt: Correlation, side: Side, first: bool, n: int
-) -> None:
-    """Take one server one level up, for all comparisons."""
-    for k in range(n):
-        side.borrow[k] = joined(
-            number, opened[k], side.borrow[k], side.passes[k], dealt.masks[k], dealt.passed[k],
-            dealt.joined[k], first,
-        )[0]  # fmt: skip
-    for k in range(n):
-        side.passes[k] = joined(
-            number, opened[k], side.borrow[k], side.passes[k], dealt.masks[k], dealt.passed[k],
-            dealt.joined[k], first,
-        )[1]  # fmt: skip
-
-
 @compiled
 def open_next(number: int, dealt: Correlation, side: Side, first: bool) -> None:
     """Write a server's shares of one opening, ``number`` 0 … 6, into ``side.sent``.
@@ -195,7 +160,10 @@ def open_next(number: int, dealt: Correlation, side: Side, first: bool) -> None:
         for k in range(side.sent.size):
             side.sent[k] += dealt.share[k]
     elif number < OPENINGS - 1:
-        mask_side(number, dealt, side, side.sent.size)
+        for k in range(side.sent.size):
+            side.sent[k] = masked(
+                number, side.borrow[k], side.passes[k], dealt.masks[k], dealt.passed[k]
+            )
     else:
         for k in range(side.sent.size):
             side.sent[k] = result(side.opened[k], dealt.bits[k], side.borrow[k], first)
@@ -211,52 +179,57 @@ def take_opening(number: int, others: Words64, dealt: Correlation, side: Side, f
     if number == 0:
         for k in range(others.size):
             side.opened[k] = side.sent[k] + others[k]
-        begin_side(side.opened, dealt, side, first, others.size)
+            side.borrow[k], side.passes[k] = first_level(
+                side.opened[k], dealt.bits[k], dealt.products[k], first
+            )
         return
     opened = side.sent ^ others
-    if number < OPENINGS - 1:
-        join_side(number, opened, dealt, side, first, others.size)
-    else:
+    if number == OPENINGS - 1:
         side.opened[:] = opened
-
-
-@compiled
-def write_opening(
-    number: int, words: Words64, comparisons: int, out: NDArray[np.uint8], at: int
-) -> int:
-    """Write the bytes of an opening from ``at`` on, see :func:`.shares.pack_opening`.
-
-    Returns where the next bytes go.
-    """
-    width, filled, bits = OPENING_BITS[number], 0, np.uint64(0)
-    # Whole words first; where they begin is no multiple of eight bytes.
-    for k in range(comparisons):
-        bits |= words[k] << np.uint64(filled)
-        filled += width
-        if filled >= WORD_BITS:
-            _write_word(bits, out, at)
-            at += _WORD_BYTES
-            filled -= WORD_BITS
-            bits = words[k] >> np.uint64(width - filled) if filled > 0 else np.uint64(0)
-    return _write_bytes(bits, (filled + 7) // 8, out, at)
+        return
+    for k in range(others.size):
+        side.borrow[k], side.passes[k] = joined(
+            number, opened[k], side.borrow[k], side.passes[k], dealt.masks[k], dealt.passed[k],
+            dealt.joined[k], first,
+        )  # fmt: skip
 
 
 @inlined
-def _write_word(word: np.uint64, out: NDArray[np.uint8], at: int) -> None:
-    """Write eight bytes; numbers without a sign let the compiler make it one move to memory."""
-    start = np.uint64(at)
-    out[start] = word & _BYTE
-    out[start + np.uint64(1)] = (word >> np.uint64(8)) & _BYTE
-    out[start + np.uint64(2)] = (word >> np.uint64(16)) & _BYTE
-    out[start + np.uint64(3)] = (word >> np.uint64(24)) & _BYTE
-    out[start + np.uint64(4)] = (word >> np.uint64(32)) & _BYTE
-    out[start + np.uint64(5)] = (word >> np.uint64(40)) & _BYTE
-    out[start + np.uint64(6)] = (word >> np.uint64(48)) & _BYTE
-    out[start + np.uint64(7)] = (word >> np.uint64(56)) & _BYTE
+def group_begin(group: int, groups: int, contenders: int) -> int:
+    """Return where a group begins; groups differ by one in size at most."""
+    return group * contenders // groups
 
 
 @compiled
-def _write_bytes(bits: np.uint64, count: int, out: NDArray[np.uint8], at: int) -> int:
-    for b in range(count):
-        out[at + b] = (bits >> np.uint64(8 * b)) & _BYTE
-    return at + count
+def winners(places: Ints, contenders: int, groups: int, smaller: Words64) -> int:
+    """Write the places of those who go on over ``places``, and return how many do.
+
+    The ``contenders`` come first in ``places``. They are split into ``groups``, see
+    :func:`.shares.groups_of`. ``smaller`` (comparisons,) are the stage's results in the order of
+    :func:`.shares.pairs`: 1 where the first one lost. Returns -1 if somewhere nobody has won all
+    comparisons, which no numbers can cause.
+    """
+    read = 0
+    for group in range(groups):
+        begin, end = (
+            group_begin(group, groups, contenders),
+            group_begin(group + 1, groups, contenders),
+        )
+        # Whoever is not beaten by any later one has only to be beaten by no earlier one either.
+        best, won, size = -1, 0, end - begin
+        for i in range(size):
+            wins = 0
+            for j in range(size):
+                if i == j:
+                    continue
+                lower, upper = min(i, j), max(i, j)
+                at = read + lower * size - lower * (lower + 1) // 2 + upper - lower - 1
+                lost = smaller[at] != 0
+                wins += lost != (i < j)
+            if wins == size - 1:
+                best, won = begin + i, won + 1
+        if won != 1:
+            return -1
+        read += size * (size - 1) // 2
+        places[group] = places[best]  # group <= begin: nothing is overwritten before it is read
+    return groups

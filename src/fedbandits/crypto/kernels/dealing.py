@@ -5,7 +5,8 @@ the first was dealt Δ = π(A) - B. The other sends m = x¹ - A, which is unifor
 know A. The first takes π(x⁰ + m) + Δ = π(x) - B as its new share, the other takes B. After two
 such shuffles, one of each server's, neither knows the order.
 
-A permutation is an array of places: entry i goes to ``places[i]``.
+A permutation is an array of places: entry i goes to ``places[i]``. It is drawn from random words,
+one an entry, see :func:`permute`.
 
 A dealer makes the random words of a selection, correlated, independent of all data. Most of it both
 servers expand from seeds of their own. Only what ties the two together travels: for the first
@@ -34,12 +35,35 @@ from fedbandits.crypto.kernels.comparison import (
     Correlation,
     swap_digits,
 )
-from fedbandits.crypto.kernels.words import permute
 
 _WORD_BYTES = 8
 _HALF = np.uint64(32)
 _LOW = np.uint64(0xFFFFFFFF)
 _BELOW_SIGN = np.uint64(0x7FFFFFFFFFFFFFFF)
+
+
+@compiled
+def word_to_unit(word: np.uint64) -> float:
+    """Turn a word into a float64 in [0, 1), 53 bits."""
+    return np.float64(word >> np.uint64(11)) * (1.0 / (1 << 53))
+
+
+@compiled
+def word_below(word: np.uint64, bound: int) -> int:
+    """Turn a word into an integer in [0, bound), bound < 2**32; bias below bound / 2**64."""
+    n = np.uint64(bound)
+    low, high = word & np.uint64(0xFFFFFFFF), word >> np.uint64(32)
+    return int(np.int64((high * n + ((low * n) >> np.uint64(32))) >> np.uint64(32)))
+
+
+@compiled
+def permute(words: Words64, places: Ints) -> None:
+    """Write a random permutation of 0 … size-1, one word an entry (Fisher-Yates)."""
+    for i in range(places.size):
+        places[i] = i
+    for i in range(places.size - 1, 0, -1):
+        j = word_below(words[i], i + 1)
+        places[i], places[j] = places[j], places[i]
 
 
 @compiled

@@ -77,8 +77,7 @@ def own_uniform(key: Key, iteration: int, step: int) -> float:
 def own_gumbel(key: Key, iteration: int, step: int) -> float:
     """Draw the arm's own standard Gumbel variable, from -3.7 to 37.5.
 
-    It is -ln E, where E is exponential and at least 2⁻⁵⁴, as in
-    :func:`~fedbandits.crypto.kernels.words.exponentials`.
+    It is -ln E, where E is a standard exponential variable, and at least 2⁻⁵⁴.
     """
     wait = max(-np.log1p(-own_uniform(key, iteration, step)), 2.0**-54)
     return -math.log(wait)

@@ -22,9 +22,8 @@ from fedbandits.random import Key, Purpose, uniforms
 from fedbandits.reproduce.engine import Context
 from fedbandits.settings.experiment import system
 from fedbandits.systems.samba.config import Samba
-from fedbandits.systems.samba.loop import Replicate
+from fedbandits.systems.samba.loop import Replicate, Timer
 from fedbandits.systems.samba.plan import make_plan
-from fedbandits.systems.samba.steps import Timer
 from fedbandits.systems.samba.theory import Costs
 
 ALGORITHMS = ("egreedy", "egreedy-decreasing", "softmax", "pursuit", "ucb", "thompson")

@@ -29,7 +29,7 @@ from fedbandits.reproduce.engine import (
 from fedbandits.reproduce.samba import BITS, Sizes, replicate, sources, what_was_played
 from fedbandits.settings.experiment import system
 from fedbandits.systems.samba.keys import DEALER
-from fedbandits.systems.samba.steps import ROLES
+from fedbandits.systems.samba.loop import ROLES
 
 _OWNERS, _CONTROLLER, _COMP, _CUSTOMER = ROLES
 _ONE = "one data owner"

@@ -252,15 +252,6 @@ class SimulatedSecrets(NamedTuple):
                 mine[secret.name] = secret.gift(value, f"{role}-{place}")
         return mine
 
-    def owner_keys(self, agreed: Agreement) -> list[OwnerKeys]:
-        """Make the keys of all owners of a silent run."""
-        names = [f"{OWNER}-{i}" for i in range(agreed.arms)]
-        given = [
-            {each.name: each.gift(getattr(self, each.name), name) for each in (_PADS, _PACKETS)}
-            for name in names
-        ]
-        return [OwnerKeys.make(secrets, agreed) for secrets in given]
-
 
 def owner_key(draws: Key, run: bytes) -> Key:
     """Make the key of an owner's own draws in the run of that name, of the one that it brings."""

@@ -9,19 +9,19 @@ from __future__ import annotations
 import numpy as np
 
 from fedbandits._typing import Floats, Ints, Words64
-from fedbandits.crypto.kernels.words import permute, word_to_unit
+from fedbandits.crypto.kernels.dealing import permute, word_to_unit
 from fedbandits.crypto.keystream import KeyStream
 from fedbandits.learners.kernels.index_rules import IN_PROPORTION, fill_arm_keys
 from fedbandits.learners.open_rules import OneArm
 from fedbandits.random import Key
-from fedbandits.systems.samba.kernels.published import (
+from fedbandits.systems.samba.kernels import (
     Batch,
+    SilentBatch,
     fill_masks,
     fill_units,
     list_drawn,
     word_to_mask,
 )
-from fedbandits.systems.samba.kernels.silent import SilentBatch
 from fedbandits.systems.samba.keys import (
     CompKeys,
     ControllerKeys,

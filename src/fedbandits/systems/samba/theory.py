@@ -17,7 +17,7 @@ from fedbandits._typing import Floats
 from fedbandits.crypto.aead import overhead_of
 from fedbandits.systems.samba.ciphers import WORD_BYTES
 from fedbandits.systems.samba.plan import SambaPlan
-from fedbandits.systems.samba.silent.dealt import Deals, make_turn
+from fedbandits.systems.samba.silent import Deals, make_turn
 from fedbandits.systems.theory import Bound
 
 if TYPE_CHECKING:

@@ -44,8 +44,7 @@ from fedbandits.systems.samba.ciphers import (
 )
 from fedbandits.systems.samba.keys import DealtKeys, ServerKeys
 from fedbandits.systems.samba.messages import DealtFirst, DealtSecond, ToFirst, ToSecond, Word
-from fedbandits.systems.samba.silent.contest import Contests
-from fedbandits.systems.samba.silent.dealt import Deals
+from fedbandits.systems.samba.silent import Contests, Deals
 from fedbandits.systems.samba.streams import Pads
 
 

@@ -11,7 +11,7 @@ from fedbandits.crypto.aead import NEVER, Channel, PacketLengthError, Turn
 from fedbandits.federation.messages import NotFiniteError, OutOfOrderError
 from fedbandits.federation.state import Step, Transitions
 from fedbandits.systems.samba.ciphers import BIT, SCORES, floats, make_channels
-from fedbandits.systems.samba.kernels.published import any_place, select_arm, select_drawn
+from fedbandits.systems.samba.kernels import any_place, select_arm, select_drawn
 from fedbandits.systems.samba.messages import (
     BitList,
     CompGaveUp,

@@ -21,7 +21,7 @@ from fedbandits.systems.samba.messages import (
 )
 from fedbandits.systems.samba.plan import Agreement, SambaPlan
 from fedbandits.systems.samba.roles.run import Member, NamedRunState, endings
-from fedbandits.systems.samba.silent.dealt import Deals
+from fedbandits.systems.samba.silent import Deals
 
 
 class DealerState(NamedRunState, frozen=True, kw_only=True):

@@ -41,8 +41,7 @@ from fedbandits.systems.samba.messages import (
 )
 from fedbandits.systems.samba.plan import Agreement, SambaPlan
 from fedbandits.systems.samba.roles.run import AnyRun, Member, NamedRunState, RunParty, endings
-from fedbandits.systems.samba.silent.contest import Contest, Contests
-from fedbandits.systems.samba.silent.dealt import Deals, DealtToServer
+from fedbandits.systems.samba.silent import Contest, Contests, Deals, DealtToServer
 from fedbandits.systems.samba.streams import Pads, total_pad, turn_number
 
 

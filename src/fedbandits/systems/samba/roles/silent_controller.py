@@ -43,7 +43,7 @@ from fedbandits.systems.samba.plan import SambaPlan
 from fedbandits.systems.samba.roles.controller import BaseController, ControllerState
 from fedbandits.systems.samba.roles.run import given_up
 from fedbandits.systems.samba.roles.silent_comp import ServerTools, SilentServer
-from fedbandits.systems.samba.silent.contest import Contest
+from fedbandits.systems.samba.silent import Contest
 from fedbandits.systems.samba.streams import Places
 
 #: What comes before comparisons can begin, in any order.

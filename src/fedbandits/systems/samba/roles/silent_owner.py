@@ -18,7 +18,7 @@ from fedbandits.systems.samba.ciphers import (
     read_word,
     write_word,
 )
-from fedbandits.systems.samba.kernels.silent import bits_for_ties, to_word
+from fedbandits.systems.samba.kernels import bits_for_ties, to_word
 from fedbandits.systems.samba.keys import OwnerKeys, OwnersKeys, make_keys
 from fedbandits.systems.samba.messages import Answer, Reason, SilentSetup, Sum, SumShare, Word
 from fedbandits.systems.samba.plan import SambaPlan

@@ -1,4 +1,13 @@
-"""Published steps: what SAMBA's roles compute, in the order of Figure 6's steps."""
+"""SAMBA's compiled code: what owners and Comp compute, in the order of Figure 6's steps.
+
+Owner i's place in Comp's list is ``places[i]``. A turn is an iteration of a step.
+
+**Silent steps.** Owners' scores are words: whole numbers that can be shared and compared, of which
+no two are equal. A word is a score times 2³², rounded, with the owner's place in the lowest bits.
+All words lie within ±2⁶⁰, so every difference of two lies within ±2⁶¹, and its sign is that of the
+comparison: nothing overflows. The servers of a silent run find the owner of the largest word
+without reading one. A simulation compares the words: the arm is the same.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +19,25 @@ from numpy.typing import NDArray
 
 from fedbandits._compile import compiled
 from fedbandits._typing import Floats, Ints, Words64
-from fedbandits.crypto.kernels.words import exponentials, permute, word_below, word_to_unit
+from fedbandits.crypto.kernels.dealing import permute, word_below, word_to_unit
 from fedbandits.environments.kernels.arrivals import pull_arm, pull_regret
 from fedbandits.learners.kernels.index_rules import LARGEST
-from fedbandits.learners.kernels.largest_scores import equal_place, in_proportion, largest_place
+from fedbandits.learners.kernels.largest_scores import (
+    equal_place,
+    in_proportion,
+    largest_place,
+    largest_scores,
+)
 from fedbandits.learners.kernels.rule_handles import Handle, explores, note_chosen, score_arms
 from fedbandits.random import Key
+
+#: Bits behind the point: scores further apart than 2⁻³² keep their order.
+SCALE_BITS = 32
+#: A word's magnitude is at most two to this power.
+MAGNITUDE_BITS = 60
+#: Stands for a score that is no number; no word is that low.
+REFUSED = -(1 << 63)
+_SCALE = 2.0**SCALE_BITS
 
 
 class Owners(NamedTuple):
@@ -154,6 +176,13 @@ def select_drawn(listed: Floats) -> int:
 
 
 @compiled
+def exponentials(words: Words64, out: Floats) -> None:
+    """Make standard exponential variables, one a word; never below 2**-54."""
+    for i in range(out.size):
+        out[i] = max(-np.log1p(-word_to_unit(words[i])), 2.0**-54)
+
+
+@compiled
 def select_arm(
     comparison: int, masked: Floats, tie: np.uint64, words: Words64, waits: Floats
 ) -> int:
@@ -223,5 +252,105 @@ def play_steps(
             if place < 0:
                 return step
             arm = send_bits(place, scratch.places, pads.bits[row, i], scratch.bits)
+            owners_take(world, rule, i + 1, iterations, step, arm, owners, key)
+    return 0
+
+
+def bits_for_ties(arms: int) -> int:
+    """Count the lowest bits of a word that hold a place of 0 … ``arms`` - 1; at least 1."""
+    return max(1, (arms - 1).bit_length())
+
+
+@compiled
+def to_word(score: float, place: int, tie_bits: int) -> int:
+    """Return the word that an owner shares, from -2⁶⁰ to 2⁶⁰ - 1; ``REFUSED`` for NaN.
+
+    The score saturates at ±2^(28 - ``tie_bits``), and -∞ is lower than every finite score. No two
+    owners have the same place, which is below 2^``tie_bits``, see :func:`bits_for_ties`.
+    """
+    if math.isnan(score):
+        return REFUSED
+    most = np.int64(1) << np.int64(MAGNITUDE_BITS - tie_bits)
+    scaled = np.rint(score * _SCALE)
+    if scaled >= most:
+        number = most - np.int64(1)
+    elif scaled > -most:
+        number = np.int64(scaled)
+    elif score == -np.inf:
+        number = -most
+    else:
+        number = -most + np.int64(1)
+    return int((number << np.int64(tie_bits)) + np.int64(place))
+
+
+@compiled
+def to_words(scores: Floats, places: Ints, tie_bits: int, words: Ints) -> bool:
+    """Write :func:`to_word` of all owners; whether all scores are numbers. All are (arms,)."""
+    for i in range(words.size):
+        words[i] = to_word(scores[i], places[i], tie_bits)
+        if words[i] == REFUSED:
+            return False
+    return True
+
+
+class SilentBatch(NamedTuple):
+    """All draws of some steps but the owners' own, for the compiled loop."""
+
+    exploration: Floats  # (steps,) uniform
+    places: Words64  # (steps, iterations, arms)
+
+
+class SilentScratch(NamedTuple):
+    """Buffers of a step, by owner; nothing in them outlives it."""
+
+    places: Ints  # (arms,)
+    words: Ints  # (arms,)
+
+
+def new_silent_scratch(arms: int) -> SilentScratch:
+    """Make buffers for one run."""
+    return SilentScratch(np.zeros(arms, np.int64), np.zeros(arms, np.int64))
+
+
+@compiled
+def owners_words(
+    rule: Handle, iteration: int, step: int, draws: SilentBatch, s: int, owners: Owners,
+    tie_bits: int, scratch: SilentScratch,
+) -> bool:  # fmt: skip
+    """Make every owner's word of its records and its place among ties; whether all are numbers.
+
+    Step number ``s`` of the draws is played. ``scratch`` receives places and words.
+    """
+    permute(draws.places[s, iteration - 1], scratch.places)
+    exploring = explores(rule, step, scratch.places.size, draws.exploration[s])
+    largest_scores(rule, iteration, step, owners.keys, exploring)
+    return to_words(rule.scores, scratch.places, tie_bits, scratch.words)
+
+
+@compiled
+def largest_word(words: Ints) -> int:
+    """Return the owner of the largest word; no two are equal."""
+    best = 0
+    for i in range(1, words.size):
+        if words[i] > words[best]:
+            best = i
+    return best
+
+
+@compiled
+def play_silent_steps(
+    world: Any, rule: Handle, iterations: int, owners: Owners, key: Key, first: int,
+    draws: SilentBatch, tie_bits: int, scratch: SilentScratch,
+) -> int:  # fmt: skip
+    """Play as many steps as there are draws.
+
+    Returns 0, or the step in which a score was no number.
+    """
+    for s in range(draws.exploration.size):
+        step = first + s
+        for i in range(iterations):
+            if not owners_words(rule, i + 1, step, draws, s, owners, tie_bits, scratch):
+                return step
+            arm = largest_word(scratch.words)
             owners_take(world, rule, i + 1, iterations, step, arm, owners, key)
     return 0
