@@ -83,7 +83,7 @@ def nothing_registered(monkeypatch):
 def python(folder, *arguments):
     """In a process of its own: kernels of other worlds are filed under names of their own."""
     path = os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])
-    own = os.environ | {"PYTHONPATH": path}
+    own = os.environ | {"PYTHONPATH": path, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     done = subprocess.run(
         [sys.executable, *arguments], env=own, cwd=folder, check=False, capture_output=True,
         text=True,
@@ -114,7 +114,7 @@ def test_the_configuration_is_valid(folder):
 def test_contracts_are_held_by_pytest(folder):
     """All but those that compile the kernels of a system anew: they are played for other worlds."""
     some = "not seed_and_replicate and not its_stage and not regret"
-    options = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--rootdir", str(folder)]
+    options = ["-q", "-p", "no:cacheprovider", "--rootdir", str(folder)]
     python(folder, "-m", "pytest", *options, "-k", some, "test_own.py")
 
 

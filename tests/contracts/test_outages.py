@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import datetime
+import math
 
 import numpy as np
 import pytest
@@ -44,8 +45,8 @@ class Days:
 
     def __init__(self, preset, folder, monkeypatch, noise="secure"):
         setting, self.now = Setting(preset), START.timestamp()
-        monkeypatch.setattr(clock, "_LONGEST_PAUSE", 0.02)
-        monkeypatch.setattr(clock, "_AGAIN", 0.02)
+        for pause in ("_LEAST_PAUSE", "_LONGEST_PAUSE", "_AGAIN"):
+            monkeypatch.setattr(clock, pause, 0.003)
         monkeypatch.setattr(clock, "_uptime", lambda: self.now)
         monkeypatch.setattr("time.time", lambda: self.now)
         live = {"kind": "live", "start": START, "every": "1 day"}
@@ -66,6 +67,13 @@ class Days:
     def there(self):
         """Those of the players that run."""
         return [n for n in self.deployed.nodes.values() if n.member in self.driver.players]
+
+    async def are_back(self):
+        """Wait until peers have said all that they have kept: nobody need wait for more."""
+        await self.deployed.greeted()
+        await self.deployed.settle()
+        for node in self.deployed.nodes.values():
+            node.clock._apart = -math.inf
 
     async def act(self):
         """Let everybody decide once, and learn."""
@@ -138,7 +146,7 @@ def test_one_release_stands_for_all_that_are_overdue(preset, all_are_down, tmp_p
             days.now += MISSED * DAY
             assert await days.releases() == before
             await deployed.start(*others)
-        await deployed.greeted()
+        await days.are_back()
         await days.pass_days(0)
         after = await days.releases()
         while any(node.host.view.next_end is not None for node in days.players):
@@ -174,7 +182,7 @@ def test_an_outage_changes_nothing_but_when_it_happens(preset, tmp_path, monkeyp
                     await deployed.stop()
                     days.now += missed * DAY
                     await deployed.start()
-                    await deployed.greeted()
+                    await days.are_back()
                     await days.pass_days(0)
                 else:
                     await days.pass_days()

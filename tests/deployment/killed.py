@@ -36,7 +36,7 @@ from tests.deployment.brokered import Brokered
 _SEED, _AGAIN, _PATIENCE = 0, 0.02, 120.0
 #: Forked from a process that has imported everything: a member is back in no time.
 _FORKS = multiprocessing.get_context("forkserver")
-_FORKS.set_forkserver_preload([__name__])
+_FORKS.set_forkserver_preload([__name__, "tests.deployment.warmed"])
 
 
 def _run(folder: str) -> None:

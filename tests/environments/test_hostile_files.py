@@ -61,11 +61,12 @@ def plays(make: Callable[[str], Environment]) -> Callable[[str], object]:
         environment = make(path)
         environment.prepare()
         assert environment.facts.parties > 0
-        for values in environment.world(KEY):
+        world = environment.world(KEY)
+        for values in world:
             if isinstance(values, np.ndarray | float):
                 assert np.isfinite(values).all()
         for name in ("rewards", "means", "quality"):
-            found = getattr(environment.world(KEY), name, np.zeros(1))
+            found = getattr(world, name, np.zeros(1))
             assert found.min() >= 0.0
             assert found.max() <= 1.0
 

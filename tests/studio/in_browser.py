@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -25,7 +26,28 @@ if CHROMIUM is None:
 
 #: Milliseconds until something must be seen; a first run compiles kernels.
 PATIENCE, LONG = 40_000, 180_000
-sync_api.expect.set_options(timeout=PATIENCE)
+#: Milliseconds that Playwright itself waits. It looks twice a second where it may wait for long,
+#: and twenty times where it may not.
+_BRIEF = 400
+
+
+class Expected:
+    """What Playwright expects of a page or a part of it, until there is no more patience."""
+
+    def __init__(self, seen: Any) -> None:
+        self._expected = sync_api.expect(seen)
+
+    def __getattr__(self, name: str) -> Any:
+        holds = getattr(self._expected, name)
+
+        def wait(*given: Any, timeout: int = PATIENCE) -> None:
+            end = time.monotonic() + timeout / 1000
+            while time.monotonic() < end:
+                with contextlib.suppress(AssertionError):
+                    return holds(*given, timeout=_BRIEF)
+            return holds(*given, timeout=_BRIEF)
+
+        return wait
 
 
 class Server(NamedTuple):
@@ -85,7 +107,7 @@ class Window:
     def sees(self, what: Any, patience: int = PATIENCE) -> None:
         """Wait until something is seen: a text, or a locator."""
         found = self.page.get_by_text(what).first if isinstance(what, (str, re.Pattern)) else what
-        sync_api.expect(found).to_be_visible(timeout=patience)
+        Expected(found).to_be_visible(timeout=patience)
 
     @property
     def toml(self) -> Any:

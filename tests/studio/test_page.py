@@ -5,18 +5,18 @@ from __future__ import annotations
 import contextlib
 import pathlib
 import re
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
 import fedbandits as fb
-from tests.studio.in_browser import CHROMIUM, Server, Window, studio, sync_api
+from fedbandits.deployment.process.examples import example
+from fedbandits.deployment.process.federation_folder import init_federation
+from tests.studio.in_browser import CHROMIUM, Expected, Server, Window, studio, sync_api
 from tests.studio.texts import SMALL
 
-expect = sync_api.expect
+expect = Expected
 SCREENS = {
     "home": "Does learning together pay",
     "setup": "Who is protected",
@@ -38,6 +38,8 @@ FRUGAL = [
     "--disable-features=SpareRendererForSitePerProcess",
     "--renderer-process-limit=1",
 ]
+#: Milliseconds that the page waits at most before it tries to reach its server again.
+LONGEST_PAUSE = 4_000
 Opener = Callable[..., Window]
 
 
@@ -159,12 +161,9 @@ def test_the_student_sees_who_reads_what(opened: Opener) -> None:
 def test_the_operator_finds_what_is_wrong_and_the_command(
     opened: Opener, tmp_path: pathlib.Path
 ) -> None:
-    command = [sys.executable, "-m", "fedbandits", "federation"]
-    example = subprocess.run([*command, "example", "feducb"], check=True, capture_output=True)
-    (tmp_path / "clinics.toml").write_bytes(example.stdout)
     place = tmp_path / "clinics"
-    made = [*command, "init", str(tmp_path / "clinics.toml"), "--out", str(place), "--local"]
-    subprocess.run(made, check=True, capture_output=True)
+    (tmp_path / "clinics.toml").write_text(example("feducb"), encoding="utf-8")
+    init_federation(tmp_path / "clinics.toml", place, local=True)
     with studio(place) as watched:
         window = opened("live", at=watched, permissions=["clipboard-read", "clipboard-write"])
         page = window.page
@@ -228,24 +227,24 @@ def test_a_wrong_value_is_found_from_the_button_that_it_stops(opened: Opener) ->
     expect(page.get_by_label("replicates")).to_be_focused()
 
 
-def test_a_run_without_a_result_contradicts_nothing(opened: Opener, tmp_path: pathlib.Path) -> None:
-    with studio(tmp_path) as started:
-        window = opened("setup", at=started)
-        expect(window.toml).to_have_value(re.compile("preset"))
-        long = SMALL.replace("rounds = 40", "rounds = 2_000_000").replace("= 1.0", "= 0.7")
-        window.toml.fill(long)
-        expect(window.page.get_by_label("rounds")).to_have_value("2000000")
-        window.press("Run", exact=True)
-        # The look for the best alone has a progress of its own.
-        window.sees(re.compile(r"^[1-9]\d*%.*looking for the best that one can do alone"))
-        window.press("Stop", exact=True)
-        window.sees("Stopping…")
-        window.sees("Stopped before any replicate was finished. Press Resume to go on.")
-        for words in ("No curve yet", "SVG", "NetCDF", "--resume"):
-            expect(window.page.locator("main")).not_to_contain_text(words)
-        window.open("home")
-        window.sees(re.compile("ε 0.7"))
-        expect(window.page.locator(".run")).not_to_contain_text("∞")
+def test_a_run_without_a_result_contradicts_nothing(opened: Opener) -> None:
+    window = opened("setup")
+    expect(window.toml).to_have_value(re.compile("preset"))
+    long = SMALL.replace("rounds = 40", "rounds = 2_000_000").replace("= 1.0", "= 0.7")
+    window.toml.fill(long.replace('"small"', '"endless"'))
+    expect(window.page.get_by_label("rounds")).to_have_value("2000000")
+    window.press("Run", exact=True)
+    # The look for the best alone has a progress of its own.
+    window.sees(re.compile(r"^[1-9]\d*%.*looking for the best that one can do alone"))
+    window.press("Stop", exact=True)
+    window.sees("Stopping…")
+    window.sees("Stopped before any replicate was finished. Press Resume to go on.")
+    for words in ("No curve yet", "SVG", "NetCDF", "--resume"):
+        expect(window.page.locator("main")).not_to_contain_text(words)
+    window.open("home")
+    row = window.page.locator(".run", has=window.page.get_by_role("link", name="endless"))
+    expect(row).to_contain_text("ε 0.7")
+    expect(row).not_to_contain_text("∞")
 
 
 def test_the_folder_is_written_from_left_to_right(opened: Opener) -> None:
@@ -405,12 +404,15 @@ def test_the_keyboard_alone_is_enough(opened: Opener) -> None:
 def test_a_server_that_is_away_is_said_in_one_line(opened: Opener, tmp_path: pathlib.Path) -> None:
     with studio(tmp_path) as first:
         window = opened("home", at=first)
+        window.page.clock.install()
+        window.page.reload()
         window.sees("No runs yet")
         window.sees(window.page.get_by_role("button", name="quickstart", exact=True))
     window.press("quickstart", exact=True)
     banner = window.page.locator(".banner")
     expect(banner).to_have_text(re.compile("connection lost.*still running in your terminal"))
     with studio(tmp_path, first.port) as second:
+        window.page.clock.fast_forward(LONGEST_PAUSE)
         expect(banner).to_contain_text("Open the address that it printed last")
         window.page.goto(second.address)
         window.page.reload()

@@ -102,6 +102,11 @@ class Delivery:
         return self._quorum.missing(self._receiver.witnesses)
 
     @property
+    def is_sending(self) -> bool:
+        """True if the transport has not taken all frames yet."""
+        return bool(self._sending)
+
+    @property
     def problems(self) -> dict[str, str]:
         """Problems with peers, a line each."""
         return {peer: each.problem for peer, each in self.exchanges.items() if each.problem}
