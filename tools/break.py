@@ -123,10 +123,10 @@ BREAKS = (
         ("tests/contracts/test_drivers.py",),
     ),
     Break(
-        "every share a tenth too quiet", "federation/totals/member.py",
-        "release_share(plan, step, state.released, values, pattern, self._source)",
+        "every share a tenth too quiet", "federation/exchange/outlet.py",
+        "release_share(plan, step, state.released, exact, pattern, noise)",
         "release_share(msgspec.structs.replace(plan, scale=0.9 * plan.scale), step, "
-        "state.released, values, pattern, noise)",
+        "state.released, exact, pattern, noise)",
         ("tests/systems/test_secure_audits.py",),
     ),
     Break(
@@ -333,8 +333,8 @@ BREAKS = (
         ("tests/federation/totals/test_false_totals.py",),
     ),
     Break(
-        "an agent acts on totals of a controller that lied to it", "federation/totals/member.py",
-        "total.releases[-1] and not sending.misled", "total.releases[-1]",
+        "an agent acts on totals of a controller that lied to it", "federation/exchange/outlet.py",
+        "message.releases[-1] and not sending.misled", "message.releases[-1]",
         ("tests/systems/test_feducb_secure.py",),
     ),
     Break(
@@ -343,8 +343,9 @@ BREAKS = (
         ("tests/federation/totals/test_false_totals.py",),
     ),
     Break(
-        "noise of missed shares is drawn when they are made", "federation/totals/member.py",
-        "self._draw_shares_ahead(sending.newest)", "self._draw_shares_ahead()",
+        "noise of missed shares is drawn when they are made", "federation/exchange/outlet.py",
+        "self._draw_shares_ahead(state, sending.newest, noise)",
+        "self._draw_shares_ahead(state, state.sending.newest, noise)",
         ("tests/systems/test_shares_drawn_ahead.py",),
     ),
     Break(
@@ -713,16 +714,16 @@ BREAKS = (
         ("tests/systems/test_aggregation.py",),
     ),
     Break(
-        "a hybrid that takes its own noise out", "systems/feducb/roles/secure_agent.py",
-        "state.records - len(kept), statistic, no_release())",
-        "state.records - len(kept), (self._shares.step * shared.sending.pending_values)"
-        ".reshape(statistic.shape), no_release())",
+        "a hybrid that takes its own noise out", "federation/exchange/outlet.py",
+        "released.made: keep(np.zeros(0))}",
+        "released.made: keep(np.zeros(0))._replace(statistic=(step * whole).reshape("
+        "state.statistic.shape))}",
         ("tests/systems/test_sums_audit.py",),
     ),
     Break(
-        "own noise is taken out of a total", "federation/totals/member.py",
-        "values: Floats = step * whole.astype(np.float64)",
-        "values: Floats = step * (whole - self._state.sending.pending_values).astype(np.float64)",
+        "own noise is taken out of a total", "federation/exchange/outlet.py",
+        "self.mechanism.step * whole.astype(np.float64)",
+        "self.mechanism.step * (whole - state.sending.pending_values).astype(np.float64)",
         ("tests/systems/test_sums_audit.py",),
     ),
     Break(
@@ -743,11 +744,10 @@ BREAKS = (
         ("tests/systems/test_sums_audit.py",),
     ),
     Break(
-        "a member that was away, and forgets what it drew", "federation/totals/member.py",
-        "release_share(plan, step, state.released, values, pattern, self._source)",
+        "a member that was away, and forgets what it drew", "federation/exchange/outlet.py",
+        "release_share(plan, step, state.released, exact, pattern, noise)",
         "release_share(plan, step, state.released if state.sending.newest == state.sending.base "
-        "else state.released._replace(draws=0.0 * state.released.draws), values, pattern, "
-        "self._source)",
+        "else state.released._replace(draws=0.0 * state.released.draws), exact, pattern, noise)",
         ("tests/systems/test_sums_audit.py",),
     ),
     Break(

@@ -64,7 +64,7 @@ def test_secure_noise_is_released_by_the_clock_and_charged(tmp_path):
         for tick in (1, 2):
             for member in federation.members["agent"]:
                 await deployed.nodes[member].tick(tick)
-        await until(lambda: deployed.state("clinic-0").pooled == 2)
+        await until(lambda: deployed.state("clinic-0").taken == 2)
         again = await node.privacy()
         await node.tick(2)
         assert await node.privacy() == again
@@ -83,7 +83,7 @@ def test_a_fast_clock_ends_rounds_for_all(tmp_path):
     async def work(deployed):
         await until(lambda: all(deployed.nodes[m].clock.done >= 3 for m in federation.everybody))
         agents = federation.members["agent"]
-        await until(lambda: all(deployed.state(m).pooled >= 2 for m in agents))
+        await until(lambda: all(deployed.state(m).taken >= 2 for m in agents))
         return deployed.nodes["clinic-1"].status()
 
     told = running(federation, tmp_path, work)

@@ -39,7 +39,7 @@ def played(tmp_path, attack, federation=None, **options):
             found = await attack(deployed)
             await game.advance(ROUNDS)
             for member in federation.members["agent"]:
-                assert deployed.state(member).pooled == 1
+                assert deployed.state(member).taken == 1
             return found
         finally:
             await deployed.stop()

@@ -101,7 +101,7 @@ def test_a_rehearsal_opens_a_sum(preset):
     run.advance(2)
     run.end_round(min(player.next_end for player in run.players))
     assert run.one("controller").state.opened.tolist() == [1, 1, 1]
-    assert [player.state.pooled for player in run.players] == [1, 1, 1]
+    assert [player.state.taken for player in run.players] == [1, 1, 1]
 
 
 def test_status_tells_of_sums_in_a_line_each():

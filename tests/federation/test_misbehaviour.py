@@ -264,7 +264,7 @@ def test_no_record_counts_twice_however_often_an_old_release_is_summed(late):
         run.advance(round_)
         agents, hub = [a.state for a in run.of("agent")], run.one("controller").state
         for index, agent in enumerate(agents):
-            if agent.pooled:
+            if agent.taken:
                 others = hub.kept[1 - index].reshape(1, -1)
                 constants = run.plan.constants
                 expected, _ = view_of_sum(
@@ -315,14 +315,14 @@ def test_a_controller_that_was_away_takes_up_where_all_are():
     run.advance(40)
     controller = run.one("controller").state
     assert controller.newest.tolist() == [19, 19]
-    assert run.of("agent")[0].state.pooled == run.syncs == 7
+    assert run.of("agent")[0].state.taken == run.syncs == 7
     # One agent alone was away: the others' sums number more than releases, and are all taken.
     odd = federate(
         config, ENVIRONMENT, 40, 0, 0,
         lambda m: None if m.sender == "agent-1" and getattr(m, "release", 0) % 2 else 0,
     )  # fmt: skip
     odd.advance(40)
-    assert odd.of("agent")[0].state.pooled == odd.syncs >= 19
+    assert odd.of("agent")[0].state.taken == odd.syncs >= 19
     assert odd.one("controller").state.newest.tolist() == [19, 18]
 
 

@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 from fedbandits.environments import Linear
 from fedbandits.errors import LocalProtocolError, SnapshotError
 from fedbandits.federation import messages as m
+from fedbandits.federation import snapshots
 from fedbandits.federation.messages import TheseTerms
+from fedbandits.federation.party import LAYOUT, Dump
 from fedbandits.federation.run import PartiesRun
 from fedbandits.federation.terms import Schedule, Terms
 from fedbandits.privacy.secure_noise import SecureNoise
@@ -97,7 +99,7 @@ def test_who_was_built_on_other_terms_is_set_right_and_begins_anew():
 
 def test_a_controller_of_other_terms_is_refused_by_all():
     run = with_a_stranger("controller", epsilon=1000.0)
-    assert all(agent.state.pooled == 0 for agent in run.of("agent"))
+    assert all(agent.state.taken == 0 for agent in run.of("agent"))
     assert run.done == 30
 
 
@@ -233,6 +235,15 @@ class TestSaved:
         for saved in (two.dump(), other.of("agent")[0].dump()):
             with pytest.raises(SnapshotError, match="a saved state of"):
                 one.load(saved)
+        assert one.dump() == before
+
+    def test_a_state_of_another_layout_is_refused(self):
+        one = self.play().of("agent")[0]
+        before = one.dump()
+        dump = snapshots.decode(Dump, before)
+        for layout in (0, LAYOUT - 1, LAYOUT + 1):
+            with pytest.raises(SnapshotError, match=f"of layout {layout}, and this version"):
+                one.load(snapshots.encode(msgspec.structs.replace(dump, layout=layout)))
         assert one.dump() == before
 
     def test_whatever_is_damaged_is_refused(self):

@@ -8,10 +8,11 @@ import pytest
 
 from fedbandits.environments import Linear
 from fedbandits.errors import LocalProtocolError
-from fedbandits.federation.totals import member
+from fedbandits.federation.exchange import outlet
 from fedbandits.federation.totals.messages import Total, pack_words
 from fedbandits.settings.experiment import system
-from fedbandits.systems.feducb.roles import sums, synced
+from fedbandits.systems.feducb.roles import agent as agent_module
+from fedbandits.systems.feducb.roles import sums
 from fedbandits.testing.replicates import federate, plan_of, system_of
 from tests.federation.receiving import next_number, taken
 from tests.systems.summed import losing, noisy_supplies, play_with_losses, require_total
@@ -50,7 +51,7 @@ def test_who_was_away_comes_back_with_all_that_it_has(preset):
     run.advance(13)
     agent, controller = run.of("agent")[0], run.one("controller")
     assert controller.state.opened.tolist() == [0, 3, 3, 3, 3]
-    assert (agent.state.pooled, agent.state.included) == (3, 0)
+    assert (agent.state.taken, agent.state.included) == (3, 0)
     run.advance(17)
     assert controller.state.opened.tolist() == [4] * 5
     assert agent.state.included == 4
@@ -100,7 +101,7 @@ def acted_on(preset, view, seed, statistic):
         total, statistic=statistic, number=next_number(agent, "controller")
     )
     taken(agent, total)
-    assert agent.state.pooled == 1
+    assert agent.state.taken == 1
     state = agent.state
     return [np.array(array).tobytes() for part in (state.pool, state.view) for array in part]
 
@@ -126,7 +127,7 @@ def test_an_agent_that_takes_its_own_noise_out_is_found(monkeypatch):
         share = constants.step * acting[-1].state.sending.pending_values
         return others + had.statistic - share.reshape(others.shape), variance
 
-    monkeypatch.setattr(synced, "others_in_sum", leaks)
+    monkeypatch.setattr(agent_module, "others_in_sum", leaks)
     for seed in (1, 2):
         agent, own = at_first_total("feducb-secure-hybrid", seed)
         acting.append(agent)
@@ -149,7 +150,7 @@ def test_a_total_that_makes_no_estimate_settles_messages_all_the_same():
         )  # fmt: skip
         taken(fresh, bad)
         assert fresh.state.unused == 1
-        assert (fresh.state.pooled, fresh.state.sending.base) == (0, 1)
+        assert (fresh.state.taken, fresh.state.sending.base) == (0, 1)
         assert fresh.state.view.estimate.tobytes() == before.estimate.tobytes()
         (again,) = fresh.end_round(fresh.next_end)
         assert (again.release, again.base) == (2, 1)
@@ -171,7 +172,7 @@ def test_an_agent_that_is_told_lies_goes_on_acting_and_sends_nothing_more():
     assert agent.state.sending.retired
     assert agent.state.released.made == 2  # and pays for nothing more
     assert controller.state.opened.tolist() == [2, *[14] * 4]
-    assert agent.state.pooled == 14  # and it acts on every total
+    assert agent.state.taken == 14  # and it acts on every total
     assert agent.state.included == 2
     sent = [m for _, m in run.network.transcript.deliveries if m.sender == "agent-0"]
     assert [type(message).__name__ for message in sent] == ["Increment"] * 2 + ["Retired"]
@@ -197,7 +198,7 @@ def test_an_agent_that_is_told_other_totals_names_the_controller_and_acts_on_non
     run = federate(config_of("feducb-secure-hybrid"), WORLD, ROUNDS, 3, 0)
     agents, controller = told_otherwise(run, {"agent-0": 1000})
     assert controller.state.opened.tolist() == [2, *[14] * 4]
-    assert [agent.state.pooled for agent in agents] == [2, *[14] * 4]
+    assert [agent.state.taken for agent in agents] == [2, *[14] * 4]
     assert not any(agent.state.sending.retired for agent in agents)
     report = agents[0].report
     assert (report["told_otherwise_by"], report["other_total"]) == (["controller"], 13)
@@ -213,7 +214,7 @@ def test_where_all_agents_are_told_other_totals_no_sum_is_opened_and_all_are_tol
     assert controller.report["refused_by"] == ["helper-0", "helper-1"]
     for agent in agents:
         assert agent.report["told_otherwise_by"] == ["controller"]
-        assert (agent.report["disputed_total"], agent.state.pooled) == (2, 2)
+        assert (agent.report["disputed_total"], agent.state.taken) == (2, 2)
 
 
 def test_nobody_is_made_without_secrets():
@@ -232,14 +233,14 @@ def test_no_message_has_a_share_in_it(monkeypatch):
     """Nor an increment of one, nor a record, in whole steps or as released in clear."""
     run = federate(config_of(), WORLD, ROUNDS, 3, 0)
     hidden = []
-    release = member.release_share
+    release = outlet.release_share
 
     def noting(*given):
         state, share = release(*given)
         hidden.extend([share.astype(np.int64).view(np.uint64), share.view(np.uint64)])
         return state, share
 
-    monkeypatch.setattr(member, "release_share", noting)
+    monkeypatch.setattr(outlet, "release_share", noting)
     run.advance(ROUNDS)
     codec = run.network._codec
     sent = b"".join(codec.encode(m) for _, m in run.network.transcript.deliveries)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import fedbandits as fb
-from fedbandits.federation.totals import member
+from fedbandits.federation.exchange import outlet
 from fedbandits.privacy import shares
 from fedbandits.privacy.noise_check import check_noise
 from fedbandits.privacy.sensitivity_check import check_sensitivity
@@ -124,7 +124,7 @@ class TestFedUCB:
     @pytest.mark.parametrize("factor", [0.9, 0.99])
     def test_shares_that_are_a_little_too_quiet_are_found(self, monkeypatch, factor):
         """By 10%, ε is 1.12 times as large."""
-        monkeypatch.setattr(member, "release_share", quieter(factor))
+        monkeypatch.setattr(outlet, "release_share", quieter(factor))
         monkeypatch.setattr(learners_audit, "release_share", quieter(factor))
         simulated, *played = agents_audit.noise_checks(FEDUCB, feducb_plan())
         assert wrong_noise([simulated]) == [False]  # it is the parties' own
@@ -139,7 +139,7 @@ class TestFedUCB:
                 share[1] = running_sum[1] / step
             return after, share
 
-        monkeypatch.setattr(member, "release_share", bare)
+        monkeypatch.setattr(outlet, "release_share", bare)
         _, *played = agents_audit.noise_checks(FEDUCB, feducb_plan())
         for numbers in played:
             found = check_noise(numbers, scale=0.0)
@@ -153,7 +153,7 @@ class TestFedUCB:
             again = _Repeating(noise, state.draws[0]) if state.made == 1 else noise
             return shares.release_share(plan, step, state, running_sum, pattern, again)
 
-        monkeypatch.setattr(member, "release_share", repeated)
+        monkeypatch.setattr(outlet, "release_share", repeated)
         (_, secure, _) = agents_audit.noise_checks(FEDUCB, feducb_plan())
         found = check_noise(secure, scale=0.0)
         assert found.bare
@@ -172,7 +172,7 @@ class TestFedUCB:
         def twice(plan, step, state, running_sum, pattern, noise):
             return shares.release_share(plan, step, state, 2.0 * running_sum, pattern, noise)
 
-        monkeypatch.setattr(member, "release_share", twice)
+        monkeypatch.setattr(outlet, "release_share", twice)
         (*_, within) = moves_of(feducb_plan())
         (paired,) = paired_games([within])
         assert check_sensitivity(paired, pairs).too_far
@@ -248,7 +248,7 @@ class TestLearners:
         def twice(plan, step, state, running_sum, pattern, noise):
             return shares.release_share(plan, step, state, 2.0 * running_sum, pattern, noise)
 
-        monkeypatch.setattr(member, "release_share", twice)
+        monkeypatch.setattr(outlet, "release_share", twice)
         assert any(moves_too_far(system, plan, pairs))
 
 

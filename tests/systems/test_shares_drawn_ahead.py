@@ -77,7 +77,7 @@ def total_after_missed(make):
 
 
 def source(member):
-    return member._source
+    return member._noise
 
 
 def test_shares_for_missed_sums_are_drawn_before_any_of_them_is_made(make):
@@ -89,7 +89,7 @@ def test_shares_for_missed_sums_are_drawn_before_any_of_them_is_made(make):
     sent = [out for _ in range(MISSED + 1) for out in member.end_round(member.next_end)]
     assert [(type(each), each.release) for each in sent] == [(Increment, MISSED + 1)]
     assert source(member).late == 0
-    assert source(member).on_time == before + (MISSED + 1) * member._shares.pattern.size
+    assert source(member).on_time == before + (MISSED + 1) * member._outlet.mechanism.pattern.size
 
 
 def test_a_member_of_a_saved_state_draws_before_its_round_ends(make):
@@ -100,7 +100,7 @@ def test_a_member_of_a_saved_state_draws_before_its_round_ends(make):
     again.load(kept)
     again.end_round(again.next_end)
     assert source(again).late == 0
-    assert source(again).on_time == again._shares.pattern.size
+    assert source(again).on_time == again._outlet.mechanism.pattern.size
 
 
 def test_it_draws_once_for_each_share(make):
@@ -111,4 +111,4 @@ def test_it_draws_once_for_each_share(make):
     assert made > MISSED
     assert missed == 0
     left = sum(map(len, source(member)._whole.values()))
-    assert left == member._shares.pattern.size
+    assert left == member._outlet.mechanism.pattern.size

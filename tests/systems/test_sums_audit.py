@@ -9,20 +9,19 @@ import pytest
 import fedbandits as fb
 from fedbandits.crypto import masks as mask_module
 from fedbandits.crypto.masks import Masks, PairKeys
+from fedbandits.federation.exchange.outlet import SecureOutlet
 from fedbandits.federation.state import Step
 from fedbandits.federation.totals import keys as totals_keys
 from fedbandits.federation.totals import statements
 from fedbandits.federation.totals.controller import TotalsController
 from fedbandits.federation.totals.helper import Helper
-from fedbandits.federation.totals.member import Member, Shared
 from fedbandits.federation.totals.messages import Opening
 from fedbandits.federation.totals.sender import Sender
 from fedbandits.privacy.claims import View
-from fedbandits.privacy.shares import release_share
 from fedbandits.systems import registry, secure_claim, secure_sums
 from fedbandits.systems.application import SharedSecret
 from fedbandits.systems.feducb import claim as feducb_claim
-from fedbandits.systems.feducb.roles import secure_agent
+from fedbandits.systems.feducb.roles import agent as feducb_agent
 from fedbandits.systems.sums_audit import masks as audit_masks
 from fedbandits.systems.sums_audit import refused, stated
 from fedbandits.systems.sums_audit.stated import Claimed
@@ -164,7 +163,7 @@ def test_a_plan_that_opens_sums_of_two_is_found_by_three_checks(monkeypatch):
     def two(plan, role="agent"):
         return planned(plan, role)._replace(least_parties=2)
 
-    for module in (secure_agent, refused, secure_sums):
+    for module in (feducb_agent, refused, secure_sums):
         monkeypatch.setattr(module, "totals_plan", two)
     assert "helper 0 opens a sum of 2, of 9 agents at least" in wrong(REFUSED)
     assert "a sum of 3 was opened, of 4 at least" in wrong(TOTALS)
@@ -346,17 +345,24 @@ def test_a_total_that_is_none_is_found(monkeypatch):
 @pytest.mark.parametrize("name", ["feducb-secure", "pfcb-secure"])
 @pytest.mark.parametrize("forgets", ["noise", "earlier draws"])
 def test_noise_that_lacks_after_an_absence_is_found(forgets, name, monkeypatch):
-    def share(self, values):
-        state, (plan, step, pattern) = self.state, self._shares
-        released, was_away = state.released, state.sending.newest > state.sending.base
-        if was_away and forgets == "earlier draws":
-            released = released._replace(draws=np.zeros_like(released.draws))
-        made = release_share(plan, step, released, values, pattern, self._source)
-        whole = np.rint(values / step) if was_away and forgets == "noise" else made[1]
-        sending, messages = self._sender.send(state.sending, made[0].made, whole.astype(np.int64))
-        return Shared(made[0], sending, list(messages), sending is not state.sending)
+    send = SecureOutlet.send
 
-    monkeypatch.setattr(Member, "_share", share)
+    def forgetful(self, state, exact, keep, noise):
+        was_away = state.sending.newest > state.sending.base
+        if was_away and forgets == "earlier draws":
+            draws = np.zeros_like(state.released.draws)
+            return send(self, forgotten(state, draws), exact, keep, noise)
+        after, messages = send(self, state, exact, keep, noise)
+        if was_away and forgets == "noise":
+            whole = np.rint(exact / self.mechanism.step).astype(np.int64)
+            sending, messages = self._sender.send(state.sending, after.released.made, whole)
+            after = msgspec.structs.replace(after, sending=sending)
+        return after, messages
+
+    def forgotten(state, draws):
+        return msgspec.structs.replace(state, released=state.released._replace(draws=draws))
+
+    monkeypatch.setattr(SecureOutlet, "send", forgetful)
     assert "releases have other noise than the draws up to them make" in wrong(TOTALS, name)
 
 
@@ -375,17 +381,25 @@ def test_uniform_numbers_are_near_and_others_are_far():
 # ------------------------------------------------------------------------ own noise
 
 
+def changed_totals(monkeypatch, change):
+    """Let members read ``change(outlet, state, summed)`` in the place of a sum."""
+    take = SecureOutlet.take
+
+    def changed(self, state, message, noise, go_on):
+        return take(self, state, message, noise, lambda summed: go_on(change(self, state, summed)))
+
+    monkeypatch.setattr(SecureOutlet, "take", changed)
+
+
 def test_own_noise_that_is_taken_out_is_found(monkeypatch):
     """A hybrid's view less its own share, noise and all."""
-    in_records = Member._in_records
 
-    def less_own(self, total):
-        state = self.state
+    def less_own(outlet, state, summed):
         own = state.sending.pending_values if state.sending.pending else state.sending.base_values
-        exact = state.statistic.reshape(-1)
-        return in_records(self, total) - (self._shares.step * own - exact)
+        noise = outlet.mechanism.step * own - state.statistic.reshape(-1)
+        return summed._replace(values=summed.values - noise)
 
-    monkeypatch.setattr(Member, "_in_records", less_own)
+    changed_totals(monkeypatch, less_own)
     for name in ("feducb-secure", "feducb-secure-hybrid"):
         assert "of 55 decisions differ" in wrong(OWN_NOISE, name)
 
@@ -393,15 +407,14 @@ def test_own_noise_that_is_taken_out_is_found(monkeypatch):
 @pytest.mark.parametrize("name", ["feducb-secure-hybrid", "pfcb-secure"])
 def test_own_noise_in_totals_that_the_member_is_not_in_is_found(name, monkeypatch):
     """It shows in no decision of so short a run, but in what the member goes on from."""
-    in_records = Member._in_records
 
-    def with_own(self, total):
-        sending = self.state.sending
-        left_out = sending.pending and total.own != sending.pending
-        own = self._shares.step * sending.pending_values if left_out else 0.0
-        return in_records(self, total) + own
+    def with_own(outlet, state, summed):
+        sending = state.sending
+        left_out = sending.pending and summed.own != sending.pending
+        own = outlet.mechanism.step * sending.pending_values if left_out else 0.0
+        return summed._replace(values=summed.values + own)
 
-    monkeypatch.setattr(Member, "_in_records", with_own)
+    changed_totals(monkeypatch, with_own)
     assert "states of members differ beside their shares" in wrong(OWN_NOISE, name)
 
 

@@ -29,6 +29,10 @@ from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import AnyState, Handled, Step, Transitions
 from fedbandits.federation.watching import Happened, See
 
+#: The layout of parties' states. A saved state of another layout is refused: raise the number when
+#: a field of a state changes.
+LAYOUT = 1
+
 
 class Dump(msgspec.Struct, array_like=True):
     """The bytes of a party, taken apart."""
@@ -37,6 +41,7 @@ class Dump(msgspec.Struct, array_like=True):
     terms: str
     links: dict[str, Link]
     state: msgspec.Raw
+    layout: int = 0  # states of version 7 and before have none
 
 
 class Party(Generic[AnyState]):
@@ -265,7 +270,7 @@ class Party(Generic[AnyState]):
         advance. A party that loads them draws new noise.
         """
         state = msgspec.Raw(snapshots.plain(self._state))
-        return snapshots.encode(Dump(self.name, self.terms.digest, self._links.all, state))
+        return snapshots.encode(Dump(self.name, self.terms.digest, self._links.all, state, LAYOUT))
 
     def load(self, data: bytes) -> None:
         """Restore the state from ``data``, which :meth:`dump` returned.
@@ -273,14 +278,19 @@ class Party(Generic[AnyState]):
         Raises
         ------
         SnapshotError
-            If the data are damaged, of another party, or saved under other terms. The party has not
-            changed.
+            If the data are damaged, of another party, saved under other terms, or by a version of
+            fedbandits whose states have another layout. The party has not changed.
         """
         dump = snapshots.decode(Dump, data)
         if (dump.party, dump.terms) != (self.name, self.terms.digest):
             raise SnapshotError(
                 f"{self.name}: a saved state of {dump.party}, of the terms {dump.terms}; this is "
                 f"{self.name}, of the terms {self.terms.digest}"
+            )
+        if dump.layout != LAYOUT:
+            raise SnapshotError(
+                f"{self.name}: a saved state of layout {dump.layout}, and this version of "
+                f"fedbandits reads layout {LAYOUT}: go on with the version that saved the state, or begin anew"
             )
         before, self._state = self._state, snapshots.read(type(self._state), dump.state)
         try:

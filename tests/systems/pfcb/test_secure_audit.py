@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from fedbandits.environments import Procurement
-from fedbandits.federation.totals import member
+from fedbandits.federation.exchange import outlet
 from fedbandits.privacy import shares
 from fedbandits.privacy.attacks import Transcripts
 from fedbandits.privacy.noise_check import check_noise
@@ -74,7 +74,7 @@ def test_shares_that_are_a_little_too_quiet_are_found(monkeypatch, factor):
         less = msgspec.structs.replace(plan, scale=factor * plan.scale)
         return shares.release_share(less, step, state, running_sum, pattern, noise)
 
-    monkeypatch.setattr(member, "release_share", quiet)
+    monkeypatch.setattr(outlet, "release_share", quiet)
     assert wrong_noise(plan_secure()) == [True, True]
 
 
@@ -91,5 +91,5 @@ def test_a_purchase_that_counts_twice_is_found(monkeypatch, pairs):
     def twice(plan, step, state, running_sum, pattern, noise):
         return shares.release_share(plan, step, state, 2.0 * running_sum, pattern, noise)
 
-    monkeypatch.setattr(member, "release_share", twice)
+    monkeypatch.setattr(outlet, "release_share", twice)
     assert any(too_far())

@@ -92,12 +92,12 @@ def test_nothing_that_a_buyer_acts_on_depends_on_its_own_noise(view):
 
 def test_a_buyer_that_takes_its_own_noise_out_is_found(monkeypatch):
     class Leaky(secure_buyer.SecureBuyer):
-        def _used(self, message):
+        def _go_on(self, summed):
             share = self._state.sending.pending_values
             own = self._plan.constants.step * share
-            state = msgspec.structs.replace(self._state, under_way={message.own: own})
+            state = msgspec.structs.replace(self._state, under_way={summed.own: own})
             self._state, kept = state, self._state
-            after = super()._used(message)
+            after = super()._go_on(summed)
             self._state = kept
             return after
 

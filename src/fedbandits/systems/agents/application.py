@@ -213,5 +213,5 @@ def learned_of(plan: AgentsPlan, pool: Pool, view: Views, releases: int) -> Lear
 def export(plan: AgentsPlan, party: Any) -> Learned:
     """Return what an agent acts on."""
     state = party.state
-    releases = state.pooled if hasattr(state, "pooled") else state.answered
+    releases = state.taken if hasattr(state, "taken") else state.answered
     return learned_of(plan, state.pool, state.view, releases)

@@ -1,13 +1,11 @@
-"""Decisions of linear agents: the situation, the record until its reward comes, and its bounds."""
+"""Decisions of linear agents: situations, and bounds of records."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
-import msgspec
-
-from fedbandits._typing import Floats, Floats32
+from fedbandits._typing import Floats32
 from fedbandits.facts import ContextualFacts
 
 
@@ -26,24 +24,6 @@ class Offer(NamedTuple):
 
     context: Floats32
     arms: Sequence[int]
-
-
-class OpenDecision(msgspec.Struct, frozen=True, gc=False):
-    """A decision whose reward has not come yet.
-
-    Parameters
-    ----------
-    arm
-        What was chosen.
-    context : (d,) float64
-        Its context.
-    counts
-        Whether its record will count for releases.
-    """
-
-    arm: int
-    context: Floats
-    counts: bool = True
 
 
 class RecordBounds(NamedTuple):

@@ -6,60 +6,34 @@ import math
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-import msgspec
 import numpy as np
 
 from fedbandits._typing import Floats, Floats32
 from fedbandits.environments.open_world import Visit
 from fedbandits.errors import BoundExceededError, LocalProtocolError
-from fedbandits.federation.acting import ActingParty
-from fedbandits.federation.events import Decide, Decision, LetGo, Observe
+from fedbandits.federation.events import Decide, Decision, Observe
+from fedbandits.federation.exchange.outlet import Outlet
 from fedbandits.federation.messages import Message
 from fedbandits.federation.seats import Seat
-from fedbandits.federation.state import PartyState, Step
+from fedbandits.federation.state import Step
 from fedbandits.learners.kernels.linucb import draw_buffers, new_score_buffers
 from fedbandits.learners.kernels.ridge import Record
 from fedbandits.privacy.bounds import as_reward, require_within
 from fedbandits.privacy.kernels import all_finite, record_fault
-from fedbandits.privacy.running_sum import draw_ahead
 from fedbandits.systems.agents.counting import digest_of_person
-from fedbandits.systems.agents.decisions import Offer, OpenDecision
+from fedbandits.systems.agents.decisions import Offer
 from fedbandits.systems.agents.kernels.choices import choose_arm, choose_by_draw
 from fedbandits.systems.agents.kernels.own_views import take_up_own
 from fedbandits.systems.agents.kernels.pools import Pool
 from fedbandits.systems.agents.kernels.views import Views, take_up
 from fedbandits.systems.agents.plan import AgentsPlan
 from fedbandits.systems.agents.system import AgentSupply
-from fedbandits.systems.terms import require_secure
+from fedbandits.systems.shell import OpenDecision, Shell, ShellState
+
+AnyAgentState = TypeVar("AnyAgentState", bound=ShellState)
 
 
-class LinearAgentState(PartyState, frozen=True, kw_only=True):
-    """State of a linear agent.
-
-    Parameters
-    ----------
-    decisions
-        How many were made.
-    records
-        How many rewards have come.
-    open
-        Decisions whose rewards have not come, by their numbers.
-    visits
-        How many visits of each person count, by a keyed digest of the person, where persons are
-        protected. The guarantee rests on it.
-    """
-
-    stage: str = "ready"
-    decisions: int = 0
-    records: int = 0
-    open: dict[int, OpenDecision] = msgspec.field(default_factory=dict)
-    visits: dict[bytes, int] = msgspec.field(default_factory=dict)
-
-
-AnyAgentState = TypeVar("AnyAgentState", bound=LinearAgentState)
-
-
-class LinearAgent(ActingParty[AnyAgentState]):
+class LinearAgent(Shell[AnyAgentState]):
     """A party that chooses arms of decision sets by a view, and learns from rewards.
 
     Parameters
@@ -69,25 +43,18 @@ class LinearAgent(ActingParty[AnyAgentState]):
     plan
         What all parties go by, with the noise of this one's own budget.
     supply
-        The noise that it brings, and how it breaks ties.
-    state
-        The state to begin in.
-    peers
-        Names of those that may send to it; by the table of messages if not given.
+        The agent's noise, and how the agent breaks ties.
+    state, outlet, peers
+        See :class:`.shell.Shell`.
     """
 
     def __init__(
         self, seat: Seat, plan: AgentsPlan, supply: AgentSupply, state: AnyAgentState,
-        peers: Sequence[str] | None = None,
+        outlet: Outlet | None = None, peers: Sequence[str] | None = None,
     ) -> None:  # fmt: skip
-        super().__init__(seat, state, peers)
-        if plan.release.slots:
-            require_secure(self.name, seat.terms, supply.noise)
+        super().__init__(seat, state, supply.noise, plan.release.slots > 0, outlet, peers)
         self._index, self._plan, self._learning = seat.place, plan, plan.learning
-        self._noise, self._ties, self._draws = supply.noise, supply.ties, supply.draws
-        self._person_key = supply.person_key
-        #: Whether the noise of the next release has been drawn; a state that was saved has none.
-        self._has_noise = False
+        self._ties, self._draws, self._person_key = supply.ties, supply.draws, supply.person_key
 
     def _choose(self, event: Decide, view: Views) -> Step:
         """Choose an arm of a decision set, (d, arms), or (d, 1) with a model an arm.
@@ -211,22 +178,6 @@ class LinearAgent(ActingParty[AnyAgentState]):
         """Tell whether the record of an open decision counts for releases."""
         return self._state.open[event.decision.number].counts
 
-    def _opened(self, decision: Decision) -> OpenDecision:
-        """Return what is kept of an open decision; refuse one that is not open."""
-        found = self._state.open.get(decision.number)
-        if found is None:
-            raise LocalProtocolError(f"{self.name}: decision {decision.number} is not open")
-        if decision.action != found.arm:
-            raise LocalProtocolError(
-                f"{self.name}: arm {found.arm} was chosen, not {decision.action}"
-            )
-        return found
-
-    def _let_go(self, event: LetGo) -> Step:
-        """Close a decision whose reward will never be known: nothing is learned."""
-        self._opened(event.decision)
-        return Step(self._state, closed=event.decision.number)
-
     def _learn(
         self, record: Record, counts: bool, statistic: Floats, uncounted: Floats, pool: Pool,
         view: Views, log_term: float,
@@ -250,21 +201,3 @@ class LinearAgent(ActingParty[AnyAgentState]):
         learning, (context, reward, model) = self._learning, record
         if self._plan.constants.own_view:
             take_up_own(learning, residuals, view, model, context, reward, np.empty(context.size))
-
-    def _draw_ahead(self, made: int, count: int = 1) -> None:
-        """Have the noise of the next release, if there is one, before anybody waits for it.
-
-        Parameters
-        ----------
-        count : int
-            How many may have to be made at once.
-        """
-        if not self._has_noise and made < self._plan.constants.releases:
-            self._draw_noise(made, count)
-            self._has_noise = True
-
-    def _draw_noise(self, made: int, count: int) -> None:
-        """Let the source draw the noise of so many releases after ``made``."""
-        del made
-        if self._plan.release.slots:
-            draw_ahead(self._noise, count * self._plan.constants.release_size)

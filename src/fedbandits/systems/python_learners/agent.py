@@ -17,19 +17,27 @@ from fedbandits.errors import (
     LearnerError,
     LocalProtocolError,
 )
-from fedbandits.federation.acting import ActingParty
 from fedbandits.federation.events import Decide, Decision, EndRound, LetGo, Observe
-from fedbandits.federation.messages import ImplausibleError, OutOfOrderError, pack, unpack
+from fedbandits.federation.exchange.outlet import (
+    ClearOutlet,
+    Mechanism,
+    Outlet,
+    SecureOutlet,
+    SumOfAll,
+)
 from fedbandits.federation.seats import Seat
-from fedbandits.federation.state import PartyState, Step, Transitions
+from fedbandits.federation.state import Step, Transitions
+from fedbandits.federation.totals.messages import Total as SecureTotal
 from fedbandits.federation.totals.plan import AgentSecrets
+from fedbandits.federation.totals.sender import Sending, first_sending
 from fedbandits.privacy import running_sum
-from fedbandits.privacy.running_sum import ContinualState, NoiseSource, draw_ahead
+from fedbandits.privacy.running_sum import NoiseSource
 from fedbandits.systems.agents.counting import counted_until
 from fedbandits.systems.python_learners.contributions import contribution_of
 from fedbandits.systems.python_learners.messages import AgentRelease, Limits, Total
 from fedbandits.systems.python_learners.plan import LearnerPlan
-from fedbandits.systems.terms import require_secure
+from fedbandits.systems.secure_sums import totals_plan
+from fedbandits.systems.shell import OpenDecision, Shell, SummedState
 
 
 class LearnerSupply(NamedTuple):
@@ -44,27 +52,22 @@ class LearnerSupply(NamedTuple):
     masks: AgentSecrets | None = None
 
 
-class OpenDecision(msgspec.Struct, frozen=True):
-    """A decision whose reward has not come yet."""
+class AgentState(SummedState, frozen=True, kw_only=True):
+    """All that changes in an agent.
 
-    arm: int
-    context: Floats  # (d,)
+    Parameters
+    ----------
+    statistic : (size,) float64
+        The exact sum of the records that count for the next release, if a sum is released.
+    kept
+        Records of decisions beyond those that the next release may be about, by their numbers.
+    memory
+        The learner's own memory.
+    """
 
-
-class AgentState(PartyState, frozen=True, kw_only=True):
-    """All that changes in an agent."""
-
-    stage: str = "ready"
-    decisions: int = 0  # how many were made
-    #: Decisions whose rewards have not come, by their numbers.
-    open: dict[int, OpenDecision] = msgspec.field(default_factory=dict)
-    #: (size,) the exact sum of the records that count for the next release, if a sum is released.
     statistic: Floats
-    #: Records of decisions beyond those that the next release may be about, by their numbers.
     kept: dict[int, Floats] = msgspec.field(default_factory=dict)
-    released: ContinualState  # where its releases stand
-    totals: int = 0  # the number of the last sum of all agents that it was told
-    memory: bytes = b""  # what the learner keeps
+    memory: bytes = b""
 
     @property
     def releases(self) -> int:
@@ -72,26 +75,23 @@ class AgentState(PartyState, frozen=True, kw_only=True):
         return self.released.made
 
 
-class LearnerAgent(ActingParty[AgentState]):
+class LearnerAgent(Shell[AgentState]):
     """One agent: a learner in plain Python decides for it."""
 
     TRANSITIONS: ClassVar[Transitions] = {
-        ("ready", kind): ("ready",) for kind in (Decide, Observe, LetGo, EndRound, Total)
+        ("ready", kind): ("ready",)
+        for kind in (Decide, Observe, LetGo, EndRound, Total, SecureTotal)
     }
 
-    def __init__(
-        self, seat: Seat, plan: LearnerPlan, supply: LearnerSupply, state: AgentState | None = None
-    ) -> None:
-        super().__init__(seat, state or AgentState(**first_state(plan)))
-        if plan.release.slots:
-            require_secure(self.name, seat.terms, supply.noise)
-        self._plan, self._place, self._supply = plan, seat.place, supply
-        self._controller, self._limits = seat.one("controller"), Limits(plan)
-        self._contribution = contribution_of(plan, seat.place)
+    def __init__(self, seat: Seat, plan: LearnerPlan, supply: LearnerSupply) -> None:
+        outlet, sending = _outlet_of(seat, plan, supply)
+        released = running_sum.init(plan.release, plan.size)
+        state = AgentState(statistic=np.zeros(plan.size), released=released, sending=sending)
+        super().__init__(seat, state, supply.noise, plan.release.slots > 0, outlet)
+        self._plan, self._place, self._draws = plan, seat.place, supply.draws
+        self._limits, self._contribution = Limits(plan), contribution_of(plan, seat.place)
         self.learner = plan.make(seat.place)
-        #: Whether the noise of the next release has been drawn; a state that was saved has none.
-        self._has_noise = False
-        self._draw_ahead(0)
+        self._have_noise()
 
     @property
     def state(self) -> AgentState:
@@ -99,7 +99,7 @@ class LearnerAgent(ActingParty[AgentState]):
         return self._after(memory=self.learner.dump())
 
     @property
-    def next_end(self) -> int | None:
+    def _next_planned(self) -> int | None:
         made = self._state.releases
         return int(self._plan.ends[made]) if made < len(self._plan.ends) else None
 
@@ -108,6 +108,7 @@ class LearnerAgent(ActingParty[AgentState]):
         return super().dump()
 
     def _resume(self) -> None:
+        super()._resume()
         self.learner = self._plan.make(self._place)
         if self._state.memory:
             self.learner.load(self._state.memory)
@@ -119,17 +120,20 @@ class LearnerAgent(ActingParty[AgentState]):
             case Observe():
                 return self._observe(event)
             case LetGo():
-                self._opened(event.decision)
-                return Step(self._state, closed=event.decision.number)
+                return self._let_go(event)
             case EndRound():
-                return self._release(event)
+                self._require_end(event)
+                return self._release()
             case _:
-                return self._take_over(event)
+                return self._take_sum(event)
+
+    def _have_noise(self) -> None:
+        self._draw_ahead(self._state.releases < self._plan.release.releases)
 
     def _decide(self, event: Decide) -> Step:
         contexts, number = self._contexts(event.situation), self._state.decisions + 1
-        self._draw_ahead(self._state.releases)
-        draws = self._supply.draws(number)
+        self._have_noise()
+        draws = self._draws(number)
         with self._noted("decide"):
             chosen = self._contribution.decide(self.learner, contexts, draws)
         arm = _whole(chosen)
@@ -188,15 +192,7 @@ class LearnerAgent(ActingParty[AgentState]):
                 state.statistic[:] += record
             return ()
 
-        return Step(self._after(kept=kept), write=learn, closed=number)
-
-    def _opened(self, decision: Decision) -> OpenDecision:
-        """Return what is kept of an open decision; refuse one that is not open."""
-        number, arm = decision.number, decision.action
-        found = self._state.open.get(number)
-        if found is None or arm != found.arm:
-            raise LocalProtocolError(f"{self.name}: no decision {number} for arm {arm} is open")
-        return found
+        return Step(self._after(records=state.records + 1, kept=kept), write=learn, closed=number)
 
     def _reward(self, place: str, outcome: Any) -> float:
         low, high = self._plan.facts.reward_range
@@ -218,87 +214,45 @@ class LearnerAgent(ActingParty[AgentState]):
             return (), {}
         return counted_until(self._plan.records_in(made + 1), records)
 
-    def _release(self, event: EndRound) -> Step:
-        """Make the next release; what is to be learned from it waits until it has left."""
-        if event.round_ != self.next_end:
-            raise LocalProtocolError(
-                f"{self.name}: round {event.round_} is over, expected {self.next_end}"
-            )
+    def _release(self) -> Step:
+        """Make the next release; learning from its sum waits until the release has left."""
         state = self._state
         counted, kept = self._counted(state.kept)
         statistic = state.statistic.copy()
         for record in counted:
             statistic += record
         values = self._contribution.values(self.learner, statistic)
-        step = self._send(values)
+        after, messages = self._outlet.send(state, values, None, self._noise)
         self._has_noise = False
-        after: Any = step.state
-        return msgspec.structs.replace(
-            step, state=msgspec.structs.replace(after, statistic=statistic, kept=kept)
-        )
+        after = msgspec.structs.replace(after, statistic=statistic, kept=kept)
+        return Step(after, messages)
 
-    def _send(self, values: Floats) -> Step:
-        """Make the next release of exact values (size,), and the message that it leaves by."""
-        plan = self._plan
-        released, noisy = running_sum.release(
-            plan.release, self._state.released, values, np.ones(plan.size), self._supply.noise
-        )
-        message = AgentRelease(
-            sender=self.name, receiver=self._controller, release=released.made,
-            statistic=pack(noisy),
-        )  # fmt: skip
-        return Step(self._after(released=released), [message])
-
-    def _take_over(self, message: Any) -> Step:
-        newest = self._checked_numbers(message)
-        return self._go_on(message.release, newest, unpack(message.statistic, self._plan.size))
-
-    def _go_on(self, number: int, newest: tuple[int, ...], total: Floats) -> Step:
-        """Hand a sum of releases, (size,), to the learner; ``newest`` is everybody's number."""
-        plan = self._plan
-        self._limits.check(self.name, total, newest)
+    def _go_on(self, summed: SumOfAll) -> Step:
+        """Hand a sum of releases to the learner."""
+        plan, newest = self._plan, tuple(summed.newest)
+        self._limits.check(self.name, summed.values, newest)
         deviation = plan.deviation(newest)
-        self._draw_ahead(self._state.releases)  # of the noise nothing else rests: it may fail
+        self._have_noise()  # nothing rests on the noise: it may fail
 
         def take() -> tuple[()]:
             with self._noted("receive"):
-                self._contribution.receive(self.learner, np.array(total), deviation)
+                self._contribution.receive(self.learner, np.array(summed.values), deviation)
             return ()
 
-        return Step(self._after(totals=number), write=take)
-
-    def _checked_numbers(self, message: Total) -> tuple[int, ...]:
-        """Return the number of every agent's release in a sum."""
-        state, agents, most = self._state, self._plan.facts.parties, len(self._plan.ends)
-        if not state.totals < message.release <= self._plan.most_sums:
-            raise OutOfOrderError(f"{self.name}: sum {message.release} after sum {state.totals}")
-        newest = message.newest or (message.release,) * agents
-        if (
-            len(newest) != agents
-            or not 0 <= min(newest) <= max(newest) <= most
-            or max(newest) == 0
-            or newest[self._place] > state.releases
-        ):
-            raise ImplausibleError(f"{self.name}: a sum of releases that were never made")
-        return newest
-
-    def _draw_ahead(self, made: int) -> None:
-        """Have the noise of the next release, if there is one, before anybody waits for it."""
-        if not self._has_noise and made < self._plan.release.releases:
-            self._draw_noise(made)
-            self._has_noise = True
-
-    def _draw_noise(self, made: int) -> None:
-        """Let the source draw the noise of the release after ``made``."""
-        del made
-        if self._plan.release.slots:
-            draw_ahead(self._supply.noise, self._plan.size)
+        return Step(self._state, write=take)
 
 
-def first_state(plan: LearnerPlan) -> dict[str, Any]:
-    """Return the fields of an agent's state before its first decision."""
-    released = running_sum.init(plan.release, plan.size)
-    return {"statistic": np.zeros(plan.size), "released": released}
+def _outlet_of(
+    seat: Seat, plan: LearnerPlan, supply: LearnerSupply
+) -> tuple[Outlet, Sending | None]:
+    """Return the outlet of an agent, in clear or secure, and where its messages stand."""
+    pattern = np.ones(plan.size)
+    if plan.secure is None:
+        mechanism = Mechanism(plan.release, pattern)
+        return ClearOutlet(seat, mechanism, AgentRelease, plan.most_sums), None
+    mechanism, totals = Mechanism(plan.release, pattern, plan.constants.step), totals_plan(plan)
+    outlet = SecureOutlet(seat, mechanism, totals, supply.masks, takes_out=False)
+    return outlet, first_sending(seat, totals, supply.masks)
 
 
 def _whole(chosen: Any) -> int | None:

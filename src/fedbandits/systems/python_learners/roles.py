@@ -14,7 +14,6 @@ from fedbandits.federation.totals.messages import TABLE as TOTALS_TABLE
 from fedbandits.systems.python_learners.agent import LearnerAgent
 from fedbandits.systems.python_learners.messages import TABLE, AgentRelease, Limits, Total
 from fedbandits.systems.python_learners.plan import LearnerPlan
-from fedbandits.systems.python_learners.secure_agent import SecureLearnerAgent
 from fedbandits.systems.secure_sums import totals_roles
 
 
@@ -37,7 +36,7 @@ def roles(plan: LearnerPlan) -> Roles:
     """Return the parties of a learner: agents, and a controller, with helpers or alone."""
     agents = plan.agent_names
     if plan.secure is not None:
-        secure = Role("agent", agents, lambda seat, own: SecureLearnerAgent(seat, plan, own), True)
+        secure = Role("agent", agents, lambda seat, own: LearnerAgent(seat, plan, own), True)
         return Roles(
             (secure, *totals_roles(plan)),
             TOTALS_TABLE,

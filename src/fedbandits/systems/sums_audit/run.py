@@ -158,15 +158,16 @@ class Run:
         return None if message.sender in self._absent else 0
 
     def _watch(self, place: int, member: Any) -> None:
-        """Note what a member makes shares of."""
-        share = member._share
+        """Note the exact sums that a member makes shares of."""
+        outlet: Any = member._outlet
+        send = outlet.send
 
-        def noted(values: Floats) -> Any:
-            made = share(values)
-            self.exact[place, made.released.made] = values / member._shares.step
-            return made
+        def noted(state: Any, exact: Floats, *given: Any) -> Any:
+            after, messages = send(state, exact, *given)
+            self.exact[place, after.released.made] = exact / outlet.mechanism.step
+            return after, messages
 
-        member._share = noted
+        outlet.send = noted
 
     @property
     def opened(self) -> Ints:

@@ -18,7 +18,7 @@ from fedbandits.privacy.kernels import NO_FAULT
 from fedbandits.systems.agents.kernels.pools import Pool, empty_pool
 from fedbandits.systems.agents.kernels.views import Views, first_view
 from fedbandits.systems.agents.limits import Limits
-from fedbandits.systems.agents.linear_agent import LinearAgent, LinearAgentState
+from fedbandits.systems.agents.linear_agent import LinearAgent
 from fedbandits.systems.agents.system import AgentSupply
 from fedbandits.systems.fedlinucb_async.kernels import (
     count_for_trigger,
@@ -27,9 +27,10 @@ from fedbandits.systems.fedlinucb_async.kernels import (
 )
 from fedbandits.systems.fedlinucb_async.messages import Download, Upload
 from fedbandits.systems.fedlinucb_async.plan import AsyncPlan
+from fedbandits.systems.shell import ShellState
 
 
-class AgentState(LinearAgentState, frozen=True, kw_only=True):
+class AgentState(ShellState, frozen=True, kw_only=True):
     """All that changes in an agent.
 
     Parameters

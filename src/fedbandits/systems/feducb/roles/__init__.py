@@ -28,7 +28,6 @@ from fedbandits.systems.agents.limits import Limits
 from fedbandits.systems.agents.plan import AgentsPlan
 from fedbandits.systems.feducb.messages import TABLE, Pooled, SyncCall, SyncRequest, Upload
 from fedbandits.systems.feducb.roles.agent import Agent
-from fedbandits.systems.feducb.roles.secure_agent import SecureAgent
 from fedbandits.systems.secure_sums import totals_roles
 
 #: Role and name of the controller.
@@ -58,9 +57,7 @@ class Controller(SummingHub):
 def roles(plan: AgentsPlan) -> Roles:
     """Return agents, and who adds up what they release: a controller, with helpers or alone."""
     if plan.secure is not None:
-        agents = Role(
-            "agent", plan.agent_names, lambda seat, own: SecureAgent(seat, plan, own), True
-        )
+        agents = Role("agent", plan.agent_names, lambda seat, own: Agent(seat, plan, own), True)
         # A share for a sum that is over is made, for what comes after it, and is in no sum.
         return Roles(
             (agents, *totals_roles(plan)),

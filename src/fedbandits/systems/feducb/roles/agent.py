@@ -1,49 +1,127 @@
-"""FedUCB's agents where the controller sees each release: one organisation each."""
+"""FedUCB's agents: one organisation each, whether releases are seen or only sums of releases."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from fedbandits.errors import BudgetExceededError
+import msgspec
+import numpy as np
+
+from fedbandits._typing import Floats
+from fedbandits.errors import BudgetExceededError, RemoteProtocolError
 from fedbandits.federation.events import Deadline, Decide, EndRound, LetGo, Observe
-from fedbandits.federation.messages import ImplausibleError, Message, OutOfOrderError, pack, unpack
-from fedbandits.federation.seats import Seat
+from fedbandits.federation.exchange.outlet import (
+    ClearOutlet,
+    Mechanism,
+    Outlet,
+    SecureOutlet,
+    SumOfAll,
+)
+from fedbandits.federation.messages import Message, OutOfOrderError
+from fedbandits.federation.seats import CONTROLLER, Seat
 from fedbandits.federation.state import Step, Transitions
+from fedbandits.federation.totals.messages import Total
+from fedbandits.federation.totals.sender import first_sending
+from fedbandits.learners.kernels.ridge import Record
 from fedbandits.privacy import running_sum
-from fedbandits.systems.agents.counting import sum_to_release
+from fedbandits.systems.agents.counting import (
+    countable,
+    nothing_uncounted,
+    sum_of,
+    sum_to_release,
+)
 from fedbandits.systems.agents.kernels.constants import TRIGGERED
+from fedbandits.systems.agents.kernels.pools import Pool
 from fedbandits.systems.agents.kernels.sync import sync_due
+from fedbandits.systems.agents.kernels.views import (
+    Views,
+    add_uncounted,
+    first_view,
+    load_view,
+)
+from fedbandits.systems.agents.limits import Limits
+from fedbandits.systems.agents.linear_agent import LinearAgent
+from fedbandits.systems.agents.others_count import number_or_none, others_count_as, squared_norms
 from fedbandits.systems.agents.plan import AgentsPlan
+from fedbandits.systems.agents.schedule import planned_round
 from fedbandits.systems.agents.system import AgentSupply
 from fedbandits.systems.feducb.messages import Pooled, SyncCall, SyncRequest, Upload
-from fedbandits.systems.feducb.roles.sums import Released, no_release
-from fedbandits.systems.feducb.roles.synced import AgentState, SyncedAgent, first_state
+from fedbandits.systems.feducb.roles.sums import (
+    Released,
+    no_release,
+    others_in_sum,
+    pool_of_sum,
+    records_after,
+    view_of_sum,
+)
+from fedbandits.systems.secure_sums import totals_plan
+from fedbandits.systems.shell import SummedState
+
+_ACTS = (Decide, Observe, LetGo)
 
 
-class Agent(SyncedAgent[AgentState]):
+class AgentState(SummedState, frozen=True, kw_only=True):
+    """All that changes in an agent.
+
+    Parameters
+    ----------
+    statistic : (models, d (d + 3) / 2) float64
+        The sum of the records that count for the next release.
+    uncounted : (models, d (d + 3) / 2) float64
+        The sum of own records that count for no release; nothing where none is learned from.
+    residuals : (models, 4) float64
+        See :func:`~fedbandits.systems.agents.kernels.own_views.take_up_own`.
+    pool, view
+        What the agent knows of the last sum, and what it acts on.
+    called
+        The number of the last sum that the agent was called to release for.
+    refused
+        The number of calls that the agent's ledger has kept it from answering.
+    waited
+        Records since the last sum, and decisions that never became one.
+    fresh
+        The same since the agent's last release.
+    kept
+        Records of decisions beyond those that the next release may be about, by their numbers.
+    """
+
+    statistic: Floats
+    uncounted: Floats
+    residuals: Floats
+    pool: Pool
+    view: Views
+    called: int = 0
+    refused: int = 0
+    waited: int = 0
+    fresh: int = 0
+    kept: dict[int, Record] = msgspec.field(default_factory=dict)
+    under_way: dict[int, Released] = msgspec.field(default_factory=dict)
+
+
+class Agent(LinearAgent[AgentState]):
     """One organisation: decides, learns from rewards, releases when a sync is due.
+
+    Where releases are seen, the agent waits for a sum after each release. With secure sums the
+    agent never waits: whether a total comes is up to others.
 
     Parameters
     ----------
     seat
-        What it is told of all that is public; its place says whose budget it spends.
+        The public information that the agent is given; its place says whose budget it spends.
     plan
         What all parties go by.
     supply
-        Its noise, the k-th draw for the k-th release, and how it breaks ties.
+        The agent's noise, the k-th draw for the k-th release, how it breaks ties, and with secure
+        sums its secrets.
     """
 
     TRANSITIONS: ClassVar[Transitions] = {
-        ("ready", Decide): ("ready",),
-        ("ready", Observe): ("ready",),
-        ("ready", LetGo): ("ready",),
-        ("ready", EndRound): ("waiting",),
+        **{(stage, kind): (stage,) for stage in ("ready", "waiting") for kind in _ACTS},
+        ("ready", EndRound): ("waiting", "ready"),
         ("ready", SyncCall): ("waiting", "ready"),
         ("ready", Pooled): ("ready",),
-        ("waiting", Decide): ("waiting",),
-        ("waiting", Observe): ("waiting",),
-        ("waiting", LetGo): ("waiting",),
+        ("ready", Total): ("ready",),
         ("waiting", EndRound): ("waiting",),
         ("waiting", SyncCall): ("waiting",),
         ("waiting", Pooled): ("ready",),
@@ -51,7 +129,38 @@ class Agent(SyncedAgent[AgentState]):
     }
 
     def __init__(self, seat: Seat, plan: AgentsPlan, supply: AgentSupply) -> None:
-        super().__init__(seat, plan, supply, AgentState(**first_state(plan)))
+        constants, own = plan.constants, plan.of_agent(seat.place)
+        mechanism = Mechanism(own.release, constants.entry_scale, constants.step)
+        self._waits = plan.secure is None
+        outlet: Outlet
+        if plan.secure is None:
+            outlet = ClearOutlet(seat, mechanism, Upload, plan.most_sums)
+            sending = None
+        else:
+            totals = totals_plan(plan)
+            outlet = SecureOutlet(seat, mechanism, totals, supply.masks)
+            sending = first_sending(seat, totals, supply.masks)
+        pool, view = first_view(constants, constants.base, constants.log_term)
+        state = AgentState(
+            statistic=np.zeros(constants.statistic_shape),
+            uncounted=nothing_uncounted(plan, 1)[0],
+            residuals=np.zeros((constants.models, 4)),
+            pool=pool,
+            view=view,
+            released=running_sum.init(plan.release, constants.release_size),
+            sending=sending,
+        )
+        super().__init__(seat, own, supply, state, outlet)
+        self._controller = seat.one(CONTROLLER)
+        self._limits, self._most_records = Limits(plan), plan.schedule.most_records
+        self._everybody = range(constants.agents)
+        self._have_noise()
+
+    @property
+    def _next_planned(self) -> int | None:
+        constants, made = self._plan.constants, self._state.released.made
+        fixed = constants.schedule != TRIGGERED and made < constants.releases
+        return planned_round(constants, made + 1) if fixed else None
 
     @property
     def awaited(self) -> int | None:
@@ -59,18 +168,69 @@ class Agent(SyncedAgent[AgentState]):
         waits = self.stage == "waiting" and self._plan.constants.schedule == TRIGGERED
         return self._state.released.made if waits else super().awaited
 
-    def _hear(self, event: Any) -> Step:
+    @property
+    def others_count_as(self) -> float | None:
+        state = self._state
+        if not (self._plan.constants.own_view and state.taken):
+            return None
+        squares = squared_norms(state.statistic, state.uncounted)
+        return number_or_none(others_count_as(state.residuals, squares, len(state.kept)))
+
+    def _have_noise(self) -> None:
+        self._draw_ahead(self._state.released.made < self._plan.constants.releases)
+
+    def _compute(self, event: Any) -> Step:
         match event:
+            case Decide():
+                self._have_noise()
+                return self._choose(event, self._state.view)
+            case Observe():
+                return self._observe(event)
+            case LetGo():
+                return self._let_go(event)
+            case EndRound():
+                self._require_end(event)
+                return self._release()
             case SyncCall():
                 return self._answer(event)
-            case Pooled():
-                return self._take_over(event)
-            case _ if event.number != self.awaited:  # a deadline of what is over
-                return Step(self._state)
+            case Deadline():
+                return self._end_waiting(event)
             case _:
-                return Step(self._after(stage="ready", called=self._state.pooled))
+                return self._take_sum(event)
+
+    def _observe(self, event: Observe) -> Step:
+        """Learn from a reward; ask for a sync, if data-dependent ones are due."""
+        state = self._state
+        record, number = self._checked_record(event), event.decision.number
+        counts, counted, kept = self._counts(event), [record], state.kept
+        if counts:  # else it is learned from at once, and the trigger takes it for none
+            counted, kept = countable(
+                self._plan, self._most_records, state.released.made, {**state.kept, number: record}
+            )
+        after = self._after(
+            records=state.records + 1,
+            waited=state.waited + len(counted), fresh=state.fresh + len(counted), kept=kept,
+        )  # fmt: skip
+
+        def learn() -> Sequence[Message]:
+            self._learn_own(record, state.residuals, state.view)
+            for each in counted:
+                self._learn(
+                    each, counts, state.statistic, state.uncounted, state.pool, state.view,
+                    self._plan.constants.log_term,
+                )  # fmt: skip
+            return self._requests(after)
+
+        return Step(after, write=learn, closed=number)
+
+    def _let_go(self, event: LetGo) -> Step:
+        """Close a decision without a record: it counts as a round in which nothing was learned."""
+        step, state = super()._let_go(event), self._state
+        after = self._after(waited=state.waited + 1, fresh=state.fresh + 1)
+        return msgspec.structs.replace(step, state=after, write=lambda: self._requests(after))
 
     def _requests(self, after: AgentState) -> Sequence[Message]:
+        """Return the request for a sync, if one is due; none where syncs are fixed."""
         constants = self._plan.constants
         if (
             constants.schedule != TRIGGERED
@@ -82,15 +242,15 @@ class Agent(SyncedAgent[AgentState]):
         log_det = after.view.trigger_log_det
         if not sync_due(constants.threshold, after.pool.terms, log_det, after.waited):
             return ()
-        release = after.pooled + 1
+        release = after.taken + 1
         return [SyncRequest(sender=self.name, receiver=self._controller, release=release)]
 
     def _answer(self, call: SyncCall) -> Step:
         constants, state = self._plan.constants, self._state
         if constants.schedule != TRIGGERED:
             raise OutOfOrderError(f"{self.name}: syncs are fixed, nobody may call for one")
-        if not max(state.pooled, state.called) < call.release <= self._plan.most_sums:
-            raise OutOfOrderError(f"{self.name}: call for sum {call.release} after {state.pooled}")
+        if not max(state.taken, state.called) < call.release <= self._plan.most_sums:
+            raise OutOfOrderError(f"{self.name}: call for sum {call.release} after {state.taken}")
         if state.released.made == constants.releases:
             raise OutOfOrderError(f"{self.name}: all {constants.releases} releases were made")
         try:
@@ -98,51 +258,69 @@ class Agent(SyncedAgent[AgentState]):
         except BudgetExceededError:  # for good: the call is answered by nothing, and was heard
             return Step(self._after(called=call.release, refused=state.refused + 1))
 
+    def _end_waiting(self, event: Deadline) -> Step:
+        """Ask anew for a sum that has not come; the deadline may be of a sum that has."""
+        if event.number != self.awaited:
+            return Step(self._state)
+        return Step(self._after(stage="ready", called=self._state.taken))
+
     def _release(self, **changed: Any) -> Step:
         """Make the next release of the running sum: kept before it leaves."""
         state, plan = self._state, self._plan
         statistic, kept = sum_to_release(
             plan, self._most_records, state.released.made, state.statistic, state.kept
         )
-        released, noisy = running_sum.release(
-            plan.release, state.released, statistic.reshape(-1), plan.constants.entry_scale,
-            self._noise,
-        )  # fmt: skip
+
+        def keep(noisy: Floats) -> Released:
+            left = noisy.copy() if plan.constants.leaves_out_own else no_release()
+            return Released(state.records - len(kept), statistic, left)
+
+        after, messages = self._outlet.send(state, statistic.reshape(-1), keep, self._noise)
         self._has_noise = False
-        left = noisy.copy() if plan.constants.leaves_out_own else no_release()
-        had = Released(state.records - len(kept), statistic, left)
-        after = self._after(
-            stage="waiting", released=released, fresh=0, statistic=statistic.copy(), kept=kept,
-            under_way={**state.under_way, released.made: had}, **changed,
+        after = msgspec.structs.replace(
+            after, stage="waiting" if self._waits else "ready", fresh=0,
+            statistic=statistic.copy(), kept=kept, **changed,
         )  # fmt: skip
-        upload = Upload(
-            sender=self.name,
-            receiver=self._controller,
-            release=released.made,
-            statistic=pack(noisy),
-        )
-        return Step(after, [upload])
+        return Step(after, messages)
 
-    def _take_over(self, message: Pooled) -> Step:
-        """Go on from the sum of all agents' newest releases."""
-        newest = self._checked_numbers(message)
-        values = unpack(message.statistic, self._plan.constants.release_size)
-        return self._go_on(message.release, newest, values)
+    def _go_on(self, summed: SumOfAll) -> Step:
+        """Go on from a sum of agents' newest releases, and from own records after it.
 
-    def _checked_numbers(self, message: Pooled) -> tuple[int, ...]:
-        """Return the number of every agent's release in a sum."""
+        Raises
+        ------
+        RemoteProtocolError
+            If it is no sum of releases, or makes no estimate.
+        """
         state, constants = self._state, self._plan.constants
-        if not state.pooled < message.release <= self._plan.most_sums:
-            raise OutOfOrderError(
-                f"{self.name}: sum {message.release} after sum {state.pooled}, of "
-                f"{self._plan.most_sums}"
-            )
-        newest = message.newest or (message.release,) * len(self._everybody)
-        if (
-            len(newest) != constants.agents
-            or not 0 <= min(newest) <= max(newest) <= constants.releases
-            or max(newest) == 0
-            or not state.included <= newest[self._index] <= state.released.made
-        ):
-            raise ImplausibleError(f"{self.name}: the sum names releases that were never made")
-        return newest
+        newest, own, values = summed.newest, summed.own, summed.values
+        heard: Sequence[int] = self._everybody
+        if min(newest) == 0:
+            heard = [agent for agent in heard if newest[agent]]
+        self._limits.check(self.name, values, heard, [newest[agent] for agent in heard])
+        had, fresh = state.under_way.get(own), None
+        if constants.raw_view:
+            fresh = records_after(had, state.statistic, state.records - len(state.kept))
+        pool = pool_of_sum(constants, newest, values, fresh)
+        if pool is None:
+            raise RemoteProtocolError(f"{self.name}: the pooled Gram matrix is not positive")
+        view, residuals = state.view, state.residuals
+        if constants.own_view:
+            mine = sum_of(state.statistic, state.uncounted, state.kept, constants.rounding)
+            others = others_in_sum(constants, self._index, newest, values, had)
+            found = view_of_sum(constants, mine, residuals, *others)
+            if found is None:
+                raise RemoteProtocolError(f"{self.name}: own records and the sum do not add up")
+            view, residuals = found
+        self._have_noise()  # nothing rests on the noise: it may fail
+        waited = state.fresh if own == state.released.made else state.waited
+        after = self._after(stage="ready", pool=pool, view=view, residuals=residuals, waited=waited)
+
+        def load() -> Sequence[Message]:
+            if constants.own_view:
+                return ()
+            load_view(constants, constants.log_term, pool, state.view)
+            if state.uncounted.size:
+                add_uncounted(constants, constants.log_term, pool, state.uncounted, state.view)
+            return ()
+
+        return Step(after, write=load)

@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from fedbandits._typing import Floats
-from fedbandits.errors import LocalProtocolError, ReleaseRefusedError
+from fedbandits.errors import ReleaseRefusedError
 from fedbandits.federation.events import Decide, EndRound, LetGo, Observe
 from fedbandits.federation.messages import Message, pack
 from fedbandits.federation.seats import Seat
@@ -74,7 +74,7 @@ class PeerAgent(Listener):
         self._cells = [[self._cell(i, g) for i in members] for g in range(self._count)]
 
     @property
-    def next_end(self) -> int | None:
+    def _next_planned(self) -> int | None:
         """Every round's end: copies are passed on at it, whatever else is due."""
         done = self._state.rounds
         return done + 1 if done < self._plan.rounds else None
@@ -105,6 +105,7 @@ class PeerAgent(Listener):
             case LetGo():
                 return self._let_go(event)
             case EndRound():
+                self._require_end(event)
                 return self._end_round(event.round_)
             case Release():
                 return self._hear(event)
@@ -184,8 +185,6 @@ class PeerAgent(Listener):
 
     def _end_round(self, round_: int) -> Step:
         """Release what is due, and pass on what had arrived before this round."""
-        if round_ != self.next_end:
-            raise LocalProtocolError(f"{self.name}: end of round {round_}, not of {self.next_end}")
         step = self._triggered(round_) if self._is_triggered else self._planned(round_)
         floods = self._state.floods
         if not floods:

@@ -11,10 +11,11 @@ from fedbandits._typing import Floats
 from fedbandits.federation.messages import Message, OutOfOrderError, unpack
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import Step
+from fedbandits.privacy.running_sum import draw_ahead
 from fedbandits.systems.agents.counting import nothing_uncounted
 from fedbandits.systems.agents.kernels.constants import TRIGGERED
 from fedbandits.systems.agents.limits import Limits
-from fedbandits.systems.agents.linear_agent import LinearAgent, LinearAgentState
+from fedbandits.systems.agents.linear_agent import LinearAgent
 from fedbandits.systems.agents.schedule import planned_round
 from fedbandits.systems.agents.system import AgentSupply
 from fedbandits.systems.feducb_p2p.heard import (
@@ -34,9 +35,10 @@ from fedbandits.systems.feducb_p2p.kernels.state import NOT_POOLED
 from fedbandits.systems.feducb_p2p.messages import Call, Flooded, Release
 from fedbandits.systems.feducb_p2p.plan import PeerPlan
 from fedbandits.systems.feducb_p2p.roles.estimators import Estimator, first_estimator
+from fedbandits.systems.shell import ShellState
 
 
-class PeerState(LinearAgentState, frozen=True, kw_only=True):
+class PeerState(ShellState, frozen=True, kw_only=True):
     """All that changes in an agent.
 
     Parameters
@@ -93,13 +95,17 @@ class Listener(LinearAgent[PeerState]):
             uncounted=nothing_uncounted(plan, self._count),
             estimators=tuple(first_estimator(own, index) for _ in range(self._count)),
         )
-        super().__init__(seat, own, supply, state, self._neighbours)
-        self._draw_ahead(0, self._count)
+        super().__init__(seat, own, supply, state, peers=self._neighbours)
+        self._have_noise()
 
     def _have_noise(self) -> None:
         if not self._has_noise:  # the last release has left by now
             made = min(estimator.released.made for estimator in self._state.estimators)
-            self._draw_ahead(made, self._count)
+            self._draw_ahead(made < self._plan.constants.releases)
+
+    def _draw_noise(self) -> None:
+        if self._plan.release.slots:  # all estimators may release at once
+            draw_ahead(self._noise, self._count * self._plan.constants.release_size)
 
     def _cell(self, agent: int, estimator: int) -> int:
         return int(agent * self._count + estimator)

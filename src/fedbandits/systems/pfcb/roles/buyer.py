@@ -37,11 +37,8 @@ class Buyer(Buying[BuyerState]):
 
     def __init__(self, seat: Seat, plan: PFCBPlan, supply: BuyerSupply) -> None:
         super().__init__(seat, plan, supply, initial_buyer_state(plan))
-
-    def _prepare(self, seat: Seat, supply: BuyerSupply) -> None:
-        del supply
         buyers = seat.names(seat.role)
-        self._exchange = Exchange(self._plan, self.name, buyers, self._capacities)
+        self._exchange = Exchange(plan, self.name, buyers, self._capacities)
 
     @property
     def awaited(self) -> int | None:
@@ -87,7 +84,7 @@ class Buyer(Buying[BuyerState]):
         heard = self._exchange.heard(self._state, message)
         after = self._exchange.caught_up(heard)
         if after.taken > heard.taken:
-            self._draw_ahead()  # nothing has changed if the noise raises
+            self._have_noise()  # nothing has changed if the noise raises
         return Step(after)
 
     def _end_waiting(self, event: Deadline) -> Step:
@@ -95,5 +92,5 @@ class Buyer(Buying[BuyerState]):
         state = self._state
         if event.number != state.releases:
             return Step(state)
-        self._draw_ahead()
+        self._have_noise()
         return Step(self._exchange.taken(state, state.releases))

@@ -10,8 +10,8 @@ import numpy as np
 
 from fedbandits._typing import Floats, Ints
 from fedbandits.errors import LocalProtocolError
-from fedbandits.federation.acting import ActingParty
 from fedbandits.federation.events import Decide, Decision, EndRound, Observe
+from fedbandits.federation.exchange.outlet import Outlet
 from fedbandits.federation.messages import Message
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import Step
@@ -24,7 +24,7 @@ from fedbandits.systems.pfcb.kernels.purchases import decide, new_scratch
 from fedbandits.systems.pfcb.kernels.reports import next_noise
 from fedbandits.systems.pfcb.plan import PFCBPlan
 from fedbandits.systems.pfcb.state import AnyBuyingState, Bought, Kept, LateOutcomeError, allot
-from fedbandits.systems.terms import require_secure
+from fedbandits.systems.shell import Shell
 
 
 class BuyerSupply(NamedTuple):
@@ -49,7 +49,7 @@ class BuyerSupply(NamedTuple):
     masks: AgentSecrets | None = None
 
 
-class Buying(ActingParty[AnyBuyingState]):
+class Buying(Shell[AnyBuyingState]):
     """Buys and inspects in any round, and reports in rounds fixed in advance.
 
     A decision is units to buy by producer, an outcome those found good. The units that were really
@@ -63,30 +63,22 @@ class Buying(ActingParty[AnyBuyingState]):
     """
 
     def __init__(
-        self, seat: Seat, plan: PFCBPlan, supply: BuyerSupply, state: AnyBuyingState
-    ) -> None:
-        _check_numbers(seat.name, supply, plan)
-        super().__init__(seat, state)
-        if plan.constants.reports != CLEAR:
-            require_secure(self.name, seat.terms, supply.noise)
-        self._plan, self._noise = plan, supply.noise
+        self, seat: Seat, plan: PFCBPlan, supply: BuyerSupply, state: AnyBuyingState,
+        outlet: Outlet | None = None,
+    ) -> None:  # fmt: skip
+        require_numbers(seat.name, supply, plan)
+        super().__init__(seat, state, supply.noise, plan.constants.reports != CLEAR, outlet)
+        self._plan = plan
         self._cost = supply.cost.astype(np.float64)
         self._capacities = supply.capacities.astype(np.int64)
         self._capacity = self._capacities[seat.place]
         self._most = plan.schedule.most_records
         #: Work memory of a decision.
         self._scratch, self._coming = new_scratch(self._cost.size), np.zeros((2, self._cost.size))
-        #: Whether the noise of the next report has been drawn; a state that was saved has none.
-        self._has_noise = False
-        self._prepare(seat, supply)
-        self._draw_ahead()
-
-    def _prepare(self, seat: Seat, supply: BuyerSupply) -> None:
-        """Set up what this kind of buyer exchanges reports by; the supply was checked."""
-        raise NotImplementedError
+        self._have_noise()
 
     @property
-    def next_end(self) -> int | None:
+    def _next_planned(self) -> int | None:
         """The next round that ends with an exchange."""
         made = self._state.releases
         return self._plan.exchange_round(made + 1) if made < self._plan.constants.releases else None
@@ -102,7 +94,7 @@ class Buying(ActingParty[AnyBuyingState]):
             case Observe():
                 return self._observe(event)
             case EndRound():
-                self._check_end(event)
+                self._require_end(event)
                 return self._report(event)
             case _:
                 return self._learn_of(event)
@@ -115,15 +107,8 @@ class Buying(ActingParty[AnyBuyingState]):
         """Take what others tell, or what a clock does."""
         raise NotImplementedError
 
-    def _draw_ahead(self) -> None:
-        """Have the noise of the next report, if there is one, before anybody waits for it."""
-        if not self._has_noise and self._state.releases < self._plan.constants.releases:
-            self._draw_noise()
-            self._has_noise = True
-
-    def _draw_noise(self) -> None:
-        """Have a source draw the noise of the next report."""
-        raise NotImplementedError
+    def _have_noise(self) -> None:
+        self._draw_ahead(self._state.releases < self._plan.constants.releases)
 
     def _caught_up(self) -> AnyBuyingState:
         """Return the state on which the next decision is based."""
@@ -131,7 +116,7 @@ class Buying(ActingParty[AnyBuyingState]):
 
     def _decide(self) -> Step:
         """Decide what to buy in the next round, (m,) whole numbers."""
-        self._draw_ahead()
+        self._have_noise()
         state, constants, scratch = self._caught_up(), self._plan.constants, self._scratch
         books, number, ordered = state.books, state.decisions + 1, state.ordered
         if not constants.raw_view:  # what it orders follows from reports; when units come does not
@@ -192,14 +177,9 @@ class Buying(ActingParty[AnyBuyingState]):
             )
         return found.astype(np.int64)
 
-    def _check_end(self, event: EndRound) -> None:
-        if event.round_ != self.next_end:
-            raise LocalProtocolError(
-                f"{self.name}: end of round {event.round_}, not of {self.next_end}"
-            )
 
-
-def _check_numbers(name: str, supply: BuyerSupply, plan: PFCBPlan) -> None:
+def require_numbers(name: str, supply: BuyerSupply, plan: PFCBPlan) -> None:
+    """Refuse costs and capacities that are not what they must be."""
     cost, capacities = supply.cost, supply.capacities
     n, m = plan.constants.agents, plan.constants.producers
     if cost.shape != (m,) or capacities.shape != (n, m):
