@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 
@@ -10,8 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from fedbandits.cli import federation, party
-from fedbandits.deployment.door.server import Listener
-from fedbandits.deployment.door.settings import DoorSettings
+from fedbandits.deployment.door.server import bound
 from fedbandits.deployment.process.folder import load_settings
 from fedbandits.errors import ConfigError, DeploymentError, LedgerError
 from fedbandits.privacy.ledger import Ledger
@@ -76,9 +74,8 @@ def test_a_door_without_a_host_does_not_listen_everywhere(tmp_path):
 
 @pytest.mark.parametrize("host", ["a\0b", "x" * 300, "é..é", "not a host"])
 def test_a_door_s_host_that_is_none_is_refused_by_its_name(host):
-    listener = Listener(None, DoorSettings(host=host, port=0), None)
     with pytest.raises(DeploymentError, match=r"door.host .*cannot listen there"):
-        asyncio.run(listener.start())
+        bound(host, 0)
 
 
 def test_a_store_s_address_that_is_none_is_refused():

@@ -20,11 +20,10 @@ from fedbandits import errors
 from fedbandits.client import AsyncClient
 from fedbandits.deployment.delivery.transport import MemoryHub
 from fedbandits.deployment.door import Door, DoorSettings, make_token, metrics, revoke_token
+from fedbandits.deployment.door.connections import PIECE, Connection, most_connections
 from fedbandits.deployment.door.metrics import Metrics
 from fedbandits.deployment.door.problems import PREFIX, PROBLEMS
-from fedbandits.deployment.door.protocol import PIECE, Connection
 from fedbandits.deployment.door.served import Ids
-from fedbandits.deployment.door.server import _connections
 from fedbandits.deployment.hosting.node import Node
 from fedbandits.deployment.hosting.seat import HostedSeat
 from fedbandits.deployment.storage.store import Store
@@ -409,13 +408,13 @@ def test_a_head_that_is_too_large_is_refused_though_it_comes_in_one_piece(tmp_pa
 @pytest.fixture
 def pieces(monkeypatch):
     """Sizes of what is read at a time, and how many requests wait on a connection then."""
-    seen, read = [], Connection._read
+    seen, read = [], Connection.data_received
 
     def noting(self, data):
         read(self, data)
-        seen.append((len(data), len(self._waiting)))
+        seen.append((len(data), len(self.pipeline)))
 
-    monkeypatch.setattr(Connection, "_read", noting)
+    monkeypatch.setattr(Connection, "data_received", noting)
     return seen
 
 
@@ -455,7 +454,7 @@ def test_chunks_of_a_byte_are_read_a_piece_at_a_time(tmp_path, pieces):
 
 def test_who_does_not_read_is_not_waited_for(tmp_path):
     async def scenario(http, door):
-        open_ = door._listener.connections.open
+        open_ = door._connections.state.connections
         before = len(open_)
         async with raw(door) as (reader, writer):
             reader._transport.pause_reading()
@@ -472,7 +471,7 @@ def test_more_connections_than_there_may_be_are_refused_and_told_of(tmp_path, ca
         async with raw(door), raw(door), raw(door) as (reader, _):
             with contextlib.suppress(ConnectionError):
                 assert await reader.read() == b""
-        open_ = door._listener.connections.open
+        open_ = door._connections.state.connections
         await until(lambda: not open_)
         async with raw(door) as (reader, writer):
             writer.write(b"GET /healthz HTTP/1.1\r\nhost: door\r\n\r\n")
@@ -486,8 +485,8 @@ def test_more_connections_than_there_may_be_are_refused_and_told_of(tmp_path, ca
 
 def test_connections_leave_half_of_all_files_to_others(monkeypatch):
     monkeypatch.setattr("resource.getrlimit", lambda _: (256, 256))
-    assert _connections(1_000) == (128, "this process may open 256 files: raise ulimit -n")
-    assert _connections(100) == (100, "raise door.most_connections")
+    assert most_connections(1_000) == (128, "this process may open 256 files: raise ulimit -n")
+    assert most_connections(100) == (100, "raise door.most_connections")
 
 
 # --- tokens ---

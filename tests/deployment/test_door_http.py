@@ -97,9 +97,9 @@ def test_requests_wait_for_those_before_them_and_are_read_no_further(tmp_path):
         async with raw(door) as (reader, writer):
             writer.write(head(door, http, f"content-length: {len(BODY)}") + BODY + ALIVE * 3_000)
             await until(lambda: served.may_answer._waiters)
-            (connection,) = (c for c in door._listener.connections.open if c._waiting)
-            await until(lambda: not connection._reads)
-            assert len(connection._waiting) <= 1 + 8_192 // len(ALIVE) + 1
+            (connection,) = (c for c in door._connections.state.connections if c.pipeline)
+            await until(lambda: connection.flow.read_paused)
+            assert len(connection.pipeline) <= 1 + 8_192 // len(ALIVE) + 1
             served.may_answer.set()
             writer.write_eof()
             assert b" 200 " in await reader.readline()
@@ -134,9 +134,9 @@ def test_a_client_that_has_gone_leaves_nothing_behind(tmp_path):
         async with raw(door) as (_, writer):
             writer.write(head(door, http, f"content-length: {len(BODY)}") + BODY)
             await until(lambda: served.may_answer._waiters)
-        await until(lambda: not door._listener.connections.open)
+        await until(lambda: not door._connections.state.connections)
         served.may_answer.set()
-        await until(lambda: not door._listener.connections.works)
+        await until(lambda: not door._connections.state.tasks)
         assert served.keys == [""]
 
     played(scenario, served, tmp_path)
@@ -152,18 +152,17 @@ def test_a_door_that_closes_waits_for_no_request_longer_than_it_may(tmp_path):
         await door.stop()
         await asyncio.wait([asked])
         assert asked.exception() is not None
-        await until(lambda: not door._listener.connections.works)
+        await until(lambda: not door._connections.state.tasks)
 
     played(scenario, served, tmp_path, drain=0.05)
 
 
 def test_every_limit_of_the_settings_is_one_of_the_door(tmp_path):
-    settings = DoorSettings(most_body=2_000, most_head=3_000, most_connections=7, keep_alive=9)
-
     async def scenario(http, door):
-        limits = door._listener.connections.limits
-        assert (limits.body, limits.head, limits.connections) == (2_000, 3_000, 7)
-        assert (limits.request_time, limits.keep_alive) == (settings.request_time, 9)
+        limits, connections = DoorSettings(most_body=2_000, most_head=3_000), door._connections
+        assert (connections.settings.most_body, connections.settings.most_head) == (2_000, 3_000)
+        assert connections.settings.request_time == limits.request_time
+        assert (connections.most, connections.config.timeout_keep_alive) == (7, 9)
 
     played(
         scenario, InMemory(agents(), "north"), tmp_path,

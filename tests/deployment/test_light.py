@@ -18,7 +18,7 @@ from fedbandits.settings.federation import load_federation
 
 #: What takes long to import, by what needs it: runs and reports, stores, brokers, doors, SAMBA.
 RUNS = {"sklearn", "pandas", "xarray", "matplotlib", "h5py", "joblib"}
-PARTIES = {"sqlalchemy", "nats", "prometheus_client", "httptools", "uvloop", "gmpy2", "networkx"}
+PARTIES = {"sqlalchemy", "nats", "prometheus_client", "uvicorn", "uvloop", "gmpy2", "networkx"}
 #: What compiles; a plan is made without.
 COMPILERS = {"numba", "llvmlite"}
 EVERYTHING = RUNS | PARTIES | COMPILERS | {"scipy", "numpy", "httpx", "cryptography"}

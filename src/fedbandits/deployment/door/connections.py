@@ -1,8 +1,8 @@
-"""Connections of a door: what they share, and how each of them ends.
+"""Connections of a door: uvicorn's HTTP/1.1, with limits on what one client may cost the others.
 
-A client has a time to send, and a time to read what was written. One that is refused while it sends
-is heard for a moment more: a connection that is closed at once is reset, and the answer is lost on
-the way.
+A request has a largest head, and a time to come in. Bytes of one connection are read a piece at a
+time, and other connections have their turn in between. While a request waits for the answers before
+it, the rest stays with the client. A client that does not read its answers is not waited for.
 """
 
 from __future__ import annotations
@@ -10,173 +10,282 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections import deque
 from email.utils import formatdate
-from typing import Any, NamedTuple
+from typing import Any, Literal
 
-from fedbandits.deployment.door.app import App
+import uvicorn
+from uvicorn.protocols.http.flow_control import FlowControl
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.server import ServerState
 
-_LOG = logging.getLogger("fedbandits.door")
-#: Seconds, and bytes, that a client may go on to send after it was refused.
-_LINGER, _MOST_DROPPED = 1.0, 1_000_000
+from fedbandits.deployment.door.problems import (
+    HEAD_TOO_LARGE,
+    NO_HTTP,
+    PROBLEM_JSON,
+    SLOW,
+    Problem,
+    Refused,
+    details,
+)
+from fedbandits.deployment.door.settings import DoorSettings
 
-
-class Limits(NamedTuple):
-    """Limits on what one connection may cost the others; see :class:`.DoorSettings`."""
-
-    body: int = 1_000_000
-    head: int = 32_768
-    connections: int = 1_000
-    why_not_more: str = "raise door.most_connections"
-    request_time: float = 30.0
-    keep_alive: float = 60.0
+LOG = logging.getLogger("fedbandits.door")
+#: Bytes that are read at a time.
+PIECE = 8_192
+#: Seconds, and bytes, that a client may go on to send after its request was refused: a connection
+#: that is closed at once is reset, and the answer is lost on the way.
+LINGER, MOST_DROPPED = 1.0, 1_000_000
+#: Seconds between two looks at whether all connections have ended.
+_LOOKS_EVERY = 0.005
+#: Takes uvicorn's messages, and drops them: the door writes one line a request.
+_SILENT = logging.Logger("uvicorn", logging.CRITICAL + 1)
 
 
 class Connections:
-    """All connections of a door, and what they share."""
+    """All connections of a door to an ASGI application, and what they share."""
 
-    def __init__(self, app: App, limits: Limits) -> None:
-        self.app, self.limits = app, limits
-        self.open: set[Ending] = set()
-        #: What makes answers just now.
-        self.works: set[asyncio.Future[Any]] = set()
-        #: Set while no connection is open.
-        self.none = asyncio.Event()
-        self.none.set()
-        self._date, self._second = b"", 0
+    def __init__(self, app: Any, settings: DoorSettings) -> None:
+        self.settings = settings
+        self.most, self.why_not_more = most_connections(settings.most_connections)
+        self.config = uvicorn.Config(
+            app, http=HttpToolsProtocol, ws="none", lifespan="off", interface="asgi3",
+            log_config=None, server_header=False, date_header=False, proxy_headers=False,
+            timeout_keep_alive=settings.keep_alive,  # type: ignore[arg-type] # a timer takes floats
+        )  # fmt: skip
+        self.config.load()
+        #: Open connections, tasks that make answers, and headers that all answers have.
+        self.state = ServerState()
+        #: Each piece is read into it, and copied out of it before the next one is read.
+        self.buffer = memoryview(bytearray(PIECE))
+        self._second = 0
 
-    @property
-    def date(self) -> bytes:
-        """The time, as answers tell it."""
+    def connect(self) -> asyncio.BufferedProtocol:
+        """Make the protocol of a new connection."""
+        return _InPieces(Connection(self), self.buffer)
+
+    def set_date(self) -> None:
+        """Put the time into the headers that all answers have."""
         if (now := int(time.time())) != self._second:
-            self._date, self._second = formatdate(now, usegmt=True).encode(), now
-        return self._date
+            self._second = now
+            self.state.default_headers = [(b"date", formatdate(now, usegmt=True).encode())]
 
-    def close(self) -> None:
-        """Close those on which nothing is asked, and the others after their answers."""
-        for connection in list(self.open):
-            connection.finish()
+    async def close(self) -> None:
+        """End idle connections at once, and the others after their answers or after some time."""
+        for connection in list(self.state.connections):
+            connection.shutdown()
+        try:
+            async with asyncio.timeout(self.settings.drain):
+                while self.state.connections:
+                    await asyncio.sleep(_LOOKS_EVERY)
+        except TimeoutError:
+            LOG.warning('{"warning":"the door closes, and some requests are not answered"}')
+            for connection in list(self.state.connections):
+                connection.transport.abort()
+            for task in list(self.state.tasks):
+                task.cancel()
 
-    def abort(self) -> None:
-        """End what is still open."""
-        for work in list(self.works):
-            work.cancel()
-        for connection in list(self.open):
-            connection.abort()
 
-
-class Ending(asyncio.Protocol):
-    """A connection, and the times after which it ends. A subclass knows what is said on it."""
+class Connection(HttpToolsProtocol):
+    """One connection, on which requests are answered in their order."""
 
     def __init__(self, all_: Connections) -> None:
-        self._all, self._limits = all_, all_.limits
-        self._loop = asyncio.get_running_loop()
-        self._transport: Any = None
-        #: The address at its other end.
-        self._sender = ""
-        #: Whether a request is coming, and whether more is read from the client.
-        self._coming, self._reads = False, True
-        #: When it ends unless more comes, if it does, and what looks then.
-        self._until: float | None = None
+        super().__init__(all_.config, all_.state, {"connection": self})
+        self.logger, self.access_log = _SILENT, False
+        self._all, self._settings = all_, all_.settings
+        #: Part of a request that is coming, if any.
+        self._part: Literal["", "head", "body"] = ""
+        #: Bytes since the last part of a request that is whole.
+        self._loose = 0
+        #: Ends the wait for a request, and the wait for a client that does not read.
         self._timer: asyncio.TimerHandle | None = None
-        #: What ends a connection whose client does not read.
         self._stalled: asyncio.TimerHandle | None = None
-        #: Whether it has ended, but for what is still coming, and bytes of that.
-        self._ended, self._dropped = False, 0
+        #: Refusal of a request whose body is coming, for the application to answer with.
+        self.refused: Refused | None = None
+        #: The last answer, which those that are still to be made precede; none while it is empty.
+        self._last = b""
+        #: Bytes that were dropped after a refusal.
+        self._dropped = 0
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begin; whoever says nothing is not waited for."""
-        self._transport = transport
-        peer = transport.get_extra_info("peername")
-        self._sender = str(peer[0]) if peer else ""
-        if len(self._all.open) >= self._limits.connections:
-            _LOG.warning(
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin; a client that sends nothing is not waited for."""
+        super().connection_made(transport)
+        self.flow = _Flow(transport, self.pipeline)
+        if len(self.connections) > self._all.most:
+            LOG.warning(
                 '{"warning":"%d connections are open, and no more are taken: %s"}',
-                self._limits.connections,
-                self._limits.why_not_more,
+                self._all.most,
+                self._all.why_not_more,
             )
-            self.abort()
+            transport.abort()
             return
-        self._all.open.add(self)
-        self._all.none.clear()
-        self._expect(self._limits.request_time)
+        self._timer = self.loop.call_later(self._settings.request_time, self._slow)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """End: nobody waits for answers any more."""
-        self._ended = True
-        for handle in (self._timer, self._stalled):
-            if handle is not None:
-                handle.cancel()
-        self._all.open.discard(self)
-        if not self._all.open:
-            self._all.none.set()
+        self._stop_waiting()
+        self.resume_writing()
+        super().connection_lost(exc)
 
-    def finish(self) -> None:
-        """Close after the answer to what is asked, or at once."""
-        raise NotImplementedError
+    # --- what comes ---
 
-    def abort(self) -> None:
-        """End at once."""
-        self._transport.abort()
+    def data_received(self, data: bytes) -> None:
+        """Parse a piece of what has come."""
+        if self._last or self.refused is not None:
+            self._dropped += len(data)
+            if self._dropped > MOST_DROPPED:
+                self.flow.pause_reading()
+            return
+        if not self._part:
+            self._stop_waiting()  # the time of a request begins with its first byte
+        self._loose += len(data)
+        super().data_received(data)
+        if self._part and self._loose > self._settings.most_head:
+            self._refuse(HEAD_TOO_LARGE, f"at most {self._settings.most_head:,} bytes")
+        elif self._part and self._timer is None:
+            self._timer = self.loop.call_later(self._settings.request_time, self._slow)
+
+    def read_on(self) -> None:
+        """Read the next piece, unless a request waits for the answers before it."""
+        if not (self.flow.read_paused or self.transport.is_closing()):
+            self.transport.resume_reading()
+
+    def on_message_begin(self) -> None:
+        """Note that a request begins."""
+        self._part = "head"
+        super().on_message_begin()
+
+    def on_headers_complete(self) -> None:
+        """Have the application answer, now that the head has come."""
+        self._all.set_date()
+        super().on_headers_complete()
+        self._part, self._loose = "body", 0
+        if self.parser.should_upgrade():  # answered as any other request, and the last one
+            self.cycle.keep_alive = False
+
+    def on_body(self, body: bytes) -> None:
+        """Take some of a body."""
+        self._loose = 0
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """Note that a request has come."""
+        self._part, self._loose = "", 0
+        self._stop_waiting()
+        super().on_message_complete()
+
+    # --- what is refused before the application sees it ---
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what cannot be parsed."""
+        self._refuse(NO_HTTP, "it could not be read")
+
+    def _slow(self) -> None:
+        """Refuse a request that has not come in time, or end a connection that has none."""
+        if self._part:
+            self._refuse(SLOW, f"it has {self._settings.request_time:g} s to come")
+        else:
+            self.transport.close()
+
+    def _refuse(self, problem: Problem, detail: str) -> None:
+        """Refuse the request that is coming, after the answers before it, and read no more."""
+        if self._part != "body":
+            self._last = self._encoded(problem, detail)
+            self._end_if_answered()
+        elif self.cycle.response_complete:  # its answer did not need all of it
+            self.transport.close()
+        else:
+            self.refused, self.cycle.keep_alive = Refused(problem, detail), False
+            self.cycle.message_event.set()
+
+    def _encoded(self, problem: Problem, detail: str) -> bytes:
+        self._all.set_date()
+        body = details(problem, detail)
+        headers = [
+            *self.server_state.default_headers, (b"content-type", PROBLEM_JSON),
+            (b"content-length", b"%d" % len(body)), (b"connection", b"close"),
+        ]  # fmt: skip
+        lines = b"".join(b"%b: %b\r\n" % header for header in headers)
+        return b"%b%b\r\n%b" % (STATUS_LINE[problem.status], lines, body)
+
+    def on_response_complete(self) -> None:
+        """Go on with the requests behind, or with the last refusal."""
+        super().on_response_complete()
+        if self._last:
+            self._end_if_answered()
+
+    def _end_if_answered(self) -> None:
+        """Write the last answer if it is its turn; the client may go on to send for a moment."""
+        answered = self.cycle is None or self.cycle.response_complete
+        if answered and not self.transport.is_closing():
+            self.transport.write(self._last)
+            self.loop.call_later(LINGER, self.transport.close)
+
+    # --- clients that wait ---
 
     def pause_writing(self) -> None:
         """Wait until the client reads, and not for long."""
-        self._end_soon()
-        self._read_on()
+        super().pause_writing()
+        self._stalled = self.loop.call_later(self._settings.request_time, self.transport.abort)
 
     def resume_writing(self) -> None:
         """Go on: the client reads."""
-        if self._stalled is not None and not self._ended:
+        if self._stalled is not None:
             self._stalled.cancel()
             self._stalled = None
-        self._read_on()
+        super().resume_writing()
 
-    def _read_on(self) -> None:
-        """Read more from the client, or leave it there."""
-        raise NotImplementedError
-
-    def _slow(self) -> None:
-        """Act on a request that has not come in time, or on the lack of one."""
-        raise NotImplementedError
-
-    def _drop(self, data: bytes) -> None:
-        """Read what nobody looks at any more, up to a limit."""
-        self._dropped += len(data)
-        if self._dropped > _MOST_DROPPED:
-            self._transport.pause_reading()
-
-    def _end_soon(self) -> None:
-        """End the connection unless the client reads in time what was written."""
-        if self._stalled is None:
-            self._stalled = self._loop.call_later(self._limits.request_time, self.abort)
-
-    def _close(self) -> None:
-        """Close once the client has read its answer, though it may still be sending."""
-        if self._ended:
-            return
-        self._ended = True
-        self._end_soon()
-        if self._reads and not self._coming:
-            self._transport.close()
-            return
-        if not self._reads:
-            self._transport.resume_reading()
-        self._loop.call_later(_LINGER, self._transport.close)
-
-    def _expect(self, seconds: float) -> None:
-        """End, unless more comes in so many seconds."""
-        self._until = self._loop.time() + seconds
-        if self._timer is not None and self._timer.when() > self._until:
+    def _stop_waiting(self) -> None:
+        if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        if self._timer is None:
-            self._timer = self._loop.call_at(self._until, self._look)
 
-    def _look(self) -> None:
-        """Look at the time, which every request puts off: a timer each would cost more."""
-        self._timer = None
-        if self._until is None or self._ended:
-            return
-        if (left := self._until - self._loop.time()) > 0:
-            self._expect(left)
-        else:
-            self._slow()
+
+class _Flow(FlowControl):
+    """Reads nothing more from a client while requests wait in its pipeline."""
+
+    def __init__(self, transport: asyncio.Transport, pipeline: deque[Any]) -> None:
+        super().__init__(transport)
+        self._pipeline = pipeline
+
+    def resume_reading(self) -> None:
+        if not self._pipeline:
+            super().resume_reading()
+
+
+class _InPieces(asyncio.BufferedProtocol):
+    """Reads bytes of a connection a piece at a time; other connections have their turn between."""
+
+    def __init__(self, connection: Connection, buffer: memoryview) -> None:
+        self._connection, self._buffer = connection, buffer
+        self.connection_lost = connection.connection_lost  # type: ignore[method-assign]
+        self.pause_writing = connection.pause_writing  # type: ignore[method-assign]
+        self.resume_writing = connection.resume_writing  # type: ignore[method-assign]
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._connection.connection_made(transport)  # type: ignore[arg-type]
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
+        connection = self._connection
+        connection.data_received(bytes(self._buffer[:nbytes]))
+        if nbytes == PIECE and not connection.transport.is_closing():
+            connection.transport.pause_reading()
+            connection.loop.call_soon(connection.read_on)
+
+
+def most_connections(most: int) -> tuple[int, str]:
+    """Return how many connections may be open, and what to do if more are wanted.
+
+    Half of all files that may be open are left to the store, the broker and compiled code.
+    """
+    try:
+        import resource
+    except ModuleNotFoundError:  # no POSIX
+        return most, "raise door.most_connections"
+    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if files == resource.RLIM_INFINITY or most <= files // 2:
+        return most, "raise door.most_connections"
+    return max(1, files // 2), f"this process may open {files} files: raise ulimit -n"

@@ -104,9 +104,8 @@ def meant(error: Exception) -> Refused:
     return Refused(problem, str(error), headers)
 
 
-def details(refused: Refused) -> bytes:
+def details(problem: Problem, detail: str) -> bytes:
     """Encode the body of a refusal."""
-    problem, detail = refused.problem, refused.detail
     cut = detail if len(detail) <= _SHOWN else f"{detail[:_SHOWN]}…"
     shown: Any = ProblemDetails(problem.type, problem.title, problem.status, cut)
     return msgspec.json.encode(shown)

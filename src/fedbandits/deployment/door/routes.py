@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, NamedTuple, cast
+from urllib.parse import parse_qsl
 
 import msgspec
 
@@ -12,20 +14,85 @@ from fedbandits._schema import prepared
 from fedbandits.deployment.door import problems as no
 from fedbandits.deployment.door.metrics import KIND, Metrics
 from fedbandits.deployment.door.problems import Problem, Refused
-from fedbandits.deployment.door.requests import JSON, Answer, Later, Request
 from fedbandits.deployment.door.served import Ids, Orders, PullAnswer, PullTold, Served, Shapes
 from fedbandits.deployment.door.tokens import Scope
-from fedbandits.deployment.hosting.events import Decided
 from fedbandits.errors import FedbanditsError, LocalProtocolError
 
-Handler = Callable[[Request], Awaitable[Answer] | Later]
+JSON = b"application/json"
+#: The header that names a request: sent again with the same name, it is the same request.
+KEY = b"idempotency-key"
+#: How msgspec says that a number is beyond its bounds.
+_BEYOND = re.compile(r"Expected `(int|float)` [<>]|Number out of range")
 #: Seconds that a pull may be waited for in one request.
 LONGEST_WAIT = 60.0
 #: Characters of the key of a request.
 MOST_KEY = 100
+
+
+class Answer(NamedTuple):
+    """An answer: its HTTP status, its body (none for 204), the body's media type, more headers."""
+
+    status: int
+    body: bytes = b""
+    kind: bytes = JSON
+    headers: tuple[tuple[bytes, bytes], ...] = ()
+
+
 _NOTHING = Answer(204)
 _ALIVE = Answer(200, b'{"alive":true}')
 _READY = Answer(200, b'{"ready":true}')
+
+
+class Request:
+    """A client's request, from the ASGI scope that its head makes.
+
+    The ``sender`` is the address that it came from: the application's, or a proxy's before the
+    door. The ``key`` is the client's name for the request, which answers have, too; ``token`` the
+    name of the token that it was let in with.
+    """
+
+    __slots__ = (
+        "authorization", "body", "key", "kind", "length", "method", "path_values", "query_string",
+        "sender", "streamed", "token", "whole",
+    )  # fmt: skip
+
+    def __init__(self, scope: dict[str, Any]) -> None:
+        self.method: str = scope["method"]
+        self.query_string: bytes = scope["query_string"]
+        self.sender = str(scope["client"][0]) if scope["client"] else ""
+        headers: dict[bytes, bytes] = dict(scope["headers"])
+        self.authorization = headers.get(b"authorization", b"")
+        self.kind, self.key = headers.get(b"content-type", b""), headers.get(KEY, b"")
+        #: Bytes of the body, as declared, or whether it comes in chunks.
+        self.length = int(headers.get(b"content-length", 0))  # the parser refuses what is no number
+        self.streamed = b"transfer-encoding" in headers
+        #: Values at the places of the path that have names.
+        self.path_values: dict[str, str] = {}
+        self.token, self.body, self.whole = "", b"", False
+
+    @property
+    def query(self) -> dict[str, str]:
+        """Values of the query; of several of one name the last."""
+        return dict(parse_qsl(self.query_string.decode("latin-1"), keep_blank_values=True))
+
+    def is_unread(self, most: int) -> bool:
+        """Tell whether more is on its way than is worth waiting for."""
+        return not self.whole and (self.streamed or self.length > most)
+
+    def decoded(self, decoder: msgspec.json.Decoder[Any]) -> Any:
+        """Decode the body; raises Refused if it is no JSON, or of another shape."""
+        try:
+            return decoder.decode(self.body)
+        except msgspec.ValidationError as error:
+            fields = ", ".join(decoder.type.__struct_fields__) or "none"
+            problem = no.OUT_OF_BOUNDS if _BEYOND.match(str(error)) else no.INVALID
+            raise Refused(problem, f"{error}; fields: {fields}") from None
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            detail = "nested too deeply" if isinstance(error, RecursionError) else str(error)
+            raise Refused(no.MALFORMED, detail) from None
+
+
+Handler = Callable[[Request], Awaitable[Answer]]
 
 
 class Endpoints:
@@ -45,13 +112,11 @@ class Endpoints:
         shapes, decide = self._shapes_there(), self._served.decide
         counted = self._metrics.done["decisions"]
 
-        def answer(decided: Decided) -> Answer:
+        async def handle(request: Request) -> Answer:
+            asked = shapes.as_asked(request.decoded(shapes.read_asked))
+            decided = await decide(asked, _key(request))
             counted()
             return Answer(200, shapes.answer(decided))
-
-        def handle(request: Request) -> Later:
-            body = request.decoded(shapes.read_asked)
-            return Later(decide(shapes.as_asked(body), _key(request)), answer)
 
         return handle
 
@@ -60,12 +125,10 @@ class Endpoints:
         shapes, reward = self._shapes_there(), self._served.reward
         counted = self._metrics.done["rewards"]
 
-        def answer(_: None) -> Answer:
+        async def handle(request: Request) -> Answer:
+            await reward(*shapes.as_told(request.decoded(shapes.read_told)))
             counted()
             return _NOTHING
-
-        def handle(request: Request) -> Later:
-            return Later(reward(*shapes.as_told(request.decoded(shapes.read_told))), answer)
 
         return handle
 
