@@ -44,7 +44,7 @@ from fedbandits.systems.games import (
     opposite_records,
     stretched_records,
 )
-from fedbandits.systems.party_games import MessagesGame, SmallWorld
+from fedbandits.systems.party_games import MessagesGame, SmallWorld, Targets
 from fedbandits.systems.sums_audit import sums_checks
 from fedbandits.systems.sums_audit.run import MEMBERS, SUMS, SumsAudited
 from fedbandits.systems.visits_audit import MORE_VISITS, MOST_VISITS
@@ -266,8 +266,9 @@ def _messages_game(
     if plan.secure is not None:
         looks_at = f"sums by {looks_at}"
 
-    def make(run: PartiesReplicate, number: int, agent: int, after: int) -> AgentsRun:
-        return play(run, pair, Target(agent, first + after), fixed, informed, audit_key(number))
+    def make(run: PartiesReplicate, number: int, targets: Targets) -> AgentsRun:
+        replaced = [Target(agent, first + after) for agent, after in targets]
+        return play(run, pair, replaced, fixed, informed, audit_key(number))
 
     whose = f"{'one drawn of ' if agents > 1 else ''}{plan.facts.parties} agents"
     persons = " with all records of a person replaced" if config.protects_persons else ""
@@ -314,7 +315,7 @@ def _last_firing(
     for _ in range(60):
         middle = 0.5 * (low + high)
         played = _triggered(system, config, middle).begin(0, secure=False)
-        run = AgentsRun(played, pair, Target(0, _TRIGGERING), True, False, audit_key(0))
+        run = AgentsRun(played, pair, [Target(0, _TRIGGERING)], True, False, audit_key(0))
         for round_ in range(1, _TRIGGERING + 1):
             run.play_round(world, round_)
         said = any(m.sender == run.audited for _, m in run.network.transcript.deliveries)

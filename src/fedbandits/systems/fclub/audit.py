@@ -50,8 +50,8 @@ from fedbandits.systems.games import (
     stretched_records,
 )
 from fedbandits.systems.noisy_releases import StatedNoise, some_releases
-from fedbandits.systems.party_games import MessagesGame, SmallWorld
-from fedbandits.systems.servers.audit import DIMENSION, SERVERS, WORLD
+from fedbandits.systems.party_games import MessagesGame, SmallWorld, Targets
+from fedbandits.systems.servers.audit import DIMENSION, SERVERS, WORLD, rounds_of_servers
 from fedbandits.systems.servers.audit import USERS as USERS_OF_WORLD
 from fedbandits.systems.visits_audit import MORE_VISITS, MOST_VISITS, visits_check
 
@@ -162,8 +162,11 @@ def _replacing(
     if plan.config.protects_persons:
         play, what, last = PersonRun, ", all records of a user", USERS_OF_WORLD
 
-    def make(run: PartiesReplicate, number: int, drawn: int) -> FCLUBRun:
-        return play(run, number, pair, fixed, informed, first + drawn)
+    rounds_of = rounds_of_servers(first, last)
+
+    def make(run: PartiesReplicate, number: int, targets: Targets) -> FCLUBRun:
+        replaced = [rounds_of[server][drawn] for server, drawn in targets]
+        return play(run, number, pair, fixed, informed, replaced)
 
     looks_at = (
         f"messages of {SERVERS} servers in {plan.rounds} rounds, of one drawn user{which}{what}"
@@ -171,9 +174,8 @@ def _replacing(
     covariance = None
     if plan.releases == USERS or plan.most_clusters == 1:  # users of clusters may change
         covariance = np.eye(plan.release_count) if plan.sums is None else covariance_of(plan.sums)
-    return MessagesGame(
-        neighbours, looks_at, small, (last - first + 1,), make, informed, secure, covariance
-    )
+    bounds = len(rounds_of), min(map(len, rounds_of))
+    return MessagesGame(neighbours, looks_at, small, bounds, make, informed, secure, covariance)
 
 
 def _record_pair(plan: FCLUBPlan, late: bool) -> tuple[Record, Record]:
