@@ -16,8 +16,8 @@ from fedbandits.testing.systems import moves_no_further_than_charged
 #: Checks that are dear, and of their usual number of replaced records the share that is replaced in
 #: the small size.
 DEAR = {moves_no_further_than_charged: 0.0}
-#: Records that an audit replaces at least, in tests with the fixture ``few_pairs``. The small worlds
-#: have four parties and eight releases or fewer: three pairs of worlds with a record of each party
+#: Records that an audit replaces at least, in tests with the fixture ``few_pairs``. Small worlds
+#: have four parties and eight releases or fewer: three pairs of runs with a record of each party
 #: move releases as far as 24 records do, in every game of every preset.
 FEW_PAIRS = 12
 

@@ -24,8 +24,8 @@ import numpy as np
 
 from fedbandits._typing import Floats
 from fedbandits.privacy.accounting import GaussianRelease, epsilon
+from fedbandits.privacy.auditing import Tick, scaled, unheard
 from fedbandits.privacy.claims import PrivacyClaim
-from fedbandits.privacy.sizes import Tick, scaled, unheard
 
 #: Replaced records in an audit of the usual size, and in the smallest one.
 _RECORDS, _LEAST = 24, 24
