@@ -285,6 +285,15 @@ def _drawn(run: int, bounds: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(int(number[0]) for number in drawn_targets(run, 1, *bounds))
 
 
+def moves(within: MessagesGame, beyond: MessagesGame) -> list[Game]:
+    """Return games that measure how far a record moves all releases, and are not attacked.
+
+    The record of one is ``within`` its bounds; the record of the other is far ``beyond`` them, and
+    must be cut down or refused.
+    """
+    return [beyond._replace(attacked=False, beyond=True), within._replace(attacked=False)]
+
+
 def paired_games(games: Iterable[Game]) -> list[PairedRuns]:
     """Return all games of whole parties that can be played with the same noise in both worlds."""
     whole = [game.paired() for game in games if isinstance(game, MessagesGame)]

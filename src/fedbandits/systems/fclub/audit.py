@@ -50,7 +50,7 @@ from fedbandits.systems.games import (
     stretched_records,
 )
 from fedbandits.systems.noisy_releases import StatedNoise, some_releases
-from fedbandits.systems.party_games import MessagesGame, SmallWorld, Targets
+from fedbandits.systems.party_games import MessagesGame, SmallWorld, Targets, moves
 from fedbandits.systems.servers.audit import DIMENSION, SERVERS, WORLD, rounds_of_servers
 from fedbandits.systems.servers.audit import USERS as USERS_OF_WORLD
 from fedbandits.systems.visits_audit import MORE_VISITS, MOST_VISITS, visits_check
@@ -140,21 +140,17 @@ def moves_games(system: System[Any], plan: FCLUBPlan) -> list[Game]:
     """Measure how far a record moves all releases of the plan, within its bounds and beyond."""
     small, offset = _making_all(system, plan), plan.constants.offset
     beyond = stretched_records(DIMENSION, 1.0, 1.0 - offset)
-    all_rounds = 1, small.plan.rounds
-    found: list[Game] = []
-    for pair, words in (
-        (beyond, ", a record beyond its bounds"),
-        (_record_pair(small.plan, False), ""),
-    ):
-        said = f"{words}, {small.plan.release_count} releases"
-        game = _replacing(small, pair, "fixed log", said, all_rounds, False, False)
-        found.append(game._replace(attacked=False, beyond=bool(words)))
-    return found
+    rounds, words = (1, small.plan.rounds), f", {small.plan.release_count} releases"
+    stretched = f", a record beyond its bounds{words}"
+    return moves(
+        _replacing(small, _record_pair(small.plan, False), "fixed log", words, rounds),
+        _replacing(small, beyond, "fixed log", stretched, rounds),
+    )
 
 
 def _replacing(
     small: SmallWorld, pair: tuple[Record, Record], neighbours: Neighbours, which: str,
-    rounds: tuple[int, int], informed: bool, secure: bool,
+    rounds: tuple[int, int], informed: bool = False, secure: bool = False,
 ) -> MessagesGame:  # fmt: skip
     """Replace the record of one of ``rounds``, the first and the last, or all records of a user."""
     plan, (first, last), fixed = small.plan, rounds, neighbours == "fixed log"

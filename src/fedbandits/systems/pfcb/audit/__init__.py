@@ -21,7 +21,7 @@ from fedbandits.privacy.protocol_check import ProtocolCheck
 from fedbandits.systems.aggregation import SecureSum, of_few
 from fedbandits.systems.base import PartiesReplicate, System
 from fedbandits.systems.games import BEYOND, Neighbours
-from fedbandits.systems.party_games import MessagesGame, SmallWorld, Targets
+from fedbandits.systems.party_games import MessagesGame, SmallWorld, Targets, moves
 from fedbandits.systems.pfcb.audit.buyers import (
     BuyersRun,
     LateRun,
@@ -138,12 +138,12 @@ def messages_games(small: SmallWorld) -> list[Game]:
 def moves_games(small: SmallWorld) -> list[Game]:
     """Measure how far a purchase moves all releases, within its bounds and beyond."""
     rounds, words = (1, small.plan.rounds), f", {small.plan.constants.releases} releases"
-    found: list[Game] = []
-    for beyond in (True, False):
-        game = messages_game(small, "fixed log", rounds, times=int(BEYOND) if beyond else 1)
-        said = f"{game.looks_at}{words}{', a purchase beyond its capacity' if beyond else ''}"
-        found.append(game._replace(looks_at=said, attacked=False, beyond=beyond))
-    return found
+    within = messages_game(small, "fixed log", rounds)
+    beyond = messages_game(small, "fixed log", rounds, times=int(BEYOND))
+    stretched = f"{beyond.looks_at}{words}, a purchase beyond its capacity"
+    return moves(
+        within._replace(looks_at=f"{within.looks_at}{words}"), beyond._replace(looks_at=stretched)
+    )
 
 
 def messages_game(

@@ -9,12 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fedbandits._typing import Floats, Floats32, Ints
+from fedbandits.privacy.auditing import Game
 from fedbandits.privacy.likelihood import Attacker, attacker_of, covariance_of
 from fedbandits.random import Purpose, uniforms
 from fedbandits.systems.agents.audit_run import AgentsRun, Target
 from fedbandits.systems.base import PartiesReplicate
 from fedbandits.systems.games import Neighbours, audit_key, contexts, stretched_records
-from fedbandits.systems.party_games import MessagesGame, SmallWorld, Targets
+from fedbandits.systems.party_games import MessagesGame, SmallWorld, Targets, moves
 from fedbandits.systems.python_learners.contributions import RecordSum
 from fedbandits.systems.python_learners.plan import LearnerPlan
 
@@ -35,14 +36,15 @@ def messages_games(small: SmallWorld) -> list[MessagesGame]:
     ]
 
 
-def moves_games(small: SmallWorld) -> list[MessagesGame]:
+def moves_games(small: SmallWorld) -> list[Game]:
     """Measure how far a record moves all releases, within its bounds and beyond."""
     told, words = _tells_of_arms(small.plan), f"{small.plan.release.releases} releases"
     neighbours: Neighbours = "interactive" if told else "fixed log"
-    within = _messages_game(small, neighbours, words)
-    beyond = f"{words}, a context beyond its bound,"
-    games = within, _messages_game(small, neighbours, beyond, pair_of=_stretched_pair)
-    return [game._replace(attacked=False, beyond=game is not within) for game in games]
+    stretched = f"{words}, a context beyond its bound,"
+    return moves(
+        _messages_game(small, neighbours, words),
+        _messages_game(small, neighbours, stretched, pair_of=_stretched_pair),
+    )
 
 
 def _messages_game(
