@@ -109,7 +109,7 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture
 def few_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An audit plays half as many pairs of worlds at least as it does elsewhere."""
+    """An audit replaces half as many records at least as it does elsewhere."""
     monkeypatch.setattr(sensitivity_check, "_LEAST", FEW_PAIRS)
 
 

@@ -1,7 +1,7 @@
 """Checks of systems that play parties hundreds of times, in two sizes.
 
-In every run of the tests they are small: of records they play as few pairs of worlds as an audit
-plays at all. In full, ``make test-all`` plays them.
+In every run of the tests the checks are small: they replace as few records as an audit replaces at
+all. In full, ``make test-all`` plays them.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ import pytest
 
 from fedbandits.testing.systems import moves_no_further_than_charged
 
-#: Checks that are dear, and of their usual number of pairs of worlds the share that is played of
+#: Checks that are dear, and of their usual number of replaced records the share that is replaced in
 #: the small size.
 DEAR = {moves_no_further_than_charged: 0.0}
-#: Pairs of worlds that an audit plays at least, in tests with the fixture ``few_pairs``. The small
-#: worlds have four parties and eight releases or fewer: so many pairs move releases as far as 24 do
-#: in every game of every preset, and eight do not.
+#: Records that an audit replaces at least, in tests with the fixture ``few_pairs``. Small worlds
+#: have four parties and eight releases or fewer: three pairs of runs with a record of each party
+#: move releases as far as 24 records do, in every game of every preset.
 FEW_PAIRS = 12
 
 

@@ -508,12 +508,12 @@ BREAKS = (
         ("tests/privacy/test_gaussian.py",),
     ),
     Break(
-        "a step of the ledger drawn twice", "privacy/ledger/charges.py",
+        "a step of the ledger drawn twice", "privacy/ledger/accounts.py",
         "    if drawn is not None:\n", "    if False:\n",
         ("tests/privacy/test_ledger.py",),
     ),
     Break(
-        "a budget that is overspent", "privacy/ledger/charges.py",
+        "a budget that is overspent", "privacy/ledger/accounts.py",
         "reached > budget * ROUNDING", "reached > 2.0 * budget * ROUNDING",
         ("tests/privacy/test_ledger.py",),
     ),
@@ -777,13 +777,13 @@ BREAKS = (
         ("tests/systems/test_visits_audit.py",),
     ),
     Break(
-        "one generator a process, with one seed", "privacy/discrete_gaussian.py",
+        "one generator a process, with one seed", "privacy/secure_noise.py",
         "_WORD = np.dtype(\"<u8\")",
         "_WORD = np.dtype(\"<u8\")\nsecrets.token_bytes = np.random.default_rng(7).bytes",
         ("tests/privacy/test_process_check.py",),
     ),
     Break(
-        "one generator that forked processes have too", "privacy/discrete_gaussian.py",
+        "one generator that forked processes have too", "privacy/secure_noise.py",
         "_WORD = np.dtype(\"<u8\")",
         "_WORD = np.dtype(\"<u8\")\nsecrets.token_bytes = np.random.default_rng().bytes",
         ("tests/privacy/test_process_check.py",),

@@ -31,8 +31,8 @@ from fedbandits.experiments.events import (
 from fedbandits.experiments.progress import TerminalProgress, roughly
 from fedbandits.privacy import auditing
 from fedbandits.privacy.auditing import audit as attack
+from fedbandits.privacy.auditing import scaled
 from fedbandits.privacy.noise_check import NoiseFinding, check_noise
-from fedbandits.privacy.sizes import scaled
 from fedbandits.settings import RUNS
 from fedbandits.systems import find_system
 from fedbandits.systems.samba.audit import examination

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from fedbandits.errors import ReleaseRefusedError
 from fedbandits.privacy import continual, gaussian
-from fedbandits.privacy.continual import ContinualPlan, calibrated
-from fedbandits.privacy.factorisation import MOST_RELEASES
+from fedbandits.privacy.continual import MOST_RELEASES, ContinualPlan, calibrated
 from fedbandits.privacy.running_sum import ContinualState, init, release
 
 MECHANISMS = ["tree", "toeplitz", "optimal"]

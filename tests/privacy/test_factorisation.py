@@ -6,9 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from fedbandits.privacy.continual import ContinualPlan, calibrated
-from fedbandits.privacy.factorisation import (
+from fedbandits.privacy.continual import (
     MOST_RELEASES,
+    ContinualPlan,
+    calibrated,
     differences,
     encoder,
     packed_decoder,

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from fedbandits.privacy.continual import calibrated
-from fedbandits.privacy.kept_noise import kept
 from fedbandits.privacy.likelihood import covariance_of, decoder, drawn_steps, stated_deviations
-from fedbandits.privacy.noise_check import NoisyNumbers, NoisyRun, check_noise
+from fedbandits.privacy.noise_check import NoisyNumbers, NoisyRun, check_noise, kept
 from fedbandits.privacy.secure_noise import SecureNoise
 from fedbandits.systems.noisy_releases import StatedNoise, some_releases
 

@@ -9,9 +9,9 @@ import pytest
 
 import fedbandits
 from fedbandits.errors import BackendError
-from fedbandits.privacy import process_check
+from fedbandits.privacy import protocol_check
+from fedbandits.privacy.auditing import unheard
 from fedbandits.privacy.protocol_check import check_protocol
-from fedbandits.privacy.sizes import unheard
 
 #: Where the package lies.
 SOURCES = pathlib.Path(fedbandits.__file__).parents[1]
@@ -19,13 +19,13 @@ SOURCES = pathlib.Path(fedbandits.__file__).parents[1]
 
 @pytest.fixture(autouse=True)
 def compared_anew():
-    process_check._compared.cache_clear()
+    protocol_check._compared.cache_clear()
     yield
-    process_check._compared.cache_clear()
+    protocol_check._compared.cache_clear()
 
 
 def found():
-    return check_protocol(process_check.process_check(), unheard)
+    return check_protocol(protocol_check.process_check(), unheard)
 
 
 def test_processes_share_no_noise():
@@ -74,11 +74,11 @@ def test_two_sources_of_one_process_that_draw_alike_are_found(mistake, said, tmp
 
 def test_a_number_that_is_drawn_twice_is_found(monkeypatch):
     drawn = [("a new process", frozenset("abc")), ("another", frozenset("defghijk"))]
-    monkeypatch.setattr(process_check, "_of_new_process", lambda: drawn)
+    monkeypatch.setattr(protocol_check, "_of_new_process", lambda: drawn)
     assert "a new process draws a number twice" in found().wrong
 
 
 def test_a_process_that_cannot_begin_is_an_error_of_its_own(monkeypatch):
-    monkeypatch.setattr(process_check.sys, "executable", "/nowhere/python")
+    monkeypatch.setattr(protocol_check.sys, "executable", "/nowhere/python")
     with pytest.raises(BackendError, match="no new process could draw noise"):
         found()

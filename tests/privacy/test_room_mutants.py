@@ -15,9 +15,9 @@ from fedbandits.errors import LearnerError
 from fedbandits.experiments.audits.parts import parts_of
 from fedbandits.experiments.audits.verdict import judge
 from fedbandits.learners.held import Guard
+from fedbandits.privacy.auditing import unheard
 from fedbandits.privacy.noise_check import NoiseFinding
 from fedbandits.privacy.sensitivity_check import SensitivityFinding
-from fedbandits.privacy.sizes import unheard
 from fedbandits.systems import registry
 from fedbandits.systems.agents import linear_agent
 from fedbandits.systems.agents import system as agents_system

@@ -19,8 +19,8 @@ from tests.sized import sized
 
 SERVERS, BUYERS = Clustered(placement="spread"), Procurement()
 ROUNDS = 60_000
-#: Pairs of worlds: a purchase or a user of each of the four parties, drawn at random.
-FEW_PAIRS = 8
+#: Replaced records: two pairs of worlds, with a purchase or a record of each of the four parties.
+FEW_RECORDS = 8
 PRESETS = {
     "fclub": SERVERS,
     "fclub-clusters": SERVERS,
@@ -73,10 +73,10 @@ def quiet(monkeypatch, places, first=1, share=0.1):
         monkeypatch.setattr(kind, "__init__", made)
 
 
-@sized("pairs", FEW_PAIRS, 24)
+@sized("records", FEW_RECORDS, 24)
 @AND_PUBLISHED
-def test_without_a_mistake_they_hold(monkeypatch, preset, pairs):
-    monkeypatch.setattr(sensitivity_check, "_LEAST", pairs)
+def test_without_a_mistake_they_hold(monkeypatch, preset, records):
+    monkeypatch.setattr(sensitivity_check, "_LEAST", records)
     verdict = found(preset)
     assert holds(verdict)
     assert bool(verdict.moved) == (preset != "fclub-published")
@@ -103,7 +103,7 @@ def test_noise_that_is_less_late_is_found(monkeypatch, preset):
 
 @EVERY
 def test_parties_that_refuse_nothing_are_found(monkeypatch, preset):
-    monkeypatch.setattr(sensitivity_check, "_LEAST", FEW_PAIRS)
+    monkeypatch.setattr(sensitivity_check, "_LEAST", FEW_RECORDS)
     for module in (roles, buying):
         monkeypatch.setattr(module, "require_within", lambda *_: None)
     monkeypatch.setattr(roles, "require_contexts", lambda *_: None)

@@ -18,12 +18,16 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare, kstest
 
 from fedbandits.errors import BoundExceededError, NoiseError
-from fedbandits.privacy import discrete_gaussian, running_sum, secure_noise
+from fedbandits.privacy import running_sum, secure_noise
 from fedbandits.privacy.continual import ContinualPlan, calibrated, noise_pattern
-from fedbandits.privacy.discrete_gaussian import discrete_gaussians
 from fedbandits.privacy.gaussian import ROUNDING_MARGIN
 from fedbandits.privacy.running_sum import init, release, release_once, renamed
-from fedbandits.privacy.secure_noise import GRID_BITS, SecureNoise, opendp_sampler
+from fedbandits.privacy.secure_noise import (
+    GRID_BITS,
+    SecureNoise,
+    discrete_gaussians,
+    opendp_sampler,
+)
 from fedbandits.random import Purpose, normals, replicate_key
 
 STEP = 2.0**-GRID_BITS
@@ -49,7 +53,7 @@ def seeded(monkeypatch, seed=5):
     """The sampler's randomness from seeds: words from one generator, further bits from another."""
     words, bits = random.Random(seed), random.Random(seed + 1)  # noqa: S311 - must be repeatable
     fake = types.SimpleNamespace(token_bytes=words.randbytes, randbits=bits.getrandbits)
-    monkeypatch.setattr(discrete_gaussian, "secrets", fake)
+    monkeypatch.setattr(secure_noise, "secrets", fake)
 
 
 def exp_between(fraction, terms=200):
@@ -63,7 +67,7 @@ def exp_between(fraction, terms=200):
 
 class TestSampler:
     @pytest.mark.parametrize("deviation", [1, 2, 3, 7])
-    @pytest.mark.parametrize("tolerance", [discrete_gaussian.TOLERANCE, 2.0])
+    @pytest.mark.parametrize("tolerance", [secure_noise.TOLERANCE, 2.0])
     def test_samples_have_the_stated_probabilities(self, monkeypatch, deviation, tolerance):
         """With a tolerance of 2, float64 decides nothing."""
         seeded(monkeypatch)
@@ -88,7 +92,7 @@ class TestSampler:
     @pytest.mark.parametrize("deviation", [1, 5, 1 << 20, 1 << GRID_BITS, 1 << 50])
     def test_float64_decides_as_real_numbers_do(self, monkeypatch, deviation):
         found = []
-        for tolerance in (discrete_gaussian.TOLERANCE, 2.0**-8, 2.0):
+        for tolerance in (secure_noise.TOLERANCE, 2.0**-8, 2.0):
             seeded(monkeypatch)
             found.append(discrete_gaussians(deviation, 500, tolerance))
         assert found[0] == found[1] == found[2]
@@ -97,7 +101,7 @@ class TestSampler:
     def test_a_number_is_below_an_exponential_exactly_if_it_is(self, word, numerator, denominator):
         low, high = exp_between(Fraction(numerator, denominator))
         assume(Fraction(word + 1, 2**64) <= low or Fraction(word, 2**64) >= high)
-        below = discrete_gaussian.Uniform(word).is_below_exp(numerator, denominator)
+        below = secure_noise.Uniform(word).is_below_exp(numerator, denominator)
         assert below == (Fraction(word + 1, 2**64) <= low)
 
     @pytest.mark.parametrize("further", [-1, 0, 1])
@@ -109,8 +113,8 @@ class TestSampler:
         words = [digits >> shift & (2**64 - 1) for shift in (128, 64, 0)]
         rest = iter([words[1] + further, words[2] - 5])
         fake = types.SimpleNamespace(randbits=lambda _: next(rest))
-        monkeypatch.setattr(discrete_gaussian, "secrets", fake)
-        assert discrete_gaussian.Uniform(words[0]).is_below_exp(1, 2) == (further <= 0)
+        monkeypatch.setattr(secure_noise, "secrets", fake)
+        assert secure_noise.Uniform(words[0]).is_below_exp(1, 2) == (further <= 0)
 
     @pytest.mark.parametrize("deviation", [0, (1 << 50) + 1, 1.5, 2.0, float("nan"), "2"])
     def test_a_deviation_out_of_range_is_refused(self, deviation):
@@ -143,7 +147,7 @@ class TestNoSeedReachesIt:
         assert (drawn[0] != drawn[1]).all()
 
     def test_nothing_can_be_seeded(self):
-        for module in (secure_noise, discrete_gaussian):
+        for module in (secure_noise, secure_noise):
             tree = ast.parse(inspect.getsource(module))
             imported = {
                 getattr(node, "module", None) or alias.name

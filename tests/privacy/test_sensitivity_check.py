@@ -14,7 +14,12 @@ from fedbandits.privacy import gaussian
 from fedbandits.privacy.claims import PrivacyClaim
 from fedbandits.privacy.continual import calibrated
 from fedbandits.privacy.likelihood import covariance_of
-from fedbandits.privacy.sensitivity_check import PairedRuns, check_sensitivity, distance
+from fedbandits.privacy.sensitivity_check import (
+    PairedRuns,
+    PlayedRelease,
+    check_sensitivity,
+    distance,
+)
 from fedbandits.settings.experiment import system
 from fedbandits.systems import find_preset
 from fedbandits.systems.agents import linear_agent
@@ -41,7 +46,7 @@ def paired(moved, covariance, neighbours="fixed log", claim=None):
         rng = np.random.default_rng(run)
         drawn = [rng.normal(size=len(np.atleast_1d(row))) for row in moved]
         for k, row in enumerate(moved):
-            yield k + 1, drawn[k] + world * np.atleast_1d(row)
+            yield PlayedRelease("party", k + 1, drawn[k] + world * np.atleast_1d(row))
 
     return PairedRuns(neighbours, "releases", np.asarray(covariance), claim or claim_of(), play)
 
@@ -85,7 +90,7 @@ class TestDistance:
             for number in range(1, 9):
                 if world or number not in missing:
                     left[world].append(number)
-                    yield number, np.array([0.5 * world * (number >= 4)])
+                    yield PlayedRelease("party", number, np.array([0.5 * world * (number >= 4)]))
 
         runs = paired(np.zeros(8), np.eye(8), "interactive")._replace(play=play)
         assert distance(runs, 0) == 0.5
@@ -103,11 +108,22 @@ class TestDistance:
         both = paired(np.array([0.3, 0.4]), np.eye(2))
         some = both._replace(
             play=lambda world, run: (
-                (step, value) for step, value in both.play(world, run) if step == 1 or world
+                release for release in both.play(world, run) if release.number == 1 or world
             )
         )
         assert distance(some, 0) == pytest.approx(0.3)
         assert distance(some._replace(play=lambda world, run: ()), 0) == 0.0
+
+    def test_each_party_is_looked_at_by_itself(self):
+        """Two parties that move by 3 and 4 do not add up to 5, also not if one moves alone."""
+
+        def play(world, run):
+            for number in (1, 2):
+                yield PlayedRelease("one", number, np.array([3.0 * world * (number == 1)]))
+                yield PlayedRelease("other", number, np.array([4.0 * world * (number == 2)]))
+
+        runs = paired(np.zeros(2), np.eye(2))._replace(play=play, records=2)
+        assert distance(runs, 0) == 4.0
 
 
 class TestFinding:
@@ -125,12 +141,17 @@ class TestFinding:
 
         def play(world, run):
             played.add(run)
-            yield 1, np.array([world * (5.0 if run == 7 else 0.1)])
+            yield PlayedRelease("party", 1, np.array([world * (5.0 if run == 7 else 0.1)]))
 
         runs = paired(np.zeros(1), np.eye(1))._replace(play=play)
         assert check_sensitivity(runs, 1e-9).mu == pytest.approx(5.0)
         few = len(played)
         assert check_sensitivity(runs, 2.0).runs > few == 24
+
+    @pytest.mark.parametrize(("records", "pairs"), [(4, 6), (5, 5), (16, 2), (100, 2)])
+    def test_records_of_several_parties_take_fewer_pairs(self, records, pairs):
+        runs = paired(np.zeros(1), np.eye(1))._replace(records=records)
+        assert check_sensitivity(runs).runs == pairs
 
     def test_without_a_delta_any_move_is_too_far(self):
         pure = claim_of(delta=0.0)
@@ -222,7 +243,7 @@ def test_what_outlives_a_run_shows_when_a_world_is_played_again():
 
     def play(world, run):
         seen[0] = max(seen[0], 0.01 * world)
-        yield 1, np.array([seen[0]])
+        yield PlayedRelease("party", 1, np.array([seen[0]]))
 
     claim = PrivacyClaim(
         unit="one record", from_whom="everybody", relation="replace-one", holds_for="fixed log",

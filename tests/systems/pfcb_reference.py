@@ -14,8 +14,7 @@ from scipy.stats import norm
 
 from fedbandits.environments import Procurement
 from fedbandits.environments.kernels.procurement import draw_good_units
-from fedbandits.privacy.continual import toeplitz_coefficients
-from fedbandits.privacy.factorisation import encoder
+from fedbandits.privacy.continual import encoder, toeplitz_coefficients
 from fedbandits.privacy.gaussian import mu_of
 from fedbandits.random import Purpose, normals, replicate_key
 from fedbandits.systems.aggregation import SecureSum

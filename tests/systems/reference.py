@@ -13,8 +13,7 @@ import numpy as np
 
 from fedbandits.environments import Environment
 from fedbandits.privacy import gaussian
-from fedbandits.privacy.continual import toeplitz_coefficients
-from fedbandits.privacy.factorisation import encoder
+from fedbandits.privacy.continual import encoder, toeplitz_coefficients
 from fedbandits.random import Purpose, integer, normals, replicate_key, uniform
 from fedbandits.systems.agents.config import Determinant
 from fedbandits.systems.feducb import FedUCB

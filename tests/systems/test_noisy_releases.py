@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import fedbandits as fb
-from fedbandits.privacy import kept_noise
+from fedbandits.privacy import noise_check
 from fedbandits.privacy.noise_check import check_noise
 from fedbandits.privacy.secure_noise import SecureNoise
 from fedbandits.systems import find_preset
@@ -44,13 +44,13 @@ def check(numbers):
 
 def adding(monkeypatch, change):
     """Let parties add what ``change`` makes of the draws that a source gives them."""
-    real = kept_noise.KeptSecure.cover
+    real = noise_check.KeptSecure.cover
 
     def cover(self, step, values):
         noise = real(self, step, values) - values
         return values + change(self, step, noise)
 
-    monkeypatch.setattr(kept_noise.KeptSecure, "cover", cover)
+    monkeypatch.setattr(noise_check.KeptSecure, "cover", cover)
 
 
 def test_parties_as_they_are(released):

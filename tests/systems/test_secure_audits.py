@@ -87,7 +87,7 @@ class _Repeating:
 
 def moves_of(plan):
     """Return the games that measure how far a record moves sums."""
-    return agents_audit.moves_games(FEDUCB, plan, plan.config)
+    return agents_audit.moves_games(FEDUCB, plan)
 
 
 class TestFedUCB:

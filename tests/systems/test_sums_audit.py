@@ -22,8 +22,7 @@ from fedbandits.systems import registry, secure_claim, secure_sums
 from fedbandits.systems.application import SharedSecret
 from fedbandits.systems.feducb import claim as feducb_claim
 from fedbandits.systems.feducb.roles import agent as feducb_agent
-from fedbandits.systems.sums_audit import masks as audit_masks
-from fedbandits.systems.sums_audit import refused, stated
+from fedbandits.systems.sums_audit import played, refused, stated
 from fedbandits.systems.sums_audit.stated import Claimed
 from fedbandits.testing.replicates import plan_of, system_of
 from tests.systems.private_learners import PrivateLinUCB
@@ -371,11 +370,11 @@ def test_noise_that_lacks_after_an_absence_is_found(forgets, name, monkeypatch):
 
 def test_uniform_numbers_are_near_and_others_are_far():
     drawn = np.random.default_rng(0).integers(0, 2**64, (40, 5), np.uint64, endpoint=False)
-    assert audit_masks.distance(drawn) < 4.0
+    assert played.distance(drawn) < 4.0
     for shifted in (drawn >> np.uint64(1), drawn << np.uint64(1), drawn & np.uint64(2**60 - 1)):
-        assert audit_masks.distance(shifted) > 7.0
-    assert audit_masks.distance(np.full((40, 5), 2**62 + 12345, np.uint64)) > 7.0
-    assert audit_masks.distance(np.zeros((40, 5), np.uint64)) > 100.0
+        assert played.distance(shifted) > 7.0
+    assert played.distance(np.full((40, 5), 2**62 + 12345, np.uint64)) > 7.0
+    assert played.distance(np.zeros((40, 5), np.uint64)) > 100.0
 
 
 # ------------------------------------------------------------------------ own noise

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -37,7 +37,13 @@ from fedbandits.systems.games import (
     look_of,
 )
 from fedbandits.systems.noisy_releases import StatedNoise, sums_listener
-from fedbandits.systems.party_games import AuditedRun, MessagesGame, Released, SmallWorld
+from fedbandits.systems.party_games import (
+    AuditedRun,
+    MessagesGame,
+    Released,
+    SmallWorld,
+    Targets,
+)
 
 from .messages import Upload
 from .plan import GreedyPlan
@@ -158,8 +164,9 @@ def _messages_game(
     small = _small(system, plan, 1.0 if fixed else plan.config.explore, releases)
     rounds, reward = small.plan.rounds, _BEYOND if beyond else 1.0
 
-    def make(run: PartiesReplicate, number: int, agent: int, round_: int) -> _PlayedRun:
-        return _PlayedRun(run, _Target(agent, 1 + round_), fixed, reward)
+    def make(run: PartiesReplicate, number: int, targets: Targets) -> _PlayedRun:
+        rounds_of = {agent: 1 + round_ for agent, round_ in targets}
+        return _PlayedRun(run, rounds_of, fixed, reward)
 
     looks_at = f"messages of one drawn of {_AGENTS} agents in {rounds} rounds"
     return MessagesGame(
@@ -168,28 +175,23 @@ def _messages_game(
     )  # fmt: skip
 
 
-class _Target(NamedTuple):
-    """Whose interaction is replaced, and in which round."""
-
-    agent: int
-    round_: int
-
-
 class _PlayedRun(AuditedRun):
-    """Agents in either world, with one interaction replaced.
+    """Agents in either world, some with one replaced interaction each, in the round of that agent.
 
-    In world 1 it is one with another drawn arm, if nobody reacts: no two are farther apart. If
-    agents react, it earns ``reward`` instead of nothing.
+    In world 1 the interaction has another drawn arm, if nobody reacts: no two interactions are
+    farther apart. If agents react, the interaction earns ``reward`` instead of nothing.
     """
 
-    def __init__(self, run: PartiesReplicate, target: _Target, fixed: bool, reward: float) -> None:
-        super().__init__(run, target.agent)
-        self._target, self._fixed, self._most = target, fixed, reward
+    def __init__(
+        self, run: PartiesReplicate, rounds_of: dict[int, int], fixed: bool, reward: float
+    ) -> None:
+        super().__init__(run, rounds_of)
+        self._rounds_of, self._fixed, self._most = rounds_of, fixed, reward
 
     def play_round(self, world: int, round_: int) -> None:
         """All agents play; then the round is over."""
         for place, player in enumerate(self.run.players):
-            replaced = (place, round_) == self._target
+            replaced = self._rounds_of.get(place) == round_
             supply = player.supply
             if replaced and self._fixed and world == 1:
                 player.supply = supply._replace(draws=_others_of(supply))
@@ -202,7 +204,7 @@ class _PlayedRun(AuditedRun):
         self.run.end_round(round_)
 
     def released(self, message: Any) -> Released | None:
-        """An upload of the audited agent, in deviations of one draw's noise."""
+        """An upload of an audited agent, in deviations of one draw's noise."""
         if not isinstance(message, Upload):
             return None
         plan: Any = self.run.plan

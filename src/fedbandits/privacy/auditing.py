@@ -17,7 +17,7 @@ All bounds of one audit hold together with the stated confidence.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Literal, NamedTuple, Protocol
 
 import msgspec
@@ -26,7 +26,6 @@ import numpy as np
 from fedbandits._typing import Floats
 from fedbandits.privacy.attacks import Transcripts, choose, guess, with_learned
 from fedbandits.privacy.error_rates import direct_bound, gaussian_bound, rate_bound
-from fedbandits.privacy.sizes import Tick, unheard
 
 #: Runs that are looked at together.
 _CHUNK = 2000
@@ -34,8 +33,20 @@ _CHUNK = 2000
 _PIECE = 20
 #: Runs with the same noise in both worlds, to measure μ on.
 _PAIRED = 100
+#: Is told how much of a part is done, from 0 to 1. It may raise an error to end the part.
+Tick = Callable[[float], None]
 
 Sees = Literal["contents", "messages"]
+
+
+def scaled(usual: int, scale: float, least: int) -> int:
+    """Return ``scale`` times the ``usual`` number of runs: no fewer than ``least`` or the usual."""
+    return max(min(usual, least), round(usual * scale))
+
+
+def unheard(share: float) -> None:
+    """Tell nobody."""
+    del share
 
 
 class Game(Protocol):

@@ -14,8 +14,7 @@ from scipy.linalg import toeplitz
 from scipy.special import binom
 
 from fedbandits._typing import Floats, Ints
-from fedbandits.privacy.continual import ContinualPlan
-from fedbandits.privacy.factorisation import encoder
+from fedbandits.privacy.continual import ContinualPlan, encoder
 
 #: Toeplitz releases that are looked at: their cost grows with the square of their number, what they
 #: say of a record with its logarithm.

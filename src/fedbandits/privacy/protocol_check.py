@@ -3,16 +3,32 @@
 A claim rests on more than noise: on masks that hide single releases, on sums that are never of too
 few, on visits that count up to a number, on draws that no other process makes. Each either holds
 or does not.
+
+The check of draws is here: noise must not be foreseen. Runs in one process differ even if a
+generator stands behind them that was seeded once. So noise is drawn in new processes that begin
+alike, and in forked ones that begin with all that their parent had. In each process there are a
+second source, as of another party, and a copy of the first. No number may come twice: a chance of
+2⁻³⁰ for all of them together.
 """
 
 from __future__ import annotations
 
+import copy
+import functools
+import itertools
+import os
+import pathlib
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import NamedTuple
 
 import msgspec
+import numpy as np
 
-from fedbandits.privacy.sizes import Tick
+from fedbandits.errors import BackendError
+from fedbandits.privacy.auditing import Tick
+from fedbandits.privacy.secure_noise import SecureNoise
 
 
 class ProtocolFinding(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,3 +74,69 @@ def check_protocol(check: ProtocolCheck, tick: Tick) -> ProtocolFinding:
     found, wrong = check.play()
     tick(1.0)
     return ProtocolFinding(looks_at=check.looks_at, found=found, wrong=wrong)
+
+
+# ---------------------------------------------------------------- noise of processes
+
+
+#: New processes, forked ones of each, and numbers that each process draws of a kind.
+_PROCESSES, _FORKS, _DRAWS = 2, 2, 4
+#: Deviation of the whole noise that is drawn.
+_DEVIATION = 2.0**40
+_SECONDS = 60.0
+_PACKAGE = pathlib.Path(__file__).resolve().parents[1]
+
+
+def process_check() -> ProtocolCheck:
+    """Return a check that processes share no noise, and draw no number twice."""
+    return ProtocolCheck("noise of new and of forked processes, against one another", _compared)
+
+
+@functools.cache  # it is the same noise for all systems
+def _compared() -> tuple[str, tuple[str, ...]]:
+    drawn = [each for _ in range(_PROCESSES) for each in _of_new_process()]
+    wrong = [f"{one} draws a number twice" for one, mine in drawn if len(mine) < 2 * _DRAWS]
+    wrong += [
+        f"{one} and {other} draw the same noise"
+        for (one, mine), (other, yours) in itertools.combinations(drawn, 2) if mine & yours
+    ]  # fmt: skip
+    return f"{len(drawn)} sources of processes draw no number twice", tuple(dict.fromkeys(wrong))
+
+
+def _of_new_process() -> list[tuple[str, frozenset[str]]]:
+    """Return the draws of a new process and of its forks, by the name of the source."""
+    paths = [str(_PACKAGE.parent), os.environ.get("PYTHONPATH", "")]
+    command = [sys.executable, "-c", f"from {__name__} import print_draws; print_draws()"]
+    try:
+        ended = subprocess.run(  # noqa: S603
+            command, env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths))},
+            capture_output=True, text=True, check=True, timeout=_SECONDS,
+        )  # fmt: skip
+    except (OSError, subprocess.SubprocessError) as error:
+        why = getattr(error, "stderr", None) or error
+        raise BackendError(f"audit: no new process could draw noise: {why}") from None
+    lines = [line.split(": ") for line in ended.stdout.splitlines()]
+    return [(name, frozenset(numbers.split())) for name, numbers in lines]
+
+
+def print_draws() -> None:
+    """Print the draws of this process, of forks of it, of a copy and of a second source."""
+    noise = SecureNoise()
+    noise.draw_ahead(_DRAWS)
+    noise.draw_whole_ahead(np.full(_DRAWS, _DEVIATION))
+    for _ in range(_FORKS if hasattr(os, "fork") else 0):
+        child = os.fork()
+        if child == 0:
+            _print_draws("a forked process", noise)
+            os._exit(0)
+        os.waitpid(child, 0)
+    copied = copy.deepcopy(noise)
+    _print_draws("a new process", noise)
+    _print_draws("a copy of its source", copied)
+    _print_draws("another source of it", SecureNoise())
+
+
+def _print_draws(source: str, noise: SecureNoise) -> None:
+    nothing = np.zeros(_DRAWS)
+    drawn = *noise.cover(1, nothing), *noise.cover_whole(1, nothing, np.full(_DRAWS, _DEVIATION))
+    print(f"{source}: {' '.join(float(number).hex() for number in drawn)}", flush=True)

@@ -20,8 +20,7 @@ import numpy as np
 
 from fedbandits._typing import Floats
 from fedbandits.errors import NoiseError, ReleaseRefusedError
-from fedbandits.privacy.continual import ContinualPlan
-from fedbandits.privacy.factorisation import differences
+from fedbandits.privacy.continual import ContinualPlan, differences
 from fedbandits.privacy.kernels import accurate_sum, add_release_noise, draw_slot
 
 

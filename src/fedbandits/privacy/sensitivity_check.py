@@ -5,6 +5,9 @@ difference of what is released, and what remains is what the record moved. Compa
 noise, that is a μ, and so an ε: no statistics are needed, and no run is left to chance. Attacks see
 a record that counts twice only in very many runs.
 
+On a fixed log a record moves no release of another party. So each party has a replaced record of
+its own in one pair of runs, and the releases of each party are looked at by themselves.
+
 Each world is played by parties that begin anew. So a world that is played again, after the other
 one, must release the same, to the last bit: else something outlives a run.
 """
@@ -12,7 +15,7 @@ one, must release the same, to the last bit: else something outlives a run.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from itertools import zip_longest
 from typing import Literal, NamedTuple
 
@@ -21,14 +24,17 @@ import numpy as np
 
 from fedbandits._typing import Floats
 from fedbandits.privacy.accounting import GaussianRelease, epsilon
+from fedbandits.privacy.auditing import Tick, scaled, unheard
 from fedbandits.privacy.claims import PrivacyClaim
-from fedbandits.privacy.sizes import Tick, scaled, unheard
 
-#: Pairs of runs in an audit of the usual size, and in the smallest one: each moves another record.
-_PAIRS, _LEAST = 24, 24
-#: Pairs where others react, which few of them show. They end with the first release that moves.
+#: Replaced records in an audit of the usual size, and in the smallest one.
+_RECORDS, _LEAST = 24, 24
+#: Replaced records where others react, which few of the records show. Each has a pair of runs of
+#: its own, which ends with the first release that moves.
 _REACTING = 64
-#: Of so many pairs the first world is played again after the second.
+#: Pairs of runs on a fixed log, at least: one has the earliest records, the others drawn ones.
+_LEAST_PAIRS = 2
+#: After the pairs of so many replaced records the first world is played again.
 _AGAIN = 4
 #: In deviations of the noise: below it, a difference is one of rounding.
 _NOT_MOVED = 1e-9
@@ -36,19 +42,31 @@ _NOT_MOVED = 1e-9
 _ROUNDING = 1e-4
 
 
+class PlayedRelease(NamedTuple):
+    """A release of a party that has a replaced record."""
+
+    party: str
+    number: int  # of the party's releases, from 1 and in order
+    values: Floats  # (size,): in deviations of one draw's noise, independent of each other
+
+
+#: Releases of one world, by the party and the number of the release.
+Releases = dict[tuple[str, int], Floats]
+
+
 class PairedRuns(NamedTuple):
     """Runs of two neighbouring worlds whose noise is the same.
 
-    ``play(world, run)`` plays a world, and yields the releases of the party whose record is
-    replaced as they leave: the number of each, from 1 and in order, and what is released, (size,),
-    in deviations of one draw's noise, independent of each other.
+    ``play(world, run)`` plays a world, and yields the releases of all parties that have a replaced
+    record, as the releases leave.
     """
 
     neighbours: Literal["fixed log", "interactive"]  # whether all other records stay, or may react
     looks_at: str  # what is played, in words
     covariance: Floats  # (n, n): of the noise in releases 1 … n of one number, in that of one draw
     claim: PrivacyClaim  # what is claimed of just these parties
-    play: Callable[[int, int], Iterable[tuple[int, Floats]]]
+    play: Callable[[int, int], Iterable[PlayedRelease]]
+    records: int = 1  # replaced in one pair of runs, each of another party; 1 where others react
 
 
 class SensitivityFinding(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,16 +102,19 @@ class SensitivityFinding(msgspec.Struct, frozen=True, kw_only=True):
 def check_sensitivity(
     paired: PairedRuns, scale: float = 1.0, tick: Tick = unheard
 ) -> SensitivityFinding:
-    """Play pairs of runs, and measure how far the replaced record moved what is released.
+    """Play pairs of runs, and measure how far the replaced records moved what is released.
 
-    ``scale`` times as many pairs are played as usual.
+    ``scale`` times as many records are replaced as usual.
     """
-    usual = _REACTING if paired.neighbours == "interactive" else _PAIRS
-    runs, largest, remembers = scaled(usual, scale, _LEAST), 0.0, False
+    usual = _REACTING if paired.neighbours == "interactive" else _RECORDS
+    runs = -(-scaled(usual, scale, _LEAST) // paired.records)
+    if paired.records > 1:
+        runs = max(_LEAST_PAIRS, runs)
+    largest, remembers = 0.0, False
     for run in range(runs):
-        if run < _AGAIN:
-            zero, one, again = (dict(paired.play(world, run)) for world in (0, 1, 0))
-            largest = max(largest, _apart(paired, zero, one))
+        if run * paired.records < _AGAIN:
+            zero, one, again = (_played(paired, world, run) for world in (0, 1, 0))
+            largest = max(largest, _farthest(paired, zero, one))
             remembers |= not _alike(zero, again)
         else:
             largest = max(largest, distance(paired, run))
@@ -117,44 +138,51 @@ def _charged(paired: PairedRuns) -> float:
     return claim.epsilon_contents
 
 
-def _alike(one: Mapping[int, Floats], other: Mapping[int, Floats]) -> bool:
+def _played(paired: PairedRuns, world: int, run: int) -> Releases:
+    return {(party, number): values for party, number, values in paired.play(world, run)}
+
+
+def _alike(one: Releases, other: Releases) -> bool:
     return one.keys() == other.keys() and all(np.array_equal(one[k], other[k]) for k in one)
 
 
 def distance(paired: PairedRuns, run: int) -> float:
-    """Return μ of a pair of runs: √(Δᵀ Σ⁻¹ Δ), where Δ is how far releases moved, Σ their noise.
+    """Return the largest μ of a party in a pair of runs.
+
+    It is √(Δᵀ Σ⁻¹ Δ), where Δ is how far the party's releases moved, and Σ is their noise.
 
     Where others react, releases after the first one that moved may differ for other reasons than
     the record. They are left out, and not played.
     """
-    worlds = (paired.play(world, run) for world in (0, 1))
     if paired.neighbours == "fixed log":
-        return _apart(paired, *(dict(each) for each in worlds))
-    zero: dict[int, Floats] = {}
-    one: dict[int, Floats] = {}
-    for both in zip_longest(*worlds):
-        for released, new in zip((zero, one), both, strict=True):
+        return _farthest(paired, *(_played(paired, world, run) for world in (0, 1)))
+    zero, one = Releases(), Releases()
+    for both in zip_longest(*(paired.play(world, run) for world in (0, 1))):
+        for releases, new in zip((zero, one), both, strict=True):
             if new is not None:
-                released[new[0]] = new[1]
+                releases[new.party, new.number] = new.values
         if _first_moved(zero, one) is not None:
             break
-    return _apart(paired, zero, one)
+    return _farthest(paired, zero, one)
 
 
-def _first_moved(zero: Mapping[int, Floats], one: Mapping[int, Floats]) -> int | None:
-    """Return the number of the first release that differs, of those in both worlds."""
+def _first_moved(zero: Releases, one: Releases) -> tuple[str, int] | None:
+    """Return the first release that differs, of those in both worlds."""
     both = sorted(zero.keys() & one.keys())
     return next((k for k in both if np.abs(one[k] - zero[k]).max() > _NOT_MOVED), None)
 
 
-def _apart(paired: PairedRuns, zero: Mapping[int, Floats], one: Mapping[int, Floats]) -> float:
-    steps = sorted(zero.keys() & one.keys())
+def _farthest(paired: PairedRuns, zero: Releases, one: Releases) -> float:
+    """Return the largest μ of a party, from what was released in both worlds."""
+    both = sorted(zero.keys() & one.keys())
     if paired.neighbours == "interactive":
         moved_first = _first_moved(zero, one)
-        steps = [] if moved_first is None else [step for step in steps if step <= moved_first]
-    if not steps:
-        return 0.0
-    moved = np.stack([one[step] - zero[step] for step in steps])
-    places = np.array(steps, dtype=np.int64) - 1
-    covariance = paired.covariance[np.ix_(places, places)]
-    return math.sqrt(max(0.0, float((moved * np.linalg.solve(covariance, moved)).sum())))
+        both = [] if moved_first is None else [each for each in both if each <= moved_first]
+    largest = 0.0
+    for party in {party for party, _ in both}:
+        steps = np.array([number for name, number in both if name == party])
+        moved = np.stack([one[party, step] - zero[party, step] for step in steps.tolist()])
+        covariance = paired.covariance[np.ix_(steps - 1, steps - 1)]
+        squared = float((moved * np.linalg.solve(covariance, moved)).sum())
+        largest = max(largest, math.sqrt(max(0.0, squared)))
+    return largest

@@ -51,8 +51,7 @@ import numpy as np
 
 from fedbandits._typing import Floats
 from fedbandits.errors import ConfigError, ReleaseRefusedError
-from fedbandits.privacy.continual import ContinualPlan
-from fedbandits.privacy.factorisation import differences
+from fedbandits.privacy.continual import ContinualPlan, differences
 from fedbandits.privacy.gaussian import ROUNDING_MARGIN
 from fedbandits.privacy.kernels import (
     CAST_ROOM,

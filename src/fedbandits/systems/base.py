@@ -31,7 +31,7 @@ from fedbandits.systems.variants import Preset as Preset
 if TYPE_CHECKING:  # a configuration is read without what prices and attacks it
     from fedbandits.privacy.auditing import Game
     from fedbandits.privacy.claims import PrivacyClaim
-    from fedbandits.privacy.examined import Examined
+    from fedbandits.privacy.error_rates import Examined
     from fedbandits.privacy.noise_check import NoisyNumbers
     from fedbandits.privacy.protocol_check import ProtocolCheck
     from fedbandits.systems.application import Application, Resources, SharedSecret

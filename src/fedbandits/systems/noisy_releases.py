@@ -14,8 +14,7 @@ import numpy as np
 from fedbandits._typing import Floats, Ints
 from fedbandits.federation.messages import Message, unpack
 from fedbandits.privacy.continual import ContinualPlan
-from fedbandits.privacy.kept_noise import KeptNoise, kept
-from fedbandits.privacy.noise_check import NoisyNumbers, NoisyRun
+from fedbandits.privacy.noise_check import KeptNoise, NoisyNumbers, NoisyRun, kept
 from fedbandits.privacy.secure_noise import SecureNoise
 from fedbandits.random import Purpose, permutation
 from fedbandits.systems.base import PartiesReplicate

@@ -4,13 +4,14 @@ The attacker is given every message that the audited party sends: whether there 
 whom, and what is in it. Which party is audited, and which of its records is replaced, is drawn for
 every run, in both worlds alike, and the attacker is told.
 
-With the same noise in both worlds the same parties show how far a record moves releases.
+With the same noise in both worlds the same parties show how far a record moves releases. On a fixed
+log each party then has a replaced record of its own.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,7 +25,7 @@ from fedbandits.privacy.attacks import Transcripts
 from fedbandits.privacy.auditing import Game, Sees
 from fedbandits.privacy.likelihood import Attacker
 from fedbandits.privacy.secure_noise import SecureNoise
-from fedbandits.privacy.sensitivity_check import PairedRuns
+from fedbandits.privacy.sensitivity_check import PairedRuns, PlayedRelease
 from fedbandits.random import replicate_key
 from fedbandits.systems.base import PartiesReplicate, Plan, System
 from fedbandits.systems.games import Look, Neighbours, drawn_targets, look_of
@@ -83,7 +84,7 @@ class SmallWorld(NamedTuple):
 
 
 class Released(NamedTuple):
-    """A release of the audited party."""
+    """A release of an audited party."""
 
     number: int  # which of its releases it is, from 1
     #: (size,): what is released, in deviations of one draw's noise, so that the noise in different
@@ -97,8 +98,23 @@ def newest_total(network: Any, receiver: str) -> Total:
     return next(m for _, m in deliveries if isinstance(m, Total) and m.receiver == receiver)
 
 
+def sent_share(sending: Any, message: Increment) -> Ints:
+    """Return the share of a secure sum behind the masks of a message, (size,), in whole steps.
+
+    ``sending`` is where the messages of its sender stand, at the end of the round of the message.
+    """
+    here = sending.base == message.release
+    share: Ints = sending.base_values if here else sending.pending_values
+    return share
+
+
+#: One replaced record of each audited party: the place of the party, and further numbers that say
+#: which of its records is replaced.
+Targets = Sequence[tuple[int, ...]]
+
+
 class AuditedRun:
-    """The parties of one run, at the audit's disposal; one of them has the replaced record.
+    """The parties of one run, at the audit's disposal; some of them have a replaced record each.
 
     A system says in a subclass what parties do in a round, and what is a release.
 
@@ -106,8 +122,8 @@ class AuditedRun:
     ----------
     run
         The parties and their network.
-    place
-        Which of ``run.players`` has the replaced record.
+    places
+        Which of ``run.players`` have a replaced record. Attacks look at the first one.
     attacker
         Makes, of the numbers of releases, who looks at them and knows all other records. Then
         :meth:`note` is to be told of each release. Without it attacks are learned from contents as
@@ -115,12 +131,15 @@ class AuditedRun:
     """
 
     def __init__(
-        self, run: PartiesReplicate, place: int, attacker: Callable[[Ints], Attacker] | None = None
-    ) -> None:
+        self, run: PartiesReplicate, places: Iterable[int],
+        attacker: Callable[[Ints], Attacker] | None = None,
+    ) -> None:  # fmt: skip
         self.run, self.network = run, run.network
-        self.target: Any = run.players[place]
-        #: Name of the party that has the replaced record.
-        self.audited: str = self.target.name
+        #: Places of the parties that have a replaced record, by their names.
+        self.places: dict[str, int] = {run.players[place].name: place for place in places}
+        #: Name of the party that is attacked.
+        self.audited: str = next(iter(self.places))
+        self.target: Any = run.players[self.places[self.audited]]
         self._attacker = attacker
         self._noted: list[tuple[Floats, float]] = []
 
@@ -129,16 +148,12 @@ class AuditedRun:
         raise NotImplementedError
 
     def released(self, message: Any) -> Released | None:
-        """Return the release in a message of the audited party; None if it is none of its own.
+        """Return the release in a message of an audited party; None if it is none of its own.
 
-        A game with a ``covariance`` asks for it.
+        A game with a ``covariance`` asks for it, at the end of the round of the message. Where a
+        message is masked, the release is read in the state of the party.
         """
         raise NotImplementedError
-
-    @property
-    def speaker(self) -> str:
-        """The name of the party whose messages hold the releases that are looked at."""
-        return self.audited
 
     @property
     def informed(self) -> bool:
@@ -172,9 +187,11 @@ class MessagesGame(NamedTuple):
     neighbours: Neighbours  # whether all other records stay as they are, or may react
     looks_at: str  # what the attacker sees, in words
     small: SmallWorld
-    #: Numbers below them are drawn for every run: whose record is replaced, and which.
+    #: Numbers below the bounds are drawn for every run: the party whose record is replaced, and
+    #: which of its records.
     bounds: tuple[int, ...]
-    make: Callable[..., AuditedRun]  # from a run's parties, its number, and what was drawn
+    #: From a run's parties, its number, and the replaced records: one, or one of every party.
+    make: Callable[[PartiesReplicate, int, Targets], AuditedRun]
     #: Whether contents are priced as Gaussian, and who looks at them knows all other records.
     gaussian: bool = False
     secure: bool = False  # whether parties have the noise of a deployment
@@ -197,10 +214,22 @@ class MessagesGame(NamedTuple):
         """Number of rounds that each run plays."""
         return int(self.small.plan.rounds)
 
-    def begin(self, run: int) -> AuditedRun:
-        """Make one run."""
-        drawn = (int(one[0]) for one in drawn_targets(run, 1, *self.bounds))
-        return self.make(self.small.begin(run, self.secure), run, *drawn)
+    def begin(self, run: int, everybody: bool = False) -> AuditedRun:
+        """Make one run, in which a drawn party has a replaced record, or ``everybody`` has."""
+        targets = self._targets(run) if everybody else [_drawn(run, self.bounds)]
+        return self.make(self.small.begin(run, self.secure), run, targets)
+
+    def _targets(self, run: int) -> Targets:
+        """Return a record of every party: the earliest in the first run, in all others drawn ones.
+
+        A record that comes early is in most releases, so it costs most.
+        """
+        parties, which = self.bounds[0], self.bounds[1:]
+        if run == 0:
+            return [(party, *(0 for _ in which)) for party in range(parties)]
+        drawn = _drawn(run, which * parties)
+        size = len(which)
+        return [(party, *drawn[party * size :][:size]) for party in range(parties)]
 
     def play(self, world: int, first: int, count: int) -> Transcripts:
         """Play runs first … first + count - 1 of a world."""
@@ -229,22 +258,40 @@ class MessagesGame(NamedTuple):
         if self.covariance is None or self.secure:
             return None
         claim = self.small.system.claim(self.small.plan)
-        looks_at = f"{self.looks_at}, with the same noise"
-        return PairedRuns(self.neighbours, looks_at, self.covariance, claim, self._releases)
+        records = self.bounds[0] if self.neighbours == "fixed log" else 1
+        each = " and a record of each party replaced" if records > 1 else ""
+        looks_at = f"{self.looks_at}, with the same noise{each}"
+        return PairedRuns(
+            self.neighbours, looks_at, self.covariance, claim, self._releases, records
+        )
 
-    def _releases(self, world: int, number: int) -> Iterator[tuple[int, Floats]]:
-        """Yield what the audited party releases in a run, with the numbers of the releases."""
-        run = self.begin(number)
+    def _releases(self, world: int, number: int) -> Iterator[PlayedRelease]:
+        """Yield the releases of all audited parties in a run."""
+        run = self.begin(number, everybody=self.neighbours == "fixed log")
         deliveries, known = run.network.transcript.deliveries, 0
-        told: set[int] = set()  # each receiver is sent one
+        yielded: set[tuple[str, int]] = set()  # each receiver is sent the same release
         for round_ in range(1, self.rounds + 1):
             run.play_round(world, round_)
             for _, message in deliveries[known:]:
-                found = run.released(message) if message.sender == run.speaker else None
-                if found is not None and found.number not in told:
-                    told.add(found.number)
-                    yield found.number, found.values
+                release = run.released(message) if message.sender in run.places else None
+                if release is not None and (message.sender, release.number) not in yielded:
+                    yielded.add((message.sender, release.number))
+                    yield PlayedRelease(message.sender, *release)
             known = len(deliveries)
+
+
+def _drawn(run: int, bounds: tuple[int, ...]) -> tuple[int, ...]:
+    """Draw the targets of one run."""
+    return tuple(int(number[0]) for number in drawn_targets(run, 1, *bounds))
+
+
+def moves(within: MessagesGame, beyond: MessagesGame) -> list[Game]:
+    """Return games that measure how far a record moves all releases, and are not attacked.
+
+    The record of one is ``within`` its bounds; the record of the other is far ``beyond`` them, and
+    must be cut down or refused.
+    """
+    return [beyond._replace(attacked=False, beyond=True), within._replace(attacked=False)]
 
 
 def paired_games(games: Iterable[Game]) -> list[PairedRuns]:

@@ -164,7 +164,7 @@ def adds_its_planned_noise(preset: str, scale: float = 1.0) -> None:
 
 
 def moves_no_further_than_charged(preset: str, scale: float = 1.0) -> None:
-    """Check that a record moves releases as far as charged, in ``scale`` of the usual pairs."""
+    """Check that a record moves releases as far as charged, for ``scale`` of the usual records."""
     found, plan, world = _setting(preset)
     claim, games = found.claim(plan), found.games(plan, world)
     assert games or not 0.0 < claim.epsilon_contents < math.inf, "a claim that no game attacks"

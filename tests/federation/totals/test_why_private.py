@@ -14,8 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from fedbandits.privacy.continual import toeplitz_coefficients
-from fedbandits.privacy.factorisation import encoder
+from fedbandits.privacy.continual import encoder, toeplitz_coefficients
 from tests.federation.totals.world import World
 
 RNG = np.random.default_rng(7)

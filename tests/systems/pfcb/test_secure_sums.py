@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from fedbandits.environments import Procurement
 from fedbandits.errors import ConfigError
-from fedbandits.privacy.continual import ContinualPlan
-from fedbandits.privacy.factorisation import encoder
+from fedbandits.privacy.continual import ContinualPlan, encoder
 from fedbandits.privacy.gaussian import epsilon_of, mu_of
 from fedbandits.settings.experiment import system
 from fedbandits.systems.pfcb import SYSTEM, sharing

@@ -11,14 +11,12 @@ import msgspec
 
 from fedbandits.experiments.audits.verdict import claimed_of
 from fedbandits.experiments.events import Part, PartKind
-from fedbandits.privacy.auditing import Finding, Game
+from fedbandits.privacy.auditing import Finding, Game, Tick, scaled
 from fedbandits.privacy.auditing import audit as attack
-from fedbandits.privacy.examined import Examined
+from fedbandits.privacy.error_rates import Examined
 from fedbandits.privacy.noise_check import ALARM, NoiseFinding, check_noise
-from fedbandits.privacy.process_check import process_check
-from fedbandits.privacy.protocol_check import ProtocolFinding, check_protocol
+from fedbandits.privacy.protocol_check import ProtocolFinding, check_protocol, process_check
 from fedbandits.privacy.sensitivity_check import SensitivityFinding, check_sensitivity
-from fedbandits.privacy.sizes import Tick, scaled
 from fedbandits.settings import RUNS
 from fedbandits.settings.experiment import Experiment, Variant
 from fedbandits.systems import System, find_system

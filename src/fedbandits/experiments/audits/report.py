@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from fedbandits.experiments.audits.verdict import Audit, Verdict
 from fedbandits.experiments.html import as_table, as_text
 from fedbandits.privacy.auditing import Finding
-from fedbandits.privacy.examined import Examined
+from fedbandits.privacy.error_rates import Examined
 from fedbandits.privacy.noise_check import NoiseFinding
 from fedbandits.privacy.protocol_check import ProtocolFinding
 from fedbandits.privacy.sensitivity_check import SensitivityFinding

@@ -16,7 +16,7 @@ import msgspec
 from fedbandits.privacy import gaussian
 from fedbandits.privacy.auditing import Finding
 from fedbandits.privacy.claims import PrivacyClaim
-from fedbandits.privacy.examined import Examined
+from fedbandits.privacy.error_rates import Examined
 from fedbandits.privacy.noise_check import NoiseFinding
 from fedbandits.privacy.protocol_check import ProtocolFinding
 from fedbandits.privacy.sensitivity_check import SensitivityFinding

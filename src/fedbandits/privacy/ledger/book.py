@@ -20,19 +20,14 @@ from fedbandits._typing import Floats
 from fedbandits.privacy.accounting import Event
 from fedbandits.privacy.claims import PrivacyClaim
 from fedbandits.privacy.ledger import accounts, checks, opening
-from fedbandits.privacy.ledger.accounts import LedgerClock
-from fedbandits.privacy.ledger.charges import Till
+from fedbandits.privacy.ledger.accounts import LedgerClock, Till
 from fedbandits.privacy.ledger.database import (
-    AT_ONCE,
-    DEFERRED,
-    IMMEDIATE,
     Synchronous,
     engine_at,
     engine_that_reads,
     named_errors,
-    transaction,
 )
-from fedbandits.privacy.ledger.files import LedgerFile, check, watched
+from fedbandits.privacy.ledger.files import LedgerFile, Store, check
 from fedbandits.privacy.ledger.statement import Statement, state
 from fedbandits.privacy.ledger.tables import ACCOUNTS, DrawTable, encode_draw, require_names
 
@@ -61,6 +56,7 @@ class Ledger(contextlib.AbstractContextManager["Ledger"]):
         self._draws = DrawTable(engine.dialect)
         self._owned = owned  # closed with the ledger
         self._file = LedgerFile.of(engine.url)
+        self._store = Store(engine, self._file)
 
     @classmethod
     def open(
@@ -126,7 +122,7 @@ class Ledger(contextlib.AbstractContextManager["Ledger"]):
             on_failure.callback(ledger.close)
             if not given:
                 opening.equip(engine, ledger._file)
-            opening.prepare(ledger, ledger._file, must_exist, moved)
+            opening.prepare(ledger._store, federation, must_exist, moved)
             on_failure.pop_all()
         return ledger
 
@@ -140,7 +136,7 @@ class Ledger(contextlib.AbstractContextManager["Ledger"]):
         ledger = cls(engine_that_reads(path), federation, time.time, 1.0, owned=True)
         with contextlib.ExitStack() as on_failure:
             on_failure.callback(ledger.close)
-            opening.look_over(ledger, ledger._file)
+            opening.look_over(ledger._store, federation)
             on_failure.pop_all()
         return ledger
 
@@ -162,7 +158,7 @@ class Ledger(contextlib.AbstractContextManager["Ledger"]):
         rolled back. One that must not wait (``waits`` is False) raises LedgerBusyError if it cannot
         begin at once. That is so while another program writes, and when the log is to be taken in.
         """
-        return watched(self._file, transaction(self.engine, IMMEDIATE if waits else AT_ONCE))
+        return self._store.begin(waits)
 
     def begin_log_anew(self) -> None:
         """Let the next transaction take the log of a file in: it may have what is deleted now."""
@@ -171,7 +167,7 @@ class Ledger(contextlib.AbstractContextManager["Ledger"]):
 
     def read(self) -> contextlib.AbstractContextManager[Connection]:
         """Return a connection that reads one state of the ledger and does not block writers."""
-        return watched(self._file, transaction(self.engine, DEFERRED))
+        return self._store.read()
 
     def open_account(
         self, connection: Connection, party: str, claim: PrivacyClaim, epsilon: float, delta: float

@@ -12,12 +12,12 @@ import pathlib
 import stat
 import urllib.parse
 from collections.abc import Iterator, Mapping
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
-from sqlalchemy.engine import URL, Connection
+from sqlalchemy.engine import URL, Connection, Engine
 
 from fedbandits.errors import LedgerError, LedgerFileError
-from fedbandits.privacy.ledger.database import touch
+from fedbandits.privacy.ledger.database import AT_ONCE, DEFERRED, IMMEDIATE, touch, transaction
 
 #: Where a connection notes which log it has opened.
 SEEN_LOG = "fedbandits_ledger_log"
@@ -133,6 +133,21 @@ def watched(
         finally:
             del seen[_WATCHED]
     file.check(seen)
+
+
+class Store(NamedTuple):
+    """The database of a ledger, and the file of the database if it has one."""
+
+    engine: Engine
+    file: LedgerFile | None
+
+    def begin(self, waits: bool = True) -> contextlib.AbstractContextManager[Connection]:
+        """Begin a write transaction; see :meth:`.book.Ledger.begin`."""
+        return watched(self.file, transaction(self.engine, IMMEDIATE if waits else AT_ONCE))
+
+    def read(self) -> contextlib.AbstractContextManager[Connection]:
+        """Begin a transaction that reads; see :meth:`.book.Ledger.read`."""
+        return watched(self.file, transaction(self.engine, DEFERRED))
 
 
 def path_of(url: URL) -> str | None:

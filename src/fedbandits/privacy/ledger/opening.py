@@ -14,7 +14,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Engine
@@ -30,11 +30,15 @@ from fedbandits.privacy.ledger.database import (
     named_errors,
     url_of,
 )
-from fedbandits.privacy.ledger.files import SEEN_LOG, LedgerFile, identity, is_file, path_of
+from fedbandits.privacy.ledger.files import (
+    SEEN_LOG,
+    LedgerFile,
+    Store,
+    identity,
+    is_file,
+    path_of,
+)
 from fedbandits.privacy.ledger.tables import META, write_meta
-
-if TYPE_CHECKING:
-    from fedbandits.privacy.ledger.book import Ledger
 
 #: Row of ``ledger_meta`` that says in which file the ledger lies.
 _FILE = "file"
@@ -63,34 +67,34 @@ def equip(engine: Engine, file: LedgerFile | None) -> None:
         sa.event.listen(engine, "begin", begin_sqlite)
 
 
-def prepare(ledger: Ledger, file: LedgerFile | None, must_exist: bool, moved: bool) -> None:
-    """Find the tables or make them, check them, and bind them to their file.
+def prepare(store: Store, federation: str, must_exist: bool, moved: bool) -> None:
+    """Find the tables of a federation or make them, check them, and bind them to their file.
 
     Raises LedgerError, see :meth:`.book.Ledger.open`.
     """
-    with named_errors(), ledger.read() as connection:
+    with named_errors(), store.read() as connection:
         exists = checks.is_ledger(connection)
     if not exists and must_exist:
         raise _none("the database")
     if not exists:
-        with named_errors(), ledger.begin() as connection:
-            checks.create(connection, ledger.federation)
-    look_over(ledger, file)
-    if file is not None:
-        _bind(ledger, file, moved)
+        with named_errors(), store.begin() as connection:
+            checks.create(connection, federation)
+    look_over(store, federation)
+    if store.file is not None:
+        _bind(store, store.file, moved)
 
 
-def look_over(ledger: Ledger, file: LedgerFile | None) -> None:
+def look_over(store: Store, federation: str) -> None:
     """Check version, federation, log, pages and totals; nothing is written."""
-    with named_errors(), ledger.read() as connection:
-        if file is not None and checks.is_ledger(connection):
-            _require_log(connection, file)
-        checks.check_opened(connection, ledger.federation)
+    with named_errors(), store.read() as connection:
+        if store.file is not None and checks.is_ledger(connection):
+            _require_log(connection, store.file)
+        checks.check_opened(connection, federation)
 
 
-def _bind(ledger: Ledger, file: LedgerFile, moved: bool) -> None:
-    """Refuse a copy: what the other one releases is not in it."""
-    with named_errors(), ledger.read() as connection:
+def _bind(store: Store, file: LedgerFile, moved: bool) -> None:
+    """Refuse a copy of a ledger: releases of the other copy are not in this one."""
+    with named_errors(), store.read() as connection:
         written = connection.execute(sa.select(META.c.value).where(META.c.name == _FILE)).scalar()
     if written == file.inode:
         return
@@ -100,7 +104,7 @@ def _bind(ledger: Ledger, file: LedgerFile, moved: bool) -> None:
             "budget twice. If this is the latest copy and no other will be used again, open it "
             "once as moved (fedbandits party run --moved)"
         )
-    with named_errors(), ledger.begin() as connection:
+    with named_errors(), store.begin() as connection:
         write_meta(connection, _FILE, file.inode)
 
 

@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Plot
 
 from fedbandits.experiments.plots import line_style
-from fedbandits.privacy.factorisation import MOST_RELEASES
+from fedbandits.privacy.continual import MOST_RELEASES
 from fedbandits.reproduce.engine import (
     Context,
     Outcome,

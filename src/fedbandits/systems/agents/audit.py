@@ -1,4 +1,9 @@
-"""Linear agents in two neighbouring worlds, for an audit."""
+"""Linear agents in two neighbouring worlds, for an audit.
+
+First the mechanism as configured, then whole agents in a small world. Peers play on a graph that
+few agents have too. Where an agent keeps several estimators a record is in one of them alone: the
+releases of one are attacked.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +15,7 @@ import numpy as np
 
 from fedbandits.environments import Classification, Linear
 from fedbandits.environments.base import Environment
+from fedbandits.federation.graphs import Complete
 from fedbandits.learners.kernels.ridge import Record
 from fedbandits.privacy.auditing import Game
 from fedbandits.privacy.likelihood import covariance_of
@@ -44,7 +50,7 @@ from fedbandits.systems.games import (
     opposite_records,
     stretched_records,
 )
-from fedbandits.systems.party_games import MessagesGame, SmallWorld
+from fedbandits.systems.party_games import MessagesGame, SmallWorld, Targets, moves
 from fedbandits.systems.sums_audit import sums_checks
 from fedbandits.systems.sums_audit.run import MEMBERS, SUMS, SumsAudited
 from fedbandits.systems.visits_audit import MORE_VISITS, MOST_VISITS
@@ -62,45 +68,29 @@ _PERIOD = 4
 _MOST_RELEASES, _MOST_BUDGETS = 24, 16
 
 
-def games(
-    system: System[Any], plan: AgentsPlan, config: AgentsConfig | None = None
-) -> Sequence[Game]:
-    """Return what an audit plays: the configured mechanism, then whole parties in a small world.
-
-    ``config`` is the variant as a few agents play it; the plan's own if it is not given.
-    """
-    config = config or plan.config
+def games(system: System[Any], plan: AgentsPlan) -> Sequence[Game]:
+    """Return what an audit plays: the configured mechanism, then whole parties in a small world."""
     return [
         *contents_games(_of_few(system, plan)),
-        *messages_games(system, config, plan.facts.parties),
-        *trigger_games(system, config),
-        *moves_games(system, plan, config),
+        *messages_games(system, plan.config, plan.facts.parties),
+        *trigger_games(system, plan.config),
+        *moves_games(system, plan),
     ]
 
 
-def noise_checks(
-    system: System[Any], plan: AgentsPlan, config: AgentsConfig | None = None
-) -> list[NoisyNumbers]:
-    """Return all that agents release: as configured, and as a few of them play.
-
-    The parameters are those of :func:`games`.
-    """
-    if not plan.config.is_private or plan.release.releases == 0:
+def noise_checks(system: System[Any], plan: AgentsPlan) -> list[NoisyNumbers]:
+    """Return all numbers that agents release: as configured, and as a few of them play."""
+    if not _releases(plan):
         return []
-    small = _making_all(system, plan, config or plan.config, plan.facts.models)
+    small = _making_all(system, plan, plan.facts.models)
     return [simulated_numbers(plan), *played_numbers(small, plan.release.releases)]
 
 
-def protocol_checks(
-    system: System[Any], plan: AgentsPlan, config: AgentsConfig | None = None
-) -> list[ProtocolCheck]:
-    """Return checks of what agents do beside noise: how often persons count, and secure sums.
-
-    The parameters are those of :func:`games`.
-    """
-    if not plan.config.is_private or plan.release.releases == 0:
+def protocol_checks(system: System[Any], plan: AgentsPlan) -> list[ProtocolCheck]:
+    """Return checks beside noise: how often persons count, and secure sums."""
+    if not _releases(plan):
         return []
-    small = _releasing_at_once(system, plan, config or plan.config)
+    small = _releasing_at_once(system, plan)
     checks = person_checks(small)
     if plan.secure is not None:
         covariance = covariance_of(small.plan.priced)
@@ -108,13 +98,18 @@ def protocol_checks(
     return checks
 
 
-def _releasing_at_once(system: System[Any], plan: AgentsPlan, config: AgentsConfig) -> SmallWorld:
+def _releases(plan: AgentsPlan) -> bool:
+    """Tell whether agents release anything with noise."""
+    return plan.config.is_private and plan.release.releases > 0
+
+
+def _releasing_at_once(system: System[Any], plan: AgentsPlan) -> SmallWorld:
     """Return agents that release after every round, of whom one may be absent.
 
     They play for so long that a person comes too often.
     """
     world = Linear(agents=MEMBERS, dim=DIMENSION, arms=ARMS)
-    small = in_small_world(config, plan.facts.parties, MEMBERS)
+    small = in_small_world(plan.config, plan.facts.parties, MEMBERS)
     small = msgspec.structs.replace(
         small, schedule=Every(1), records_per_person=min(small.records_per_person, MOST_VISITS)
     )
@@ -166,30 +161,30 @@ def _early(small: SmallWorld) -> tuple[int, int]:
     return 1, plan.rounds if triggered else next_sync(plan.constants, 0)
 
 
-def moves_games(system: System[Any], plan: AgentsPlan, config: AgentsConfig) -> list[Game]:
+def moves_games(system: System[Any], plan: AgentsPlan) -> list[Game]:
     """Measure how far a record moves all releases of the plan, within its bounds and beyond."""
-    if not plan.config.is_private or plan.release.releases == 0:
+    if not _releases(plan):
         return []
-    small = _making_all(system, plan, config)
+    small, config = _making_all(system, plan), plan.config
     bounds = DIMENSION, config.context_bound, config.reward_bound
     rounds, words = (1, small.plan.rounds), f"{small.plan.release.releases} releases"
     within = opposite_records(*bounds, gram_noise(config))
-    found: list[Game] = []
-    for pair, beyond in ((stretched_records(*bounds), True), (within, False)):
-        said = f"{words}, a record beyond its bounds," if beyond else words
-        game = _messages_game(small, pair, "fixed log", said, rounds)
-        found.append(game._replace(attacked=False, beyond=beyond))
-    return found
+    return moves(
+        _messages_game(small, within, "fixed log", words, rounds),
+        _messages_game(
+            small, stretched_records(*bounds), "fixed log",
+            f"{words}, a record beyond its bounds,", rounds,
+        ),
+    )  # fmt: skip
 
 
-def _making_all(
-    system: System[Any], plan: AgentsPlan, config: AgentsConfig, models: int = 1
-) -> SmallWorld:
+def _making_all(system: System[Any], plan: AgentsPlan, models: int = 1) -> SmallWorld:
     """Return agents that make all releases of a plan, if not too many, one a round.
 
     Among them are all budgets; agents after those have the smallest ε again. With ``models`` above
     1 they have a model an arm.
     """
+    config = plan.config
     given = config.epsilon if isinstance(config.epsilon, tuple) else (config.epsilon,)
     budgets = sorted(set(given), reverse=True)[:_MOST_BUDGETS]
     budgets += [budgets[-1]] * (AGENTS - len(budgets))
@@ -213,6 +208,8 @@ def in_small_world(config: AgentsConfig, parties: int = AGENTS, few: int = AGENT
     epsilon = max(config.epsilon) if isinstance(config.epsilon, tuple) else config.epsilon
     # Bounds hold by construction; an environment that could exceed them would be refused.
     small = msgspec.structs.replace(config, epsilon=epsilon, out_of_bounds="clip")
+    if hasattr(small, "graph"):
+        small = msgspec.structs.replace(small, graph=Complete())
     if hasattr(small, "aggregation"):
         small = msgspec.structs.replace(small, aggregation=of_few(small.aggregation, parties, few))
     if isinstance(config.schedule, Evenly):  # as often as a short run has room for
@@ -266,8 +263,9 @@ def _messages_game(
     if plan.secure is not None:
         looks_at = f"sums by {looks_at}"
 
-    def make(run: PartiesReplicate, number: int, agent: int, after: int) -> AgentsRun:
-        return play(run, pair, Target(agent, first + after), fixed, informed, audit_key(number))
+    def make(run: PartiesReplicate, number: int, targets: Targets) -> AgentsRun:
+        replaced = [Target(agent, first + after) for agent, after in targets]
+        return play(run, pair, replaced, fixed, informed, audit_key(number))
 
     whose = f"{'one drawn of ' if agents > 1 else ''}{plan.facts.parties} agents"
     persons = " with all records of a person replaced" if config.protects_persons else ""
@@ -314,7 +312,7 @@ def _last_firing(
     for _ in range(60):
         middle = 0.5 * (low + high)
         played = _triggered(system, config, middle).begin(0, secure=False)
-        run = AgentsRun(played, pair, Target(0, _TRIGGERING), True, False, audit_key(0))
+        run = AgentsRun(played, pair, [Target(0, _TRIGGERING)], True, False, audit_key(0))
         for round_ in range(1, _TRIGGERING + 1):
             run.play_round(world, round_)
         said = any(m.sender == run.audited for _, m in run.network.transcript.deliveries)

@@ -42,7 +42,7 @@ from fedbandits.systems.games import (
     packed_pair,
 )
 from fedbandits.systems.noisy_releases import StatedNoise, some_releases, sums_listener
-from fedbandits.systems.party_games import SmallWorld
+from fedbandits.systems.party_games import SmallWorld, sent_share
 
 #: Releases up to which one more can be afforded: it takes the draws of all before it.
 _MOST_DRAWN = 1024
@@ -237,11 +237,8 @@ def listen_to_shares(run: Any) -> Any:
             if not isinstance(message, Increment):
                 continue
             place, agent = places[message.sender]
-            sending, step = agent.state.sending, run.plan.constants.step
-            sent = (
-                sending.base_values if sending.base == message.release else sending.pending_values
-            )
-            noise = step * sent - agent.state.statistic.reshape(-1)
+            share = sent_share(agent.state.sending, message)
+            noise = run.plan.constants.step * share - agent.state.statistic.reshape(-1)
             found.append((place, message.release, noise))
         return found
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -16,7 +17,6 @@ from fedbandits.environments.open_world import Visit
 from fedbandits.errors import BoundExceededError
 from fedbandits.facts import ContextualFacts
 from fedbandits.federation.messages import Message, unpack
-from fedbandits.federation.seats import CONTROLLER
 from fedbandits.federation.totals.messages import Total, unpack_words
 from fedbandits.learners.kernels.ridge import Record
 from fedbandits.privacy.likelihood import Attacker, attacker, stated_pattern
@@ -26,7 +26,7 @@ from fedbandits.systems.agents.config import AgentsConfig
 from fedbandits.systems.agents.noise import gram_noise
 from fedbandits.systems.base import PartiesReplicate
 from fedbandits.systems.games import audit_key, contexts, packed_pair, packed_record
-from fedbandits.systems.party_games import AuditedRun, Released, newest_total
+from fedbandits.systems.party_games import AuditedRun, Released, newest_total, sent_share
 
 AGENTS, DIMENSION, ARMS = 4, 2, 2
 #: The world that whole systems are audited in: no smaller one has others to react.
@@ -45,26 +45,30 @@ def facts_for(config: AgentsConfig, world: Environment) -> Any:
 
 
 class Target(NamedTuple):
-    """The agent whose record is replaced, and the round of it."""
+    """The agent whose record is replaced, and the round of the record."""
 
     agent: int
     round_: int
 
 
 class AgentsRun(AuditedRun):
-    """Agents whose contexts and rewards are made up: one record of one of them is replaced.
+    """Agents whose contexts and rewards are made up, some with one replaced record each.
 
-    ``pair`` is that record in either world, and ``target`` says where it comes. On a ``fixed`` log
-    every decision set has one context only: no decision changes any record. If ``informed``,
-    someone looks who knows all other records. ``key`` names the random draws of contexts.
+    ``pair`` is the replaced record in either world, and ``targets`` say where it comes. On a
+    ``fixed`` log every decision set has one context only: no decision changes any record. If
+    ``informed``, someone looks at the first target who knows all other records. ``key`` names the
+    random draws of contexts.
     """
 
     def __init__(
-        self, run: PartiesReplicate, pair: tuple[Any, Any], target: Target, fixed: bool,
+        self, run: PartiesReplicate, pair: tuple[Any, Any], targets: Sequence[Target], fixed: bool,
         informed: bool, key: Key,
     ) -> None:  # fmt: skip
-        super().__init__(run, target.agent, self._knows_others if informed else None)
-        self._pair, self._target = pair, target
+        agents = [target.agent for target in targets]
+        super().__init__(run, agents, self._knows_others if informed else None)
+        self._pair, self._target = pair, targets[0]
+        #: Rounds of the replaced records, by agent.
+        self._rounds = dict(targets)
         # On a fixed log contexts are the same in every run: the log is one.
         self._fixed, self._key = fixed, audit_key(0) if fixed else key
         plan: Any = run.plan
@@ -98,7 +102,7 @@ class AgentsRun(AuditedRun):
         """Return the contexts of a round, and the reward where it is settled beforehand."""
         drawn = self._contexts(agent, round_)
         if self._replaces(agent, round_):
-            record = self._pair[world]
+            record = self._pair_of(agent)[world]
             return np.tile(record.context[:, None], drawn.shape[1]).astype(
                 np.float32
             ), record.reward
@@ -109,12 +113,17 @@ class AgentsRun(AuditedRun):
     def _contexts(self, agent: int, round_: int) -> Floats:
         """Draw contexts, (d, columns)."""
         config: AgentsConfig = self.run.plan.config
-        bound = config.context_bound * (1.0 if agent == self._target.agent else 0.5)
+        bound = config.context_bound * (1.0 if agent in self._rounds else 0.5)
         return contexts(self._key, agent, round_, DIMENSION, ARMS, bound)
 
     def _replaces(self, agent: int, round_: int) -> bool:
         """Tell whether an agent's record of a round is a replaced one."""
-        return (agent, round_) == self._target
+        return self._rounds.get(agent) == round_
+
+    def _pair_of(self, agent: int) -> tuple[Any, Any]:
+        """Return the replaced record of an agent in either world."""
+        del agent
+        return self._pair
 
     def _shown(self, features: Floats32, agent: int, round_: int) -> Any:
         """Return what an agent decides on."""
@@ -172,31 +181,33 @@ class AgentsRun(AuditedRun):
             known += plan.constants.step * agent.state.sending.base_values - _exact(agent)
         self.note(in_records(plan, total) - known, self._entered(round_))
 
-    @property
-    def speaker(self) -> str:
-        return CONTROLLER if self._sums else self.audited
-
     def released(self, message: Any) -> Released | None:
-        if self._sums:
-            return self._total(message)
-        if (
-            not hasattr(message, "statistic")
-            or getattr(message, "origin", self.audited) != self.audited
-        ):
-            return None
-        plan: Any = self.run.plan
-        pattern = stated_pattern(plan.facts.models, DIMENSION, gram_noise(plan.config))
-        deviations = stated_scales(plan)[self._target.agent] * pattern
-        return Released(message.release, unpack(message.statistic, len(pattern)) / deviations)
+        """Return a release, or the share of a secure sum, in deviations of one draw of all noise.
 
-    def _total(self, message: Any) -> Released | None:
-        """Return a secure sum, in deviations of one draw of all its noise."""
-        if not isinstance(message, Total):
+        A share moves as far as the sum does, whose noise is that of all honest agents.
+        """
+        if not hasattr(message, "statistic"):
+            return None
+        if getattr(message, "origin", message.sender) != message.sender:
             return None
         plan: Any = self.run.plan
+        agent = self.places[message.sender]
+        deviations = self._deviations(agent)
+        if plan.secure is None:
+            values = unpack(message.statistic, len(deviations))
+        else:
+            share = sent_share(self.run.players[agent].state.sending, message)
+            values, deviations = (
+                plan.constants.step * share,
+                deviations * math.sqrt(plan.secure.honest),
+            )
+        return Released(message.release, values / deviations)
+
+    def _deviations(self, agent: int) -> Floats:
+        """Return the deviations of one draw of the agent's noise, (size,)."""
+        plan: Any = self.run.plan
         pattern = stated_pattern(plan.facts.models, DIMENSION, gram_noise(plan.config))
-        scale = stated_scales(plan)[0] * math.sqrt(plan.secure.honest)
-        return Released(message.release, in_records(plan, total=message) / (scale * pattern))
+        return np.asarray(stated_scales(plan)[agent] * pattern)
 
 
 def _exact(agent: Any) -> Floats:
@@ -215,10 +226,10 @@ def in_records(plan: Any, total: Total) -> Floats:
 class PersonRun(AgentsRun):
     """All visits of one person to one agent are replaced; parameters as of :class:`AgentsRun`.
 
-    The person comes to the agent again and again: k times as the claim counts them, in different
-    batches, and then many times more. The target is the person's first visit. Others come in
-    between, each once. Their records are known as they are, not as the agent says: so it shows if
-    the agent counts more of the person's.
+    The person comes to the agent again and again: k times as the claim counts visits, in different
+    batches, and then many times more. A target is the first visit of a person to an agent. Others
+    come in between, each once. The records of others are known as they are, not as the agent says:
+    so an agent that counts more of the person's records shows.
     """
 
     def __init__(self, *arguments: Any) -> None:
@@ -228,8 +239,8 @@ class PersonRun(AgentsRun):
         self._known: Floats = np.zeros(plan.constants.release_size)
 
     def _replaces(self, agent: int, round_: int) -> bool:
-        since = round_ - self._target.round_
-        return agent == self._target.agent and since >= 0 and since % _EVERY == 0
+        since = round_ - self._rounds.get(agent, round_ + 1)
+        return since >= 0 and since % _EVERY == 0
 
     def _shown(self, features: Floats32, agent: int, round_: int) -> Any:
         somebody = f"{agent} {round_}"

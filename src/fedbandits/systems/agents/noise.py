@@ -18,8 +18,7 @@ from fedbandits.learners.confidence import (
     vector_norm_factor,
 )
 from fedbandits.privacy import gaussian
-from fedbandits.privacy.continual import ContinualPlan, calibrated, noise_pattern
-from fedbandits.privacy.factorisation import MOST_RELEASES
+from fedbandits.privacy.continual import MOST_RELEASES, ContinualPlan, calibrated, noise_pattern
 from fedbandits.privacy.rounding import coarseness, require_room, rounding_constant
 from fedbandits.privacy.shares import ShareNeeds, plan_grid, share_plan
 from fedbandits.systems.agents.config import AgentsConfig, Growing, Optimal, Tree

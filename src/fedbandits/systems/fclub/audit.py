@@ -50,8 +50,8 @@ from fedbandits.systems.games import (
     stretched_records,
 )
 from fedbandits.systems.noisy_releases import StatedNoise, some_releases
-from fedbandits.systems.party_games import MessagesGame, SmallWorld
-from fedbandits.systems.servers.audit import DIMENSION, SERVERS, WORLD
+from fedbandits.systems.party_games import MessagesGame, SmallWorld, Targets, moves
+from fedbandits.systems.servers.audit import DIMENSION, SERVERS, WORLD, rounds_of_servers
 from fedbandits.systems.servers.audit import USERS as USERS_OF_WORLD
 from fedbandits.systems.visits_audit import MORE_VISITS, MOST_VISITS, visits_check
 
@@ -140,21 +140,17 @@ def moves_games(system: System[Any], plan: FCLUBPlan) -> list[Game]:
     """Measure how far a record moves all releases of the plan, within its bounds and beyond."""
     small, offset = _making_all(system, plan), plan.constants.offset
     beyond = stretched_records(DIMENSION, 1.0, 1.0 - offset)
-    all_rounds = 1, small.plan.rounds
-    found: list[Game] = []
-    for pair, words in (
-        (beyond, ", a record beyond its bounds"),
-        (_record_pair(small.plan, False), ""),
-    ):
-        said = f"{words}, {small.plan.release_count} releases"
-        game = _replacing(small, pair, "fixed log", said, all_rounds, False, False)
-        found.append(game._replace(attacked=False, beyond=bool(words)))
-    return found
+    rounds, words = (1, small.plan.rounds), f", {small.plan.release_count} releases"
+    stretched = f", a record beyond its bounds{words}"
+    return moves(
+        _replacing(small, _record_pair(small.plan, False), "fixed log", words, rounds),
+        _replacing(small, beyond, "fixed log", stretched, rounds),
+    )
 
 
 def _replacing(
     small: SmallWorld, pair: tuple[Record, Record], neighbours: Neighbours, which: str,
-    rounds: tuple[int, int], informed: bool, secure: bool,
+    rounds: tuple[int, int], informed: bool = False, secure: bool = False,
 ) -> MessagesGame:  # fmt: skip
     """Replace the record of one of ``rounds``, the first and the last, or all records of a user."""
     plan, (first, last), fixed = small.plan, rounds, neighbours == "fixed log"
@@ -162,8 +158,11 @@ def _replacing(
     if plan.config.protects_persons:
         play, what, last = PersonRun, ", all records of a user", USERS_OF_WORLD
 
-    def make(run: PartiesReplicate, number: int, drawn: int) -> FCLUBRun:
-        return play(run, number, pair, fixed, informed, first + drawn)
+    rounds_of = rounds_of_servers(first, last)
+
+    def make(run: PartiesReplicate, number: int, targets: Targets) -> FCLUBRun:
+        replaced = [rounds_of[server][drawn] for server, drawn in targets]
+        return play(run, number, pair, fixed, informed, replaced)
 
     looks_at = (
         f"messages of {SERVERS} servers in {plan.rounds} rounds, of one drawn user{which}{what}"
@@ -171,9 +170,8 @@ def _replacing(
     covariance = None
     if plan.releases == USERS or plan.most_clusters == 1:  # users of clusters may change
         covariance = np.eye(plan.release_count) if plan.sums is None else covariance_of(plan.sums)
-    return MessagesGame(
-        neighbours, looks_at, small, (last - first + 1,), make, informed, secure, covariance
-    )
+    bounds = len(rounds_of), min(map(len, rounds_of))
+    return MessagesGame(neighbours, looks_at, small, bounds, make, informed, secure, covariance)
 
 
 def _record_pair(plan: FCLUBPlan, late: bool) -> tuple[Record, Record]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -23,12 +24,12 @@ class FCLUBRun(ServersRun):
 
     def __init__(
         self, run: PartiesReplicate, number: int, pair: tuple[Record, Record], fixed: bool,
-        informed: bool, record_round: int,
+        informed: bool, record_rounds: Sequence[int],
     ) -> None:  # fmt: skip
         plan: Any = run.plan
         self._plan: FCLUBPlan = plan
         offset, knows = self._plan.constants.offset, self._knows_others if informed else None
-        super().__init__(run, number, pair, fixed, record_round, offset, attacker=knows)
+        super().__init__(run, number, pair, fixed, record_rounds, offset, attacker=knows)
 
     def _knows_others(self, steps: Ints) -> Attacker:
         sums: Any = self._plan.sums  # nobody is informed where there are none
@@ -40,12 +41,12 @@ class FCLUBRun(ServersRun):
         if self.informed and round_ in self._plan.constants.phase_ends:
             deliveries = self.network.transcript.deliveries
             sent: Any = [m for _, m in deliveries if m.sender == self.audited][-1]
-            place = int(np.searchsorted(self.target.users, self.user))
+            place = int(np.searchsorted(self.target.users, self.users[0]))
             row = np.frombuffer(sent.sums).reshape(-1, self._plan.size)[place]
             self.note(row - self._others(place, world, round_), self._entered(round_))
 
     def released(self, message: Any) -> Released | None:
-        """Return all rows that the record's server releases at the end of a phase."""
+        """Return all rows that a server releases at the end of a phase."""
         if not hasattr(message, "sums"):
             return None
         plan = self._plan
@@ -57,13 +58,13 @@ class FCLUBRun(ServersRun):
     def _others(self, place: int, world: int, round_: int) -> Floats:
         """Return what the other records of the user add to its row."""
         others: Floats = self.target.state.sums[place, : self._plan.size]
-        if round_ >= self.record_round:
+        if round_ >= self.record_rounds[0]:
             others = others - packed_record(self.pair[world])
         return others
 
     def _entered(self, round_: int) -> int:
         """Return how many replaced records are in the release after a round."""
-        return int(round_ >= self.record_round)
+        return int(round_ >= self.record_rounds[0])
 
 
 def visited_server(small: SmallWorld) -> Visited:
@@ -83,18 +84,18 @@ def visited_server(small: SmallWorld) -> Visited:
 
 
 class PersonRun(FCLUBRun):
-    """All records of one user are replaced, from its first one on.
+    """All records of some users are replaced, from the first record of each user on.
 
-    What is known of the user's row is what it must be: k of the replaced records, and nothing else.
-    So it shows if more of them count.
+    The known part of a user's row is what the row must be: k of the replaced records, and nothing
+    else. So a server that counts more of them shows.
     """
 
     def _replaces(self, round_: int) -> bool:
-        return (round_ - 1) % USERS == self.user
+        return (round_ - 1) % USERS in self.users
 
     def _others(self, place: int, world: int, round_: int) -> Floats:
         return np.zeros(self._plan.size)
 
     def _entered(self, round_: int) -> int:
-        visits = (round_ - 1 - self.user) // USERS + 1
+        visits = (round_ - 1 - self.users[0]) // USERS + 1
         return min(visits, self._plan.constants.records_per_person)

@@ -41,7 +41,7 @@ from fedbandits.systems.games import (
     packed_pair,
 )
 from fedbandits.systems.noisy_releases import Listener, StatedNoise, some_releases
-from fedbandits.systems.party_games import MessagesGame, SmallWorld
+from fedbandits.systems.party_games import MessagesGame, SmallWorld, Targets
 from fedbandits.systems.servers.audit import SERVERS, WORLD, ServersRun
 
 _ROUNDS = 120
@@ -176,9 +176,9 @@ def _messages_game(
     pair, rounds = (Record(item, 0.0), Record(item, 1.0)), small.plan.rounds
     fixed, decides = neighbours == "fixed log", likeness is not None
 
-    def make(run: PartiesReplicate, number: int, drawn: int) -> ServersRun:
-        alike = -1.0 if likeness is None else likeness()
-        return ServersRun(run, number, pair, fixed, 1 + drawn, likeness=alike)
+    def make(run: PartiesReplicate, number: int, targets: Targets) -> ServersRun:
+        alike, ((drawn,),) = -1.0 if likeness is None else likeness(), targets
+        return ServersRun(run, number, pair, fixed, [1 + drawn], likeness=alike)
 
     whose = "" if decides else ", of one drawn user"
     looks_at = f"{looks_at} of {SERVERS} servers in {rounds} rounds{whose}"

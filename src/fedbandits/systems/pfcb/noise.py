@@ -19,8 +19,13 @@ from fedbandits._typing import Floats
 from fedbandits.errors import ConfigError
 from fedbandits.privacy import gaussian
 from fedbandits.privacy.accounting import GaussianRelease
-from fedbandits.privacy.continual import ContinualPlan, calibrated, toeplitz_coefficients
-from fedbandits.privacy.factorisation import MOST_RELEASES, encoder
+from fedbandits.privacy.continual import (
+    MOST_RELEASES,
+    ContinualPlan,
+    calibrated,
+    encoder,
+    toeplitz_coefficients,
+)
 from fedbandits.systems.pfcb.config import (
     PFCB,
     Continual,

@@ -14,7 +14,7 @@ from fedbandits.systems.samba.presets import PRESETS
 
 if TYPE_CHECKING:
     from fedbandits.environments.base import Environment
-    from fedbandits.privacy.examined import Examined
+    from fedbandits.privacy.error_rates import Examined
     from fedbandits.systems.application import SharedSecret
     from fedbandits.systems.samba.plan import SambaPlan
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 import numpy as np
@@ -22,24 +22,24 @@ WORLD = Clustered(users=USERS, clusters=2, servers=SERVERS, dim=DIMENSION, items
 
 
 class ServersRun(AuditedRun):
-    """Users who come in turn; what one of them is shown once, and what it earns, differs.
+    """Users who come in turn; some are shown, and earn, something else once.
 
-    The parties play in :data:`WORLD`. In ``record_round`` the user who comes then has the replaced
-    record: ``pair`` is that record in either world, its reward less ``offset``. The tastes of
-    others are like that user's by ``likeness``, from -1 to 1. In a ``fixed`` log all items of a
-    round are alike, so that no decision changes any record; an interactive run's draws are named
-    by ``number``.
+    The parties play in :data:`WORLD`. In each of ``record_rounds``, at most one of a server, the
+    user who comes has the replaced record: ``pair`` is that record in either world, its reward less
+    ``offset``. The tastes of others are like these users' by ``likeness``, from -1 to 1. In a
+    ``fixed`` log all items of a round are alike, so that no decision changes any record; an
+    interactive run's draws are named by ``number``.
     """
 
     def __init__(
         self, run: PartiesReplicate, number: int, pair: tuple[Record, Record], fixed: bool,
-        record_round: int, offset: float = 0.0, likeness: float = -1.0,
+        record_rounds: Sequence[int], offset: float = 0.0, likeness: float = -1.0,
         attacker: Callable[[Ints], Attacker] | None = None,
     ) -> None:  # fmt: skip
-        #: Who has the replaced record, and which server serves that user.
-        self.user = (record_round - 1) % USERS
-        super().__init__(run, int(run.plan.facts.home[self.user]), attacker)
-        self.pair, self.record_round = pair, record_round
+        #: Users who have the replaced records; the first one is attacked.
+        self.users = [(round_ - 1) % USERS for round_ in record_rounds]
+        super().__init__(run, [int(run.plan.facts.home[user]) for user in self.users], attacker)
+        self.pair, self.record_rounds = pair, record_rounds
         self._offset, self._likeness = offset, likeness
         self._fixed, self._key = fixed, audit_key(0 if fixed else number)
 
@@ -73,9 +73,20 @@ class ServersRun(AuditedRun):
 
     def _replaces(self, round_: int) -> bool:
         """Tell whether the record of a round is a replaced one."""
-        return round_ == self.record_round
+        return round_ in self.record_rounds
 
     def _taste(self, arrival: Arrival, item: int) -> float:
         """Return a reward in [0, 1], linear in the item."""
-        taste = 1.0 if arrival.user == self.user else self._likeness
+        taste = 1.0 if arrival.user in self.users else self._likeness
         return 0.5 + 0.5 * taste * float(np.clip(arrival.items[0, item], -1, 1))
+
+
+def rounds_of_servers(first: int, last: int) -> list[list[int]]:
+    """Return the rounds in which users of each server come, of servers that have any.
+
+    The rounds are those from ``first`` to ``last``.
+    """
+    rounds_of: dict[int, list[int]] = {}
+    for round_ in range(first, last + 1):
+        rounds_of.setdefault(int(WORLD.facts.home[(round_ - 1) % USERS]), []).append(round_)
+    return list(rounds_of.values())

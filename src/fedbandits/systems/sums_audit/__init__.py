@@ -1,20 +1,19 @@
 """Secure sums in an audit: what a claim about sums rests on, beside the noise itself.
 
 * :mod:`~.stated`: helpers, members and secrets, as the terms and the claim have them;
-* :mod:`~.refused`: sums of too few, of nobody's, or for two sets, which no helper may open;
-* :mod:`~.played`, :mod:`~.masks`: a few members of whom some are absent: increments behind their
-  masks, totals, and what they cost beside members that tell their noise;
-* :mod:`~.believed`: members go on from what all helpers confirm, and from nothing else;
+* :mod:`~.refused`: sums of too few, of nobody's, or for two sets, which no helper may open; and
+  totals that not all helpers confirm, from which no member may go on;
+* :mod:`~.played`: a few members of whom some are absent: increments behind their masks, totals, and
+  what totals cost beside members that tell their noise;
 * :mod:`~.own_noise`: no decision may depend on a member's own noise.
 """
 
 from __future__ import annotations
 
 from fedbandits.privacy.protocol_check import ProtocolCheck
-from fedbandits.systems.sums_audit.believed import believed_check
 from fedbandits.systems.sums_audit.own_noise import own_noise_check
 from fedbandits.systems.sums_audit.played import played_checks
-from fedbandits.systems.sums_audit.refused import refused_check
+from fedbandits.systems.sums_audit.refused import believed_check, refused_check
 from fedbandits.systems.sums_audit.run import SumsAudited
 from fedbandits.systems.sums_audit.stated import stated_check
 

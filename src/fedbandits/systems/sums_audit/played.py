@@ -3,6 +3,9 @@
 Who is absent changes from sum to sum: as many as may be, nobody, one too many, all but one.
 Whatever was opened is then added up anew, and priced: the noise of members that may tell theirs is
 known to the attacker, for every choice of them.
+
+An increment is seen with masks of all helpers but one taken off, by these helpers and the
+controller together. What is left must be uniform modulo 2⁶⁴, as if nothing were behind it.
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,8 +21,7 @@ import numpy as np
 from fedbandits._typing import Floats, Ints, Words64
 from fedbandits.federation.seats import CONTROLLER, HELPER
 from fedbandits.privacy.protocol_check import ProtocolCheck
-from fedbandits.systems.sums_audit.masks import Masked, repeated, views
-from fedbandits.systems.sums_audit.run import Drawn, Run, SumsAudited
+from fedbandits.systems.sums_audit.run import Drawn, Masked, Run, SumsAudited
 
 #: What is farther than so many deviations from uniform numbers is not uniform.
 _FAR = 7.0
@@ -187,3 +190,93 @@ def _squared(noise: Floats, step: Floats) -> float:
     if np.abs(vectors[:, ~covered].T @ step).max(initial=0.0) > 1e-6:
         return math.inf
     return float(((vectors[:, covered].T @ step) ** 2 / values[covered]).sum())
+
+
+# ---------------------------------------------------------------- views of increments
+
+
+class View(NamedTuple):
+    """Increments as somebody sees them.
+
+    Parameters
+    ----------
+    taken
+        Which masks are taken off, in words.
+    seen, cover : (n, size) uint64
+        What is left of increments, and the same without what is behind the masks.
+    """
+
+    taken: str
+    seen: Words64
+    cover: Words64
+
+    @property
+    def distance(self) -> float:
+        """Distance from uniform numbers, of these and of their differences; :func:`distance`."""
+        return max(
+            distance(words)
+            for each in (self.seen, self.cover)
+            for words in (each, *differences(each))
+            if words.size
+        )
+
+
+def views(increments: list[Masked]) -> Iterator[View]:
+    """Yield increments as they are seen by the controller with some helpers.
+
+    No mask is taken off, or those of all helpers but one, or of any fewer; each may be taken off
+    twice over, as then what cancels masks of another helper shows.
+    """
+    helpers = len(increments[0].masks)
+    for times in itertools.product((0, 1, 2), repeat=helpers):
+        if all(each == 1 for each in times):
+            continue
+        weights = np.array(times, np.uint64)[:, None]
+        seen = [one.sent - (weights * one.masks).sum(0, dtype=np.uint64) for one in increments]
+        cover = [each - one.bare for each, one in zip(seen, increments, strict=True)]
+        taken = [f"those of helper {i}" for i, each in enumerate(times) for _ in range(each)]
+        yield View(" and ".join(taken) or "none", np.array(seen), np.array(cover))
+
+
+def differences(words: Words64) -> Iterator[Words64]:
+    """Yield differences of (n, size) numbers: to the next row, and 1, 2, 4, … places on in a row.
+
+    Where masks are related, as by a counter, each alone is uniform, and these are not.
+    """
+    yield words[1:] - words[:-1]
+    lag = 1
+    while lag < words.shape[1]:
+        yield words[:, lag:] - words[:, :-lag]
+        lag *= 2
+
+
+def repeated(masks: list[Words64]) -> int:
+    """Count numbers of masks that come twice, also with another sign."""
+    words = np.concatenate([each.reshape(-1) for each in masks])
+    return words.size - np.unique(np.minimum(words, np.uint64(0) - words)).size
+
+
+def distance(words: Words64) -> float:
+    """Return how far whole numbers modulo 2⁶⁴ are from uniform ones, in deviations.
+
+    The largest of six statistics that are standard normal where numbers are uniform: how near they
+    are to 0, the cosine and the sine of their angle, of the numbers and with all bits reversed.
+    """
+    found = [abs(z) for each in (words, _reversed(words)) for z in _statistics(each.reshape(-1))]
+    return float(max(found))
+
+
+def _statistics(words: Words64) -> Iterator[float]:
+    turn = words.astype(np.float64) / 2.0**64
+    near = np.maximum(2.0 * np.minimum(turn, 1.0 - turn), 2.0**-64)
+    yield float((-np.log(near) - 1.0).sum() / np.sqrt(words.size))
+    angle: Floats = 2.0 * np.pi * turn
+    for wave in (np.cos, np.sin):
+        yield float(np.sqrt(2.0 / words.size) * wave(angle).sum())
+
+
+def _reversed(words: Words64) -> Words64:
+    """Return numbers whose bits are in the other order: then low ones count."""
+    plain = np.ascontiguousarray(words.reshape(-1), ">u8").view(np.uint8).reshape(-1, 8)
+    bits = np.unpackbits(plain, axis=1)[:, ::-1]
+    return np.packbits(bits, axis=1).view(">u8").reshape(-1).astype(np.uint64)

@@ -1,8 +1,12 @@
-"""Sums of too few: helpers must not open them, whatever the controller asks.
+"""What helpers and members must refuse: sums of too few, and totals without the tag of a helper.
 
 Real helpers of the configured federation are asked by a controller that would open a sum of one
 member. What it asks for is stated by members, with true tags: nothing but the number of members
 is against it.
+
+Members must retire on a total without the tag of every helper. Else a controller could deny that it
+has opened a message. The member would send its records again, and the difference of two totals
+would be one release with one share of the noise.
 """
 
 from __future__ import annotations
@@ -21,7 +25,7 @@ from fedbandits.federation.seats import CONTROLLER, HELPER, Seat
 from fedbandits.federation.state import PartyState, Step, Transitions
 from fedbandits.federation.totals import statements
 from fedbandits.federation.totals.controller import TotalsController
-from fedbandits.federation.totals.messages import Opening
+from fedbandits.federation.totals.messages import Opening, Total
 from fedbandits.federation.totals.plan import AgentSecrets, TotalsPlan
 from fedbandits.federation.totals.sender import Sender, first_sending
 from fedbandits.privacy.protocol_check import ProtocolCheck
@@ -30,7 +34,7 @@ from fedbandits.systems.secure_sums import (
     simulated_helper_secrets,
     totals_plan,
 )
-from fedbandits.systems.sums_audit.run import SumsAudited
+from fedbandits.systems.sums_audit.run import Drawn, Run, SumsAudited
 from fedbandits.systems.terms import terms_of
 
 #: Members up to which the federation is made as configured; beyond, as a few members play it.
@@ -180,3 +184,57 @@ def _of(request: Opening, places: Sequence[int]) -> Opening:
 
 def _with(request: Opening, **changed: bytes | int) -> Opening:
     return msgspec.structs.replace(request, **changed)
+
+
+# ---------------------------------------------------------------- totals without a tag
+
+
+def believed_check(audited: SumsAudited) -> ProtocolCheck:
+    """Return a check that members send nothing more once a helper's tag is false."""
+    return ProtocolCheck(
+        f"{audited.members} that get a total without a true tag of every helper: they retire",
+        lambda: _with_false_tags(audited),
+    )
+
+
+def _with_false_tags(audited: SumsAudited) -> tuple[str, tuple[str, ...]]:
+    helpers = audited.small.plan.secure.helpers
+    wrong = [
+        f"a member goes on from a total with a false tag of helper {helper}"
+        for helper in range(helpers) if not _retires(audited, helper)
+    ]  # fmt: skip
+    if _retires(audited, None) is not False:
+        wrong.append("a member does not go on from a total with the tags of all helpers")
+    return f"a member retires if the tag of one of {helpers} helpers is false", tuple(wrong)
+
+
+class _Held(Run):
+    """A run in which totals for the first member can be held back."""
+
+    held: Total | None = None
+    holds = False
+
+    def _route(self, message: Message) -> int | None:
+        if self.holds and isinstance(message, Total) and self.members[message.receiver] == 0:
+            self.held = message
+            return None
+        return super()._route(message)
+
+
+def _retires(audited: SumsAudited, helper: int | None) -> bool | None:
+    """Tell whether a member retires whose second total has a false tag of a helper, or none.
+
+    It is None if there is no second total for it.
+    """
+    run = _Held(audited.small, [Drawn(i) for i in range(len(audited.small.plan.agent_names))])
+    run.play(1, len(run.members))
+    run.holds = True
+    run.play(2, len(run.members))
+    member: Any = run.run.players[0]
+    if run.held is None:
+        return None
+    tags = bytearray(run.held.confirmations)
+    if helper is not None:
+        tags[helper * TAG_BYTES] ^= 1
+    member.receive(msgspec.structs.replace(run.held, confirmations=bytes(tags)))
+    return bool(member.state.sending.retired)

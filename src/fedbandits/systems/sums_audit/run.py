@@ -1,26 +1,29 @@
 """Members of secure sums as an audit plays them: their sources of noise, and their network.
 
 A source is a secure one by its name, and draws by a seed that the audit knows. Messages of members
-that are absent are lost. What members send, what they release and which masks they make is noted.
+that are absent are lost. What members send, what they release and which masks they make is noted:
+masks are copied as parties make them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from fedbandits._typing import Floats, Ints, Words64
+from fedbandits.crypto.masks import Masks
 from fedbandits.federation.messages import Message
 from fedbandits.federation.seats import CONTROLLER
 from fedbandits.federation.totals.messages import Increment, unpack_words
+from fedbandits.federation.totals.plan import AgentSecrets, HelperSecrets
 from fedbandits.privacy.secure_noise import SecureNoise
 from fedbandits.random import Purpose, normals
 from fedbandits.systems.base import System
 from fedbandits.systems.games import audit_key
 from fedbandits.systems.party_games import SmallWorld
-from fedbandits.systems.sums_audit.masks import Kept, Masked
 
 #: Members of secure sums that are played: of so many, one colludes and one may be absent.
 MEMBERS = 5
@@ -119,6 +122,83 @@ class Moved(Drawn):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Moved, (self._was, self._moves)
+
+
+class Kept:
+    """Copies of all masks that the parties of a run make.
+
+    Attributes
+    ----------
+    of_members
+        Masks of each message, in the order of helpers, by the member's place, the number of the sum
+        and the salt of the message.
+    of_helpers
+        Masks that helpers take off: the helper's place, number, salt and mask of each.
+    """
+
+    def __init__(self) -> None:
+        self.of_members: defaultdict[tuple[int, int, int], list[Words64]] = defaultdict(list)
+        self.of_helpers: list[tuple[int, int, int, Words64]] = []
+
+    def brought(self, role: str, place: int, own: Any) -> Any:
+        """Return a party's supplies, with secrets that copy each mask."""
+        if isinstance(own, HelperSecrets):
+
+            def keep_of_helper(number: int, salt: int, mask: Words64) -> None:
+                self.of_helpers.append((place, number, salt, mask))
+
+            return _keeping(own, keep_of_helper)
+        if isinstance(getattr(own, "masks", None), AgentSecrets):
+
+            def keep_of_member(number: int, salt: int, mask: Words64) -> None:
+                self.of_members[place, number, salt].append(mask)
+
+            return own._replace(masks=_keeping(own.masks, keep_of_member))
+        return own
+
+    def unknown(self) -> int:
+        """Count masks that a helper took off and that no member has put on for that helper."""
+        put_on = {
+            (helper, number, salt, mask.tobytes())
+            for (_, number, salt), masks in self.of_members.items()
+            for helper, mask in enumerate(masks)
+        }
+        return sum((*named, mask.tobytes()) not in put_on for *named, mask in self.of_helpers)
+
+
+def _keeping(given: Any, keep: Callable[[int, int, Words64], None]) -> Any:
+    """Return a party's secrets; ``keep`` is called with a copy of each mask."""
+    return given._replace(masks=lambda key: _KeptMasks(given.masks(key), keep))
+
+
+class _KeptMasks(Masks):
+    """Masks under one key; each is copied when it is made."""
+
+    def __init__(self, masks: Masks, keep: Callable[[int, int, Words64], None]) -> None:
+        self._masks, self._keep = masks, keep
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._masks, name)
+
+    def fill(self, number: int, salt: int, out: Words64) -> None:
+        self._masks.fill(number, salt, out)
+        self._keep(number, salt, out.copy())
+
+
+class Masked(NamedTuple):
+    """An increment as it was sent.
+
+    Parameters
+    ----------
+    sent, bare : (size,) uint64
+        What was sent, and what is behind its masks.
+    masks : (helpers, size) uint64
+        Its masks.
+    """
+
+    sent: Words64
+    bare: Words64
+    masks: Words64
 
 
 class Run:

@@ -21,8 +21,13 @@ from fedbandits.privacy.protocol_check import ProtocolCheck
 from fedbandits.systems.aggregation import SecureSum, of_few
 from fedbandits.systems.base import PartiesReplicate, System
 from fedbandits.systems.games import BEYOND, Neighbours
-from fedbandits.systems.party_games import MessagesGame, SmallWorld
-from fedbandits.systems.pfcb.audit.buyers import BuyersRun, LateRun, exchange_rounds_of
+from fedbandits.systems.party_games import MessagesGame, SmallWorld, Targets, moves
+from fedbandits.systems.pfcb.audit.buyers import (
+    BuyersRun,
+    LateRun,
+    Order,
+    exchange_rounds_of,
+)
 from fedbandits.systems.pfcb.audit.numbers import secure_numbers, share_numbers, simulated_numbers
 from fedbandits.systems.pfcb.audit.releases import (
     UNITS,
@@ -133,12 +138,12 @@ def messages_games(small: SmallWorld) -> list[Game]:
 def moves_games(small: SmallWorld) -> list[Game]:
     """Measure how far a purchase moves all releases, within its bounds and beyond."""
     rounds, words = (1, small.plan.rounds), f", {small.plan.constants.releases} releases"
-    found: list[Game] = []
-    for beyond in (True, False):
-        game = messages_game(small, "fixed log", rounds, times=int(BEYOND) if beyond else 1)
-        said = f"{game.looks_at}{words}{', a purchase beyond its capacity' if beyond else ''}"
-        found.append(game._replace(looks_at=said, attacked=False, beyond=beyond))
-    return found
+    within = messages_game(small, "fixed log", rounds)
+    beyond = messages_game(small, "fixed log", rounds, times=int(BEYOND))
+    stretched = f"{beyond.looks_at}{words}, a purchase beyond its capacity"
+    return moves(
+        within._replace(looks_at=f"{within.looks_at}{words}"), beyond._replace(looks_at=stretched)
+    )
 
 
 def messages_game(
@@ -154,10 +159,9 @@ def messages_game(
     # Whoever acts on reports alone buys what follows from them and from what is public.
     informed = fixed or plan.config.local_view == "released"
 
-    def make(run: PartiesReplicate, number: int, *drawn: int) -> BuyersRun:
-        buyer, producer, after = drawn
-        target = buyer, producer, first + after
-        return BuyersRun(run, number, fixed, informed, target, times)
+    def make(run: PartiesReplicate, number: int, targets: Targets) -> BuyersRun:
+        orders = [Order(buyer, producer, first + after) for buyer, producer, after in targets]
+        return BuyersRun(run, number, fixed, informed, orders, times)
 
     which = f", a purchase of rounds {first} to {last}" + (", with secure noise" if secure else "")
     what = "messages" if plan.secure is None else "sums by messages"
@@ -176,9 +180,9 @@ def late_game(small: SmallWorld) -> MessagesGame:
     """
     plan, last = small.plan, exchange_rounds_of(small.plan)[-2]
 
-    def make(run: PartiesReplicate, number: int, *drawn: int) -> LateRun:
-        buyer, producer, after = drawn
-        return LateRun(run, number, (buyer, producer, 1 + after))
+    def make(run: PartiesReplicate, number: int, targets: Targets) -> LateRun:
+        ((buyer, producer, after),) = targets
+        return LateRun(run, number, Order(buyer, producer, 1 + after))
 
     buyers = plan.constants.agents
     looks_at = (

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -11,13 +12,12 @@ from fedbandits._typing import Floats, Ints
 from fedbandits.errors import BoundExceededError
 from fedbandits.federation.events import Decision
 from fedbandits.federation.messages import Message
-from fedbandits.federation.seats import CONTROLLER
-from fedbandits.federation.totals.messages import Total, unpack_words
+from fedbandits.federation.totals.messages import Increment, unpack_words
 from fedbandits.privacy.likelihood import Attacker
 from fedbandits.random import Purpose, integer
 from fedbandits.systems.base import PartiesReplicate
 from fedbandits.systems.games import Look, audit_key
-from fedbandits.systems.party_games import AuditedRun, Released, newest_total
+from fedbandits.systems.party_games import AuditedRun, Released, newest_total, sent_share
 from fedbandits.systems.pfcb.audit.releases import attacker, corners, draw_covariance, moved
 from fedbandits.systems.pfcb.kernels import RUNNING
 from fedbandits.systems.pfcb.kernels.sums import share_pattern
@@ -29,23 +29,33 @@ def exchange_rounds_of(plan: PFCBPlan) -> list[int]:
     return [plan.exchange_round(z) for z in range(1, plan.constants.releases + 1)]
 
 
+class Order(NamedTuple):
+    """A replaced purchase: of which buyer, from which producer, in which round."""
+
+    buyer: int
+    producer: int
+    round_: int
+
+
 class BuyersRun(AuditedRun):
-    """Whole buyers; in one round one of them finds no good unit, or none but good ones.
+    """Whole buyers; in one round some of them find no good unit, or none but good ones.
 
-    On a fixed log, where amounts are covered too, it buys nothing there in the first world.
+    On a fixed log, where amounts are covered too, such a buyer buys nothing in the first world.
 
-    ``target`` says which buyer, which producer and which round. On a ``fixed`` log everybody buys
-    all there is in every round, whatever was decided. If ``informed``, someone looks who knows all
-    other purchases. ``number`` names the draws. What is bought there is ``times`` the capacity: a
-    buyer may refuse that, and then learns nothing of it.
+    ``orders`` are the replaced purchases, at most one of a buyer. On a ``fixed`` log everybody buys
+    all there is in every round, whatever was decided. If ``informed``, someone looks at the first
+    buyer who knows all other purchases. ``number`` names the draws. A replaced purchase is of
+    ``times`` the capacity: a buyer may refuse that, and then learns nothing of the purchase.
     """
 
     def __init__(
         self, run: PartiesReplicate, number: int, fixed: bool, informed: bool,
-        target: tuple[int, int, int], times: int = 1,
+        orders: Sequence[Order], times: int = 1,
     ) -> None:  # fmt: skip
-        self._buyer, self._producer, self._round = target
-        super().__init__(run, self._buyer, self._knows_others if informed else None)
+        self._orders = {order.buyer: order for order in orders}
+        self._buyer, self._producer, self._round = orders[0]
+        knows = self._knows_others if informed else None
+        super().__init__(run, [order.buyer for order in orders], knows)
         plan: Any = run.plan
         self._plan: PFCBPlan = plan
         self._buyers: list[Any] = run.players
@@ -64,16 +74,18 @@ class BuyersRun(AuditedRun):
         """Let all buyers buy and find out what was good."""
         for index, buyer in enumerate(self._buyers):
             decision, capacity = buyer.decide(None), self._capacity[index]
-            replaced = index == self._buyer and round_ == self._round
+            order = self._orders.get(index)
+            replaced = order is not None and round_ == order.round_
             whole = self._fixed or round_ == 1 or replaced
             bought = (capacity if whole else decision.action).copy()
-            good, at = self._good(index, round_, bought), self._producer
-            if replaced:
+            good = self._good(index, round_, bought)
+            if order is not None and replaced:
+                at = order.producer
                 bought[at] = self._times * capacity[at] * (world if self._amounts else 1)
                 good[at] = bought[at] * world
-                self._fresh = True
+                self._fresh |= index == self._buyer
             elif index == self._buyer:
-                self._units += bought[at], good[at]
+                self._units += bought[self._producer], good[self._producer]
             with suppress(BoundExceededError):
                 self.network.send(buyer.observe(Decision(decision.number, bought), good))
         self._end_round(round_)
@@ -117,33 +129,29 @@ class BuyersRun(AuditedRun):
             exact = other.under_way[other.sending.base]
             tells = place < len(others) + 1 - secure.honest
             known += constants.step * other.sending.base_values if tells else exact
-        values = constants.step * self._whole(total) - known
+        whole = unpack_words(total.statistic, constants.release_size).view(np.int64)
+        values = constants.step * whole - known
         bought, better = values.reshape(2, -1)[:, self._producer]
         capacity = float(self._capacity[self._buyer, self._producer])
         reported = np.array([bought, 0.5 * (bought + better)])
         self.note((reported - self._units) / capacity, self._fresh)
 
-    def _whole(self, total: Total) -> Ints:
-        size = self._plan.constants.release_size
-        return unpack_words(total.statistic, size).view(np.int64)
-
-    @property
-    def speaker(self) -> str:
-        return self.audited if self._plan.secure is None else CONTROLLER
-
     def released(self, message: Any) -> Released | None:
         """Return a report, in capacities, and in deviations of the noise that its rows share.
 
-        Or a secure sum, in deviations of a draw of all its noise.
+        Or the share of a secure sum, in deviations of a draw of all noise in the sum: a share moves
+        as far as the sum.
         """
+        buyer = self.places[message.sender]
         if self._plan.secure is not None:
-            if not isinstance(message, Total):
+            if not isinstance(message, Increment):
                 return None
             constants = self._plan.constants
+            share = constants.step * sent_share(self._buyers[buyer].state.sending, message)
             noise = constants.scale * share_pattern(self._capacity[0].astype(np.float64))
-            return Released(message.release, constants.step * self._whole(message) / noise)
+            return Released(message.release, share / noise)
         sums = np.frombuffer(message.sums).reshape(2, -1)
-        reported: Floats = sums / self._capacity[self._buyer]
+        reported: Floats = sums / self._capacity[buyer]
         drawn = np.linalg.cholesky(draw_covariance(self._plan, message.release))
         return Released(message.release, np.linalg.solve(drawn, reported).reshape(-1))
 
@@ -155,8 +163,8 @@ class LateRun(BuyersRun):
     are those of :class:`BuyersRun`.
     """
 
-    def __init__(self, run: PartiesReplicate, number: int, target: tuple[int, int, int]) -> None:
-        super().__init__(run, number, fixed=True, informed=True, target=target)
+    def __init__(self, run: PartiesReplicate, number: int, order: Order) -> None:
+        super().__init__(run, number, fixed=True, informed=True, orders=[order])
         self._ends = exchange_rounds_of(self._plan)
         #: The exchange whose report has the order where it is known at once.
         self._batch = int(np.searchsorted(self._ends, self._round)) + 1

@@ -17,7 +17,7 @@ from fedbandits.random import Purpose, normals
 from fedbandits.systems.base import PartiesReplicate
 from fedbandits.systems.games import audit_key
 from fedbandits.systems.noisy_releases import StatedNoise, some_releases
-from fedbandits.systems.party_games import SmallWorld
+from fedbandits.systems.party_games import SmallWorld, sent_share
 from fedbandits.systems.pfcb.audit.releases import UNITS, planned_deviations
 from fedbandits.systems.pfcb.kernels import RUNNING, empty_books
 from fedbandits.systems.pfcb.kernels.rounds import draw_reports
@@ -139,8 +139,7 @@ class _HeardShares:
             sending: Any = buyer.state.sending
             for sent in (m for m in messages if isinstance(m, Increment)):
                 if sent.sender == buyer.name:
-                    here = sending.base == sent.release
-                    share = sending.base_values if here else sending.pending_values
+                    share = sent_share(sending, sent)
                     exact = buyer.state.under_way[sent.release]
                     noise = (self._step * share - exact) / self._most
                     found.append((index, sent.release, noise))

@@ -20,7 +20,6 @@ from fedbandits.environments.base import ContextualEnvironment, Environment
 from fedbandits.privacy import running_sum
 from fedbandits.privacy.auditing import Game
 from fedbandits.privacy.continual import ContinualPlan
-from fedbandits.privacy.kept_noise import KeptSimulated
 from fedbandits.privacy.likelihood import (
     attacker_of,
     covariance_of,
@@ -28,7 +27,7 @@ from fedbandits.privacy.likelihood import (
     drawn_steps,
     stated_deviations,
 )
-from fedbandits.privacy.noise_check import NoisyNumbers
+from fedbandits.privacy.noise_check import KeptSimulated, NoisyNumbers
 from fedbandits.privacy.protocol_check import ProtocolCheck
 from fedbandits.privacy.shares import release_share
 from fedbandits.random import Key, Purpose, normals

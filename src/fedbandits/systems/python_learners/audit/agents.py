@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import math
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from fedbandits._typing import Floats, Floats32, Ints
-from fedbandits.federation.messages import unpack
-from fedbandits.federation.totals.messages import Total
+from fedbandits.privacy.auditing import Game
 from fedbandits.privacy.likelihood import Attacker, attacker_of, covariance_of
 from fedbandits.random import Purpose, uniforms
-from fedbandits.systems.agents.audit_run import AgentsRun, Target, in_records
+from fedbandits.systems.agents.audit_run import AgentsRun, Target
 from fedbandits.systems.base import PartiesReplicate
 from fedbandits.systems.games import Neighbours, audit_key, contexts, stretched_records
-from fedbandits.systems.party_games import MessagesGame, Released, SmallWorld
+from fedbandits.systems.party_games import MessagesGame, SmallWorld, Targets, moves
 from fedbandits.systems.python_learners.contributions import RecordSum
 from fedbandits.systems.python_learners.plan import LearnerPlan
 
@@ -36,14 +36,15 @@ def messages_games(small: SmallWorld) -> list[MessagesGame]:
     ]
 
 
-def moves_games(small: SmallWorld) -> list[MessagesGame]:
+def moves_games(small: SmallWorld) -> list[Game]:
     """Measure how far a record moves all releases, within its bounds and beyond."""
     told, words = _tells_of_arms(small.plan), f"{small.plan.release.releases} releases"
     neighbours: Neighbours = "interactive" if told else "fixed log"
-    within = _messages_game(small, neighbours, words)
-    beyond = f"{words}, a context beyond its bound,"
-    games = within, _messages_game(small, neighbours, beyond, pair_of=_stretched_pair)
-    return [game._replace(attacked=False, beyond=game is not within) for game in games]
+    stretched = f"{words}, a context beyond its bound,"
+    return moves(
+        _messages_game(small, neighbours, words),
+        _messages_game(small, neighbours, stretched, pair_of=_stretched_pair),
+    )
 
 
 def _messages_game(
@@ -58,9 +59,9 @@ def _messages_game(
     pairs = [(pair_of or _furthest_pair)(plan, agent) for agent in range(agents)]
     early = plan.rounds - 1 if pair_of or secure else PERIOD
 
-    def make(run: PartiesReplicate, number: int, agent: int, after: int) -> LearnersRun:
-        key, target = audit_key(number), Target(agent, 1 + after)
-        return LearnersRun(run, pairs[agent], target, fixed, informed, key)
+    def make(run: PartiesReplicate, number: int, targets: Targets) -> LearnersRun:
+        replaced = [Target(agent, 1 + after) for agent, after in targets]
+        return LearnersRun(run, pairs, replaced, fixed, informed, audit_key(number))
 
     known = not (fixed and _tells_of_arms(plan))
     looks_at = looks_at if plan.secure is None else f"sums by {looks_at}"
@@ -80,15 +81,20 @@ class _Interaction(NamedTuple):
 
 
 class LearnersRun(AgentsRun):
-    """Agents of a private learner; one interaction of one of them is replaced.
+    """Agents of a private learner; one interaction of some of them is replaced.
 
-    The pair are interactions, and the other parameters those of :class:`.AgentsRun`. On a fixed log
-    all arms of a decision set are alike: no decision changes a context or a reward.
+    ``pairs`` are interactions, a pair an agent. The other parameters are those of
+    :class:`.AgentsRun`. On a fixed log all arms of a decision set are alike: no decision changes a
+    context or a reward.
     """
 
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
+    def __init__(
+        self, run: PartiesReplicate, pairs: Sequence[tuple[_Interaction, _Interaction]],
+        targets: Sequence[Target], *others: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(run, pairs[targets[0].agent], targets, *others)
         plan: Any = self.run.plan
+        self._pairs = pairs
         self._plan: LearnerPlan = plan
         self._maker, self._own = RecordSum(plan, self._target.agent), np.zeros(plan.size)
 
@@ -100,6 +106,9 @@ class LearnersRun(AgentsRun):
         """
         pair, pattern = (self._pair[0].record, self._pair[1].record), np.ones(self._plan.size)
         return attacker_of(self._plan.priced, pair, steps, pattern)
+
+    def _pair_of(self, agent: int) -> tuple[_Interaction, _Interaction]:
+        return self._pairs[agent]
 
     def _contexts(self, agent: int, round_: int) -> Floats:
         facts = self._plan.facts
@@ -119,24 +128,18 @@ class LearnersRun(AgentsRun):
     def _observed(
         self, agent: int, round_: int, context: Floats32, arm: int, reward: float
     ) -> None:
-        """Note the replaced record; the arm may be another one than was thought."""
-        if self._replaces(agent, round_):
+        """Note the replaced record of the first target: the arm may not be the expected one."""
+        if agent == self._target.agent and self._replaces(agent, round_):
             self._own = self._maker.record("audit", context.astype(np.float64), arm, reward)
 
     def _others(self, world: int, round_: int) -> Floats:
         others: Floats = self.target.state.statistic - self._own
         return others
 
-    def _total(self, message: Any) -> Released | None:
-        if not isinstance(message, Total):
-            return None
-        return Released(message.release, in_records(self._plan, message) / self._plan.priced.scale)
-
-    def released(self, message: Any) -> Released | None:
+    def _deviations(self, agent: int) -> Floats:
         plan = self._plan
-        if plan.secure is not None:
-            return self._total(message)
-        return Released(message.release, unpack(message.statistic, plan.size) / plan.release.scale)
+        honest = 1 if plan.secure is None else plan.secure.honest
+        return np.full(plan.size, plan.priced.scale / math.sqrt(honest))
 
 
 def _furthest_pair(plan: LearnerPlan, agent: int) -> tuple[_Interaction, _Interaction]:

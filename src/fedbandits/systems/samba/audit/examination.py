@@ -15,8 +15,8 @@ import msgspec
 
 from fedbandits.environments.bernoulli import Bernoulli
 from fedbandits.learners.kernels.index_rules import DecreasingEpsilonGreedy, EpsilonGreedy, Pursuit
-from fedbandits.privacy.examined import Examined, Guess
-from fedbandits.privacy.sizes import scaled
+from fedbandits.privacy.auditing import scaled
+from fedbandits.privacy.error_rates import Examined, Guess
 from fedbandits.systems.base import PartiesReplicate, System
 from fedbandits.systems.samba.audit.adversary import (
     OBSERVER,
