@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import chain, repeat
 from typing import Any
 
-
 #: Entries of a list that are shown, and characters of anything else.
 _ENTRIES = 6
 _CHARACTERS = 80
