@@ -15,7 +15,7 @@ import msgspec
 import fedbandits
 import fedbandits.testing
 from fedbandits.environments import environments
-from fedbandits.settings.reference.preset_functions import part_classes
+from fedbandits.settings.reference.presets import part_classes
 from fedbandits.systems import systems
 
 #: Modules that users read and that ``fedbandits.__all__`` does not lead to.

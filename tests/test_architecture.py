@@ -17,7 +17,7 @@ ROOT = pathlib.Path(fedbandits.__file__).parent
 #: A room may import from rooms at its own level or below.
 LEVELS = {
     "errors": 0, "client": 1, "_typing": 0, "_compile": 0, "_suggest": 0, "_html": 0,
-    "_schema": 0, "_checked": 0, "_brief": 0, "_lazy": 0, "_version": 0,
+    "_schema": 0, "_checked": 0, "_lazy": 0, "_version": 0,
     "random": 1, "draws": 1, "rows": 1, "facts": 1,
     "offline": 2, "learners": 2, "privacy": 2, "crypto": 2, "environments": 3, "ledger": 3,
     "federation": 4, "systems": 5,

@@ -10,8 +10,7 @@ import pytest
 import fedbandits as fb
 from fedbandits._schema import convert
 from fedbandits.settings.reference.docstrings import marked_meanings_of
-from fedbandits.settings.reference.preset_functions import identifier, settings_of_preset
-from fedbandits.settings.reference.stubs import STUB, stub
+from fedbandits.settings.reference.presets import STUB, identifier, settings_of_preset, stub
 from fedbandits.settings.written import settings_of, written
 from fedbandits.systems import System, find_preset, preset_names, registry, systems
 from fedbandits.systems.agents.config import Every
@@ -77,7 +76,7 @@ def test_a_system_from_outside_has_functions_too(monkeypatch):
 
 def test_the_stub_for_editors_is_current():
     assert STUB.read_text(encoding="utf-8") == stub(), (
-        "run python -m fedbandits.settings.reference.stubs"
+        "run python -m fedbandits.settings.reference.presets"
     )
 
 

@@ -17,7 +17,7 @@ from fedbandits.settings.reference.places import (
     entry_keys,
     experiment_keys,
 )
-from fedbandits.settings.reference.preset_functions import (
+from fedbandits.settings.reference.presets import (
     identifier,
     preset_function,
     settings_of_preset,

@@ -11,8 +11,7 @@ from typing import Any, ClassVar
 import msgspec
 from msgspec import inspect
 
-from fedbandits._brief import brief, call_of, titled
-from fedbandits._html import table
+from fedbandits._html import brief, call_of, table, titled
 from fedbandits._schema import allowed, expand, explain, is_text, prepared, refuse_odd_values, shown
 from fedbandits.errors import ConfigError
 

@@ -1,10 +1,15 @@
-"""Text and tables as HTML: for reports, and for how a notebook shows an object."""
+"""Objects in short, and text and tables as HTML: for reports, and for cells of a notebook."""
 
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from itertools import chain, repeat
+from typing import Any
+
+#: Entries of a list that are shown, and characters of anything else.
+_ENTRIES = 6
+_CHARACTERS = 80
 
 
 def text(value: object) -> str:
@@ -45,3 +50,29 @@ def _row(row: Iterable[object], cell: Callable[..., str], titled: bool) -> str:
     tags = chain([first], repeat(("<td>", "</td>")))
     cells = (f"{begin}{cell(each)}{end}" for (begin, end), each in zip(tags, row, strict=False))
     return f"<tr>{''.join(cells)}</tr>"
+
+
+def brief(value: Any) -> str:
+    """Write a value as Python does; long lists and texts are cut, and say how long they are."""
+    if isinstance(value, tuple | list) and len(value) > _ENTRIES:
+        shown = ", ".join(brief(entry) for entry in value[: _ENTRIES // 2])
+        left, right = "()" if isinstance(value, tuple) else "[]"
+        return f"{left}{shown}, … {len(value):,} entries{right}"
+    whole = repr(value)
+    if len(whole) <= _CHARACTERS:
+        return whole
+    return f"{whole[:_CHARACTERS]}… ({len(whole):,} characters)"
+
+
+def call_of(name: str, arguments: Mapping[str, Any], *first: Any) -> str:
+    """Write a call that makes something: ``Linear(agents=5)``.
+
+    Arguments without names come ``first``.
+    """
+    named = [f"{key}={brief(value)}" for key, value in arguments.items()]
+    return f"{name}({', '.join([*map(repr, first), *named])})"
+
+
+def titled(title: str, html: str) -> str:
+    """Put HTML under a title, which is text."""
+    return f"<div><b>{text(title)}</b>{html}</div>"

@@ -3,7 +3,7 @@
 ``fb.presets.feducb(…)`` returns the same as ``fb.system("feducb", …)``, and an editor can complete
 its settings. A dash in a preset's name is an underscore here. Registered presets of other packages
 are included. The types for editors are in ``presets.pyi``, which ``python -m
-fedbandits.settings.reference.stubs`` writes.
+fedbandits.settings.reference.presets`` writes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from fedbandits._suggest import did_you_mean
 
 
 def __getattr__(name: str) -> Any:
-    from fedbandits.settings.reference.preset_functions import preset_functions
+    from fedbandits.settings.reference.presets import preset_functions
 
     if name.startswith("_"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -28,6 +28,6 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    from fedbandits.settings.reference.preset_functions import preset_functions
+    from fedbandits.settings.reference.presets import preset_functions
 
     return list(preset_functions())

@@ -1,6 +1,6 @@
 """Every preset as a function; do not edit.
 
-Made by ``python -m fedbandits.settings.reference.stubs``.
+Made by ``python -m fedbandits.settings.reference.presets``.
 """
 
 # ruff: noqa: D205 - the description of a preset may take more than one line

@@ -9,6 +9,7 @@ side by side, and ``shared`` is what both sides know.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
@@ -28,6 +29,7 @@ __all__ = [
     "LazyCFunction",
     "allocation_free",
     "among",
+    "c_function",
     "call_float",
     "call_int",
     "compilations",
@@ -65,6 +67,19 @@ def compiled(function: _Function) -> _Function:
 def kernel_of(function: Callable[..., Any]) -> Any:
     """Return a function of somebody else's as a kernel; a kernel is returned as it is."""
     return function if isinstance(function, Kernel) else compiled(function)
+
+
+@functools.cache
+def c_function(
+    make: Callable[..., Any], result: type, integers: int, *functions: Callable[..., Any]
+) -> LazyCFunction:
+    """Make a C function of kernels, or of functions that become kernels; once for each of them.
+
+    ``make`` takes the kernels; see :class:`.c_functions.CFunction` for what it returns, and for
+    ``result`` and ``integers``.
+    """
+    kernels = tuple(map(kernel_of, functions))
+    return LazyCFunction(make(*kernels), kernels, result, integers)
 
 
 def allocation_free(function: _Function) -> _Function:

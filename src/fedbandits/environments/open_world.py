@@ -8,7 +8,6 @@ Two threads must not share an open world: its arrays are overwritten in every ro
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fedbandits._compile import LazyCFunction, kernel_of, laid_out
+from fedbandits._compile import c_function, laid_out
 from fedbandits._typing import Floats, Floats32
 from fedbandits.environments.delay import Delay
 from fedbandits.environments.kernels import drift, worlds
@@ -145,8 +144,8 @@ class CompiledWorld(OpenWorld):
         there = laid_out(shown)
         self._kept += [shown, there]
         self._address = there.address
-        self._fill = _filling(kernels.fill, kernels.person).of(there)
-        self._reward = _paying(kernels.reward, kernels.note).of(there)
+        self._fill = c_function(worlds.filling, int, 3, kernels.fill, kernels.person).of(there)
+        self._reward = c_function(worlds.paying, float, 4, kernels.reward, kernels.note).of(there)
         return self._handle(self._address, self._fill.address, self._reward.address)
 
     def fill(self, agent: int, round_: int) -> int:
@@ -164,18 +163,6 @@ def arrays_of(world: Any) -> Any:
 def first_round_of(world: Any, agent: int) -> int:
     """Return the first round of an agent in a world: 1 if it is not open."""
     return world.first_round(agent) if isinstance(world, OpenWorld) else 1
-
-
-@functools.cache
-def _filling(fill: Callable[..., Any], person: Callable[..., Any]) -> LazyCFunction:
-    kernels = kernel_of(fill), kernel_of(person)
-    return LazyCFunction(worlds.filling(*kernels), kernels, int, 3)
-
-
-@functools.cache
-def _paying(reward: Callable[..., Any], note: Callable[..., Any]) -> LazyCFunction:
-    kernels = kernel_of(reward), kernel_of(note)
-    return LazyCFunction(worlds.paying(*kernels), kernels, float, 4)
 
 
 _DRIFT = WorldKernels(drift.fill_drifted, drift.reward_drifted, workspace=drift.workspace)

@@ -184,7 +184,8 @@ def _kind(name: str, lines: _Lines) -> tuple[_Parser, _Lines] | None:
     tabs = first.split("\t")
     if suffix in (".data", ".tsv", ".dat") and not {*_COLUMNS["user"]} & {*map(str.lower, tabs)}:
         return _separated("\t", "user, item and rating, separated by tabs"), lines
-    if len(first.split(",")) > 20 and _is_number(first.split(",")[0]):
+    cells = first.split(",")
+    if len(cells) > 20 and NumberFormat(".").read(cells[0].strip()) is not None:
         return _jester(), lines
     return None
 
@@ -239,7 +240,7 @@ def _separated(separator: str, expected: str, scale: _Scale = _RATING) -> _Parse
         cells = [cell.strip() for cell in line.split(separator)]
         if len(cells) < 3 or not cells[0] or not cells[1]:
             raise _MalformedError(expected)
-        yield cells[0], cells[1], _value(cells[2], expected, scale)
+        yield cells[0], cells[1], _on(scale, _number(cells[2], expected))
 
     return parse
 
@@ -279,18 +280,10 @@ def _number(text: str, expected: str) -> float:
     return value
 
 
-def _is_number(text: str) -> bool:
-    return NumberFormat(".").read(text.strip()) is not None
-
-
 def _on(scale: _Scale, value: float) -> float:
     if not scale.low <= value <= scale.high:  # nor is a NaN
         raise _MalformedError(scale.name)
     return value
-
-
-def _value(text: str, expected: str, scale: _Scale) -> float:
-    return _on(scale, _number(text, expected))
 
 
 def _numbered(triples: list[Triple]) -> Ratings:

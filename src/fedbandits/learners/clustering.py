@@ -25,6 +25,15 @@ from fedbandits.learners.kernels.clustering import Edges
 from fedbandits.learners.kernels.evidence import Evidence, Mixture, memberships, refine
 from fedbandits.learners.kernels.likeness import OtherUsers
 
+#: The spread before anything is known.
+_FIRST_SPREAD = 0.08
+_ITERATIONS, _SPLIT_ITERATIONS = 15, 25
+#: A cluster with fewer users than this is given up.
+_FEWEST = 0.9
+_ROUNDS = 5
+#: Spread of those who belong to no cluster, at least.
+_STRANGERS = 0.04
+
 
 def components(edges: Edges) -> Ints:
     """Find connected components of a graph, each named by its lowest node: (nodes,)."""
@@ -69,16 +78,6 @@ def _pairs_together(labels: NDArray[Any]) -> int:
     last = np.flatnonzero(ordered[1:] != ordered[:-1])
     sizes = np.diff(last, prepend=-1, append=len(labels) - 1)
     return int(sizes @ sizes)
-
-
-#: The spread before anything is known.
-_FIRST_SPREAD = 0.08
-_ITERATIONS, _SPLIT_ITERATIONS = 15, 25
-#: A cluster with fewer users than this is given up.
-_FEWEST = 0.9
-_ROUNDS = 5
-#: Spread of those who belong to no cluster, at least.
-_STRANGERS = 0.04
 
 
 class Fitted(NamedTuple):

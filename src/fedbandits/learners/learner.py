@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 _WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 #: Settings of learners that were asked for: to read annotations takes long.
 _settings: weakref.WeakKeyDictionary[type[Learner], Mapping[str, Any]] = weakref.WeakKeyDictionary()
+#: Codes of packed values, kinds of their arrays, and types that need no packing.
+_ARRAY, _SCALAR, _TUPLE = 1, 2, 3
+_KINDS = "biuf"
+_ENCODER, _PLAIN = msgspec.msgpack.Encoder(), (bool, int, float, str, bytes, type(None))
 
 
 class Learner:
@@ -299,11 +303,6 @@ def _read_settings(learner: type[Learner]) -> Mapping[str, Any]:
 def _holds_arrays(hint: Any) -> bool:
     origin = typing.get_origin(hint) or hint
     return isinstance(origin, type) and issubclass(origin, np.ndarray)
-
-
-_ARRAY, _SCALAR, _TUPLE = 1, 2, 3
-_KINDS = "biuf"
-_ENCODER, _PLAIN = msgspec.msgpack.Encoder(), (bool, int, float, str, bytes, type(None))
 
 
 def pack_memory(memory: dict[str, Any], owner: str) -> bytes:

@@ -9,12 +9,11 @@ score depends on its own arm's records alone.
 from __future__ import annotations
 
 import copy
-import functools
 from typing import Any
 
 import numpy as np
 
-from fedbandits._compile import LazyCFunction, kernel_of, laid_out
+from fedbandits._compile import c_function, laid_out
 from fedbandits._typing import Floats
 from fedbandits.errors import ConfigError
 from fedbandits.learners.kernels import rule_handles
@@ -40,9 +39,12 @@ class OpenRule:
         there = laid_out(PackedRule(rule, records, self._scores))
         self._kept = rule, there  # what the address points at
         self._address = there.address
-        self._score = _scoring(declared.score).of(there)
-        self._note = declared.keep and _noting(declared.keep).of(there)
-        self._rate = declared.explore and _exploring(declared.explore).of(there)
+        self._score = c_function(rule_handles.scoring, int, 3, declared.score).of(there)
+        self._note = self._rate = None
+        if declared.keep:
+            self._note = c_function(rule_handles.noting, int, 3, declared.keep).of(there)
+        if declared.explore:
+            self._rate = c_function(rule_handles.exploring, float, 4, declared.explore).of(there)
         self.handle = Handle(
             self._address, self._score.address, self._note.address if self._note else 0,
             self._rate.address if self._rate else 0, self._scores,
@@ -88,24 +90,6 @@ class OneArm:
         self._records.memory[0, 0] = memory
         self._open.note(iteration, 0 if chosen else -1)
         return float(self._records.memory[0, 0])
-
-
-@functools.cache
-def _scoring(score: Any) -> LazyCFunction:
-    kernel = kernel_of(score)
-    return LazyCFunction(rule_handles.scoring(kernel), [kernel], int, 3)
-
-
-@functools.cache
-def _noting(keep: Any) -> LazyCFunction:
-    kernel = kernel_of(keep)
-    return LazyCFunction(rule_handles.noting(kernel), [kernel], int, 3)
-
-
-@functools.cache
-def _exploring(explore: Any) -> LazyCFunction:
-    kernel = kernel_of(explore)
-    return LazyCFunction(rule_handles.exploring(kernel), [kernel], float, 4)
 
 
 class NotLocalError(ConfigError):

@@ -9,8 +9,7 @@ from typing import Any
 
 import msgspec
 
-from fedbandits._brief import brief, call_of, titled
-from fedbandits._html import table
+from fedbandits._html import brief, call_of, table, titled
 from fedbandits._schema import convert, expand, shown
 from fedbandits.errors import ConfigError
 from fedbandits.systems import find_preset

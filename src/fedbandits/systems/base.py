@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 import msgspec
 from numpy.typing import NDArray
 
-from fedbandits._brief import titled
-from fedbandits._html import table
+from fedbandits._html import table, titled
 from fedbandits.environments.base import Environment, Needs
 from fedbandits.environments.open_world import arrays_of
 from fedbandits.errors import LocalProtocolError

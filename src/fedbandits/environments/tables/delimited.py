@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import codecs
 import csv
+import functools
 import io
 import itertools
+import pathlib
 import re
+import tomllib
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -42,36 +45,6 @@ _ACCEPTED = (
     "the columns), Parquet, or a data frame"
 )
 _FRAME = "read it as a data frame, and give that to fb.environments.table"
-_BINARY = {
-    b"\xd0\xcf\x11\xe0": "a spreadsheet; save it as CSV (UTF-8)",
-    b"%PDF": "a PDF; save the table as CSV",
-    b"SQLite format 3": f"an SQLite database; {_FRAME}",
-    b"\x89HDF": f"an HDF5 file; {_FRAME}",
-    b"ARROW1": f"an Arrow file; {_FRAME}",
-    b"\x93NUMPY": "a numpy array; give it to fb.environments.table with columns = [names]",
-    b"\x80\x04": f"a pickle; {_FRAME}",
-    b"\x80\x05": f"a pickle; {_FRAME}",
-    b"$FL2": f"an SPSS file; {_FRAME} (pandas.read_spss)",
-    b"<stata_dta>": f"a Stata file; {_FRAME} (pandas.read_stata)",
-    b"\x89PNG": "a picture",
-    b"{\\rtf": "a text document; save the table as CSV",
-}
-_BEGINNINGS = (
-    (r"\s*@relation\s", f"an ARFF file; {_FRAME} (scipy.io.arff.loadarff)"),
-    (r"\s*%[^\n]*\n(?:\s*%[^\n]*\n|\s*\n)*\s*@relation\s",
-     f"an ARFF file; {_FRAME} (scipy.io.arff.loadarff)"),
-    (r"\s*\{\s*\"[^\n]*\}\s*(\n|\Z)", f"JSON, a line a row; {_FRAME} (pandas.read_json, lines = "
-     "True); for Yelp's reviews there is kind = \"ratings\""),
-    (r"\s*[\[{]\s*[\[{\"]", f"JSON; {_FRAME} (pandas.read_json)"),
-    (r"\s*<(!doctype|html|\?xml|table|head|body)", "a web page or XML; save the table as CSV"),
-    (r"\S*:\S+:\S+ \|[^|\n]* ", f"in Vowpal Wabbit's format; {_FRAME}, a column each for the "
-     "action, its cost, its probability and the features"),
-    (r"[-+]?\d+(\.\d+)?( '[^\s|]+)? \|[A-Za-z]? ?\S+", f"in Vowpal Wabbit's format; {_FRAME}, a "
-     "column each for the label and the features"),
-    (r"[-+]?\d+(\.\d+)?( \d+:[-+.\deE]+)+\s*(\n|\Z)",
-     f"in the format of LIBSVM; {_FRAME} (sklearn.datasets.load_svmlight_file)"),
-    (r"version https://git-lfs", "a pointer of Git LFS; fetch the file: git lfs pull"),
-)  # fmt: skip
 _Record = tuple[int, list[str]]
 
 
@@ -241,16 +214,23 @@ def _refuse_rows(path: str, header: int, names: list[str], rows: list[_Record]) 
         )
 
 
+@functools.cache
+def _other_formats() -> dict[str, dict[str, str]]:
+    """Read the beginnings of files in other formats, and what to do with these files."""
+    file = pathlib.Path(__file__).with_name("other_formats.toml")
+    return tomllib.loads(file.read_text(encoding="utf-8").replace("FRAME", _FRAME))
+
+
 def _refuse_binary(path: str, data: bytes) -> None:
     """Refuse a file whose first bytes say that it is no text."""
-    for beginning, what in _BINARY.items():
-        if data.startswith(beginning):
+    for beginning, what in _other_formats()["binary"].items():
+        if data.startswith(beginning.encode("latin-1")):
             raise DataError(f"{path}: is {what}")
 
 
 def _refuse_other_formats(path: str, text: str) -> None:
     """Refuse a text that is a table in another format."""
-    for beginning, what in _BEGINNINGS:
+    for beginning, what in _other_formats()["texts"].items():
         if re.match(beginning, text[:4096], re.IGNORECASE):
             raise DataError(f"{path}: is {what}; {_ACCEPTED}")
 

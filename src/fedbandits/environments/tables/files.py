@@ -23,6 +23,23 @@ from fedbandits.errors import ConfigError, DataError
 _PIPES: dict[tuple[str, int, int], bytes] = {}
 _READING = threading.Lock()
 _RELATIVE = "no such file; a path is relative to the folder in which the command is run"
+#: Bytes that a file may unpack to: more are hardly one table, and fill a machine's memory.
+MOST_UNPACKED = 2**31
+#: First bytes of packed files, and what opens them.
+_OPENED: dict[bytes, Callable[[io.BytesIO], io.BufferedIOBase]] = {
+    b"\x1f\x8b": lambda file: gzip.GzipFile(fileobj=file),
+    b"BZh": bz2.BZ2File,
+    b"\xfd7zXZ\x00": lzma.LZMAFile,
+}
+_ZIP = b"PK\x03\x04"
+#: What another program must unpack first.
+_OTHERS = {
+    b"\x28\xb5\x2f\xfd": "zstd -d",
+    b"7z\xbc\xaf\x27\x1c": "7z x",
+    b"Rar!": "unrar x",
+    b"\x1f\x9d": "uncompress",
+    b"\x04\x22\x4d\x18": "lz4 -d",
+}
 
 
 class Stamp(NamedTuple):
@@ -104,25 +121,6 @@ def refuse_elsewhere(path: str) -> None:
             f"environment.path: a {what} is not there on the machines of a cluster; "
             "write it to a file that all of them can read, and set path"
         )
-
-
-#: Bytes that a file may unpack to: more are hardly one table, and fill a machine's memory.
-MOST_UNPACKED = 2**31
-#: First bytes of packed files, and what opens them.
-_OPENED: dict[bytes, Callable[[io.BytesIO], io.BufferedIOBase]] = {
-    b"\x1f\x8b": lambda file: gzip.GzipFile(fileobj=file),
-    b"BZh": bz2.BZ2File,
-    b"\xfd7zXZ\x00": lzma.LZMAFile,
-}
-_ZIP = b"PK\x03\x04"
-#: What another program must unpack first.
-_OTHERS = {
-    b"\x28\xb5\x2f\xfd": "zstd -d",
-    b"7z\xbc\xaf\x27\x1c": "7z x",
-    b"Rar!": "unrar x",
-    b"\x1f\x9d": "uncompress",
-    b"\x04\x22\x4d\x18": "lz4 -d",
-}
 
 
 def unpacked(path: str, data: bytes, most: int = MOST_UNPACKED) -> bytes:

@@ -32,6 +32,15 @@ from fedbandits.offline.estimates import METHODS, PARTS, sums_of
 from fedbandits.offline.methods import Logged, dr_terms, ips_terms, replay_terms, snips_terms
 from fedbandits.random import Key
 
+#: Stands for a choice that was not made yet.
+NOT_MET = 65_535
+#: How far K times a stated propensity may be from 1, as with 0.33 for three actions.
+_NEARLY = 0.02
+#: Propensities of a file have few digits.
+_ROOM = 1e-6
+#: Beginning of the names of a log's sums, see :func:`measures`.
+NOTED = "log."
+
 
 class DealtRows(NamedTuple):
     """Rows as the parties of one replicate own them."""
@@ -116,14 +125,6 @@ def scaled_rewards(raw: RawTable, column: str, key: str, public: Public) -> Any:
             f"({int(outside.sum())} such rows); widen the range, or correct the row"
         )
     return np.clip((values / 2.0 - low / 2.0) / (high / 2.0 - low / 2.0), 0.0, 1.0)
-
-
-#: In place of a choice that was not made yet.
-NOT_MET = 65_535
-#: How far K times a stated propensity may be from 1, as with 0.33 for three actions.
-_NEARLY = 0.02
-#: Propensities of a file have few digits.
-_ROOM = 1e-6
 
 
 class LoggedActions(NamedTuple):
@@ -250,7 +251,3 @@ def measures(world: LoggedWorld, rounds: int) -> Mapping[str, Floats]:
         for i, method in enumerate(METHODS)
         for j, part in enumerate(PARTS)
     }
-
-
-#: What the names of these sums begin with.
-NOTED = "log."

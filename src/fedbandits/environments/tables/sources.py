@@ -88,14 +88,14 @@ def table_in_memory(data: Any, columns: Sequence[str] | None = None) -> RawTable
     ``columns`` names the columns of a 2-D array. Raises DataError if it is none, has no rows, or
     its columns have different lengths or the same name.
     """
-    names, cells = _columns(data, columns)
-    names = [tidy(str(name)) for name in names]
-    for index, name in enumerate(names):
-        if not name.isprintable():
-            raise DataError(f"the table: column {index + 1} has a name that cannot be printed")
-        if name in names[:index]:
-            raise DataError(f"the table has two columns {name!r}; rename one")
-    found = dict(zip(names, cells, strict=True))
+    found: dict[str, Cells] = {}
+    for place, (name, values) in enumerate(_columns(data, columns), start=1):
+        tidied = tidy(str(name))
+        if not tidied.isprintable():
+            raise DataError(f"the table: column {place} has a name that cannot be printed")
+        if tidied in found:
+            raise DataError(f"the table has two columns {tidied!r}; rename one")
+        found[tidied] = _of_values(name, values)
     lengths = {name: len(each) for name, each in found.items()}
     if len(set(lengths.values())) > 1:
         raise DataError(f"the table has columns of different lengths: {lengths}")
@@ -105,20 +105,18 @@ def table_in_memory(data: Any, columns: Sequence[str] | None = None) -> RawTable
     return RawTable("the table", found, np.arange(rows), "row")
 
 
-def _columns(data: Any, names: Sequence[str] | None) -> tuple[Iterable[Any], list[Cells]]:
-    """Find names and cells of the columns, whatever the table is."""
+def _columns(data: Any, names: Sequence[str] | None) -> Iterable[tuple[Any, Any]]:
+    """List names and values of the columns of a table of any kind."""
     if names is not None and not isinstance(data, np.ndarray):
         raise DataError("table: columns = [names] is for a 2-D numpy array; others have names")
     if hasattr(data, "iloc") and hasattr(data, "columns"):  # pandas
-        places = range(len(data.columns))
-        return data.columns, [_of_series(data.iloc[:, place]) for place in places]
+        return [(name, data.iloc[:, place]) for place, name in enumerate(data.columns)]
     if hasattr(data, "get_columns") and hasattr(data, "to_dict"):  # polars
         data = data.to_dict(as_series=False)
     if isinstance(data, Mapping):
-        return data.keys(), [_of_values(name, values) for name, values in data.items()]
+        return data.items()
     if isinstance(data, np.ndarray) and data.dtype.names:
-        fields = data.dtype.names
-        return fields, [_of_values(name, data[name]) for name in fields]
+        return [(name, data[name]) for name in data.dtype.names]
     if isinstance(data, np.ndarray) and data.ndim == 2:
         if names is None or len(names) != data.shape[1]:
             given = "none" if names is None else len(names)
@@ -126,7 +124,7 @@ def _columns(data: Any, names: Sequence[str] | None) -> tuple[Iterable[Any], lis
                 f"table: an array of {data.shape[1]} columns needs columns = [as many names], "
                 f"given {given}"
             )
-        return names, [_of_values(name, data[:, i]) for i, name in enumerate(names)]
+        return zip(names, data.T, strict=True)
     raise DataError(f"table: given {type(data).__name__}, allowed: {_ALLOWED}")
 
 

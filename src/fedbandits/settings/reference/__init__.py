@@ -2,5 +2,5 @@
 
 Keys and their meanings are read from types and docstrings. ``keys`` reads one struct, and
 ``places`` finds a key in all of them. ``glossary`` holds terms that are no keys. ``templates`` and
-``own_data`` write a file with comments. ``preset_functions`` and ``stubs`` make presets callable.
+``own_data`` write a file with comments. ``presets`` makes presets callable.
 """

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import pathlib
 import re
+import tomllib
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
@@ -18,41 +20,18 @@ from fedbandits.errors import ConfigError, DataError
 MOST_TEXTS = 50
 #: Up to so many different texts that begin with digits are taken as categories, such as doses.
 _MOST_DOSES = 10
-#: Names by which columns are guessed, where no option names them.
-_NAMES = {
-    "site": r"(hospital|clinic|site|centre|center|krankenhaus|klinik|standort|station|store|shop"
-    r"|branch|filiale|bank|school|organi[sz]ation|party)s?(_?(id|name|nr))?",
-    "target": r"(target|label|class|klasse|outcome|diagnos(is|e)|befund|result|decision)",
-    "person": r"(person|patient|pat\.?|user|customer|client|member|kunde)(in|inn?en|en|n)?"
-    r"([_ -]?(id|nr|no|number|nummer)\.?)?|(pid|mrn)",
-    "action": r"(action|arm|treatment|offer|variant|item|article|decision|choice|chosen)"
-    r"([_ -]?(id|taken|chosen|name|nr))?",
-    "reward": r"(reward|click(s|ed)?|conversions?|converted|payoff|response|outcome)",
-    "propensity": r"(propensit(y|ies)([_ -]?score)?|p[_ -]?scores?|action[_ -]?prob(ability)?"
-    r"|logging[_ -]?prob(ability)?|prob(ability)?|pi_?0|p_log)",
+_WORDS: dict[str, dict[str, str]] = tomllib.loads(
+    pathlib.Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")
+)
+_GUESSES = {
+    role: re.compile(rf"(?:{names})\Z", re.IGNORECASE) for role, names in _WORDS["roles"].items()
 }
-_GUESSES = {role: re.compile(rf"(?:{names})\Z", re.IGNORECASE) for role, names in _NAMES.items()}
-MEANINGS = {
-    "site": "the party of each row",
-    "target": "the class to name",
-    "person": "the person of each row",
-    "action": "the action that was taken",
-    "reward": "its reward",
-    "propensity": "the probability with which it was taken",
-}
+#: Meanings of the roles.
+MEANINGS = _WORDS["meanings"]
 #: Roles of a log, which must all be there.
 LOG = ("action", "reward", "propensity")
-_IDENTIFIERS = re.compile(
-    r"(\A|.*[_ .-]|.*[a-z](?=[A-Z]))"
-    r"(?i:id|nr|no|number|key|schlüssel|uuid|index|row|zeile)\.?\Z|.*(?i:nummer)\Z"
-)
-_PERSONAL = re.compile(
-    r"(.*[_ .-])?(ssn|social[_ -]?security.*|(tele)?(ph|f)on(e|nummer)?([_ -]?(no|nr|number))?|tel"
-    r"|mobile|cell|handy|fax|e-?mails?|iban|passport.*|(ip|mac)?[_ -]?add?ress(e|es)?|street"
-    r"|stra(ss|ß)e|surname|(first|last|full|family)[_ ]?name|(vor|nach)name|dob|birth.*"
-    r"|geburts.*|credit[_ ]?card.*|steuer[_ -]?(id|nr|nummer))([_ -]?(no|nr|number|nummer))?\Z",
-    re.IGNORECASE,
-)
+_IDENTIFIERS = re.compile(_WORDS["unfit"]["identifiers"])
+_PERSONAL = re.compile(_WORDS["unfit"]["personal"], re.IGNORECASE)
 #: Numbers with something beside the digits, such as 37 %, 5.000 €, 1.234,50 or < 3.
 _ALMOST_NUMBERS = re.compile(r"[<>~≤≥±]?\s*[-+−]?\s*\d[\d.,'’\s]*\s*[^\W\d_]{0,4}[%‰€$£°]?\Z")
 _KINDS = {"number": "numbers", "text": "texts", "date": "dates", "mixed": "numbers and texts"}
