@@ -14,9 +14,8 @@ from rich.table import Table
 from fedbandits.environments.first_rounds import decisions_of
 from fedbandits.experiments.intervals import FEWEST, spelled, spelled_epsilon
 from fedbandits.experiments.log_values import BAND_NOTE, is_of_log, of_decision
-from fedbandits.experiments.measure import ends
+from fedbandits.experiments.measure import ends, sweep_cells
 from fedbandits.experiments.progress import rounded
-from fedbandits.experiments.report.sweep import sweep_cells
 from fedbandits.settings.experiment import Experiment
 from fedbandits.settings.sweeps import Point, Sweep, value_text
 
