@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from markdown import code, fence, plain, table
 
-from fedbandits.cli.exit_codes import meanings
+from fedbandits.cli.help import meanings
 from fedbandits.reproduce import FIGURES
 from fedbandits.settings.examples import examples as bundled
 from fedbandits.settings.reference.docstrings import description_of

@@ -250,8 +250,8 @@ class TestAudit:
         started, *inside, finished = told
         assert isinstance(started, AuditStarted)
         assert started.systems == ("feducb", "feducb-published", "linucb-alone")
-        assert finished == AuditFinished(summary=whole.summary, broken=("feducb-published",))
-        total = len(started.parts)
+        total, broken = len(started.parts), ("feducb-published",)
+        assert finished == AuditFinished(total=total, summary=whole.summary, broken=broken)
         assert {event.total for event in inside} == {total}
         for kind, first in ((PartStarted, 0), (PartFinished, 1)):
             events = [event for event in inside if isinstance(event, kind)]

@@ -16,18 +16,13 @@ import typer
 from fedbandits._version import __version__
 from fedbandits.cli import federation, party
 from fedbandits.cli.audit import audit
-from fedbandits.cli.exit_codes import code_of
-from fedbandits.cli.explain import explain
-from fedbandits.cli.help import BEGIN, DEPLOY, FIND, PLAY, Commands, add, examples
-from fedbandits.cli.init import init
-from fedbandits.cli.list import list_everything
+from fedbandits.cli.explain import explain, list_everything
+from fedbandits.cli.help import BEGIN, DEPLOY, FIND, PLAY, Commands, add, code_of, examples
+from fedbandits.cli.init import init, schema
 from fedbandits.cli.privacy import privacy
-from fedbandits.cli.report import report
 from fedbandits.cli.reproduce import reproduce
 from fedbandits.cli.run import run
-from fedbandits.cli.runs import compare, runs
-from fedbandits.cli.schema import schema
-from fedbandits.cli.studio import studio
+from fedbandits.cli.runs import compare, report, runs, studio
 from fedbandits.errors import CacheWarning, ConfigWarning, FedbanditsError
 
 #: Groups of commands that operators give, by name.

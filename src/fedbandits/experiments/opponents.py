@@ -8,7 +8,6 @@ result of a run keeps its opponents, and its answer compares with them.
 from __future__ import annotations
 
 import pathlib
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, get_args
 
@@ -18,13 +17,13 @@ import xarray as xr
 
 from fedbandits._typing import Floats
 from fedbandits.environments.base import ContextualEnvironment
-from fedbandits.errors import ConfigWarning, FedbanditsError, LongRunWarning, StoppedError
+from fedbandits.errors import FedbanditsError, StoppedError
 from fedbandits.experiments.answers.rivals import Opponent, noted, opponents_in
 from fedbandits.experiments.baselines import Kind, as_usual, plays_like
 from fedbandits.experiments.best_alone import fair_alone
 from fedbandits.experiments.folder import kept_in, read_result
 from fedbandits.experiments.logistic import Shown, play_alone, play_pooled, shown_to
-from fedbandits.experiments.run import run
+from fedbandits.experiments.run import Playing, play_trial
 from fedbandits.experiments.runner import Options, play
 from fedbandits.experiments.signals import Listener, Stop
 from fedbandits.random import replicate_key
@@ -152,7 +151,8 @@ def opponents_of(
         best_alone="",
         checkpoints=2,
     )
-    lost = _lost(own, jobs, on_event, stop)
+    result = play_trial(own, Playing(jobs, on_event, stop), warns_of_length=False)
+    lost = np.asarray(result.regret.isel(system=0, round=-1).values, np.float64)
     means, sampled = (_tuple(lost[:, place].mean(axis=1)) for place in (slice(None), sample))
     linear = Opponent(name=name, kind="alone", losses=means, sampled=sampled)
     return (linear, *alone, *pooled)
@@ -165,19 +165,6 @@ def _plays(experiment: Experiment, entry: Variant) -> bool:
 
 def _tuple(losses: Floats) -> tuple[float, ...]:
     return tuple(map(float, losses))
-
-
-def _lost(
-    own: Experiment, jobs: int | None, on_event: Listener | None, stop: Stop | None
-) -> Floats:
-    """Play an experiment of one system; return what each party loses, (replicates, parties)."""
-    with warnings.catch_warnings():  # whoever runs the experiment is warned then
-        warnings.simplefilter("ignore", ConfigWarning)
-        warnings.simplefilter("ignore", LongRunWarning)
-        result = run(own, jobs=jobs, on_event=on_event, stop=stop)
-    if result.attrs["interrupted"]:
-        raise StoppedError("stopped before all were played") if stop else KeyboardInterrupt
-    return np.asarray(result.regret.isel(system=0, round=-1).values, np.float64)
 
 
 def _logistic(
@@ -264,12 +251,8 @@ def run_beside(
 
     They are None if nobody looked for them.
     """
-    usual: dict[str, Any] = {
-        "out": None, "jobs": None, "backend": "local", "scheduler": None, "resume": False,
-        "save_every": 5.0, "on_event": None, "stop": None,
-    }  # fmt: skip
     kept = {} if opponents is None else noted(opponents)
-    return play(Sweep(experiment, ()), Options(**(usual | options), noted=kept))
+    return play(Sweep(experiment, ()), Options(**options, noted=kept))
 
 
 def opponents_for(

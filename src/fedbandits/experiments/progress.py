@@ -21,8 +21,6 @@ from rich.table import Column
 from rich.text import Text
 
 from fedbandits.experiments.events import (
-    AuditFinished,
-    AuditInterrupted,
     AuditStarted,
     Compiling,
     Ended,
@@ -40,7 +38,7 @@ from fedbandits.settings.sweeps import in_words
 #: What a bar counts, while nothing is compiled.
 _ROUNDS, _PARTS = "rounds", "parts"
 #: Events after which no bar is left.
-_ENDS = (Ended, EndedEarly, AuditFinished, AuditInterrupted)
+_ENDS = (Ended, EndedEarly)
 #: Columns of a terminal that all but the words beside an audit's bar take; fewest for the words.
 _NUMBERS, _FEWEST = 62, 18
 #: The same beside a sweep's bar.

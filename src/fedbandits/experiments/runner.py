@@ -218,14 +218,14 @@ class SweepEvents:
 class Options(NamedTuple):
     """The options of :func:`fedbandits.run` and :func:`fedbandits.sweep`, which explain them."""
 
-    out: str | os.PathLike[str] | None
-    jobs: int | None
-    backend: str
-    scheduler: str | None
-    resume: bool
-    save_every: float
-    on_event: Listener | None
-    stop: Stop | None
+    out: str | os.PathLike[str] | None = None
+    jobs: int | None = None
+    backend: str = "local"
+    scheduler: str | None = None
+    resume: bool = False
+    save_every: float = 5.0
+    on_event: Listener | None = None
+    stop: Stop | None = None
     noted: Mapping[str, Any] = MappingProxyType({})  # further attributes of the result
 
 

@@ -127,7 +127,7 @@ def audit(
     except (KeyboardInterrupt, _LeaveError):
         some = verdicts()
         audited = tuple(verdict.system for verdict in some)
-        stream.tell(AuditInterrupted(done=player.done, total=len(parts), audited=audited))
+        stream.tell(AuditInterrupted(finished=player.done, total=len(parts), audited=audited))
         if some:
             missing = tuple(label for label in planned if label not in audited)
             return Audit(some, missing)
@@ -136,7 +136,7 @@ def audit(
         raise KeyboardInterrupt from None
     whole = Audit(verdicts())
     broken = tuple(verdict.system for verdict in whole.verdicts if verdict.outcome == "broken")
-    stream.tell(AuditFinished(summary=whole.summary, broken=broken))
+    stream.tell(AuditFinished(total=len(parts), summary=whole.summary, broken=broken))
     return whole
 
 
