@@ -154,7 +154,7 @@ ENDINGS = (
 )
 #: What ``party status`` and ``federation status`` end with where no party runs, as for systemd.
 NOT_RUNNING = 3
-#: After these it is no use to start again: somebody must do something first.
+#: After these exit codes a restart is of no use: an operator must act first.
 FINAL = frozenset({2, 10, 12, 13, 14, 15, 16})
 
 

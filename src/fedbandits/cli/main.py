@@ -97,7 +97,7 @@ def _show_warning(
     file: TextIO | None = None,
     line: str | None = None,
 ) -> None:
-    """Print warnings of this package in one line; where in its code they arise helps nobody."""
+    """Print warnings of this package in one line; where in its code they arise helps no user."""
     if issubclass(category, ConfigWarning | CacheWarning):
         typer.echo(f"fedbandits: warning: {message}", err=True)
     else:
@@ -173,7 +173,7 @@ def main() -> None:
         typer.echo("\n".join([f"fedbandits: {error}", *notes]), err=True)
         sys.exit(code_of(error))
     except (OSError, UnicodeEncodeError) as error:
-        if not isinstance(error, BrokenPipeError):  # whoever read it has enough
+        if not isinstance(error, BrokenPipeError):  # the reader has enough
             typer.echo(f"fedbandits: {_fails(error)}", err=True)
         _forget_output()
         sys.exit(1)

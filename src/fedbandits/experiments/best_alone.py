@@ -1,9 +1,9 @@
 """Parties that learn alone at their best: their settings are tried on replicates of their own.
 
-Whoever learns alone chooses how far to explore, and how strongly to hold an estimate down. A system
-that shares is compared with the best of these choices, so that it does not gain over a choice that
-nobody would make. The replicates of the run itself choose nothing: nobody could know what is best
-on them by chance.
+A party that learns alone chooses how far to explore, and how strongly to hold an estimate down. A
+system that shares is compared with the best of these choices, so that sharing does not gain over a
+choice that no party would make. The replicates of the run itself choose nothing: no party could
+know the best choice on them by chance.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def _with(experiment: Experiment, added: Sequence[Variant], best_alone: str = ""
 
 def _judged_and_alone(experiment: Experiment) -> tuple[Variant | None, list[Variant]]:
     """Find the first system that claims a finite ε, and all whose parties learn alone."""
-    with warnings.catch_warnings():  # whoever runs it is warned then
+    with warnings.catch_warnings():  # the run itself warns
         warnings.simplefilter("ignore", ConfigWarning)
         plans = experiment.check()
     claims = [

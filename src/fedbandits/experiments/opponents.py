@@ -32,9 +32,10 @@ from fedbandits.settings.sweeps import Sweep
 
 #: Most parties that learn alone by logistic regression, most replicates, and most of them pooled.
 MOST_PARTIES, MOST_REPLICATES, MOST_POOLED = 200, 8, 4
-#: Fewest of both: less would say nothing.
+#: Fewest parties, and fewest replicates: with fewer, a comparison says nothing.
 _FEWEST = 3
-#: Seconds on one processor that it may take alone, and pooled: about, on whatever machine.
+#: Seconds of one processor that logistic regression may take alone, and pooled: about, on any
+#: machine.
 _MOST_ALONE, _MOST_OF_POOLED = 1.5, 1.0
 #: Numbers of all contexts of a replicate, at most; 256 MB.
 _MOST_NUMBERS = 2**26
@@ -48,7 +49,7 @@ class Size(NamedTuple):
 
 
 def logistic_sizes(experiment: Experiment, world: ContextualEnvironment) -> tuple[Size, Size]:
-    """Return how much is played alone, and pooled; 0 parties for what would take too long.
+    """Return the sizes of play alone, and pooled; 0 parties where play would take too long.
 
     Parties alone are few, since they are independent. Pooled all of them count.
     """
@@ -73,7 +74,7 @@ class _Cost(NamedTuple):
         return cls(experiment.rounds, world.arm_count, world.dimension)
 
     def _rounds(self, parties: int) -> float:
-        """Return the seconds in which so many parties are shown what they meet, and decide."""
+        """Return the seconds in which so many parties see their contexts, and decide."""
         return self.rounds * (1e-4 + 2e-6 * parties)
 
     def alone(self, parties: int) -> float:
@@ -113,7 +114,7 @@ def opponents_of(
     on_event: Listener | None = None,
     stop: Stop | None = None,
 ) -> tuple[Opponent, ...]:
-    """Play what a user has without a private system, on the replicates of the experiment.
+    """Play the opponents of an experiment, on its replicates.
 
     They are LinUCB as it usually is (α = 1, λ = 1), on rows that are prepared, unless the
     experiment has it; and where each arm is right or wrong, logistic regression, alone and pooled
@@ -214,7 +215,7 @@ def with_opponents(
     on_event: Listener | None = None,
     stop: Stop | None = None,
 ) -> xr.Dataset:
-    """Play what a user has without a private system beside a run; ``fedbandits run`` does so too.
+    """Play the opponents of a run, which need no private system; ``fedbandits run`` does so too.
 
     :func:`.answer` then compares with it, replicate by replicate. Parties alone play LinUCB as it
     usually is (α = 1, λ = 1), on rows that are prepared. If each arm is right or wrong, they play
@@ -249,7 +250,7 @@ def run_beside(
 ) -> xr.Dataset:
     """Run an experiment as :func:`fedbandits.run` does, and keep opponents in its result.
 
-    They are None if nobody looked for them.
+    ``opponents`` are None if none were looked for.
     """
     kept = {} if opponents is None else noted(opponents)
     return play(Sweep(experiment, ()), Options(**options, noted=kept))
@@ -265,8 +266,8 @@ def opponents_for(
 ) -> tuple[Opponent, ...]:
     """Return the opponents that a run of the same experiment in a folder has, or play them.
 
-    There are none for an experiment without ``best_alone``: nobody asks for a verdict there.
-    Parameters and errors are those of :func:`.opponents_of`.
+    An experiment without ``best_alone`` has no opponents, because it asks for no verdict.
+    Parameters and errors are the same as of :func:`.opponents_of`.
     """
     if not experiment.best_alone:
         return ()

@@ -176,7 +176,7 @@ class TerminalProgress:
             *columns, console=self._console, speed_estimate_period=10.0, transient=self._passing,
             disable=self._passing and not self._console.is_terminal,  # else a blank line is left
         )  # fmt: skip
-        # A stream that nobody reads any more is no reason to lose a run; rich answers a closed
+        # A closed stream is no reason to lose a run; rich answers a closed
         # pipe by leaving the program.
         with suppress(OSError, SystemExit):
             self._bars.start()

@@ -37,7 +37,7 @@ from fedbandits.systems.simulated import plan_in
 
 #: So many entries of a list are shown, and so many bytes.
 MOST = 12
-#: What every message has, whatever is in it.
+#: Fields of every message, whatever its content.
 ENVELOPE = frozenset(Message.__struct_fields__)
 
 
@@ -150,7 +150,7 @@ def brief(value: Any) -> str:
 
 #: A recording has at most so many steps, and about so many bytes as JSON.
 MOST_STEPS, MOST_BYTES = 20_000, 4_000_000
-#: Who hears every message, and has no key.
+#: The name of an observer of all messages who has no key.
 LISTENER = "who listens"
 
 
@@ -160,7 +160,7 @@ class Recorder:
     Parameters
     ----------
     guide
-        What the system tells of its parties.
+        The words of the system for its parties and messages.
     codec
         Encodes the messages of the system.
     """
@@ -168,7 +168,7 @@ class Recorder:
     def __init__(self, guide: Guide, codec: Codec) -> None:
         self.parties: list[RecordedParty] = []
         self.steps: list[RecordedStep] = []
-        #: The round that is played; whoever drives the run sets it.
+        #: The round that is played, which the driver of the run sets.
         self.round: int | None = None
         #: Whether steps were left out.
         self.is_full = False

@@ -12,7 +12,7 @@ from fedbandits.privacy.claims import PrivacyClaim, View
 from fedbandits.privacy.error_rates import gaussian_power
 from fedbandits.privacy.person import PersonCost, cost_at_parties, person_cost
 
-#: Share of wrong alarms at which the power of tests is told.
+#: Share of wrong alarms at which the power of tests is stated.
 _ALARMS = 0.05
 #: An ε of a person from which on nothing is protected in practice: e^10 is 22,026.
 _NO_PROTECTION = 10.0
@@ -139,7 +139,7 @@ def _observer(claim: PrivacyClaim) -> str:
 
 
 def _view(view: View) -> str:
-    """Say what one kind of attacker can come to."""
+    """Write the ε of one kind of attacker."""
     weak = view.epsilon >= _NO_PROTECTION
     told = ". This is practically no protection" if weak else ""
     return _sentence(f"{view.who}: ε = {spelled_epsilon(view.epsilon)}{told}")
