@@ -171,7 +171,7 @@ def sweep(
 
 
 class Playing(NamedTuple):
-    """Options of :func:`run` with which trials beside a run are played."""
+    """Options of :func:`run` with which trials beside a run are played: its ``jobs``, and so on."""
 
     jobs: int | None = None
     on_event: Listener | None = None
@@ -180,6 +180,9 @@ class Playing(NamedTuple):
 
 def play_trial(experiment: Experiment, playing: Playing, warns_of_length: bool) -> xr.Dataset:
     """Play a trial beside a run: all of it, without the warnings that the run itself gives.
+
+    ``playing`` has the options of the trial. A trial that ``warns_of_length`` keeps one warning:
+    that it is expected to take long.
 
     Raises
     ------
