@@ -9,7 +9,7 @@ import tomllib
 import pytest
 
 import fedbandits as fb
-from fedbandits.cli.exit_codes import ENDINGS
+from fedbandits.cli.help import ENDINGS
 from fedbandits.deployment.door.metrics import _PRIVACY, _STATUS, _SUMS
 from fedbandits.deployment.door.problems import PROBLEMS
 from fedbandits.deployment.door.settings import DoorSettings

@@ -11,7 +11,8 @@ from scipy.stats import norm
 
 import fedbandits as fb
 from fedbandits.experiments.claims_page import reference_claims
-from fedbandits.experiments.report.officer import officer_section
+from fedbandits.experiments.report.officer import officer_cards
+from fedbandits.experiments.report.pages import section
 from fedbandits.privacy import gaussian
 from fedbandits.privacy.error_rates import direct_bound, gaussian_power, most_power
 from fedbandits.settings.reference.glossary import TERMS, glossary_page
@@ -66,7 +67,7 @@ def claims():
 
 
 def test_the_table_of_systems_is_that_of_the_report(claims):
-    report = officer_section(claims, None).split("<article")[0]
+    report = section("officer", cards=officer_cards(claims, None)).split("<article")[0]
     cells = re.findall(r"<t[dh][^>]*>(.*?)</t[dh]>", report)
     shown = [
         [cell.strip(" `") for cell in line.strip(" |").split("|")]

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from markdown import code, fence, plain, table
 
-from fedbandits.cli.exit_codes import meanings
+from fedbandits.cli.help import meanings
 from fedbandits.reproduce import FIGURES
 from fedbandits.settings.reference.docstrings import description_of
 from fedbandits.settings.reference.glossary import WORDS

@@ -18,7 +18,8 @@ import pytest
 
 import fedbandits as fb
 from fedbandits.experiments.claims_page import reference_world
-from fedbandits.experiments.report.officer import officer_section
+from fedbandits.experiments.report.officer import officer_cards
+from fedbandits.experiments.report.pages import section
 from fedbandits.privacy import gaussian
 from fedbandits.privacy.likelihood import covariance_of
 from fedbandits.privacy.person import cost_at_parties
@@ -104,7 +105,7 @@ class TestSecurePresets:
 
     def test_an_officer_is_told_the_price(self, name):
         claim = made(name).claim
-        card = officer_section({name: claim}, None)
+        card = section("officer", cards=officer_cards({name: claim}, None))
         ten = re.search(r"one at each of 10 parties ε = ([\d.]+)", card)
         price = gaussian.epsilon_of(exact(made(name).plan, [(1,) * 10]), claim.delta)
         assert float(ten[1]) == pytest.approx(price, rel=2e-3)

@@ -18,8 +18,8 @@ from typing import NamedTuple
 import msgspec
 import pytest
 
-from fedbandits.cli.exit_codes import ENDINGS, code_of
 from fedbandits.cli.federation import init
+from fedbandits.cli.help import ENDINGS, code_of
 from fedbandits.deployment.delivery.transport import MemoryHub
 from fedbandits.deployment.hosting.clock import TICKS
 from fedbandits.deployment.identity.admission import Request

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from fedbandits import cli
-from fedbandits.cli.exit_codes import code_of
+from fedbandits.cli.help import code_of
 from fedbandits.deployment.delivery import frames
 from fedbandits.deployment.delivery.exchange import Exchange
 from fedbandits.deployment.delivery.quorum import Quorum

@@ -17,9 +17,10 @@ from fedbandits.errors import ConfigError, DataError
 from fedbandits.experiments.answers.answer import _worse_off
 from fedbandits.experiments.checkpoint import CheckpointFolder, Progressed
 from fedbandits.experiments.intervals import spelled
+from fedbandits.experiments.labels import labels_of
 from fedbandits.experiments.log_values import doubts, estimates_of, of_decision
 from fedbandits.experiments.measure import Measure, ends
-from fedbandits.experiments.report.results import results_section
+from fedbandits.experiments.report import tables
 from fedbandits.experiments.result import at_point, summarise
 from fedbandits.experiments.trace import ReplicateTrace
 from fedbandits.offline import doubly_robust, ips, replay, snips
@@ -360,8 +361,8 @@ def test_tables_and_plots_show_the_estimate(result):
     shown = console.file.getvalue()
     assert spelled(value, half) in shown
     assert "Estimated from the log" in shown
-    page = results_section(experiment, found, rows, {})
-    assert spelled(value, half) in page
+    (first, *_) = tables.summary_table(labels_of(found), rows).rows
+    assert spelled(value, half) in first
     axes = fb.plot.reward(found)
     line = next(line for line in axes.lines if line.get_label() == "feducb")
     assert line.get_ydata()[-1] == pytest.approx(value)

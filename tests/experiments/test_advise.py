@@ -15,7 +15,7 @@ from fedbandits.experiments.answers.advise import pair_of, trial_work, trials, w
 from fedbandits.experiments.events import PointFinished
 from fedbandits.experiments.intervals import paired
 from fedbandits.experiments.output import read_advice, write_advice
-from fedbandits.experiments.report.report import advice_section
+from fedbandits.experiments.report.pages import section
 
 HOSPITALS = Words("hospital", "hospitals", "mistakes", "visit")
 
@@ -193,7 +193,7 @@ class TestAdvice:
             read_advice(tmp_path / "r")
 
     def test_the_page_shows_every_value(self, advice):
-        page = advice_section(advice)
+        page = section("advice", advice=advice)
         assert page.count("<tr>") == 1 + sum(len(one.tried) for one in advice.curves)
         assert "data:image/svg+xml" in page
 

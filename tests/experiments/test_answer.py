@@ -16,7 +16,7 @@ from fedbandits.errors import ConfigError, DataError
 from fedbandits.experiments.answers.sentences import with_error
 from fedbandits.experiments.intervals import Paired, estimated_difference, paired
 from fedbandits.experiments.measure import with_article
-from fedbandits.experiments.report.report import answer_section
+from fedbandits.experiments.report.pages import section
 from fedbandits.experiments.result import build_dataset
 from fedbandits.experiments.trace import ReplicateTrace
 from fedbandits.offline import ips
@@ -258,7 +258,7 @@ class TestLittleIsKnown:
         found = fb.answer(experiment, played(experiment, losses))
         assert found.headline.startswith("Whether it pays is not known: no replicate")
         json.dumps(found.to_table(), allow_nan=False)
-        assert "not known" in answer_section(found)
+        assert "not known" in section("answer", answer=found)
 
     def test_no_system_learns_alone(self):
         experiment = hospitals("feducb", "linucb-pooled", replicates=6)
@@ -284,7 +284,7 @@ class TestLittleIsKnown:
         assert found.lines == (
             "No system of this run claims a finite ε: no verdict on private learning.",
         )
-        assert "No system" in answer_section(found)
+        assert "No system" in section("answer", answer=found)
 
     def test_where_regret_is_unknown_reward_is_compared_and_more_is_better(self):
         experiment = hospitals("feducb", "linucb-alone", replicates=6)
@@ -425,7 +425,7 @@ class TestWords:
         bad = fb.system("feducb", label="<b>bold & co")
         experiment = hospitals(bad, "linucb-alone")
         losses = {entry.label: np.arange(5.0) for entry in experiment.systems}
-        page = answer_section(fb.answer(experiment, played(experiment, losses)))
+        page = section("answer", answer=fb.answer(experiment, played(experiment, losses)))
         assert "<b>bold" not in page
         assert "&lt;b&gt;bold &amp; co" in page
 

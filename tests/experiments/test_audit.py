@@ -13,7 +13,6 @@ import fedbandits as fb
 from fedbandits.environments import Linear
 from fedbandits.experiments.audits import parts as audit_parts
 from fedbandits.experiments.audits.audit import audit
-from fedbandits.experiments.audits.report import audit_section
 from fedbandits.experiments.audits.verdict import Audit, judge
 from fedbandits.experiments.events import (
     AuditFinished,
@@ -24,6 +23,7 @@ from fedbandits.experiments.events import (
     PartFinished,
     PartStarted,
 )
+from fedbandits.experiments.report.pages import section
 from fedbandits.privacy import gaussian, sensitivity_check
 from fedbandits.privacy.accounting import Encrypted
 from fedbandits.privacy.auditing import Finding
@@ -250,8 +250,8 @@ class TestAudit:
         started, *inside, finished = told
         assert isinstance(started, AuditStarted)
         assert started.systems == ("feducb", "feducb-published", "linucb-alone")
-        assert finished == AuditFinished(summary=whole.summary, broken=("feducb-published",))
-        total = len(started.parts)
+        total, broken = len(started.parts), ("feducb-published",)
+        assert finished == AuditFinished(total=total, summary=whole.summary, broken=broken)
         assert {event.total for event in inside} == {total}
         for kind, first in ((PartStarted, 0), (PartFinished, 1)):
             events = [event for event in inside if isinstance(event, kind)]
@@ -274,7 +274,7 @@ class TestAudit:
         assert max(f.epsilon for f in sound.moved) == pytest.approx(sound.epsilon, rel=1e-4)
         assert all(finding.right for verdict in others for finding in verdict.moved)
         assert others[-1].moved == ()  # alone
-        page = audit_section(audited[0])
+        page = section("audit", audit=audited[0])
         assert "feducb: no record moves its releases further than is charged" in page
         assert "farthest move costs ε" in page
 
@@ -319,7 +319,9 @@ class TestProtocol:
         assert verdict.protocol_lines == (
             "label: 2 helpers: the claim: the terms have 1; masks cancel",
         )
-        assert "<td>the terms have 1; masks cancel</td>" in audit_section(Audit((verdict,)))
+        assert "<td>the terms have 1; masks cancel</td>" in section(
+            "audit", audit=Audit((verdict,))
+        )
 
     def test_it_survives_the_file(self):
         whole = Audit((self.judged("masks cancel"),))
@@ -395,13 +397,13 @@ class TestNoise:
         assert "feducb: not played: " in sound.left_out_line
         assert "only after releases of both worlds differ" in sound.left_out_line
         assert alone.left_out_line == ""
-        assert sound.left_out_line in audit_section(audited[0])
+        assert sound.left_out_line in section("audit", audit=audited[0])
 
     def test_all_of_them_are_right(self, audited):
         assert all(finding.right for v in audited[0].verdicts for finding in v.noise)
 
     def test_the_report_shows_it(self):
-        page = audit_section(Audit((self.judged(noise(), noise(missing=1)),)))
+        page = section("audit", audit=Audit((self.judged(noise(), noise(missing=1)),)))
         assert "not every released number has its planned noise" in page
         assert "<td>agent 1, release 2, number 0: 0 × planned</td>" in page
         assert "<td>in every one</td>" in page

@@ -120,7 +120,7 @@ class TestLeaving:
         assert [verdict.system for verdict in found.verdicts] == ["feducb"]
         assert found.missing == ("feducb-published", "linucb-alone")
         assert found.summary.endswith("; interrupted, not audited: feducb-published, linucb-alone")
-        assert listener.told[-1] == AuditInterrupted(done=3, total=5, audited=("feducb",))
+        assert listener.told[-1] == AuditInterrupted(finished=3, total=5, audited=("feducb",))
         assert isinstance(listener.told[-2], PartAdvanced)  # it left in the middle of a part
         assert listener.told[-2].share == 0.25
 

@@ -14,7 +14,6 @@ from fedbandits.reproduce import fclub as fclub_runs
 from fedbandits.reproduce.fclub import ALONE, AS_RUN, PUBLISHED, Scale, given_world
 from fedbandits.reproduce.fclub import costs as fclub_costs
 from fedbandits.reproduce.fclub import parameters as fclub_parameters
-from fedbandits.reproduce.fclub import pays as fclub_pays
 from fedbandits.reproduce.fclub import regret as fclub_regret
 
 VARIED = {("fclub-dc", "U = D"): (1.01, 2.0), ("fclub", "trust"): (0.0, 1.0)}
@@ -23,7 +22,7 @@ VARIED = {("fclub-dc", "U = D"): (1.01, 2.0), ("fclub", "trust"): (0.0, 1.0)}
 @pytest.fixture(autouse=True)
 def tiny(monkeypatch):
     monkeypatch.setattr(fclub_runs.Scale, "of", lambda *_, **__: Scale(2, 160))
-    monkeypatch.setattr(fclub_pays, "QUICK", fclub_pays.Pays((0.5, 1.0), (120, 160), (20, 40)))
+    monkeypatch.setattr(fclub_regret, "QUICK", fclub_regret.Pays((0.5, 1.0), (120, 160), (20, 40)))
     monkeypatch.setattr(fclub_parameters, "VARIED", VARIED)
     monkeypatch.setattr(fclub_parameters, "SWEEPS", {"L": (2, 4), "m": (2, 4), "ε": (0.5, 1.0)})
     monkeypatch.setattr(fclub_parameters, "_DIRECTIONS", {"L": 1, "m": 1, "ε": -1})
@@ -90,7 +89,7 @@ def test_from_where_it_pays_on_made_up_numbers():
         for delta, ratios in ((1e-5, (1.02, 0.99, 1.0)), (0.1, (0.9, 1.01, 0.97)))
         for value, ratio in zip((10, 20, 30), ratios, strict=True)
     ]
-    first, second = fclub_pays._thresholds(rows)
+    first, second = fclub_regret._thresholds(rows)
     assert "NOWHERE" in first
     assert "from 30 on" in second
     assert "at worst 1.01 at 20" in second
@@ -198,5 +197,5 @@ def test_times_are_held_against_the_authors_code():
 
 def test_paying_is_judged_at_the_papers_budget():
     row = {"over": "epsilon", "epsilon": 1.0, "delta": 0.1, "standard error": 0.02}
-    assert fclub_pays._verdict([row | {"ratio": 0.9}]).agrees
-    assert not fclub_pays._verdict([row | {"ratio": 0.97}]).agrees
+    assert fclub_regret._verdict([row | {"ratio": 0.9}]).agrees
+    assert not fclub_regret._verdict([row | {"ratio": 0.97}]).agrees

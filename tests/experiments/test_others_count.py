@@ -7,7 +7,7 @@ import pytest
 
 import fedbandits as fb
 from fedbandits.experiments.answers.answer import others_count_lines
-from fedbandits.experiments.report.report import answer_section
+from fedbandits.experiments.report.pages import section
 from fedbandits.experiments.result import build_dataset
 from fedbandits.experiments.trace import ReplicateTrace
 from fedbandits.settings.reference.glossary import VARIABLES
@@ -50,7 +50,7 @@ def test_the_answer_and_the_report_tell_the_median_and_the_range(counts, said):
     )
     assert answer.lines[-1] == line
     assert [*others_count_lines(result, EXPERIMENT.environment.words)] == [line]
-    assert line in answer_section(answer)
+    assert line in section("answer", answer=answer)
 
 
 def test_runs_without_it_say_nothing():

@@ -15,12 +15,11 @@ from fedbandits.environments import Bernoulli, Classification, Clustered, Linear
 from fedbandits.errors import OutputExistsError
 from fedbandits.experiments.audits.verdict import Audit, Verdict
 from fedbandits.experiments.folder import read_result
-from fedbandits.experiments.html import page as page_of
 from fedbandits.experiments.output import rewrite_report, write_audit
 from fedbandits.experiments.plots import Look, Picture
 from fedbandits.experiments.report import officer
-from fedbandits.experiments.report.officer import officer_section
-from fedbandits.experiments.report.report import render_audit, render_report
+from fedbandits.experiments.report.officer import officer_cards
+from fedbandits.experiments.report.pages import render_audit, render_report, section
 from fedbandits.experiments.result import summarise
 from fedbandits.privacy import gaussian
 from fedbandits.privacy.error_rates import gaussian_power
@@ -57,6 +56,10 @@ class Parsed(html.parser.HTMLParser):
 
     def of(self, tag):
         return [attrs for name, attrs in self.found if name == tag]
+
+
+def officer_section(claims, audit):
+    return section("officer", cards=officer_cards(claims, audit))
 
 
 def experiment(world=None, *systems):
@@ -131,7 +134,10 @@ def test_it_prints_on_a4_with_its_name(played):
     (name,) = re.findall(r'@top-left \{ content: "([^"]*)"', text)
     assert name == "night-shift"
     hostile = '"; } </style><script> \\ *'
-    (name,) = re.findall(r'@top-left \{ content: "([^"]*)"', page_of(hostile, []))
+    (name,) = re.findall(
+        r'@top-left \{ content: "([^"]*)"',
+        section("page", title=hostile, is_real=False, toml="", versions={}),
+    )
     plain = re.sub(r"\\([0-9a-f]+) ", lambda found: chr(int(found[1], 16)), name)
     assert plain == hostile
     assert not set(name) & set('<>"}')

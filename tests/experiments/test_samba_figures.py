@@ -23,7 +23,6 @@ from fedbandits.reproduce.samba import (
     Source,
     drawn_means,
 )
-from fedbandits.reproduce.samba import laws as samba_laws
 from fedbandits.reproduce.samba import rewards as samba_rewards
 from fedbandits.reproduce.samba import shares as samba_shares
 from fedbandits.reproduce.samba import sight as samba_sight
@@ -115,10 +114,10 @@ COSTS = Costs(5e-7, 5e-7, 0.5, 0.1)
 def test_an_encryption_of_its_own_is_no_part_of_pursuits_double_slope():
     """Over K: 1.5 s an arm with Pursuit, 1 s with others, 0.5 s of each is its Paillier part."""
     rows = [row | {"arms K": row["budget N"] // 1000} for row in made_up(plain=0.2, pursuit=1.5)]
-    law = samba_laws.work_out(rows, "arms K", COSTS)["double"]
+    law = samba_times.work_out(rows, "arms K", COSTS)["double"]
     assert law.holds
     assert "2.00 times" in law.text
-    assert not samba_laws.work_out(rows, "budget N", COSTS)["double"].holds
+    assert not samba_times.work_out(rows, "budget N", COSTS)["double"].holds
 
 
 def made_up(plain=1e-3, pursuit=2.0, bend=0.0, thompson=1.1):
@@ -143,7 +142,7 @@ def made_up(plain=1e-3, pursuit=2.0, bend=0.0, thompson=1.1):
      ({"plain": 0.2, "bend": 9.0}, {"linear"}), ({"plain": 0.2, "thompson": 0.95}, {"order"})],
 )  # fmt: skip
 def test_the_verdict_on_times(parts, broken):
-    laws = samba_laws.work_out(made_up(**parts), "budget N", COSTS)
+    laws = samba_times.work_out(made_up(**parts), "budget N", COSTS)
     found = verdict_of(laws)
     missing = {name for name, law in laws.items() if not law.holds}
     assert broken <= missing
@@ -157,10 +156,10 @@ def test_the_verdict_on_times(parts, broken):
 
 def test_the_order_is_compared_where_there_are_two_data_sets():
     one = made_up(plain=0.2)
-    assert "hierarchy" not in samba_laws.work_out(one, "budget N", COSTS)
+    assert "hierarchy" not in samba_times.work_out(one, "budget N", COSTS)
     for parts, holds in (({}, True), ({"thompson": 0.8}, False)):
         other = [row | {"data": "other"} for row in made_up(plain=0.2, **parts)]
-        law = samba_laws.work_out([*one, *other], "budget N", COSTS)["hierarchy"]
+        law = samba_times.work_out([*one, *other], "budget N", COSTS)["hierarchy"]
         assert law.holds == holds
         assert ("thompson" in law.text) is not holds
 

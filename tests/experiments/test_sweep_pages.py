@@ -25,7 +25,7 @@ from fedbandits.experiments.measure import ends, final_runs
 from fedbandits.experiments.plots import Picture
 from fedbandits.experiments.plots.swept import draw_sweep, sweep_pictures
 from fedbandits.experiments.progress import TerminalProgress
-from fedbandits.experiments.report.sweep import render_sweep
+from fedbandits.experiments.report.pages import render_sweep
 from fedbandits.experiments.workload import Workload
 from fedbandits.settings.sweeps import sweep_of
 from tests.experiments.test_sweep import experiment

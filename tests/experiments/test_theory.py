@@ -9,7 +9,7 @@ import xarray as xr
 from fedbandits.environments import Clustered
 from fedbandits.experiments.plots import Picture, draw_plots
 from fedbandits.experiments.plots.bounds import compare
-from fedbandits.experiments.report.results import theory_section
+from fedbandits.experiments.report.pages import section
 from fedbandits.experiments.run import run
 from fedbandits.settings.experiment import Experiment, system
 from fedbandits.systems.theory import Bound
@@ -65,7 +65,7 @@ def test_missing_numbers_are_no_verdict():
 def test_every_formula_is_shown_with_the_systems_that_it_is_of():
     both = {"one": [bound(lambda t: t)], "two": [bound(lambda t: t)._replace(statement="D = 7")]}
     results = xr.concat([result(2.0), result(3.0).assign_coords(system=["two"])], dim="system")
-    text = " ".join(theory_section(compare(results, both), {}))
+    text = section("theory", comparisons=compare(results, both), plots={})
     assert "(one): a formula" in text
     assert "(two): D = 7" in text
 
@@ -73,7 +73,8 @@ def test_every_formula_is_shown_with_the_systems_that_it_is_of():
 def test_a_departure_is_said_beside_the_verdict():
     kept, left = bound(lambda t: t), bound(lambda t: t, departs=("a condition is not met.",))
     promised, not_promised = (
-        " ".join(theory_section(compare(result(2.0), {"one": [each]}), {})) for each in (kept, left)
+        section("theory", comparisons=compare(result(2.0), {"one": [each]}), plots={})
+        for each in (kept, left)
     )
     assert "condition" not in promised.replace("a condition is not met.", "")
     assert "holds (a condition is not met: see below)" in not_promised
@@ -82,7 +83,9 @@ def test_a_departure_is_said_beside_the_verdict():
 def test_captions_say_what_the_lines_are():
     def caption(*bounds):
         found = compare(result(2.0), {"one": list(bounds)})
-        return " ".join(theory_section(found, {"theory-regret": Picture(b"png", b"svg")}))
+        return section(
+            "theory", comparisons=found, plots={"theory-regret": Picture(b"png", b"svg")}
+        )
 
     assert "dotted" not in caption(bound(lambda t: t))
     assert "(largest replicate)" in caption(bound(lambda t: t, largest=1.0))
@@ -117,7 +120,7 @@ def test_a_report_has_theorems_in_a_section_of_their_own(tmp_path):
     found = run(without)
     assert set(draw_plots(found, without.bounds())) >= {"regret", "syncs"}
     assert not any("theory" in n for n in draw_plots(found, without.bounds()))
-    assert theory_section([], {}) == []
+    assert not section("theory", comparisons=[], plots={}).strip()
 
 
 def test_the_experiment_knows_the_bounds_of_its_systems():

@@ -10,6 +10,7 @@ import fedbandits as fb
 from fedbandits.errors import ConfigError
 from fedbandits.experiments import best_alone
 from fedbandits.experiments.baselines import Claimed, differing_keys
+from fedbandits.experiments.run import play_trial
 from fedbandits.systems import find_system, registry, systems
 from tests.systems.private_learners import PrivateMeans
 
@@ -125,12 +126,12 @@ def test_the_added_system_is_judged_by_the_same_draws_and_changes_no_other():
 def test_what_is_best_is_chosen_on_replicates_that_are_not_those_of_the_run(monkeypatch):
     played = []
 
-    def run(given, **options):
-        result = fb.run(given, **options)
+    def play(given, *options, **more):
+        result = play_trial(given, *options, **more)
         played.append((given, result.regret.isel(round=-1).mean("party")))
         return result
 
-    monkeypatch.setattr(best_alone, "run", run)
+    monkeypatch.setattr(best_alone, "play_trial", play)
     one = experiment("feducb", replicates=9, seed=5)
     found = with_alone(one)
     losses = {}

@@ -13,8 +13,7 @@ import fedbandits as fb
 from fedbandits.errors import DataError
 from fedbandits.offline import accepted, doubly_robust, ips, replay, snips
 from fedbandits.offline.estimates import METHODS, estimates_of, intervals, sums_of
-from fedbandits.offline.methods import ips_terms, logged, snips_terms
-from fedbandits.offline.model import blocks, predictions
+from fedbandits.offline.methods import blocks, ips_terms, logged, predictions, snips_terms
 from tests.known_logs import fixed_policies, known_log
 
 LOGS, EVENTS = 120, 400

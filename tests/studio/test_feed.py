@@ -6,7 +6,7 @@ import asyncio
 import json
 from typing import Any
 
-from fedbandits.studio.feed import Feed
+from fedbandits.studio.library import Feed
 
 
 def told(feed: Feed, since: int = 0) -> dict[str, Any]:

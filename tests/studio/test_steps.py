@@ -14,9 +14,8 @@ import fedbandits as fb
 from fedbandits.errors import ConfigError, LocalProtocolError
 from fedbandits.federation.messages import OtherTermsError
 from fedbandits.parties import record
-from fedbandits.recording import recorder
-from fedbandits.recording.recorder import LISTENER, Recorder
-from fedbandits.recording.shown import fields_of
+from fedbandits.recording import record as recorder
+from fedbandits.recording.record import LISTENER, Recorder, fields_of
 from fedbandits.studio.steps import record_steps, steppable
 from fedbandits.systems import find_preset, find_system
 from fedbandits.systems.base import PartiesReplicate

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from fedbandits.errors import ConfigError
 from fedbandits.settings.toml_files import examples
-from fedbandits.studio.text_edit import with_value
+from fedbandits.studio.setup import with_value
 
 TEXT = """# what it shows
 rounds = 100 # visits

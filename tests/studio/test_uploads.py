@@ -8,7 +8,7 @@ import pathlib
 import pytest
 
 from fedbandits.studio.processes import Answerer, RefusedError
-from fedbandits.studio.uploads import keep_table
+from fedbandits.studio.routes import keep_table
 
 
 class Answers(Answerer):

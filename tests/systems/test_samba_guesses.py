@@ -15,8 +15,8 @@ from fedbandits.crypto.aead import NONCE_BYTES
 from fedbandits.environments import Bernoulli
 from fedbandits.errors import LocalProtocolError
 from fedbandits.experiments.audits.audit import audit
-from fedbandits.experiments.audits.report import audit_section
 from fedbandits.experiments.audits.verdict import Audit, judge, with_examined
+from fedbandits.experiments.report.pages import section
 from fedbandits.systems.samba import SYSTEM
 from fedbandits.systems.samba.audit import examination
 from fedbandits.systems.samba.audit.adversary import OBSERVER, Exposure
@@ -260,7 +260,7 @@ class TestExamination:
             for table in examined_tables(found):
                 Console(file=file, width=200).print(table)
             terminal = file.getvalue()
-        for shown in (terminal, audit_section(found)):
+        for shown in (terminal, section("audit", audit=found)):
             assert "the arm of a step that explores, from its place" in shown
             assert "who sees what" in shown
             assert "external observer" in shown

@@ -8,10 +8,9 @@ import pathlib
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.markup import escape
 from rich.table import Table
 
-from fedbandits.cli.console import output, shown_progress
+from fedbandits.cli.console import folding, output, shown_progress, table
 from fedbandits.cli.options import Assignments, ConfigFile, OutputFolder
 from fedbandits.settings import CONFIDENCE, RUNS
 
@@ -78,8 +77,8 @@ def audit(
         write_audit(folder, kept, found)
     if any(verdict.findings for verdict in found.verdicts):
         output().print(_audit_table(found))
-    for table in examined_tables(found):
-        output().print(table)
+    for shown in examined_tables(found):
+        output().print(shown)
     if not found.missing:
         typer.echo(f"Audit: {folder / 'audit.html'}")
     for verdict in found.verdicts:
@@ -105,37 +104,28 @@ def _epsilon(value: float) -> str:
 
 def _audit_table(audit: Audit) -> Table:
     """Make a table of games: what was attacked, and how much ε it showed."""
-    table = Table(title="What attackers found")
-    for title in ("system", "what they saw", "neighbours", "ε ≥", "best attack"):
-        table.add_column(title, overflow="fold")
-    for verdict in audit.verdicts:
-        for finding in verdict.findings:
-            table.add_row(
-                escape(verdict.system),
-                escape(finding.looks_at),
-                finding.neighbours,
-                _epsilon(finding.epsilon_low),
-                escape(finding.attack),
-            )
-    return table
+    columns = folding("system", "what they saw", "neighbours", "ε ≥", "best attack")
+    rows = [
+        (verdict.system, f.looks_at, f.neighbours, _epsilon(f.epsilon_low), f.attack)
+        for verdict in audit.verdicts
+        for f in verdict.findings
+    ]
+    return table(columns, rows, "What attackers found")
 
 
 def examined_tables(audit: Audit) -> list[Table]:
     """Make tables of who guessed what and who sees what, for systems that were examined."""
+    from fedbandits.experiments.report.tables import guesses_table
+
     tables = []
     for verdict in audit.verdicts:
-        if verdict.examined is None:
+        examined = verdict.examined
+        if examined is None:
             continue
-        guesses = Table(title=f"{escape(verdict.system)}: who guesses what")
-        for title in ("who", "guesses", "right", "by chance", "the claim says so"):
-            guesses.add_column(title, overflow="fold")
-        for guess in verdict.examined.guesses:
-            stated = "yes" if guess.stated else "no"
-            guesses.add_row(guess.who, guess.what, guess.share, f"{guess.chance:.1%}", stated)
-        seen = Table(title=f"{escape(verdict.system)}: who sees what")
-        for title in ("", *verdict.examined.participants):
-            seen.add_column(title, overflow="fold")
-        for row in verdict.examined.table:
-            seen.add_row(*row)
-        tables += [guesses, seen]
+        guesses = guesses_table(examined.guesses)
+        seen = folding("", *examined.participants)
+        tables += [
+            table(folding(*guesses.titles), guesses.rows, f"{verdict.system}: who guesses what"),
+            table(seen, examined.table, f"{verdict.system}: who sees what"),
+        ]
     return tables

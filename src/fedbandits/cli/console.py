@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 from rich.console import Console
+from rich.markup import escape
+from rich.table import Column, Table
 from rich.text import Text
 
 if TYPE_CHECKING:  # what is printed need not be imported for that
@@ -25,6 +27,26 @@ def output() -> Console:
     """Return standard output, wide enough for tables where no terminal sets a width."""
     console = Console()
     return console if console.is_terminal else Console(width=120)
+
+
+def folding(*titles: str, **look: Any) -> list[Column]:
+    """Make columns of words, which are folded where room is short."""
+    return [Column(escape(title), overflow="fold", **look) for title in titles]
+
+
+def whole(*titles: str, justify: Literal["left", "right"] = "right") -> list[Column]:
+    """Make columns of numbers, or of short words, which are never folded."""
+    return [Column(escape(title), justify=justify, no_wrap=True) for title in titles]
+
+
+def table(
+    columns: Iterable[Column], rows: Iterable[Iterable[str]], title: str = "", **look: Any
+) -> Table:
+    """Make a table; brackets in titles and cells are text, not markup."""
+    made = Table(*columns, title=escape(title) or None, **look)
+    for row in rows:
+        made.add_row(*map(escape, row))
+    return made
 
 
 @contextmanager

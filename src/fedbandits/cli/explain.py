@@ -1,4 +1,4 @@
-"""``fedbandits explain``: what a key, a column, a term or an exit code means."""
+"""``fedbandits list`` and ``fedbandits explain``: what there is, and what a word means."""
 
 from __future__ import annotations
 
@@ -7,11 +7,55 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fedbandits.cli.options import explained_names
+from fedbandits.cli.options import explained_names, listed_names
 
-if TYPE_CHECKING:  # help is shown without what explanations are made from
+if TYPE_CHECKING:
     from fedbandits.cli.console import Page
     from fedbandits.settings.reference.places import Place
+
+
+def list_everything(
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="NAME",
+            help="A preset, system, environment, example, figure, or part such as growing.",
+            autocompletion=listed_names,
+        ),
+    ] = None,
+) -> None:
+    """List what there is. With a NAME: everything about it, and lines to copy.
+
+    What installed packages offer is named. Their code is not run unless NAME asks for it.
+    """
+    if name is not None:
+        from fedbandits.cli.described import describe
+
+        describe(name)
+        return
+    from fedbandits.cli.console import Page
+    from fedbandits.cli.described import offers
+    from fedbandits.reproduce import FIGURES
+    from fedbandits.settings.reference.docstrings import summary_of
+    from fedbandits.settings.reference.places import built_in_environments, built_in_systems
+    from fedbandits.settings.toml_files import examples
+
+    page = Page()
+    for system in built_in_systems():
+        page.title("system", system.name, system.paper)
+        page.facts((preset, found.description) for preset, found in system.presets.items())
+    page.title("", "environments", "the kinds of worlds that systems play in")
+    page.facts((kind, summary_of(found)) for kind, found in built_in_environments().items())
+    page.title("", "examples", "experiments to begin with: fedbandits run NAME")
+    page.facts((each.name, f"{each.shows} Takes {each.takes}.") for each in examples().values())
+    page.title("", "figures", "of the papers: fedbandits reproduce NAME")
+    page.facts((each, f"{figure.title} ({figure.source})") for each, figure in FIGURES.items())
+    offered = [(point, f"{kind} offered by {package}") for kind, point, package in offers()]
+    if offered:
+        page.title("", "from other packages", "their code is run when a name is asked for")
+        page.facts(offered)
+    page.title("", "fedbandits list NAME", "all about one of them")
+    page.title("", "fedbandits explain KEY", "what a key, a column or a term means")
 
 
 def explain(
@@ -61,7 +105,7 @@ def _place(page: Page, place: Place) -> None:
 
 def _words(asked: str) -> list[tuple[str, str, str]]:
     """Find columns, variables, terms and exit codes by name: where, the name, its meaning."""
-    from fedbandits.cli.exit_codes import meanings
+    from fedbandits.cli.help import meanings
     from fedbandits.settings.reference.glossary import WORDS
 
     known = {**WORDS, "an exit code": {str(code): text for code, text in meanings().items()}}
@@ -75,7 +119,6 @@ def _words(asked: str) -> list[tuple[str, str, str]]:
 
 def _unknown(asked: str, known: Sequence[Place]) -> str:
     from fedbandits._suggest import did_you_mean
-    from fedbandits.cli.options import listed_names
 
     if asked in listed_names(asked):
         return f"explain: {asked!r} is no key; `fedbandits list {asked}` says what it is"

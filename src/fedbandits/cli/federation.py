@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fedbandits.cli.exit_codes import FINAL
+from fedbandits.cli.help import FINAL
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.console import RenderableType
-from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from fedbandits.cli.exit_codes import NOT_RUNNING
+from fedbandits.cli.console import folding, table, whole
+from fedbandits.cli.help import NOT_RUNNING
 
 if TYPE_CHECKING:
     from fedbandits.deployment.process.inspecting import StoredMessages
@@ -35,14 +35,12 @@ def status_of(
             Text("NOTHING IS PROTECTED: by the terms noise is simulated, it comes from a seed.",
                  style="bold red")
         )  # fmt: skip
-    table = Table(title=f"{escape(federation.name)}: {escape(federation.preset)}")
-    for title in ("party", "role", "state"):
-        table.add_column(title, no_wrap=True)
-    for title in ("decisions", "open", "rounds", "sent", "taken", "releases", "ε spent", "ε left"):
-        table.add_column(title, justify="right", no_wrap=True)
-    for each in reports:
-        table.add_row(each.party, each.role, _state(each), *_numbers(each))
-    shown.append(table)
+    columns = whole("party", "role", "state", justify="left")
+    columns += whole(
+        "decisions", "open", "rounds", "sent", "taken", "releases", "ε spent", "ε left"
+    )
+    rows = ((each.party, each.role, _state(each), *_numbers(each)) for each in reports)
+    shown.append(table(columns, rows, f"{federation.name}: {federation.preset}"))
     for each in reports:
         problems: dict[str, str] = dict(each.status.get("problems", {}))
         if each.problem:
@@ -151,16 +149,15 @@ def _number(value: Any, how: str) -> str:
 
 def headers_of(party: str, headers: list[Header]) -> Table:
     """Make a table of messages."""
-    table = Table(title=f"{escape(party)}: messages, the newest last")
-    for title in ("at (UTC)", "", "peer", "type", "number", "bytes", "outcome"):
-        table.add_column(title, no_wrap=True)
-    for header in headers:
-        at = datetime.datetime.fromtimestamp(header.at, datetime.UTC)
-        table.add_row(
-            f"{at:%Y-%m-%d %H:%M:%S}", header.way, escape(header.peer), escape(header.type),
-            str(header.number), f"{header.size:,}", header.outcome,
-        )  # fmt: skip
-    return table
+    titles = ("at (UTC)", "", "peer", "type", "number", "bytes", "outcome")
+    rows = (
+        (
+            f"{datetime.datetime.fromtimestamp(h.at, datetime.UTC):%Y-%m-%d %H:%M:%S}", h.way,
+            h.peer, h.type, str(h.number), f"{h.size:,}", h.outcome,
+        )
+        for h in headers
+    )  # fmt: skip
+    return table(whole(*titles, justify="left"), rows, f"{party}: messages, the newest last")
 
 
 def contents_of(stored: StoredMessages) -> list[Table]:
@@ -168,12 +165,10 @@ def contents_of(stored: StoredMessages) -> list[Table]:
     tables = []
     for seen in stored.contents:
         kind = "no message" if seen.message is None else type(seen.message).__name__
-        table = Table(title=f"{seen.way}: {kind}, {escape(seen.peer)}", title_justify="left")
-        table.add_column("field", no_wrap=True)
-        table.add_column("content", overflow="fold")
-        for name, value in seen.fields().items():
-            table.add_row(name, escape(_shown(value)))
-        tables.append(table)
+        columns = [*whole("field", justify="left"), *folding("content")]
+        rows = ((name, _shown(value)) for name, value in seen.fields().items())
+        title = f"{seen.way}: {kind}, {seen.peer}"
+        tables.append(table(columns, rows, title, title_justify="left"))
     return tables
 
 

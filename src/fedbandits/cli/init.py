@@ -1,4 +1,4 @@
-"""``fedbandits init``."""
+"""``fedbandits init`` and ``fedbandits schema``: files of experiments, and their JSON schema."""
 
 from __future__ import annotations
 
@@ -116,3 +116,15 @@ def init(
         typer.echo(line)
     typer.echo(f"Written: {path}")
     typer.echo(f"Run it:  fedbandits run {in_shell(path)}")
+
+
+def schema() -> None:
+    """Print the JSON schema of an experiment's file: editors then complete keys and mark errors.
+
+    Save it beside your files, and name it in their first line: #:schema experiment.schema.json
+    """
+    import json
+
+    from fedbandits.settings.reference.json_schema import json_schema
+
+    typer.echo(json.dumps(json_schema(), indent=1, ensure_ascii=False))

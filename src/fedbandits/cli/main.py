@@ -16,18 +16,13 @@ import typer
 from fedbandits._version import __version__
 from fedbandits.cli import federation, party
 from fedbandits.cli.audit import audit
-from fedbandits.cli.exit_codes import code_of
-from fedbandits.cli.explain import explain
-from fedbandits.cli.help import BEGIN, DEPLOY, FIND, PLAY, Commands, add, examples
-from fedbandits.cli.init import init
-from fedbandits.cli.list import list_everything
+from fedbandits.cli.explain import explain, list_everything
+from fedbandits.cli.help import BEGIN, DEPLOY, FIND, PLAY, Commands, add, code_of, examples
+from fedbandits.cli.init import init, schema
 from fedbandits.cli.privacy import privacy
-from fedbandits.cli.report import report
 from fedbandits.cli.reproduce import reproduce
 from fedbandits.cli.run import run
-from fedbandits.cli.runs import compare, runs
-from fedbandits.cli.schema import schema
-from fedbandits.cli.studio import studio
+from fedbandits.cli.runs import compare, report, runs, studio
 from fedbandits.errors import CacheWarning, ConfigWarning, FedbanditsError
 
 #: Groups of commands that operators give, by name.
@@ -102,7 +97,7 @@ def _show_warning(
     file: TextIO | None = None,
     line: str | None = None,
 ) -> None:
-    """Print warnings of this package in one line; where in its code they arise helps nobody."""
+    """Print warnings of this package in one line; where in its code they arise helps no user."""
     if issubclass(category, ConfigWarning | CacheWarning):
         typer.echo(f"fedbandits: warning: {message}", err=True)
     else:
@@ -178,7 +173,7 @@ def main() -> None:
         typer.echo("\n".join([f"fedbandits: {error}", *notes]), err=True)
         sys.exit(code_of(error))
     except (OSError, UnicodeEncodeError) as error:
-        if not isinstance(error, BrokenPipeError):  # whoever read it has enough
+        if not isinstance(error, BrokenPipeError):  # the reader has enough
             typer.echo(f"fedbandits: {_fails(error)}", err=True)
         _forget_output()
         sys.exit(1)

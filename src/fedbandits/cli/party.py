@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fedbandits.cli import exit_codes
 from fedbandits.cli.federation import CATCH_UP
+from fedbandits.cli.help import exit_code_lines
 
 if TYPE_CHECKING:
     from fedbandits.deployment.process.inspecting import StoredMessages
@@ -93,7 +93,7 @@ def fingerprints(folder: Folder) -> None:
     _say_fingerprints(folder)
 
 
-@app.command("run", epilog=f"Example: fedbandits party run ./north\n\n{exit_codes.table()}")
+@app.command("run", epilog=f"Example: fedbandits party run ./north\n\n{exit_code_lines()}")
 def run(
     folder: Folder,
     moved: Annotated[

@@ -54,7 +54,7 @@ def reproduce(
         raise ConfigError(f"--data: {name} takes no data; leave it out")
     # Only now: a wrong name must not wait for what a figure needs.
     from rich.markup import escape
-    from rich.table import Table
+    from rich.table import Column
 
     from fedbandits.cli import console
     from fedbandits.reproduce import Context, write_outcome
@@ -71,16 +71,12 @@ def reproduce(
         context = Context(folder, full, data or [], jobs, resume, on_event=progress)
         outcome = figure.make(context)
     write_outcome(context, figure, outcome)
-    table = Table(*outcome.rows[0], title=f"{figure.title} ({figure.source})")
-    for row in outcome.rows:
-        table.add_row(
-            *(
-                escape(f"{value:,}" if isinstance(value, int) else str(value))
-                for value in row.values()
-            )
-        )
-    shown = console.output()
-    shown.print(table)
+    shown, columns = console.output(), map(Column, outcome.rows[0])
+    rows = (
+        [f"{value:,}" if isinstance(value, int) else str(value) for value in row.values()]
+        for row in outcome.rows
+    )
+    shown.print(console.table(columns, rows, f"{figure.title} ({figure.source})"))
     for remark in outcome.remarks:
         shown.print(f"• {escape(remark)}")
     colour = "green" if outcome.verdict.agrees else "yellow"

@@ -168,7 +168,7 @@ def _add_alone(
     from fedbandits.experiments.folder import check_output, kept_in
 
     found = kept_in(folder, experiment)
-    if found is None:  # whoever cannot write there hears of it before anything is tried
+    if found is None:  # a folder that cannot be written is refused before anything is tried
         check_output(folder, experiment, but=("best_alone", "systems"))
         check_output(folder, experiment, but=("best_alone",))
     if found is None or not (found.best_alone or resume):

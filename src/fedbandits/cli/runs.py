@@ -1,17 +1,18 @@
-"""``fedbandits runs`` and ``fedbandits compare``: what was played, and in what two runs differ."""
+"""Commands on folders of runs: ``fedbandits runs``, ``compare``, ``report`` and ``studio``."""
 
 from __future__ import annotations
 
 import pathlib
+import re
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.markup import escape
-from rich.table import Table
+from rich.table import Column, Table
 
-from fedbandits.cli.console import output
+from fedbandits.cli.console import folding, output, table, whole
+from fedbandits.errors import ConfigError
 
-if TYPE_CHECKING:  # xarray takes a while to import
+if TYPE_CHECKING:
     from fedbandits.experiments.folder import RunComparison, StoredRun
 
 #: A value of a setting is shown in so many characters.
@@ -37,19 +38,19 @@ def runs(
 
 
 def _list_of(found: list[StoredRun]) -> Table:
-    table = Table()
-    for title in ("folder", "status"):
-        table.add_column(title, overflow="fold")
-    for title in ("rounds", "runs"):
-        table.add_column(title, justify="right", no_wrap=True)
-    table.add_column("answer, or systems", ratio=1)
-    for run in found:
-        what = run.headline or ", ".join(run.systems)
-        table.add_row(
-            escape(str(run.folder)), run.status, f"{run.rounds:,}", str(run.replicates),
-            escape(what),
-        )  # fmt: skip
-    return table
+    columns = [
+        *folding("folder", "status"),
+        *whole("rounds", "runs"),
+        Column("answer, or systems", ratio=1),
+    ]
+    rows = (
+        (
+            str(run.folder), run.status, f"{run.rounds:,}", str(run.replicates),
+            run.headline or ", ".join(run.systems),
+        )
+        for run in found
+    )  # fmt: skip
+    return table(columns, rows)
 
 
 def compare(
@@ -80,12 +81,8 @@ def compare(
 
 
 def _settings_of(found: RunComparison, first: str, second: str) -> Table:
-    table = Table(title="Settings that differ")
-    for title in ("key", escape(first), escape(second)):
-        table.add_column(title, overflow="fold")
-    for key, one, other in found.settings:
-        table.add_row(escape(key), escape(_short(one)), escape(_short(other)))
-    return table
+    rows = ((key, _short(one), _short(other)) for key, one, other in found.settings)
+    return table(folding("key", first, second), rows, "Settings that differ")
 
 
 def _short(value: Any) -> str:
@@ -103,13 +100,15 @@ def _systems_of(found: RunComparison, first: str, second: str) -> Table:
         if found.are_pairs
         else "Their worlds, rounds or seeds differ: there are no pairs to compare."
     )
-    table = Table(title=found.units[0], caption=how)
-    table.add_column("system", style="bold", overflow="fold")
-    for title in (escape(first), escape(second), "difference"):
-        table.add_column(title, justify="right", overflow="fold")
-    for each in found.systems:
-        table.add_row(escape(each.system), *(f"{v:.4g}" for v in each[1:3]), _difference_of(each))
-    return table
+    columns = [
+        *folding("system", style="bold"),
+        *folding(first, second, "difference", justify="right"),
+    ]
+    rows = (
+        (each.system, f"{each.first:.4g}", f"{each.second:.4g}", _difference_of(each))
+        for each in found.systems
+    )
+    return table(columns, rows, found.units[0], caption=how)
 
 
 def _difference_of(each: Any) -> str:
@@ -120,3 +119,76 @@ def _difference_of(each: Any) -> str:
         return "0"
     band = "" if half is None else f" ± {half:.2g}"
     return f"{each.difference.mean:+.3g}{band}"
+
+
+#: Inches: smaller ones have no room for lines, larger ones are no pages.
+_SMALLEST, _LARGEST = 2.0, 40.0
+
+
+def report(
+    folder: Annotated[
+        pathlib.Path, typer.Argument(metavar="FOLDER", help="The folder of a run.", exists=False)
+    ],
+    plot_size: Annotated[
+        str,
+        typer.Option(metavar="WIDTHxHEIGHT", help="Size of plots in inches.  [default: 7.2x4]"),
+    ] = "",
+    font_size: Annotated[
+        float, typer.Option(min=4.0, max=40.0, help="Size of text in plots, in points.")
+    ] = 10.0,
+) -> None:
+    """Write the report and the plots of a run again, from its results.
+
+    Nothing is played. Plots are written as PNG and as SVG, in the size that is asked for. The
+    results in the folder stay as they are.
+    """
+    size = _size_of(plot_size)
+    from fedbandits.experiments.output import rewrite_report
+    from fedbandits.experiments.plots import Look
+
+    rewrite_report(folder, Look(size or Look().size, font_size))
+    typer.echo(f"Report: {folder / 'report.html'}")
+
+
+def _size_of(text: str) -> tuple[float, float] | None:
+    if not text:
+        return None
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)x(\d+(?:\.\d+)?)", text.strip())
+    sides = tuple(float(side) for side in found.groups()) if found else ()
+    if len(sides) != 2 or not all(_SMALLEST <= side <= _LARGEST for side in sides):
+        raise ConfigError(
+            f"--plot-size: given {text}, allowed: WIDTHxHEIGHT in inches, each from {_SMALLEST:g} "
+            f"to {_LARGEST:g}, for example 7x4"
+        )
+    return sides[0], sides[1]
+
+
+def studio(
+    folder: Annotated[
+        pathlib.Path,
+        typer.Argument(metavar="FOLDER", help="Of runs, or of a federation's parties."),
+    ] = pathlib.Path("runs"),
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0: a free one.")] = 8600,
+    no_browser: Annotated[
+        bool, typer.Option("--no-browser", help="Only print the address.")
+    ] = False,
+    allow_modules: Annotated[
+        bool,
+        typer.Option("--allow-modules", help="Let a configuration name modules: code that is run."),
+    ] = False,
+) -> None:
+    """Open a web page on this machine: set up, run, step, compare, attack and watch.
+
+    It listens on this machine alone, needs no account and no network, and ends with Ctrl-C. What it
+    plays is in FOLDER, as of fedbandits run. The address has a key in it: keep it to yourself.
+    """
+    import webbrowser
+
+    from fedbandits.studio.server import serve
+
+    def say(address: str) -> None:
+        typer.echo(f"fedbandits studio: {address}\nCtrl-C ends it.")
+        if not no_browser:
+            webbrowser.open(address)
+
+    serve(folder, port, allow_modules, say)

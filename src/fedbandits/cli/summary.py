@@ -11,12 +11,12 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from fedbandits.cli.console import folding, table, whole
 from fedbandits.environments.base import decisions_of
 from fedbandits.experiments.intervals import FEWEST, spelled, spelled_epsilon
 from fedbandits.experiments.log_values import BAND_NOTE, is_of_log, of_decision
-from fedbandits.experiments.measure import ends
+from fedbandits.experiments.measure import ends, sweep_cells
 from fedbandits.experiments.progress import rounded
-from fedbandits.experiments.report.sweep import sweep_cells
 from fedbandits.settings.experiment import Experiment
 from fedbandits.settings.sweeps import Point, Sweep, value_text
 
@@ -87,16 +87,12 @@ def _columns(experiment: Experiment, rows: list[dict[str, Any]]) -> list[_Column
 def _table(experiment: Experiment, rows: list[dict[str, Any]], columns: list[_Column]) -> Table:
     parties = f"{experiment.environment.parties} {experiment.environment.words.parties}"
     has_band = any(math.isfinite(row["reward_ci95"]) for row in rows)
-    table = Table(
-        title=f"{experiment.name}: {experiment.rounds:,} rounds, {parties}",
+    return table(
+        [*folding("system", style="bold"), *whole(*(column.title for column in columns))],
+        ([row["system"], *(column.cell(row) for column in columns)] for row in rows),
+        f"{experiment.name}: {experiment.rounds:,} rounds, {parties}",
         caption=BAND_NOTE if is_of_log(rows) else _BAND if has_band else _NO_BAND,
     )
-    table.add_column("system", style="bold", overflow="fold")
-    for column in columns:
-        table.add_column(column.title, justify="right", no_wrap=True)
-    for row in rows:
-        table.add_row(escape(row["system"]), *(column.cell(row) for column in columns))
-    return table
 
 
 def _width_of(table: Table) -> int:
@@ -108,22 +104,22 @@ def _width_of(table: Table) -> int:
 def sweep_table(sweep: Sweep, points: tuple[Point, ...], result: xr.Dataset) -> Table:
     """Make a table of points and systems: the swept values, regret of a party, and ε."""
     found = ends(result)
-    table = Table(title=f"{sweep.experiment.name}: {found.unit}, 95% intervals")
-    for axis in sweep.axes:
-        table.add_column(escape(axis.words), justify="right", overflow="fold")
-    table.add_column("system", style="bold", overflow="fold")
-    for title in (found.unit, "ε accounted"):
-        table.add_column(title, justify="right", no_wrap=True)
+    columns = [
+        *folding(*(axis.words for axis in sweep.axes), justify="right"),
+        *folding("system", style="bold"),
+        *whole(found.unit, "ε accounted"),
+    ]
+    made = table(columns, (), f"{sweep.experiment.name}: {found.unit}, 95% intervals")
     shown: dict[str, Any] = {}
     last = len(sweep.experiment.systems)
     few = points[: max(1, _MOST_ROWS // last)]
     if len(few) < len(points):
-        table.caption = f"{len(points) - len(few)} more points are in summary.csv"
+        made.caption = f"{len(points) - len(few)} more points are in summary.csv"
     for number, (values, label, mean, half, epsilon) in enumerate(
         sweep_cells(few, result, found), 1
     ):
         swept = ["" if shown == values else escape(value_text(v)) for v in values.values()]
         shown = values
         numbers = spelled(mean, half), spelled_epsilon(epsilon)
-        table.add_row(*swept, escape(label), *numbers, end_section=number % last == 0)
-    return table
+        made.add_row(*swept, escape(label), *numbers, end_section=number % last == 0)
+    return made

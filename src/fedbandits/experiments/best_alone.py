@@ -1,9 +1,9 @@
 """Parties that learn alone at their best: their settings are tried on replicates of their own.
 
-Whoever learns alone chooses how far to explore, and how strongly to hold an estimate down. A system
-that shares is compared with the best of these choices, so that it does not gain over a choice that
-nobody would make. The replicates of the run itself choose nothing: nobody could know what is best
-on them by chance.
+A party that learns alone chooses how far to explore, and how strongly to hold an estimate down. A
+system that shares is compared with the best of these choices, so that sharing does not gain over a
+choice that no party would make. The replicates of the run itself choose nothing: no party could
+know the best choice on them by chance.
 """
 
 from __future__ import annotations
@@ -13,12 +13,11 @@ import os
 import pathlib
 import warnings
 from collections.abc import Collection, Sequence
-from typing import NamedTuple
 
 import msgspec
 
 from fedbandits._typing import Floats
-from fedbandits.errors import ConfigWarning, LongRunWarning, StoppedError
+from fedbandits.errors import ConfigWarning
 from fedbandits.experiments.baselines import (
     Claimed,
     as_people_explore,
@@ -33,7 +32,7 @@ from fedbandits.experiments.baselines import (
 )
 from fedbandits.experiments.labels import labels_of
 from fedbandits.experiments.measure import measure
-from fedbandits.experiments.run import run
+from fedbandits.experiments.run import Playing, play_trial
 from fedbandits.experiments.signals import Listener, Stop
 from fedbandits.experiments.tuning import LEAST_PLAYED, MORE, OF_THE_RUN, Bounds, Place, Race, climb
 from fedbandits.settings.experiment import Experiment, Variant, load
@@ -42,14 +41,6 @@ from fedbandits.systems import find_system
 #: Turns the seed of a run into that of other replicates.
 _OTHER_SEED = 0x2545F4914F6CDD1D
 _LABEL, _BEST_LABEL = "alone", "alone at its best"
-
-
-class _Playing(NamedTuple):
-    """Options of :func:`fedbandits.run` with which candidates are played."""
-
-    jobs: int | None = None
-    on_event: Listener | None = None
-    stop: Stop | None = None
 
 
 def with_alone(
@@ -104,7 +95,7 @@ def with_alone(
     others = [*there, *added]
     if not experiment.environment.regret_is_known or not (is_tunable(best) or len(others) > 1):
         return _with(experiment, [] if there else [fair])
-    found = _best_of(experiment, best, others, _Playing(jobs, on_event, stop))
+    found = _best_of(experiment, best, others, Playing(jobs, on_event, stop))
     same = next((one for one in others if plays_like(one, found)), None)
     if same is None:
         taken = {entry.label for entry in (*experiment.systems, *added)}
@@ -130,7 +121,7 @@ def _with(experiment: Experiment, added: Sequence[Variant], best_alone: str = ""
 
 def _judged_and_alone(experiment: Experiment) -> tuple[Variant | None, list[Variant]]:
     """Find the first system that claims a finite ε, and all whose parties learn alone."""
-    with warnings.catch_warnings():  # whoever runs it is warned then
+    with warnings.catch_warnings():  # the run itself warns
         warnings.simplefilter("ignore", ConfigWarning)
         plans = experiment.check()
     claims = [
@@ -158,7 +149,7 @@ def _free(label: str, taken: Collection[str]) -> str:
 
 
 def _best_of(
-    experiment: Experiment, default: Variant, others: Sequence[Variant], playing: _Playing
+    experiment: Experiment, default: Variant, others: Sequence[Variant], playing: Playing
 ) -> Variant:
     """Try settings around the default, and return the best of them and of the others.
 
@@ -188,7 +179,7 @@ class _Tried:
     """Plays settings of a system whose parties learn alone, on replicates of their own."""
 
     def __init__(
-        self, experiment: Experiment, default: Variant, sizes: Sequence[int], playing: _Playing
+        self, experiment: Experiment, default: Variant, sizes: Sequence[int], playing: Playing
     ) -> None:
         self._experiment, self._default = experiment, default
         self._sizes, self._playing = sizes, playing
@@ -217,14 +208,7 @@ class _Tried:
             replicates=self._sizes[batch],
             checkpoints=2,
         )
-        with warnings.catch_warnings():  # whoever runs the experiment is warned then
-            warnings.simplefilter("ignore", ConfigWarning)
-            if begun:  # once is enough
-                warnings.simplefilter("ignore", LongRunWarning)
-            jobs, on_event, stop = self._playing
-            result = run(own, jobs=jobs, on_event=on_event, stop=stop)
-        if result.attrs["interrupted"]:
-            raise StoppedError("stopped before all were played") if stop else KeyboardInterrupt
+        result = play_trial(own, self._playing, warns_of_length=not begun)  # once is enough
         labels = labels_of(result)
         found = measure(labels.words, labels.decisions, result)
         return found.direction * found.totals

@@ -20,7 +20,8 @@ A sweep starts with :class:`SweepStarted`. Then come :class:`SweepAdvanced`, man
 :class:`PointFinished`, once for each point that is not finished yet. The last event is
 :class:`SweepFinished` or :class:`SweepInterrupted`. :class:`Compiling` may come in between.
 
-If one of them raises an error, there is no last event.
+All three begin with a :class:`Started` and end with an :class:`Ended` or an :class:`EndedEarly`. If
+one of them raises an error, there is no last event.
 
 Events come one at a time, in the thread that made the call. Replicates wait until
 ``f`` returns, so a slow ``f`` makes a run slow. ``f`` may set a :class:`.Stop`, draw, write files,
@@ -31,22 +32,81 @@ then ``run`` raises the exception.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from fedbandits.experiments.event import Event, Row
-
-if TYPE_CHECKING:  # whoever only reads events need not wait for it
+if TYPE_CHECKING:  # a reader of events need not wait for xarray
     import xarray as xr
 
 __all__ = [
-    "AuditFinished", "AuditInterrupted", "AuditStarted", "Compiling", "Ended", "EndedEarly",
-    "Event", "Part", "PartAdvanced", "PartEvent", "PartFinished", "PartStarted", "PointFinished",
-    "Replicate", "ReplicateAdvanced", "ReplicateFinished", "Row", "RunFinished", "RunInterrupted",
-    "RunStarted", "SweepAdvanced", "SweepFinished", "SweepInterrupted", "SweepStarted",
+    "Advanced", "AuditFinished", "AuditInterrupted", "AuditStarted", "Compiling", "Ended",
+    "EndedEarly", "Event", "Part", "PartAdvanced", "PartEvent", "PartFinished", "PartStarted",
+    "PointFinished", "Replicate", "ReplicateAdvanced", "ReplicateFinished", "Row", "RunFinished",
+    "RunInterrupted", "RunStarted", "Started", "SweepAdvanced", "SweepFinished",
+    "SweepInterrupted", "SweepStarted",
 ]  # fmt: skip
+
+
+class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag=str.lower):
+    """Base class of events.
+
+    What an event does not explain itself means the same in all of them:
+
+    * ``experiment``, ``systems``: name of the experiment, and labels of its systems, in order.
+    * ``system``, ``replicate``: label of the system, and number of the replicate, from 0.
+    * ``point``, ``values``: number of the point of a sweep, from 0, and its values, by the names of
+      the swept keys.
+    * ``done``, ``rounds``: number of rounds of a replicate that have been played, including those
+      before an interruption, and of all.
+    * ``finished``, ``total``: number of replicates of a run, of points of a sweep, or of parts of
+      an audit that are finished, including those of an earlier run, and of all.
+    * ``out``: folder of the files; None if no files are written.
+    """
+
+    def to_table(self) -> dict[str, Any]:
+        """Return the event as plain values for JSON; ``"event"`` is the name of its type.
+
+        Numbers that are not finite are None.
+        """
+        table: dict[str, Any] = msgspec.to_builtins(self, enc_hook=lambda _: None)
+        return {key: _finite(value) for key, value in table.items() if key != "results"}
+
+
+def _finite(value: Any) -> Any:
+    """Write numbers that JSON does not know as None, also in tables and lists."""
+    if isinstance(value, dict):
+        return {key: _finite(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(inner) for inner in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+class Row(msgspec.Struct, frozen=True):
+    """Values of one replicate after a number of rounds; all are cumulative.
+
+    Parameters
+    ----------
+    round
+        The number of rounds.
+    regret, reward
+        Of all parties together. On a log regret is NaN, and reward is that of the decisions that
+        tell something: the value is estimated at the end.
+    messages, bytes, syncs
+        Of all parties together.
+    epsilon
+        ε spent on the contents of one party's messages.
+    """
+
+    round: int
+    regret: float
+    reward: float
+    messages: float
+    bytes: float
+    syncs: float
+    epsilon: float
 
 
 class Replicate(msgspec.Struct, frozen=True):
@@ -67,11 +127,27 @@ class Compiling(Event, frozen=True, kw_only=True, tag="compiling"):
     count: int
 
 
+class Started(Event, frozen=True, kw_only=True):
+    """Base class of the first event."""
+
+    experiment: str
+    systems: tuple[str, ...]
+
+
+class Advanced(Event, frozen=True, kw_only=True):
+    """Base class of events that tell of more rounds of a replicate."""
+
+    system: str
+    replicate: int
+    done: int
+    rounds: int
+
+
 class Ended(Event, frozen=True, kw_only=True):
     """Base class of the last event, if everything is finished, and all files are written."""
 
     total: int
-    out: str | None
+    out: str | None = None
 
 
 class EndedEarly(Event, frozen=True, kw_only=True):
@@ -82,10 +158,10 @@ class EndedEarly(Event, frozen=True, kw_only=True):
 
     finished: int
     total: int
-    out: str | None
+    out: str | None = None
 
 
-class RunStarted(Event, frozen=True, kw_only=True, tag="run_started"):
+class RunStarted(Started, frozen=True, kw_only=True, tag="run_started"):
     """A run begins.
 
     Parameters
@@ -100,8 +176,6 @@ class RunStarted(Event, frozen=True, kw_only=True, tag="run_started"):
         Replicates that an earlier run has finished. They are not played again.
     """
 
-    experiment: str
-    systems: tuple[str, ...]
     rounds: int
     replicates: int
     acting: int
@@ -113,7 +187,7 @@ class RunStarted(Event, frozen=True, kw_only=True, tag="run_started"):
         return len(self.systems) * self.replicates
 
 
-class ReplicateAdvanced(Event, frozen=True, kw_only=True, tag="replicate_advanced"):
+class ReplicateAdvanced(Advanced, frozen=True, kw_only=True, tag="replicate_advanced"):
     """More rounds of a replicate have been played.
 
     The event comes at every round that the result records, and about four times a second in
@@ -126,10 +200,6 @@ class ReplicateAdvanced(Event, frozen=True, kw_only=True, tag="replicate_advance
         The values that the result records at this round; None in between, and from a cluster.
     """
 
-    system: str
-    replicate: int
-    done: int
-    rounds: int
     row: Row | None = None
 
 
@@ -165,7 +235,7 @@ class RunInterrupted(EndedEarly, frozen=True, kw_only=True, tag="run_interrupted
     """The run ended early."""
 
 
-class SweepStarted(Event, frozen=True, kw_only=True, tag="sweep_started"):
+class SweepStarted(Started, frozen=True, kw_only=True, tag="sweep_started"):
     """A sweep begins.
 
     Parameters
@@ -180,15 +250,13 @@ class SweepStarted(Event, frozen=True, kw_only=True, tag="sweep_started"):
         Number of replicates that an earlier run has finished. They are not played again.
     """
 
-    experiment: str
-    systems: tuple[str, ...]
     points: tuple[dict[str, Any], ...]
     replicates: int
     asked: int
     finished: int = 0
 
 
-class SweepAdvanced(Event, frozen=True, kw_only=True, tag="sweep_advanced"):
+class SweepAdvanced(Advanced, frozen=True, kw_only=True, tag="sweep_advanced"):
     """More rounds of a replicate have been played.
 
     It comes as often as :class:`ReplicateAdvanced` does in a run. A replicate that several points
@@ -198,10 +266,6 @@ class SweepAdvanced(Event, frozen=True, kw_only=True, tag="sweep_advanced"):
 
     point: int
     values: dict[str, Any]
-    system: str
-    replicate: int
-    done: int
-    rounds: int
     share: float
 
 
@@ -236,7 +300,7 @@ class Part(msgspec.Struct, frozen=True):
     looks_at: str
 
 
-class AuditStarted(Event, frozen=True, kw_only=True, tag="audit_started"):
+class AuditStarted(Started, frozen=True, kw_only=True, tag="audit_started"):
     """An audit begins.
 
     Parameters
@@ -247,8 +311,6 @@ class AuditStarted(Event, frozen=True, kw_only=True, tag="audit_started"):
         All parts, in the order in which they come.
     """
 
-    experiment: str
-    systems: tuple[str, ...]
     runs: int
     parts: tuple[Part, ...]
 
@@ -291,7 +353,7 @@ class PartFinished(PartEvent, frozen=True, kw_only=True, tag="part_finished"):
     """A part of an audit is finished, and ``done`` counts it."""
 
 
-class AuditFinished(Event, frozen=True, kw_only=True, tag="audit_finished"):
+class AuditFinished(Ended, frozen=True, kw_only=True, tag="audit_finished"):
     """Every part of the audit is finished.
 
     The ``summary`` has the verdicts in one line; ``broken`` labels systems whose claim is broken.
@@ -301,17 +363,10 @@ class AuditFinished(Event, frozen=True, kw_only=True, tag="audit_finished"):
     broken: tuple[str, ...]
 
 
-class AuditInterrupted(Event, frozen=True, kw_only=True, tag="audit_interrupted"):
-    """The audit ended early, by Ctrl-C or by a :class:`.Stop`.
+class AuditInterrupted(EndedEarly, frozen=True, kw_only=True, tag="audit_interrupted"):
+    """The audit ended early.
 
-    Parameters
-    ----------
-    done, total
-        Number of parts that are finished, and number of all parts.
-    audited
-        Labels of the systems that have a verdict. If it is empty, the audit has no result.
+    ``audited`` labels the systems that have a verdict. If it is empty, the audit has no result.
     """
 
-    done: int
-    total: int
     audited: tuple[str, ...]

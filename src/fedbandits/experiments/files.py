@@ -1,6 +1,6 @@
 """Files that are complete or absent: written beside their place, forced to disk, then renamed.
 
-A folder that one run writes is locked, so that what lies half-made beside it is nobody's.
+A run locks its folder; unfinished files beside a locked folder belong to no run.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from fedbandits.errors import OutputBusyError, OutputError, OutputExistsError
 def write_durably(file: pathlib.Path, data: bytes, place: pathlib.Path) -> None:
     """Write a file, which will belong to ``place``, and force it to disk.
 
-    If the disk is full, what was written of it is removed, and OutputError raised.
+    If the disk is full, the part that was written is removed, and OutputError raised.
     """
     try:
         _write(file, data)
@@ -34,7 +34,7 @@ def write_durably(file: pathlib.Path, data: bytes, place: pathlib.Path) -> None:
 
 
 def _write(file: pathlib.Path, data: bytes, mode: str = "wb") -> None:
-    """Write a file and force it to disk; if that fails, remove what was written of it."""
+    """Write a file and force it to disk; after a failure, remove the part that was written."""
     with open(file, mode) as stream:
         try:
             stream.write(data)
@@ -47,9 +47,9 @@ def _write(file: pathlib.Path, data: bytes, mode: str = "wb") -> None:
 
 
 def write_whole(file: pathlib.Path, data: bytes, replaces: bool) -> None:
-    """Write a file that there is all of, or none; an old one is replaced by all of it, or stays.
+    """Write a file whole or not at all; an old file is replaced as a whole, or stays.
 
-    What is there and is no file, such as a pipe, is written to. Raises FileExistsError if one is
+    A pipe, or anything else that is no file, is written to. Raises FileExistsError if one is
     there that must stay, and OSError if nothing can be written.
     """
     if not replaces:
@@ -139,7 +139,7 @@ def _acquire(path: pathlib.Path, out: pathlib.Path) -> tuple[int, bool]:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
         try:
             held = _lock(descriptor)
-            # Whoever had it may have removed the file in between: then it locks nothing.
+            # The former holder may have removed the file in between: then the lock is void.
             if not held or _is_at(descriptor, path):
                 os.truncate(descriptor, 0)
                 os.pwrite(descriptor, f"{os.getpid()} on {socket.gethostname()}".encode(), 0)
@@ -179,7 +179,7 @@ def _is_at(descriptor: int, path: pathlib.Path) -> bool:
 
 
 def _collect(out: pathlib.Path) -> None:
-    """Remove stages of this folder: under its lock nobody else makes any."""
+    """Remove stages of this folder: under its lock no other run makes one."""
     own = re.compile(rf"\.{re.escape(out.name)}\.stage-[0-9a-f]{{32}}")
     for path in out.parent.iterdir():
         if own.fullmatch(path.name) and path.is_dir() and not path.is_symlink():

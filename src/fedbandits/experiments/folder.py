@@ -45,8 +45,8 @@ def check_output(
 ) -> None:
     """Refuse a folder that is in use for something else, before anything runs.
 
-    Keys in ``but`` may differ from those of what the folder holds. Raises OutputExistsError, which
-    says what differs.
+    Keys in ``but`` may differ from the stored configuration. Raises OutputExistsError, which names
+    the other keys that differ.
     """
     _probe(out)
     if not out.exists():
@@ -135,7 +135,7 @@ def _probe(out: pathlib.Path) -> None:
 
 def holds_complete_run(out: pathlib.Path) -> bool:
     """Return whether a folder holds one whole run, in which every replicate was finished."""
-    if not is_whole(out):  # damaged, or half replaced: whatever was finished now is worth more
+    if not is_whole(out):  # damaged, or half replaced: a new result is worth more
         return False
     try:
         with xr.open_dataset(out / RESULTS, engine="h5netcdf") as stored:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import math
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 import xarray as xr
@@ -19,6 +20,7 @@ from fedbandits.experiments.intervals import interval
 from fedbandits.experiments.labels import labels_of
 from fedbandits.experiments.log_values import ANSWERED_BY, INTERVAL_NOTE
 from fedbandits.offline.estimates import FEW
+from fedbandits.settings.sweeps import Point
 
 #: Words that begin with a vowel, and are spoken as if they began with a consonant.
 _SPOKEN_AS_CONSONANT = ("eu", "one", "uni", "us", "ut")
@@ -235,3 +237,18 @@ def reward_lines(result: xr.Dataset) -> Lines:
     decisions = xr.DataArray(made, dims="round")
     mean = result.reward.sum("party", skipna=False) / decisions.where(decisions > 0)
     return Lines(lines_of(mean), labels.gain)
+
+
+def sweep_cells(
+    points: Iterable[Point], result: xr.Dataset, found: Ends
+) -> Iterator[tuple[dict[str, Any], str, float, float, float]]:
+    """List for each point and system: values, label, mean, half width, and claimed ε."""
+    claimed = claimed_epsilon(result)
+    for point in points:
+        index = dict(zip(point.values, point.index, strict=True))
+        for label in result["system"].values.tolist():
+            mean, half, epsilon = (
+                float(array.isel(index).sel(system=label))
+                for array in (found.mean, found.half, claimed)
+            )
+            yield point.values, label, mean, half, epsilon

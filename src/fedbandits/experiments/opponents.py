@@ -8,7 +8,6 @@ result of a run keeps its opponents, and its answer compares with them.
 from __future__ import annotations
 
 import pathlib
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, get_args
 
@@ -18,13 +17,13 @@ import xarray as xr
 
 from fedbandits._typing import Floats
 from fedbandits.environments.base import ContextualEnvironment
-from fedbandits.errors import ConfigWarning, FedbanditsError, LongRunWarning, StoppedError
+from fedbandits.errors import FedbanditsError, StoppedError
 from fedbandits.experiments.answers.rivals import Opponent, noted, opponents_in
 from fedbandits.experiments.baselines import Kind, as_usual, plays_like
 from fedbandits.experiments.best_alone import fair_alone
 from fedbandits.experiments.folder import kept_in, read_result
 from fedbandits.experiments.logistic import Shown, play_alone, play_pooled, shown_to
-from fedbandits.experiments.run import run
+from fedbandits.experiments.run import Playing, play_trial
 from fedbandits.experiments.runner import Options, play
 from fedbandits.experiments.signals import Listener, Stop
 from fedbandits.random import replicate_key
@@ -33,9 +32,10 @@ from fedbandits.settings.sweeps import Sweep
 
 #: Most parties that learn alone by logistic regression, most replicates, and most of them pooled.
 MOST_PARTIES, MOST_REPLICATES, MOST_POOLED = 200, 8, 4
-#: Fewest of both: less would say nothing.
+#: Fewest parties, and fewest replicates: with fewer, a comparison says nothing.
 _FEWEST = 3
-#: Seconds on one processor that it may take alone, and pooled: about, on whatever machine.
+#: Seconds of one processor that logistic regression may take alone, and pooled: about, on any
+#: machine.
 _MOST_ALONE, _MOST_OF_POOLED = 1.5, 1.0
 #: Numbers of all contexts of a replicate, at most; 256 MB.
 _MOST_NUMBERS = 2**26
@@ -49,7 +49,7 @@ class Size(NamedTuple):
 
 
 def logistic_sizes(experiment: Experiment, world: ContextualEnvironment) -> tuple[Size, Size]:
-    """Return how much is played alone, and pooled; 0 parties for what would take too long.
+    """Return the sizes of play alone, and pooled; 0 parties where play would take too long.
 
     Parties alone are few, since they are independent. Pooled all of them count.
     """
@@ -74,7 +74,7 @@ class _Cost(NamedTuple):
         return cls(experiment.rounds, world.arm_count, world.dimension)
 
     def _rounds(self, parties: int) -> float:
-        """Return the seconds in which so many parties are shown what they meet, and decide."""
+        """Return the seconds in which so many parties see their contexts, and decide."""
         return self.rounds * (1e-4 + 2e-6 * parties)
 
     def alone(self, parties: int) -> float:
@@ -114,7 +114,7 @@ def opponents_of(
     on_event: Listener | None = None,
     stop: Stop | None = None,
 ) -> tuple[Opponent, ...]:
-    """Play what a user has without a private system, on the replicates of the experiment.
+    """Play the opponents of an experiment, on its replicates.
 
     They are LinUCB as it usually is (α = 1, λ = 1), on rows that are prepared, unless the
     experiment has it; and where each arm is right or wrong, logistic regression, alone and pooled
@@ -152,7 +152,8 @@ def opponents_of(
         best_alone="",
         checkpoints=2,
     )
-    lost = _lost(own, jobs, on_event, stop)
+    result = play_trial(own, Playing(jobs, on_event, stop), warns_of_length=False)
+    lost = np.asarray(result.regret.isel(system=0, round=-1).values, np.float64)
     means, sampled = (_tuple(lost[:, place].mean(axis=1)) for place in (slice(None), sample))
     linear = Opponent(name=name, kind="alone", losses=means, sampled=sampled)
     return (linear, *alone, *pooled)
@@ -165,19 +166,6 @@ def _plays(experiment: Experiment, entry: Variant) -> bool:
 
 def _tuple(losses: Floats) -> tuple[float, ...]:
     return tuple(map(float, losses))
-
-
-def _lost(
-    own: Experiment, jobs: int | None, on_event: Listener | None, stop: Stop | None
-) -> Floats:
-    """Play an experiment of one system; return what each party loses, (replicates, parties)."""
-    with warnings.catch_warnings():  # whoever runs the experiment is warned then
-        warnings.simplefilter("ignore", ConfigWarning)
-        warnings.simplefilter("ignore", LongRunWarning)
-        result = run(own, jobs=jobs, on_event=on_event, stop=stop)
-    if result.attrs["interrupted"]:
-        raise StoppedError("stopped before all were played") if stop else KeyboardInterrupt
-    return np.asarray(result.regret.isel(system=0, round=-1).values, np.float64)
 
 
 def _logistic(
@@ -227,7 +215,7 @@ def with_opponents(
     on_event: Listener | None = None,
     stop: Stop | None = None,
 ) -> xr.Dataset:
-    """Play what a user has without a private system beside a run; ``fedbandits run`` does so too.
+    """Play the opponents of a run, which need no private system; ``fedbandits run`` does so too.
 
     :func:`.answer` then compares with it, replicate by replicate. Parties alone play LinUCB as it
     usually is (α = 1, λ = 1), on rows that are prepared. If each arm is right or wrong, they play
@@ -262,14 +250,10 @@ def run_beside(
 ) -> xr.Dataset:
     """Run an experiment as :func:`fedbandits.run` does, and keep opponents in its result.
 
-    They are None if nobody looked for them.
+    ``opponents`` are None if none were looked for.
     """
-    usual: dict[str, Any] = {
-        "out": None, "jobs": None, "backend": "local", "scheduler": None, "resume": False,
-        "save_every": 5.0, "on_event": None, "stop": None,
-    }  # fmt: skip
     kept = {} if opponents is None else noted(opponents)
-    return play(Sweep(experiment, ()), Options(**(usual | options), noted=kept))
+    return play(Sweep(experiment, ()), Options(**options, noted=kept))
 
 
 def opponents_for(
@@ -282,8 +266,8 @@ def opponents_for(
 ) -> tuple[Opponent, ...]:
     """Return the opponents that a run of the same experiment in a folder has, or play them.
 
-    There are none for an experiment without ``best_alone``: nobody asks for a verdict there.
-    Parameters and errors are those of :func:`.opponents_of`.
+    An experiment without ``best_alone`` has no opponents, because it asks for no verdict.
+    Parameters and errors are the same as of :func:`.opponents_of`.
     """
     if not experiment.best_alone:
         return ()

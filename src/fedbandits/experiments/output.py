@@ -27,8 +27,7 @@ from fedbandits.experiments.folder import CONFIG, RESULTS, read_result
 from fedbandits.experiments.plots import Look, Picture, draw_plots
 from fedbandits.experiments.plots.bounds import compare
 from fedbandits.experiments.plots.swept import sweep_pictures
-from fedbandits.experiments.report.report import render_audit, render_report
-from fedbandits.experiments.report.sweep import render_sweep
+from fedbandits.experiments.report.pages import render_audit, render_report, render_sweep
 from fedbandits.experiments.result import summarise, summary_csv, sweep_rows
 from fedbandits.settings.experiment import Experiment, load
 from fedbandits.settings.sweeps import Point, Sweep

@@ -21,8 +21,6 @@ from rich.table import Column
 from rich.text import Text
 
 from fedbandits.experiments.events import (
-    AuditFinished,
-    AuditInterrupted,
     AuditStarted,
     Compiling,
     Ended,
@@ -40,7 +38,7 @@ from fedbandits.settings.sweeps import in_words
 #: What a bar counts, while nothing is compiled.
 _ROUNDS, _PARTS = "rounds", "parts"
 #: Events after which no bar is left.
-_ENDS = (Ended, EndedEarly, AuditFinished, AuditInterrupted)
+_ENDS = (Ended, EndedEarly)
 #: Columns of a terminal that all but the words beside an audit's bar take; fewest for the words.
 _NUMBERS, _FEWEST = 62, 18
 #: The same beside a sweep's bar.
@@ -178,7 +176,7 @@ class TerminalProgress:
             *columns, console=self._console, speed_estimate_period=10.0, transient=self._passing,
             disable=self._passing and not self._console.is_terminal,  # else a blank line is left
         )  # fmt: skip
-        # A stream that nobody reads any more is no reason to lose a run; rich answers a closed
+        # A closed stream is no reason to lose a run; rich answers a closed
         # pipe by leaving the program.
         with suppress(OSError, SystemExit):
             self._bars.start()

@@ -1,4 +1,4 @@
-"""One replicate: it resumes, reports, saves its state, and leaves when told to."""
+"""One replicate: it resumes, reports, saves its state, and ends early after a stop."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def checkpoint_rounds(rounds: int, count: int) -> NDArray[np.int64]:
 def compile_kernels(shared: Shared) -> None:
     """Compile, or load from the cache, what the run needs, so that timings leave it out.
 
-    Told to stop, it does so between two systems.
+    After a stop it ends between two systems.
     """
     for index in range(len(shared.experiment.systems)):
         if shared.stop:
@@ -88,7 +88,7 @@ def play_replicate(shared: Shared, task: Task) -> ReplicateTrace | None:
     Returns
     -------
     ReplicateTrace or None
-        None if told to leave before the last round.
+        None after a stop before the last round.
     """
     began, simulation = time.time(), shared.start(task)
     rounds = checkpoint_rounds(shared.experiment.rounds, shared.experiment.checkpoints)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import pathlib
+import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import xarray as xr
 
+from fedbandits.errors import ConfigWarning, LongRunWarning, StoppedError
 from fedbandits.experiments.runner import Options, play
 from fedbandits.experiments.signals import Listener, Stop
 from fedbandits.settings.experiment import Experiment, load
@@ -166,6 +168,35 @@ def sweep(
     made = _sweep(experiment, keys)
     options = Options(out, jobs, backend, scheduler, resume, save_every, on_event, stop)
     return play(made, options)
+
+
+class Playing(NamedTuple):
+    """Options of :func:`run` with which trials beside a run are played: its ``jobs``, and so on."""
+
+    jobs: int | None = None
+    on_event: Listener | None = None
+    stop: Stop | None = None
+
+
+def play_trial(experiment: Experiment, playing: Playing, warns_of_length: bool) -> xr.Dataset:
+    """Play a trial beside a run: all of it, without the warnings that the run itself gives.
+
+    ``playing`` has the options of the trial. A trial that ``warns_of_length`` keeps one warning:
+    that it is expected to take long.
+
+    Raises
+    ------
+    KeyboardInterrupt, StoppedError
+        If the trial was ended before it was complete.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConfigWarning)
+        if not warns_of_length:
+            warnings.simplefilter("ignore", LongRunWarning)
+        result = run(experiment, **playing._asdict())
+    if result.attrs["interrupted"]:
+        raise StoppedError("stopped before all were played") if playing.stop else KeyboardInterrupt
+    return result
 
 
 def _sweep(

@@ -83,7 +83,7 @@ class RunEvents:
         )
 
     def finished(self, finished: list[Finished]) -> Iterator[Event]:
-        """Make the events of the last one of the replicates that are finished."""
+        """Make the events of the replicate that was finished last."""
         last = finished[-1].trace
         is_known = self._work.sweep.experiment.environment.regret_is_known
         yield ReplicateFinished(
@@ -147,7 +147,7 @@ class SweepEvents:
     def heard_by(self, listener: Listener) -> Listener:
         """Return the function that brings an event to a listener.
 
-        A replicate of a unit is told of as one of the first point that has it.
+        A replicate of a unit counts for the first point that has the unit.
         """
 
         def hear(event: Event) -> None:
@@ -218,14 +218,14 @@ class SweepEvents:
 class Options(NamedTuple):
     """The options of :func:`fedbandits.run` and :func:`fedbandits.sweep`, which explain them."""
 
-    out: str | os.PathLike[str] | None
-    jobs: int | None
-    backend: str
-    scheduler: str | None
-    resume: bool
-    save_every: float
-    on_event: Listener | None
-    stop: Stop | None
+    out: str | os.PathLike[str] | None = None
+    jobs: int | None = None
+    backend: str = "local"
+    scheduler: str | None = None
+    resume: bool = False
+    save_every: float = 5.0
+    on_event: Listener | None = None
+    stop: Stop | None = None
     noted: Mapping[str, Any] = MappingProxyType({})  # further attributes of the result
 
 
@@ -321,18 +321,18 @@ class _Runner:
         return self.home is not None and any(self.home.glob(files))
 
     def run(self, chosen: AbstractContextManager[Backend]) -> xr.Dataset | None:
-        """Play what is left, and return the result as it is written.
+        """Play the replicates that are left, and return the result as it is written.
 
         Returns None if no replicate was finished.
         """
         with chosen as backend:
-            # Only now: what cannot be played must not cost an earlier run its checkpoints.
+            # Only now: a run that cannot be played must not cost an earlier run its checkpoints.
             self._begin()
             self._play(backend)
         return self._end()
 
     def _begin(self) -> None:
-        """Make the folders of checkpoints; take up what is finished, or discard it."""
+        """Make the folders of checkpoints; take up finished replicates, or discard them."""
         if not self._options.resume:
             self._discard()
         for unit, shared in zip(self.work.units, self._shared, strict=True):
@@ -346,7 +346,7 @@ class _Runner:
             shutil.rmtree(self.home)
 
     def _play(self, backend: Backend) -> None:
-        """Play the replicates that are left; when told to stop, return at once."""
+        """Play the replicates that are left; return at once after a stop."""
         known = {(unit.digest, trace.task) for unit, trace in self._finished}
         left = [
             Job(shared, task)
@@ -361,7 +361,7 @@ class _Runner:
                     playing = backend.play(left, self._stream, self._stop, self._options.jobs)
                 with self._stop.at_ctrl_c(), closing(playing):
                     for job, trace in playing:
-                        # One by one: what was finished before an interruption must be kept.
+                        # One by one: replicates from before an interruption must be kept.
                         self._take(job, trace)
         except KeyboardInterrupt:  # while it compiles, or where Ctrl-C is not ours to handle
             self._stop.set()
@@ -415,7 +415,7 @@ class _Runner:
 
 
 def _finished_before(unit: Unit, checkpoints: CheckpointFolder) -> list[Finished]:
-    """Load the replicates that an earlier run has finished, on whatever machines."""
+    """Load the replicates that an earlier run has finished, on any machines."""
     rounds = checkpoint_rounds(unit.experiment.rounds, unit.experiment.checkpoints)
     traces = (checkpoints.finished(*task, rounds) for task in unit.tasks())
     return [Finished(unit, trace) for trace in traces if trace is not None]

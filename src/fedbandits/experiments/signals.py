@@ -1,7 +1,7 @@
 """Signals between a run and its caller: events go out, the wish to stop comes in.
 
-Workers hand an event over and wait until it was heard. So a listener hears of a replicate while it
-stands where the event says; it may tell it to leave there.
+A worker hands an event over and waits until the listener has returned. So a listener hears of a
+replicate while the replicate stands at the round of the event, and may stop the replicate there.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Leaving(Stop):
     Parameters
     ----------
     stop
-        The caller's. It is looked at, and never set: other runs may have the same.
+        The caller's switch. It is read, and never set: other runs may have the same switch.
     """
 
     def __init__(self, stop: Stop | None = None) -> None:
@@ -64,11 +64,11 @@ class Leaving(Stop):
         Parameters
         ----------
         once
-            Whether a second Ctrl-C ends everything at once. If not, it does nothing: what is being
-            saved is not disturbed.
+            Whether a second Ctrl-C ends everything at once. If not, a second Ctrl-C does nothing:
+            no save is disturbed.
         """
         if threading.current_thread() is not threading.main_thread():
-            yield  # only the main thread may handle signals; whoever started this one does
+            yield  # only the main thread may handle signals
             return
         before = signal.getsignal(signal.SIGINT)
 
@@ -86,7 +86,7 @@ class Leaving(Stop):
 
 @contextmanager
 def ended_by_ctrl_c() -> Iterator[None]:
-    """Take whatever an interrupted compiler fails with for Ctrl-C, which ended it.
+    """Take any error of an interrupted compiler for the Ctrl-C that ended the compiler.
 
     The compiler calls Python from C, where an interruption is swallowed. It then fails with an
     error of its own.
@@ -140,7 +140,7 @@ class Stream:
     Parameters
     ----------
     listener
-        Is called with every event; None if nobody wants to know.
+        A function that is called with every event, or None.
     """
 
     def __init__(self, listener: Listener | None = None) -> None:
@@ -154,9 +154,9 @@ class Stream:
         self._failure: BaseException | None = None
 
     def tell(self, event: Event) -> None:
-        """Bring an event to the listener; returns when it was heard, or nobody listens any more.
+        """Bring an event to the listener; return when the listener has returned, or has ended.
 
-        Raises whatever the listener raises, in the stream's own thread.
+        Errors of the listener are raised in the thread of the stream.
         """
         if self._listener is None:
             return
@@ -190,7 +190,7 @@ class Stream:
                 self.tell(found)
 
     def close(self) -> None:
-        """Let go of all who wait: what they tell is not heard any more."""
+        """Let go of all waiting threads: their events are not heard any more."""
         with self._guard:
             self._closed = True
             waiting, self._waiting = self._waiting, set()
@@ -213,10 +213,10 @@ class Stream:
         self._raise_failure()
 
     def _note_kernel(self, kernel: str) -> None:
-        """Note that a kernel is about to be compiled, in whatever thread.
+        """Note that a kernel is about to be compiled, in any thread.
 
-        Who compiles holds Numba's lock. It must not wait for a listener, who may want that lock;
-        and Numba must not see what a listener raises, which it might take for an error of its own.
+        A compiling thread holds Numba's lock. It must not wait for a listener, which may want that
+        lock; and Numba must not see an error of a listener, which Numba might take for its own.
         """
         self._kernels += 1
         event = Compiling(kernel=kernel, count=self._kernels)

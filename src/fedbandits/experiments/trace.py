@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from fedbandits.experiments.event import Row
+from fedbandits.experiments.events import Row
 from fedbandits.systems import Simulation
 
 #: Noted of every party.

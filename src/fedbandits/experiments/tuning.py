@@ -138,7 +138,7 @@ class Race(Generic[Candidate]):
         return self._names[self._leader(max(map(len, self._losses)))]
 
     def settle(self) -> Candidate:
-        """Play those that cannot be told from the leader on more batches; return the best one.
+        """Play the leader and its close rivals on more batches; return the best candidate.
 
         Few are played on more replicates: the leader, and those with the smallest means. The first
         of them that was entered is always among them, if it cannot be told from the leader either.

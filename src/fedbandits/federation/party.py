@@ -290,8 +290,8 @@ class Party(Generic[AnyState]):
         if dump.layout != LAYOUT:
             raise SnapshotError(
                 f"{self.name}: a saved state of layout {dump.layout}, and this version of "
-                f"fedbandits reads layout {LAYOUT}: go on with the version that saved the state, or "
-                "begin anew"
+                f"fedbandits reads layout {LAYOUT}: go on with the version that saved the state, "
+                "or begin anew"
             )
         before, self._state = self._state, snapshots.read(type(self._state), dump.state)
         try:

@@ -1,20 +1,244 @@
-"""Recording a run: a variant's parties play in a world, and every step is noted."""
+"""Recording a run: a variant's parties play in a world, and every step is noted as plain values.
+
+A step has a sentence; values of states and messages are cut to what fits on a page.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import enum
+import math
+from collections.abc import Collection, Iterable, Sequence
+from itertools import islice
 from typing import Any
+
+import msgspec
+import numpy as np
 
 from fedbandits.environments.base import Environment
 from fedbandits.errors import ConfigError
+from fedbandits.federation.events import Deadline, Decide, EndRound, LetGo, Observe, Start
+from fedbandits.federation.messages import Codec, Message
 from fedbandits.federation.roles import Roles
-from fedbandits.recording.recorder import Recorder
-from fedbandits.recording.recording import CodeLine, Recording, Sight
+from fedbandits.federation.watching import Happened
+from fedbandits.recording.recording import (
+    CodeLine,
+    Reading,
+    RecordedMessage,
+    RecordedParty,
+    RecordedStep,
+    Recording,
+    Sight,
+)
 from fedbandits.settings.experiment import Variant, system
 from fedbandits.systems import System, find_system
 from fedbandits.systems.base import PartiesReplicate, Plan
 from fedbandits.systems.guide import Found, Guide
 from fedbandits.systems.simulated import plan_in
+
+#: So many entries of a list are shown, and so many bytes.
+MOST = 12
+#: Fields of every message, whatever its content.
+ENVELOPE = frozenset(Message.__struct_fields__)
+
+
+def shown(value: Any) -> Any:
+    """Return ``value`` as a plain value that fits in JSON.
+
+    Bytes become their length and beginning, arrays their shape and beginning. Of lists and tables
+    the first entries are left, and how many follow.
+    """
+    if value is None or isinstance(value, str | bool | int):
+        return value.value if isinstance(value, enum.Enum) else value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if isinstance(value, bytes):
+        return {"bytes": len(value), "hex": value[:MOST].hex()}
+    if isinstance(value, np.ndarray):
+        return {"shape": list(value.shape), "begin": [shown(v) for v in _first_entries(value)]}
+    if isinstance(value, np.generic):
+        return shown(value.item())
+    if isinstance(value, msgspec.Struct):
+        return fields_of(value)
+    if hasattr(value, "_asdict"):  # a named tuple
+        return {name: shown(each) for name, each in value._asdict().items()}
+    if isinstance(value, dict):
+        return _shown_table(value)
+    if isinstance(value, Iterable):
+        return _shown_list(list(value))
+    return repr(value)
+
+
+def fields_of(value: msgspec.Struct) -> dict[str, Any]:
+    """Return the fields of a struct as plain values, without the envelope of a message."""
+    hidden = ENVELOPE if isinstance(value, Message) else frozenset()
+    names = (name for name in value.__struct_fields__ if name not in hidden)
+    return {name: shown(getattr(value, name)) for name in names}
+
+
+def _first_entries(array: Any) -> list[Any]:
+    first: list[Any] = array.ravel()[:MOST].tolist()
+    return first
+
+
+def _shown_list(values: list[Any]) -> list[Any]:
+    found = [shown(value) for value in values[:MOST]]
+    return [*found, f"and {len(values) - MOST} more"] if len(values) > MOST else found
+
+
+def _shown_table(values: dict[Any, Any]) -> dict[str, Any]:
+    found = {_shown_key(key): shown(value) for key, value in islice(values.items(), MOST)}
+    return found | {"more": len(values) - MOST} if len(values) > MOST else found
+
+
+def _shown_key(key: Any) -> str:
+    return key[:MOST].hex() if isinstance(key, bytes) else str(key)
+
+
+def sentence(happened: Happened, guide: Guide) -> str:
+    """Say in a sentence what has happened to a party."""
+    sends = _sends(happened.sent, guide)
+    return f"{_what(happened, guide)}{', and ' + sends if sends else ''}."
+
+
+def _what(happened: Happened, guide: Guide) -> str:
+    name, event = happened.party.name, happened.event
+    match event:
+        case Decide():
+            return f"{name} {guide.acts.decides.format(brief(happened.answer.action))}"
+        case Observe():
+            return f"{name} {guide.acts.observes.format(brief(event.outcome))}"
+        case LetGo():
+            return f"{name} learns that nothing will come of decision {event.decision.number}"
+        case EndRound():
+            return f"{name} ends round {event.round_}"
+        case Deadline():
+            return f"{name} waits no longer"
+        case Start():
+            return f"{name} begins"
+        case Message():
+            return f"{name} receives {words_of(event, guide)} from {event.sender}"
+        case _:
+            return f"{name}: {type(event).__name__}"
+
+
+def words_of(message: Message, guide: Guide) -> str:
+    """Return a message in words; its name where the guide has none."""
+    kind = type(message).__name__
+    return guide.passages[kind].words if kind in guide.passages else f"a {kind}"
+
+
+def _sends(sent: Sequence[Message], guide: Guide) -> str:
+    """Say what is sent to whom, each type of message once."""
+    receivers: dict[str, list[str]] = {}
+    for message in sent:
+        receivers.setdefault(words_of(message, guide), []).append(message.receiver)
+    parts = [f"{words} to {_names(names)}" for words, names in receivers.items()]
+    return f"sends {', '.join(parts)}" if parts else ""
+
+
+def _names(names: list[str]) -> str:
+    return " and ".join(names) if len(names) < 3 else f"{len(names)} parties"
+
+
+def brief(value: Any) -> str:
+    """Write a decision or an outcome in a few characters."""
+    if isinstance(value, np.ndarray):
+        flat = value.ravel()[:6].tolist()
+        return ", ".join(map(brief, flat)) + (", …" if value.size > 6 else "")
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+#: A recording has at most so many steps, and about so many bytes as JSON.
+MOST_STEPS, MOST_BYTES = 20_000, 4_000_000
+#: The name of an observer of all messages who has no key.
+LISTENER = "who listens"
+
+
+class Recorder:
+    """Watches parties, until there is no room for more steps.
+
+    Parameters
+    ----------
+    guide
+        The words of the system for its parties and messages.
+    codec
+        Encodes the messages of the system.
+    """
+
+    def __init__(self, guide: Guide, codec: Codec) -> None:
+        self.parties: list[RecordedParty] = []
+        self.steps: list[RecordedStep] = []
+        #: The round that is played, which the driver of the run sets.
+        self.round: int | None = None
+        #: Whether steps were left out.
+        self.is_full = False
+        self._guide, self._codec = guide, codec
+        self._last: dict[str, dict[str, Any]] = {}
+        self._bytes = 0
+
+    def meet(self, party: Any) -> None:
+        """Note a party's first state."""
+        first = fields_of(party.state)
+        self.parties.append(RecordedParty(party.name, party.role, first))
+        self._last[party.name] = first
+
+    def see(self, happened: Happened) -> None:
+        """Note a step."""
+        if self.is_full:
+            return
+        step = self._step(happened)
+        self._bytes += len(msgspec.json.encode(step))
+        self.is_full = len(self.steps) == MOST_STEPS or self._bytes > MOST_BYTES
+        if not self.is_full:
+            self.steps.append(step)
+
+    def _step(self, happened: Happened) -> RecordedStep:
+        party, event = happened.party, happened.event
+        name, was = type(event).__name__, happened.before.stage
+        received = event if isinstance(event, Message) else None
+        return RecordedStep(
+            party=party.name, role=party.role, was=was, event=name, round=self.round,
+            changed=self._changes(party),
+            sent=tuple(map(self._message, happened.sent)),
+            message=None if received is None else self._message(received),
+            reads=() if received is None else self._readings(happened),
+            told=_told(happened), sentence=sentence(happened, self._guide), key=f"{was} {name}",
+            releases=any(map(self._releases, happened.sent)), pulls=isinstance(event, Observe),
+        )  # fmt: skip
+
+    def _changes(self, party: Any) -> dict[str, Any]:
+        """Return the fields that look different from before."""
+        before, now = self._last[party.name], fields_of(party.state)
+        self._last[party.name] = now
+        return {name: value for name, value in now.items() if before[name] != value}
+
+    def _message(self, message: Message) -> RecordedMessage:
+        size, fields = len(self._codec.encode(message)), fields_of(message)
+        kind = type(message).__name__
+        return RecordedMessage(kind, message.sender, message.receiver, size, fields)
+
+    def _readings(self, happened: Happened) -> tuple[Reading, ...]:
+        passage = self._guide.passages.get(type(happened.event).__name__)
+        if passage is None:
+            return ()
+        heard = passage.heard or passage.reads
+        return (
+            Reading(happened.party.name, passage.reads(happened)),
+            Reading(LISTENER, heard(happened)),
+        )
+
+    def _releases(self, message: Message) -> bool:
+        """Tell whether a message is a release; what is passed on was released by another party."""
+        passage = self._guide.passages.get(type(message).__name__)
+        own = getattr(message, "origin", message.sender) == message.sender
+        return passage is not None and passage.releases and own
+
+
+def _told(happened: Happened) -> Any:
+    event = happened.event
+    if isinstance(event, Decide):
+        return shown(happened.answer.action)
+    return shown(event.outcome) if isinstance(event, Observe) else None
 
 
 def record(

@@ -116,21 +116,21 @@ FIGURES: dict[str, Figure] = {
     ),
     "pfcb-2": Figure(
         "FRR without privacy, buyers alike or not", f"{_PFCB} 2",
-        "2 instances, 1 run each, T = 100,000", _PFCB_FULL, _by("pfcb.rounds.figure_2"),
+        "2 instances, 1 run each, T = 100,000", _PFCB_FULL, _by("pfcb.figures.figure_2"),
     ),
     "pfcb-3": Figure(
         "Regret over rounds", f"{_PFCB} 3",
-        "3 instances, 1 run each, T = 100,000", _PFCB_FULL, _by("pfcb.rounds.figure_3"),
+        "3 instances, 1 run each, T = 100,000", _PFCB_FULL, _by("pfcb.figures.figure_3"),
     ),
     "pfcb-4": Figure(
         "FRR over the privacy budget", f"{_PFCB} 4",
         "3 instances, 1 run each, ε = 0.1 … 2, T = 100,000",
-        f"{_PFCB_FULL}, ε = 0.1, 0.2 … 1.1, then 1.5 and 2", _by("pfcb.sweeps.figure_4"),
+        f"{_PFCB_FULL}, ε = 0.1, 0.2 … 1.1, then 1.5 and 2", _by("pfcb.figures.figure_4"),
     ),
     "pfcb-5": Figure(
         "Regret over the number of buyers", f"{_PFCB} 5",
         "2 instances, 1 run each, n = 8 … 42, T = 100,000",
-        f"{_PFCB_FULL}, n = 8, 10 … 42", _by("pfcb.sweeps.figure_5"),
+        f"{_PFCB_FULL}, n = 8, 10 … 42", _by("pfcb.figures.figure_5"),
     ),
     "fclub-2a": Figure(
         "Regret over rounds, synthetic users", f"{_FCLUB}, Figure 2(a)", _FCLUB_QUICK, _FCLUB_FULL,
@@ -161,6 +161,7 @@ FIGURES: dict[str, Figure] = {
     ),
     "fclub-pays": Figure(
         "From where private collaboration pays", f"the world of {_FCLUB}, Figure 2(a)",
-        "20 to 160 users, T = 20,000 … 524,284, 3 replicates", _FCLUB_FULL, _by("fclub.pays.pays"),
+        "20 to 160 users, T = 20,000 … 524,284, 3 replicates", _FCLUB_FULL,
+        _by("fclub.regret.pays"),
     ),
 }  # fmt: skip

@@ -28,7 +28,7 @@ from fedbandits.privacy.claims import PrivacyClaim
 from fedbandits.privacy.error_rates import direct_bound, gaussian_bound, rate_bound
 from fedbandits.random import Purpose, replicate_key, uniforms
 from fedbandits.settings.experiment import system
-from fedbandits.studio.telling import Tell
+from fedbandits.studio.processes import Tell
 from fedbandits.systems import find_system, systems
 from fedbandits.systems.base import Plan
 

@@ -16,7 +16,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from fedbandits.errors import FedbanditsError
-from fedbandits.studio.telling import error_of
+from fedbandits.studio.processes import error_of
 
 _IMPORT_MAP = re.compile(r'<script type="importmap">(.*?)</script>', re.DOTALL)
 _HOSTS = ("127.0.0.1", "localhost", "[::1]")

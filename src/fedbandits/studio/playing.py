@@ -17,8 +17,8 @@ from fedbandits.experiments.replicate import checkpoint_rounds
 from fedbandits.experiments.signals import Stop
 from fedbandits.settings.experiment import Experiment
 from fedbandits.studio.curves import by_buttons, curves_of, playing_curve
+from fedbandits.studio.processes import Tell
 from fedbandits.studio.setup import read
-from fedbandits.studio.telling import Tell
 
 #: Seconds between two lines about one system.
 _PACE = 0.1

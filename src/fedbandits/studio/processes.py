@@ -9,10 +9,29 @@ import asyncio
 import json
 import pathlib
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
-from fedbandits.errors import FedbanditsError
+from fedbandits.errors import ConfigError, FedbanditsError
+from fedbandits.settings.reference.columns import UnnamedColumnError
+
+#: Tells the server one line, given by its parts.
+Tell = Callable[..., None]
+
+
+def error_of(error: Exception) -> dict[str, Any]:
+    """Return an error as the page reads it: the message, and the key that it is about.
+
+    ``asks`` is there if a column must be named: each role, and the columns that may have it.
+    """
+    message = str(error).removeprefix("init --data: ")
+    table: dict[str, Any] = {"message": message, "path": None, "given": None, "allowed": None}
+    if isinstance(error, ConfigError):
+        table |= {"path": error.path, "given": error.given, "allowed": error.allowed}
+    if isinstance(error, UnnamedColumnError):
+        table["asks"] = [asked._asdict() for asked in error.asks]
+    return table
+
 
 #: Longest line, in bytes: the steps of a long protocol.
 _LONGEST = 1 << 26

@@ -1,4 +1,7 @@
-"""Routes of the server: each question of the page, with its answer."""
+"""Routes of the server: each question of the page, with its answer.
+
+Tables of the user's own that are dropped on the page are kept beside the runs, never replaced.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +19,58 @@ from starlette.routing import Route
 
 from fedbandits._schema import refuse_odd_values
 from fedbandits.errors import ConfigError, FedbanditsError
+from fedbandits.experiments.files import write_whole
 from fedbandits.settings.reference.columns import MEANINGS
 from fedbandits.settings.toml_files import NAME, parse_toml
-from fedbandits.studio.feed import Feed
+from fedbandits.studio.folders import UPLOADS
 from fedbandits.studio.guard import refusal
-from fedbandits.studio.library import Library, largest_epsilon
-from fedbandits.studio.processes import Answerer, EndingError, RefusedError, Worker
-from fedbandits.studio.telling import error_of
-from fedbandits.studio.uploads import keep_table
+from fedbandits.studio.library import Feed, Library, largest_epsilon
+from fedbandits.studio.processes import Answerer, EndingError, RefusedError, Worker, error_of
+
+_SAFE_NAME = re.compile(r"[\w][\w.+-]{0,99}\Z")
+
+
+async def keep_table(
+    folder: pathlib.Path, name: str, data: bytes, answerer: Answerer, **given: Any
+) -> object:
+    """Keep a file in the folder, and say what is in it.
+
+    A file of another content stays: runs may read it. The new one then gets a number. ``given`` are
+    ``roles`` of columns, and ``missing``: texts that stand for missing values.
+
+    Raises
+    ------
+    ConfigError
+        If the name is not allowed.
+    RefusedError
+        If it is no table; it is not kept.
+    """
+    if not _SAFE_NAME.match(name):
+        raise ConfigError(f"name: given {name!r}, allowed: letters, digits and _ . + -")
+    place, is_new = _free(folder / UPLOADS, name, data)
+    place.parent.mkdir(exist_ok=True)
+    if is_new:
+        write_whole(place, data, replaces=False)
+    try:
+        kept = f"{UPLOADS}/{place.name}"
+        return await answerer.ask("table_file", folder=str(folder), name=kept, **given)
+    except FedbanditsError:
+        if is_new:
+            place.unlink(missing_ok=True)
+        raise
+
+
+def _free(folder: pathlib.Path, name: str, data: bytes) -> tuple[pathlib.Path, bool]:
+    """Return the place for a file, and whether nothing is there."""
+    stem, dot, endings = name.partition(".")
+    place, number = folder / name, 1
+    while place.exists() or place.is_symlink():
+        if place.is_file() and not place.is_symlink() and place.read_bytes() == data:
+            return place, False
+        number += 1
+        place = folder / f"{stem}-{number}{dot}{endings}"
+    return place, True
+
 
 #: Most attacks at once: one more ends the oldest. So many that have ended can still be looked at.
 _MOST_ATTACKS, _MOST_ENDED = 2, 20

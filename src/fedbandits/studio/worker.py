@@ -20,7 +20,7 @@ from typing import Any, TextIO
 
 from fedbandits.errors import FedbanditsError
 from fedbandits.experiments.signals import Stop
-from fedbandits.studio.telling import Tell, error_of
+from fedbandits.studio.processes import Tell, error_of
 
 _FAILED = "this cannot be answered, and should be: the terminal of the studio shows why"
 

@@ -164,7 +164,7 @@ def trials(base: Experiment) -> list[Trial]:
 
 def work(experiment: Experiment) -> float:
     """Estimate the seconds of an experiment on one processor; 0 if nothing is known."""
-    with warnings.catch_warnings():  # whoever runs it is warned then
+    with warnings.catch_warnings():  # the run itself warns
         warnings.simplefilter("ignore", ConfigWarning)
         return sum(estimate(experiment, experiment.check(), 1).seconds)
 

@@ -66,7 +66,7 @@ class ComparedRun(NamedTuple):
     syncs: Floats  # (systems, replicates)
     level: float
     rivals: Sequence[Rival]  # all that private systems could be compared with
-    decisive: Rival | None  # the best that learns alone; None if nobody looked for it
+    decisive: Rival | None  # the best that learns alone; None if none was looked for
 
     @classmethod
     def of(cls, experiment: Experiment, result: xr.Dataset) -> ComparedRun:
@@ -84,7 +84,7 @@ class ComparedRun(NamedTuple):
 
     @property
     def opponents(self) -> tuple[RivalResult, ...]:
-        """The opponents and their numbers; none if nobody looked for the best alone."""
+        """The opponents and their numbers; none if no best alone was looked for."""
         return rival_results(self.rivals, self.experiment.best_alone) if self.decisive else ()
 
     @property
@@ -195,7 +195,7 @@ def _mean(values: Any) -> float | None:
 def others_count_lines(result: xr.Dataset, words: Words) -> Iterator[str]:
     """Yield a line for each system that knows how far others' records count at the end of a run.
 
-    Of all parties and replicates. In a federation each organisation is told its own number alone.
+    The counts are of all parties and replicates. In a federation an organisation sees only its own.
     """
     if OTHERS_COUNT_AS not in result:
         return
@@ -353,7 +353,7 @@ def _order(one: Comparison) -> tuple[bool, bool, bool, float]:
     return one.kind != "alone", not one.decides, one.pays is not True, -saves
 
 
-#: Most points whose answers are told; the table has the numbers of all.
+#: Most points whose answers are shown; the table has the numbers of all points.
 MOST_ANSWERS = 24
 
 

@@ -40,7 +40,7 @@ from fedbandits.settings.experiment import Experiment, load
 
 
 class _LeaveError(Exception):
-    """Unwinds a part of an audit that is told to stop. It never leaves this module."""
+    """Unwinds a part of an audit after a stop. This error never leaves this module."""
 
 
 def audit(
@@ -127,7 +127,7 @@ def audit(
     except (KeyboardInterrupt, _LeaveError):
         some = verdicts()
         audited = tuple(verdict.system for verdict in some)
-        stream.tell(AuditInterrupted(done=player.done, total=len(parts), audited=audited))
+        stream.tell(AuditInterrupted(finished=player.done, total=len(parts), audited=audited))
         if some:
             missing = tuple(label for label in planned if label not in audited)
             return Audit(some, missing)
@@ -136,7 +136,7 @@ def audit(
         raise KeyboardInterrupt from None
     whole = Audit(verdicts())
     broken = tuple(verdict.system for verdict in whole.verdicts if verdict.outcome == "broken")
-    stream.tell(AuditFinished(summary=whole.summary, broken=broken))
+    stream.tell(AuditFinished(total=len(parts), summary=whole.summary, broken=broken))
     return whole
 
 
@@ -146,7 +146,7 @@ def _verdict(
     found: list[Found | None],
     confidence: float,
 ) -> Verdict:
-    """Return the verdict on one system, from what its parts came to."""
+    """Return the verdict on one system, from the findings of its parts."""
     findings = tuple(one for one in found if isinstance(one, Finding))
     noise = tuple(one for one in found if isinstance(one, NoiseFinding))
     moved = tuple(one for one in found if isinstance(one, SensitivityFinding))
@@ -158,7 +158,7 @@ def _verdict(
 
 
 class _Player:
-    """A player of parts: keeps the findings, and tells of progress; raises to leave when told."""
+    """A player of parts: keeps the findings, sends events of progress, and raises after a stop."""
 
     def __init__(self, stream: Stream, stop: Stop, clock: Clock, parts: list[AuditPart]) -> None:
         self._stream, self._stop, self._clock, self._parts = stream, stop, clock, parts
@@ -201,7 +201,7 @@ class _Player:
         self._stream.tell(kind(**told, done=self.done, total=total, seconds_left=left, **more))
 
 
-#: How long nothing may be heard of workers before it is asked whether to leave.
+#: Seconds without a word from a worker, before the stop switch is read again.
 _SECONDS = 0.2
 
 
@@ -282,8 +282,8 @@ def _heard(link: Connection, part: AuditPart) -> Any:
 
 
 def _work(parts: Sequence[AuditPart], link: Connection) -> None:
-    """Play one part after the other, as its number comes in, until nobody is there any more."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is for the parent to say when to leave
+    """Play one part after the other, as its number comes in, until the parent process is gone."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent process decides when workers end
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     while True:
         try:

@@ -22,14 +22,14 @@ from fedbandits.settings.experiment import Experiment, Variant
 from fedbandits.systems import System, find_system
 from fedbandits.systems.party_games import attacked_games, not_played, paired_games
 
-#: Runs a world that a game has at least. Whatever tells the worlds apart in every one of so many
-#: runs shows ε ≥ 1.7.
+#: Least runs of a game in each world. An attack that tells the worlds apart in all of so many runs
+#: shows ε ≥ 1.7.
 LEAST_RUNS = 50
 #: Runs a world on which attacks are chosen at least, where only few are left to find anything.
 _LEAST_TRAINING = 25
 
 
-#: What a part of an audit may come to.
+#: The finding of a part of an audit.
 Found: TypeAlias = Finding | SensitivityFinding | NoiseFinding | ProtocolFinding | Examined
 
 
@@ -38,7 +38,7 @@ class AuditPart(NamedTuple):
 
     shown: Part
     play: Callable[[Tick], Found | None]
-    left_out: tuple[str, ...] = ()  # what no part of this system's audit plays, in words
+    left_out: tuple[str, ...] = ()  # games that no part of this system's audit plays, in words
 
 
 def parts_of(

@@ -38,7 +38,7 @@ class Backend(Protocol):
         jobs
             The replicates, of one experiment or of several.
         stream, stop
-            Where events go, and who tells all to leave: those of every job.
+            The stream of events and the stop switch of all jobs.
         workers
             How many are played at once; by default as many as can be.
         """
@@ -58,7 +58,7 @@ def choose_backend(name: str, scheduler: str | None) -> AbstractContextManager[B
         if scheduler is not None:
             raise ConfigError("scheduler: needs --backend dask or ray, which it is the address of")
         return open_local()
-    # Here, not above: who stays at home must not wait for these imports, nor need the packages.
+    # Here, not above: a local run must not wait for these imports, nor need the packages.
     if name == "ray":
         from fedbandits.experiments.backends.on_ray import open_ray
 
@@ -121,12 +121,12 @@ def _play(
             if trace is not None:
                 yield playing[played], trace
     finally:
-        # Whatever ends the loop early, workers leave at their next look; they may be saving.
+        # After an early end of the loop, workers leave at their next look; they may be saving.
         stop.set()
         stream.close()
         pool.shutdown(wait=True, cancel_futures=True)
 
 
 def _work(shared: Shared, task: Task) -> ReplicateTrace | None:
-    """Play one replicate, or return None if told to stop."""
+    """Play one replicate; return None after a stop."""
     return None if shared.stop else play_replicate(shared, task)

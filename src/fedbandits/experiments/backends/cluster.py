@@ -42,9 +42,10 @@ from fedbandits.experiments.trace import ReplicateTrace, Task
 from fedbandits.settings.experiment import Experiment
 from fedbandits.settings.modules import Module, write_modules
 
-#: In the folder of checkpoints: who reads the right text there shares the client's file system.
+#: A file in the folder of checkpoints: a worker that reads the right text there shares the client's
+#: file system.
 TOKEN = "token"  # noqa: S105 (no secret)
-#: What else the bits of a result depend on.
+#: Packages on whose versions the bits of a result depend.
 _PACKAGES = ("numpy", "numba", "scipy")
 #: Keys whose text is a name, never a file.
 _NAMING = ("name", "label", "preset", "kind", "module", "module_digests")
@@ -244,7 +245,7 @@ class Cluster(abc.ABC):
             while waiting or flying:
                 slots = self.slots()
                 presence.note(slots)
-                # Twice as many as can be played: nobody waits for orders, few wait in vain.
+                # Twice as many as can be played: no worker waits, few replicates wait in vain.
                 for job in _take(waiting, (workers or 2 * slots) - len(flying)):
                     order = orders[id(job.shared.experiment)]
                     flying[self.submit(order, job.task)] = job
@@ -304,7 +305,7 @@ def _take(waiting: deque[Job], count: int) -> Iterator[Job]:
 
 
 def _checked(trace: Any, experiment: Experiment, task: Task, name: str) -> ReplicateTrace:
-    """Refuse anything but the trace that was asked for, whatever it calls itself."""
+    """Refuse anything but the trace that was asked for."""
     rounds = checkpoint_rounds(experiment.rounds, experiment.checkpoints)
     fits = (
         isinstance(trace, ReplicateTrace)
@@ -341,6 +342,6 @@ def died(name: str) -> BackendError:
 
 
 def out_of_reach(scheduler: str, error: BaseException) -> BackendError:
-    """Make the error for an address where nobody answers as expected."""
+    """Make the error for an address where no cluster answers as expected."""
     reason = str(error).strip().partition("\n")[0] or f"waited {ANSWER:g} seconds"
     return BackendError(f"scheduler: {scheduler} does not answer: {reason}; is it running there?")

@@ -79,7 +79,7 @@ def _inspect(client: Any) -> None:
         raise BackendError(f"scheduler: a worker has not answered for {patience:g} s") from None
     for worker, answer in answers.items():
         if isinstance(answer, OSError):
-            continue  # it has just left; whoever comes later is looked at with its first replicate
+            continue  # it has just left; a later worker is checked with its first replicate
         if isinstance(answer, Exception):
             raise cluster.unfit(f"the worker {worker}", answer)
         refuse_stranger(f"the worker {worker}", answer, ours)
@@ -108,7 +108,7 @@ class DaskCluster(cluster.Cluster):
         return self._client.submit(_play, order, *task, key=key, pure=False)
 
     def finished(self, handles: list[Any], seconds: float) -> list[Any]:
-        # How those that failed did, is told by their results.
+        # The error of a failed replicate comes with its result.
         with suppress(TimeoutError, distributed.CancelledError), self._client.as_current():
             distributed.wait(handles, timeout=seconds, return_when="FIRST_COMPLETED")
         return [handle for handle in handles if handle.status in _ENDED]
@@ -137,7 +137,7 @@ def _play(order: Mapping[str, Any], system: int, replicate: int) -> ReplicateTra
 
 
 class _Unwanted(Stop):
-    """A stop that is set once nobody waits for a task: it was cancelled, or its client is gone."""
+    """A stop that is set once a task was cancelled, or its client is gone."""
 
     def __init__(self) -> None:
         super().__init__()

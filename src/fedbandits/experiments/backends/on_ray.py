@@ -58,7 +58,7 @@ def _connect(scheduler: str | None) -> None:
 
 
 def _refuse_silence(address: str) -> None:
-    """Refuse an address where nobody listens; Ray would wait a minute."""
+    """Refuse an address without a listening process; Ray would wait a minute."""
     host, _, port = address.rpartition("://")[2].rpartition(":")
     try:
         socket.create_connection((host.strip("[]"), int(port)), timeout=cluster.ANSWER).close()

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 from fedbandits.experiments.audits.verdict import Audit, Verdict
-from fedbandits.experiments.html import as_table, as_text
 from fedbandits.experiments.intervals import spelled_epsilon
 from fedbandits.privacy.claims import PrivacyClaim, View
 from fedbandits.privacy.error_rates import gaussian_power
 from fedbandits.privacy.person import PersonCost, cost_at_parties, person_cost
 
-#: Share of wrong alarms at which the power of tests is told.
+#: Share of wrong alarms at which the power of tests is stated.
 _ALARMS = 0.05
 #: An ε of a person from which on nothing is protected in practice: e^10 is 22,026.
 _NO_PROTECTION = 10.0
@@ -20,57 +20,44 @@ _NO_PROTECTION = 10.0
 _WEAK_POWER = 0.5
 #: Visits of a person in an example, where it is not known how many there are.
 _EXAMPLE = 10
-_INTRO = (
-    "Each system below makes a promise about one record, or about one person where it says so. "
-    "Look at three things: whether the ε is finite, what a person with several records costs, and "
-    "what is not protected."
-)
 _COST_OF_PERSONS = (
     "Noise grows with the number of records of a person that count. What that costs in regret is "
     "shown by the same experiment with --sweep systems.N.records_per_person=1,4,16, where N is the "
     "system's place in the file, from 0: one table and one plot."
 )
-_SIMULATED = (
-    "This run is a simulation: its noise and keys come from the seed and protect nobody. What "
-    "stands here holds for a federation of real parties with the same settings and secure noise."
-)
-_COLUMNS = (
-    "system",
-    "ε of one record",
-    "ε of one person",
-    f"a test with {_ALARMS:.0%} false alarms finds",
-    "attacked?",
-)
 
 
-def officer_section(claims: Mapping[str, PrivacyClaim], audit: Audit | None) -> str:
-    """Write the section as HTML: a table of all systems, then a card for each.
+class Card(NamedTuple):
+    """All that an officer reads of one system."""
 
-    Claims are named by the systems' labels. The audit, if there was one, tells what attacks found.
+    label: str
+    kind: str  # the style: sound, broken, or in clear
+    short: str  # the protection in a few words
+    row: tuple[str, ...]  # cells of the table of all systems
+    lines: tuple[tuple[str, str | list[str]], ...]  # titles, each with its text, or a list of texts
+
+
+def officer_cards(claims: Mapping[str, PrivacyClaim], audit: Audit | None) -> list[Card]:
+    """Make a card for each system.
+
+    Claims are named by the labels of systems. An audit tells the findings of attacks.
     """
     verdicts = {} if audit is None else {verdict.system: verdict for verdict in audit.verdicts}
-    rows = [_row(label, claim, verdicts.get(label)) for label, claim in claims.items()]
-    cards = "".join(_card(name, claim, verdicts.get(name)) for name, claim in claims.items())
-    return (
-        f"<section class=officer><h2>For the privacy officer</h2><p>{as_text(_INTRO)}</p>"
-        f"<p>{as_text(_SIMULATED)}</p>"
-        f"{as_table(_COLUMNS, rows, as_text, 'overview', 'What each system promises, in short.')}"
-        f'<div class="pairs">{cards}</div></section>'
-    )
+    cards = []
+    for label, claim in claims.items():
+        verdict = verdicts.get(label)
+        row, lines = _row(label, claim, verdict), tuple(_lines(claim, verdict))
+        cards.append(Card(label, kind_of(claim), _in_short(claim), row, lines))
+    return cards
 
 
-def _row(label: str, claim: PrivacyClaim, verdict: Verdict | None) -> list[str]:
+def _row(label: str, claim: PrivacyClaim, verdict: Verdict | None) -> tuple[str, ...]:
     at_most = "at most " if claim.protects_persons else ""
     found = "–"
     if claim.is_private:
         found = f"{gaussian_power(_ALARMS, claim.mu):.1%}" if claim.events else f"{_ALARMS:.1%}"
-    return [
-        label,
-        at_most + _record_cell(claim),
-        _person_cell(claim),
-        found,
-        "not yet" if verdict is None else verdict.outcome,
-    ]
+    attacked = "not yet" if verdict is None else verdict.outcome
+    return label, at_most + _record_cell(claim), _person_cell(claim), found, attacked
 
 
 def _record_cell(claim: PrivacyClaim) -> str:
@@ -93,17 +80,6 @@ def _person_cell(claim: PrivacyClaim) -> str:
     return "not known" if claim.events else "0"
 
 
-def _card(label: str, claim: PrivacyClaim, verdict: Verdict | None) -> str:
-    rows = "".join(
-        f'<tr><th scope="row">{as_text(title)}</th><td>{text}</td></tr>'
-        for title, text in _lines(claim, verdict)
-    )
-    return (
-        f'<article class="claim{kind_of(claim)}"><h3>{as_text(label)}: '
-        f"{as_text(_in_short(claim))}</h3><table>{rows}</table></article>"
-    )
-
-
 def kind_of(claim: PrivacyClaim) -> str:
     """Choose the style of a claim's card: sound, broken, or in clear."""
     return (
@@ -123,24 +99,22 @@ def _in_short(claim: PrivacyClaim) -> str:
     return "protected by noise" if claim.events else "nothing leaves"
 
 
-def _lines(claim: PrivacyClaim, verdict: Verdict | None) -> Iterator[tuple[str, str]]:
-    """Write the titles of a card, each with the HTML beside it."""
-    yield "who is protected", as_text(_sentence(claim.unit))
-    yield "from whom", as_text(_sentence(claim.from_whom))
+def _lines(claim: PrivacyClaim, verdict: Verdict | None) -> Iterator[tuple[str, str | list[str]]]:
+    """Write the titles of a card, each with the text beside it."""
+    yield "who is protected", _sentence(claim.unit)
+    yield "from whom", _sentence(claim.from_whom)
     protected = "person" if claim.protects_persons else "record"
-    yield f"how much, one {protected}", as_text(_per_record(claim))
+    yield f"how much, one {protected}", _per_record(claim)
     if claim.views:
-        looks = "".join(f"<li>{as_text(_view(view))}</li>" for view in claim.views)
-        yield "by who looks", f"<ul>{looks}</ul>"
+        yield "by who looks", list(map(_view, claim.views))
     person = _per_person(claim)
     if person:
         everywhere = ", at all parties together" if claim.protects_persons else ""
-        yield f"how much, one person{everywhere}", as_text(person)
+        yield f"how much, one person{everywhere}", person
     if claim.protects_persons and claim.is_private and claim.events:
-        yield "what that costs", as_text(_COST_OF_PERSONS)
-    limits = "".join(f"<li>{as_text(_sentence(limit))}</li>" for limit in claim.limits)
-    yield "not protected", f"<ul>{limits}</ul>"
-    yield "attacked?", as_text(_attacked(verdict))
+        yield "what that costs", _COST_OF_PERSONS
+    yield "not protected", list(map(_sentence, claim.limits))
+    yield "attacked?", _attacked(verdict)
 
 
 def _per_record(claim: PrivacyClaim) -> str:
@@ -165,7 +139,7 @@ def _observer(claim: PrivacyClaim) -> str:
 
 
 def _view(view: View) -> str:
-    """Say what one kind of attacker can come to."""
+    """Write the ε of one kind of attacker."""
     weak = view.epsilon >= _NO_PROTECTION
     told = ". This is practically no protection" if weak else ""
     return _sentence(f"{view.who}: ε = {spelled_epsilon(view.epsilon)}{told}")
