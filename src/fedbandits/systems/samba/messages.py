@@ -133,39 +133,24 @@ class Ending(Message, frozen=True, kw_only=True):
     reason: Reason
 
 
-class CustomerGaveUp(Ending, frozen=True, kw_only=True, tag="samba.customer-gave-up"):
-    """The customer takes no further part."""
+class GaveUp(Ending, frozen=True, kw_only=True, tag="samba.gave-up"):
+    """A party takes no further part, and says so to the Controller."""
 
 
-class CompGaveUp(Ending, frozen=True, kw_only=True, tag="samba.comp-gave-up"):
-    """Comp takes no further part."""
+class End(Ending, frozen=True, kw_only=True, tag="samba.end"):
+    """The Controller's last word to all others."""
 
 
-class OwnerGaveUp(Ending, frozen=True, kw_only=True, tag="samba.owner-gave-up"):
-    """A data owner takes no further part."""
+#: Roles of the parties to whom the Controller says that the run ends, in that order.
+MEMBERS = ("customer", "comp", "owner")
+SILENT_MEMBERS = (*MEMBERS, "dealer")
 
 
-class DealerGaveUp(Ending, frozen=True, kw_only=True, tag="samba.dealer-gave-up"):
-    """The dealer of a silent run takes no further part."""
+def _endings(members: tuple[str, ...]) -> MessageTable:
+    return {GaveUp: (members, "controller"), End: ("controller", members)}
 
 
-class EndForCustomer(Ending, frozen=True, kw_only=True, tag="samba.end-for-customer"):
-    """The Controller's last word to the customer."""
-
-
-class EndForComp(Ending, frozen=True, kw_only=True, tag="samba.end-for-comp"):
-    """The Controller's last word to Comp."""
-
-
-class EndForOwner(Ending, frozen=True, kw_only=True, tag="samba.end-for-owner"):
-    """The Controller's last word to a data owner."""
-
-
-class EndForDealer(Ending, frozen=True, kw_only=True, tag="samba.end-for-dealer"):
-    """The Controller's last word to the dealer of a silent run."""
-
-
-#: Who sends what to whom; a silent run has messages of its own (below).
+#: Roles of senders and receivers; a silent run has messages of its own (below).
 TABLE: MessageTable = {
     Order: ("customer", "controller"),
     Start: ("controller", "comp"),
@@ -178,12 +163,7 @@ TABLE: MessageTable = {
     Bit: ("controller", "owner"),
     Sum: ("owner", "controller"),
     Total: ("controller", "customer"),
-    CustomerGaveUp: ("customer", "controller"),
-    CompGaveUp: ("comp", "controller"),
-    OwnerGaveUp: ("owner", "controller"),
-    EndForCustomer: ("controller", "customer"),
-    EndForComp: ("controller", "comp"),
-    EndForOwner: ("controller", "owner"),
+    **_endings(MEMBERS),
 }
 
 
@@ -269,11 +249,8 @@ class SecondTotal(_Sealed, frozen=True, kw_only=True, tag="samba.silent-second-t
     run: bytes  # names this run
 
 
-_KEPT = (
-    Order, Start, CustomerGaveUp, CompGaveUp, OwnerGaveUp, EndForCustomer, EndForComp, EndForOwner
-)  # fmt: skip
 _BOTH: MessageTable = {
-    **{kind: TABLE[kind] for kind in _KEPT},
+    **{kind: TABLE[kind] for kind in (Order, Start)},
     SilentSetup: ("controller", "owner"),
     Dealing: ("controller", "dealer"),
     Ask: ("controller", "dealer"),
@@ -283,10 +260,9 @@ _BOTH: MessageTable = {
     ToSecond: ("controller", "comp"),
     ToFirst: ("comp", "controller"),
     Answer: ("controller", "owner"),
-    DealerGaveUp: ("dealer", "controller"),
-    EndForDealer: ("controller", "dealer"),
+    **_endings(SILENT_MEMBERS),
 }
-#: Who sends what to whom, by how the customer gets the total.
+#: The same of a silent run, by how the customer gets the total.
 SILENT_TABLES: dict[str, MessageTable] = {
     "paillier": {**_BOTH, **{kind: TABLE[kind] for kind in (Sum, Total)}},
     "shares": {

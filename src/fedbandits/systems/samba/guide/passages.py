@@ -21,16 +21,10 @@ def passages(config: Samba, off: Collection[str]) -> Mapping[str, Passage]:
     told = {
         "Order": Passage("an order", _reads_order),
         "Start": Passage("the beginning of the run", _reads_beginning),
-        **{kind: Passage("the end of the run", _reads_reason) for kind in _ENDINGS},
+        **dict.fromkeys(("GaveUp", "End"), Passage("the end of the run", _reads_reason)),
         **(_silent(config, off) if config.is_silent else _published(config, off)),
     }
     return told
-
-
-_ENDINGS = (
-    "CustomerGaveUp", "CompGaveUp", "OwnerGaveUp", "DealerGaveUp", "EndForCustomer", "EndForComp",
-    "EndForOwner", "EndForDealer",
-)  # fmt: skip
 
 
 def _reads_order(happened: Happened) -> str:

@@ -9,21 +9,19 @@ from fedbandits.systems.guide import Line, Pseudocode, line
 from fedbandits.systems.samba.config import Samba
 
 _EACH_STEP = line("for t = K + 1 … N, and each comparison of the rule:")
-_GAVE_UP = ("CustomerGaveUp", "CompGaveUp", "OwnerGaveUp", "DealerGaveUp")
 #: The Controller ends a run that cannot go on.
 _ENDS_FOR_ALL = line(
     "if somebody gives up or stays silent: end the run for all, with one reason",
     "* Deadline",
-    *(f"* {kind}" for kind in _GAVE_UP),
+    "* GaveUp",
 )
 _STARTS = line("make a key pair; order N pulls, with the public key", "idle Start")
 #: What a customer does when the total is there.
 _TOTAL = line("decrypt the cumulative reward with its own key", "waiting Total")
 
 
-def _ends(word: str) -> Line:
-    """Make the last line of a member: it stops when the Controller says so, or says nothing."""
-    return line("if the Controller ends the run, or stays silent: stop", f"* {word}", "* Deadline")
+#: The last line of a member.
+_ENDS = line("if the Controller ends the run, or stays silent: stop", "* End", "* Deadline")
 
 
 def _owner(setup: str, bit: str, score: str, sent: str) -> tuple[Line, ...]:
@@ -42,7 +40,7 @@ def _owner(setup: str, bit: str, score: str, sent: str) -> tuple[Line, ...]:
 _OWNER = (
     *_owner("Setup", "Bit", "send Seal(αₜ · score(s, n, t)) to the Controller", "Score"),
     line("send Paillier(s) to the Controller", "resting EndRound", sends="Sum"),
-    _ends("EndForOwner"),
+    _ENDS,
 )
 _CONTROLLER = (
     line("take the order; draw a name, keys and places; tell all that it begins", "idle Order"),
@@ -66,9 +64,9 @@ _COMP = (
     line("  (as printed, in a step that explores: p ← the largest drawn score)", "ready Drawn"),
     line("  send K sealed bits, 1 at p and 0 elsewhere", "ready ScoreList", "ready Explore",
          "ready Drawn", sends="BitList"),
-    _ends("EndForComp"),
+    _ENDS,
 )  # fmt: skip
-_CUSTOMER = (_STARTS, _TOTAL, _ends("EndForCustomer"))
+_CUSTOMER = (_STARTS, _TOTAL, _ENDS)
 
 _SILENT_OWNER = _owner(
     "SilentSetup", "Answer", "send Seal(score(s, n, t) - pad) to the Controller", "Word"
@@ -116,12 +114,12 @@ _SHARES_CUSTOMER = (
     line("order N pulls", "idle Start"),
     line("open both servers' shares; the cumulative reward is their sum", "waiting FirstTotal",
          "waiting SecondTotal"),
-    _ends("EndForCustomer"),
+    _ENDS,
 )  # fmt: skip
 _DEALER = (
     line("take N, K and the algorithm; deal the first block", "idle Dealing"),
     line("deal both servers the next block of correlated words", "dealing Ask"),
-    _ends("EndForDealer"),
+    _ENDS,
 )
 
 
@@ -133,9 +131,9 @@ def pseudocode(config: Samba) -> Pseudocode:
         }  # fmt: skip
     total = config.total
     return {
-        "owner": (*_SILENT_OWNER, _TELL_SUM[total], _ends("EndForOwner")),
+        "owner": (*_SILENT_OWNER, _TELL_SUM[total], _ENDS),
         "controller": (*_SILENT_CONTROLLER, _TELL_TOTAL[total], _ENDS_FOR_ALL),
-        "comp": (*_SILENT_COMP, *_COMP_TELLS_TOTAL[total], _ends("EndForComp")),
+        "comp": (*_SILENT_COMP, *_COMP_TELLS_TOTAL[total], _ENDS),
         "customer": _SHARES_CUSTOMER if total == "shares" else _CUSTOMER,
         "dealer": _DEALER,
     }

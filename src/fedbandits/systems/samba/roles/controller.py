@@ -13,7 +13,7 @@ import msgspec
 from fedbandits.crypto.aead import PacketLengthError, overhead_of
 from fedbandits.errors import ConfigError, LocalProtocolError
 from fedbandits.federation.events import Deadline, EndRound
-from fedbandits.federation.messages import DuplicateError, Message
+from fedbandits.federation.messages import DuplicateError, Message, OutOfOrderError
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import Step, Transitions
 from fedbandits.systems.samba.application import Supply
@@ -22,8 +22,8 @@ from fedbandits.systems.samba.messages import (
     Bit,
     BitList,
     Drawn,
-    Ending,
     Explore,
+    GaveUp,
     Order,
     Reason,
     Score,
@@ -198,11 +198,18 @@ class BaseController(RunParty[AnyController]):
         due = event.number == self.awaited
         return self._end_for_all(self._missing) if due else Step(self._state)
 
-    def _gave_up(self, word: Ending) -> Step:
+    def _gave_up(self, word: GaveUp) -> Step:
         """End the run for the reason of the first who gives up.
 
         A party that gives up later is told that reason once more: it may not have heard it.
+
+        Raises
+        ------
+        OutOfOrderError
+            If another than the customer gives up before the order, or when the total has left.
         """
+        if self.stage in ("idle", "done") and word.sender != self._customer:
+            raise OutOfOrderError(f"{self.name}: GaveUp from {word.sender} while {self.stage}")
         ended = self.ended
         if ended is None:
             return self._end_for_all(word.reason)

@@ -25,7 +25,6 @@ from fedbandits.systems.samba.keys import owner_key
 from fedbandits.systems.samba.messages import (
     Answer,
     Bit,
-    OwnerGaveUp,
     Reason,
     Score,
     Setup,
@@ -79,8 +78,6 @@ class BaseOwner(Member[AnyOwner], ActingParty[AnyOwner]):
     who pulled nor the others: whoever calls it does so on a beat that is the same for all owners
     and lasts at least as long as the longest pull. Otherwise the late answer would name the arm.
     """
-
-    GAVE_UP = OwnerGaveUp
 
     def _sum(self) -> Message:
         """Make the message that tells the sum of its rewards."""

@@ -17,26 +17,14 @@ from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import Handled, PartyState, Step, Transitions
 from fedbandits.systems.samba.application import Supply
 from fedbandits.systems.samba.messages import (
+    SILENT_MEMBERS,
     Beginning,
-    CompGaveUp,
-    CustomerGaveUp,
-    DealerGaveUp,
-    EndForComp,
-    EndForCustomer,
-    EndForDealer,
-    EndForOwner,
+    End,
     Ending,
-    OwnerGaveUp,
+    GaveUp,
     Reason,
 )
 from fedbandits.systems.samba.plan import Agreement, Ordered, SambaPlan, accept
-
-#: What the Controller hears from those who take no further part.
-GAVE_UP = (CustomerGaveUp, CompGaveUp, OwnerGaveUp, DealerGaveUp)
-#: The Controller's last words, by role.
-_LAST_WORDS: dict[str, type[Ending]] = {
-    "customer": EndForCustomer, "comp": EndForComp, "owner": EndForOwner, "dealer": EndForDealer
-}  # fmt: skip
 
 
 class RunEndedError(RemoteProtocolError):
@@ -140,9 +128,6 @@ class RunParty(Party[AnyRun]):
 class Member(RunParty[AnyRun]):
     """A party of a run that hears from the Controller alone."""
 
-    #: What it sends when it gives up.
-    GAVE_UP: ClassVar[type[Ending]]
-
     def __init__(self, seat: Seat, plan: SambaPlan, supply: Supply) -> None:
         super().__init__(seat, plan, supply)
         self._controller = seat.one("controller")
@@ -174,17 +159,17 @@ class Member(RunParty[AnyRun]):
         return self._give_up(Reason.CONTROLLER)
 
     def _give_up(self, reason: Reason) -> Step:
-        told = self.GAVE_UP(sender=self.name, receiver=self._controller, reason=reason)
+        told = GaveUp(sender=self.name, receiver=self._controller, reason=reason)
         return self._ended(reason, told)
 
 
-def endings(end: type[Ending], waiting: str, *others: str) -> Transitions:
+def endings(waiting: str, *others: str) -> Transitions:
     """Return the transitions by which a member's run ends before it is done.
 
-    ``end`` is the Controller's last word. A member waits for the Controller in stage ``waiting``;
-    in the ``others`` it does not, but can be told.
+    A member waits for the Controller in stage ``waiting``; in the ``others`` it does not, but can
+    be told that the run ends.
     """
-    told: Transitions = {(stage, end): ("ended",) for stage in (waiting, *others, "ended")}
+    told: Transitions = {(stage, End): ("ended",) for stage in (waiting, *others, "ended")}
     return {(waiting, Deadline): (waiting, "ended"), **told}
 
 
@@ -196,7 +181,7 @@ def owner_transitions(setup: type[Message], bit: type[Message]) -> Transitions:
         ("pulling", Observe): ("resting",),
         ("waiting", bit): ("waiting", "pulling", "resting", "ended"),
         ("resting", EndRound): ("waiting", "done", "ended"),
-        **endings(EndForOwner, "waiting", "idle", "pulling", "resting", "done"),
+        **endings("waiting", "idle", "pulling", "resting", "done"),
     }
 
 
@@ -204,22 +189,19 @@ def given_up(awaited: Iterable[str], *others: str) -> Transitions:
     """Return the transitions by which the Controller's run ends before it is done.
 
     It waits for others in the stages ``awaited``; in the ``others`` it does not, but somebody may
-    give up.
+    give up. Before an order, and when the total has left, that is for the customer alone to say.
     """
     return {
         **{(stage, Deadline): (stage, "ended") for stage in awaited},
-        **{(stage, kind): ("ended",) for kind in GAVE_UP for stage in (*awaited, *others, "ended")},
-        # Before an order, and when the total has left, it is for the customer alone to say.
-        ("idle", CustomerGaveUp): ("ended",),
-        ("done", CustomerGaveUp): ("ended",),
+        **{(stage, GaveUp): ("ended",) for stage in (*awaited, *others, "idle", "done", "ended")},
     }
 
 
 def last_words(seat: Seat, reason: Reason) -> list[Message]:
-    """Make what the Controller, which sits there, tells all others when it ends the run."""
+    """Make the messages by which the Controller, which sits there, ends the run for all others."""
     return [
-        word(sender=seat.name, receiver=name, reason=reason)
-        for role, word in _LAST_WORDS.items()
+        End(sender=seat.name, receiver=name, reason=reason)
+        for role in SILENT_MEMBERS
         if role in seat.terms.parties
         for name in seat.names(role)
     ]

@@ -28,10 +28,8 @@ from fedbandits.systems.samba.ciphers import (
 )
 from fedbandits.systems.samba.keys import ServerKeys, TotalKey, make_keys
 from fedbandits.systems.samba.messages import (
-    CompGaveUp,
     DealtFirst,
     DealtSecond,
-    EndForComp,
     FirstTotal,
     Reason,
     SecondTotal,
@@ -172,11 +170,10 @@ class SilentComp(SilentServer[SilentCompState], Member[SilentCompState]):
         ("ready", DealtSecond): ("ready",),
         ("ready", ToSecond): ("ready", "done"),
         ("dealing", Deadline): ("dealing", "ended"),
-        **endings(EndForComp, "ready", "idle", "dealing", "done"),
+        **endings("ready", "idle", "dealing", "done"),
     }
     #: The dealer may be faster than the Controller.
     LATER: ClassVar[frozenset[tuple[str, type[Message]]]] = frozenset({("idle", DealtSecond)})
-    GAVE_UP = CompGaveUp
 
     _tools: SecondTools
 
