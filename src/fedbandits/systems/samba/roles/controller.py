@@ -51,7 +51,7 @@ AnyController = TypeVar("AnyController", bound=ControllerState)
 
 
 class BaseController(RunParty[AnyController]):
-    """A Controller, whatever it does in a turn.
+    """Base of the Controllers: beginning, places, sums and the end of a run.
 
     A party that does not answer until its deadline ends the run, for all. Fewer than two owners,
     or a run without a proper name, are refused.
@@ -121,11 +121,11 @@ class BaseController(RunParty[AnyController]):
         raise NotImplementedError
 
     def _beginnings(self, public_key: bytes, told: dict[str, Any]) -> list[Message]:
-        """Make what parties are told at first; ``told`` is what all messages say."""
+        """Make the first messages to all parties; ``told`` are the fields of all of them."""
         raise NotImplementedError
 
     def _setups(self, kind: type[Any], **told: Any) -> list[Message]:
-        """Make what owners are told at the beginning: each is told its own place."""
+        """Make the owners' first messages, each with the owner's place."""
         owners = zip(self._owners, self._places(self._plan.arms + 1, 1), strict=True)
         return [kind(receiver=owner, place=place, **told) for owner, place in owners]
 
@@ -155,7 +155,7 @@ class BaseController(RunParty[AnyController]):
         self._check_once(sender, f"step {step}.{iteration}")
 
     def _kept(self, sender: str, content: bytes) -> Step:
-        """Keep one of the messages that are collected."""
+        """Keep an owner's message until the messages of all have come."""
         collected = self._state.collected
 
         def keep() -> Sequence[Message]:
@@ -190,7 +190,7 @@ class BaseController(RunParty[AnyController]):
 
     @property
     def _missing(self) -> Reason:
-        """The reason for which the run ends if what is awaited does not come."""
+        """The reason for which the run ends at a deadline."""
         return self.AWAITED[self._state.stage]
 
     def _end_waiting(self, event: Deadline) -> Step:
@@ -221,7 +221,7 @@ class BaseController(RunParty[AnyController]):
 
 
 class Controller(BaseController[ControllerState]):
-    """Permutes what it cannot read, and adds up what it cannot decrypt.
+    """Permutes scores that it cannot read, and adds up sums that it cannot decrypt.
 
     Where it draws the scores of steps that explore (section 5.4 as printed), owners send nothing
     then: the beat tells it that the last pull is over (:meth:`end_round`), as it does the owners.

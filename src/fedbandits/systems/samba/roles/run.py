@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar, TypeVar
 
 from fedbandits.errors import LocalProtocolError, RemoteProtocolError
-from fedbandits.federation.events import Deadline, Decide, EndRound, Event, Observe
+from fedbandits.federation.events import Deadline, EndRound, Event
 from fedbandits.federation.messages import Message, OutOfOrderError
 from fedbandits.federation.party import Party
 from fedbandits.federation.seats import Seat
@@ -53,16 +53,16 @@ class RunParty(Party[AnyRun]):
     Parameters
     ----------
     seat
-        What it is told of all that is public.
+        The public facts of the party.
     plan
-        What all parties go by.
+        The plan of all parties.
     supply
-        What it brings: its secrets among others.
+        The party's own secrets and keys.
     """
 
-    #: The type of its state; an empty one is the state to begin in.
+    #: The type of the party's state. Its defaults are the first state.
     STATE: ClassVar[type[Any]]
-    #: What follows from its secrets and the run's name, once that is known.
+    #: Keys, lines and streams of the run, once its name is known.
     _tools: Any
 
     def __init__(self, seat: Seat, plan: SambaPlan, supply: Supply) -> None:
@@ -98,7 +98,7 @@ class RunParty(Party[AnyRun]):
         return super()._take(message)
 
     def _make_tools(self, run: bytes) -> Any:
-        """Make what follows from its secrets and the run's name, where it keeps anything such."""
+        """Make the keys, lines and streams of the run of that name, if the party has any."""
 
     def _resume(self) -> None:
         """Make the tools again, after the state was loaded."""
@@ -107,7 +107,7 @@ class RunParty(Party[AnyRun]):
             self._tools = self._make_tools(run)
 
     def _check_turn(self, text: str, step: int, iteration: int) -> None:
-        """Refuse a message of another turn than this one, saying in ``text`` what it is."""
+        """Refuse a message of another turn, which the error describes by ``text``."""
         turn: Any = self._state
         if (step, iteration) != (turn.step, turn.iteration):
             raise OutOfOrderError(
@@ -115,7 +115,7 @@ class RunParty(Party[AnyRun]):
             )
 
     def _check_beat(self, event: EndRound) -> None:
-        """Refuse the end of another round than the one that is waited for."""
+        """Refuse the end of a round other than :attr:`next_end`."""
         if event.round_ != self.next_end:
             raise LocalProtocolError(
                 f"{self.name}: end of round {event.round_}, not of {self.next_end}"
@@ -133,7 +133,7 @@ class Member(RunParty[AnyRun]):
         self._controller = seat.one("controller")
 
     def _compute(self, event: Any) -> Step:
-        """Handle what ends a run before it is done; all else is for the party itself."""
+        """Handle deadlines and the Controller's last word. A party handles all other events."""
         if isinstance(event, Deadline):
             return self._end_waiting(event)
         return self._ended(event.reason)  # the Controller's last word
@@ -153,7 +153,7 @@ class Member(RunParty[AnyRun]):
         return Step(after, outgoing, write=keep)
 
     def _end_waiting(self, event: Deadline) -> Step:
-        """Give up, if what is awaited is still the same."""
+        """Give up, if the party still awaits the same message."""
         if event.number != self.awaited:
             return Step(self._state)
         return self._give_up(Reason.CONTROLLER)
@@ -171,18 +171,6 @@ def endings(waiting: str, *others: str) -> Transitions:
     """
     told: Transitions = {(stage, End): ("ended",) for stage in (waiting, *others, "ended")}
     return {(waiting, Deadline): (waiting, "ended"), **told}
-
-
-def owner_transitions(setup: type[Message], bit: type[Message]) -> Transitions:
-    """Return the transitions of an owner that is set up, and told its bit, by these messages."""
-    return {
-        ("idle", setup): ("pulling",),
-        ("pulling", Decide): ("pulling",),
-        ("pulling", Observe): ("resting",),
-        ("waiting", bit): ("waiting", "pulling", "resting", "ended"),
-        ("resting", EndRound): ("waiting", "done", "ended"),
-        **endings("waiting", "idle", "pulling", "resting", "done"),
-    }
 
 
 def given_up(awaited: Iterable[str], *others: str) -> Transitions:
