@@ -14,8 +14,8 @@ from fedbandits.reproduce import samba as samba_runs
 from fedbandits.reproduce.engine import verdict_of
 from fedbandits.reproduce.samba import (
     ALGORITHMS,
+    PARTIES,
     SILENT,
-    SILENT_STREAM,
     STAND_IN,
     STREAM,
     WAYS,
@@ -40,6 +40,7 @@ def tiny(monkeypatch):
     monkeypatch.setattr(samba_shares, "SIZES", (Sizes([40], [3, 5], 2),))
     monkeypatch.setattr(samba_rewards, "BUDGET", 60)
     monkeypatch.setattr(samba_rewards, "ARMS", (3, 4))
+    monkeypatch.setattr(samba_rewards, "PARTY_STEPS", 20)
     monkeypatch.setattr(samba_rewards, "REPLICATES", (3,))
     monkeypatch.setattr(samba_sight, "SIZES", (Sizes([60], [3], 2),))
     monkeypatch.setattr(samba_sight, "ALGORITHMS", ("ucb", "egreedy"))
@@ -91,13 +92,13 @@ def test_times_are_measured_for_every_algorithm_and_way(tmp_path):
     outcome = FIGURES["samba-8a"].make(Context(tmp_path, jobs=1))
     ways = {f"{a}, {w}" for a, w in itertools.product(ALGORITHMS, WAYS.values())}
     assert {row["system"] for row in outcome.rows} == ways | {
-        f"ucb, {way}" for way in (STREAM, SILENT, SILENT_STREAM)
+        f"ucb, {way}" for way in (STREAM, PARTIES, SILENT)
     }
-    silent = [row for row in outcome.rows if "silent" in row["system"]]
-    assert {row["bare operations"] for row in silent} == {"–"}
+    parties = [row for row in outcome.rows if "by parties" in row["system"]]
+    assert {row["bare operations"] for row in parties} == {"–"}
     assert sum("the dealer's work included" in remark for remark in outcome.remarks) == 1
     ways = next(a for a in outcome.plot.axes if "every way" in a.get_title())
-    assert {SILENT, SILENT_STREAM} <= {text.get_text() for text in ways.get_legend().get_texts()}
+    assert {SILENT, PARTIES} <= {text.get_text() for text in ways.get_legend().get_texts()}
     assert all(row["seconds"] > 0 for row in outcome.rows)
     secure = [row for row in outcome.rows if row["system"].endswith(", secure")]
     assert all(row["bare operations"] != "–" or "egreedy" in row["system"] for row in secure)

@@ -17,21 +17,18 @@ from fedbandits.federation import events, snapshots
 from fedbandits.federation import messages as m
 from fedbandits.federation.events import Deadline, Decision
 from fedbandits.federation.run import PartiesRun
+from fedbandits.federation.seats import routes
 from fedbandits.systems.base import PartiesReplicate
 from fedbandits.systems.samba import SYSTEM
 from fedbandits.systems.samba.messages import (
     TABLE,
     Bit,
     BitList,
-    CompGaveUp,
-    CustomerGaveUp,
     Drawn,
-    EndForComp,
-    EndForCustomer,
-    EndForOwner,
+    End,
     Ending,
+    GaveUp,
     Order,
-    OwnerGaveUp,
     Reason,
     Score,
     ScoreList,
@@ -199,7 +196,7 @@ def test_a_score_that_is_no_number_ends_the_run_at_once(monkeypatch):
     monkeypatch.setattr(PartiesRun, "_end_waiting", lambda run: False)
     run = played()
     assert ended_with(run, Reason.NOT_FINITE)
-    assert run.network.transcript.messages["OwnerGaveUp"] == ARMS  # all of them, at one beat
+    assert run.network.transcript.messages["GaveUp"] == ARMS  # all of them, at one beat
     pursuit = played(name="pursuit")
     assert ended_with(pursuit, Reason.NOT_FINITE)
 
@@ -298,7 +295,7 @@ def test_after_the_end_everything_is_refused_by_name(role):
     assert party.next_end is None
     assert getattr(party, "round_to_act", None) is None
     assert party.dump() == before
-    for kind, (sender, receiver) in TABLE.items():
+    for kind, sender, receiver in routes(TABLE):
         if receiver == role and not issubclass(kind, Ending):
             message = some(run, kind, run.of(sender)[0].name, party.name)
             refused_next(party, message, RunEndedError)
@@ -321,28 +318,26 @@ def test_the_controllers_word_is_the_last():
     """Whoever has given up takes over its reason; it does not take over theirs."""
     _, owner = at_stage("owner", "waiting")
     (told,) = owner.deadline(owner.awaited)
-    assert (type(told), told.reason, owner.ended) == (OwnerGaveUp, *[Reason.CONTROLLER] * 2)
-    word = EndForOwner(sender="controller", receiver=owner.name, reason=Reason.SUMS)
+    assert (type(told), told.reason, owner.ended) == (GaveUp, *[Reason.CONTROLLER] * 2)
+    word = End(sender="controller", receiver=owner.name, reason=Reason.SUMS)
     assert taken(owner, word) == []
     assert owner.ended is Reason.SUMS
     _, controller = at_stage("controller", "comparing")
     words = controller.deadline(controller.awaited)
-    assert [type(word) for word in words] == [EndForCustomer, EndForComp] + [EndForOwner] * ARMS
+    assert [type(word) for word in words] == [End] * (2 + ARMS)
+    assert [word.receiver for word in words[:2]] == ["customer", "comp"]
     assert {word.reason for word in words} == {Reason.BITS}
-    late = OwnerGaveUp(sender="owner-1", receiver="controller", reason=Reason.CONTROLLER)
+    late = GaveUp(sender="owner-1", receiver="controller", reason=Reason.CONTROLLER)
     (again,) = taken(controller, late)  # who has not heard why is told once more
-    assert (type(again), again.receiver, again.reason) == (EndForOwner, "owner-1", Reason.BITS)
+    assert (type(again), again.receiver, again.reason) == (End, "owner-1", Reason.BITS)
     assert controller.ended is Reason.BITS
 
 
-@pytest.mark.parametrize(
-    ("kind", "sender"),
-    [(CustomerGaveUp, "customer"), (CompGaveUp, "comp"), (OwnerGaveUp, "owner-1")],
-)
+@pytest.mark.parametrize("sender", ["customer", "comp", "owner-1"])
 @pytest.mark.parametrize("stage", ["collecting", "comparing", "summing"])
-def test_whoever_gives_up_ends_the_run_for_all_at_once(kind, sender, stage):
+def test_whoever_gives_up_ends_the_run_for_all_at_once(sender, stage):
     run, controller = at_stage("controller", stage)
-    word = kind(sender=sender, receiver="controller", reason=Reason.CONTROLLER)
+    word = GaveUp(sender=sender, receiver="controller", reason=Reason.CONTROLLER)
     run.network.send(taken(controller, word))
     run.network.settle()
     assert ended_with(run, Reason.CONTROLLER)
@@ -352,10 +347,10 @@ def test_a_total_that_has_left_is_for_the_customer_alone_to_give_up():
     run = federated(variant("ucb", "distributed"), ARMS, BUDGET)
     run.advance(BUDGET)
     controller, customer = run.one("controller"), run.one("customer")
-    for kind, sender in ((CompGaveUp, "comp"), (OwnerGaveUp, "owner-0")):
-        word = kind(sender=sender, receiver="controller", reason=Reason.SCORES)
+    for sender in ("comp", "owner-0"):
+        word = GaveUp(sender=sender, receiver="controller", reason=Reason.SCORES)
         refused_next(controller, word, m.OutOfOrderError)
-    word = EndForCustomer(sender="controller", receiver="customer", reason=Reason.SUMS)
+    word = End(sender="controller", receiver="customer", reason=Reason.SUMS)
     refused_next(customer, word, m.OutOfOrderError)
     assert customer.state.cumulative_reward is not None
 
@@ -365,9 +360,7 @@ def test_reasons_are_a_closed_set():
     run, party = at_stage("customer", "waiting")
     codec = SYSTEM.roles(run.plan).codec
     number = next_number(party, "controller")
-    word = EndForCustomer(
-        sender="controller", receiver="customer", reason=Reason.SUMS, number=number
-    )
+    word = End(sender="controller", receiver="customer", reason=Reason.SUMS, number=number)
     data = codec.encode(word)
     assert codec.decode(data) == word
     other = data.replace(Reason.SUMS.encode(), b"x" * len(Reason.SUMS))

@@ -18,8 +18,8 @@ from fedbandits.systems.samba.messages import (
     DealtFirst,
     DealtSecond,
     FirstTotal,
+    GaveUp,
     Order,
-    OwnerGaveUp,
     Reason,
     SecondTotal,
     SilentSetup,
@@ -134,7 +134,7 @@ def test_a_score_that_is_no_number_ends_the_run_at_once(score, monkeypatch):
     run = played()
     assert ended_with(run, Reason.NOT_FINITE)
     sent = [message for _, message in run.network.transcript.deliveries]
-    assert any(isinstance(message, OwnerGaveUp) for message in sent)
+    assert any(isinstance(message, GaveUp) for message in sent)
 
 
 def test_what_is_awaited_has_a_number_of_its_own():

@@ -19,7 +19,7 @@ from fedbandits.errors import FedbanditsError
 from fedbandits.learners.kernels.largest_scores import first_memory, own_uniform
 from fedbandits.learners.open_rules import OneArm
 from fedbandits.random import Key
-from fedbandits.systems.samba.config import Samba
+from fedbandits.systems.samba.config import PRESETS, Samba
 from fedbandits.systems.samba.kernels import bits_for_ties, play_silent_steps, play_steps, to_word
 from fedbandits.systems.samba.keys import (
     OwnersKeys,
@@ -27,7 +27,6 @@ from fedbandits.systems.samba.keys import (
     SimulatedSecrets,
     make_keys,
 )
-from fedbandits.systems.samba.presets import PRESETS
 from fedbandits.systems.samba.streams import Exploration, Places, SilentStreams
 from fedbandits.testing.replicates import plan_of, simulate
 from tests.systems.samba_worlds import ALGORITHMS, variant

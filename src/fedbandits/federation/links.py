@@ -24,7 +24,7 @@ from fedbandits.federation.messages import (
     WrongSenderError,
     WrongVersionError,
 )
-from fedbandits.federation.seats import Seat
+from fedbandits.federation.seats import Seat, routes
 from fedbandits.federation.terms import cut
 
 #: So many messages of a peer are held until those before them have come, and so many bytes.
@@ -93,11 +93,10 @@ class Links:
         self._name, self._terms, self._codec = seat.name, seat.terms, seat.codec
         self._digest = seat.terms.digest
         #: For a type of message, who may send it.
-        self._senders = {
-            kind: frozenset(seat.names(sender))
-            for kind, (sender, receiver) in seat.table.items()
-            if receiver == seat.role
-        }
+        self._senders: dict[type[Message], set[str]] = {}
+        for kind, sender, receiver in routes(seat.table):
+            if receiver == seat.role:
+                self._senders.setdefault(kind, set()).update(seat.names(sender))
         #: Peers of whom messages are missing, or wait for their time.
         self.behind: set[str] = set()
 

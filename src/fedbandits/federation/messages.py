@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from fedbandits._typing import Floats
 
 #: Version of the message formats; a message of another version is refused. Since 7 with secure sums
-#: 2, see :mod:`.totals.agreement`.
-VERSION = 7
+#: 2, see :mod:`.totals.agreement`; since 8 two messages end a run of SAMBA, for all roles.
+VERSION = 8
 #: Nobody sends another so many messages; a larger number is nonsense, which no table could hold.
 MOST_MESSAGES = (1 << 53) - 1
 

@@ -8,13 +8,12 @@ from functools import cached_property, reduce
 from operator import or_
 from typing import Any, NamedTuple
 
-from fedbandits.federation.messages import Codec, Message
+from fedbandits.federation.messages import Codec
 from fedbandits.federation.party import Party
+from fedbandits.federation.seats import MessageTable as MessageTable
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.terms import Terms
 
-#: For every type of message the roles between which it may travel, ``(sender, receiver)``.
-MessageTable = Mapping[type[Message], tuple[str, str]]
 #: What one party brings that no other has, its keys, its noise, what it alone knows of the world:
 #: ``(role, place)`` to whatever the role's ``make`` takes.
 Supplies = Callable[[str, int], Any]

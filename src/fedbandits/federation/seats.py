@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from fedbandits.federation.messages import Codec, Message
 from fedbandits.federation.terms import Terms
 
+#: For every type of message, its sender's role and its receiver's; or several roles of either.
+MessageTable = Mapping[type[Message], tuple[str | tuple[str, ...], str | tuple[str, ...]]]
 #: Roles of parties to secure sums. Agents may have another name there.
 AGENT, CONTROLLER, HELPER = "agent", "controller", "helper"
+
+
+def routes(table: MessageTable) -> Iterator[tuple[type[Message], str, str]]:
+    """List all types of messages with the roles of sender and receiver, a pair at a time."""
+    for kind, ends in table.items():
+        senders, receivers = ((end,) if isinstance(end, str) else end for end in ends)
+        for sender in senders:
+            for receiver in receivers:
+                yield kind, sender, receiver
 
 
 class Seat(NamedTuple):
@@ -31,7 +42,7 @@ class Seat(NamedTuple):
     role: str
     place: int
     terms: Terms
-    table: Mapping[type[Message], tuple[str, str]]
+    table: MessageTable
     codec: Codec
 
     def names(self, role: str) -> tuple[str, ...]:
@@ -45,6 +56,6 @@ class Seat(NamedTuple):
 
     def peers(self) -> list[str]:
         """List all that exchange messages with this party, by the table."""
-        pairs = [pair for pair in self.table.values() if self.role in pair]
+        pairs = [pair for _, *pair in routes(self.table) if self.role in pair]
         roles = dict.fromkeys(b if a == self.role else a for a, b in pairs)
         return [name for role in roles for name in self.names(role) if name != self.name]

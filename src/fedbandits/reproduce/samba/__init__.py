@@ -21,7 +21,11 @@ from fedbandits.environments import Bernoulli
 from fedbandits.random import Key, Purpose, uniforms
 from fedbandits.reproduce.engine import Context
 from fedbandits.settings.experiment import system
+from fedbandits.systems.base import PartiesReplicate
+from fedbandits.systems.samba import SYSTEM
+from fedbandits.systems.samba.application import Supply
 from fedbandits.systems.samba.config import Samba
+from fedbandits.systems.samba.keys import CUSTOMER
 from fedbandits.systems.samba.loop import Replicate, Timer
 from fedbandits.systems.samba.plan import make_plan
 from fedbandits.systems.samba.theory import Costs
@@ -30,8 +34,9 @@ ALGORITHMS = ("egreedy", "egreedy-decreasing", "softmax", "pursuit", "ucb", "tho
 #: How a system is named in tables: its algorithm, and how it is played.
 WAYS = {"samba": "secure", "distributed": "distributed in clear", "plain": "plain"}
 STREAM = "secure, stream cipher"
-#: The variant in which no server learns anything, with packets and with streams.
-SILENT, SILENT_STREAM = "silent", "silent, stream cipher"
+#: Runs of parties that exchange messages: of the published variant, and of the silent one, in which
+#: no server learns anything. A simulation does not play what the servers of a silent run exchange.
+PARTIES, SILENT = "secure, by parties", "silent, by parties"
 STAND_IN = "stand-in (drawn means)"
 _MEANS = 100
 
@@ -92,6 +97,8 @@ def what_was_played(found: Sequence[Source]) -> str:
 #: Of the customer's key, as in the paper.
 BITS = 2048
 _AES_REPEATS, _PAILLIER_REPEATS = 20_000, 5
+#: Steps that parties play. Every step is the same work, so a longer run is measured by so many.
+PARTY_STEPS = 100
 #: Rounds of a run that is played only to be compiled.
 _SHORT = 20
 
@@ -127,6 +134,40 @@ def cpu_seconds(
     """Measure the processor time of a whole run; other work disturbs it less than the clock."""
     run = replicate(system(preset, paillier_bits=BITS, **parts).config, world, budget, number)
     return round(_of(lambda: run.advance(budget)), 6)
+
+
+def parties(config: Samba, world: Bernoulli, budget: int, number: int = 0) -> PartiesReplicate:
+    """Make a run of parties that exchange messages, before its first round."""
+    plan = make_plan(config, world.facts, budget)
+    simulated = SYSTEM.simulated_supplies(plan, None, 0, number)
+
+    def supplies(role: str, place: int) -> Supply:
+        if role == CUSTOMER and config.encrypts_sums:
+            return Supply(private_key=customer_key())
+        brought: Supply = simulated(role, place)
+        return brought
+
+    return PartiesReplicate(SYSTEM, plan, world, 0, number, supplies=supplies)
+
+
+@functools.cache
+def compile_parties(config: Samba) -> None:
+    """Play a short run of parties, so that no time of a measured one goes into compilation."""
+    parties(config, Bernoulli(means=(0.2, 0.4, 0.6), arms=3), _SHORT).advance(_SHORT)
+
+
+def party_seconds(preset: str, world: Bernoulli, budget: int, number: int) -> float:
+    """Measure the processor time of a run of parties: few of its steps stand for all of them."""
+    config = system(preset, paillier_bits=BITS).config
+    compile_parties(config)
+    arms = world.facts.parties
+    played = min(budget, arms + PARTY_STEPS)
+    run = parties(config, world, played, number)
+    first, steps, last = (
+        _of(lambda stop=stop: run.advance(stop)) for stop in (arms, played - 1, played)
+    )
+    share = (budget - 1 - arms) / max(1, played - 1 - arms)
+    return round(first + share * steps + last, 6)
 
 
 def bare_costs() -> Costs:

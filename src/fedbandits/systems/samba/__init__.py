@@ -9,8 +9,7 @@ from fedbandits.facts import ArmFacts
 from fedbandits.federation.roles import Roles, Supplies
 from fedbandits.federation.run import PartiesRun
 from fedbandits.systems.package import PackageSystem
-from fedbandits.systems.samba.config import Samba
-from fedbandits.systems.samba.presets import PRESETS
+from fedbandits.systems.samba.config import PRESETS, Samba
 
 if TYPE_CHECKING:
     from fedbandits.environments.base import Environment

@@ -63,9 +63,9 @@ def application(plan: SambaPlan) -> Pulls | None:
 
 
 class Supply(NamedTuple):
-    """Secrets that a party brings, by name, and what its role alone needs."""
+    """Secrets that a party brings, by name, and the keys of its role alone."""
 
-    #: Those that it makes or is handed, see :mod:`.keys`.
+    #: Secrets that the party makes or is handed, see :mod:`.keys`.
     secrets: Mapping[str, bytes] = {}
     #: The Controller's name of the run: fresh random bytes for every run.
     run: bytes = b""
@@ -76,7 +76,7 @@ class Supply(NamedTuple):
 
 
 def supply(plan: SambaPlan, role: str, place: int, resources: Resources) -> Supply:
-    """Make what the party at that place of a role brings to a federation between machines."""
+    """Make the supply of the party at a place of a role, in a federation between machines."""
     handed, secrets = shared(plan), {}
     for secret in secrets_of(plan):
         if secret.is_made_by(role, place):

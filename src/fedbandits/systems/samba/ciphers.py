@@ -29,9 +29,9 @@ SCORES, BITS = 1, 2
 UP, DOWN, TO_SECOND, TO_FIRST, DEALT, TOTAL = 3, 4, 5, 6, 7, 8
 #: Bytes of a shared word.
 WORD_BYTES = 8
-#: Bytes of what a packet holds.
+#: Bytes of a packet's contents.
 SCORE_BYTES, BIT_BYTES = 8, 1
-#: What a bit's packet holds, by whether it is 1.
+#: Contents of a bit's packet, for bit 0 and bit 1.
 BIT = (b"\x00", b"\x01")
 _NUMBER_BYTES = 8
 
@@ -64,20 +64,20 @@ class Line:
         self._cipher, self._direction = make_cipher(cipher, key), direction
 
     def seal(self, step: int, iteration: int, slot: int, payload: bytes) -> bytes:
-        """Seal what belongs to one slot of a turn; nothing else may ever be sealed for it."""
+        """Seal the payload of one slot of a turn. A slot has one payload ever."""
         place = positions(self._direction, step, iteration, [slot])
         (sealed,) = self._cipher.seal(place, [payload])
         return sealed
 
     def open(self, step: int, iteration: int, slot: int, sealed: bytes, size: int) -> bytes:
-        """Open what was sealed for a slot of a turn.
+        """Open the packet of a slot of a turn.
 
         Raises
         ------
         PacketLengthError
-            If it does not hold ``size`` bytes.
+            If the packet does not hold ``size`` bytes.
         TamperedPacketError
-            If it was not sealed under this key for this slot.
+            If the packet was not sealed under this key for this slot.
         """
         expected = size + self._cipher.overhead
         if len(sealed) != expected:
@@ -136,12 +136,12 @@ class SumCipher:
 
     @classmethod
     def agreed(cls, name: str, config: Samba, public_key: bytes) -> Self:
-        """Make the cipher of a key that the party ``name`` is told, if it is as the terms have it.
+        """Make the cipher of a public key that the party ``name`` is told, by the terms.
 
         Raises
         ------
         WeakKeyError
-            If it is not, or none is told.
+            If the key is missing, or has another length than the terms say.
         """
         sums = cls(public_key)
         bits = sums._key.bits if sums._key else 0
@@ -162,7 +162,7 @@ class SumCipher:
         return self._key.encrypt(value) if self._key else value.to_bytes(_NUMBER_BYTES, "big")
 
     def check(self, ciphertext: bytes) -> None:
-        """Refuse what cannot be one owner's ciphertext, when it comes."""
+        """Refuse a ciphertext that no owner can have made, as soon as it comes."""
         self.add([ciphertext])
 
     def add(self, ciphertexts: list[bytes]) -> bytes:
@@ -171,7 +171,7 @@ class SumCipher:
         Raises
         ------
         CiphertextError
-            If one of them is malformed.
+            If a ciphertext is malformed.
         """
         if self._key:
             return self._key.add(*ciphertexts)
@@ -198,7 +198,7 @@ def decrypt(private_key: PrivateKey | None, ciphertext: bytes) -> int:
 
 
 class TotalError(RemoteProtocolError):
-    """Shares of a total that no run of that budget can have."""
+    """Shares of a total that is larger than the budget."""
 
 
 def opened_total(first: int, second: int, budget: int) -> int:

@@ -1,4 +1,4 @@
-"""The algorithms that SAMBA can run, and the configuration of a variant."""
+"""The algorithms that SAMBA can run, the configuration of a variant, and named variants."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from msgspec import Meta
 
 from fedbandits._checked import Checked
 from fedbandits.learners.kernels import index_rules
+from fedbandits.systems.base import Preset
 
 if TYPE_CHECKING:  # a configuration is read without ciphers
     from fedbandits.crypto.aead import CipherName
@@ -235,3 +236,65 @@ class Samba(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def packet_cipher(self) -> CipherName:
         """The cipher that is used for scores and bits."""
         return self.cipher if self.execution == "secure" else "none"
+
+
+#: Algorithms of presets: the part of a name, what a file says, and how the algorithm is called.
+_ALGORITHMS = {
+    "ucb": ("ucb", "UCB"),
+    "ucb-tuned": ("ucb-tuned", "UCB1-Tuned"),
+    "kl-ucb": ("kl-ucb", "KL-UCB"),
+    "thompson": ("thompson", "Thompson sampling"),
+    "egreedy": ("epsilon-greedy", "ε-greedy"),
+    "egreedy-decreasing": ("decreasing-epsilon-greedy", "ε-greedy with decreasing ε"),
+    "softmax": ("softmax", "Softmax"),
+    "pursuit": ("pursuit", "Pursuit"),
+}
+_EXECUTIONS = {
+    "samba": ("secure", "{} by SAMBA: scores and bits are encrypted, and servers see masked ones"),
+    "distributed": (
+        "distributed",
+        "{} with SAMBA's messages in clear; shows the cost of encryption",
+    ),
+    "plain": ("plain", "{} on one machine; SAMBA must return the same"),
+}
+
+#: How the algorithm is run, and what hides it: one machine that has all data pulls the same arms.
+_SHARING = (
+    "execution", "cipher", "paillier_bits", "exploration_shortcut", "tie_breaking", "comparison",
+    "arity", "total",
+)  # fmt: skip
+
+PRESETS: dict[str, Preset] = {
+    f"{prefix}-{name}": Preset(
+        description.format(title),
+        {"algorithm": algorithm, "execution": execution},
+        stands_for="pooled" if prefix == "plain" else "",
+        sharing=_SHARING,
+    )
+    for prefix, (execution, description) in _EXECUTIONS.items()
+    for name, (algorithm, title) in _ALGORITHMS.items()
+}
+PRESETS["samba-egreedy-printed"] = Preset(
+    "ε-greedy by SAMBA as printed: the Controller draws the scores of exploring steps",
+    {
+        "algorithm": "epsilon-greedy",
+        "execution": "secure",
+        "exploration_shortcut": "published",
+        "tie_breaking": "first",
+        "paillier_bits": 2048,
+    },
+)
+
+PRESETS |= {
+    f"samba-silent-{name}": Preset(
+        f"{title} by SAMBA with shared scores: neither server learns anything about them",
+        {
+            "algorithm": algorithm,
+            "execution": "secure",
+            "comparison": "silent",
+            "total": "shares",
+        },
+        sharing=_SHARING,
+    )
+    for name, (algorithm, title) in _ALGORITHMS.items()
+}

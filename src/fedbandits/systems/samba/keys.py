@@ -45,9 +45,9 @@ class CompKeys(NamedTuple):
 
 
 class SilentControllerKeys(NamedTuple):
-    """Key of ``controller`` in a silent run: it has none that a published one has.
+    """Keys that the Controller makes of ``controller`` in a silent run.
 
-    There an order of owners is told in clear. In a published run it must be hidden from Comp.
+    Its order of owners travels in clear there. A published run hides the order from Comp.
     """
 
     ties: bytes  # the order of owners that breaks ties
@@ -89,7 +89,7 @@ class DealtKeys(NamedTuple):
 
 
 class TotalKey(NamedTuple):
-    """Key of ``bill`` or of ``receipt``: it seals a server's share of the total."""
+    """Key of ``bill`` or of ``receipt``, which seals a server's share of the total."""
 
     total: bytes
 
@@ -106,7 +106,7 @@ _NOBODY = ""
 _CONTROLLERS = SharedSecret("controller", CONTROLLER, _NOBODY)
 _PADS = SharedSecret("pads", COMP, OWNER, each=True)
 _PACKETS = SharedSecret("packets", CONTROLLER, OWNER, each=True)
-#: The table of a published run, and that of a silent one; nobody is handed what has no takers.
+#: Tables of a published and of a silent run. A secret without takers stays with its maker.
 _PUBLISHED = (
     _Row(_CONTROLLERS, ControllerKeys, "{key} {run}"),
     _Row(SharedSecret("channel", COMP, OWNER), ChannelKey, "samba {context}"),
@@ -128,9 +128,9 @@ AnyKeys = TypeVar("AnyKeys", bound=tuple[bytes, ...])
 
 
 def make_keys(kind: type[AnyKeys], secret: bytes, agreed: Agreement) -> AnyKeys:
-    """Make the keys of one run that are made of a secret.
+    """Make the keys of one run from a secret; ``kind`` is one of the types above.
 
-    The kind is one of the types above. Where each owner has a share of the secret, it is its share.
+    Where every owner has a share of the secret, ``secret`` is that share.
     """
     made: Any = kind
     told = {"run": agreed.run.hex(), "context": agreed.context.hex()}
@@ -154,25 +154,25 @@ def shared(plan: SambaPlan) -> tuple[SharedSecret, ...]:
 
 
 def owners_secret(secret: bytes, name: str, owner: str) -> bytes:
-    """Return what the maker of ``pads`` or ``packets`` hands the owner of that name alone."""
+    """Return an owner's share of ``pads`` or ``packets``, for this owner alone."""
     return {"pads": _PADS, "packets": _PACKETS}[name].gift(secret, owner)
 
 
 class OwnerKeys(NamedTuple):
-    """All keys of one owner in a silent run, but what owners share among themselves."""
+    """Keys of one owner in a silent run, without the keys that all owners share."""
 
     pads: PadKeys
     seals: SealKeys
 
     @classmethod
     def make(cls, secrets: Mapping[str, bytes], agreed: Agreement) -> Self:
-        """Make them of the owner's secrets."""
+        """Make the keys of the owner's secrets."""
         pads, packets = secrets["pads"], secrets["packets"]
         return cls(make_keys(PadKeys, pads, agreed), make_keys(SealKeys, packets, agreed))
 
 
 class ServerKeys(NamedTuple):
-    """All keys of one server of a silent run, but those of its own secret, and of the total.
+    """Keys of one server of a silent run, without the keys of its own secret and of the total.
 
     The first one, the Controller, has the owners' seals, the second one, Comp, their pads.
     """
@@ -185,7 +185,7 @@ class ServerKeys(NamedTuple):
     def make(
         cls, secrets: Mapping[str, bytes], owners: Sequence[str], agreed: Agreement, first: bool
     ) -> Self:
-        """Make them of the server's secrets, and the names of all owners in their order."""
+        """Make the keys of the server's secrets, and the names of all owners in their order."""
         kind, each, dealt = (SealKeys, _PACKETS, "first") if first else (PadKeys, _PADS, "second")
         given = (each.gift(secrets[each.name], owner) for owner in owners)
         return cls(
@@ -203,12 +203,12 @@ class DealerKeys(NamedTuple):
 
     @classmethod
     def make(cls, secrets: Mapping[str, bytes], agreed: Agreement) -> Self:
-        """Make them of the secrets that it shares with either server."""
+        """Make the keys of the secrets that the dealer shares with either server."""
         return cls(*(make_keys(DealtKeys, secrets[name], agreed) for name in cls._fields))
 
 
 class SimulatedSecrets(NamedTuple):
-    """All secrets of a simulation, from its seed: they protect nobody."""
+    """All secrets of a simulation. They come from its seed, and protect nobody."""
 
     channel: bytes
     controller: bytes
@@ -254,7 +254,7 @@ class SimulatedSecrets(NamedTuple):
 
 
 def owner_key(draws: Key, run: bytes) -> Key:
-    """Make the key of an owner's own draws in the run of that name, of the one that it brings."""
+    """Make the key of an owner's draws in one run, from the key ``draws`` that the owner brings."""
     name = b"".join(int(word).to_bytes(8, "big") for word in draws)
     digest = hashlib.sha256(b"samba owner's draws" + name + run).digest()
     return Key(int.from_bytes(digest[:4], "big"), int.from_bytes(digest[4:8], "big"))

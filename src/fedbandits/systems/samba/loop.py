@@ -62,11 +62,11 @@ from fedbandits.systems.simulated import CompiledReplicate
 _CHUNK = 7 << 10
 #: The same where nothing is sealed: smaller batches cost more than memory.
 _PLAIN_CHUNK = 1 << 15
-#: Sees what Comp receives and answers: step, iteration, sealed scores and bits, both by place.
+#: Called with Comp's packets: step, iteration, sealed scores and sealed bits, both by place.
 Observer = Callable[[int, int, Sequence[bytes], Sequence[bytes]], None]
 #: Returns seconds since some moment.
 Timer = Callable[[], float]
-#: Those whose time is told apart (Figure 8d).
+#: Roles whose time is measured apart (Figure 8d).
 ROLES = ("data owners", "controller", "comp", "customer")
 #: Bytes of a sum of rewards, or of a score that the Controller drew, in clear.
 _NUMBER_BYTES = 8
@@ -82,7 +82,7 @@ class Clock(NamedTuple):
 
 
 class State(NamedTuple):
-    """All that changes in a run: saving it is saving the run."""
+    """All that changes in a run."""
 
     clock: Clock
     owners: Owners
@@ -113,7 +113,7 @@ def needs(plan: SambaPlan) -> Needs:
 
 
 class Setting(NamedTuple):
-    """Inputs of steps, and what they change: the clock's counters, owners and seconds."""
+    """Inputs of steps, and the state that steps change: counters, owners and seconds."""
 
     plan: SambaPlan
     agreed: Agreement
@@ -284,7 +284,7 @@ class SilentSteps:
 
 
 def steps_of(setting: Setting) -> Steps:
-    """Return the steps of a run, by how scores are compared and what seals packets."""
+    """Return the steps of a run, by its comparison and its cipher."""
     config = setting.plan.config
     if config.is_silent:
         return SilentSteps(setting)
@@ -298,18 +298,18 @@ class Replicate(CompiledReplicate[SambaPlan]):
     Parameters
     ----------
     plan
-        What is played: every round pulls one arm, each once first.
+        The plan: every round pulls one arm, each arm once first.
     environment
-        Where it is played.
+        The world of the arms.
     seed, replicate
-        Name the draws, and the parties' simulated secrets. Paillier's key and randomness are secure
-        ones all the same: what they hide does not change the result.
+        Names of the draws, and of the parties' simulated secrets. Paillier's key and randomness are
+        secure all the same: encryption changes no result.
     threads
         Not used: a step waits for the one before it.
     observer
         Called with the packets of every step; then every packet is sealed by itself.
     clock
-        What the roles' seconds are measured by.
+        The clock that measures the roles' seconds.
     """
 
     def __init__(
@@ -329,7 +329,7 @@ class Replicate(CompiledReplicate[SambaPlan]):
         self.seconds = dict.fromkeys(ROLES, 0.0)
         memory = first_memory(self.agreement.rule, plan.arms) if config.is_silent else None
         self.state: State = initial_state(plan.arms, memory)
-        #: The customer's own key; made with the sum if it has brought none.
+        #: The customer's own key; if it is None, one is made with the sum.
         self.customer_key: paillier.PrivateKey | None = None
         self._clock = clock
         fill_owner_keys(self.key, secrets.run, self.state.owners.keys)
@@ -448,5 +448,5 @@ class Replicate(CompiledReplicate[SambaPlan]):
 
     @property
     def epsilon(self) -> float:
-        """Infinity: no ε is claimed, as what leaves is encrypted, not noisy."""
+        """Infinity: no ε is claimed, as messages are encrypted, not noisy."""
         return math.inf

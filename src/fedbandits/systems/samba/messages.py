@@ -11,7 +11,7 @@ from fedbandits.systems.samba.config import Algorithm
 
 
 class _Ciphered(Message, frozen=True, kw_only=True):
-    """A message whose field ``sealed``, or ``ciphertext``, is what it costs to send."""
+    """A message whose bytes are counted by its field ``sealed`` or ``ciphertext``."""
 
     @property
     def payload_size(self) -> int:
@@ -21,8 +21,19 @@ class _Ciphered(Message, frozen=True, kw_only=True):
         return len(content) if isinstance(content, bytes) else sum(map(len, content))
 
 
+class _Sealed(_Ciphered, frozen=True, kw_only=True):
+    sealed: bytes
+
+
+class _OfTurn(_Sealed, frozen=True, kw_only=True):
+    """A message of a turn, which is an iteration of a step."""
+
+    step: int
+    iteration: int
+
+
 class Beginning(Message, frozen=True, kw_only=True):
-    """A message that says what a run is about."""
+    """A message that begins a run, with the run's name and the order."""
 
     run: bytes  # names this run
     budget: int
@@ -31,7 +42,7 @@ class Beginning(Message, frozen=True, kw_only=True):
 
 
 class Order(Message, frozen=True, kw_only=True, tag="samba.order"):
-    """Step 0: what the customer pays for."""
+    """Step 0: the customer's order of pulls."""
 
     budget: int
     algorithm: Algorithm
@@ -51,12 +62,8 @@ class Setup(Beginning, frozen=True, kw_only=True, tag="samba.setup"):
     place: int  # in Comp's first list
 
 
-class Score(_Ciphered, frozen=True, kw_only=True, tag="samba.score"):
+class Score(_OfTurn, frozen=True, kw_only=True, tag="samba.score"):
     """Step 2: one owner's masked score, sealed for Comp; empty in a step that explores."""
-
-    step: int
-    iteration: int
-    sealed: bytes
 
 
 class _List(_Ciphered, frozen=True, kw_only=True):
@@ -94,12 +101,9 @@ class BitList(_List, frozen=True, kw_only=True, tag="samba.bit-list"):
     """Step 4: a sealed bit a place, 1 for the chosen one."""
 
 
-class Bit(_Ciphered, frozen=True, kw_only=True, tag="samba.bit"):
+class Bit(_OfTurn, frozen=True, kw_only=True, tag="samba.bit"):
     """Step 5: an owner's sealed bit, and its place in Comp's next list."""
 
-    step: int
-    iteration: int
-    sealed: bytes
     place: int
 
 
@@ -116,7 +120,7 @@ class Total(_Ciphered, frozen=True, kw_only=True, tag="samba.total"):
 
 
 class Reason(enum.StrEnum):
-    """Reasons why a run could not go on. They travel: nothing that anybody has seen is in them."""
+    """Reasons why a run could not go on. They travel, so they hold no data."""
 
     CONTROLLER = "what the Controller was to send did not come, or was refused"
     SCORES = "an owner's score did not come, or was refused"
@@ -133,39 +137,24 @@ class Ending(Message, frozen=True, kw_only=True):
     reason: Reason
 
 
-class CustomerGaveUp(Ending, frozen=True, kw_only=True, tag="samba.customer-gave-up"):
-    """The customer takes no further part."""
+class GaveUp(Ending, frozen=True, kw_only=True, tag="samba.gave-up"):
+    """A party takes no further part, and says so to the Controller."""
 
 
-class CompGaveUp(Ending, frozen=True, kw_only=True, tag="samba.comp-gave-up"):
-    """Comp takes no further part."""
+class End(Ending, frozen=True, kw_only=True, tag="samba.end"):
+    """The Controller's last word to all others."""
 
 
-class OwnerGaveUp(Ending, frozen=True, kw_only=True, tag="samba.owner-gave-up"):
-    """A data owner takes no further part."""
+#: Roles of the parties to whom the Controller says that the run ends, in that order.
+MEMBERS = ("customer", "comp", "owner")
+SILENT_MEMBERS = (*MEMBERS, "dealer")
 
 
-class DealerGaveUp(Ending, frozen=True, kw_only=True, tag="samba.dealer-gave-up"):
-    """The dealer of a silent run takes no further part."""
+def _endings(members: tuple[str, ...]) -> MessageTable:
+    return {GaveUp: (members, "controller"), End: ("controller", members)}
 
 
-class EndForCustomer(Ending, frozen=True, kw_only=True, tag="samba.end-for-customer"):
-    """The Controller's last word to the customer."""
-
-
-class EndForComp(Ending, frozen=True, kw_only=True, tag="samba.end-for-comp"):
-    """The Controller's last word to Comp."""
-
-
-class EndForOwner(Ending, frozen=True, kw_only=True, tag="samba.end-for-owner"):
-    """The Controller's last word to a data owner."""
-
-
-class EndForDealer(Ending, frozen=True, kw_only=True, tag="samba.end-for-dealer"):
-    """The Controller's last word to the dealer of a silent run."""
-
-
-#: Who sends what to whom; a silent run has messages of its own (below).
+#: Roles of senders and receivers; a silent run has messages of its own (below).
 TABLE: MessageTable = {
     Order: ("customer", "controller"),
     Start: ("controller", "comp"),
@@ -178,28 +167,8 @@ TABLE: MessageTable = {
     Bit: ("controller", "owner"),
     Sum: ("owner", "controller"),
     Total: ("controller", "customer"),
-    CustomerGaveUp: ("customer", "controller"),
-    CompGaveUp: ("comp", "controller"),
-    OwnerGaveUp: ("owner", "controller"),
-    EndForCustomer: ("controller", "customer"),
-    EndForComp: ("controller", "comp"),
-    EndForOwner: ("controller", "owner"),
+    **_endings(MEMBERS),
 }
-
-
-class _Sealed(_Ciphered, frozen=True, kw_only=True):
-    sealed: bytes
-
-
-class _OfTurn(_Sealed, frozen=True, kw_only=True):
-    """A message of a turn, which is an iteration of a step.
-
-    Servers send one another its parts: the Controller 1, 2, …, and Comp as many. Comp's part 0 is
-    what it makes ahead of the first turn.
-    """
-
-    step: int
-    iteration: int
 
 
 class SilentSetup(Beginning, frozen=True, kw_only=True, tag="samba.silent-setup"):
@@ -238,13 +207,13 @@ class Word(_OfTurn, frozen=True, kw_only=True, tag="samba.silent-word"):
 class ToSecond(_OfTurn, frozen=True, kw_only=True, tag="samba.silent-to-second"):
     """Shares that the Controller opens: with part 1 all scores in its order, masked."""
 
-    part: int  # of the turn
+    part: int  # of the turn: 1, 2, …; Comp sends as many
 
 
 class ToFirst(_OfTurn, frozen=True, kw_only=True, tag="samba.silent-to-first"):
     """Shares that Comp opens; with a turn's last the winner, masked, and scores made ahead."""
 
-    part: int  # of the turn
+    part: int  # of the turn; 0 is what Comp makes ahead of the first turn
 
 
 class Answer(_OfTurn, frozen=True, kw_only=True, tag="samba.silent-answer"):
@@ -269,11 +238,8 @@ class SecondTotal(_Sealed, frozen=True, kw_only=True, tag="samba.silent-second-t
     run: bytes  # names this run
 
 
-_KEPT = (
-    Order, Start, CustomerGaveUp, CompGaveUp, OwnerGaveUp, EndForCustomer, EndForComp, EndForOwner
-)  # fmt: skip
 _BOTH: MessageTable = {
-    **{kind: TABLE[kind] for kind in _KEPT},
+    **{kind: TABLE[kind] for kind in (Order, Start)},
     SilentSetup: ("controller", "owner"),
     Dealing: ("controller", "dealer"),
     Ask: ("controller", "dealer"),
@@ -283,10 +249,9 @@ _BOTH: MessageTable = {
     ToSecond: ("controller", "comp"),
     ToFirst: ("comp", "controller"),
     Answer: ("controller", "owner"),
-    DealerGaveUp: ("dealer", "controller"),
-    EndForDealer: ("controller", "dealer"),
+    **_endings(SILENT_MEMBERS),
 }
-#: Who sends what to whom, by how the customer gets the total.
+#: The same of a silent run, by how the customer gets the total.
 SILENT_TABLES: dict[str, MessageTable] = {
     "paillier": {**_BOTH, **{kind: TABLE[kind] for kind in (Sum, Total)}},
     "shares": {

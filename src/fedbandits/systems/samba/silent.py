@@ -132,7 +132,7 @@ def block_size(arms: int, arity: int) -> int:
 
 
 class Deals:
-    """The blocks of a run: how many there are, how large, and what is in them."""
+    """Blocks of a run: their number, their sizes and their contents."""
 
     def __init__(self, plan: SambaPlan) -> None:
         self.arms = arms = plan.arms
@@ -166,13 +166,13 @@ class Deals:
         return min(self.count, 1 + -(-done // self.selections))
 
     def needed(self, turn: int, blocks: Mapping[int, bytes]) -> dict[int, bytes]:
-        """Return those of some blocks that are needed from a turn on, by number."""
+        """Return the ``blocks`` that are needed from a turn on, by number."""
         if turn >= self.turns:
             return {}
         return {number: block for number, block in blocks.items() if number >= self.of(turn)}
 
     def deal(self, words: Sequence[KeyStream], block: int) -> tuple[bytes, bytes]:
-        """Make what corrects the words of a block, for the Controller and for Comp."""
+        """Make the corrections of a block, for the Controller and for Comp."""
         begin, length = block * self.selections, self.length(block)
         places = np.zeros(self.arms, np.int64)
         for_first = dealing.new_for_first(self.arms)
@@ -190,11 +190,11 @@ class Deals:
         return b"".join(dealt[0]), b"".join(dealt[1])
 
     def split_first(self, corrections: bytes) -> dealing.ForFirst:
-        """Read what corrects the Controller's words of one selection."""
+        """Read the corrections of the Controller's words of one selection."""
         return dealing.ForFirst(*read_words(corrections).reshape(2, -1))
 
     def split_second(self, corrections: bytes) -> dealing.ForSecond:
-        """Read what corrects Comp's words of one selection."""
+        """Read the corrections of Comp's words of one selection."""
         n, m = WORD_BYTES * self.arms, WORD_BYTES * self.comparisons
         ends = (0, n, n + m, n + m + m // 2, n + 2 * m + m // 2)  # products have 32 bits
         shuffled, bits, products, joined = (corrections[a:b] for a, b in pairwise(ends))
@@ -218,7 +218,7 @@ class DealtToServer:
         self._turn, self._room = -1, make(deals.arms, deals.comparisons)
 
     def take(self, name: str, turn: int, state: Any, block: int, sealed: bytes) -> dict[int, bytes]:
-        """Check a block that has come in a state, and return all that is needed with it.
+        """Check a block that has come in a state, and return all sealed blocks with it.
 
         Raises
         ------
@@ -236,7 +236,7 @@ class DealtToServer:
         return {**state.blocks, block: sealed}
 
     def of(self, turn: int, blocks: Mapping[int, bytes]) -> Any:
-        """Return what it has for one turn, from its sealed blocks; the next call overwrites it."""
+        """Return the server's words of one turn; the next call overwrites them."""
         if self._turn != turn:
             block, place = divmod(turn, self._deals.selections)
             if self._opened[0] != block:
@@ -251,11 +251,11 @@ class DealtToServer:
 
 
 class OpeningError(RemoteProtocolError):
-    """Shares of an opening that no server sends that keeps to the protocol."""
+    """Malformed shares of an opening: their sender has broken the protocol."""
 
 
 class NoWinnerError(OpeningError):
-    """Somewhere nobody has won all comparisons: what was opened, or dealt, was wrong."""
+    """A group without a winner: some opened or dealt words are wrong."""
 
 
 class Contest(msgspec.Struct, frozen=True):
@@ -266,11 +266,11 @@ class Contest(msgspec.Struct, frozen=True):
     share
         (entries,) the server's shares of all scores, in the order that neither knows.
     contenders
-        Places of those who are still in.
+        Places of the contenders that are still in.
     item
         The item whose own shares are next to be completed; after the last one, one more.
     opened, borrow, passes, sent
-        What it holds of the comparisons of this stage, see :class:`.comparison.Side`.
+        The server's side of this stage's comparisons, see :class:`.comparison.Side`.
     """
 
     share: Words64
@@ -299,18 +299,18 @@ class Contests:
         return self._enter(share, places, 1, dealt)
 
     def compared(self, contest: Contest) -> Ints:
-        """Return the places of those compared in this stage, (comparisons, 2)."""
+        """Return the places that are compared in this stage, (comparisons, 2)."""
         return contest.contenders[..., self._pairs[_stage(contest.item)]]
 
     def take(self, contest: Contest, others: Words64, dealt: Correlation) -> Contest:
-        """Complete the item that comes next.
+        """Complete the next item.
 
         ``others`` are the other server's shares; ``dealt`` is of all comparisons of the turn.
 
         Raises
         ------
         NoWinnerError
-            If nobody wins.
+            If a group has no winner.
         """
         item, number = contest.item, _opening(contest.item)
         side = Side(*(getattr(contest, field).copy() for field in Side._fields))
@@ -332,18 +332,18 @@ class Contests:
         return self._enter(contest.share, contenders[..., :left], item + 1, dealt)
 
     def packed(self, contest: Contest) -> bytes:
-        """Pack the own shares of the item that comes next."""
+        """Pack the server's own shares of the next item."""
         return pack_opening(_opening(contest.item), contest.sent)
 
     def exchange(
         self, contest: Contest, others: Iterator[bytes], dealt: Correlation
     ) -> tuple[Contest, bytes]:
-        """Complete the items of a message; returns the own shares that became possible, packed.
+        """Complete the items of a message, and pack the server's next shares.
 
         Raises
         ------
         OpeningError
-            If the shares are malformed, or nobody wins.
+            If the shares are malformed, or a group has no winner.
         """
         sent = []
         for packed in others:
@@ -368,7 +368,7 @@ class Contests:
             begin = end
 
     def _enter(self, share: Words64, contenders: Ints, item: int, dealt: Correlation) -> Contest:
-        """Begin a stage, or be done where one is left."""
+        """Begin a stage, or end the contest where one contender is left."""
         if item > self.turn.items:
             none = Side(*(np.empty(0, np.uint64) for _ in Side._fields))
             return Contest(share, contenders, item, *none)
@@ -380,7 +380,7 @@ class Contests:
         return Contest(share, contenders, item, *side)
 
     def _of_stage(self, dealt: Correlation, item: int) -> Correlation:
-        """Return what was dealt for the comparisons of an item's stage."""
+        """Return the dealt words of the comparisons of an item's stage."""
         part = self._dealt[_stage(item)]
         return Correlation(*(each[..., part].ravel() for each in dealt))
 

@@ -154,7 +154,7 @@ class ControllerDraws:
         return tuple(scores.tolist())
 
     def block(self, first: int, steps: int) -> tuple[Floats, Floats, Words64, Words64]:
-        """Draw for some steps: exploration, masks, words of places, and of scores if it does."""
+        """Draw exploration, masks, words of places and words of drawn scores for some steps."""
         words = self._masks.block(first, steps)
         masks, scores = np.empty(words.shape[:2]), np.empty((steps, 0), np.uint64)
         fill_masks(words.reshape(-1), masks.reshape(-1))
@@ -227,12 +227,12 @@ class SilentStreams:
 
 
 def turn_number(agreed: Agreement, step: int, iteration: int) -> int:
-    """Count the turns before this one; selections are dealt in this order."""
+    """Count the turns before a turn. Selections are dealt in this order."""
     return position(step - agreed.arms - 1, iteration, agreed.iterations)
 
 
 class Pads:
-    """A word a turn, of one owner and one purpose: its share at Comp, or its answer's pad."""
+    """Words of one owner and one purpose, one a turn: Comp's shares, or pads of answers."""
 
     def __init__(self, key: bytes, agreed: Agreement) -> None:
         self._stream, self._agreed = KeyStream(key, 1), agreed

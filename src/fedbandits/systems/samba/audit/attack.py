@@ -14,7 +14,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -24,9 +24,18 @@ from fedbandits._typing import Floats, Ints
 from fedbandits.crypto.keystream import KEY_BYTES
 from fedbandits.crypto.paillier import PrivateKey
 from fedbandits.federation.messages import Message
+from fedbandits.learners.kernels.index_rules import (
+    KLUCB,
+    UCB,
+    DecreasingEpsilonGreedy,
+    EpsilonGreedy,
+    Softmax,
+    UCBTuned,
+)
+from fedbandits.learners.kernels.rule_handles import Records
+from fedbandits.learners.open_rules import OpenRule
 from fedbandits.privacy.error_rates import rate_bound
 from fedbandits.systems.base import PartiesReplicate
-from fedbandits.systems.samba.audit.public_scores import SCORES_KNOWN
 from fedbandits.systems.samba.audit.views import Opened
 from fedbandits.systems.samba.ciphers import BIT, BITS, SCORES, floats
 from fedbandits.systems.samba.messages import BitList, Drawn, Score, ScoreList, Sum, SumShare, Word
@@ -38,6 +47,27 @@ TOLERANCE = 1e-12
 _READINGS = ("won", "unshuffled", "shuffled")
 #: More hypotheses than this are not followed; the steps after that count as lost.
 _MOST = 4096
+
+
+def _as_owners(rule: Any, mean: Floats, pulls: Ints, step: int) -> Floats:
+    """Score arms as owners do, whose rule needs nothing but sums and pulls."""
+    arms, sums = len(pulls), np.rint(mean * pulls)
+    memory, keys = np.zeros((arms, 1)), np.zeros((arms, 2), np.uint64)
+    records = Records(np.ascontiguousarray(pulls), sums, memory, keys)
+    return OpenRule(rule, records).score(1, step)
+
+
+#: Scores as functions of means, pulls and step, for the rules that have such.
+SCORES_KNOWN: dict[type, Callable[[Any, Floats, Ints, int], Floats]] = {
+    UCB: lambda rule, mean, pulls, step: mean + np.sqrt(rule.scale * np.log(step) / pulls),
+    UCBTuned: _as_owners,
+    KLUCB: _as_owners,
+    Softmax: lambda rule, mean, pulls, step: np.exp(mean / rule.temperature),
+    EpsilonGreedy: lambda rule, mean, pulls, step: mean,
+    DecreasingEpsilonGreedy: lambda rule, mean, pulls, step: mean,
+}
+#: Rules whose larger score wins, as a public function of (sᵢ, nᵢ, t).
+READS_OTHER = (UCB, UCBTuned, KLUCB, EpsilonGreedy, DecreasingEpsilonGreedy)
 
 
 class Observation(NamedTuple):

@@ -26,6 +26,8 @@ from fedbandits.systems.samba.audit.adversary import (
     SilentAdversary,
 )
 from fedbandits.systems.samba.audit.attack import (
+    READS_OTHER,
+    SCORES_KNOWN,
     count_recovered,
     exploring_steps,
     guess_by_drawn_score,
@@ -35,7 +37,6 @@ from fedbandits.systems.samba.audit.attack import (
     other_sums,
     pulled_arms,
 )
-from fedbandits.systems.samba.audit.public_scores import READS_OTHER, SCORES_KNOWN
 from fedbandits.systems.samba.audit.published_adversary import PublishedAdversary
 from fedbandits.systems.samba.audit.views import (
     first_views,

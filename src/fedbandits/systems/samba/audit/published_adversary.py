@@ -23,13 +23,13 @@ from fedbandits.crypto.paillier import CiphertextError
 from fedbandits.systems.base import PartiesReplicate
 from fedbandits.systems.samba.audit.adversary import ONE_OWNER, Adversary, Exposure
 from fedbandits.systems.samba.audit.attack import (
+    SCORES_KNOWN,
     common_divisor,
     exploring_steps,
     guess_by_drawn_score,
     guess_by_place,
     pulled_arms,
 )
-from fedbandits.systems.samba.audit.public_scores import SCORES_KNOWN
 from fedbandits.systems.samba.ciphers import (
     BIT_BYTES,
     BITS,

@@ -1,6 +1,6 @@
 """SAMBA's parties: a customer, data owners, the Controller and Comp; in a silent run a dealer too.
 
-An owner, a Controller and Comp have a module each for a published run, and for a silent one.
+The Controller and Comp have a module each for a published run, and for a silent one.
 """
 
 from __future__ import annotations
@@ -30,10 +30,9 @@ from fedbandits.systems.samba.roles.comp import Comp
 from fedbandits.systems.samba.roles.controller import Controller
 from fedbandits.systems.samba.roles.customer import Customer, SharesCustomer
 from fedbandits.systems.samba.roles.dealer import Dealer
-from fedbandits.systems.samba.roles.owner import BaseOwner, DataOwner
+from fedbandits.systems.samba.roles.owner import BaseOwner, DataOwner, SilentOwner
 from fedbandits.systems.samba.roles.silent_comp import SilentComp
 from fedbandits.systems.samba.roles.silent_controller import SilentController
-from fedbandits.systems.samba.roles.silent_owner import SilentOwner
 
 
 def roles(plan: SambaPlan) -> Roles:

@@ -14,9 +14,7 @@ from fedbandits.systems.samba.ciphers import BIT, SCORES, floats, make_channels
 from fedbandits.systems.samba.kernels import any_place, select_arm, select_drawn
 from fedbandits.systems.samba.messages import (
     BitList,
-    CompGaveUp,
     Drawn,
-    EndForComp,
     Explore,
     ScoreList,
     Start,
@@ -54,9 +52,8 @@ class Comp(Member[CompState]):
         ("ready", ScoreList): ("ready", "done"),
         ("ready", Explore): ("ready", "done"),
         ("ready", Drawn): ("ready", "done"),
-        **endings(EndForComp, "ready", "idle", "done"),
+        **endings("ready", "idle", "done"),
     }
-    GAVE_UP = CompGaveUp
 
     _tools: _Tools
 

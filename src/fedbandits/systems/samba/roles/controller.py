@@ -13,7 +13,7 @@ import msgspec
 from fedbandits.crypto.aead import PacketLengthError, overhead_of
 from fedbandits.errors import ConfigError, LocalProtocolError
 from fedbandits.federation.events import Deadline, EndRound
-from fedbandits.federation.messages import DuplicateError, Message
+from fedbandits.federation.messages import DuplicateError, Message, OutOfOrderError
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import Step, Transitions
 from fedbandits.systems.samba.application import Supply
@@ -22,8 +22,8 @@ from fedbandits.systems.samba.messages import (
     Bit,
     BitList,
     Drawn,
-    Ending,
     Explore,
+    GaveUp,
     Order,
     Reason,
     Score,
@@ -51,7 +51,7 @@ AnyController = TypeVar("AnyController", bound=ControllerState)
 
 
 class BaseController(RunParty[AnyController]):
-    """A Controller, whatever it does in a turn.
+    """Base of the Controllers: beginning, places, sums and the end of a run.
 
     A party that does not answer until its deadline ends the run, for all. Fewer than two owners,
     or a run without a proper name, are refused.
@@ -121,11 +121,11 @@ class BaseController(RunParty[AnyController]):
         raise NotImplementedError
 
     def _beginnings(self, public_key: bytes, told: dict[str, Any]) -> list[Message]:
-        """Make what parties are told at first; ``told`` is what all messages say."""
+        """Make the first messages to all parties; ``told`` are the fields of all of them."""
         raise NotImplementedError
 
     def _setups(self, kind: type[Any], **told: Any) -> list[Message]:
-        """Make what owners are told at the beginning: each is told its own place."""
+        """Make the owners' first messages, each with the owner's place."""
         owners = zip(self._owners, self._places(self._plan.arms + 1, 1), strict=True)
         return [kind(receiver=owner, place=place, **told) for owner, place in owners]
 
@@ -155,7 +155,7 @@ class BaseController(RunParty[AnyController]):
         self._check_once(sender, f"step {step}.{iteration}")
 
     def _kept(self, sender: str, content: bytes) -> Step:
-        """Keep one of the messages that are collected."""
+        """Keep an owner's message until the messages of all have come."""
         collected = self._state.collected
 
         def keep() -> Sequence[Message]:
@@ -190,7 +190,7 @@ class BaseController(RunParty[AnyController]):
 
     @property
     def _missing(self) -> Reason:
-        """The reason for which the run ends if what is awaited does not come."""
+        """The reason for which the run ends at a deadline."""
         return self.AWAITED[self._state.stage]
 
     def _end_waiting(self, event: Deadline) -> Step:
@@ -198,11 +198,18 @@ class BaseController(RunParty[AnyController]):
         due = event.number == self.awaited
         return self._end_for_all(self._missing) if due else Step(self._state)
 
-    def _gave_up(self, word: Ending) -> Step:
+    def _gave_up(self, word: GaveUp) -> Step:
         """End the run for the reason of the first who gives up.
 
         A party that gives up later is told that reason once more: it may not have heard it.
+
+        Raises
+        ------
+        OutOfOrderError
+            If another than the customer gives up before the order, or when the total has left.
         """
+        if self.stage in ("idle", "done") and word.sender != self._customer:
+            raise OutOfOrderError(f"{self.name}: GaveUp from {word.sender} while {self.stage}")
         ended = self.ended
         if ended is None:
             return self._end_for_all(word.reason)
@@ -214,7 +221,7 @@ class BaseController(RunParty[AnyController]):
 
 
 class Controller(BaseController[ControllerState]):
-    """Permutes what it cannot read, and adds up what it cannot decrypt.
+    """Permutes scores that it cannot read, and adds up sums that it cannot decrypt.
 
     Where it draws the scores of steps that explore (section 5.4 as printed), owners send nothing
     then: the beat tells it that the last pull is over (:meth:`end_round`), as it does the owners.

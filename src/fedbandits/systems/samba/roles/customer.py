@@ -24,8 +24,6 @@ from fedbandits.systems.samba.ciphers import (
 )
 from fedbandits.systems.samba.keys import TotalKey, make_keys
 from fedbandits.systems.samba.messages import (
-    CustomerGaveUp,
-    EndForCustomer,
     FirstTotal,
     Order,
     SecondTotal,
@@ -49,8 +47,6 @@ class BaseCustomer(Member[AnyCustomer]):
 
     It waits for the total during the whole run: its deadline must be that of the run.
     """
-
-    GAVE_UP = CustomerGaveUp
 
     @property
     def awaited(self) -> int | None:
@@ -82,7 +78,7 @@ class Customer(BaseCustomer[CustomerState]):
     TRANSITIONS: ClassVar[Transitions] = {
         ("idle", Start): ("waiting",),
         ("waiting", Total): ("done",),
-        **endings(EndForCustomer, "waiting", "idle"),
+        **endings("waiting", "idle"),
     }
 
     def __init__(self, seat: Seat, plan: SambaPlan, supply: Supply) -> None:
@@ -128,7 +124,7 @@ class SharesCustomer(BaseCustomer[SharesState]):
         ("idle", Start): ("waiting",),
         ("waiting", FirstTotal): ("waiting", "done"),
         ("waiting", SecondTotal): ("waiting", "done"),
-        **endings(EndForCustomer, "waiting", "idle"),
+        **endings("waiting", "idle"),
     }
 
     def _compute(self, event: Any) -> Step:

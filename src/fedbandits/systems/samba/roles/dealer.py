@@ -13,11 +13,9 @@ from fedbandits.systems.samba.ciphers import DEALT, Line
 from fedbandits.systems.samba.keys import DealerKeys
 from fedbandits.systems.samba.messages import (
     Ask,
-    DealerGaveUp,
     Dealing,
     DealtFirst,
     DealtSecond,
-    EndForDealer,
 )
 from fedbandits.systems.samba.plan import Agreement, SambaPlan
 from fedbandits.systems.samba.roles.run import Member, NamedRunState, endings
@@ -48,9 +46,8 @@ class Dealer(Member[DealerState]):
     TRANSITIONS: ClassVar[Transitions] = {
         ("idle", Dealing): ("dealing", "done"),
         ("dealing", Ask): ("dealing", "done"),
-        **endings(EndForDealer, "dealing", "idle", "done"),
+        **endings("dealing", "idle", "done"),
     }
-    GAVE_UP = DealerGaveUp
 
     def __init__(self, seat: Seat, plan: SambaPlan, supply: Supply) -> None:
         super().__init__(seat, plan, supply)

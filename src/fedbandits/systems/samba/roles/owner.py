@@ -1,6 +1,7 @@
-"""SAMBA's data owners: one arm each, whose score Comp sees masked.
+"""SAMBA's data owners: one arm each, whose score they mask for Comp, or share in a silent run.
 
-How an owner pulls, and when it answers, is the same in a silent run, see :mod:`.silent_owner`.
+How an owner pulls, and when it answers, is the same in both. In a silent run the owner alone learns
+whether its arm was chosen.
 """
 
 from __future__ import annotations
@@ -18,23 +19,48 @@ from fedbandits.federation.acting import ActingParty
 from fedbandits.federation.events import Decide, Decision, EndRound, Observe
 from fedbandits.federation.messages import Message, OutOfOrderError
 from fedbandits.federation.state import Step, Transitions
+from fedbandits.learners.kernels.largest_scores import first_memory, own_uniform
 from fedbandits.learners.open_rules import OneArm
 from fedbandits.systems.samba.application import Supply
-from fedbandits.systems.samba.ciphers import SumCipher, WeakKeyError, make_channels
-from fedbandits.systems.samba.keys import owner_key
+from fedbandits.systems.samba.ciphers import (
+    DOWN,
+    UP,
+    WORD_BYTES,
+    Line,
+    SumCipher,
+    WeakKeyError,
+    make_channels,
+    read_word,
+    write_word,
+)
+from fedbandits.systems.samba.kernels import bits_for_ties, to_word
+from fedbandits.systems.samba.keys import OwnerKeys, OwnersKeys, make_keys, owner_key
 from fedbandits.systems.samba.messages import (
     Answer,
     Bit,
-    OwnerGaveUp,
     Reason,
     Score,
     Setup,
     SilentSetup,
     Sum,
+    SumShare,
+    Word,
 )
 from fedbandits.systems.samba.plan import Agreement, SambaPlan
-from fedbandits.systems.samba.roles.run import Member, RunState, owner_transitions
-from fedbandits.systems.samba.streams import Exploration, Masks, position
+from fedbandits.systems.samba.roles.run import Member, RunState, endings
+from fedbandits.systems.samba.streams import Exploration, Masks, Pads, position, total_pad
+
+
+def _transitions(setup: type[Message], bit: type[Message]) -> Transitions:
+    """Return the transitions of an owner, whose types of setup and bit are given."""
+    return {
+        ("idle", setup): ("pulling",),
+        ("pulling", Decide): ("pulling",),
+        ("pulling", Observe): ("resting",),
+        ("waiting", bit): ("waiting", "pulling", "resting", "ended"),
+        ("resting", EndRound): ("waiting", "done", "ended"),
+        **endings("waiting", "idle", "pulling", "resting", "done"),
+    }
 
 
 class BaseOwnerState(RunState, frozen=True, kw_only=True):
@@ -80,18 +106,16 @@ class BaseOwner(Member[AnyOwner], ActingParty[AnyOwner]):
     and lasts at least as long as the longest pull. Otherwise the late answer would name the arm.
     """
 
-    GAVE_UP = OwnerGaveUp
-
     def _sum(self) -> Message:
         """Make the message that tells the sum of its rewards."""
         raise NotImplementedError
 
     def _begin_step(self, after: AnyOwner) -> Step:
-        """Answer for the next step, in the state that is to be: the beat has come."""
+        """Answer for the next step at the beat, in the new state ``after``."""
         return self._send_score(after)
 
     def _send_score(self, after: AnyOwner) -> Step:
-        """Send the score of the turn, in the state that is to be."""
+        """Send the score of the turn of the new state ``after``."""
         raise NotImplementedError
 
     @property
@@ -188,7 +212,7 @@ class BaseOwner(Member[AnyOwner], ActingParty[AnyOwner]):
         return self._send_score(after) if stage == "waiting" else Step(after)
 
     def _read(self, message: Any) -> tuple[int, dict[str, Any]]:
-        """Return what is in a bit's packet, and what of the state changes with it."""
+        """Return the bit of a packet, and the fields of the state that change with it."""
         raise NotImplementedError
 
 
@@ -202,7 +226,7 @@ class Given(msgspec.Struct, frozen=True):
 
 
 class PublishedOwnerTools(OwnerTools):
-    """Channels and draws of an owner, from its keys and what it was given.
+    """Channels and draws of an owner, from its own keys and the Controller's setup.
 
     Raises
     ------
@@ -237,7 +261,7 @@ class DataOwner(BaseOwner[OwnerState]):
     """Has one arm: scores it, masked and sealed, and pulls it when told to."""
 
     STATE = OwnerState
-    TRANSITIONS: ClassVar[Transitions] = owner_transitions(Setup, Bit)
+    TRANSITIONS: ClassVar[Transitions] = _transitions(Setup, Bit)
     #: The Controller's beat may come before this owner's, where it draws scores.
     LATER: ClassVar[frozenset[tuple[str, type[Message]]]] = frozenset(
         {("pulling", Bit), ("resting", Bit)}
@@ -257,7 +281,7 @@ class DataOwner(BaseOwner[OwnerState]):
         return bit[0]
 
     def _take(self, message: Message) -> list[Message] | None:
-        """Keep the bit of the step that comes next until its time, and refuse all others."""
+        """Keep an early bit of the next step, and refuse bits of all other steps."""
         state = self._state
         if type(message) is Bit and state.stage in ("pulling", "resting"):
             turn, step = (message.step, message.iteration), state.step + (state.stage == "pulling")
@@ -294,7 +318,7 @@ class DataOwner(BaseOwner[OwnerState]):
         return Sum(sender=self.name, receiver=self._controller, ciphertext=ciphertext)
 
     def _begin_step(self, after: OwnerState) -> Step:
-        """Send the score, but before a step whose scores the Controller draws."""
+        """Send the score, unless the Controller draws the scores of the step."""
         if self._config.controller_draws and self._tools.explores(after.step):
             return Step(after)
         return self._send_score(after)
@@ -306,7 +330,7 @@ class DataOwner(BaseOwner[OwnerState]):
         return bit[0], {"opened": turn}
 
     def _send_score(self, after: OwnerState) -> Step:
-        """Send the score in the state that is to be (step 2)."""
+        """Send the score of the turn of the new state ``after`` (step 2)."""
         turn, sealed = (after.step, after.iteration), b""
         if self._config.exploration_shortcut != "empty" or not self._tools.explores(after.step):
             masked = self._tools.masked_score(after)
@@ -318,5 +342,103 @@ class DataOwner(BaseOwner[OwnerState]):
         told = Score(
             sender=self.name, receiver=self._controller, step=after.step,
             iteration=after.iteration, sealed=sealed,
+        )  # fmt: skip
+        return Step(after, [told])
+
+
+class SilentOwnerState(BaseOwnerState, frozen=True, kw_only=True):
+    """All that changes in a data owner."""
+
+    run: bytes = b""  # the run's name; empty before it begins
+    public_key: bytes = b""  # the customer's; empty where sums are shared
+
+
+class SilentOwnerTools(OwnerTools):
+    """Lines, pads and draws of an owner in one run."""
+
+    def __init__(self, plan: SambaPlan, supply: Supply, run: bytes) -> None:
+        agreed = plan.agreement(run)
+        owners = make_keys(OwnersKeys, supply.secrets["owners"], agreed)
+        super().__init__(supply, agreed, owners.exploration)
+        keys, cipher = OwnerKeys.make(supply.secrets, agreed), plan.config.packet_cipher
+        self.up = Line(cipher, keys.seals.up, UP)
+        self.down = Line(cipher, keys.seals.down, DOWN)
+        self.words = Pads(keys.pads.words, agreed)
+        self.answers = Pads(keys.pads.answers, agreed)
+        self.sum_pad = int(total_pad(keys.pads.total))
+        self._tie_bits = bits_for_ties(agreed.arms)
+
+    def score(self, state: BaseOwnerState) -> float:
+        """Return the score of a state's turn: a number of its own in a step that explores."""
+        if self.explores(state.step):
+            return float(own_uniform(self._draws, state.iteration, state.step))
+        return super().score(state)
+
+    def word(self, score: float, place: int) -> int:
+        """Return a score as a word, which no other owner has too."""
+        return int(to_word(score, place, self._tie_bits))
+
+
+class SilentOwner(BaseOwner[SilentOwnerState]):
+    """Has one arm: shares its score between both servers, and pulls when its bit is 1."""
+
+    STATE = SilentOwnerState
+    TRANSITIONS: ClassVar[Transitions] = _transitions(SilentSetup, Answer)
+
+    _tools: SilentOwnerTools
+
+    def _make_tools(self, run: bytes) -> SilentOwnerTools:
+        return SilentOwnerTools(self._plan, self._supply, run)
+
+    def _compute(self, event: Any) -> Step:
+        match event:
+            case Answer():
+                return self._open(event)
+            case SilentSetup():
+                return self._begin(event)
+            case _:
+                return super()._compute(event)
+
+    def _begin(self, setup: SilentSetup) -> Step:
+        agreed = self._placed(setup)
+        SumCipher.agreed(self.name, self._config, setup.public_key)
+        after = self._after(
+            stage="pulling", run=setup.run, public_key=setup.public_key, step=agreed.arms,
+            memory=first_memory(agreed.rule, agreed.arms), place=setup.place,
+        )  # fmt: skip
+        return self._begun(after, self._make_tools(setup.run))
+
+    def _sum(self) -> Message:
+        rewards = self._state.rewards
+        told: dict[str, Any] = {"sender": self.name, "receiver": self._controller}
+        if self._config.total == "paillier":
+            sums = SumCipher.agreed(self.name, self._config, self._state.public_key)
+            return Sum(ciphertext=sums.encrypt(rewards), **told)
+        share = write_word(rewards - self._tools.sum_pad)
+        return SumShare(sealed=self._sealed(self._state.step, 1, share), **told)
+
+    def _sealed(self, step: int, iteration: int, payload: bytes) -> bytes:
+        return self._tools.up.seal(step, iteration, self._seat.place, payload)
+
+    def reopen(self, message: Answer, place: int) -> int:
+        """Look again at a bit that it has received; where it stood then does not matter."""
+        del place
+        return self._read(message)[0]
+
+    def _read(self, message: Answer) -> tuple[int, dict[str, Any]]:
+        """Open the answer, and take its pad off."""
+        tools, turn = self._tools, (message.step, message.iteration)
+        padded = read_word(tools.down.open(*turn, self._seat.place, message.sealed, WORD_BYTES))
+        return (padded - int(tools.answers.draw(*turn))) % (1 << 64), {}
+
+    def _send_score(self, after: SilentOwnerState) -> Step:
+        """Share the score of the turn of the new state ``after``."""
+        score, turn = self._tools.score(after), (after.step, after.iteration)
+        if not math.isfinite(score):  # nor will it be, however often it is computed
+            return self._give_up(Reason.NOT_FINITE)
+        share = self._tools.word(score, after.place) - int(self._tools.words.draw(*turn))
+        told = Word(
+            sender=self.name, receiver=self._controller, step=after.step,
+            iteration=after.iteration, sealed=self._sealed(*turn, write_word(share)),
         )  # fmt: skip
         return Step(after, [told])

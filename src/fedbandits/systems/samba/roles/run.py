@@ -10,33 +10,21 @@ from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar, TypeVar
 
 from fedbandits.errors import LocalProtocolError, RemoteProtocolError
-from fedbandits.federation.events import Deadline, Decide, EndRound, Event, Observe
+from fedbandits.federation.events import Deadline, EndRound, Event
 from fedbandits.federation.messages import Message, OutOfOrderError
 from fedbandits.federation.party import Party
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import Handled, PartyState, Step, Transitions
 from fedbandits.systems.samba.application import Supply
 from fedbandits.systems.samba.messages import (
+    SILENT_MEMBERS,
     Beginning,
-    CompGaveUp,
-    CustomerGaveUp,
-    DealerGaveUp,
-    EndForComp,
-    EndForCustomer,
-    EndForDealer,
-    EndForOwner,
+    End,
     Ending,
-    OwnerGaveUp,
+    GaveUp,
     Reason,
 )
 from fedbandits.systems.samba.plan import Agreement, Ordered, SambaPlan, accept
-
-#: What the Controller hears from those who take no further part.
-GAVE_UP = (CustomerGaveUp, CompGaveUp, OwnerGaveUp, DealerGaveUp)
-#: The Controller's last words, by role.
-_LAST_WORDS: dict[str, type[Ending]] = {
-    "customer": EndForCustomer, "comp": EndForComp, "owner": EndForOwner, "dealer": EndForDealer
-}  # fmt: skip
 
 
 class RunEndedError(RemoteProtocolError):
@@ -65,16 +53,16 @@ class RunParty(Party[AnyRun]):
     Parameters
     ----------
     seat
-        What it is told of all that is public.
+        The public facts of the party.
     plan
-        What all parties go by.
+        The plan of all parties.
     supply
-        What it brings: its secrets among others.
+        The party's own secrets and keys.
     """
 
-    #: The type of its state; an empty one is the state to begin in.
+    #: The type of the party's state. Its defaults are the first state.
     STATE: ClassVar[type[Any]]
-    #: What follows from its secrets and the run's name, once that is known.
+    #: Keys, lines and streams of the run, once its name is known.
     _tools: Any
 
     def __init__(self, seat: Seat, plan: SambaPlan, supply: Supply) -> None:
@@ -110,7 +98,7 @@ class RunParty(Party[AnyRun]):
         return super()._take(message)
 
     def _make_tools(self, run: bytes) -> Any:
-        """Make what follows from its secrets and the run's name, where it keeps anything such."""
+        """Make the keys, lines and streams of the run of that name, if the party has any."""
 
     def _resume(self) -> None:
         """Make the tools again, after the state was loaded."""
@@ -119,7 +107,7 @@ class RunParty(Party[AnyRun]):
             self._tools = self._make_tools(run)
 
     def _check_turn(self, text: str, step: int, iteration: int) -> None:
-        """Refuse a message of another turn than this one, saying in ``text`` what it is."""
+        """Refuse a message of another turn, which the error describes by ``text``."""
         turn: Any = self._state
         if (step, iteration) != (turn.step, turn.iteration):
             raise OutOfOrderError(
@@ -127,7 +115,7 @@ class RunParty(Party[AnyRun]):
             )
 
     def _check_beat(self, event: EndRound) -> None:
-        """Refuse the end of another round than the one that is waited for."""
+        """Refuse the end of a round other than :attr:`next_end`."""
         if event.round_ != self.next_end:
             raise LocalProtocolError(
                 f"{self.name}: end of round {event.round_}, not of {self.next_end}"
@@ -140,15 +128,12 @@ class RunParty(Party[AnyRun]):
 class Member(RunParty[AnyRun]):
     """A party of a run that hears from the Controller alone."""
 
-    #: What it sends when it gives up.
-    GAVE_UP: ClassVar[type[Ending]]
-
     def __init__(self, seat: Seat, plan: SambaPlan, supply: Supply) -> None:
         super().__init__(seat, plan, supply)
         self._controller = seat.one("controller")
 
     def _compute(self, event: Any) -> Step:
-        """Handle what ends a run before it is done; all else is for the party itself."""
+        """Handle deadlines and the Controller's last word. A party handles all other events."""
         if isinstance(event, Deadline):
             return self._end_waiting(event)
         return self._ended(event.reason)  # the Controller's last word
@@ -168,58 +153,43 @@ class Member(RunParty[AnyRun]):
         return Step(after, outgoing, write=keep)
 
     def _end_waiting(self, event: Deadline) -> Step:
-        """Give up, if what is awaited is still the same."""
+        """Give up, if the party still awaits the same message."""
         if event.number != self.awaited:
             return Step(self._state)
         return self._give_up(Reason.CONTROLLER)
 
     def _give_up(self, reason: Reason) -> Step:
-        told = self.GAVE_UP(sender=self.name, receiver=self._controller, reason=reason)
+        told = GaveUp(sender=self.name, receiver=self._controller, reason=reason)
         return self._ended(reason, told)
 
 
-def endings(end: type[Ending], waiting: str, *others: str) -> Transitions:
+def endings(waiting: str, *others: str) -> Transitions:
     """Return the transitions by which a member's run ends before it is done.
 
-    ``end`` is the Controller's last word. A member waits for the Controller in stage ``waiting``;
-    in the ``others`` it does not, but can be told.
+    A member waits for the Controller in stage ``waiting``; in the ``others`` it does not, but can
+    be told that the run ends.
     """
-    told: Transitions = {(stage, end): ("ended",) for stage in (waiting, *others, "ended")}
+    told: Transitions = {(stage, End): ("ended",) for stage in (waiting, *others, "ended")}
     return {(waiting, Deadline): (waiting, "ended"), **told}
-
-
-def owner_transitions(setup: type[Message], bit: type[Message]) -> Transitions:
-    """Return the transitions of an owner that is set up, and told its bit, by these messages."""
-    return {
-        ("idle", setup): ("pulling",),
-        ("pulling", Decide): ("pulling",),
-        ("pulling", Observe): ("resting",),
-        ("waiting", bit): ("waiting", "pulling", "resting", "ended"),
-        ("resting", EndRound): ("waiting", "done", "ended"),
-        **endings(EndForOwner, "waiting", "idle", "pulling", "resting", "done"),
-    }
 
 
 def given_up(awaited: Iterable[str], *others: str) -> Transitions:
     """Return the transitions by which the Controller's run ends before it is done.
 
     It waits for others in the stages ``awaited``; in the ``others`` it does not, but somebody may
-    give up.
+    give up. Before an order, and when the total has left, that is for the customer alone to say.
     """
     return {
         **{(stage, Deadline): (stage, "ended") for stage in awaited},
-        **{(stage, kind): ("ended",) for kind in GAVE_UP for stage in (*awaited, *others, "ended")},
-        # Before an order, and when the total has left, it is for the customer alone to say.
-        ("idle", CustomerGaveUp): ("ended",),
-        ("done", CustomerGaveUp): ("ended",),
+        **{(stage, GaveUp): ("ended",) for stage in (*awaited, *others, "idle", "done", "ended")},
     }
 
 
 def last_words(seat: Seat, reason: Reason) -> list[Message]:
-    """Make what the Controller, which sits there, tells all others when it ends the run."""
+    """Make the messages by which the Controller, which sits there, ends the run for all others."""
     return [
-        word(sender=seat.name, receiver=name, reason=reason)
-        for role, word in _LAST_WORDS.items()
+        End(sender=seat.name, receiver=name, reason=reason)
+        for role in SILENT_MEMBERS
         if role in seat.terms.parties
         for name in seat.names(role)
     ]

@@ -28,10 +28,8 @@ from fedbandits.systems.samba.ciphers import (
 )
 from fedbandits.systems.samba.keys import ServerKeys, TotalKey, make_keys
 from fedbandits.systems.samba.messages import (
-    CompGaveUp,
     DealtFirst,
     DealtSecond,
-    EndForComp,
     FirstTotal,
     Reason,
     SecondTotal,
@@ -46,7 +44,7 @@ from fedbandits.systems.samba.streams import Pads, total_pad, turn_number
 
 
 class ServerTools:
-    """Lines of a server in one run, and what it was dealt; they are made again after a restart."""
+    """Lines and dealt words of a server in one run. A restart makes them again."""
 
     def __init__(
         self, plan: SambaPlan, supply: Supply, agreed: Agreement, keys: ServerKeys, first: bool
@@ -85,7 +83,7 @@ class SilentServer(RunParty[AnyRun]):
         return turn < self._deals.turns and self._deals.of(turn) not in blocks
 
     def _dealt(self, state: Any) -> Any:
-        """Return what was dealt for the turn of a state; the next call overwrites it."""
+        """Return the dealt words of the turn of a state; the next call overwrites them."""
         return self._tools.dealt.of(self._turn_of(state), state.blocks)
 
     def _with_block(self, message: DealtFirst | DealtSecond, **changes: Any) -> AnyRun:
@@ -95,7 +93,7 @@ class SilentServer(RunParty[AnyRun]):
         return self._after(dealt=block + 1, blocks=blocks, **changes)
 
     def _check_part(self, text: str, message: ToFirst | ToSecond, possible: bool = True) -> None:
-        """Refuse another message of a turn than the next one, saying in ``text`` what it is."""
+        """Refuse another message than the next of the turn; errors describe it by ``text``."""
         state: Any = self._state
         found, expected = ((each.step, each.iteration, each.part) for each in (message, state))
         if found != expected or not possible:
@@ -144,7 +142,7 @@ class SecondTools(ServerTools):
         return np.array([pads.draw(step, iteration) for pads in self._words], np.uint64)
 
     def answers(self, step: int, iteration: int) -> Words64:
-        """Return what it adds to the owners' answers, (arms,)."""
+        """Return Comp's pads of the owners' answers, (arms,)."""
         return np.array([pads.draw(step, iteration) for pads in self._answers], np.uint64)
 
 
@@ -172,11 +170,10 @@ class SilentComp(SilentServer[SilentCompState], Member[SilentCompState]):
         ("ready", DealtSecond): ("ready",),
         ("ready", ToSecond): ("ready", "done"),
         ("dealing", Deadline): ("dealing", "ended"),
-        **endings(EndForComp, "ready", "idle", "dealing", "done"),
+        **endings("ready", "idle", "dealing", "done"),
     }
     #: The dealer may be faster than the Controller.
     LATER: ClassVar[frozenset[tuple[str, type[Message]]]] = frozenset({("idle", DealtSecond)})
-    GAVE_UP = CompGaveUp
 
     _tools: SecondTools
 
@@ -193,7 +190,7 @@ class SilentComp(SilentServer[SilentCompState], Member[SilentCompState]):
         return SecondTools(self._plan, self._supply, self._owners, run)
 
     def _take(self, message: Message) -> list[Message] | None:
-        """Keep what ends a turn until the words of the next one have been dealt."""
+        """Keep the last message of a turn until the next turn's words have been dealt."""
         state = self._state
         if type(message) is ToSecond and state.stage == "ready":
             found = (message.step, message.iteration, message.part)
@@ -234,7 +231,7 @@ class SilentComp(SilentServer[SilentCompState], Member[SilentCompState]):
         return self._begun(after, tools, outgoing)
 
     def _keep_block(self, message: DealtSecond) -> Step:
-        """Keep a block; with the first one the run can begin."""
+        """Keep a block. With the first block the run can begin."""
         after = self._with_block(message, stage="ready")
         if self._state.stage == "ready":
             return Step(after)

@@ -51,7 +51,7 @@ _COLLECTED = (Word, ToFirst, DealtFirst)
 
 
 class SilentControllerState(ControllerState, frozen=True, kw_only=True):
-    """All that changes in a Controller; what it collects are shares."""
+    """All that changes in a Controller. It collects shares."""
 
     masked: bytes = b""  # Comp's shares of the turn's scores, masked; empty before they have come
     part: int = 0  # Comp's message of the turn that comes next
@@ -170,7 +170,7 @@ class SilentController(SilentServer[SilentControllerState], BaseController[Silen
         return self._compare(after) if after.stage == "collecting" and complete else Step(after)
 
     def _compare(self, after: SilentControllerState) -> Step:
-        """Bring all scores into an own order, and open what is to be compared first."""
+        """Shuffle the shares of all scores, and send Comp the first openings."""
         dealt, turn, deals = self._dealt(after), self._turn, self._deals
         shares = read_words(b"".join(after.collected[owner] for owner in self._owners))
         permuted, masked = np.empty((2, self._plan.arms), np.uint64)
@@ -188,7 +188,7 @@ class SilentController(SilentServer[SilentControllerState], BaseController[Silen
         return Step(after, told)
 
     def _go_on(self, message: ToFirst) -> Step:
-        """Take Comp's next message of a turn: what it has opened, or in the end who won."""
+        """Take Comp's next message of a turn: openings, and the winner's place in the last."""
         state, contests, part = self._state, self._contests, message.part
         # Number 0 comes before the first turn alone: later ones come with the end of a turn.
         possible = state.stage != "collecting" or not (self._turn or state.masked)
