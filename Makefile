@@ -23,7 +23,7 @@ test-all: $(VENV)/installed-test lint types ## the same, and what takes long: ot
 	$(PYTEST) -m ""
 	$(BIN)/python tools/break.py
 
-docs: $(VENV)/installed-docs ## the site in docs/_build/html; a broken link or a failing example stops it
+docs: $(VENV)/installed-docs ## the site in docs/_build/html; a broken link, a failing example or a sentence that is not plain stops it
 	PYTHONPATH=docs/_ext $(BIN)/python -m pytest -q -o addopts= -p no:cacheprovider -p examples docs src
 	$(BIN)/python -m sphinx -q -E -W --keep-going -b html docs docs/_build/html
 	@echo "The site: docs/_build/html/index.html"

@@ -6,7 +6,7 @@ import pathlib
 import sys
 
 HERE = pathlib.Path(__file__).parent
-sys.path[:0] = [str(HERE / "_ext"), str(HERE.parent / "tests")]
+sys.path.insert(0, str(HERE / "_ext"))
 
 project = "fedbandits"
 extensions = [
@@ -19,7 +19,7 @@ extensions = [
     "executed",
     "made",
 ]
-exclude_patterns = ["_build", "_ext", "conf.py"]
+exclude_patterns = ["_build", "_checks", "_ext", "conf.py"]
 nitpicky = True  # a name in a docstring that leads nowhere stops `make docs`
 
 # Pages: GitHub shows the same files, so links name files and headings as GitHub does.

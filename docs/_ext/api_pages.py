@@ -10,11 +10,10 @@ import re
 from typing import Any, NamedTuple
 
 from markdown import plain, table
+from public_names import public_names
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.errors import ExtensionError
-
-from public_names import public_names
 
 
 class Section(NamedTuple):

@@ -162,13 +162,18 @@ def _equal(private: np.ndarray, plain: np.ndarray) -> str:
 
 def _by_parties(source: Source, arms: int, name: str) -> str:
     """Return whether the parties of a silent run return, in few steps, what its plain run does."""
-    world, rounds, rewards = source.world(arms), arms + PARTY_STEPS, []
-    kinds = _variants("samba-silent", source), _variants("plain", source, comparison="silent")
-    for variants, make in zip(kinds, (parties, replicate), strict=True):
-        run = make(next(each for each in variants if each.label == name).config, world, rounds)
-        run.advance(rounds)
-        rewards.append(run.reward)
-    return _equal(*rewards)
+    world, rounds = source.world(arms), arms + PARTY_STEPS
+    silent, plain = (
+        next(variant for variant in variants if variant.label == name).config
+        for variants in (
+            _variants("samba-silent", source),
+            _variants("plain", source, comparison="silent"),
+        )
+    )
+    by_parties, in_clear = parties(silent, world, rounds), replicate(plain, world, rounds)
+    by_parties.advance(rounds)
+    in_clear.advance(rounds)
+    return _equal(by_parties.reward, in_clear.reward)
 
 
 def _is_published(source: Source) -> bool:
