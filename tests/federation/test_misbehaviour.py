@@ -23,9 +23,11 @@ from fedbandits.federation.messages import pack
 from fedbandits.federation.roles import Roles
 from fedbandits.settings.experiment import system
 from fedbandits.systems.agents.kernels import pools
+from fedbandits.systems.agents.kernels.own_views import load_own_view
+from fedbandits.systems.agents.kernels.views import empty_view
 from fedbandits.systems.feducb.messages import TABLE, Pooled, SyncCall, SyncRequest, Upload
-from fedbandits.systems.feducb.roles import sums
-from fedbandits.systems.feducb.roles.sums import basis_of, view_of_sum
+from fedbandits.systems.feducb.roles import agent as feducb_agent
+from fedbandits.systems.feducb.roles.agent import basis_of
 from fedbandits.testing.replicates import federate, plan_of, system_of
 from tests.federation.receiving import next_number, refused, refused_next, snapshot, stamped, taken
 
@@ -64,7 +66,7 @@ def test_a_sum_that_makes_no_view_changes_nothing(monkeypatch):
     agent = run.of("agent")[0]
     before = agent.state.view
     with monkeypatch.context() as failing:
-        failing.setattr(sums, "load_own_view", lambda *_: pools.NOT_POSITIVE)
+        failing.setattr(feducb_agent, "take_over", lambda *_: pools.NOT_POSITIVE)
         refused(agent, pooled(agent), RemoteProtocolError)
     assert agent.state.view is before
     taken(agent, pooled(agent))
@@ -267,8 +269,9 @@ def test_no_record_counts_twice_however_often_an_old_release_is_summed(late):
             if agent.taken:
                 others = hub.kept[1 - index].reshape(1, -1)
                 constants = run.plan.constants
-                expected, _ = view_of_sum(
-                    constants, agent.statistic, agent.residuals, others, 0.0
+                expected = empty_view(constants)
+                load_own_view(
+                    constants, agent.statistic, agent.residuals.copy(), others, 0.0, expected
                 )  # fmt: skip
                 np.testing.assert_allclose(agent.view.inverse, expected.inverse, rtol=1e-9)
                 np.testing.assert_allclose(agent.view.estimate, expected.estimate, rtol=1e-9)

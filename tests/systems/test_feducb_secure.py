@@ -12,7 +12,6 @@ from fedbandits.federation.exchange import outlet
 from fedbandits.federation.totals.messages import Total, pack_words
 from fedbandits.settings.experiment import system
 from fedbandits.systems.feducb.roles import agent as agent_module
-from fedbandits.systems.feducb.roles import sums
 from fedbandits.testing.replicates import federate, plan_of, system_of
 from tests.federation.receiving import next_number, taken
 from tests.systems.summed import losing, noisy_supplies, play_with_losses, require_total
@@ -120,10 +119,10 @@ def test_nothing_that_an_agent_acts_on_depends_on_its_own_noise(preset, view):
 def test_an_agent_that_takes_its_own_noise_out_is_found(monkeypatch):
     """The test above would see it."""
     _, total = at_first_total("feducb-secure-hybrid", 1)
-    acting = []
+    acting, others_in_sum = [], agent_module.others_in_sum
 
     def leaks(constants, index, newest, values, had):
-        others, variance = sums.others_in_sum(constants, index, newest, values, had)
+        others, variance = others_in_sum(constants, index, newest, values, had)
         share = constants.step * acting[-1].state.sending.pending_values
         return others + had.statistic - share.reshape(others.shape), variance
 

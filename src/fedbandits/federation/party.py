@@ -29,8 +29,8 @@ from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import AnyState, Handled, Step, Transitions
 from fedbandits.federation.watching import Happened, See
 
-#: The layout of parties' states. A saved state of another layout is refused: raise the number when
-#: a field of a state changes.
+#: The layout of parties' states. A saved state of another layout is refused, so raise the number
+#: when a field of a state changes.
 LAYOUT = 1
 
 
@@ -290,8 +290,7 @@ class Party(Generic[AnyState]):
         if dump.layout != LAYOUT:
             raise SnapshotError(
                 f"{self.name}: a saved state of layout {dump.layout}, and this version of "
-                f"fedbandits reads layout {LAYOUT}: go on with the version that saved the state, "
-                "or begin anew"
+                f"fedbandits reads layout {LAYOUT}; go on with the version that saved the state"
             )
         before, self._state = self._state, snapshots.read(type(self._state), dump.state)
         try:

@@ -43,10 +43,12 @@ from fedbandits.learners.kernels.released_sum import (
 from fedbandits.learners.kernels.ridge import add_to_diagonal, apply_symmetric
 from fedbandits.privacy.kernels import NO_FAULT
 from fedbandits.systems.agents.kernels.constants import Constants, Learning
-from fedbandits.systems.agents.kernels.pools import NOT_POSITIVE, reading_of
+from fedbandits.systems.agents.kernels.pools import NOT_POSITIVE, Pool, reading_of
 from fedbandits.systems.agents.kernels.views import (
     Views,
+    add_uncounted,
     explored_variance,
+    load_view,
     refresh_view,
 )
 
@@ -169,4 +171,36 @@ def load_view_along(
         average(weights, factors[m], estimates[m], directions[m], view.inverse[m], view.estimate[m])
         square = explored_variance(constants.exploration_scale, variance)
         refresh_view(view, m, math.sqrt(square))
+    return NO_FAULT
+
+
+@compiled
+def take_over(
+    constants: Constants, log_term: float, pool: Pool, uncounted: Floats, own: Floats,
+    residuals: Floats, others: Floats, deviation: float, view: Views,
+) -> int:  # fmt: skip
+    """Set an agent's view after a sync: the one transition of loops and parties.
+
+    Parameters
+    ----------
+    log_term : float
+        The part of the radius beside the determinant.
+    pool : Pool
+        The estimates from the sum that the agent goes on from.
+    uncounted : (models, d (d + 3) / 2) float64
+        See :func:`.views.add_uncounted`.
+    own, residuals, others, deviation
+        See :func:`load_view_along`; read only where own records count beside others' releases.
+    view : Views
+        The agent's own; it stays where there is a fault.
+
+    Returns
+    -------
+    int
+        ``NO_FAULT``, or the fault of :func:`load_view_along`.
+    """
+    if constants.own_view:
+        return load_own_view(constants, own, residuals, others, deviation, view)
+    load_view(constants, log_term, pool, view)
+    add_uncounted(constants, log_term, pool, uncounted, view)
     return NO_FAULT

@@ -77,6 +77,11 @@ def empty_view(constants: Constants) -> Views:
     return one_view(empty_views(1, constants.models, constants.dimension), 0)
 
 
+def copied(view: Views) -> Views:
+    """Copy a view, to write to the copy."""
+    return Views(*(array.copy() for array in view))
+
+
 @compiled
 def begin_view(constants: Constants, base: float, log_term: float, pool: Pool, view: Views) -> None:
     """Set a view that is one agent's own to what holds before any release."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import msgspec
 import numpy as np
@@ -25,21 +26,25 @@ from fedbandits.federation.totals.messages import Total
 from fedbandits.federation.totals.sender import first_sending
 from fedbandits.learners.kernels.ridge import Record
 from fedbandits.privacy import running_sum
+from fedbandits.privacy.kernels import NO_FAULT
 from fedbandits.systems.agents.counting import (
     countable,
     nothing_uncounted,
     sum_of,
     sum_to_release,
 )
-from fedbandits.systems.agents.kernels.constants import TRIGGERED
-from fedbandits.systems.agents.kernels.pools import Pool
-from fedbandits.systems.agents.kernels.sync import sync_due
-from fedbandits.systems.agents.kernels.views import (
-    Views,
-    add_uncounted,
-    first_view,
-    load_view,
+from fedbandits.systems.agents.kernels.constants import TRIGGERED, Constants
+from fedbandits.systems.agents.kernels.own_views import take_over
+from fedbandits.systems.agents.kernels.pools import (
+    Basis,
+    Pool,
+    basis_of_all,
+    empty_pool,
+    noise_variance,
+    pool_release,
 )
+from fedbandits.systems.agents.kernels.sync import sync_due
+from fedbandits.systems.agents.kernels.views import Views, copied, first_view
 from fedbandits.systems.agents.limits import Limits
 from fedbandits.systems.agents.linear_agent import LinearAgent
 from fedbandits.systems.agents.others_count import number_or_none, others_count_as, squared_norms
@@ -47,18 +52,23 @@ from fedbandits.systems.agents.plan import AgentsPlan
 from fedbandits.systems.agents.schedule import planned_round
 from fedbandits.systems.agents.system import AgentSupply
 from fedbandits.systems.feducb.messages import Pooled, SyncCall, SyncRequest, Upload
-from fedbandits.systems.feducb.roles.sums import (
-    Released,
-    no_release,
-    others_in_sum,
-    pool_of_sum,
-    records_after,
-    view_of_sum,
-)
 from fedbandits.systems.secure_sums import totals_plan
 from fedbandits.systems.shell import SummedState
 
 _ACTS = (Decide, Observe, LetGo)
+
+
+class Released(NamedTuple):
+    """An agent's records when it released: later records are in no sum yet."""
+
+    records: int  # that counted
+    statistic: Floats
+    noisy: Floats  # the numbers that left; nothing where nobody takes them out of a sum
+
+
+def no_release() -> Floats:
+    """Return the place of an own release that is not needed, or was not made."""
+    return np.zeros(0)
 
 
 class AgentState(SummedState, frozen=True, kw_only=True):
@@ -297,30 +307,84 @@ class Agent(LinearAgent[AgentState]):
         if min(newest) == 0:
             heard = [agent for agent in heard if newest[agent]]
         self._limits.check(self.name, values, heard, [newest[agent] for agent in heard])
-        had, fresh = state.under_way.get(own), None
-        if constants.raw_view:
-            fresh = records_after(had, state.statistic, state.records - len(state.kept))
-        pool = pool_of_sum(constants, newest, values, fresh)
-        if pool is None:
+        had, basis = state.under_way.get(own), basis_of(constants, newest)
+        pool = empty_pool(constants.models, constants.dimension)
+        fault = pool_release(constants, basis, self._with_fresh(values, had), pool)
+        if fault != NO_FAULT:
             raise RemoteProtocolError(f"{self.name}: the pooled Gram matrix is not positive")
-        view, residuals = state.view, state.residuals
+        mine = others = state.statistic
+        variance = 0.0
         if constants.own_view:
             mine = sum_of(state.statistic, state.uncounted, state.kept, constants.rounding)
-            others = others_in_sum(constants, self._index, newest, values, had)
-            found = view_of_sum(constants, mine, residuals, *others)
-            if found is None:
-                raise RemoteProtocolError(f"{self.name}: own records and the sum do not add up")
-            view, residuals = found
+            others, variance = others_in_sum(constants, self._index, newest, values, had)
+        view, residuals = copied(state.view), state.residuals.copy()
+        fault = take_over(
+            constants, constants.log_term, pool, state.uncounted, mine, residuals, others,
+            math.sqrt(variance), view,
+        )  # fmt: skip
+        if fault != NO_FAULT:
+            raise RemoteProtocolError(f"{self.name}: own records and the sum do not add up")
         self._have_noise()  # nothing rests on the noise: it may fail
         waited = state.fresh if own == state.released.made else state.waited
-        after = self._after(stage="ready", pool=pool, view=view, residuals=residuals, waited=waited)
+        return Step(
+            self._after(stage="ready", pool=pool, view=view, residuals=residuals, waited=waited)
+        )
 
-        def load() -> Sequence[Message]:
-            if constants.own_view:
-                return ()
-            load_view(constants, constants.log_term, pool, state.view)
-            if state.uncounted.size:
-                add_uncounted(constants, constants.log_term, pool, state.uncounted, state.view)
-            return ()
+    def _with_fresh(self, values: Floats, had: Released | None) -> Floats:
+        """Return a sum (models, d (d + 3) / 2), with own records after the own release in the sum.
 
-        return Step(after, write=load)
+        In a raw view those records count at once.
+        """
+        state, constants = self._state, self._plan.constants
+        total = values.reshape(constants.models, -1)
+        if not constants.raw_view:
+            return total
+        if had is None:
+            return total + state.statistic
+        fresh = had.records != state.records - len(state.kept)
+        return total + (state.statistic - had.statistic) if fresh else total
+
+
+def basis_of(constants: Constants, newest: Sequence[int]) -> Basis:
+    """Return the basis of a sum of some agents' releases, by their numbers, 0 where none is.
+
+    Where all numbers are alike, the basis is that of the loop, bit for bit.
+    """
+    if min(newest) == max(newest):
+        return basis_of_all(constants, newest[0])
+    heard = [(agent, release) for agent, release in enumerate(newest) if release]
+    variance = sum(noise_variance(constants, agent, release) for agent, release in heard)
+    # As published: 2Λ for each one heard, ρ_min for each one that is not.
+    base = constants.base
+    shift = base + len(heard) * (constants.shift - base) / constants.agents
+    return Basis(base, constants.log_term, shift, math.sqrt(variance))
+
+
+def others_in_sum(
+    constants: Constants, agent: int, newest: Sequence[int], values: Floats, had: Released | None
+) -> tuple[Floats, float]:
+    """Return a sum without an agent's own part, (models, d (d + 3) / 2), and the variance left.
+
+    Of a sum that shows releases, the agent's own release is taken out, and its noise with it. Of a
+    secure sum only the agent's records are: decisions that depend on own noise could take the noise
+    away.
+
+    Parameters
+    ----------
+    agent
+        The agent whose part is left out.
+    newest
+        The number of every agent's release in the sum, 0 where there is none.
+    values : (release_size,) float64
+        The sum.
+    had
+        The agent's memory of its release in the sum; None if there is none.
+    """
+    variance = basis_of(constants, newest).deviation ** 2
+    own = no_release()
+    if had is not None:
+        own = had.statistic.reshape(-1) if constants.step > 0.0 else had.noisy
+    if newest[agent] and constants.step == 0.0:
+        variance -= noise_variance(constants, agent, newest[agent])
+    others = values - own if own.size else values
+    return others.reshape(constants.models, -1), max(variance, 0.0)

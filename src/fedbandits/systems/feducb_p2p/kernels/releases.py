@@ -17,7 +17,7 @@ from fedbandits.learners.kernels.ridge import add_to, fill, log_determinant, unp
 from fedbandits.privacy.kernels import NO_FAULT
 from fedbandits.random import Key
 from fedbandits.systems.agents.kernels.constants import TRIGGERED, Constants
-from fedbandits.systems.agents.kernels.own_views import load_own_view
+from fedbandits.systems.agents.kernels.own_views import take_over
 from fedbandits.systems.agents.kernels.pools import Basis, Pool, noise_variance, pool_release
 from fedbandits.systems.agents.kernels.rounds import (
     Scratch,
@@ -25,12 +25,7 @@ from fedbandits.systems.agents.kernels.rounds import (
     play_rounds,
     simulate_release,
 )
-from fedbandits.systems.agents.kernels.views import (
-    add_uncounted,
-    begin_view,
-    load_view,
-    one_view,
-)
+from fedbandits.systems.agents.kernels.views import begin_view, one_view
 from fedbandits.systems.feducb_p2p.kernels.state import (
     NOT_POOLED,
     Peers,
@@ -114,26 +109,17 @@ def refresh(
         _fresh(constants, state, cell), pool,
     )  # fmt: skip
     note_fault(state.faults, agent, fault, round_)
-    if fault == NO_FAULT and constants.own_view:
-        fault = _load_own(constants, peers, state, cell, round_)
+    if fault == NO_FAULT:
+        own, others, variance = state.statistic[cell], state.statistic[cell], 0.0
+        if constants.own_view:
+            others, variance = _others(constants, peers, state, cell, round_)
+            if state.uncounted.size > 0:
+                own = own + state.uncounted[cell]
+        fault = take_over(
+            constants, peers.log_term[agent], pool, state.uncounted[cell], own,
+            state.residuals[cell], others, math.sqrt(variance), one_view(state.views, cell),
+        )  # fmt: skip
         note_fault(state.faults, agent, fault, round_)
-    elif fault == NO_FAULT:
-        view = one_view(state.views, cell)
-        load_view(constants, peers.log_term[agent], pool, view)
-        add_uncounted(constants, peers.log_term[agent], pool, state.uncounted[cell], view)
-
-
-@compiled
-def _load_own(constants: Constants, peers: Peers, state: State, cell: int, round_: int) -> int:
-    """Set a cell's view to its own records and what it has heard of others; return the fault."""
-    others, variance = _others(constants, peers, state, cell, round_)
-    own = state.statistic[cell]
-    if state.uncounted.size > 0:
-        own = own + state.uncounted[cell]
-    return load_own_view(
-        constants, own, state.residuals[cell], others, math.sqrt(variance),
-        one_view(state.views, cell),
-    )  # fmt: skip
 
 
 @compiled

@@ -15,15 +15,9 @@ from fedbandits.privacy.kernels import NO_FAULT
 from fedbandits.privacy.running_sum import ContinualState
 from fedbandits.systems.agents.counting import sum_of
 from fedbandits.systems.agents.kernels.constants import Constants
-from fedbandits.systems.agents.kernels.own_views import load_own_view
-from fedbandits.systems.agents.kernels.pools import Pool, empty_pool, noise_variance
-from fedbandits.systems.agents.kernels.views import (
-    Views,
-    add_uncounted,
-    empty_view,
-    first_view,
-    load_view,
-)
+from fedbandits.systems.agents.kernels.own_views import take_over
+from fedbandits.systems.agents.kernels.pools import NOT_POSITIVE, Pool, empty_pool, noise_variance
+from fedbandits.systems.agents.kernels.views import Views, copied, first_view
 from fedbandits.systems.feducb_p2p.heard import Known
 from fedbandits.systems.feducb_p2p.kernels.releases import pool_heard
 from fedbandits.systems.feducb_p2p.plan import PeerPlan
@@ -104,17 +98,17 @@ def refreshed(
     """
     numbers = sum(known.release for _, known in heard)
     pool = _pooled(plan, index, heard, statistic[: len(estimator.at_release)], estimator)
-    constants, fault = plan.constants, NO_FAULT
-    view, residuals = empty_view(constants), estimator.residuals.copy()
-    log_term = float(plan.peers.log_term[index])
+    constants, own, others, variance = plan.constants, statistic, statistic, 0.0
     if constants.own_view:
         own = sum_of(statistic, uncounted, estimator.kept, constants.rounding)
         others, variance = _added_up(constants, heard, without=index)
-        fault = load_own_view(constants, own, residuals, others, math.sqrt(variance), view)
-    elif pool is not None:
-        load_view(constants, log_term, pool, view)
-        if uncounted.size:
-            add_uncounted(constants, log_term, pool, uncounted, view)
+    view, residuals = copied(estimator.view), estimator.residuals.copy()
+    fault = NOT_POSITIVE
+    if pool is not None:
+        fault = take_over(
+            constants, float(plan.peers.log_term[index]), pool, uncounted, own, residuals, others,
+            math.sqrt(variance), view,
+        )  # fmt: skip
     if pool is None or fault != NO_FAULT:
         return msgspec.structs.replace(estimator, pooled=numbers, unusable=estimator.unusable + 1)
     return msgspec.structs.replace(
