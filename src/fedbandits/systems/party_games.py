@@ -20,7 +20,7 @@ from fedbandits._typing import Floats, Ints
 from fedbandits.environments.base import Environment
 from fedbandits.federation.memory import Route
 from fedbandits.federation.messages import Message
-from fedbandits.federation.totals.messages import Increment, Total
+from fedbandits.federation.totals.messages import Increment, Total, unpack_words
 from fedbandits.privacy.attacks import Transcripts
 from fedbandits.privacy.auditing import Game, Sees
 from fedbandits.privacy.likelihood import Attacker
@@ -92,12 +92,6 @@ class Released(NamedTuple):
     values: Floats
 
 
-def newest_total(network: Any, receiver: str) -> Total:
-    """Return the newest secure sum that a party was told; StopIteration if it was told none."""
-    deliveries = reversed(network.transcript.deliveries)
-    return next(m for _, m in deliveries if isinstance(m, Total) and m.receiver == receiver)
-
-
 def sent_share(sending: Any, message: Increment) -> Ints:
     """Return the share of a secure sum behind the masks of a message, (size,), in whole steps.
 
@@ -142,6 +136,7 @@ class AuditedRun:
         self.target: Any = run.players[self.places[self.audited]]
         self._attacker = attacker
         self._noted: list[tuple[Floats, float]] = []
+        self._newest = 0  # the number of the last secure sum that was looked at
 
     def play_round(self, world: int, round_: int) -> None:
         """Let all parties play one round of a world, until the network has settled."""
@@ -154,6 +149,41 @@ class AuditedRun:
         message is masked, the release is read in the state of the party.
         """
         raise NotImplementedError
+
+    def new_total(self) -> Floats | None:
+        """Return a secure sum that the attacked party was told since the last call, (size,).
+
+        The sum is in the units of records.
+        """
+        newest = self.target.state.sending.newest
+        if newest == self._newest:
+            return None
+        self._newest, plan = newest, self.run.plan
+        deliveries = reversed(self.network.transcript.deliveries)
+        total = next(
+            message for _, message in deliveries
+            if isinstance(message, Total) and message.receiver == self.audited
+        )  # fmt: skip
+        constants: Any = plan.constants  # type: ignore[attr-defined]
+        whole = unpack_words(total.statistic, constants.release_size).view(np.int64)
+        return np.asarray(constants.step * whole.astype(np.float64))
+
+    def known_in_total(self, exact: Callable[[Any], Floats]) -> Floats:
+        """Return what an attacker knows of the other parties in a secure sum, (size,).
+
+        The attacker knows the noise of all parties but as many as the claim takes for honest, and
+        the ``exact`` sums of the honest ones.
+        """
+        plan: Any = self.run.plan
+        others = [player for player in self.run.players if player is not self.target]
+        telling = len(others) + 1 - plan.secure.honest
+        known = np.zeros(plan.constants.release_size)
+        for place, other in enumerate(others):
+            tells = place < telling
+            known += (
+                plan.constants.step * other.state.sending.base_values if tells else exact(other)
+            )
+        return known
 
     @property
     def informed(self) -> bool:
