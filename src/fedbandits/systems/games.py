@@ -90,6 +90,30 @@ def look_of(
     return Look(values.reshape(count, -1), scores, attacker.bare(values, entered))
 
 
+def look_at_sums(
+    record: ReplacedRecord, steps: Ints, release: Callable[[Floats, int], Floats]
+) -> Callable[[int, int, int], Look]:
+    """Return what :attr:`ContentsGame.look` is, of running sums in which a record is replaced.
+
+    Parameters
+    ----------
+    record
+        The record, in a drawn batch if it comes late.
+    steps : (n,)
+        Numbers of the releases that are attacked, from 1.
+    release
+        Releases sums (runs, n, size) of runs from a first one on, by the code of the system.
+    """
+
+    def look(world: int, first: int, count: int) -> Look:
+        (batch,) = drawn_targets(first, count, max(1, len(steps) - 1))
+        entered = record.entered(steps, record.batches(batch))
+        values = release(entered[:, :, None] * record.pair[world], first)
+        return look_of(record.attacker, values, entered)
+
+    return look
+
+
 class ContentsGame(NamedTuple):
     """Release code on one log with one record replaced."""
 

@@ -37,14 +37,13 @@ from fedbandits.systems.fclub.phases import released_sums
 from fedbandits.systems.fclub.plan import USERS, FCLUBPlan
 from fedbandits.systems.games import (
     ContentsGame,
-    Look,
     Neighbours,
     ReplacedRecord,
     audit_key,
     contexts,
     different_records,
     drawn_targets,
-    look_of,
+    look_at_sums,
     opposite_records,
     packed_pair,
     packed_record,
@@ -213,21 +212,17 @@ def _contents_game(plan: FCLUBPlan, late: bool) -> ContentsGame:
         f"contents of {len(steps)} of {plan.release_count} releases, one drawn row"
         f"{record.words(persons)}"
     )
-    look = partial(_look, plan, steps, record)
+    look = look_at_sums(record, steps, partial(_released, plan, steps))
     return ContentsGame(looks_at, len(steps) * plan.size, look, late=late)
 
 
-def _look(
-    plan: FCLUBPlan, steps: Ints, record: ReplacedRecord, world: int, first: int, count: int
-) -> Look:
-    """Look at runs, each of which is one row of a server: rows share nothing but whose they are."""
-    (batch,) = drawn_targets(first, count, max(1, len(steps) - 1))
-    entered = record.entered(steps, record.batches(batch))
-    sums, parts, done = entered[:, :, None] * record.pair[world], [], 0
-    while done < count:
+def _released(plan: FCLUBPlan, steps: Ints, sums: Floats, first: int) -> Floats:
+    """Release sums (runs, steps, size), each run by one row of a server: rows share no noise."""
+    parts, done = list[Floats](), 0
+    while done < len(sums):
         parts.append(_one_server(plan, steps, sums[done:], first + done))
         done += len(parts[-1])
-    return look_of(record.attacker, np.concatenate(parts), entered)
+    return np.concatenate(parts)
 
 
 def _one_server(plan: FCLUBPlan, steps: Ints, sums: Floats, run: int) -> Floats:

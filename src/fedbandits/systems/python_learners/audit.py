@@ -37,13 +37,11 @@ from fedbandits.systems.base import PartiesReplicate, System
 from fedbandits.systems.games import (
     AUDIT_SEED,
     ContentsGame,
-    Look,
     Neighbours,
     ReplacedRecord,
     audit_key,
     contexts,
-    drawn_targets,
-    look_of,
+    look_at_sums,
     stretched_records,
 )
 from fedbandits.systems.noisy_releases import StatedNoise, some_releases, stated_sums, sums_listener
@@ -145,13 +143,7 @@ def _contents_game(plan: LearnerPlan, late: bool) -> ContentsGame:
     pair, steps = (longest, -longest), np.arange(1, count + 1)
     record = ReplacedRecord(pair, attacker_of(release, pair, steps, np.ones(size)), late)
 
-    def look(world: int, first: int, runs: int) -> Look:
-        (drawn,) = drawn_targets(first, runs, max(1, count - 1))
-        entered = record.entered(steps, record.batches(drawn))
-        sums = entered[:, :, None] * pair[world]
-        values = _released(short, sums, first) if honest == 1 else _summed(plan, count, sums, first)
-        return look_of(record.attacker, values, entered)
-
+    release = partial(_released, short) if honest == 1 else partial(_summed, plan, count)
     seen = f"{count} of {release.releases}" if count < release.releases else f"{count}"
     what, each = "releases", ""
     if plan.secure is not None:
@@ -159,6 +151,7 @@ def _contents_game(plan: LearnerPlan, late: bool) -> ContentsGame:
     looks_at = f"contents of {seen} {what}, {size} numbers each{each}{record.words()}"
     # All runs are made at once, so a number takes a fraction of the time of one in a kernel.
     made = count * size * max(1, count // _AT_ONCE) * honest
+    look = look_at_sums(record, steps, release)
     return ContentsGame(looks_at, count * size, look, made, late)
 
 
