@@ -48,7 +48,7 @@ def scaled(usual: int, scale: float, least: int) -> int:
 
 
 def unheard(share: float) -> None:
-    """Tell nobody."""
+    """Report progress to nobody."""
     del share
 
 
@@ -195,7 +195,7 @@ def _measured_mu(game: Game, moments: Floats) -> float:
 
 
 class _Meter(NamedTuple):
-    """Plays a game, and tells how far it is."""
+    """Plays a game, and reports its progress."""
 
     game: Game
     total: int  # runs, of both worlds

@@ -39,7 +39,7 @@ Neighbours = Literal["fixed log", "interactive"]
 
 
 class Look(NamedTuple):
-    """The numbers that an attacker who is told the target makes of some runs."""
+    """Statistics of some runs, of an attacker that knows the target."""
 
     values: Floats  # (runs, f): contents
     scores: Floats  # (runs, 1): their likelihood ratios
@@ -47,7 +47,7 @@ class Look(NamedTuple):
 
 
 class ReplacedRecord(NamedTuple):
-    """A record that is replaced in the releases of a log, and who looks at them."""
+    """A record that is replaced in the releases of a log, and the attacker of these releases."""
 
     pair: tuple[Floats, Floats]  # (size,) each: what the record adds to its batch in either world
     attacker: Attacker  # who knows all other records
@@ -81,7 +81,7 @@ class ReplacedRecord(NamedTuple):
 def look_of(
     attacker: Attacker, values: Floats, entered: Floats, scale: Floats | None = None
 ) -> Look:
-    """Return what an attacker makes of releases (runs, n, size).
+    """Return the statistics of an attacker, of releases (runs, n, size).
 
     The other parameters are those of :meth:`.Attacker.scores`; ``scale`` is 1 by default.
     """
@@ -197,7 +197,7 @@ def different_records(
 def stretched_records(
     dimension: int, context_bound: float, reward_bound: float
 ) -> tuple[Record, Record]:
-    """Return two records of which one is far beyond both bounds: whoever does not cut it shows.
+    """Return two records, one far beyond both bounds: a party that does not cut records shows.
 
     The other has a short context. So it shows too if contexts are scaled by those that came before.
     """

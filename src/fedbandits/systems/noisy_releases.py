@@ -46,7 +46,7 @@ def some_releases(releases: int, numbers: int, plan: ContinualPlan | None = None
 
 
 def plain_number(place: int) -> str:
-    """Return what a number is called where all numbers of a release are alike."""
+    """Return the name of a number where all numbers of a release are alike."""
     return f"number {place}"
 
 
@@ -214,7 +214,7 @@ def stated_sums(
     who: str, party: str, plan: ContinualPlan, steps: Ints, scales: Floats, pattern: Floats,
     number: Callable[[int], str] = plain_number, step: float = 0.0,
 ) -> StatedNoise:  # fmt: skip
-    """Return what is stated of the noise in running sums, of the releases ``steps`` of a plan.
+    """Return the stated noise of running sums, of the releases ``steps`` of a plan.
 
     ``scales`` (parties,) is the deviation of one draw of each party where ``pattern`` (size,) is 1.
     The other parameters are those of :class:`StatedNoise`.

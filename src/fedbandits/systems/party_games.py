@@ -46,7 +46,7 @@ Bring = Callable[[str, int, Any], Any]
 
 
 def as_brought(role: str, place: int, brought: Any) -> Any:
-    """Return what a party brings."""
+    """Return a party's supplies unchanged."""
     del role, place
     return brought
 
@@ -61,7 +61,7 @@ class SmallWorld(NamedTuple):
     def begin(
         self, run: int, secure: bool, bring: Bring = as_brought, route: Route | None = None
     ) -> PartiesReplicate:
-        """Make the parties of one run, whose number names what is simulated.
+        """Make the parties of one run; the number of the run names all simulated draws.
 
         If ``secure``, every party that brings noise brings :class:`.SecureNoise`, as in a
         deployment. No seed repeats such a run. ``bring`` may change what each party brings. With a
@@ -187,7 +187,7 @@ class AuditedRun:
 
     @property
     def informed(self) -> bool:
-        """True if somebody looks who knows all other records."""
+        """True if the attacker knows all other records."""
         return self._attacker is not None
 
     def note(self, values: Floats, entered: float) -> None:
@@ -203,7 +203,7 @@ class AuditedRun:
         return np.array([values for values, _ in self._noted])
 
     def look(self) -> Look | None:
-        """Return what is made of all noted releases, as many numbers every run, or None."""
+        """Return the statistics of all noted releases, as many numbers every run, or None."""
         if self._attacker is None:
             return None
         sees = self._attacker(np.arange(1, len(self._noted) + 1))
@@ -331,7 +331,7 @@ def paired_games(games: Iterable[Game]) -> list[PairedRuns]:
 
 
 def attacked_games(games: Iterable[Game]) -> list[Game]:
-    """Return the games that are attacked: those of which exact measures do not show all.
+    """Return the games to attack: games of which exact measures do not show everything.
 
     On a fixed log pairs of runs show how far a record moves releases, and draws what noise they
     have. What is left is which messages there are, and when: the game with the noise of a
@@ -350,7 +350,7 @@ def attacked_games(games: Iterable[Game]) -> list[Game]:
 
 
 def not_played(plan: Plan, games: Iterable[Game]) -> tuple[str, ...]:
-    """Return in words what no game plays with whole parties under a plan; nothing without games."""
+    """Return in words the cases that no game of whole parties plays; nothing without games."""
     games = list(games)
     whole = [game for game in games if isinstance(game, MessagesGame)]
     if not games:
@@ -398,7 +398,7 @@ class Seen:
         self._envelopes: list[tuple[Any, ...]] = []
 
     def take(self, round_: int, messages: Iterable[Message]) -> None:
-        """Look at what was sent in a round. What others said before is no news of this party."""
+        """Look at the messages of a round, but for those that the party passes on."""
         for message in messages:
             if message.sender != self._audited:
                 continue
@@ -418,7 +418,7 @@ class Seen:
             self._envelopes.append(tuple(envelope))
 
     def _relative(self, value: Any) -> Any:
-        """Return a name as it is from where the audited party stands: which one it is was drawn."""
+        """Return a name relative to the audited party, whose own number was drawn."""
         if value == self._audited:
             return "itself"
         return value.rstrip("0123456789") if isinstance(value, str) else value

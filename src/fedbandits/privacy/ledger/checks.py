@@ -162,7 +162,7 @@ class Tail(NamedTuple):
 
 
 def require_step(place: str, step: int) -> None:
-    """Refuse, by StepError, what is no number of a release."""
+    """Refuse, by StepError, a value that is no number of a release."""
     if type(step) is not int:  # 1.0 and True are equal to 1, and are written down as something else
         raise StepError(f"{place}: a step is a whole number, not a {type(step).__name__}")
     if step < 1:

@@ -145,7 +145,7 @@ def check(file: LedgerFile | None, connection: Connection) -> None:
 def watched(
     file: LedgerFile | None, begun: contextlib.AbstractContextManager[Connection]
 ) -> Iterator[Connection]:
-    """Look at the file before and after a transaction: what a lost file was told, is lost."""
+    """Look at the file before and after a transaction: charges in a lost file are lost."""
     with begun as connection:
         if file is None:
             yield connection
@@ -267,7 +267,7 @@ def require_file(where: str | os.PathLike[str] | Engine) -> None:
 
 
 def equip(engine: Engine, file: LedgerFile | None) -> None:
-    """Give an engine of the ledger's own what its transactions begin with."""
+    """Set up how transactions begin on an engine that the ledger has made."""
     if file is not None:
         _keep_log(engine, file)
     if engine.dialect.name == "sqlite":
@@ -401,7 +401,7 @@ def _is_missing(file: LedgerFile) -> bool:
 
 
 def federation_at(path: str | os.PathLike[str]) -> str:
-    """Read whose ledger a file is; none is created.
+    """Read the federation of the ledger in a file; no file is created.
 
     Raises LedgerError if there is no such file, and LedgerCorruptError if it is no ledger, or one
     that does not say whose it is.

@@ -1,4 +1,4 @@
-"""The releases of linear agents as configured, for an audit: what they tell, and their noise.
+"""The releases of linear agents as configured, for an audit: attacks, and the noise.
 
 Each run attacks one agent and one model, both drawn. The attacker sees the releases that say all
 there is to say of the record, and one more, drawn from all: noise may be missing in any.
@@ -199,7 +199,7 @@ def _number(plan: AgentsPlan, place: int) -> str:
 
 
 def _drawn(plan: AgentsPlan, steps: Ints, run: int) -> tuple[Floats, Floats]:
-    """Return the noise of releases of all agents, and the draws that it is made of."""
+    """Return the noise of releases of all agents, and the draws in that noise."""
     constants, agents, names = plan.constants, plan.facts.parties, drawn_steps(plan.release, steps)
     noise = np.zeros((agents, len(steps), constants.release_size))
     given = np.zeros((agents, len(names), constants.release_size))

@@ -133,17 +133,17 @@ class AgentsRun(AuditedRun):
         return self._pair
 
     def _shown(self, features: Floats32, agent: int, round_: int) -> Any:
-        """Return what an agent decides on."""
+        """Return the decision set, or the visit, that an agent decides on."""
         del agent, round_
         return features
 
     def _observed(
         self, agent: int, round_: int, context: Floats32, arm: int, reward: float
     ) -> None:
-        """Note a record, as it came about."""
+        """Note a record of any agent."""
 
     def _others(self, world: int, round_: int) -> Floats:
-        """Return what all records but the replaced ones add to the target's releases."""
+        """Return the sum of all records in the target's releases but the replaced ones."""
         others: Floats = self.target.state.statistic.reshape(-1)
         if round_ >= self._target.round_:
             others = others - packed_record(self._pair[world])
@@ -154,7 +154,7 @@ class AgentsRun(AuditedRun):
         return int(round_ >= self._target.round_)
 
     def _reward(self, agent: int, round_: int, context: Floats32, arm: int) -> float:
-        """Return a linear reward: what matters is that other contexts earn other rewards."""
+        """Return a linear reward: other contexts earn other rewards."""
         del agent, round_, arm
         config: AgentsConfig = self.run.plan.config
         return float(context[0]) * config.reward_bound / config.context_bound
@@ -165,7 +165,7 @@ class AgentsRun(AuditedRun):
         return reward + float(plan.constants.centre)
 
     def _hear(self, world: int, round_: int, messages: list[Message]) -> None:
-        """Note what is released, less what all other records add to it."""
+        """Note the new releases, less the sum of all other records."""
         releases = {m.release: m.statistic for m in messages if hasattr(m, "statistic")}  # type: ignore[attr-defined]
         for statistic in releases.values():
             others = self._others(world, round_)
@@ -265,7 +265,7 @@ def _visited(small: SmallWorld) -> Visited:
 
 
 def _released(agent: Any) -> Floats:
-    """Return the sum that is released, (size,): of one model, whichever estimator has it."""
+    """Return the released sum, (size,), of one model, added up over estimators."""
     statistic: Floats = agent.state.statistic
     summed: Floats = statistic.reshape(-1, statistic.shape[-1]).sum(axis=0)
     return summed

@@ -292,7 +292,7 @@ def _stated(plan: FCLUBPlan, who: str, party: str, steps: Ints) -> StatedNoise:
 
 
 def _drawn(plan: FCLUBPlan, steps: Ints, run: int) -> tuple[Floats, Floats]:
-    """Return the noise of all rows (rows, steps, size), and the draws that it is made of."""
+    """Return the noise of all rows (rows, steps, size), and the draws in that noise."""
     names = steps if plan.sums is None else drawn_steps(plan.sums, steps)
     noise, given = [], []
     for server, rows in enumerate(_row_counts(plan)):
@@ -304,7 +304,7 @@ def _drawn(plan: FCLUBPlan, steps: Ints, run: int) -> tuple[Floats, Floats]:
 
 
 class _Heard:
-    """Hears the noise in what servers release: less the sums that they stand for."""
+    """Hears the noise in releases of servers: a release less the exact sums."""
 
     def __init__(self, plan: FCLUBPlan, run: PartiesReplicate) -> None:
         self._plan, self._servers = plan, run.players
@@ -330,7 +330,7 @@ class _Heard:
 
 
 class FCLUBRun(ServersRun):
-    """Servers whose releases, if ``informed``, are seen by someone who knows all but one record."""
+    """Servers; if ``informed``, the attacker of their releases knows all records but one."""
 
     def __init__(
         self, run: PartiesReplicate, number: int, pair: tuple[Record, Record], fixed: bool,
@@ -346,7 +346,7 @@ class FCLUBRun(ServersRun):
         return attacker(sums, packed_pair(self.pair), steps)
 
     def play_round(self, world: int, round_: int) -> None:
-        """Play it, and note the released row of the record's user: its other records are known."""
+        """Play a round, and note the released row of the attacked user, less other records."""
         super().play_round(world, round_)
         if self.informed and round_ in self._plan.constants.phase_ends:
             deliveries = self.network.transcript.deliveries
@@ -366,7 +366,7 @@ class FCLUBRun(ServersRun):
         return Released(message.release, (rows / deviations).reshape(-1))
 
     def _others(self, place: int, world: int, round_: int) -> Floats:
-        """Return what the other records of the user add to its row."""
+        """Return the sum of the other records in the row of the user."""
         others: Floats = self.target.state.sums[place, : self._plan.size]
         if round_ >= self.record_rounds[0]:
             others = others - packed_record(self.pair[world])

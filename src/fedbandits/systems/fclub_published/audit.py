@@ -92,7 +92,7 @@ def noise_checks(system: System[Any], plan: PublishedFCLUBPlan) -> Sequence[Nois
 
 
 def _first_reports(system: System[Any], config: PublishedFCLUB) -> NoisyNumbers:
-    """Return what servers report before any record is there: noise alone."""
+    """Return the first reports of servers, which have no record: noise alone."""
     small = _small(system, config, 2)
     tree: ContinualPlan = small.plan.tree
     shift = small.plan.shift(2.0)

@@ -284,7 +284,7 @@ def _messages_game(
 
 
 class _Interaction(NamedTuple):
-    """A made-up interaction with the first arm, and what it adds to a sum."""
+    """A made-up interaction with the first arm, and the record of that interaction in a sum."""
 
     context: Floats32  # (d,)
     reward: float
@@ -310,7 +310,7 @@ class LearnersRun(AgentsRun):
         self._maker, self._own = RecordSum(plan, self._target.agent), np.zeros(plan.size)
 
     def _knows_others(self, steps: Ints) -> Attacker:
-        """Return who tells the two records with the first arm apart.
+        """Return the attacker that tells the two records with the first arm apart.
 
         With another arm the score is a linear statistic all the same: it tells no more of the
         records than is claimed.
@@ -331,7 +331,7 @@ class LearnersRun(AgentsRun):
         return reward
 
     def _reward(self, agent: int, round_: int, context: Floats32, arm: int) -> float:
-        """Return the arm's reward: what matters is that other choices earn other rewards."""
+        """Return the arm's reward: other choices earn other rewards."""
         low, high = self._plan.facts.reward_range
         drawn = uniforms(self._plan.facts.arms, self._key, agent, round_, Purpose.REWARD)
         return float(low + (high - low) * drawn[0 if self._fixed else arm])
@@ -354,7 +354,7 @@ class LearnersRun(AgentsRun):
 
 
 def _furthest_pair(plan: LearnerPlan, agent: int) -> tuple[_Interaction, _Interaction]:
-    """Return those two of some interactions whose records are furthest apart.
+    """Return the two of some interactions with the records that are furthest apart.
 
     Of those that are as far apart as any, their contexts are furthest apart: a learner may act on
     contexts that its records say nothing of.

@@ -70,7 +70,7 @@ class BuyersRun(AuditedRun):
         return attacker(self._plan, self._amounts, steps)
 
     def play_round(self, world: int, round_: int) -> None:
-        """Let all buyers buy and find out what was good."""
+        """Let all buyers buy and learn the outcomes."""
         for index, buyer in enumerate(self._buyers):
             decision, capacity = buyer.decide(None), self._capacity[index]
             order = self._orders.get(index)
@@ -99,7 +99,7 @@ class BuyersRun(AuditedRun):
         return np.array([int(integer(int(n) + 1, *name, i)) for i, n in enumerate(bought)])
 
     def _hear(self, buyer: Any, messages: list[Message]) -> None:
-        """Note a report in capacities, less what all other purchases add to it."""
+        """Note a report in capacities, less the sum of all other purchases."""
         if buyer is not self.target or not messages or self._plan.secure is not None:
             return
         reported = np.frombuffer(messages[0].sums).reshape(2, -1)[:, self._producer]  # type: ignore[attr-defined]
@@ -147,7 +147,7 @@ def _exact(buyer: Any) -> Floats:
 
 
 class LateRun(BuyersRun):
-    """Buyers who buy all there is; one order of one of them is known at once, or late.
+    """Buyers who buy all there is; the outcome of one order is known at once, or late.
 
     That order is of one producer alone: the outcomes of an order are told together. The parameters
     are those of :class:`BuyersRun`.
@@ -161,7 +161,7 @@ class LateRun(BuyersRun):
         self._held: tuple[Decision, Ints] | None = None
 
     def play_round(self, world: int, round_: int) -> None:
-        """Let all buyers buy and find out what was good, of one order perhaps later."""
+        """Let all buyers buy and learn the outcomes, of one order perhaps later."""
         for index, buyer in enumerate(self._buyers):
             number, bought = buyer.decide(None).number, self._capacity[index].copy()
             good = self._good(index, round_, bought)

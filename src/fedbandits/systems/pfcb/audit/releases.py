@@ -1,4 +1,4 @@
-"""Reports as configured, for an audit: who looks at them, and what they tell.
+"""Reports as configured, for an audit: the attackers of reports, attacks, and the noise.
 
 One purchase is replaced, of a buyer and a producer that are drawn. Or it moves from one report to
 another, because its outcome comes late in one world. Then it is counted in one batch in world 0 and
@@ -85,7 +85,7 @@ def covariance_over_time(plan: PFCBPlan) -> Floats:
 
 
 def attacker(plan: PFCBPlan, amounts: bool, steps: Ints) -> Attacker:
-    """Return who looks at some reports about one producer, and knows all purchases but one."""
+    """Return the attacker of some reports about one producer, who knows all other purchases."""
     zero, one = record_pair(amounts)
     change, covariance = one - zero, plan.constants.covariance
     if plan.continual is not None:
@@ -104,7 +104,7 @@ def attacker(plan: PFCBPlan, amounts: bool, steps: Ints) -> Attacker:
 
 
 class Moved(NamedTuple):
-    """Someone who looks at reports of one producer, and knows all but where a purchase counts."""
+    """An attacker that sees reports of one producer, and knows all but the batch of a purchase."""
 
     means: Floats  # (2, n, 2): what the purchase adds to each report in either world
     precision: Floats  # (2 n, 2 n): inverse covariance of the reports' noise
@@ -133,7 +133,7 @@ def corners(plan: PFCBPlan) -> Floats:
 
 
 def moved(plan: PFCBPlan, steps: Ints, batches: tuple[int, int]) -> Moved:
-    """Return who looks at the reports ``steps``, of which some hold the batches of the worlds."""
+    """Return the attacker of the reports ``steps``, some of which hold the moved purchase."""
     running = plan.constants.reports == RUNNING
     entered = [steps >= batch if running else steps == batch for batch in batches]
     means = np.array([np.outer(e, v) for e, v in zip(entered, corners(plan), strict=True)])
@@ -200,7 +200,7 @@ def _contents_game(plan: PFCBPlan, late: bool) -> ContentsGame:
 
 
 def _seen(plan: PFCBPlan) -> str:
-    """Name what an attacker sees."""
+    """Name the numbers that an attacker sees."""
     return (
         "reports"
         if plan.secure is None
@@ -355,7 +355,7 @@ def _number(producers: int, place: int) -> str:
 
 
 def _drawn(plan: PFCBPlan, steps: Ints, run: int) -> tuple[Floats, Floats]:
-    """Return the noise of all buyers' reports, in capacities, and the draws that it is made of."""
+    """Return the noise of all buyers' reports, in capacities, and the draws in that noise."""
     constants, producers = plan.constants, plan.constants.producers
     reports = np.zeros((constants.agents, len(steps), 2, producers))
     draws, capacity = np.zeros((plan.slots, 2 * producers)), np.full(producers, UNITS, np.int64)
@@ -371,7 +371,7 @@ def _drawn(plan: PFCBPlan, steps: Ints, run: int) -> tuple[Floats, Floats]:
 
 
 class _Heard:
-    """Hears the noise in reports: less what was bought, all of it or since the last report."""
+    """Hears the noise in reports: a report less all purchases, or those since the last report."""
 
     def __init__(self, run: PartiesReplicate) -> None:
         plan: Any = run.plan
