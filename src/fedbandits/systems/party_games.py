@@ -398,7 +398,7 @@ class Seen:
         self._envelopes: list[tuple[Any, ...]] = []
 
     def take(self, round_: int, messages: Iterable[Message]) -> None:
-        """Look at the messages of a round, but for those that the party passes on."""
+        """Look at the messages of a round. Contents that the party passes on are left out."""
         for message in messages:
             if message.sender != self._audited:
                 continue
