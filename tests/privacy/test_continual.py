@@ -131,23 +131,20 @@ def test_each_draw_is_made_once_and_state_survives_saving(mechanism):
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_noise_is_distributed_as_stated(mechanism):
-    plan, count = ContinualPlan(mechanism, 6, 1.5), 20_000
-    pattern = continual.noise_pattern(1, 2)
-    rng = np.random.default_rng(1)
-    last = np.empty((count, len(pattern)))
-    for i in range(count):
-        state = init(plan, len(pattern))
-        for _ in range(6):
-            state, noisy = release(
-                plan, state, np.zeros(len(pattern)), pattern, lambda _: rng.normal(size=5)
-            )
-        last[i] = noisy
-    deviation = plan.deviation(6)
-    expected = deviation * np.array([math.sqrt(2), 1.0, math.sqrt(2), 1.0, 1.0])
-    np.testing.assert_allclose(last.std(axis=0), expected, rtol=0.03)
-    off = np.corrcoef(last.T) - np.eye(5)
-    assert np.abs(off).max() < 0.03
+def test_noise_is_made_of_its_draws_as_stated(mechanism):
+    """Each number has draws of its own, with weights that come to the stated deviation."""
+    plan = ContinualPlan(mechanism, 6, 1.5)
+    pattern, draws = continual.noise_pattern(1, 2), np.random.default_rng(1).normal(size=(6, 5))
+    state, released = init(plan, len(pattern)), []
+    for _ in range(6):
+        state, noisy = release(plan, state, np.zeros(5), pattern, lambda k: draws[k - 1])
+        released.append(noisy)
+    weights = plan.scale * decoder(plan)
+    np.testing.assert_allclose(released, (weights @ draws) * pattern, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(
+        np.linalg.norm(weights, axis=1), [plan.deviation(k) for k in range(1, 7)], rtol=1e-12
+    )
+    np.testing.assert_allclose(pattern, [math.sqrt(2), 1.0, math.sqrt(2), 1.0, 1.0])
 
 
 def test_the_pattern_doubles_the_variance_of_diagonals():

@@ -15,7 +15,7 @@ import pytest
 import sqlalchemy as sa
 
 from fedbandits.errors import LedgerError, LedgerFileError, NoiseReuseError
-from fedbandits.privacy.ledger import Ledger, opening
+from fedbandits.privacy.ledger import Ledger, files
 from tests.privacy.ledgers import (
     CLAIM,
     DELTA,
@@ -270,7 +270,7 @@ def test_where_a_ledger_must_exist_none_is_made(tmp_path, content):
 
 
 def test_the_log_does_not_grow_for_ever_and_the_main_file_always_misses_it(tmp_path, monkeypatch):
-    monkeypatch.setattr(opening, "LARGE", 1 << 16)
+    monkeypatch.setattr(files, "LARGE", 1 << 16)
     path = tmp_path / "ledger.db"
     sizes = []
     with ledger_at(path, "A", synchronous="NORMAL") as ledger:
@@ -309,7 +309,7 @@ def test_two_parties_that_mark_the_log_at_once_do_not_undo_each_other(tmp_path):
         pass
 
     def write(number):
-        opening.LARGE = 0  # at every transaction
+        files.LARGE = 0  # at every transaction
         with Ledger.open(path, "hospitals", synchronous="NORMAL") as ledger:
             for k in range(30):
                 with ledger.begin() as connection:

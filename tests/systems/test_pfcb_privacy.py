@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from fedbandits.environments import Procurement
-from fedbandits.random import Purpose, normals, replicate_key
 from fedbandits.settings.experiment import system
 from fedbandits.systems.pfcb import PRESETS
 from fedbandits.systems.pfcb.kernels import Books
@@ -61,35 +60,28 @@ def test_without_the_root_of_two_the_sensitivity_would_be_that_of_one_number():
     assert resolved("published").sensitivity == math.sqrt(2.0)
 
 
-def noise_of_reports(found, release, capacity, count=4000):
-    """Reports of no purchases: nothing but noise, (count, 2, m)."""
-    m, key, out = capacity.size, replicate_key(1, 0), []
-    for party in range(count):
-        books = Books(*(np.zeros((2, m)) for _ in range(3)))
-        draws = np.array(
-            [
-                normals(2 * m, key, party, z, Purpose.PRIVACY_NOISE)
-                for z in ((range(1, release + 1)) if found.continual else (release,))
-            ]
-        )
-        report = np.full((2, m), np.nan)
+def weights_of_draws(found, release, capacity):
+    """A report of no purchases, for each draw alone: its weights, (2 m, draws)."""
+    m, rows = capacity.size, release if found.continual else 1
+    columns = []
+    for place in range(rows * 2 * m):
+        books, report = Books(*(np.zeros((2, m)) for _ in range(3))), np.full((2, m), np.nan)
+        draws = np.zeros((rows, 2 * m))
+        draws.flat[place] = 1.0
         write_report(found.constants, release, capacity, draws, books, report)
-        out.append(report)
-    return np.array(out)
+        columns.append(report.reshape(-1))
+    return np.array(columns).T
 
 
 @pytest.mark.parametrize("name", PRIVATE)
 @pytest.mark.parametrize("release", [1, 3])
 def test_noise_has_the_covariance_that_is_charged(name, release):
+    """Exactly, from the weights of all draws: producers have noise of their own."""
     found, capacity = resolved(name), np.array([1, 7, 50])
     scale = noise_deviation(found.constants, release)
-    reports = noise_of_reports(found, release, capacity)
-    for i, k in enumerate(capacity):
-        covariance = np.cov(reports[:, :, i].T) / (scale * k) ** 2
-        np.testing.assert_allclose(covariance, found.constants.covariance, atol=0.12)
-    flat = reports.transpose(2, 1, 0).reshape(6, -1)
-    across = np.corrcoef(flat)[np.ix_([0, 1], [2, 3, 4, 5])]
-    assert np.abs(across).max() < 0.07  # producers have noise of their own
+    weights = weights_of_draws(found, release, capacity)
+    charged = scale**2 * np.kron(found.constants.covariance, np.diag(capacity.astype(float) ** 2))
+    np.testing.assert_allclose(weights @ weights.T, charged, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", sorted(set(PRIVATE) - {"published"}))

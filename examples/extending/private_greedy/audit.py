@@ -20,7 +20,6 @@ from fedbandits.privacy.auditing import Game
 from fedbandits.privacy.likelihood import (
     attacker_of,
     covariance_of,
-    stated_deviations,
     telling_releases,
 )
 from fedbandits.privacy.noise_check import NoisyNumbers
@@ -29,20 +28,19 @@ from fedbandits.systems import System
 from fedbandits.systems.base import PartiesReplicate
 from fedbandits.systems.games import (
     ContentsGame,
-    Look,
     Neighbours,
     ReplacedRecord,
     audit_key,
-    drawn_targets,
-    look_of,
+    look_at_sums,
 )
-from fedbandits.systems.noisy_releases import StatedNoise, sums_listener
+from fedbandits.systems.noisy_releases import stated_sums, sums_listener
 from fedbandits.systems.party_games import (
     AuditedRun,
     MessagesGame,
     Released,
     SmallWorld,
     Targets,
+    moves,
 )
 
 from .messages import Upload
@@ -71,8 +69,10 @@ def games(system: System[Any], plan: GreedyPlan) -> Sequence[Game]:
         _messages_game(system, plan, "fixed log", _ATTACKED),
         _messages_game(system, plan, "interactive", _ATTACKED),
         # Not attacked: how far an interaction moves all releases is measured exactly.
-        _messages_game(system, plan, "fixed log")._replace(attacked=False),
-        _messages_game(system, plan, "fixed log", beyond=True)._replace(attacked=False),
+        *moves(
+            within=_messages_game(system, plan, "fixed log"),
+            beyond=_messages_game(system, plan, "fixed log", beyond=True),
+        ),
     ]
 
 
@@ -82,12 +82,8 @@ def noise_checks(system: System[Any], plan: GreedyPlan) -> Sequence[NoisyNumbers
         return ()
     small = _small(system, plan, plan.config.explore)
     mechanism, size = small.plan.mechanism, small.plan.size
-    stated = stated_deviations(mechanism, np.arange(1, mechanism.releases + 1))
-    deviations = np.tile(stated[None, :, None], (_AGENTS, 1, size))
-    # With the covariance it shows too if two releases have noise in common.
-    numbers = StatedNoise(
-        f"{_AGENTS} agents", "agent", deviations, covariance=covariance_of(mechanism)
-    )
+    steps, scales = np.arange(1, mechanism.releases + 1), np.full(_AGENTS, mechanism.scale)
+    numbers = stated_sums(f"{_AGENTS} agents", "agent", mechanism, steps, scales, np.ones(size))
     listener = sums_listener(lambda agent, upload: agent.state.own)
     return [numbers.deployed(small, listener, secure) for secure in (True, False)]
 
@@ -102,28 +98,27 @@ def _contents_game(plan: GreedyPlan, late: bool) -> ContentsGame:
     which = ", an interaction of a drawn batch" if late else ""
     looks_at = f"contents of {len(steps)} releases of {plan.size} numbers{which}"
     size = len(steps) * plan.size
-    return ContentsGame(looks_at, size, partial(_look, plan, record), len(steps) * size, late)
+    look = look_at_sums(record, steps, partial(_released, plan))
+    return ContentsGame(looks_at, size, look, len(steps) * size, late)
 
 
-def _look(plan: GreedyPlan, record: ReplacedRecord, world: int, first: int, count: int) -> Look:
-    """What an attacker makes of runs ``first`` … ``first + count - 1`` of a world."""
-    steps, size = telling_releases(plan.mechanism), plan.size
-    (drawn,) = drawn_targets(first, count, len(steps) if record.late else 1)
-    entered = record.entered(steps, drawn + 1)
+def _released(plan: GreedyPlan, sums: Floats, first: int) -> Floats:
+    """Sums of runs from ``first`` on, (runs, releases, size), as an agent releases them."""
+    count, releases, size = sums.shape
     draws = np.stack([
-        normals(len(steps) * size, audit_key(0), 0, run, Purpose.PRIVACY_NOISE)
+        normals(releases * size, audit_key(0), 0, run, Purpose.PRIVACY_NOISE)
         for run in range(first, first + count)
-    ]).reshape(count, len(steps), size)  # fmt: skip
+    ]).reshape(sums.shape)  # fmt: skip
     # All runs at once: the noise of every number is its own.
     state = running_sum.init(plan.mechanism, count * size)
-    pattern, values = np.tile(plan.pattern, count), np.empty(draws.shape)
-    for place in range(len(steps)):
-        sums = (entered[:, place, None] * record.pair[world]).reshape(-1)
+    pattern, values = np.tile(plan.pattern, count), np.empty(sums.shape)
+    for place in range(releases):
         state, noisy = running_sum.release(
-            plan.mechanism, state, sums, pattern, lambda step: draws[:, step - 1].reshape(-1)
-        )
+            plan.mechanism, state, sums[:, place].reshape(-1), pattern,
+            lambda step: draws[:, step - 1].reshape(-1),
+        )  # fmt: skip
         values[:, place] = noisy.reshape(count, size)
-    return look_of(record.attacker, values, entered)
+    return values
 
 
 def _farthest_pair(plan: GreedyPlan) -> tuple[Floats, Floats]:
@@ -171,7 +166,7 @@ def _messages_game(
     looks_at = f"messages of one drawn of {_AGENTS} agents in {rounds} rounds"
     return MessagesGame(
         neighbours, looks_at, small, (_AGENTS, rounds), make,
-        covariance=covariance_of(small.plan.mechanism), beyond=beyond,
+        covariance=covariance_of(small.plan.mechanism),
     )  # fmt: skip
 
 

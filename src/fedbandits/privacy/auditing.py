@@ -27,6 +27,9 @@ from fedbandits._typing import Floats
 from fedbandits.privacy.attacks import Transcripts, choose, guess, with_learned
 from fedbandits.privacy.error_rates import direct_bound, gaussian_bound, rate_bound
 
+#: What users of the package find here; the rest is for the package itself.
+__all__ = ["Finding", "Game", "audit"]
+
 #: Runs that are looked at together.
 _CHUNK = 2000
 #: Runs of whole parties that are played between two reports of how far a game is.
@@ -45,7 +48,7 @@ def scaled(usual: int, scale: float, least: int) -> int:
 
 
 def unheard(share: float) -> None:
-    """Tell nobody."""
+    """Report progress to nobody."""
     del share
 
 
@@ -192,7 +195,7 @@ def _measured_mu(game: Game, moments: Floats) -> float:
 
 
 class _Meter(NamedTuple):
-    """Plays a game, and tells how far it is."""
+    """Plays a game, and reports its progress."""
 
     game: Game
     total: int  # runs, of both worlds

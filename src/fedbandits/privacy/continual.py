@@ -41,6 +41,9 @@ from fedbandits._typing import Floats
 from fedbandits.privacy.gaussian import least_deviation
 from fedbandits.privacy.kernels import NONE, OPTIMAL, TOEPLITZ, TREE, release_deviation
 
+#: What users of the package find here; the rest is for the package itself.
+__all__ = ["ContinualPlan", "calibrated", "noise_pattern", "toeplitz_coefficients"]
+
 Mechanism = Literal["none", "tree", "toeplitz", "optimal"]
 
 #: Up to so many releases Toeplitz norms are added up, 32 MB of them; beyond, they are computed.

@@ -70,7 +70,7 @@ def gaussian_power(false_alarms: float, mu: float) -> float:
 
 
 class Guess(msgspec.Struct, frozen=True, kw_only=True):
-    """Counts of how often somebody was right about what it was not told."""
+    """Counts of right guesses about a value that the guesser was not told."""
 
     who: str  # who guessed, in words
     what: str  # what was guessed, in words
@@ -104,7 +104,7 @@ class Examined(msgspec.Struct, frozen=True, kw_only=True):
     excess: tuple[str, ...]  # cells that show more than the claim says, in words
 
     def broken(self, confidence: float) -> tuple[str, ...]:
-        """Return what shows more than the claim says; all is right with this confidence."""
+        """Return findings that show more than the claim says, all with this confidence."""
         each = 1.0 - (1.0 - confidence) / max(1, len(self.guesses))
         return self.excess + tuple(
             guess.text for guess in self.guesses if not guess.stated and guess.beats_chance(each)

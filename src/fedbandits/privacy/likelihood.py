@@ -103,7 +103,7 @@ def covariance_of(plan: ContinualPlan, releases: Ints | None = None) -> Floats:
 
 
 class Attacker(NamedTuple):
-    """Someone who knows all other records, what the replaced one may be, and the stated noise."""
+    """An attacker that knows all other records, both replaced ones, and the stated noise."""
 
     zero: Floats  # (size,): what the record of world 0 adds to its batch
     change: Floats  # (size,): what that of world 1 adds more
@@ -144,7 +144,7 @@ class Attacker(NamedTuple):
 def attacker(
     plan: ContinualPlan, pair: tuple[Floats, Floats], releases: Ints, gram_noise: float = 1.0
 ) -> Attacker:
-    """Return who looks at some releases of packed statistics of one model.
+    """Return the attacker of some releases of packed statistics of one model.
 
     ``gram_noise`` is ρ, the deviation of the noise of x xᵀ relative to that of x y. The other
     parameters are those of :func:`attacker_of`, of which this is a case.
@@ -157,7 +157,7 @@ def attacker(
 def attacker_of(
     plan: ContinualPlan, pair: tuple[Floats, Floats], releases: Ints, pattern: Floats
 ) -> Attacker:
-    """Return who looks at some ``releases``, by number, of any vectors.
+    """Return the attacker of some ``releases``, by number, of any vectors.
 
     The ``plan`` must have noise. ``pair`` is what the record of either world adds to its batch,
     (size,) each. ``pattern`` (size,) has the stated deviations of the noise in a release's numbers,

@@ -130,7 +130,7 @@ class NoiseFinding(msgspec.Struct, frozen=True, kw_only=True):
 def check_noise(
     numbers: NoisyNumbers, alarm: float = ALARM, scale: float = 1.0, tick: Tick = unheard
 ) -> NoiseFinding:
-    """Compare the noise of all numbers with what is stated.
+    """Compare the noise of all numbers with the stated noise.
 
     ``alarm`` is the probability with which draws of a sound source fail; nothing else is left to
     chance. There are ``scale`` times as many runs as usual, but at least one.
@@ -340,7 +340,7 @@ def _limits(counts: Ints, share: float) -> tuple[Floats, Floats]:
 
 
 def _equal(draws: Floats) -> int:
-    """Return how many draws another one equals; those that are none are not meant."""
+    """Return the number of draws that equal another draw; draws of zero are left out."""
     ordered = np.sort(draws[draws != 0.0])
     equal = int((np.diff(ordered) == 0.0).sum())
     return equal if equal > _CHANCE else 0
@@ -370,7 +370,7 @@ def _pair(numbers: NoisyNumbers, one: int, other: int, much: float) -> str:
 
 
 class KeptNoise:
-    """A source of noise that keeps what it gave, by the step that it was asked for.
+    """A source of noise that keeps its draws, by the step of each request.
 
     Attributes
     ----------
@@ -399,7 +399,7 @@ class KeptNoise:
 
 
 class KeptSimulated(KeptNoise):
-    """Keeps what a simulated source gives."""
+    """Keeps the draws of a simulated source."""
 
     def __init__(self, source: Any) -> None:
         super().__init__()
@@ -413,7 +413,7 @@ class KeptSimulated(KeptNoise):
 
 
 class KeptSecure(KeptNoise):
-    """Keeps what a source adds to values; its methods are those of :class:`.SecureNoise`."""
+    """Keeps the noise that a source adds to values, with the methods of :class:`.SecureNoise`."""
 
     def __init__(self, source: Any) -> None:
         super().__init__()
@@ -428,18 +428,18 @@ class KeptSecure(KeptNoise):
         self._source.draw_whole_ahead(deviations)
 
     def cover(self, step: int, values: Floats) -> Floats:
-        """Add noise of deviation 1, and keep it."""
+        """Add noise of deviation 1, and keep the noise."""
         covered: Floats = self._source.cover(step, values)
         self._keep((step,), covered - values)
         return covered
 
     def cover_whole(self, step: int, values: Floats, deviations: Floats) -> Floats:
-        """Add whole noise, and keep it in the deviations that were asked for."""
+        """Add whole noise, and keep the noise in the deviations of the request."""
         covered: Floats = self._source.cover_whole(step, values, deviations)
         self._keep((step,), (covered - values) / deviations)
         return covered
 
 
 def kept(source: Any) -> KeptNoise:
-    """Return a source of the same kind that keeps what ``source`` gives."""
+    """Return a source of the same kind that keeps the draws of ``source``."""
     return KeptSecure(source) if hasattr(source, "cover") else KeptSimulated(source)

@@ -56,6 +56,9 @@ from numpy.typing import NDArray
 from fedbandits._typing import Bools, Floats, Ints
 from fedbandits.errors import BoundExceededError, MissingExtraError, NoiseError
 
+#: What users of the package find here; the rest is for the package itself.
+__all__ = ["SecureNoise", "opendp_sampler", "own_sampler"]
+
 #: A grid step is 2⁻⁴⁰ deviations of the noise.
 GRID_BITS = 40
 _DEVIATION = 1 << GRID_BITS

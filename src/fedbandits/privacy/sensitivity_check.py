@@ -1,4 +1,4 @@
-"""The move of what is released by one record, measured with the same noise in both worlds.
+"""How far one record moves releases, measured with the same noise in both worlds.
 
 Two neighbouring worlds are played with the same simulated noise. So the noise cancels in the
 difference of what is released, and what remains is what the record moved. Compared with the planned
@@ -70,7 +70,7 @@ class PairedRuns(NamedTuple):
 
 
 class SensitivityFinding(msgspec.Struct, frozen=True, kw_only=True):
-    """The largest move of what was released by one record.
+    """The largest move of releases by one record.
 
     ``mu`` is the distance that it moved all releases together, in deviations of their planned
     noise, and ``epsilon`` what that costs at the claim's δ. With the planned noise the true ε is at
@@ -102,7 +102,7 @@ class SensitivityFinding(msgspec.Struct, frozen=True, kw_only=True):
 def check_sensitivity(
     paired: PairedRuns, scale: float = 1.0, tick: Tick = unheard
 ) -> SensitivityFinding:
-    """Play pairs of runs, and measure how far the replaced records moved what is released.
+    """Play pairs of runs, and measure how far the replaced records moved the releases.
 
     ``scale`` times as many records are replaced as usual.
     """
@@ -167,13 +167,13 @@ def distance(paired: PairedRuns, run: int) -> float:
 
 
 def _first_moved(zero: Releases, one: Releases) -> tuple[str, int] | None:
-    """Return the first release that differs, of those in both worlds."""
+    """Return the first release that differs between the worlds, of releases in both worlds."""
     both = sorted(zero.keys() & one.keys())
     return next((k for k in both if np.abs(one[k] - zero[k]).max() > _NOT_MOVED), None)
 
 
 def _farthest(paired: PairedRuns, zero: Releases, one: Releases) -> float:
-    """Return the largest μ of a party, from what was released in both worlds."""
+    """Return the largest μ of a party, from the releases of both worlds."""
     both = sorted(zero.keys() & one.keys())
     if paired.neighbours == "interactive":
         moved_first = _first_moved(zero, one)

@@ -39,7 +39,7 @@ Neighbours = Literal["fixed log", "interactive"]
 
 
 class Look(NamedTuple):
-    """The numbers that an attacker who is told the target makes of some runs."""
+    """Statistics of some runs, of an attacker that knows the target."""
 
     values: Floats  # (runs, f): contents
     scores: Floats  # (runs, 1): their likelihood ratios
@@ -47,7 +47,7 @@ class Look(NamedTuple):
 
 
 class ReplacedRecord(NamedTuple):
-    """A record that is replaced in the releases of a log, and who looks at them."""
+    """A record that is replaced in the releases of a log, and the attacker of these releases."""
 
     pair: tuple[Floats, Floats]  # (size,) each: what the record adds to its batch in either world
     attacker: Attacker  # who knows all other records
@@ -81,13 +81,37 @@ class ReplacedRecord(NamedTuple):
 def look_of(
     attacker: Attacker, values: Floats, entered: Floats, scale: Floats | None = None
 ) -> Look:
-    """Return what an attacker makes of releases (runs, n, size).
+    """Return the statistics of an attacker, of releases (runs, n, size).
 
     The other parameters are those of :meth:`.Attacker.scores`; ``scale`` is 1 by default.
     """
     count = len(values)
     scores = attacker.scores(values, entered, np.ones(count) if scale is None else scale)
     return Look(values.reshape(count, -1), scores, attacker.bare(values, entered))
+
+
+def look_at_sums(
+    record: ReplacedRecord, steps: Ints, release: Callable[[Floats, int], Floats]
+) -> Callable[[int, int, int], Look]:
+    """Return what :attr:`ContentsGame.look` is, of running sums in which a record is replaced.
+
+    Parameters
+    ----------
+    record
+        The record, in a drawn batch if it comes late.
+    steps : (n,)
+        Numbers of the releases that are attacked, from 1.
+    release
+        Releases sums (runs, n, size) of runs from a first one on, by the code of the system.
+    """
+
+    def look(world: int, first: int, count: int) -> Look:
+        (batch,) = drawn_targets(first, count, max(1, len(steps) - 1))
+        entered = record.entered(steps, record.batches(batch))
+        values = release(entered[:, :, None] * record.pair[world], first)
+        return look_of(record.attacker, values, entered)
+
+    return look
 
 
 class ContentsGame(NamedTuple):
@@ -173,7 +197,7 @@ def different_records(
 def stretched_records(
     dimension: int, context_bound: float, reward_bound: float
 ) -> tuple[Record, Record]:
-    """Return two records of which one is far beyond both bounds: whoever does not cut it shows.
+    """Return two records, one far beyond both bounds: a party that does not cut records shows.
 
     The other has a short context. So it shows too if contexts are scaled by those that came before.
     """

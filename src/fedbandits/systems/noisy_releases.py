@@ -13,13 +13,15 @@ import numpy as np
 
 from fedbandits._typing import Floats, Ints
 from fedbandits.federation.messages import Message, unpack
+from fedbandits.federation.totals.messages import Increment
 from fedbandits.privacy.continual import ContinualPlan
+from fedbandits.privacy.likelihood import covariance_of, decoder, stated_deviations
 from fedbandits.privacy.noise_check import KeptNoise, NoisyNumbers, NoisyRun, kept
 from fedbandits.privacy.secure_noise import SecureNoise
 from fedbandits.random import Purpose, permutation
 from fedbandits.systems.base import PartiesReplicate
 from fedbandits.systems.games import audit_key
-from fedbandits.systems.party_games import SmallWorld
+from fedbandits.systems.party_games import SmallWorld, sent_share
 
 #: Numbers that are checked at once, at most.
 _MOST_NUMBERS = 2**20
@@ -44,7 +46,7 @@ def some_releases(releases: int, numbers: int, plan: ContinualPlan | None = None
 
 
 def plain_number(place: int) -> str:
-    """Return what a number is called where all numbers of a release are alike."""
+    """Return the name of a number where all numbers of a release are alike."""
     return f"number {place}"
 
 
@@ -208,15 +210,37 @@ def begin_kept(
     return small.begin(run, secure, keeping), sources
 
 
-def sums_listener(exact: Callable[[Any, Any], Floats]) -> Callable[[PartiesReplicate], Listener]:
-    """Return a listener to parties that release running sums as ``statistic``.
+def stated_sums(
+    who: str, party: str, plan: ContinualPlan, steps: Ints, scales: Floats, pattern: Floats,
+    number: Callable[[int], str] = plain_number, step: float = 0.0,
+) -> StatedNoise:  # fmt: skip
+    """Return the stated noise of running sums, of the releases ``steps`` of a plan.
+
+    ``scales`` (parties,) is the deviation of one draw of each party where ``pattern`` (size,) is 1.
+    The other parameters are those of :class:`StatedNoise`.
+    """
+    relative = stated_deviations(plan, steps) / plan.scale
+    deviations = scales[:, None, None] * relative[:, None] * pattern
+    covariance, weights = covariance_of(plan, steps), decoder(plan, steps)
+    return StatedNoise(who, party, deviations, number, covariance, weights, step=step)
+
+
+def sums_listener(
+    exact: Callable[[Any, Any], Floats],
+    unit: Callable[[PartiesReplicate], Floats | float] = lambda run: 1.0,
+) -> Callable[[PartiesReplicate], Listener]:
+    """Return a listener to parties that release running sums as ``statistic``, masked or not.
 
     The noise is what is released less the ``exact`` sum that a party has by now, (size,), made from
-    the party and its message. What a party passes on was released by another one: it is left out.
+    the party and its message; ``unit`` is that of the stated deviations. A share that is masked is
+    read in the state of the party. What a party passes on was released by another one, and is left
+    out.
     """
 
     def listen(run: PartiesReplicate) -> Listener:
         parties = {player.name: (place, player) for place, player in enumerate(run.players)}
+        plan: Any = run.plan
+        scale = unit(run)
 
         def noise_in(messages: list[Message]) -> list[tuple[int, int, Floats]]:
             found: list[tuple[int, int, Floats]] = []
@@ -226,7 +250,11 @@ def sums_listener(exact: Callable[[Any, Any], Floats]) -> Callable[[PartiesRepli
                 if own and hasattr(sent, "statistic") and sent.sender in parties:
                     place, party = parties[sent.sender]
                     known = exact(party, sent)
-                    found.append((place, sent.release, unpack(sent.statistic, known.size) - known))
+                    if isinstance(sent, Increment):
+                        released = plan.constants.step * sent_share(party.state.sending, sent)
+                    else:
+                        released = unpack(sent.statistic, known.size)
+                    found.append((place, sent.release, (released - known) / scale))
             return found
 
         return noise_in

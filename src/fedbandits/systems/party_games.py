@@ -20,7 +20,7 @@ from fedbandits._typing import Floats, Ints
 from fedbandits.environments.base import Environment
 from fedbandits.federation.memory import Route
 from fedbandits.federation.messages import Message
-from fedbandits.federation.totals.messages import Increment, Total
+from fedbandits.federation.totals.messages import Increment, Total, unpack_words
 from fedbandits.privacy.attacks import Transcripts
 from fedbandits.privacy.auditing import Game, Sees
 from fedbandits.privacy.likelihood import Attacker
@@ -46,7 +46,7 @@ Bring = Callable[[str, int, Any], Any]
 
 
 def as_brought(role: str, place: int, brought: Any) -> Any:
-    """Return what a party brings."""
+    """Return a party's supplies unchanged."""
     del role, place
     return brought
 
@@ -61,7 +61,7 @@ class SmallWorld(NamedTuple):
     def begin(
         self, run: int, secure: bool, bring: Bring = as_brought, route: Route | None = None
     ) -> PartiesReplicate:
-        """Make the parties of one run, whose number names what is simulated.
+        """Make the parties of one run; the number of the run names all simulated draws.
 
         If ``secure``, every party that brings noise brings :class:`.SecureNoise`, as in a
         deployment. No seed repeats such a run. ``bring`` may change what each party brings. With a
@@ -90,12 +90,6 @@ class Released(NamedTuple):
     #: (size,): what is released, in deviations of one draw's noise, so that the noise in different
     #: numbers is independent.
     values: Floats
-
-
-def newest_total(network: Any, receiver: str) -> Total:
-    """Return the newest secure sum that a party was told; StopIteration if it was told none."""
-    deliveries = reversed(network.transcript.deliveries)
-    return next(m for _, m in deliveries if isinstance(m, Total) and m.receiver == receiver)
 
 
 def sent_share(sending: Any, message: Increment) -> Ints:
@@ -142,6 +136,7 @@ class AuditedRun:
         self.target: Any = run.players[self.places[self.audited]]
         self._attacker = attacker
         self._noted: list[tuple[Floats, float]] = []
+        self._newest = 0  # the number of the last secure sum that was looked at
 
     def play_round(self, world: int, round_: int) -> None:
         """Let all parties play one round of a world, until the network has settled."""
@@ -155,9 +150,44 @@ class AuditedRun:
         """
         raise NotImplementedError
 
+    def new_total(self) -> Floats | None:
+        """Return a secure sum that the attacked party was told since the last call, (size,).
+
+        The sum is in the units of records.
+        """
+        newest = self.target.state.sending.newest
+        if newest == self._newest:
+            return None
+        self._newest, plan = newest, self.run.plan
+        deliveries = reversed(self.network.transcript.deliveries)
+        total = next(
+            message for _, message in deliveries
+            if isinstance(message, Total) and message.receiver == self.audited
+        )  # fmt: skip
+        constants: Any = plan.constants  # type: ignore[attr-defined]
+        whole = unpack_words(total.statistic, constants.release_size).view(np.int64)
+        return np.asarray(constants.step * whole.astype(np.float64))
+
+    def known_in_total(self, exact: Callable[[Any], Floats]) -> Floats:
+        """Return what an attacker knows of the other parties in a secure sum, (size,).
+
+        The attacker knows the noise of all parties but as many as the claim takes for honest, and
+        the ``exact`` sums of the honest ones.
+        """
+        plan: Any = self.run.plan
+        others = [player for player in self.run.players if player is not self.target]
+        telling = len(others) + 1 - plan.secure.honest
+        known = np.zeros(plan.constants.release_size)
+        for place, other in enumerate(others):
+            tells = place < telling
+            known += (
+                plan.constants.step * other.state.sending.base_values if tells else exact(other)
+            )
+        return known
+
     @property
     def informed(self) -> bool:
-        """True if somebody looks who knows all other records."""
+        """True if the attacker knows all other records."""
         return self._attacker is not None
 
     def note(self, values: Floats, entered: float) -> None:
@@ -173,7 +203,7 @@ class AuditedRun:
         return np.array([values for values, _ in self._noted])
 
     def look(self) -> Look | None:
-        """Return what is made of all noted releases, as many numbers every run, or None."""
+        """Return the statistics of all noted releases, as many numbers every run, or None."""
         if self._attacker is None:
             return None
         sees = self._attacker(np.arange(1, len(self._noted) + 1))
@@ -301,7 +331,7 @@ def paired_games(games: Iterable[Game]) -> list[PairedRuns]:
 
 
 def attacked_games(games: Iterable[Game]) -> list[Game]:
-    """Return the games that are attacked: those of which exact measures do not show all.
+    """Return the games to attack: games of which exact measures do not show everything.
 
     On a fixed log pairs of runs show how far a record moves releases, and draws what noise they
     have. What is left is which messages there are, and when: the game with the noise of a
@@ -320,7 +350,7 @@ def attacked_games(games: Iterable[Game]) -> list[Game]:
 
 
 def not_played(plan: Plan, games: Iterable[Game]) -> tuple[str, ...]:
-    """Return in words what no game plays with whole parties under a plan; nothing without games."""
+    """Return in words the cases that no game of whole parties plays; nothing without games."""
     games = list(games)
     whole = [game for game in games if isinstance(game, MessagesGame)]
     if not games:
@@ -368,7 +398,7 @@ class Seen:
         self._envelopes: list[tuple[Any, ...]] = []
 
     def take(self, round_: int, messages: Iterable[Message]) -> None:
-        """Look at what was sent in a round. What others said before is no news of this party."""
+        """Look at the messages of a round. Contents that the party passes on are left out."""
         for message in messages:
             if message.sender != self._audited:
                 continue
@@ -388,7 +418,7 @@ class Seen:
             self._envelopes.append(tuple(envelope))
 
     def _relative(self, value: Any) -> Any:
-        """Return a name as it is from where the audited party stands: which one it is was drawn."""
+        """Return a name relative to the audited party, whose own number was drawn."""
         if value == self._audited:
             return "itself"
         return value.rstrip("0123456789") if isinstance(value, str) else value

@@ -1,4 +1,4 @@
-"""Systems without some of their protections, to show in a simulation what each of them hides."""
+"""Systems without some of their protections, to show in a simulation what each protection hides."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def without_supplies(system: System[Any], off: Collection[str]) -> Weakened:
 
 
 def _weaker(own: Any, off: Collection[str]) -> Any:
-    """Return what one party brings without what is off, where it brings any."""
+    """Return a party's supplies with the disabled protections removed."""
     if "masks" in off and isinstance(own, HelperSecrets):
         return own._replace(masks=_NoMasks)
     if "masks" in off and getattr(own, "masks", None) is not None:

@@ -218,7 +218,7 @@ class Till:
     def priced(
         self, connection: Connection, party: str, stream: str, step: int, event: Event
     ) -> PricedCharge:
-        """Price a charge, and refuse what may not be charged. Nothing is written."""
+        """Price a charge, and refuse one that may not be written. Nothing is written."""
         require_names(party=party, stream=stream)
         require_step(f"party {party!r}, {stream!r}", step)
         written = encode_event(
@@ -276,7 +276,7 @@ def _looking() -> Any:
 
 
 def _advancing() -> Any:
-    """Move an account on, unless it has moved since it was looked at: right on every database."""
+    """Advance an account, unless another charge advanced the account first: on every database."""
     moved: dict[str, Any] = {
         name: sa.bindparam(f"new_{name}") for name in ("charges", "spent", "time", "head")
     }

@@ -19,7 +19,7 @@ from sqlalchemy.engine import Connection, Engine
 from fedbandits._typing import Floats
 from fedbandits.privacy.accounting import Event
 from fedbandits.privacy.claims import PrivacyClaim
-from fedbandits.privacy.ledger import accounts, checks, opening
+from fedbandits.privacy.ledger import accounts, checks, files
 from fedbandits.privacy.ledger.accounts import LedgerClock, Till
 from fedbandits.privacy.ledger.database import (
     Synchronous,
@@ -115,14 +115,14 @@ class Ledger(contextlib.AbstractContextManager["Ledger"]):
         require_names(federation=federation)
         given = isinstance(where, Engine)
         if must_exist:
-            opening.require_file(where)
+            files.require_file(where)
         engine = where if isinstance(where, Engine) else engine_at(where, synchronous, busy_timeout)
         ledger = cls(engine, federation, clock, clock_tolerance, owned=not given)
         with contextlib.ExitStack() as on_failure:
             on_failure.callback(ledger.close)
             if not given:
-                opening.equip(engine, ledger._file)
-            opening.prepare(ledger._store, federation, must_exist, moved)
+                files.equip(engine, ledger._file)
+            files.prepare(ledger._store, federation, must_exist, moved)
             on_failure.pop_all()
         return ledger
 
@@ -132,11 +132,11 @@ class Ledger(contextlib.AbstractContextManager["Ledger"]):
 
         The file may belong to any federation and may be a copy. It must exist.
         """
-        federation = checks.federation_at(path)
+        federation = files.federation_at(path)
         ledger = cls(engine_that_reads(path), federation, time.time, 1.0, owned=True)
         with contextlib.ExitStack() as on_failure:
             on_failure.callback(ledger.close)
-            opening.look_over(ledger._store, federation)
+            files.look_over(ledger._store, federation)
             on_failure.pop_all()
         return ledger
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -12,14 +11,11 @@ from sqlalchemy.engine import Connection
 
 from fedbandits.errors import (
     LedgerCorruptError,
-    LedgerError,
     LedgerMismatchError,
     LedgerVersionError,
     StepError,
 )
 from fedbandits.privacy.accounting import ContinualSum, Event, Parallel
-from fedbandits.privacy.ledger.database import engine_that_reads, named_errors
-from fedbandits.privacy.ledger.files import is_file
 from fedbandits.privacy.ledger.tables import (
     ACCOUNTS,
     CHARGES,
@@ -64,32 +60,6 @@ def is_ledger(connection: Connection) -> bool:
     if META.name in missing and len(missing) < len(METADATA.tables):
         raise LedgerCorruptError(f"the ledger is damaged: no {META.name}")
     return META.name not in missing
-
-
-def federation_at(path: str | os.PathLike[str]) -> str:
-    """Read whose ledger a file is; none is created.
-
-    Raises LedgerError if there is no such file, and LedgerCorruptError if it is no ledger, or one
-    that does not say whose it is.
-    """
-    if not is_file(path):
-        raise LedgerError(f"{os.fspath(path)}: there is no ledger")
-    engine = engine_that_reads(path)
-    try:
-        with named_errors(), engine.connect() as connection:
-            return _federation_of(connection)
-    finally:
-        engine.dispose()
-
-
-def _federation_of(connection: Connection) -> str:
-    found = None
-    if is_ledger(connection):
-        named = sa.select(META.c.value).where(META.c.name == "federation")
-        found = connection.execute(named).scalar()
-    if found is None:
-        raise LedgerCorruptError("this is not a ledger, or it does not name its federation")
-    return str(found)
 
 
 def _missing(connection: Connection) -> list[str]:
@@ -192,7 +162,7 @@ class Tail(NamedTuple):
 
 
 def require_step(place: str, step: int) -> None:
-    """Refuse, by StepError, what is no number of a release."""
+    """Refuse, by StepError, a value that is no number of a release."""
     if type(step) is not int:  # 1.0 and True are equal to 1, and are written down as something else
         raise StepError(f"{place}: a step is a whole number, not a {type(step).__name__}")
     if step < 1:

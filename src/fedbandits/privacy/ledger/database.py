@@ -113,7 +113,7 @@ def named(error: BaseException) -> LedgerError:
 
 @contextmanager
 def named_errors() -> Iterator[None]:
-    """Translate what the database says inside."""
+    """Translate errors that the database raises in the block."""
     try:
         yield
     except DBAPIError as error:

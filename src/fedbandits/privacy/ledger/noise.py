@@ -117,7 +117,7 @@ class LedgeredNoise:
         return given if given is None or isinstance(given, Connection) else given()
 
     def _drawn(self) -> list[Floats]:
-        """Read what is kept of all steps so far."""
+        """Read the kept noise of all steps so far."""
         if (connection := self._current()) is not None:
             return self._ledger.draws(connection, self._party, self._stream)
         with self._ledger.read() as connection:

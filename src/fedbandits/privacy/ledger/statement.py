@@ -1,4 +1,4 @@
-"""Statements of a ledger: what a party has spent, and what is left."""
+"""Statements of a ledger: the spent budget of a party, and the rest of the budget."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class StreamStatement(msgspec.Struct, frozen=True):
 
 
 class Statement(msgspec.Struct, frozen=True, kw_only=True):
-    """The account of a party: its budget, and what was spent.
+    """The account of a party: its budget, and its spending.
 
     Parameters
     ----------

@@ -21,7 +21,6 @@ from fedbandits.privacy.auditing import Game
 from fedbandits.privacy.likelihood import covariance_of
 from fedbandits.privacy.noise_check import NoisyNumbers
 from fedbandits.privacy.protocol_check import ProtocolCheck
-from fedbandits.systems.agents.audit_persons import person_checks
 from fedbandits.systems.agents.audit_releases import (
     contents_games,
     played_numbers,
@@ -36,6 +35,7 @@ from fedbandits.systems.agents.audit_run import (
     PersonRun,
     Target,
     facts_for,
+    person_checks,
 )
 from fedbandits.systems.agents.config import AgentsConfig, Determinant, Evenly, Every
 from fedbandits.systems.agents.kernels.sync import next_sync

@@ -1,4 +1,4 @@
-"""The releases of linear agents as configured, for an audit: what they tell, and their noise.
+"""The releases of linear agents as configured, for an audit: attacks, and the noise.
 
 Each run attacks one agent and one model, both drawn. The attacker sees the releases that say all
 there is to say of the record, and one more, drawn from all: noise may be missing in any.
@@ -13,15 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fedbandits._typing import Floats, Ints
-from fedbandits.federation.totals.messages import Increment
 from fedbandits.learners.kernels.ridge import Record
 from fedbandits.privacy.auditing import Game
 from fedbandits.privacy.likelihood import (
     attacker,
-    covariance_of,
-    decoder,
     drawn_steps,
-    stated_deviations,
     stated_pattern,
     telling_releases,
 )
@@ -41,8 +37,8 @@ from fedbandits.systems.games import (
     opposite_records,
     packed_pair,
 )
-from fedbandits.systems.noisy_releases import StatedNoise, some_releases, sums_listener
-from fedbandits.systems.party_games import SmallWorld, sent_share
+from fedbandits.systems.noisy_releases import StatedNoise, some_releases, stated_sums, sums_listener
+from fedbandits.systems.party_games import SmallWorld
 
 #: Releases up to which one more can be afforded: it takes the draws of all before it.
 _MOST_DRAWN = 1024
@@ -185,17 +181,15 @@ def played_numbers(small: SmallWorld, planned: int) -> list[NoisyNumbers]:
     """
     steps = np.arange(1, small.plan.release.releases + 1)
     stated = _stated_noise(small.plan, steps, f"{small.plan.facts.parties} agents")
-    listen = sums_listener(_exact) if small.plan.secure is None else listen_to_shares
+    listen = sums_listener(_exact)
     return [stated.deployed(small, listen, secure, planned) for secure in (True, False)]
 
 
 def _stated_noise(plan: AgentsPlan, steps: Ints, who: str) -> StatedNoise:
     pattern = stated_pattern(plan.facts.models, plan.facts.dimension, gram_noise(plan.config))
-    relative = stated_deviations(plan.release, steps) / plan.release.scale
-    deviations = stated_scales(plan)[:, None, None] * relative[:, None] * pattern
-    return StatedNoise(
-        who, "agent", deviations, partial(_number, plan), covariance_of(plan.release, steps),
-        decoder(plan.release, steps), step=plan.constants.step,
+    return stated_sums(
+        who, "agent", plan.release, steps, stated_scales(plan), pattern, partial(_number, plan),
+        plan.constants.step,
     )  # fmt: skip
 
 
@@ -205,7 +199,7 @@ def _number(plan: AgentsPlan, place: int) -> str:
 
 
 def _drawn(plan: AgentsPlan, steps: Ints, run: int) -> tuple[Floats, Floats]:
-    """Return the noise of releases of all agents, and the draws that it is made of."""
+    """Return the noise of releases of all agents, and the draws in that noise."""
     constants, agents, names = plan.constants, plan.facts.parties, drawn_steps(plan.release, steps)
     noise = np.zeros((agents, len(steps), constants.release_size))
     given = np.zeros((agents, len(names), constants.release_size))
@@ -222,24 +216,3 @@ def _exact(agent: Any, sent: Any) -> Floats:
     sums = agent.state.statistic.reshape(-1, len(sent.statistic) // 8)
     exact: Floats = sums[getattr(sent, "estimator", 0)]
     return exact
-
-
-def listen_to_shares(run: Any) -> Any:
-    """Return a listener to agents whose releases are masked: it looks into the agents.
-
-    A share is noise and an exact sum, in whole steps.
-    """
-    places = {player.name: (place, player) for place, player in enumerate(run.players)}
-
-    def noise_in(messages: list[Any]) -> list[tuple[int, int, Floats]]:
-        found = []
-        for message in messages:
-            if not isinstance(message, Increment):
-                continue
-            place, agent = places[message.sender]
-            share = sent_share(agent.state.sending, message)
-            noise = run.plan.constants.step * share - agent.state.statistic.reshape(-1)
-            found.append((place, message.release, noise))
-        return found
-
-    return noise_in

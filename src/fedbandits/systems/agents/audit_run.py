@@ -1,10 +1,14 @@
-"""Linear agents whose records an audit makes up: one is replaced, or all of one person."""
+"""Linear agents whose records an audit makes up: one is replaced, or all of one person.
+
+A person who comes too often to an agent that protects persons is here too.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import msgspec
@@ -17,16 +21,17 @@ from fedbandits.environments.open_world import Visit
 from fedbandits.errors import BoundExceededError
 from fedbandits.facts import ContextualFacts
 from fedbandits.federation.messages import Message, unpack
-from fedbandits.federation.totals.messages import Total, unpack_words
 from fedbandits.learners.kernels.ridge import Record
 from fedbandits.privacy.likelihood import Attacker, attacker, stated_pattern
+from fedbandits.privacy.protocol_check import ProtocolCheck
 from fedbandits.random import Key
 from fedbandits.systems.agents.audit_releases import stated_scales
 from fedbandits.systems.agents.config import AgentsConfig
 from fedbandits.systems.agents.noise import gram_noise
 from fedbandits.systems.base import PartiesReplicate
 from fedbandits.systems.games import audit_key, contexts, packed_pair, packed_record
-from fedbandits.systems.party_games import AuditedRun, Released, newest_total, sent_share
+from fedbandits.systems.party_games import AuditedRun, Released, SmallWorld, sent_share
+from fedbandits.systems.visits_audit import Visited, visits_check
 
 AGENTS, DIMENSION, ARMS = 4, 2, 2
 #: The world that whole systems are audited in: no smaller one has others to react.
@@ -34,6 +39,8 @@ SMALL_WORLD = Linear(agents=AGENTS, dim=DIMENSION, arms=ARMS)
 #: Rounds from one visit of the person to the next: others come in between.
 _EVERY = 2
 _PERSON = "the person"
+#: The reward of every visit, in units of its bound.
+_REWARD = 0.5
 
 
 def facts_for(config: AgentsConfig, world: Environment) -> Any:
@@ -72,7 +79,7 @@ class AgentsRun(AuditedRun):
         # On a fixed log contexts are the same in every run: the log is one.
         self._fixed, self._key = fixed, audit_key(0) if fixed else key
         plan: Any = run.plan
-        self._sums, self._newest = plan.secure is not None, 0
+        self._sums = plan.secure is not None
 
     def _knows_others(self, steps: Ints) -> Attacker:
         plan: Any = self.run.plan
@@ -126,17 +133,17 @@ class AgentsRun(AuditedRun):
         return self._pair
 
     def _shown(self, features: Floats32, agent: int, round_: int) -> Any:
-        """Return what an agent decides on."""
+        """Return the decision set, or the visit, that an agent decides on."""
         del agent, round_
         return features
 
     def _observed(
         self, agent: int, round_: int, context: Floats32, arm: int, reward: float
     ) -> None:
-        """Note a record, as it came about."""
+        """Note a record of any agent."""
 
     def _others(self, world: int, round_: int) -> Floats:
-        """Return what all records but the replaced ones add to the target's releases."""
+        """Return the sum of all records in the target's releases but the replaced ones."""
         others: Floats = self.target.state.statistic.reshape(-1)
         if round_ >= self._target.round_:
             others = others - packed_record(self._pair[world])
@@ -147,7 +154,7 @@ class AgentsRun(AuditedRun):
         return int(round_ >= self._target.round_)
 
     def _reward(self, agent: int, round_: int, context: Floats32, arm: int) -> float:
-        """Return a linear reward: what matters is that other contexts earn other rewards."""
+        """Return a linear reward: other contexts earn other rewards."""
         del agent, round_, arm
         config: AgentsConfig = self.run.plan.config
         return float(context[0]) * config.reward_bound / config.context_bound
@@ -158,28 +165,18 @@ class AgentsRun(AuditedRun):
         return reward + float(plan.constants.centre)
 
     def _hear(self, world: int, round_: int, messages: list[Message]) -> None:
-        """Note what is released, less what all other records add to it."""
+        """Note the new releases, less the sum of all other records."""
         releases = {m.release: m.statistic for m in messages if hasattr(m, "statistic")}  # type: ignore[attr-defined]
         for statistic in releases.values():
             others = self._others(world, round_)
             self.note(unpack(statistic, others.size) - others, self._entered(round_))
 
     def _hear_total(self, world: int, round_: int) -> None:
-        """Note a new secure sum, less all other records, and the noise of agents that tell theirs.
-
-        Whoever looks knows the noise of all agents but as many as the claim takes for honest.
-        """
-        newest = self.target.state.sending.newest
-        if newest == self._newest:
-            return
-        self._newest = newest
-        total = newest_total(self.network, self.audited)
-        plan: Any = self.run.plan
-        others = [agent for agent in self.run.players if agent is not self.target]
-        known = self._others(world, round_) + sum(_exact(agent) for agent in others)
-        for agent in others[: len(others) + 1 - plan.secure.honest]:
-            known += plan.constants.step * agent.state.sending.base_values - _exact(agent)
-        self.note(in_records(plan, total) - known, self._entered(round_))
+        """Note a new secure sum, less all that is known of other records and agents."""
+        total = self.new_total()
+        if total is not None:
+            known = self._others(world, round_) + self.known_in_total(_exact)
+            self.note(total - known, self._entered(round_))
 
     def released(self, message: Any) -> Released | None:
         """Return a release, or the share of a secure sum, in deviations of one draw of all noise.
@@ -214,13 +211,6 @@ def _exact(agent: Any) -> Floats:
     """Return the sum of the records of an agent's releases."""
     exact: Floats = agent.state.statistic.reshape(-1)
     return exact
-
-
-def in_records(plan: Any, total: Total) -> Floats:
-    """Return a secure sum in the units of records."""
-    whole = unpack_words(total.statistic, plan.constants.release_size).view(np.int64)
-    values: Floats = plan.constants.step * whole.astype(np.float64)
-    return values
 
 
 class PersonRun(AgentsRun):
@@ -259,3 +249,37 @@ class PersonRun(AgentsRun):
         since = round_ - self._target.round_
         visits = since // _EVERY + 1 if since >= 0 else 0
         return min(visits, int(self.run.plan.config.records_per_person))
+
+
+def person_checks(small: SmallWorld) -> list[ProtocolCheck]:
+    """Return a check of a person that comes too often; none where records are protected."""
+    if not small.plan.config.protects_persons:
+        return []
+    most = int(small.plan.config.records_per_person)
+    return [visits_check("one agent", most, partial(_visited, small))]
+
+
+def _visited(small: SmallWorld) -> Visited:
+    agent: Any = small.begin(0, secure=False).players[0]
+    return Visited(agent, partial(_released, agent), partial(_visit, small, agent))
+
+
+def _released(agent: Any) -> Floats:
+    """Return the released sum, (size,), of one model, added up over estimators."""
+    statistic: Floats = agent.state.statistic
+    summed: Floats = statistic.reshape(-1, statistic.shape[-1]).sum(axis=0)
+    return summed
+
+
+def _visit(small: SmallWorld, agent: Any, visit: int) -> Floats:
+    """Let the person come, and return the record of the visit, (size,)."""
+    config, facts = small.plan.config, small.plan.facts
+    dimension, columns = facts.features_shape
+    drawn = contexts(audit_key(0), 0, visit, dimension, columns, config.context_bound)
+    features = drawn.astype(np.float32)
+    decision = agent.decide(Visit("a person", features))
+    reward = _REWARD * float(config.reward_bound)
+    agent.observe(decision, reward + float(small.plan.constants.centre))
+    agent.end_round(visit)  # or the next record would be kept for a later release
+    context = features[:, min(int(decision.action), columns - 1)]
+    return packed_record(Record(context.astype(np.float64), reward))

@@ -14,23 +14,22 @@ import msgspec
 import numpy as np
 
 from fedbandits._typing import Floats, Ints
+from fedbandits.environments.clustered import Arrival
 from fedbandits.federation.messages import Message
 from fedbandits.learners.kernels.ridge import Record
 from fedbandits.privacy.auditing import Game
 from fedbandits.privacy.continual import ContinualPlan
 from fedbandits.privacy.likelihood import (
+    Attacker,
     attacker,
     covariance_of,
-    decoder,
     drawn_steps,
-    stated_deviations,
     stated_pattern,
     telling_releases,
 )
 from fedbandits.privacy.noise_check import NoisyNumbers
 from fedbandits.privacy.protocol_check import ProtocolCheck
 from fedbandits.systems.base import PartiesReplicate, System
-from fedbandits.systems.fclub.audit_run import FCLUBRun, PersonRun, visited_server
 from fedbandits.systems.fclub.config import FCLUB, Growing
 from fedbandits.systems.fclub.loop import simulated_noise, simulated_rows
 from fedbandits.systems.fclub.messages import user_counts
@@ -38,22 +37,30 @@ from fedbandits.systems.fclub.phases import released_sums
 from fedbandits.systems.fclub.plan import USERS, FCLUBPlan
 from fedbandits.systems.games import (
     ContentsGame,
-    Look,
     Neighbours,
     ReplacedRecord,
     audit_key,
+    contexts,
     different_records,
     drawn_targets,
-    look_of,
+    look_at_sums,
     opposite_records,
     packed_pair,
+    packed_record,
     stretched_records,
 )
-from fedbandits.systems.noisy_releases import StatedNoise, some_releases
-from fedbandits.systems.party_games import MessagesGame, SmallWorld, Targets, moves
-from fedbandits.systems.servers.audit import DIMENSION, SERVERS, WORLD, rounds_of_servers
+from fedbandits.systems.noisy_releases import StatedNoise, some_releases, stated_sums
+from fedbandits.systems.party_games import MessagesGame, Released, SmallWorld, Targets, moves
+from fedbandits.systems.servers.audit import (
+    DIMENSION,
+    ITEMS,
+    SERVERS,
+    WORLD,
+    ServersRun,
+    rounds_of_servers,
+)
 from fedbandits.systems.servers.audit import USERS as USERS_OF_WORLD
-from fedbandits.systems.visits_audit import MORE_VISITS, MOST_VISITS, visits_check
+from fedbandits.systems.visits_audit import MORE_VISITS, MOST_VISITS, Visited, visits_check
 
 #: Rounds of the small world, and the end of its first phase.
 ROUNDS, _FIRST_END = 64, 20
@@ -205,21 +212,17 @@ def _contents_game(plan: FCLUBPlan, late: bool) -> ContentsGame:
         f"contents of {len(steps)} of {plan.release_count} releases, one drawn row"
         f"{record.words(persons)}"
     )
-    look = partial(_look, plan, steps, record)
+    look = look_at_sums(record, steps, partial(_released, plan, steps))
     return ContentsGame(looks_at, len(steps) * plan.size, look, late=late)
 
 
-def _look(
-    plan: FCLUBPlan, steps: Ints, record: ReplacedRecord, world: int, first: int, count: int
-) -> Look:
-    """Look at runs, each of which is one row of a server: rows share nothing but whose they are."""
-    (batch,) = drawn_targets(first, count, max(1, len(steps) - 1))
-    entered = record.entered(steps, record.batches(batch))
-    sums, parts, done = entered[:, :, None] * record.pair[world], [], 0
-    while done < count:
+def _released(plan: FCLUBPlan, steps: Ints, sums: Floats, first: int) -> Floats:
+    """Release sums (runs, steps, size), each run by one row of a server: rows share no noise."""
+    parts, done = list[Floats](), 0
+    while done < len(sums):
         parts.append(_one_server(plan, steps, sums[done:], first + done))
         done += len(parts[-1])
-    return look_of(record.attacker, np.concatenate(parts), entered)
+    return np.concatenate(parts)
 
 
 def _one_server(plan: FCLUBPlan, steps: Ints, sums: Floats, run: int) -> Floats:
@@ -280,18 +283,16 @@ def _secure_numbers(small: SmallWorld) -> NoisyNumbers:
 
 def _stated(plan: FCLUBPlan, who: str, party: str, steps: Ints) -> StatedNoise:
     """Return deviations and covariance as they are stated, of all rows."""
-    rows = sum(_row_counts(plan))
-    by_release, covariance, weights = np.full(len(steps), plan.deviation), np.eye(len(steps)), None
+    rows, pattern = sum(_row_counts(plan)), stated_pattern(1, plan.facts.dimension)
     if plan.sums is not None:
-        by_release = stated_deviations(plan.sums, steps)
-        covariance, weights = covariance_of(plan.sums, steps), decoder(plan.sums, steps)
-    one = np.outer(by_release, stated_pattern(1, plan.facts.dimension))
-    deviations = np.broadcast_to(one, (rows, *one.shape))
-    return StatedNoise(who, party, deviations, covariance=covariance, weights=weights)
+        scales = np.full(rows, plan.sums.scale)
+        return stated_sums(who, party, plan.sums, steps, scales, pattern)
+    deviations = np.broadcast_to(plan.deviation * pattern, (rows, len(steps), len(pattern)))
+    return StatedNoise(who, party, deviations, covariance=np.eye(len(steps)))
 
 
 def _drawn(plan: FCLUBPlan, steps: Ints, run: int) -> tuple[Floats, Floats]:
-    """Return the noise of all rows (rows, steps, size), and the draws that it is made of."""
+    """Return the noise of all rows (rows, steps, size), and the draws in that noise."""
     names = steps if plan.sums is None else drawn_steps(plan.sums, steps)
     noise, given = [], []
     for server, rows in enumerate(_row_counts(plan)):
@@ -303,7 +304,7 @@ def _drawn(plan: FCLUBPlan, steps: Ints, run: int) -> tuple[Floats, Floats]:
 
 
 class _Heard:
-    """Hears the noise in what servers release: less the sums that they stand for."""
+    """Hears the noise in releases of servers: a release less the exact sums."""
 
     def __init__(self, plan: FCLUBPlan, run: PartiesReplicate) -> None:
         self._plan, self._servers = plan, run.players
@@ -323,3 +324,88 @@ class _Heard:
                 noise = zip(places, rows - exact, strict=True)
                 found += [(place, sent.release, row) for place, row in noise]
         return found
+
+
+# ---------------------------------------------------------------- runs of servers
+
+
+class FCLUBRun(ServersRun):
+    """Servers; if ``informed``, the attacker of their releases knows all records but one."""
+
+    def __init__(
+        self, run: PartiesReplicate, number: int, pair: tuple[Record, Record], fixed: bool,
+        informed: bool, record_rounds: Sequence[int],
+    ) -> None:  # fmt: skip
+        plan: Any = run.plan
+        self._plan: FCLUBPlan = plan
+        offset, knows = self._plan.constants.offset, self._knows_others if informed else None
+        super().__init__(run, number, pair, fixed, record_rounds, offset, attacker=knows)
+
+    def _knows_others(self, steps: Ints) -> Attacker:
+        sums: Any = self._plan.sums  # nobody is informed where there are none
+        return attacker(sums, packed_pair(self.pair), steps)
+
+    def play_round(self, world: int, round_: int) -> None:
+        """Play a round, and note the released row of the attacked user, less other records."""
+        super().play_round(world, round_)
+        if self.informed and round_ in self._plan.constants.phase_ends:
+            deliveries = self.network.transcript.deliveries
+            sent: Any = [m for _, m in deliveries if m.sender == self.audited][-1]
+            place = int(np.searchsorted(self.target.users, self.users[0]))
+            row = np.frombuffer(sent.sums).reshape(-1, self._plan.size)[place]
+            self.note(row - self._others(place, world, round_), self._entered(round_))
+
+    def released(self, message: Any) -> Released | None:
+        """Return all rows that a server releases at the end of a phase."""
+        if not hasattr(message, "sums"):
+            return None
+        plan = self._plan
+        scale = plan.deviation if plan.sums is None else plan.sums.scale
+        rows = np.frombuffer(message.sums).reshape(-1, plan.size)
+        deviations = scale * stated_pattern(1, plan.facts.dimension)
+        return Released(message.release, (rows / deviations).reshape(-1))
+
+    def _others(self, place: int, world: int, round_: int) -> Floats:
+        """Return the sum of the other records in the row of the user."""
+        others: Floats = self.target.state.sums[place, : self._plan.size]
+        if round_ >= self.record_rounds[0]:
+            others = others - packed_record(self.pair[world])
+        return others
+
+    def _entered(self, round_: int) -> int:
+        """Return how many replaced records are in the release after a round."""
+        return int(round_ >= self.record_rounds[0])
+
+
+def visited_server(small: SmallWorld) -> Visited:
+    """Return the first server of a small world, to which one of its users comes alone."""
+    server: Any = small.begin(0, secure=False).players[0]
+    plan: FCLUBPlan = small.plan
+    user, offset = int(server.users[0]), plan.constants.offset
+
+    def comes(visit: int) -> Floats:
+        items = contexts(audit_key(0), user, visit, DIMENSION, ITEMS, 1.0).astype(np.float32)
+        decision = server.decide(Arrival(visit, user, items))
+        server.observe(decision, 1.0)
+        chosen = items[:, int(decision.action)].astype(np.float64)
+        return packed_record(Record(chosen, 1.0 - offset))
+
+    return Visited(server, lambda: server.state.shared[0, : plan.size], comes)
+
+
+class PersonRun(FCLUBRun):
+    """All records of some users are replaced, from the first record of each user on.
+
+    The known part of a user's row is what the row must be: k of the replaced records, and nothing
+    else. So a server that counts more of them shows.
+    """
+
+    def _replaces(self, round_: int) -> bool:
+        return (round_ - 1) % USERS_OF_WORLD in self.users
+
+    def _others(self, place: int, world: int, round_: int) -> Floats:
+        return np.zeros(self._plan.size)
+
+    def _entered(self, round_: int) -> int:
+        visits = (round_ - 1 - self.users[0]) // USERS_OF_WORLD + 1
+        return min(visits, self._plan.constants.records_per_person)

@@ -15,10 +15,7 @@ from fedbandits.privacy.auditing import Game
 from fedbandits.privacy.continual import ContinualPlan
 from fedbandits.privacy.likelihood import (
     attacker,
-    covariance_of,
-    decoder,
     drawn_steps,
-    stated_deviations,
     stated_pattern,
     telling_releases,
 )
@@ -40,7 +37,7 @@ from fedbandits.systems.games import (
     opposite_records,
     packed_pair,
 )
-from fedbandits.systems.noisy_releases import Listener, StatedNoise, some_releases
+from fedbandits.systems.noisy_releases import Listener, some_releases, stated_sums
 from fedbandits.systems.party_games import MessagesGame, SmallWorld, Targets
 from fedbandits.systems.servers.audit import SERVERS, WORLD, ServersRun
 
@@ -79,11 +76,7 @@ def noise_checks(system: System[Any], plan: PublishedFCLUBPlan) -> Sequence[Nois
     constants, tree = plan.constants, plan.tree
     steps = some_releases(tree.releases, len(constants.entry_scale), tree)
     pattern = stated_pattern(1, constants.dimension)
-    deviations = np.outer(stated_deviations(tree, steps), pattern)[None]
-    stated = StatedNoise(
-        "a tree", "tree", deviations, covariance=covariance_of(tree, steps),
-        weights=decoder(tree, steps),
-    )  # fmt: skip
+    stated = stated_sums("a tree", "tree", tree, steps, np.full(1, tree.scale), pattern)
     names = drawn_steps(tree, steps).tolist()
 
     def drawn(run: int) -> tuple[Floats, Floats]:
@@ -99,12 +92,9 @@ def noise_checks(system: System[Any], plan: PublishedFCLUBPlan) -> Sequence[Nois
 
 
 def _first_reports(system: System[Any], config: PublishedFCLUB) -> NoisyNumbers:
-    """Return what servers report before any record is there: noise alone."""
+    """Return the first reports of servers, which have no record: noise alone."""
     small = _small(system, config, 2)
     tree: ContinualPlan = small.plan.tree
-    pattern = stated_pattern(1, WORLD.dimension)
-    first = np.outer(stated_deviations(tree, np.ones(1, np.int64)), pattern)
-    deviations = np.broadcast_to(first, (SERVERS, *first.shape))
     shift = small.plan.shift(2.0)
 
     def listen(run: PartiesReplicate) -> Listener:
@@ -115,8 +105,9 @@ def _first_reports(system: System[Any], config: PublishedFCLUB) -> NoisyNumbers:
             if isinstance(m, PhaseReport) and m.phase == 0
         ]
 
-    who = f"{SERVERS} servers as they begin"
-    stated = StatedNoise(who, "server", deviations, covariance=np.eye(1))
+    who, pattern = f"{SERVERS} servers as they begin", stated_pattern(1, WORLD.dimension)
+    scales = np.full(SERVERS, tree.scale)
+    stated = stated_sums(who, "server", tree, np.ones(1, np.int64), scales, pattern)
     return stated.deployed(small, listen, planned=tree.releases)
 
 

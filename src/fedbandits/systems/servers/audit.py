@@ -60,7 +60,7 @@ class ServersRun(AuditedRun):
         self.network.settle()
 
     def _arrival(self, world: int, round_: int) -> tuple[Arrival, float | None]:
-        """Return who comes and what is shown, and the reward where it is settled beforehand."""
+        """Return the user and the items of a round, and the reward of a replaced record."""
         user = (round_ - 1) % USERS
         if self._replaces(round_):
             record = self.pair[world]

@@ -34,7 +34,7 @@ _OWN = frozenset({"released", "sending"})
 
 
 class _Seen(NamedTuple):
-    """Actions of members: decisions and states by round, messages, and whose are in totals."""
+    """Actions of members: decisions and states by round, messages, and the releases in totals."""
 
     decided: list[list[Any]]
     states: list[list[Any]]
@@ -72,7 +72,7 @@ def _replayed(audited: SumsAudited) -> tuple[str, tuple[str, ...]]:
 
 
 def _differing(before: list[list[Any]], after: list[list[Any]]) -> set[tuple[int, int]]:
-    """Return by round and place what differs; once one does, later ones may by what came of it."""
+    """Return by round and place the values that differ. A first difference may cause later ones."""
     return {
         (round_, place)
         for round_, (one, two) in enumerate(zip(before, after, strict=True))
@@ -82,7 +82,7 @@ def _differing(before: list[list[Any]], after: list[list[Any]]) -> set[tuple[int
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Tell whether two values are the same, whatever they are made of."""
+    """Tell whether two values of any types are the same."""
     if isinstance(one, np.ndarray):
         return np.array_equal(one, other)
     if isinstance(one, dict):
@@ -95,7 +95,7 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def _play(audited: SumsAudited, sources: Sequence[Drawn]) -> _Seen:
-    """Play a run whose members have these sources, and note what they do."""
+    """Play a run of members with these sources, and note the actions of the members."""
     run, plan = Run(audited.small, sources), audited.small.plan
     decided, states, opened = list[list[Any]](), list[list[Any]](), list[Ints]()
     least, members = plan.secure.least_parties, len(plan.agent_names)

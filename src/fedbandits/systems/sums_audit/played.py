@@ -177,7 +177,7 @@ def _of_member(central: Floats, newest: Ints) -> Floats:
 
 
 def _charged(central: Floats) -> float:
-    """Return the squared price of a record that costs most: it may enter any release."""
+    """Return the squared price of the costliest record, which may enter any release."""
     releases = np.arange(len(central))
     steps = [(releases >= release).astype(np.float64) for release in releases]
     return max(float(step @ np.linalg.solve(central, step)) for step in steps)
@@ -196,7 +196,7 @@ def _squared(noise: Floats, step: Floats) -> float:
 
 
 class View(NamedTuple):
-    """Increments as somebody sees them.
+    """Increments with some masks taken off.
 
     Parameters
     ----------

@@ -56,7 +56,7 @@ class _Stating(Party[PartyState]):
 
 
 class _Federation:
-    """Parties of a plan in their first state; none is made before it is asked for."""
+    """Parties of a plan in their first state, each made on demand."""
 
     def __init__(self, audited: SumsAudited, plan: Any) -> None:
         roles = audited.system.roles(plan)
@@ -100,7 +100,7 @@ class _Federation:
         )  # fmt: skip
 
     def asked(self, count: int) -> list[tuple[Party[Any], Opening]]:
-        """Return helpers, each with what it is asked for: a sum of the first ``count`` members."""
+        """Return helpers, each with its request: a sum of the first ``count`` members."""
         controller = self.make(CONTROLLER, 0)
         helpers = [self.make(HELPER, place) for place in range(self.totals.helpers)]
         for place in range(count):
@@ -151,7 +151,7 @@ def _asked(audited: SumsAudited) -> tuple[str, tuple[str, ...]]:
 
 
 def _deceived(federation: _Federation, least: int, members: int) -> Iterator[str]:
-    """Tell of helpers that open what their rules are against, beside sums of too few."""
+    """Tell of helpers that break their rules, beside sums of too few."""
     for place, (helper, request) in enumerate(federation.asked(least)):
         if _opens(helper, _of(request, [*range(least - 1), least - 2])):
             yield f"helper {place} opens a sum with a member twice"

@@ -226,7 +226,7 @@ class Run:
             self._watch(place, member)
 
     def _route(self, message: Message) -> int | None:
-        """Note an increment when it is sent, and lose messages of those who are absent."""
+        """Note an increment when the increment is sent, and lose messages of absent members."""
         if isinstance(message, Increment):
             place = self.members[message.sender]
             sending: Any = self.run.players[place].state.sending

@@ -86,12 +86,12 @@ class Claimed:
 
     @property
     def honest(self) -> int:
-        """Number of members of a sum whose noise nobody else knows."""
+        """Number of members of a sum that keep their noise to themselves."""
         return self.least - self.colluding
 
 
 class Headline:
-    """The numbers of those to whom the ε of sums is stated: -1 where none is."""
+    """Numbers of colluders and helpers in the headline of a claim: -1 where none is stated."""
 
     def __init__(self, words: str) -> None:
         self.helpers = next((n for who, n in _TOGETHER.items() if who in words), -1)

@@ -28,12 +28,14 @@ from fedbandits.systems.pfcb.audit.buyers import (
     Order,
     exchange_rounds_of,
 )
-from fedbandits.systems.pfcb.audit.numbers import secure_numbers, share_numbers, simulated_numbers
 from fedbandits.systems.pfcb.audit.releases import (
     UNITS,
     contents_games,
     covariance_over_time,
     moved_game,
+    secure_numbers,
+    share_numbers,
+    simulated_numbers,
 )
 from fedbandits.systems.pfcb.config import PFCB, Growing
 from fedbandits.systems.pfcb.kernels import CLEAR

@@ -12,12 +12,12 @@ from fedbandits._typing import Floats, Ints
 from fedbandits.errors import BoundExceededError
 from fedbandits.federation.events import Decision
 from fedbandits.federation.messages import Message
-from fedbandits.federation.totals.messages import Increment, unpack_words
+from fedbandits.federation.totals.messages import Increment
 from fedbandits.privacy.likelihood import Attacker
 from fedbandits.random import Purpose, integer
 from fedbandits.systems.base import PartiesReplicate
 from fedbandits.systems.games import Look, audit_key
-from fedbandits.systems.party_games import AuditedRun, Released, newest_total, sent_share
+from fedbandits.systems.party_games import AuditedRun, Released, sent_share
 from fedbandits.systems.pfcb.audit.releases import attacker, corners, draw_covariance, moved
 from fedbandits.systems.pfcb.kernels import RUNNING
 from fedbandits.systems.pfcb.kernels.sums import share_pattern
@@ -64,14 +64,13 @@ class BuyersRun(AuditedRun):
         self._times, self._amounts = times, fixed and plan.config.local_view == "raw"
         #: Of the audited buyer and producer: all other units so far, and at the last report.
         self._units, self._before = np.zeros(2), np.zeros(2)
-        self._newest = 0  # the last secure sum that was heard
         self._fresh = False  # whether the replaced purchase came since the last report
 
     def _knows_others(self, steps: Ints) -> Attacker:
         return attacker(self._plan, self._amounts, steps)
 
     def play_round(self, world: int, round_: int) -> None:
-        """Let all buyers buy and find out what was good."""
+        """Let all buyers buy and learn the outcomes."""
         for index, buyer in enumerate(self._buyers):
             decision, capacity = buyer.decide(None), self._capacity[index]
             order = self._orders.get(index)
@@ -100,7 +99,7 @@ class BuyersRun(AuditedRun):
         return np.array([int(integer(int(n) + 1, *name, i)) for i, n in enumerate(bought)])
 
     def _hear(self, buyer: Any, messages: list[Message]) -> None:
-        """Note a report in capacities, less what all other purchases add to it."""
+        """Note a report in capacities, less the sum of all other purchases."""
         if buyer is not self.target or not messages or self._plan.secure is not None:
             return
         reported = np.frombuffer(messages[0].sums).reshape(2, -1)[:, self._producer]  # type: ignore[attr-defined]
@@ -111,26 +110,11 @@ class BuyersRun(AuditedRun):
         self._fresh, self._before = self._fresh and running, self._units.copy()
 
     def _hear_total(self) -> None:
-        """Note a new secure sum in capacities, less all other purchases, and noise that is told.
-
-        Whoever looks knows the noise of all buyers but as many as the claim takes for honest.
-        """
-        target, secure = self.target, self._plan.secure
-        if secure is None:
+        """Note a new secure sum in capacities, less all that is known of other purchases."""
+        total = None if self._plan.secure is None else self.new_total()
+        if total is None:
             return
-        newest, constants = target.state.sending.newest, self._plan.constants
-        if newest == self._newest:
-            return
-        self._newest = newest
-        total = newest_total(self.network, self.audited)
-        others = [buyer.state for buyer in self._buyers if buyer is not target]
-        known = np.zeros(constants.release_size)
-        for place, other in enumerate(others):
-            exact = other.under_way[other.sending.base]
-            tells = place < len(others) + 1 - secure.honest
-            known += constants.step * other.sending.base_values if tells else exact
-        whole = unpack_words(total.statistic, constants.release_size).view(np.int64)
-        values = constants.step * whole - known
+        values = total - self.known_in_total(_exact)
         bought, better = values.reshape(2, -1)[:, self._producer]
         capacity = float(self._capacity[self._buyer, self._producer])
         reported = np.array([bought, 0.5 * (bought + better)])
@@ -156,8 +140,14 @@ class BuyersRun(AuditedRun):
         return Released(message.release, np.linalg.solve(drawn, reported).reshape(-1))
 
 
+def _exact(buyer: Any) -> Floats:
+    """Return the sum of the purchases in the newest share of a buyer that is in a total."""
+    exact: Floats = buyer.state.under_way[buyer.state.sending.base]
+    return exact
+
+
 class LateRun(BuyersRun):
-    """Buyers who buy all there is; one order of one of them is known at once, or late.
+    """Buyers who buy all there is; the outcome of one order is known at once, or late.
 
     That order is of one producer alone: the outcomes of an order are told together. The parameters
     are those of :class:`BuyersRun`.
@@ -171,7 +161,7 @@ class LateRun(BuyersRun):
         self._held: tuple[Decision, Ints] | None = None
 
     def play_round(self, world: int, round_: int) -> None:
-        """Let all buyers buy and find out what was good, of one order perhaps later."""
+        """Let all buyers buy and learn the outcomes, of one order perhaps later."""
         for index, buyer in enumerate(self._buyers):
             number, bought = buyer.decide(None).number, self._capacity[index].copy()
             good = self._good(index, round_, bought)

@@ -1,4 +1,4 @@
-"""Reports as configured, for an audit: who looks at them, and what they tell.
+"""Reports as configured, for an audit: the attackers of reports, attacks, and the noise.
 
 One purchase is replaced, of a buyer and a producer that are drawn. Or it moves from one report to
 another, because its outcome comes late in one world. Then it is counted in one batch in world 0 and
@@ -9,21 +9,27 @@ not from how it is priced. All numbers are in capacities.
 
 from __future__ import annotations
 
+import math
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from fedbandits._typing import Floats, Ints
+from fedbandits.federation.messages import Message
 from fedbandits.privacy.auditing import Game
 from fedbandits.privacy.likelihood import (
     NO_NOISE,
     Attacker,
     covariance_of,
     decoder,
+    drawn_steps,
     stated_deviations,
     telling_releases,
 )
+from fedbandits.privacy.noise_check import NoisyNumbers
+from fedbandits.random import Purpose, normals
+from fedbandits.systems.base import PartiesReplicate
 from fedbandits.systems.games import (
     ContentsGame,
     Look,
@@ -32,8 +38,10 @@ from fedbandits.systems.games import (
     drawn_targets,
     look_of,
 )
+from fedbandits.systems.noisy_releases import StatedNoise, some_releases, sums_listener
+from fedbandits.systems.party_games import SmallWorld
 from fedbandits.systems.pfcb.kernels import RUNNING, empty_books
-from fedbandits.systems.pfcb.kernels.rounds import play_reports, play_sums
+from fedbandits.systems.pfcb.kernels.rounds import draw_reports, play_reports, play_sums
 from fedbandits.systems.pfcb.plan import PFCBPlan
 
 #: The most units that anybody buys.
@@ -77,7 +85,7 @@ def covariance_over_time(plan: PFCBPlan) -> Floats:
 
 
 def attacker(plan: PFCBPlan, amounts: bool, steps: Ints) -> Attacker:
-    """Return who looks at some reports about one producer, and knows all purchases but one."""
+    """Return the attacker of some reports about one producer, who knows all other purchases."""
     zero, one = record_pair(amounts)
     change, covariance = one - zero, plan.constants.covariance
     if plan.continual is not None:
@@ -96,7 +104,7 @@ def attacker(plan: PFCBPlan, amounts: bool, steps: Ints) -> Attacker:
 
 
 class Moved(NamedTuple):
-    """Someone who looks at reports of one producer, and knows all but where a purchase counts."""
+    """An attacker that sees reports of one producer, and knows all but the batch of a purchase."""
 
     means: Floats  # (2, n, 2): what the purchase adds to each report in either world
     precision: Floats  # (2 n, 2 n): inverse covariance of the reports' noise
@@ -125,7 +133,7 @@ def corners(plan: PFCBPlan) -> Floats:
 
 
 def moved(plan: PFCBPlan, steps: Ints, batches: tuple[int, int]) -> Moved:
-    """Return who looks at the reports ``steps``, of which some hold the batches of the worlds."""
+    """Return the attacker of the reports ``steps``, some of which hold the moved purchase."""
     running = plan.constants.reports == RUNNING
     entered = [steps >= batch if running else steps == batch for batch in batches]
     means = np.array([np.outer(e, v) for e, v in zip(entered, corners(plan), strict=True)])
@@ -192,7 +200,7 @@ def _contents_game(plan: PFCBPlan, late: bool) -> ContentsGame:
 
 
 def _seen(plan: PFCBPlan) -> str:
-    """Name what an attacker sees."""
+    """Name the numbers that an attacker sees."""
     return (
         "reports"
         if plan.secure is None
@@ -267,3 +275,119 @@ def _look_for_moved(
     targets = np.stack(drawn_targets(first, count, constants.agents, constants.producers), axis=1)
     entered, record = np.tile(sees.means[world, :, 0], (count, 1)), corners(plan)[world]
     return sees.look(_reported(plan, np.tile(steps, (count, 1)), entered, record, targets, first))
+
+
+# ---------------------------------------------------------------- noise
+
+
+#: Units that a report stands for in a check of noise: they are taken off again.
+_BOUGHT = 3.0
+#: Keys of draws that nothing else here has.
+_CHECKED = 2**21
+
+
+def simulated_numbers(plan: PFCBPlan) -> NoisyNumbers:
+    """Return all buyers' reports as configured, by the code of the simulation."""
+    constants = plan.constants
+    buyers, size = constants.agents, 2 * constants.producers
+    steps = some_releases(constants.releases, buyers * size, plan.continual)
+    stated = _stated(plan, buyers, steps)
+    return stated.simulated(steps, constants.releases, partial(_drawn, plan, steps))
+
+
+def secure_numbers(small: SmallWorld) -> NoisyNumbers:
+    """Return all that a few buyers report with the noise of a deployment."""
+    plan: PFCBPlan = small.plan
+    steps = np.arange(1, plan.constants.releases + 1)
+    return _stated(plan, plan.constants.agents, steps).deployed(small, _Heard)
+
+
+def share_numbers(small: SmallWorld, secure: bool) -> NoisyNumbers:
+    """Return all noise in a few buyers' shares, with the noise of a deployment, or a simulation."""
+    plan: PFCBPlan = small.plan
+    steps, producers = np.arange(1, plan.constants.releases + 1), plan.constants.producers
+    turned = np.array([[1.0, 0.0], [-1.0, 2.0]])  # from (w, y) to what is added up
+    axes = np.sqrt(np.diag(turned @ plan.constants.covariance @ turned.T))
+    if plan.continual is None or plan.secure is None:
+        raise ValueError("in this plan reports are seen, so there are no shares")
+    honest = plan.secure.least_parties - plan.secure.colluding
+    scales = stated_deviations(plan.continual, steps) / math.sqrt(honest)
+    by_row = np.repeat(np.outer(scales, axes), producers, axis=1)
+    buyers = plan.constants.agents
+    deviations = np.broadcast_to(by_row, (buyers, *by_row.shape))
+    over_time = decoder(plan.continual, steps)
+    # w and d have noise of their own.
+    weights = np.asarray(np.kron(over_time, np.eye(2)), dtype=np.float64)
+    stated = StatedNoise(
+        f"{buyers} buyers", "buyer", deviations, partial(_number, producers), weights @ weights.T,
+        weights, kinds=2, step=plan.constants.step,
+    )  # fmt: skip
+    return stated.deployed(small, sums_listener(_under_way, _most), secure)
+
+
+def _under_way(buyer: Any, sent: Any) -> Floats:
+    """Return the exact sum of the share in a message."""
+    exact: Floats = buyer.state.under_way[sent.release]
+    return exact
+
+
+def _most(run: PartiesReplicate) -> Floats:
+    """Return the largest capacity of each number of a share."""
+    return np.tile(run.stage.world.capacity.max(axis=0), 2).astype(np.float64)
+
+
+def _stated(plan: PFCBPlan, buyers: int, steps: Ints) -> StatedNoise:
+    """Return deviations as they are stated, and the covariance of units bought and good."""
+    by_row = np.repeat(planned_deviations(plan, steps), plan.constants.producers, axis=1)
+    deviations = np.broadcast_to(by_row, (buyers, *by_row.shape))
+    over_time = np.eye(len(steps)) if plan.continual is None else decoder(plan.continual, steps)
+    mixing = np.linalg.cholesky(plan.constants.covariance)
+    weights = np.asarray(np.kron(over_time, mixing), dtype=np.float64)
+    return StatedNoise(
+        f"{buyers} buyers", "buyer", deviations, partial(_number, plan.constants.producers),
+        weights @ weights.T, weights, kinds=2,
+    )  # fmt: skip
+
+
+def _number(producers: int, place: int) -> str:
+    kind, producer = divmod(place, producers)
+    return f"units {('bought', 'good')[kind]} of producer {producer}"
+
+
+def _drawn(plan: PFCBPlan, steps: Ints, run: int) -> tuple[Floats, Floats]:
+    """Return the noise of all buyers' reports, in capacities, and the draws in that noise."""
+    constants, producers = plan.constants, plan.constants.producers
+    reports = np.zeros((constants.agents, len(steps), 2, producers))
+    draws, capacity = np.zeros((plan.slots, 2 * producers)), np.full(producers, UNITS, np.int64)
+    key, books = audit_key(_CHECKED + run), empty_books(producers)
+    draw_reports(constants, steps, _BOUGHT, key, capacity, books, draws, reports)
+    noise: Floats = (reports - _BOUGHT) / UNITS
+    names = steps if plan.continual is None else drawn_steps(plan.continual, steps)
+    given = [
+        [normals(2 * producers, key, buyer, step, Purpose.PRIVACY_NOISE) for step in names.tolist()]
+        for buyer in range(constants.agents)
+    ]
+    return noise.reshape(*noise.shape[:2], -1), np.array(given)
+
+
+class _Heard:
+    """Hears the noise in reports: a report less all purchases, or those since the last report."""
+
+    def __init__(self, run: PartiesReplicate) -> None:
+        plan: Any = run.plan
+        self._running = plan.constants.reports == RUNNING
+        self._buyers, self._capacity = run.players, run.stage.world.capacity
+        self._before = [np.zeros_like(buyer.state.books.own) for buyer in self._buyers]
+
+    def __call__(self, messages: list[Message]) -> list[tuple[int, int, Floats]]:
+        found: list[tuple[int, int, Floats]] = []
+        for index, buyer in enumerate(self._buyers):
+            sent: Any = next((m for m in messages if m.sender == buyer.name), None)
+            if sent is not None:  # the same is sent to each of the others
+                own = buyer.state.books.own.copy()
+                exact = own if self._running else own - self._before[index]
+                report = np.frombuffer(sent.sums).reshape(2, -1)
+                noise = (report - exact) / self._capacity[index]
+                found.append((index, sent.release, noise.reshape(-1)))
+                self._before[index] = own
+        return found
