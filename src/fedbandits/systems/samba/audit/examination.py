@@ -38,12 +38,7 @@ from fedbandits.systems.samba.audit.attack import (
     pulled_arms,
 )
 from fedbandits.systems.samba.audit.published_adversary import PublishedAdversary
-from fedbandits.systems.samba.audit.views import (
-    first_views,
-    open_first,
-    open_second,
-    second_views,
-)
+from fedbandits.systems.samba.audit.views import first_views, open_first, open_second, second_views
 from fedbandits.systems.samba.config import Samba
 from fedbandits.systems.samba.keys import (
     COMP,

@@ -200,9 +200,7 @@ def _reads_order(happened: Happened) -> str:
 
 def _reads_beginning(happened: Happened) -> str:
     said: Any = happened.event
-    return (
-        f"N = {said.budget}, K = {said.arms}, {_name(said.algorithm)}, the run's name: in clear."
-    )
+    return f"N = {said.budget}, K = {said.arms}, {_name(said.algorithm)}, the run's name: in clear."
 
 
 def _reads_reason(happened: Happened) -> str:

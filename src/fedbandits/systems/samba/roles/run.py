@@ -16,14 +16,7 @@ from fedbandits.federation.party import Party
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import Handled, PartyState, Step, Transitions
 from fedbandits.systems.samba.application import Supply
-from fedbandits.systems.samba.messages import (
-    SILENT_MEMBERS,
-    Beginning,
-    End,
-    Ending,
-    GaveUp,
-    Reason,
-)
+from fedbandits.systems.samba.messages import SILENT_MEMBERS, Beginning, End, Ending, GaveUp, Reason
 from fedbandits.systems.samba.plan import Agreement, Ordered, SambaPlan, accept
 
 
