@@ -81,11 +81,10 @@ def test_a_total_that_no_run_can_have_is_refused():
 
 
 @pytest.mark.parametrize("algorithm", ["thompson", "pursuit", "egreedy"])
-@pytest.mark.parametrize("own", EXECUTIONS)
 @pytest.mark.parametrize("stops", [(3, 7, 8, 40), (23, 24, 25), (39,)])
-def test_a_run_goes_on_from_its_state(algorithm, own, stops):
+def test_a_run_goes_on_from_its_state(algorithm, stops):
     """Another object with the state of the first plays what the first would have played."""
-    config, environment = silent(algorithm, **own), Bernoulli(arms=7)
+    config, environment = silent(algorithm), Bernoulli(arms=7)
     whole = played(config, environment, 40)
     whole.advance(40)
     run = played(config, environment, 40)

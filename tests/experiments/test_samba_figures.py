@@ -109,6 +109,15 @@ def test_times_are_measured_for_every_algorithm_and_way(tmp_path):
     assert pursuit["bare operations"] > ucb["bare operations"]
 
 
+def test_few_steps_of_parties_stand_for_all(monkeypatch):
+    """Of 3 arms and 100 pulls 96 steps lie between the first pulls and the last; 9 are played."""
+    monkeypatch.setattr(samba_runs, "PARTY_STEPS", 10)
+    monkeypatch.setattr(samba_runs, "_of", lambda action: action() or 9.0)
+    world = Source(STAND_IN).world(3)
+    assert samba_runs.party_seconds("samba-silent-ucb", world, 100, 0) == 9.0 + 96.0 + 9.0
+    assert samba_runs.party_seconds("samba-silent-ucb", world, 13, 0) == 27.0
+
+
 COSTS = Costs(5e-7, 5e-7, 0.5, 0.1)
 
 

@@ -1,6 +1,6 @@
 """Distinguisher: whether a server's views tell two worlds apart, by 500 features chosen before.
 
-A channel is everything of one meaning in the views (:mod:`fedbandits.systems.samba.silent`):
+A channel is everything of one meaning in the views (:mod:`fedbandits.systems.samba.audit.views`):
 what reached the server, and what it can make of that. Single words tell nothing even where
 randomness is used twice. What tells then is how words differ: from their neighbour, from the turn
 before, from another word of the same owner. So features are made of differences, sums and exclusive

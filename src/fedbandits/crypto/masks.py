@@ -146,5 +146,5 @@ def salt_of(key: bytes, text: bytes) -> int:
     text. A message that is made again, after a crash, is the same message. One that differs in any
     number gets other masks.
     """
-    made = hashlib.blake2b(text, key=key, digest_size=SALT_BYTES, person=b"fedbandits salt")
-    return int.from_bytes(made.digest(), "little")
+    hashed = hashlib.blake2b(text, key=key, digest_size=SALT_BYTES, person=b"fedbandits salt")
+    return int.from_bytes(hashed.digest(), "little")

@@ -33,15 +33,15 @@ class _Course(NamedTuple):
 def _best_course(contenders: int, arity: int) -> _Course:
     if contenders < 2:
         return _Course(0, 0, 0)
-    found = []
+    courses = []
     for size in range(2, min(arity, contenders) + 1):
         groups = -(-contenders // size)
         rest = _best_course(groups, arity)
         # So many groups have one contender more than the others.
         small, larger = divmod(contenders, groups)
         count = groups * (small * (small - 1) // 2) + larger * small
-        found.append(_Course(1 + rest.stages, count + rest.comparisons, groups))
-    return min(found)
+        courses.append(_Course(1 + rest.stages, count + rest.comparisons, groups))
+    return min(courses)
 
 
 def groups_of(contenders: int, arity: int) -> int:
@@ -61,11 +61,11 @@ def stage_sizes(contenders: int, arity: int) -> tuple[int, ...]:
 @functools.lru_cache(maxsize=256)
 def pairs(contenders: int, arity: int) -> Ints:
     """Return the comparisons of one stage, (comparisons, 2): places, in the order of results."""
-    groups, found = groups_of(contenders, arity), []
+    groups, listed = groups_of(contenders, arity), []
     for group in range(groups):
         begin, end = (group_begin(g, groups, contenders) for g in (group, group + 1))
-        found += [(i, j) for i in range(begin, end) for j in range(i + 1, end)]
-    result = np.array(found, np.int64).reshape(-1, 2)
+        listed += [(i, j) for i in range(begin, end) for j in range(i + 1, end)]
+    result = np.array(listed, np.int64).reshape(-1, 2)
     result.setflags(write=False)
     return result
 

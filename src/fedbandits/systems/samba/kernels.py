@@ -79,7 +79,7 @@ def fill_masks(words: Words64, masks: Floats) -> None:
 
 @compiled
 def fill_units(words: Words64, units: Floats) -> None:
-    """Write :func:`.words.word_to_unit` of every word."""
+    """Write :func:`.dealing.word_to_unit` of every word."""
     for i in range(units.size):
         units[i] = word_to_unit(words[i])
 

@@ -132,10 +132,10 @@ def make_keys(kind: type[AnyKeys], secret: bytes, agreed: Agreement) -> AnyKeys:
 
     Where every owner has a share of the secret, ``secret`` is that share.
     """
-    made: Any = kind
-    told = {"run": agreed.run.hex(), "context": agreed.context.hex()}
-    labels = [_LABELS[kind].format(key=name, **told) for name in made._fields]
-    keys: AnyKeys = made(*(derive_key(secret, label) for label in labels))
+    make: Any = kind
+    names = {"run": agreed.run.hex(), "context": agreed.context.hex()}
+    labels = [_LABELS[kind].format(key=name, **names) for name in make._fields]
+    keys: AnyKeys = make(*(derive_key(secret, label) for label in labels))
     return keys
 
 
@@ -228,18 +228,18 @@ class SimulatedSecrets(NamedTuple):
         """Make the secrets that seed and replicate name."""
         name = b"fedbandits simulated secrets" + seed.to_bytes(8, "big")
         root = name + replicate.to_bytes(4, "big")
-        made = {
+        secrets = {
             label: derive_key(root, label)
             for label in ("channel", "controller", "comp", "run", "owners")
         }
-        made["run"] = made["run"][:RUN_BYTES]
+        secrets["run"] = secrets["run"][:RUN_BYTES]
         for label in ("packets", "link", "bill"):
-            made[label] = derive_key(made["controller"], label)
+            secrets[label] = derive_key(secrets["controller"], label)
         for label in ("pads", "receipt"):
-            made[label] = derive_key(made["comp"], label)
+            secrets[label] = derive_key(secrets["comp"], label)
         for label in ("first", "second"):
-            made[label] = derive_key(made["comp"], f"dealer {label}")
-        return cls(**made)
+            secrets[label] = derive_key(secrets["comp"], f"dealer {label}")
+        return cls(**secrets)
 
     def of_party(self, plan: SambaPlan, role: str, place: int) -> dict[str, bytes]:
         """Return the secrets of the party at that place of a role, by name."""

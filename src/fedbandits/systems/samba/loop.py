@@ -375,15 +375,15 @@ class Replicate(CompiledReplicate[SambaPlan]):
         clock = self._clock
         began = clock()
         private = self.customer_key or paillier.generate(config.paillier_bits)
-        made = clock()
+        generated = clock()
         public = private.public_key
         ciphertexts = [public.encrypt(int(reward)) for reward in rewards]
         encrypted = clock()
         total = public.add(*ciphertexts)
         added = clock()
         decrypted = private.decrypt(total)
-        self.seconds["customer"] += made - began + clock() - added
-        self.seconds["data owners"] += encrypted - made
+        self.seconds["customer"] += generated - began + clock() - added
+        self.seconds["data owners"] += encrypted - generated
         self.seconds["controller"] += added - encrypted
         return float(decrypted)
 

@@ -211,11 +211,11 @@ def _silent_bound(plan: SambaPlan) -> Bound:
 
     def at(played: Floats) -> Floats:
         turns = np.maximum(played - arms, 0).astype(np.int64) * plan.iterations
-        found = [
+        counted = [
             float(counts.messages(int(turn), bool(done >= plan.rounds)).all) * bool(done >= arms)
             for turn, done in zip(turns, played, strict=True)
         ]
-        return np.array(found)
+        return np.array(counted)
 
     return Bound(
         theorem="docs/samba.md",

@@ -85,8 +85,8 @@ class Adversary:
             for _, message in run.network.transcript.deliveries
             if OBSERVER in names or {message.receiver, message.sender} & set(names)
         ]
-        found, self._private = keys_of_party(self._parties)
-        self._found = found | {key for message in self._view for key in keys_of_message(message)}
+        keys, self._private = keys_of_party(self._parties)
+        self._found = keys | {key for message in self._view for key in keys_of_message(message)}
 
     def cumulative_reward(self) -> Exposure:
         """Return how it sees the sum that the customer pays for."""
@@ -270,11 +270,11 @@ def _pad(key: bytes, turn: int) -> int:
     return int(KeyStream(key, 1).block(turn, 1)[0, 0])
 
 
-def _closed(found: set[bytes], owners: Sequence[str], agreed: Agreement) -> set[bytes]:
+def _closed(keys: set[bytes], owners: Sequence[str], agreed: Agreement) -> set[bytes]:
     """Return all keys that can be made of some: of owners, of links, of purposes."""
-    secrets = found | {
+    secrets = keys | {
         owners_secret(key, name, owner)
-        for key in found for name in ("pads", "packets") for owner in owners
+        for key in keys for name in ("pads", "packets") for owner in owners
     }  # fmt: skip
     return secrets | {made for key in secrets for made in _purposes(key, agreed)}
 

@@ -38,12 +38,7 @@ from fedbandits.systems.samba.audit.attack import (
     pulled_arms,
 )
 from fedbandits.systems.samba.audit.published_adversary import PublishedAdversary
-from fedbandits.systems.samba.audit.views import (
-    first_views,
-    open_first,
-    open_second,
-    second_views,
-)
+from fedbandits.systems.samba.audit.views import first_views, open_first, open_second, second_views
 from fedbandits.systems.samba.config import Samba
 from fedbandits.systems.samba.keys import (
     COMP,
@@ -240,10 +235,10 @@ def _guesses(run: PartiesReplicate, plan: SambaPlan) -> Iterator[Guess]:
     drawn = _states_drawn_arm(plan)
     rule, arms = run.one("controller").agreement.rule, len(run.of("owner"))
     if type(rule) in SCORES_KNOWN:
-        found = count_recovered(run)
+        recovered = count_recovered(run)
         yield Guess(
             who="Comp", what="every (sᵢ, nᵢ), without names, before a comparison",
-            right=found.statistics, of=found.of, chance=0.0, stated=True,
+            right=recovered.statistics, of=recovered.of, chance=0.0, stated=True,
         )  # fmt: skip
     exploring = exploring_steps(run)
     others = [step for step in pulled_arms(run) if step not in set(exploring)]

@@ -230,15 +230,15 @@ class _Reader:
         ``parts`` are the messages that are opened, by default all of the turn; ``last`` says
         whether it is the last turn of the run.
         """
-        contests, theirs, made = self._contests, not self._first, self._contests.turn
+        contests, theirs, layout = self._contests, not self._first, self._contests.turn
         items, rest = list[Words64](), list[Words64]()
         kind = ToFirst if self._first else ToSecond
-        for part in parts or range(1, made.parts + 1):
+        for part in parts or range(1, layout.parts + 1):
             sealed = self.sent[kind, *turn, part]
-            opened = line.open(*turn, part, sealed, made.size_of(part, theirs, last))
-            words, packed = made.split(opened, part, theirs)
+            opened = line.open(*turn, part, sealed, layout.size_of(part, theirs, last))
+            words, packed = layout.split(opened, part, theirs)
             numbered = zip(
-                made.items_of(part, theirs), contests.split(packed, part, theirs), strict=True
+                layout.items_of(part, theirs), contests.split(packed, part, theirs), strict=True
             )
             items += (contests.unpacked(item, shares) for item, shares in numbered)
             rest.append(words)

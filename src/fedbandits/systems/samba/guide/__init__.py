@@ -183,13 +183,13 @@ def pseudocode(config: Samba) -> Pseudocode:
 
 def passages(config: Samba, off: Collection[str]) -> Mapping[str, Passage]:
     """Return what is told of each message, by its name."""
-    told = {
+    words = {
         "Order": Passage("an order", _reads_order),
         "Start": Passage("the beginning of the run", _reads_beginning),
         **dict.fromkeys(("GaveUp", "End"), Passage("the end of the run", _reads_reason)),
         **(_silent(config, off) if config.is_silent else _published(config, off)),
     }
-    return told
+    return words
 
 
 def _reads_order(happened: Happened) -> str:
@@ -199,13 +199,13 @@ def _reads_order(happened: Happened) -> str:
 
 
 def _reads_beginning(happened: Happened) -> str:
-    told: Any = happened.event
-    return f"N = {told.budget}, K = {told.arms}, {_name(told.algorithm)}, the run's name: in clear."
+    said: Any = happened.event
+    return f"N = {said.budget}, K = {said.arms}, {_name(said.algorithm)}, the run's name: in clear."
 
 
 def _reads_reason(happened: Happened) -> str:
-    told: Any = happened.event
-    return f"Why the run ends: {told.reason.value}."
+    ending: Any = happened.event
+    return f"Why the run ends: {ending.reason.value}."
 
 
 def _name(algorithm: Any) -> str:

@@ -81,11 +81,11 @@ def without(system: System[Any], off: Collection[str]) -> Weakened:
     return Weakened(system, off, plan=weaker, roles=_roles)
 
 
-def _roles(plan: SambaPlan, made: Roles) -> Roles:
+def _roles(plan: SambaPlan, usual: Roles) -> Roles:
     """Return the parties of a plan, of which some have classes of their own."""
     if plan.config.is_silent:
-        return made
-    return made.replaced(
+        return usual
+    return usual.replaced(
         {
             OWNER: lambda seat, own: _Owner(seat, plan, own),
             CONTROLLER: lambda seat, own: _Controller(seat, plan, own),
@@ -125,7 +125,7 @@ class _Draws(ControllerDraws):
 
 class _Controller(Controller):
     def _make_tools(self, run: bytes) -> ControllerDraws:
-        made = super()._make_tools(run)
-        weak = _Draws(self._supply.secrets["controller"], made.agreed, self._plan.drawn_scores)
+        usual = super()._make_tools(run)
+        weak = _Draws(self._supply.secrets["controller"], usual.agreed, self._plan.drawn_scores)
         weak.off = off_of(self._config)
         return weak

@@ -51,15 +51,15 @@ def roles(plan: SambaPlan) -> Roles:
     # All wait for the Controller, which waits for one of them at a time: it gives up first, and
     # says why. An owner may wait for the slowest score, then for Comp; the customer for the run.
     # Nobody waits for a dealer but servers: it waits for the run, too.
-    made = [
+    kinds = [
         Role(OWNER, owners, lambda seat, own: owner(seat, plan, own), True, 3.0),
         Role(CONTROLLER, (CONTROLLER,), lambda seat, own: controller(seat, plan, own)),
         Role(COMP, (COMP,), lambda seat, own: comp(seat, plan, own), False, 2.0),
         Role(CUSTOMER, (CUSTOMER,), lambda seat, own: customer(seat, plan, own), False, inf),
     ]
     if config.is_silent:
-        made += [Role(DEALER, (DEALER,), lambda seat, own: Dealer(seat, plan, own), False, inf)]
-    return Roles(tuple(made), table, messages_set_pace=True, rounds_done=_rounds_done)
+        kinds += [Role(DEALER, (DEALER,), lambda seat, own: Dealer(seat, plan, own), False, inf)]
+    return Roles(tuple(kinds), table, messages_set_pace=True, rounds_done=_rounds_done)
 
 
 def _step(owner: BaseOwner[Any]) -> int:

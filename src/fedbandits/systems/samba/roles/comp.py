@@ -12,13 +12,7 @@ from fedbandits.federation.messages import NotFiniteError, OutOfOrderError
 from fedbandits.federation.state import Step, Transitions
 from fedbandits.systems.samba.ciphers import BIT, SCORES, floats, make_channels
 from fedbandits.systems.samba.kernels import any_place, select_arm, select_drawn
-from fedbandits.systems.samba.messages import (
-    BitList,
-    Drawn,
-    Explore,
-    ScoreList,
-    Start,
-)
+from fedbandits.systems.samba.messages import BitList, Drawn, Explore, ScoreList, Start
 from fedbandits.systems.samba.plan import Agreement
 from fedbandits.systems.samba.roles.run import Member, NamedRunState, endings
 from fedbandits.systems.samba.streams import CompDraws, position

@@ -109,8 +109,8 @@ class BaseController(RunParty[AnyController]):
             self._sums = sums
             return ()
 
-        told = {"sender": self.name, "run": run, **ordered._asdict()}
-        return Step(after, self._beginnings(order.public_key, told), write=keep)
+        fields = {"sender": self.name, "run": run, **ordered._asdict()}
+        return Step(after, self._beginnings(order.public_key, fields), write=keep)
 
     def _stage_of(self, step: int) -> str:
         """Return the stage in which a step begins."""
@@ -120,21 +120,21 @@ class BaseController(RunParty[AnyController]):
         """Return the place of each owner in the order of a turn."""
         raise NotImplementedError
 
-    def _beginnings(self, public_key: bytes, told: dict[str, Any]) -> list[Message]:
-        """Make the first messages to all parties; ``told`` are the fields of all of them."""
+    def _beginnings(self, public_key: bytes, fields: dict[str, Any]) -> list[Message]:
+        """Make the first messages to all parties; ``fields`` are the fields of all of them."""
         raise NotImplementedError
 
-    def _setups(self, kind: type[Any], **told: Any) -> list[Message]:
+    def _setups(self, kind: type[Any], **fields: Any) -> list[Message]:
         """Make the owners' first messages, each with the owner's place."""
         owners = zip(self._owners, self._places(self._plan.arms + 1, 1), strict=True)
-        return [kind(receiver=owner, place=place, **told) for owner, place in owners]
+        return [kind(receiver=owner, place=place, **fields) for owner, place in owners]
 
     def _handed_out(self, kind: type[Any], packets: Iterable[bytes], **changes: Any) -> Step:
         """Go on to the next turn; every owner is told its packet, and its place in that turn."""
         state = self._state
         step, iteration = self.agreement.next_turn(state.step, state.iteration)
         owners = zip(self._owners, packets, self._places(step, iteration), strict=True)
-        told = [
+        messages = [
             kind(
                 sender=self.name, receiver=owner, step=state.step, iteration=state.iteration,
                 sealed=sealed, place=place,
@@ -142,7 +142,7 @@ class BaseController(RunParty[AnyController]):
             for owner, sealed, place in owners
         ]  # fmt: skip
         stage = self._stage_of(step)
-        return Step(self._after(stage=stage, step=step, iteration=iteration, **changes), told)
+        return Step(self._after(stage=stage, step=step, iteration=iteration, **changes), messages)
 
     def _check_once(self, sender: str, what: str) -> None:
         if sender in self._state.collected:
@@ -185,8 +185,8 @@ class BaseController(RunParty[AnyController]):
         """Keep one owner's sum; with the last one tell the customer the total."""
         if not self._lacks_one:
             return self._kept(sender, content)
-        told = total({**self._state.collected, sender: content})
-        return Step(self._after(stage="done", collected={}), [told])
+        message = total({**self._state.collected, sender: content})
+        return Step(self._after(stage="done", collected={}), [message])
 
     @property
     def _missing(self) -> Reason:
@@ -282,13 +282,13 @@ class Controller(BaseController[ControllerState]):
         places: list[int] = self.draws.places(step, iteration).tolist()
         return places
 
-    def _beginnings(self, public_key: bytes, told: dict[str, Any]) -> list[Message]:
+    def _beginnings(self, public_key: bytes, fields: dict[str, Any]) -> list[Message]:
         keys = self.draws.keys
         setups = self._setups(
             Setup, public_key=public_key, mask_key=keys.masks, exploration_key=keys.exploration,
-            **told,
+            **fields,
         )  # fmt: skip
-        return [Start(receiver=self._comp, **told), *setups]
+        return [Start(receiver=self._comp, **fields), *setups]
 
     def _stage_of(self, step: int) -> str:
         if step > self.agreement.budget:
@@ -317,12 +317,12 @@ class Controller(BaseController[ControllerState]):
         if not self._lacks_one:
             return self._kept(sender, sealed)
         collected = {**state.collected, sender: sealed}
-        told: dict[str, Any] = {"sender": self.name, "receiver": self._comp}
+        fields: dict[str, Any] = {"sender": self.name, "receiver": self._comp}
         step, iteration = state.step, state.iteration
         listed = dict(zip(self._places(step, iteration), self._owners, strict=True))
         packets = tuple(collected[listed[place]] for place in range(len(listed)))
-        told |= {} if empty else {"iteration": iteration, "sealed": packets}
-        asked = (Explore if empty else ScoreList)(step=step, **told)
+        fields |= {} if empty else {"iteration": iteration, "sealed": packets}
+        asked = (Explore if empty else ScoreList)(step=step, **fields)
         return Step(self._after(stage="comparing", collected={}), [asked])
 
     def _hand_out(self, message: BitList) -> Step:

@@ -23,12 +23,7 @@ from fedbandits.systems.samba.ciphers import (
     read_word,
 )
 from fedbandits.systems.samba.keys import TotalKey, make_keys
-from fedbandits.systems.samba.messages import (
-    FirstTotal,
-    Order,
-    SecondTotal,
-    Total,
-)
+from fedbandits.systems.samba.messages import FirstTotal, Order, SecondTotal, Total
 from fedbandits.systems.samba.plan import Ordered, SambaPlan, accept
 from fedbandits.systems.samba.roles.run import Member, RunState, endings
 

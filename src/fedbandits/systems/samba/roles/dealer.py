@@ -11,12 +11,7 @@ from fedbandits.federation.state import Step, Transitions
 from fedbandits.systems.samba.application import Supply
 from fedbandits.systems.samba.ciphers import DEALT, Line
 from fedbandits.systems.samba.keys import DealerKeys
-from fedbandits.systems.samba.messages import (
-    Ask,
-    Dealing,
-    DealtFirst,
-    DealtSecond,
-)
+from fedbandits.systems.samba.messages import Ask, Dealing, DealtFirst, DealtSecond
 from fedbandits.systems.samba.plan import Agreement, SambaPlan
 from fedbandits.systems.samba.roles.run import Member, NamedRunState, endings
 from fedbandits.systems.samba.silent import Deals

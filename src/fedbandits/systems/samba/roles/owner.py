@@ -163,10 +163,10 @@ class BaseOwner(Member[AnyOwner], ActingParty[AnyOwner]):
             case _:
                 return super()._compute(event)
 
-    def _placed(self, told: Setup | SilentSetup) -> Agreement:
+    def _placed(self, setup: Setup | SilentSetup) -> Agreement:
         """Return the agreement on a run that begins, once the owner's place is checked."""
-        agreed = self._accepted(told)
-        agreed.check_place(self.name, told.place)
+        agreed = self._accepted(setup)
+        agreed.check_place(self.name, setup.place)
         return agreed
 
     def _observe(self, event: Observe) -> Step:
@@ -339,11 +339,11 @@ class DataOwner(BaseOwner[OwnerState]):
             payload = struct.pack("<d", masked)
             (sealed,) = self._tools.scores.seal(*turn, [after.place], [payload], after.sealed)
             after = msgspec.structs.replace(after, sealed=turn)
-        told = Score(
+        message = Score(
             sender=self.name, receiver=self._controller, step=after.step,
             iteration=after.iteration, sealed=sealed,
         )  # fmt: skip
-        return Step(after, [told])
+        return Step(after, [message])
 
 
 class SilentOwnerState(BaseOwnerState, frozen=True, kw_only=True):
@@ -410,12 +410,12 @@ class SilentOwner(BaseOwner[SilentOwnerState]):
 
     def _sum(self) -> Message:
         rewards = self._state.rewards
-        told: dict[str, Any] = {"sender": self.name, "receiver": self._controller}
+        fields: dict[str, Any] = {"sender": self.name, "receiver": self._controller}
         if self._config.total == "paillier":
             sums = SumCipher.agreed(self.name, self._config, self._state.public_key)
-            return Sum(ciphertext=sums.encrypt(rewards), **told)
+            return Sum(ciphertext=sums.encrypt(rewards), **fields)
         share = write_word(rewards - self._tools.sum_pad)
-        return SumShare(sealed=self._sealed(self._state.step, 1, share), **told)
+        return SumShare(sealed=self._sealed(self._state.step, 1, share), **fields)
 
     def _sealed(self, step: int, iteration: int, payload: bytes) -> bytes:
         return self._tools.up.seal(step, iteration, self._seat.place, payload)
@@ -437,8 +437,8 @@ class SilentOwner(BaseOwner[SilentOwnerState]):
         if not math.isfinite(score):  # nor will it be, however often it is computed
             return self._give_up(Reason.NOT_FINITE)
         share = self._tools.word(score, after.place) - int(self._tools.words.draw(*turn))
-        told = Word(
+        message = Word(
             sender=self.name, receiver=self._controller, step=after.step,
             iteration=after.iteration, sealed=self._sealed(*turn, write_word(share)),
         )  # fmt: skip
-        return Step(after, [told])
+        return Step(after, [message])

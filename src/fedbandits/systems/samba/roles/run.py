@@ -16,14 +16,7 @@ from fedbandits.federation.party import Party
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import Handled, PartyState, Step, Transitions
 from fedbandits.systems.samba.application import Supply
-from fedbandits.systems.samba.messages import (
-    SILENT_MEMBERS,
-    Beginning,
-    End,
-    Ending,
-    GaveUp,
-    Reason,
-)
+from fedbandits.systems.samba.messages import SILENT_MEMBERS, Beginning, End, Ending, GaveUp, Reason
 from fedbandits.systems.samba.plan import Agreement, Ordered, SambaPlan, accept
 
 
@@ -138,10 +131,10 @@ class Member(RunParty[AnyRun]):
             return self._end_waiting(event)
         return self._ended(event.reason)  # the Controller's last word
 
-    def _accepted(self, told: Beginning) -> Agreement:
+    def _accepted(self, beginning: Beginning) -> Agreement:
         """Return the agreement on the run that begins, see :func:`.plan.accept`."""
-        ordered = Ordered(told.budget, told.arms, told.algorithm)
-        return accept(self.name, self._plan, ordered, told.run)
+        ordered = Ordered(beginning.budget, beginning.arms, beginning.algorithm)
+        return accept(self.name, self._plan, ordered, beginning.run)
 
     def _begun(self, after: AnyRun, tools: Any, outgoing: Sequence[Message] = ()) -> Step:
         """Begin the run; the tools are kept once everything is known to be right."""
@@ -159,8 +152,8 @@ class Member(RunParty[AnyRun]):
         return self._give_up(Reason.CONTROLLER)
 
     def _give_up(self, reason: Reason) -> Step:
-        told = GaveUp(sender=self.name, receiver=self._controller, reason=reason)
-        return self._ended(reason, told)
+        message = GaveUp(sender=self.name, receiver=self._controller, reason=reason)
+        return self._ended(reason, message)
 
 
 def endings(waiting: str, *others: str) -> Transitions:
@@ -169,8 +162,8 @@ def endings(waiting: str, *others: str) -> Transitions:
     A member waits for the Controller in stage ``waiting``; in the ``others`` it does not, but can
     be told that the run ends.
     """
-    told: Transitions = {(stage, End): ("ended",) for stage in (waiting, *others, "ended")}
-    return {(waiting, Deadline): (waiting, "ended"), **told}
+    ends: Transitions = {(stage, End): ("ended",) for stage in (waiting, *others, "ended")}
+    return {(waiting, Deadline): (waiting, "ended"), **ends}
 
 
 def given_up(awaited: Iterable[str], *others: str) -> Transitions:

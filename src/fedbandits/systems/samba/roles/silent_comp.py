@@ -95,10 +95,10 @@ class SilentServer(RunParty[AnyRun]):
     def _check_part(self, text: str, message: ToFirst | ToSecond, possible: bool = True) -> None:
         """Refuse another message than the next of the turn; errors describe it by ``text``."""
         state: Any = self._state
-        found, expected = ((each.step, each.iteration, each.part) for each in (message, state))
-        if found != expected or not possible:
+        given, expected = ((each.step, each.iteration, each.part) for each in (message, state))
+        if given != expected or not possible:
             raise OutOfOrderError(
-                f"{self.name}: {text} message {found} of a turn, this is {expected}"
+                f"{self.name}: {text} message {given} of a turn, this is {expected}"
             )
 
     def _read(self, message: ToFirst | ToSecond) -> tuple[Words64, Iterator[bytes]]:
@@ -193,9 +193,9 @@ class SilentComp(SilentServer[SilentCompState], Member[SilentCompState]):
         """Keep the last message of a turn until the next turn's words have been dealt."""
         state = self._state
         if type(message) is ToSecond and state.stage == "ready":
-            found = (message.step, message.iteration, message.part)
+            given = (message.step, message.iteration, message.part)
             expected = (state.step, state.iteration, self._contests.turn.parts)
-            if found == expected and state.part == message.part and self._lacks_next:
+            if given == expected and state.part == message.part and self._lacks_next:
                 return None
         return super()._take(message)
 
@@ -239,9 +239,9 @@ class SilentComp(SilentServer[SilentCompState], Member[SilentCompState]):
 
     def _ahead(self, state: SilentCompState) -> bytes:
         """Return its shares of the scores of a turn, masked for the Controller's order."""
-        words, made = self._tools.words(state.step, state.iteration), self._empty()
-        masked_share(words, self._dealt(state).mask, made)
-        return write_words(made)
+        words, masked = self._tools.words(state.step, state.iteration), self._empty()
+        masked_share(words, self._dealt(state).mask, masked)
+        return write_words(masked)
 
     def _empty(self) -> Words64:
         return np.empty(self._plan.arms, np.uint64)

@@ -137,10 +137,10 @@ class SilentController(SilentServer[SilentControllerState], BaseController[Silen
         places: list[int] = self._tools.places.draw(step, iteration).tolist()
         return places
 
-    def _beginnings(self, public_key: bytes, told: dict[str, Any]) -> list[Message]:
-        setups = self._setups(SilentSetup, public_key=public_key, **told)
-        start = Start(receiver=self._comp, **told)
-        return [Dealing(receiver=self._dealer, **told), start, *setups]
+    def _beginnings(self, public_key: bytes, fields: dict[str, Any]) -> list[Message]:
+        setups = self._setups(SilentSetup, public_key=public_key, **fields)
+        start = Start(receiver=self._comp, **fields)
+        return [Dealing(receiver=self._dealer, **fields), start, *setups]
 
     def reopen(self, message: Word | SumShare) -> bytes:
         """Look again at an owner's share that it has received."""
@@ -178,14 +178,14 @@ class SilentController(SilentServer[SilentControllerState], BaseController[Silen
         masked_share(permuted, dealt.mask, masked)
         contest = self._contests.begin(dealt.share.copy(), dealt.comparisons)
         sent = write_words(masked) + self._contests.packed(contest)
-        told = [self._told(after, 1, sent)]
+        messages = [self._told(after, 1, sent)]
         begun = deals.of(turn)
         if turn == begun * deals.selections and begun + 1 < deals.count:
-            told.append(Ask(sender=self.name, receiver=self._dealer, block=begun + 1))
+            messages.append(Ask(sender=self.name, receiver=self._dealer, block=begun + 1))
         after = msgspec.structs.replace(
             after, stage="comparing", collected={}, masked=b"", part=1, contest=contest
         )
-        return Step(after, told)
+        return Step(after, messages)
 
     def _go_on(self, message: ToFirst) -> Step:
         """Take Comp's next message of a turn: openings, and the winner's place in the last."""
