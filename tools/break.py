@@ -543,7 +543,7 @@ BREAKS = (
     ),
     Break(
         "an array that nobody gives back", "_compile/dispatch.py",
-        "if bare and any(map(_has_arrays, found[0].cases)):", "if not found[0].cases:",
+        "if bare and any(map(_has_arrays, choice[0].cases)):", "if not choice[0].cases:",
         ("tests/test_held_memory.py",),
     ),
     Break(

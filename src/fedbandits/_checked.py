@@ -180,10 +180,10 @@ def _converted(made: Checked) -> Any:
         try:
             return msgspec.convert(given, twin, from_attributes=True)
         except msgspec.ValidationError as error:
-            found = _FIRST_KEY.search(str(error))
-            if found is None or found["key"] in refused:
+            key = _FIRST_KEY.search(str(error))
+            if key is None or key["key"] in refused:
                 raise ConfigError(explain(error, given, _twin(kind), place)) from None
-        name = found["key"]
+        name = key["key"]
         refused.add(name)
         given[name] = _plain(given[name])
         refuse_odd_values(given[name], f"{place}.{name}")

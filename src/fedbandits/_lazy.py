@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import functools
 import importlib
 import sys
@@ -41,6 +40,8 @@ def _homes(module: str) -> Mapping[str, tuple[str, str]]:
 
     Assignments such as ``open = Ledger.open`` count as well.
     """
+    import ast  # a command that shows help needs none of it
+
     spec = sys.modules[module].__spec__
     text: str = spec.loader.get_source(module)  # type: ignore[union-attr]
     homes: dict[str, tuple[str, str]] = {}

@@ -286,15 +286,15 @@ def largest_squares(mean: float, mean_at_one: float, persons: int, parties: int,
     """
     each = min(cap, largest_of_many(mean_at_one, persons * parties, EXCEEDED / 2.0))
     all_visits = largest_of_many(mean, persons, EXCEEDED / 2.0)
-    found = packed(all_visits, each)
+    bound = packed(all_visits, each)
     if each > _MOMENTS:
-        return found
+        return bound
     allowed = math.log(persons / (EXCEEDED / 2.0))
     for theta in _TRIED / (each * each):
         h = _excess(float(theta), mean_at_one, each)
         log_product = min(parties * math.log1p(h), h * mean / mean_at_one)
-        found = min(found, math.floor((log_product + allowed) / theta))
-    return found
+        bound = min(bound, math.floor((log_product + allowed) / theta))
+    return bound
 
 
 def _excess(theta: float, mean: float, knee: int) -> float:

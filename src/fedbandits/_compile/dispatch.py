@@ -19,16 +19,18 @@ from fedbandits._compile.shared import announce
 
 def dispatcher(function: Callable[..., Any], options: dict[str, Any]) -> Any:
     """Make a kernel's dispatcher, with our cache; the plain function if Numba is disabled."""
-    made: Any = numba.njit(pipeline_class=KernelCompiler, **options)(function)
-    if made is not function:
+    kernel: Any = numba.njit(pipeline_class=KernelCompiler, **options)(function)
+    if kernel is not function:
         name = f"{function.__module__}.{function.__qualname__}"
-        made._cache = KernelCache(function, functools.partial(announce, name))
-        TwoWays(made)
-        made.get_call_template = functools.partial(_whatever_the_constants, made.get_call_template)
+        kernel._cache = KernelCache(function, functools.partial(announce, name))
+        TwoWays(kernel)
+        kernel.get_call_template = functools.partial(
+            _whatever_the_constants, kernel.get_call_template
+        )
         check = _returned_to_whom_does_not_count if options["_nrt"] else _without_arrays
-        made.get_call_template = functools.partial(check, made.get_call_template)
-        made.compile = functools.partial(_noting, made.compile, not options["_nrt"])
-    return made
+        kernel.get_call_template = functools.partial(check, kernel.get_call_template)
+        kernel.compile = functools.partial(_noting, kernel.compile, not options["_nrt"])
+    return kernel
 
 
 #: Kernels that this thread compiles, the innermost last: whether each is allocation-free.
@@ -58,14 +60,14 @@ def _returned_to_whom_does_not_count(choose: Callable[..., Any], arguments: Any,
 
     The caller would never give them back, so their memory would never be freed.
     """
-    found = choose(arguments, named)
+    choice = choose(arguments, named)
     bare = _compiled_now.__dict__.get("stack", [])[-1:] == [True]
-    if bare and any(map(_has_arrays, found[0].cases)):
+    if bare and any(map(_has_arrays, choice[0].cases)):
         raise TypeError(
-            f"an allocation-free kernel cannot call {found[0]}, which returns arrays; "
+            f"an allocation-free kernel cannot call {choice[0]}, which returns arrays; "
             "let it be inlined"
         )
-    return found
+    return choice
 
 
 def _without_arrays(choose: Callable[..., Any], arguments: Any, named: Any) -> Any:
@@ -74,11 +76,11 @@ def _without_arrays(choose: Callable[..., Any], arguments: Any, named: Any) -> A
     An array that it returned would be given back by a caller that counts, though nobody counted it:
     its memory would be freed while it is in use.
     """
-    found = choose(arguments, named)
-    for signature in filter(_has_arrays, found[0].cases):
+    choice = choose(arguments, named)
+    for signature in filter(_has_arrays, choice[0].cases):
         returned = signature.return_type
-        raise TypeError(f"an allocation-free kernel cannot return {returned}: {found[0]}")
-    return found
+        raise TypeError(f"an allocation-free kernel cannot return {returned}: {choice[0]}")
+    return choice
 
 
 def _whatever_the_constants(choose: Callable[..., Any], arguments: Any, named: Any) -> Any:

@@ -49,12 +49,12 @@ class Kernel:
 
     def _load(self) -> Any:
         """Return the dispatcher; of two threads that make one at once, both get the same."""
-        found = self.__dict__.get("_dispatcher")
-        if found is None:
-            made = numba_side().dispatcher(self.py_func, self._options)
-            found = self.__dict__.setdefault("_dispatcher", made)
-            self.__call__ = found
-        return found
+        there = self.__dict__.get("_dispatcher")
+        if there is None:
+            dispatcher = numba_side().dispatcher(self.py_func, self._options)
+            there = self.__dict__.setdefault("_dispatcher", dispatcher)
+            self.__call__ = there
+        return there
 
     @property
     def _numba_type_(self) -> Any:

@@ -232,21 +232,22 @@ class Clustered(FromRatings, frozen=True, kw_only=True, tag="clustered"):
             return rated_preferences(file, self.parties, items, self._clusters, self.dimension)
         if self.preferences is None:
             return None
-        found, n = read_preferences(self.preferences), self.parties
-        if n > len(found):
+        vectors, n = read_preferences(self.preferences), self.parties
+        if n > len(vectors):
             raise DataError(
-                f"environment.users: {n} users, but {self.preferences} has {len(found)}; use fewer"
+                f"environment.users: {n} users, but {self.preferences} has {len(vectors)}; "
+                "use fewer"
             )
-        if self.dim not in (None, found.shape[1]):
+        if self.dim not in (None, vectors.shape[1]):
             raise DataError(
                 f"environment.dim: {self.dim}, but vectors in {self.preferences} have "
-                f"{found.shape[1]} coordinates; leave it out"
+                f"{vectors.shape[1]} coordinates; leave it out"
             )
         try:
             self._check_counts(n)
         except ValueError as error:
             raise ConfigError(f"environment.{error}") from None
-        first: Floats = found[:n]
+        first: Floats = vectors[:n]
         return first
 
     def _cumulative(self, users: int) -> Floats:

@@ -30,7 +30,7 @@ def read_preferences(path: str) -> Floats:
     """
     try:
         # Mapped, not read: a header that promises more than the file holds costs no memory.
-        found = np.lib.format.open_memmap(pathlib.Path(path), mode="r")
+        stored = np.lib.format.open_memmap(pathlib.Path(path), mode="r")
     except FileNotFoundError:
         raise DataError(f"{path}: no such file; give a .npy file of (users, d) numbers") from None
     except Exception as error:  # a header is Python that numpy evaluates: it fails in many ways
@@ -38,14 +38,14 @@ def read_preferences(path: str) -> Floats:
             f"{path!r}: cannot be read as a .npy file of numbers (an archive is not one): "
             f"{type(error).__name__}"
         ) from None
-    if found.ndim != 2 or found.dtype.kind != "f":
+    if stored.ndim != 2 or stored.dtype.kind != "f":
         raise DataError(
-            f"{path}: expected an array of floats (users, d), found {found.dtype} {found.shape}"
+            f"{path}: expected an array of floats (users, d), found {stored.dtype} {stored.shape}"
         )
-    if len(found) == 0 or found.shape[1] < 2:
-        raise DataError(f"{path}: expected at least 1 user and d ≥ 2, found {found.shape}")
+    if len(stored) == 0 or stored.shape[1] < 2:
+        raise DataError(f"{path}: expected at least 1 user and d ≥ 2, found {stored.shape}")
     with np.errstate(over="ignore"):  # what is too large is refused as what it then is
-        vectors = np.array(found, dtype=np.float64, order="C", subok=False)
+        vectors = np.array(stored, dtype=np.float64, order="C", subok=False)
         _check(path, vectors)
     vectors.setflags(write=False)
     return vectors
@@ -91,12 +91,12 @@ def drawn_preferences(
                 f"environment.gap: found no {clusters} vectors in dimension {dim} at a distance "
                 f"of {gap:g} from one another; use a smaller gap, fewer clusters or a larger dim"
             )
-    found: Floats = centres[block_of(users, clusters)]
+    preferences: Floats = centres[block_of(users, clusters)]
     if within > 0.0:
         for user in range(users):
             draws = normals(dim, key, clusters + user, 0, Purpose.WORLD)
-            found[user, :-1] = _beside(found[user, :-1], draws, 0.5 * within)
-    return found
+            preferences[user, :-1] = _beside(preferences[user, :-1], draws, 0.5 * within)
+    return preferences
 
 
 def _beside(centre: Floats, draws: Floats, farthest: float) -> Floats:
@@ -177,12 +177,12 @@ def rated_preferences(file: RatingFile, users: int, items: int, clusters: int, d
     with warnings.catch_warnings():
         warnings.simplefilter("error", ConvergenceWarning)
         try:
-            found = KMeans(n_clusters=clusters, n_init=10, random_state=0).fit(coordinates)
+            clustering = KMeans(n_clusters=clusters, n_init=10, random_state=0).fit(coordinates)
         except ConvergenceWarning:  # several kinds of users have the same coordinates
             raise too_few from None
-    longest = float(np.linalg.norm(found.cluster_centers_, axis=1).max())
+    longest = float(np.linalg.norm(clustering.cluster_centers_, axis=1).max())
     vectors = np.full((users, dim), HALF)
-    vectors[:, :-1] = (HALF / max(longest, 1e-12)) * found.cluster_centers_[found.labels_]
+    vectors[:, :-1] = (HALF / max(longest, 1e-12)) * clustering.cluster_centers_[clustering.labels_]
     vectors.setflags(write=False)
     return vectors
 

@@ -178,10 +178,10 @@ class Procurement(FromFile, frozen=True, kw_only=True, tag="procurement"):
 
     def _given(self) -> Producers:
         """Return the first agents and producers of the file."""
-        found, n, m = self._read(), self.parties, self.producer_count
+        producers, n, m = self._read(), self.parties, self.producer_count
         for name, wanted, there in (
-            ("agents", n, len(found.cost)),
-            ("producers", m, len(found.quality)),
+            ("agents", n, len(producers.cost)),
+            ("producers", m, len(producers.quality)),
         ):
             if wanted > there:
                 raise DataError(
@@ -193,7 +193,9 @@ class Procurement(FromFile, frozen=True, kw_only=True, tag="procurement"):
                     f"{_MOST[name]:,}; give the number of those to use"
                 )
         return Producers(
-            found.quality[:m].copy(), found.cost[:n, :m].copy(), found.capacity[:n, :m].copy()
+            producers.quality[:m].copy(),
+            producers.cost[:n, :m].copy(),
+            producers.capacity[:n, :m].copy(),
         )
 
     def _drawn(self, key: Key) -> Producers:

@@ -170,9 +170,9 @@ def show(
     """
     facts, name = environment.facts, type(environment).__name__
     draws = Draws(key, agent, round_, Purpose.CONTEXT)
-    found = environment.decision_set(begun(environment, key), agent, round_, draws)
+    returned = environment.decision_set(begun(environment, key), agent, round_, draws)
     try:
-        contexts, expected = found
+        contexts, expected = returned
         features = np.asarray(contexts, np.float32).T
         rewards = np.asarray(expected, np.float32)
     except (TypeError, ValueError) as error:
@@ -238,14 +238,14 @@ class WorldInPython(OpenWorld):
     def person(self) -> int:
         (agent, round_), environment = self._last, self._environment
         draws = Draws(self._key, agent, round_, Purpose.CONTEXT)
-        found = environment.person(begun(environment, self._key), agent, round_, draws)
+        number = environment.person(begun(environment, self._key), agent, round_, draws)
         persons = environment.facts.persons or 0
-        if not isinstance(found, int | np.integer) or not 0 <= found < persons:
+        if not isinstance(number, int | np.integer) or not 0 <= number < persons:
             raise DataError(
                 f"{type(environment).__name__}.person: round {round_} has no number of a person; "
                 f"allowed: 0 to {persons - 1}, one below facts.persons"
             )
-        return int(found)
+        return int(number)
 
     def reward(self, arm: int, agent: int, round_: int) -> float:
         environment, expected = self._environment, float(self._expected[arm])

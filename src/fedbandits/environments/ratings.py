@@ -192,7 +192,7 @@ def _factors(
             f"use at most {min(shape) - 1}"
         )
     matrix = csr_matrix((values, (users, items)), shape=shape)
-    found = leading_factors(path, matrix, dim)
+    factors = leading_factors(path, matrix, dim)
     # Share the singular values evenly, so that neither side is long and the other short.
-    root = np.sqrt(np.maximum(found.singular_values, 1e-12))
-    return found.left / root, found.right * root
+    root = np.sqrt(np.maximum(factors.singular_values, 1e-12))
+    return factors.left / root, factors.right * root

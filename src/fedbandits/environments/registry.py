@@ -76,14 +76,14 @@ def find_environment(kind: str) -> type[Environment]:
     ConfigError
         If there is none.
     """
-    found = find_or_none(kind)
-    if found is None:
+    environment = find_or_none(kind)
+    if environment is None:
         known = environments()
         raise ConfigError(
             f"given {kind!r}, {did_you_mean(kind, known)}allowed: {', '.join(map(repr, known))}; "
             'register your own with fb.register, or with module = "FILE.py"'
         )
-    return found
+    return environment
 
 
 def find_or_none(kind: str) -> type[Environment] | None:
@@ -120,21 +120,21 @@ def _all() -> Iterator[tuple[str, type[Environment]]]:
 @functools.cache
 def _built_in(kind: str) -> type[Environment]:
     module, name = BUILT_IN[kind].split(".")
-    found: type[Environment] = getattr(
+    environment: type[Environment] = getattr(
         importlib.import_module(f"fedbandits.environments.{module}"), name
     )
-    return found
+    return environment
 
 
 @functools.cache
 def _offered() -> tuple[tuple[str, type[Environment]], ...]:
     """Find environments that other packages offer; one that cannot be had is warned of."""
-    found: dict[str, type[Environment]] = {}
+    offered: dict[str, type[Environment]] = {}
     for point in entry_points(group=ENTRY_POINTS):
         try:
             environment = point.load()
             _refuse_stranger(environment)
-            _refuse_taken(kind_of(environment), [*BUILT_IN, *found])
+            _refuse_taken(kind_of(environment), [*BUILT_IN, *offered])
         except Exception as error:  # whatever another package does must not keep this one from use
             warnings.warn(
                 f"the environment that {point.value} offers is left out: {error}",
@@ -142,8 +142,8 @@ def _offered() -> tuple[tuple[str, type[Environment]], ...]:
                 stacklevel=2,
             )
         else:
-            found[kind_of(environment)] = environment
-    return tuple(found.items())
+            offered[kind_of(environment)] = environment
+    return tuple(offered.items())
 
 
 def _refuse_stranger(environment: Any) -> None:

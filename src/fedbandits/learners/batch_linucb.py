@@ -83,14 +83,14 @@ class BatchLinUCB:
         if estimate.ndim != 2 or gram.shape != (*estimate.shape, estimate.shape[1]):
             raise DataError("gram and estimate: allowed are (arms, d, d) and (arms, d)")
         arms, dimension = estimate.shape
-        made = cls(arms, dimension, exploration_scale=exploration_scale, noise_scale=noise_scale)
+        learner = cls(arms, dimension, exploration_scale=exploration_scale, noise_scale=noise_scale)
         try:
-            made._inverse = np.linalg.inv(gram)
+            learner._inverse = np.linalg.inv(gram)
         except np.linalg.LinAlgError:
             raise DataError("gram: a matrix has no inverse") from None
-        made._gram, made.estimate = gram.copy(), estimate.copy()
-        made._moment = np.einsum("mij,mj->mi", gram, estimate)
-        return made
+        learner._gram, learner.estimate = gram.copy(), estimate.copy()
+        learner._moment = np.einsum("mij,mj->mi", gram, estimate)
+        return learner
 
     def decide(self, contexts: ArrayLike) -> Ints:
         """Choose an arm for every row of ``contexts`` (n, d); returns (n,) int64.

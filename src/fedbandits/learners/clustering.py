@@ -44,8 +44,8 @@ def components(edges: Edges) -> Ints:
         return np.zeros(0, np.int64)
     _, labels = connected_components(csr_matrix(edges), directed=False)
     _, lowest = np.unique(labels, return_index=True)
-    found: Ints = lowest[labels].astype(np.int64)
-    return found
+    named: Ints = lowest[labels].astype(np.int64)
+    return named
 
 
 def adjusted_rand_index(found: NDArray[Any], truth: NDArray[Any]) -> float:
@@ -113,8 +113,8 @@ def _of(evidence: Evidence, users: Ints) -> Evidence:
 
 
 def _clusters(mixture: Mixture, which: list[int]) -> Mixture:
-    found = Mixture(*(np.ascontiguousarray(field[which]) for field in mixture))
-    return found._replace(share=found.share / found.share.sum())
+    chosen = Mixture(*(np.ascontiguousarray(field[which]) for field in mixture))
+    return chosen._replace(share=chosen.share / chosen.share.sum())
 
 
 def _price(dimension: int, users: int, strictness: float) -> float:

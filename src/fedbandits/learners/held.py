@@ -204,8 +204,8 @@ def _attributes(thing: Any) -> dict[str, Any]:
 
 @functools.lru_cache
 def _slots(cls: type) -> tuple[str, ...]:
-    found = [item for each in cls.__mro__ for item in vars(each).items()]
-    return tuple(name for name, value in found if type(value) is types.MemberDescriptorType)
+    attributes = [item for each in cls.__mro__ for item in vars(each).items()]
+    return tuple(name for name, value in attributes if type(value) is types.MemberDescriptorType)
 
 
 def _contents(thing: Any) -> Any:

@@ -266,10 +266,10 @@ def settings_of(learner: type[Learner]) -> Mapping[str, Any]:
 
     Raises LearnerError if one has no default, or an annotation means nothing.
     """
-    found = _settings.get(learner)
-    if found is None:
-        found = _settings[learner] = _read_settings(learner)
-    return found
+    settings = _settings.get(learner)
+    if settings is None:
+        settings = _settings[learner] = _read_settings(learner)
+    return settings
 
 
 def _read_settings(learner: type[Learner]) -> Mapping[str, Any]:
@@ -317,10 +317,10 @@ def pack_memory(memory: dict[str, Any], owner: str) -> bytes:
 def unpack_memory(data: bytes) -> dict[str, Any]:
     """Unpack a memory from :func:`pack_memory` into new arrays; SnapshotError if it is none."""
     try:
-        found = msgspec.msgpack.decode(data, type=dict[str, Any], ext_hook=_unpacked)
+        memory = msgspec.msgpack.decode(data, type=dict[str, Any], ext_hook=_unpacked)
     except (msgspec.DecodeError, ValueError, TypeError) as error:
         raise SnapshotError(f"the saved memory of a learner has another layout: {error}") from None
-    return found
+    return memory
 
 
 def _packed(value: Any, place: str) -> Any:

@@ -269,15 +269,15 @@ def environment_of(table: Mapping[str, Any], given: type[Environment] | None = N
         allowed = ", ".join(map(repr, environments()))
         raise ConfigError(f"environment.kind: {what}, allowed: {allowed}")
     try:
-        found = find_environment(kind)
+        cls = find_environment(kind)
     except ConfigError as error:
         raise ConfigError(f"environment.kind: {error}") from None
-    if given is not None and found is not given:
+    if given is not None and cls is not given:
         raise ConfigError(
             f"environment: {given.__qualname__} is not registered; call fb.register"
             f"({given.__qualname__}) first"
         )
-    environment: Environment = convert(table, found, "environment")
+    environment: Environment = convert(table, cls, "environment")
     return environment
 
 

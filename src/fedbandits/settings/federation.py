@@ -162,11 +162,11 @@ class Federation:
 
     def peers_of(self, member: str) -> tuple[str, ...]:
         """Return all members with which ``member`` exchanges messages or secrets."""
-        found = self.seat_of(member)
-        role = found.role.name
-        peers = [self.member_of[p] for p in self.roles.seat(*found, self.terms).peers()]
+        seat = self.seat_of(member)
+        role = seat.role.name
+        peers = [self.member_of[p] for p in self.roles.seat(*seat, self.terms).peers()]
         for secret in self.system.shared(self.plan):
-            peers += secret.partners(role, found.place, self.members)
+            peers += secret.partners(role, seat.place, self.members)
         return tuple(peer for peer in dict.fromkeys(peers) if peer != member)
 
     def _check_default(self) -> None:

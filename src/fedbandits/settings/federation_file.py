@@ -180,8 +180,8 @@ def file_of(table: Mapping[str, Any]) -> FederationFile:
         Naming the key, what was given and what is allowed.
     """
     _refuse_code(table, "")
-    found: FederationFile = convert(table, FederationFile, "")
-    return found
+    file: FederationFile = convert(table, FederationFile, "")
+    return file
 
 
 def load_file(path: pathlib.Path) -> FederationFile:
@@ -235,17 +235,17 @@ def addresses_of(servers: Sequence[str]) -> tuple[ServerAddress, ...]:
     ConfigError
         If there are none, or one is wrong.
     """
-    found = []
+    addresses = []
     for place, server in enumerate(servers):
         try:
-            found.append(ServerAddress.of(server))
+            addresses.append(ServerAddress.of(server))
         except ValueError:
             raise ConfigError(
                 f"transport.servers[{place}]: given {shown(server)}, allowed: tls://HOST:PORT, "
                 "with a port from 1 to 65535 (4222 if none is given) and nothing behind it"
             ) from None
-    if not found:
+    if not addresses:
         raise ConfigError(
             "transport.servers: given an empty list, allowed: at least one address, tls://HOST:PORT"
         )
-    return tuple(found)
+    return tuple(addresses)

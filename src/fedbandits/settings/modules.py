@@ -45,10 +45,10 @@ class Module(msgspec.Struct, frozen=True):
     @property
     def digest(self) -> str:
         """SHA-256 of all files and their names."""
-        found = hashlib.sha256()
+        digest = hashlib.sha256()
         for path, text in sorted(self.files.items()):
-            found.update(hashlib.sha256(path.encode()).digest() + hashlib.sha256(text).digest())
-        return f"sha256:{found.hexdigest()}"
+            digest.update(hashlib.sha256(path.encode()).digest() + hashlib.sha256(text).digest())
+        return f"sha256:{digest.hexdigest()}"
 
     def __repr__(self) -> str:
         return f"Module({self.name!r}, {self.digest[:15]}…)"
@@ -215,10 +215,10 @@ def load_module(module: Module, path: pathlib.Path) -> None:
     spec = _FINDER.add(name, path, module.files)
     if spec is None or spec.loader is None:
         raise ConfigError(f"module: {path}: is not a Python module")
-    made = importlib.util.module_from_spec(spec)
-    sys.modules[name] = made
+    module_ = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module_
     try:
-        spec.loader.exec_module(made)
+        spec.loader.exec_module(module_)
     except BaseException as error:
         del sys.modules[name]
         if isinstance(error, FedbanditsError):
@@ -231,13 +231,13 @@ def load_module(module: Module, path: pathlib.Path) -> None:
                 "; it lies beside the module, but a module is one file: put both into a folder "
                 "with an __init__.py, name the folder, and import with a dot"
             )
-        where = f"module {path.name}{_line_of(error, made)}"
+        where = f"module {path.name}{_line_of(error, module_)}"
         raise ConfigError(f"{where}: {type(error).__name__}: {_said(error)}{hint}") from error
     if not _has_registered(name):
         raise ConfigError(
             f"module {path.name}: registers nothing; put @fb.register above each of its classes"
         )
-    made.__fedbandits_digest__ = module.digest  # type: ignore[attr-defined]
+    module_.__fedbandits_digest__ = module.digest  # type: ignore[attr-defined]
 
 
 def hold_texts(modules: tuple[Module, ...]) -> None:

@@ -169,12 +169,12 @@ def _values(text: str) -> list[Any]:
 
 
 def _range(text: str) -> list[float]:
-    found = _RANGE.match(text)
+    range_ = _RANGE.match(text)
     try:
-        low, high = float(found["low"]), float(found["high"])  # type: ignore[index]
+        low, high = float(range_["low"]), float(range_["high"])  # type: ignore[index]
     except ValueError:
         raise ConfigError(f"sweep: {text}: write LOW:HIGH:log5 or LOW:HIGH:lin5") from None
-    count, log = int(found["count"]), found["kind"] == "log"  # type: ignore[index]
+    count, log = int(range_["count"]), range_["kind"] == "log"  # type: ignore[index]
     if not (math.isfinite(low) and math.isfinite(high) and low < high and count > 1):
         raise ConfigError(f"sweep: {text}: needs LOW < HIGH, and at least 2 values")
     if log and low <= 0.0:

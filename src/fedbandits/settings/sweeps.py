@@ -104,10 +104,10 @@ class Sweep(msgspec.Struct, frozen=True):
                 if axis.path == "environment.path":  # other data has another digest
                     holder.pop("digest", None)
         try:
-            made = Experiment.from_table(table, modules=self.experiment.modules)
+            experiment = Experiment.from_table(table, modules=self.experiment.modules)
         except ConfigError as error:
             raise type(error)(f"sweep, at {in_words(values)}: {error}") from None
-        return Point(index, values, made)
+        return Point(index, values, experiment)
 
 
 def key_words(name: str) -> str:

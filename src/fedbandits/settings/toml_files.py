@@ -110,8 +110,8 @@ def _holders(level: list[Any], steps: list[str], assignment: str) -> list[dict[s
 
 def _entries(entries: list[Any], step: str, assignment: str) -> list[Any]:
     """Find the systems that one step of a path names; refuse a name that no system has."""
-    if found := named_entries(entries, step):
-        return found
+    if chosen := named_entries(entries, step):
+        return chosen
     raise ConfigError(f"--set {assignment}: there is no {unknown_entry(entries, step)}")
 
 
@@ -149,13 +149,13 @@ class Example(NamedTuple):
 @functools.cache
 def examples() -> dict[str, Example]:
     """Return every bundled example that is there, by name."""
-    found = {}
+    bundled = {}
     for name in BUNDLED:
         paths = [folder / f"{name}.toml" for folder in _FOLDERS]
         path = next((path for path in paths if path.is_file()), None)
         if path is not None:
-            found[name] = _described(name, path)
-    return found
+            bundled[name] = _described(name, path)
+    return bundled
 
 
 def experiment_file(given: str | pathlib.Path) -> pathlib.Path:

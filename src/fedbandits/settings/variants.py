@@ -80,8 +80,8 @@ def variant(entry: Mapping[str, Any], place: str) -> Variant:
     settings = dict(entry)
     preset = settings.pop("preset", None)
     label = settings.pop("label", preset)
-    found = find_preset(preset) if isinstance(preset, str) else None
-    if found is None:
+    system_ = find_preset(preset) if isinstance(preset, str) else None
+    if system_ is None:
         known = close_names(preset, preset_names(), "fedbandits list")
         raise ConfigError(
             f"{place}.preset: given {shown(preset)}, {known}; one of your own is known once "
@@ -92,8 +92,8 @@ def variant(entry: Mapping[str, Any], place: str) -> Variant:
             f"{place}.label: given {shown(label)}, allowed: a name of up to 60 printable "
             "characters, not beginning with _ or a space"
         )
-    table = {**found.presets[str(preset)].settings, **settings}
-    return Variant(str(preset), label, found.name, convert(table, found.config_type, place))
+    table = {**system_.presets[str(preset)].settings, **settings}
+    return Variant(str(preset), label, system_.name, convert(table, system_.config_type, place))
 
 
 def _is_label(label: str) -> bool:

@@ -43,20 +43,20 @@ def seconds(given: float | str, place: str) -> float:
 
     Raises ConfigError, with the place, if it is no time between a millisecond and a hundred years.
     """
-    found = math.nan
+    length = math.nan
     if isinstance(given, str):
         match = _LENGTH_OF_TIME.match(given)
         if match is not None:
             unit = _UNITS.get(match[2], _UNITS.get(match[2].removesuffix("s"), math.nan))
-            found = float(match[1]) * unit
+            length = float(match[1]) * unit
     elif not isinstance(given, bool):
-        found = float(given)
-    if not 0.001 <= found <= _LONGEST_TIME:
+        length = float(given)
+    if not 0.001 <= length <= _LONGEST_TIME:
         raise ConfigError(
             f'{place}: given {given!r}, allowed: a length of time such as "30 s", "15 min", "1 h" '
             'or "7 days", or a number of seconds'
         )
-    return found
+    return length
 
 
 def written(value: Any) -> Any:
@@ -108,10 +108,10 @@ def changed(config: msgspec.Struct, usual: msgspec.Struct) -> dict[str, Any]:
 
 def changed_in_preset(preset: str, config: msgspec.Struct) -> dict[str, Any]:
     """Return the settings that differ from the preset's; all where the preset is not known here."""
-    found = find_preset(preset)
-    if found is None:
+    system = find_preset(preset)
+    if system is None:
         return settings_of(config)
-    return changed(config, convert(found.presets[preset].settings, found.config_type, preset))
+    return changed(config, convert(system.presets[preset].settings, system.config_type, preset))
 
 
 def variant_line(preset: str, label: str, config: msgspec.Struct) -> str:

@@ -55,12 +55,12 @@ class RawTable(NamedTuple):
 
     def cells(self, column: str, key: str) -> Cells:
         """Return the cells of a column that the setting ``key`` names; DataError if none is so."""
-        found = self.columns.get(tidy(column))
-        if found is None:
+        cells = self.columns.get(tidy(column))
+        if cells is None:
             raise DataError(
                 f"environment.{key}: {self.name} has no column {column!r}; {self._names(column)}"
             )
-        return found
+        return cells
 
     def _names(self, wanted: str) -> str:
         """List the columns; not if they may be data of a file without names."""
@@ -81,13 +81,13 @@ class RawTable(NamedTuple):
     @property
     def digest(self) -> str:
         """SHA-256 of all names and cells."""
-        found = hashlib.sha256()
+        digest = hashlib.sha256()
         for name, cells in self.columns.items():
             texts = cells.dtype == object
             data = repr(cells.tolist()).encode() if texts else np.asarray(cells, "<f8").tobytes()
             for part in (name.encode(), b"texts" if texts else b"numbers", data):
-                found.update(hashlib.sha256(part).digest())
-        return f"sha256:{found.hexdigest()}"
+                digest.update(hashlib.sha256(part).digest())
+        return f"sha256:{digest.hexdigest()}"
 
 
 def numbers(raw: RawTable, column: str, key: str) -> Floats:

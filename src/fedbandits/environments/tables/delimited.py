@@ -205,9 +205,11 @@ def _refuse_rows(path: str, header: int, names: list[str], rows: list[_Record]) 
             "above the names of the columns"
         )
     line, cells = rows[-1]
-    told = [cell for cell in cells if cell]
-    note = len(rows) > 2 and len(names) > 2 and len(told) == 1
-    total = told[0].rstrip(":").lower() in _TOTALS and not any(told[0] in c for _, c in rows[:-1])
+    filled = [cell for cell in cells if cell]
+    note = len(rows) > 2 and len(names) > 2 and len(filled) == 1
+    total = filled[0].rstrip(":").lower() in _TOTALS and not any(
+        filled[0] in c for _, c in rows[:-1]
+    )
     if (note and sum(map(bool, rows[-2][1])) > 2) or total:
         raise DataError(
             f"{path}, line {line}: is a note or a sum below the table, as it seems; take it out"

@@ -100,10 +100,10 @@ def codes_of(
     says where there is a text; everywhere if it is not given. Raises DataError with the line of the
     first text that is not listed.
     """
-    found = texts(raw, column, key)
+    spelled = texts(raw, column, key)
     number = {text: code for code, text in enumerate(listed)}
     other = number.get(OTHER, -1)
-    codes = np.array([number.get(text, other) for text in found], np.int64)
+    codes = np.array([number.get(text, other) for text in spelled], np.int64)
     if there is not None:
         codes[~there] = -1
     unlisted = np.flatnonzero((codes < 0) & (np.True_ if there is None else there))

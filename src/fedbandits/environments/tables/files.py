@@ -53,12 +53,12 @@ class Stamp(NamedTuple):
 def stamp(path: str) -> Stamp:
     """Return the stamp of a file; that of a missing one says so, and a pipe has but one version."""
     try:
-        found = pathlib.Path(path).stat()
+        status = pathlib.Path(path).stat()
     except (OSError, ValueError):
         return Stamp(path)
-    if stat.S_ISFIFO(found.st_mode):
-        return Stamp(path, changed=found.st_ino)
-    return Stamp(path, found.st_size, found.st_mtime_ns)
+    if stat.S_ISFIFO(status.st_mode):
+        return Stamp(path, changed=status.st_ino)
+    return Stamp(path, status.st_size, status.st_mtime_ns)
 
 
 def is_pipe(path: str) -> bool:
@@ -91,14 +91,14 @@ def read_bytes(path: str, missing: str = _RELATIVE) -> bytes:
     Raises DataError if it cannot be read; where there is no such file, it says ``missing``.
     """
     try:
-        found = pathlib.Path(path).stat()
-        if stat.S_ISFIFO(found.st_mode):
+        status = pathlib.Path(path).stat()
+        if stat.S_ISFIFO(status.st_mode):
             with _READING:
-                key = (path, found.st_dev, found.st_ino)
+                key = (path, status.st_dev, status.st_ino)
                 if key not in _PIPES:
                     _PIPES[key] = pathlib.Path(path).read_bytes()
                 return _PIPES[key]
-        if stat.S_ISCHR(found.st_mode):
+        if stat.S_ISCHR(status.st_mode):
             raise DataError(f"{path}: is a terminal or another device; give a file or a pipe")
         return pathlib.Path(path).read_bytes()
     except FileNotFoundError:
@@ -133,18 +133,18 @@ def unpacked(path: str, data: bytes, most: int = MOST_UNPACKED) -> bytes:
         if data.startswith(beginning):
             raise DataError(f"{path}: is compressed; unpack it first ({command})")
     try:
-        found = _start(path, data, most + 1)
+        content = _start(path, data, most + 1)
     except (OSError, EOFError, ValueError, RuntimeError, NotImplementedError, zlib.error,
             lzma.LZMAError, zipfile.BadZipFile) as error:  # fmt: skip
         raise DataError(f"{path}: cannot be unpacked: {error}; unpack it first") from None
-    if found is None:
+    if content is None:
         return data
-    if len(found) > most:
+    if len(content) > most:
         raise DataError(
             f"{path}: unpacks to more than {most / 2**30:g} GiB; if that is right, unpack it "
             "first, and give the file that it holds"
         )
-    return found
+    return content
 
 
 def _start(path: str, data: bytes, size: int) -> bytes | None:

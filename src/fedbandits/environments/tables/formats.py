@@ -91,10 +91,10 @@ def with_thousands(text: str) -> NumberFormat | None:
     """
     for thousands in _BETWEEN:
         for decimal in ".,":
-            found = NumberFormat(decimal, thousands)
+            format_ = NumberFormat(decimal, thousands)
             signs = thousands != decimal and re.search(_BETWEEN[thousands], text)
-            if signs and found.read(text) is not None:
-                return found
+            if signs and format_.read(text) is not None:
+                return format_
     return None
 
 

@@ -58,13 +58,13 @@ def used_columns(table: TableKeys) -> list[Used]:
     levels = {
         tidy(n): frozenset(map(listed_text, listed)) for n, listed in table.categories.items()
     }
-    found = [Used(tidy(n), "features", levels.get(tidy(n), frozenset())) for n in table.features]
+    used = [Used(tidy(n), "features", levels.get(tidy(n), frozenset())) for n in table.features]
     for key in ("site", "person", "target", "action", "reward", "propensity"):
         name = getattr(table, key)
         if isinstance(name, str):
             listed = frozenset(table.class_names) if key in ("target", "action") else frozenset()
-            found.append(Used(tidy(name), key, listed))
-    return found + [Used(tidy(name), "rewards") for name in table.rewards]
+            used.append(Used(tidy(name), key, listed))
+    return used + [Used(tidy(name), "rewards") for name in table.rewards]
 
 
 def without_gaps(table: TableKeys, raw: RawTable) -> tuple[RawTable, tuple[str, ...]]:
@@ -200,14 +200,14 @@ def measured_spreads(table: TableKeys) -> TableKeys | None:
     """
     raw, _ = without_gaps(table, read_table(table.path, table.reading, table.digest))
     centre, spread = dict(table.centre or {}), dict(table.spread or {})
-    found = set()
+    measured = set()
     for feature in public_of(table, raw).features:
         if isinstance(feature, Numeric) and feature.key == "ranges":
             values = np.clip(numbers(raw, feature.name, "features"), feature.low, feature.high)
             if pair := centre_and_spread(values):
                 centre[feature.name], spread[feature.name] = pair
-                found.add(feature.name)
-    if not found:
+                measured.add(feature.name)
+    if not measured:
         return None
-    left = {name: limits for name, limits in table.ranges.items() if tidy(name) not in found}
+    left = {name: limits for name, limits in table.ranges.items() if tidy(name) not in measured}
     return msgspec.structs.replace(table, centre=centre, spread=spread, ranges=left, norm=None)

@@ -111,20 +111,20 @@ def _stated_features(table: TableKeys) -> dict[str, Feature]:
 
 def _usable_kind(raw: RawTable, name: str) -> str:
     """Return ``number`` or ``text``; all else is refused."""
-    found = found_in(raw, name, "features")
-    place = raw.place(found.row, name)
-    if found.kind == "date":
+    content = found_in(raw, name, "features")
+    place = raw.place(content.row, name)
+    if content.kind == "date":
         raise DataError(f"{place}: is {DATES}")
-    if found.kind == "mixed":
+    if content.kind == "mixed":
         raise DataError(
             f"{place}: the column has numbers and texts; correct it, or list categories for it; if "
             "such texts stand for missing values, list them as missing_marks"
         )
-    if found.kind == "empty":
+    if content.kind == "empty":
         raise DataError(
             f"environment.features: column {name!r} of {raw.name} is empty; leave it out"
         )
-    return found.kind
+    return content.kind
 
 
 def _lines_to_write(table: TableKeys, kinds: Mapping[str, str], others: Mapping[str, bool]) -> str:
@@ -189,10 +189,10 @@ def _levels(raw: RawTable, name: str) -> Categorical:
 def _different(raw: RawTable, name: str, key: str) -> tuple[str, ...]:
     """List the different texts of a column, in order; numbers by their size."""
     gaps = missing(raw, name, key)
-    found = {text for text, gap in zip(texts(raw, name, key), gaps, strict=True) if not gap}
-    if all(_as_number(text) is not None for text in found):
-        return tuple(sorted(found, key=lambda text: (_as_number(text), text)))
-    return tuple(sorted(found))
+    levels = {text for text, gap in zip(texts(raw, name, key), gaps, strict=True) if not gap}
+    if all(_as_number(text) is not None for text in levels):
+        return tuple(sorted(levels, key=lambda text: (_as_number(text), text)))
+    return tuple(sorted(levels))
 
 
 def _as_number(text: str) -> float | None:

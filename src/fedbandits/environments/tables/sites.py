@@ -91,12 +91,12 @@ class PersonRows(NamedTuple):
 
     def visits(self, drawn: bool) -> dict[str, Any]:
         """Return facts of a person's visits, if rows are ``drawn`` at random or each comes once."""
-        found = {"persons": self.persons, "most_parties": self.most_parties}
+        facts = {"persons": self.persons, "most_parties": self.most_parties}
         if drawn:
-            return found | {"most_share": self.most_share, "share_at_one": self.share_at_one}
+            return facts | {"most_share": self.most_share, "share_at_one": self.share_at_one}
         if self.most_rows == 1:
             return {}
-        return found | {"most_rows": self.most_rows, "most_squares": self.most_squares}
+        return facts | {"most_rows": self.most_rows, "most_squares": self.most_squares}
 
 
 def sites_in(table: TableKeys, raw: RawTable) -> Sites:
@@ -110,8 +110,8 @@ def sites_in(table: TableKeys, raw: RawTable) -> Sites:
 
 
 def _sites_named(raw: RawTable, column: str) -> Sites:
-    found = texts(raw, column, "site")
-    names, codes = np.unique(found.astype(str), return_inverse=True)
+    spelled = texts(raw, column, "site")
+    names, codes = np.unique(spelled.astype(str), return_inverse=True)
     if len(names) < 2:
         raise DataError(
             f"environment.site: column {column!r} of {raw.name} has only one value, and a "
@@ -142,11 +142,11 @@ def persons_of(raw: RawTable, column: str | None, sites: Sites) -> PersonRows:
     _, codes = np.unique(texts(raw, column, "person").astype(str), return_inverse=True)
     rows = np.bincount(codes)
     most_share = float(np.bincount(codes, shares).max())
-    found = codes.astype(np.int64)
+    of_rows = codes.astype(np.int64)
     if not sites.names:  # rows are dealt: they may all be apart, or all together
         most_parties = min(sites.parties, int(rows.max()))
         most_share = min(most_share, float(most_parties))  # one visit a round to each of them
-        return PersonRows(len(rows), int(rows.max()), most_share, found, most_parties)
+        return PersonRows(len(rows), int(rows.max()), most_share, of_rows, most_parties)
     pairs, of_pair, counts = np.unique(
         np.stack([codes, sites.of_rows]), axis=1, return_inverse=True, return_counts=True
     )
@@ -154,7 +154,7 @@ def persons_of(raw: RawTable, column: str | None, sites: Sites) -> PersonRows:
         len(rows),
         int(rows.max()),
         most_share,
-        found,
+        of_rows,
         most_parties=int(np.bincount(pairs[0]).max()),
         share_at_one=float(np.bincount(of_pair.ravel(), shares).max()),
         most_squares=int(np.bincount(pairs[0], counts.astype(np.int64) ** 2).max()),

@@ -88,21 +88,21 @@ def table_in_memory(data: Any, columns: Sequence[str] | None = None) -> RawTable
     ``columns`` names the columns of a 2-D array. Raises DataError if it is none, has no rows, or
     its columns have different lengths or the same name.
     """
-    found: dict[str, Cells] = {}
+    cells: dict[str, Cells] = {}
     for place, (name, values) in enumerate(_columns(data, columns), start=1):
         tidied = tidy(str(name))
         if not tidied.isprintable():
             raise DataError(f"the table: column {place} has a name that cannot be printed")
-        if tidied in found:
+        if tidied in cells:
             raise DataError(f"the table has two columns {tidied!r}; rename one")
-        found[tidied] = _of_values(name, values)
-    lengths = {name: len(each) for name, each in found.items()}
+        cells[tidied] = _of_values(name, values)
+    lengths = {name: len(each) for name, each in cells.items()}
     if len(set(lengths.values())) > 1:
         raise DataError(f"the table has columns of different lengths: {lengths}")
     rows = next(iter(lengths.values()), 0)
     if not rows:
         raise DataError("the table has no rows")
-    return RawTable("the table", found, np.arange(rows), "row")
+    return RawTable("the table", cells, np.arange(rows), "row")
 
 
 def _columns(data: Any, names: Sequence[str] | None) -> Iterable[tuple[Any, Any]]:
@@ -171,9 +171,9 @@ def _is_exact(array: Any) -> bool:
 
 def _objects(values: Iterable[Any]) -> Cells:
     held = list(values)
-    made = np.empty(len(held), dtype=object)
-    made[:] = held
-    return made
+    objects = np.empty(len(held), dtype=object)
+    objects[:] = held
+    return objects
 
 
 def _text(value: Any) -> str:

@@ -31,11 +31,11 @@ def marked_meanings_of(kind: type) -> dict[str, str]:
     It is read from the section "Parameters" of its docstring, and of those of its base classes. A
     field that none of them names is left out.
     """
-    found: dict[str, str] = {}
+    meanings: dict[str, str] = {}
     for base in kind.__mro__:
         for name, meaning in _parameters(_lines(base)).items():
-            found.setdefault(name, meaning)
-    return found
+            meanings.setdefault(name, meaning)
+    return meanings
 
 
 def _lines(kind: type) -> list[str]:
@@ -56,7 +56,7 @@ def _parameters(lines: list[str]) -> dict[str, str]:
         start = lines.index("Parameters") + 2
     except ValueError:
         return {}
-    found: dict[str, str] = {}
+    meanings: dict[str, str] = {}
     names: list[str] = []
     texts: list[str] = []
     for line in [*_before_sections(lines[start:]), "end"]:
@@ -64,10 +64,10 @@ def _parameters(lines: list[str]) -> dict[str, str]:
             texts.append(line)
             continue
         meaning = " ".join(_paragraphs(texts))
-        found |= {name: meaning for name in names if meaning}
+        meanings |= {name: meaning for name in names if meaning}
         match = _ENTRY.match(line)
         names, texts = (match["names"].split(", ") if match else []), []
-    return found
+    return meanings
 
 
 def _paragraphs(lines: list[str]) -> list[str]:

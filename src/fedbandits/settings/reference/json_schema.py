@@ -108,8 +108,8 @@ def _kind(option: dict[str, Any], definitions: dict[str, Any]) -> str | None:
     """Return the kind of a part; None if an option is none."""
     definition = definitions.get(_name_of(option)) if "$ref" in option else None
     tag = (definition or {}).get("properties", {}).get("kind", {})
-    found: str | None = tag.get("const", (tag.get("enum") or [None])[0])
-    return found
+    kind: str | None = tag.get("const", (tag.get("enum") or [None])[0])
+    return kind
 
 
 def _as_table(definition: dict[str, Any], system: System[Any]) -> None:
@@ -137,15 +137,15 @@ def _system(known: list[System[Any]]) -> dict[str, Any]:
 
 
 def _rule(preset: str) -> dict[str, Any]:
-    found = find_preset(preset)
-    assert found is not None  # noqa: S101 - it was listed
+    system = find_preset(preset)
+    assert system is not None  # noqa: S101 - it was listed
     config = variant({"preset": preset}, preset).config
-    own = found.presets[preset].settings
+    own = system.presets[preset].settings
     return {
         "if": {"properties": {"preset": {"const": preset}}},
         "then": {
-            "$ref": f"#/$defs/{found.config_type.__name__}",
-            "description": found.presets[preset].description,
+            "$ref": f"#/$defs/{system.config_type.__name__}",
+            "description": system.presets[preset].description,
             "properties": {key: {"default": written(getattr(config, key))} for key in own},
         },
     }

@@ -130,14 +130,14 @@ def _text(
     roles: Roles, features: Sequence[str], reading: Reading, presets: Sequence[str],
 ) -> str:  # fmt: skip
     """Write the configuration for a table."""
-    width, told = max(map(len, columns)), []
+    width, lines = max(map(len, columns)), []
     for name, column in columns.items():
         use = roles.use(name) or (f"left out: {column.unfit}" if column.unfit else "a feature")
-        told.append(f"{name:<{width}}  {column.told}: {use}")
+        lines.append(f"{name:<{width}}  {column.told}: {use}")
     propensity = roles.of("propensity")
     text = _filled(
         "own_table.toml.jinja", data, path,
-        size=_size(raw), columns=told, roles=roles, features=features, how=_how(reading),
+        size=_size(raw), columns=lines, roles=roles, features=features, how=_how(reading),
         rounds=_rounds(raw, roles), fewest=_FEWEST_ROUNDS, most=_MOST_ROUNDS,
         missing=_gaps(columns, features, roles),
         propensity=float(propensity or 0) if propensity not in raw.columns else propensity,
@@ -196,8 +196,8 @@ def _how(reading: Reading) -> dict[str, Any]:
     keys["thousands"] = reading.thousands
     if reading.encoding != AS_FOUND.encoding:
         keys["encoding"] = reading.encoding
-    found: dict[str, Any] = {key: value for key, value in keys.items() if value}
-    return found if reading.marks is None else found | {"missing_marks": [*reading.marks]}
+    stated: dict[str, Any] = {key: value for key, value in keys.items() if value}
+    return stated if reading.marks is None else stated | {"missing_marks": [*reading.marks]}
 
 
 def _rounds(raw: RawTable, roles: Roles) -> int:

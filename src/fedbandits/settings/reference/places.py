@@ -78,20 +78,20 @@ def entry_keys() -> tuple[Key, ...]:
 @functools.cache
 def places() -> tuple[Place, ...]:
     """Return every key with its path from the root of a file, once for all owners that agree."""
-    found: dict[Key, list[str]] = {key: [] for key in experiment_keys()}
+    owners_of: dict[Key, list[str]] = {key: [] for key in experiment_keys()}
     known = built_in_environments()
     kinds = ", ".join(f'"{kind}"' for kind in known)
     which = Key("environment.kind", "a word", None, kinds, "Which environment it is.")
-    found[which] = []
+    owners_of[which] = []
     for kind, environment in known.items():
         for key in nested(_below("environment", keys_of(environment))):
-            found.setdefault(key, []).append(kind)
+            owners_of.setdefault(key, []).append(kind)
     for key in _below("systems", entry_keys()):
-        found[key] = []
+        owners_of[key] = []
     for system in built_in_systems():
         for key in nested(_below("systems", keys_of(system.config_type))):
-            found.setdefault(key, []).append(system.name)
-    return tuple(Place(key, tuple(owners)) for key, owners in found.items())
+            owners_of.setdefault(key, []).append(system.name)
+    return tuple(Place(key, tuple(owners)) for key, owners in owners_of.items())
 
 
 def find_places(asked: str, among: Iterable[Place]) -> list[Place]:
@@ -111,12 +111,12 @@ def parts() -> dict[str, list[tuple[Part, str, str]]]:
     """Return the parts of configurations by kind, each with the path and the owner of its key."""
     owners = {system.name: keys_of(system.config_type) for system in built_in_systems()}
     owners |= {kind: keys_of(world) for kind, world in built_in_environments().items()}
-    found: dict[str, list[tuple[Part, str, str]]] = {}
+    known: dict[str, list[tuple[Part, str, str]]] = {}
     for owner, keys in owners.items():
         for key in nested(keys):
             for part in key.parts:
-                found.setdefault(part.name, []).append((part, key.path, owner))
-    return found
+                known.setdefault(part.name, []).append((part, key.path, owner))
+    return known
 
 
 def _matching(steps: list[str], among: list[Place]) -> list[Place]:

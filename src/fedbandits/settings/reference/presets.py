@@ -59,12 +59,12 @@ class _Unquoted(str):
 
 def preset_functions() -> Mapping[str, Callable[..., Variant]]:
     """Return a function for every preset, by its name with underscores for dashes."""
-    found: dict[str, Callable[..., Variant]] = {}
+    functions: dict[str, Callable[..., Variant]] = {}
     for system in systems():
         for preset in system.presets:
             if identifier(preset).isidentifier():
-                found.setdefault(identifier(preset), preset_function(system, preset))
-    return found
+                functions.setdefault(identifier(preset), preset_function(system, preset))
+    return functions
 
 
 def identifier(preset: str) -> str:

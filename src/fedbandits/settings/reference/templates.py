@@ -98,10 +98,10 @@ def _head_lines(given: Mapping[str, str]) -> list[str]:
 
 def _system_lines(variant: Variant, first: Variant) -> list[str]:
     """Write one ``[[systems]]`` table; a second of the same system has the changed keys only."""
-    found = find_system(variant.system)
-    about = f"{variant.preset}: {found.presets[variant.preset].description}"
+    played = find_system(variant.system)
+    about = f"{variant.preset}: {played.presets[variant.preset].description}"
     lines = [*comment([about]), "[[systems]]", f"preset = {in_toml(variant.preset)}"]
-    keys = keys_of(found.config_type, variant.config)
+    keys = keys_of(played.config_type, variant.config)
     if variant is first:
         label = f"#label = {in_toml(variant.label)}"
         return [
@@ -111,7 +111,7 @@ def _system_lines(variant: Variant, first: Variant) -> list[str]:
             label,
             *_settings(keys),
         ]
-    before = keys_of(found.config_type, first.config)
+    before = keys_of(played.config_type, first.config)
     other = [key for key, old in zip(keys, before, strict=True) if key.default != old.default]
     same = f"All keys are those of {first.preset}, with the same defaults but these:"
     return [*lines, *comment([same]), *(_assigned(key) for key in other)]
