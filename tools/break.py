@@ -172,7 +172,7 @@ BREAKS = (
         ("tests/systems/test_noisy_releases.py",),
     ),
     Break(
-        "rows of clusters with a tenth less noise", "systems/fclub/roles/local_server.py",
+        "rows of clusters with a tenth less noise", "systems/fclub/roles.py",
         "running_sum.release_once(plan.deviation, exact",
         "running_sum.release_once(0.9 * plan.deviation, exact",
         ("tests/systems/test_noisy_releases.py",),

@@ -11,8 +11,8 @@ from fedbandits.federation import graphs as _federation_graphs
 from fedbandits.settings.experiment import Variant
 from fedbandits.systems import aggregation as _systems_aggregation
 from fedbandits.systems.agents import config as _agents_config
-from fedbandits.systems.fclub import config as _fclub_config
-from fedbandits.systems.fclub_published import config as _fclub_published_config
+from fedbandits.systems.fclub import declare as _fclub_declare
+from fedbandits.systems.fclub_published import declare as _fclub_published_declare
 from fedbandits.systems.pfcb import config as _pfcb_config
 from fedbandits.systems.samba import config as _samba_config
 
@@ -57,7 +57,7 @@ _PeerFedUCBGraph: TypeAlias = (
     | str
     | Mapping[str, Any]
 )
-_FCLUBSchedule: TypeAlias = _fclub_config.Growing | str | Mapping[str, Any]
+_FCLUBSchedule: TypeAlias = _fclub_declare.Growing | str | Mapping[str, Any]
 _SambaAlgorithm: TypeAlias = (
     _samba_config.UCB
     | _samba_config.UCBTuned
@@ -103,28 +103,28 @@ _PFCBWeighting: TypeAlias = (
     _pfcb_config.Constant | _pfcb_config.InverseVariance | str | Mapping[str, Any]
 )
 _PublishedFCLUBClustering: TypeAlias = (
-    _fclub_published_config.Alone
-    | _fclub_published_config.Together
-    | _fclub_published_config.Phased
-    | _fclub_published_config.Edges
-    | _fclub_published_config.Sets
+    _fclub_published_declare.Alone
+    | _fclub_published_declare.Together
+    | _fclub_published_declare.Phased
+    | _fclub_published_declare.Edges
+    | _fclub_published_declare.Sets
     | str
     | Mapping[str, Any]
 )
 _PublishedFCLUBSharing: TypeAlias = (
-    _fclub_published_config.Never
-    | _fclub_published_config.Always
-    | _fclub_published_config.Delayed
+    _fclub_published_declare.Never
+    | _fclub_published_declare.Always
+    | _fclub_published_declare.Delayed
     | str
     | Mapping[str, Any]
 )
 _PublishedFCLUBPrivatizer: TypeAlias = (
-    _fclub_published_config.NoNoise | _fclub_published_config.Published | str | Mapping[str, Any]
+    _fclub_published_declare.NoNoise | _fclub_published_declare.Published | str | Mapping[str, Any]
 )
 _PublishedFCLUBConfidence: TypeAlias = (
-    _fclub_published_config.Practical
-    | _fclub_published_config.Lemma
-    | _fclub_published_config.Authors
+    _fclub_published_declare.Practical
+    | _fclub_published_declare.Lemma
+    | _fclub_published_declare.Authors
     | str
     | Mapping[str, Any]
 )

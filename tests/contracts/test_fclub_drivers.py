@@ -49,7 +49,7 @@ def compare(config, environment, rounds, seed, replicate, route=None):
             np.testing.assert_array_equal(ours.models.theta[users], theirs.models.theta)
             np.testing.assert_array_equal(ours.models.inverse[users], theirs.models.inverse)
             np.testing.assert_array_equal(ours.cluster_of[users], theirs.cluster_of)
-            kept = compiled.state.told.draws[users]
+            kept = compiled.state.releases.draws[users]
             mine = theirs.released.draws.reshape(-1, len(users), kept.shape[-1])
             np.testing.assert_array_equal(kept.swapaxes(0, 1), mine)
         for count in ("syncs", "messages", "bytes", "epsilon"):

@@ -17,8 +17,8 @@ from fedbandits.learners.kernels.evidence import decompose
 from fedbandits.settings.experiment import system
 from fedbandits.systems import find_system
 from fedbandits.systems.fclub.messages import Others, Release
-from fedbandits.systems.fclub.phases import find_clusters, learn_from
 from fedbandits.systems.fclub.plan import make_plan
+from fedbandits.systems.fclub.state import find_clusters, learn_from
 from fedbandits.systems.servers.roles import GLOBAL as HUB
 from fedbandits.systems.servers.system import ServerSupply
 from fedbandits.systems.terms import terms_of
@@ -311,7 +311,7 @@ class TestLate:
         phases = run.plan.release_count
         assert [s.state.phase for s in run.of("server")] == [phases] * 2
         assert all(s.stage == "ready" for s in run.of("server"))
-        heard = run.of("server")[0].state.told[0].newest
+        heard = run.of("server")[0].state.others[0].newest
         assert heard == (0 if silent == HUB else phases)
 
     @pytest.mark.parametrize("preset", ["fclub", "fclub-clusters"])
@@ -326,7 +326,7 @@ class TestLate:
         run = federate(system(preset).config, WORLD, 300, 0, 0, route, lenient=True)
         run.advance(300)
         assert not run.network.refusals
-        told = run.of("server")[0].state.told[0]
+        told = run.of("server")[0].state.others[0]
         assert told.newest == run.plan.release_count
         sent = [
             len(np.frombuffer(message.sums)) // SIZE

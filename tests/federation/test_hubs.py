@@ -161,6 +161,19 @@ def test_a_hub_waits_for_all_members_and_answers_each_of_them(case):
     assert hub.state.newest.tolist() == hub.state.included.tolist() == [last - 1] * MEMBERS
 
 
+def test_a_hand_out_is_of_every_members_own_numbers(case):
+    """A sum, or the rows of all others in their order; clusters of all, added up."""
+    hub = hub_of(case)
+    numbers = [case.numbers * scale for scale in (1.0, 0.5, 0.25)]
+    for place, sums in enumerate(numbers):
+        message = case.contribution(place, case.first)
+        handed = taken(hub, change(message, **{case.packed: pack(sums)}))
+    for place, message in enumerate(handed):
+        others = np.concatenate(numbers[:place] + numbers[place + 1 :])
+        due = others if case.handed_out is Others else sum(numbers)
+        np.testing.assert_array_equal(np.frombuffer(getattr(message, case.packed)), due)
+
+
 WRONG = {
     "a number before the first": (lambda c, _: {c.number: c.first - 1}, m.OutOfOrderError),
     "a number far below": (lambda c, _: {c.number: -FAR}, m.OutOfOrderError),
@@ -262,6 +275,16 @@ def test_members_may_be_ahead_of_a_hub_that_was_away(case):
     if case.number == "release":  # the first hand-out, of the last contributions
         assert {message.release for message in handed} == {1}
         assert {value for message in handed for value in message.newest} == {hub._most}
+
+
+def test_a_member_that_is_ahead_is_waited_for_only_where_contributions_go_in_step(case):
+    hub = hub_of(case)
+    taken(hub, case.contribution(0, case.first + 1))
+    taken(hub, case.contribution(1, case.first))
+    handed = taken(hub, case.contribution(2, case.first))
+    assert bool(handed) != case.in_step
+    assert len(hub.deadline(1)) == (MEMBERS if case.in_step else 0)
+    assert hub.state.included.tolist() == [case.first + 1, case.first, case.first]
 
 
 class Expected:

@@ -132,6 +132,18 @@ def test_a_sum_is_called_for_once_however_many_triggers_fire():
         refused_next(controller, change(requests[0], release=release), m.OutOfOrderError)
 
 
+def test_a_call_that_nobody_has_answered_by_the_deadline_is_over():
+    """Another one may follow; until then nothing is awaited."""
+    config = system("feducb-published", schedule="determinant(1e9)").config
+    controller = federate(config, ENVIRONMENT, 30, 0, 0).one("controller")
+    request = SyncRequest(sender="agent-0", receiver="controller", release=1)
+    for _ in range(2):
+        assert controller.awaited is None
+        assert [type(call) for call in taken(controller, request)] == [SyncCall] * 2
+        assert controller.awaited == 1
+        assert controller.deadline(1) == []
+
+
 def test_an_end_that_is_not_due_is_refused():
     agent = federate(system("feducb", schedule="every(3)").config, ENVIRONMENT, 30, 0, 0).of(
         "agent"

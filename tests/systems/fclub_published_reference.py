@@ -18,7 +18,7 @@ import numpy as np
 from fedbandits.environments import Clustered
 from fedbandits.environments.kernels.arrivals import draw_arrival, draw_item_reward, draw_items
 from fedbandits.random import Purpose, normals, replicate_key
-from fedbandits.systems.fclub_published import config as p
+from fedbandits.systems.fclub_published import declare as p
 
 
 def bar(x: float) -> float:

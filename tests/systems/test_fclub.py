@@ -25,10 +25,9 @@ from fedbandits.privacy.accounting import total_mu
 from fedbandits.random import Purpose, normals, replicate_key
 from fedbandits.settings.experiment import system
 from fedbandits.systems.fclub import PRESETS
-from fedbandits.systems.fclub.claim import claim
 from fedbandits.systems.fclub.loop import simulated_rows
-from fedbandits.systems.fclub.phases import find_clusters, learn_from, make_release
-from fedbandits.systems.fclub.plan import _check_count, make_plan, phase_ends
+from fedbandits.systems.fclub.plan import _check_count, claim, make_plan, phase_ends
+from fedbandits.systems.fclub.state import find_clusters, learn_from, make_release
 from fedbandits.testing.replicates import plan_of, simulate
 
 WORLD = Clustered(users=12, servers=3, clusters=3, dim=4, items=5, placement="spread")
@@ -188,7 +187,7 @@ class TestReleases:
         run = play(rounds=200)
         release = int(run.state.clock.phase[0])
         assert release >= 3
-        draws = run.state.told.draws
+        draws = run.state.releases.draws
         for z in range(1, release + 1):
             expected = [normals(run.plan.size, run.key, u, z, _NOISE) for u in range(12)]
             np.testing.assert_array_equal(draws[:, z - 1], expected)
@@ -196,7 +195,7 @@ class TestReleases:
     def test_a_batch_of_clusters_is_released_once(self):
         run = simulate(config("fclub-clusters", noise="none"), WORLD, ROUNDS, 0, 0)
         run.advance(ROUNDS)
-        told, total = run.state.told, np.zeros(run.plan.size)
+        told, total = run.state.releases, np.zeros(run.plan.size)
         for server in range(3):
             total += told.rows[server, : told.filled[server]].sum(axis=0)
         np.testing.assert_allclose(total, told.before[:, :-2].sum(axis=0), rtol=1e-9)

@@ -14,7 +14,7 @@ from fedbandits.privacy.sensitivity_check import check_sensitivity
 from fedbandits.settings.experiment import system
 from fedbandits.systems import find_preset
 from fedbandits.systems.fclub.audit import contents_games, messages_games
-from fedbandits.systems.fclub.claim import claim
+from fedbandits.systems.fclub.plan import claim
 from fedbandits.testing.replicates import federate, plan_of, simulate
 from tests.sized import sized
 
@@ -38,7 +38,9 @@ def test_both_drivers_count_the_same_records(name):
         parties.advance(stop)
         np.testing.assert_array_equal(compiled.regret, parties.regret)
         for users, server in zip(homes, parties.of("server"), strict=True):
-            np.testing.assert_array_equal(compiled.state.told.shared[users], server.state.shared)
+            np.testing.assert_array_equal(
+                compiled.state.releases.shared[users], server.state.shared
+            )
             np.testing.assert_array_equal(compiled.state.sums[users], server.state.sums)
             np.testing.assert_array_equal(compiled.state.sums[users, -2], server.state.visits)
         assert compiled.epsilon == parties.epsilon
@@ -51,8 +53,8 @@ def test_only_the_first_records_count_and_a_server_learns_from_all(name):
     run.advance(ROUNDS)
     few.advance(200)
     assert (few.state.sums[:, -2] > K).all()
-    np.testing.assert_array_equal(run.state.told.shared, few.state.told.shared)
-    lengths = run.state.told.shared[:, [0, 3, 5]].sum(axis=1)  # of d = 3: the trace of Σ x xᵀ
+    np.testing.assert_array_equal(run.state.releases.shared, few.state.releases.shared)
+    lengths = run.state.releases.shared[:, [0, 3, 5]].sum(axis=1)  # of d = 3: the trace of Σ x xᵀ
     np.testing.assert_allclose(lengths, K, rtol=1e-4)
     assert (run.state.sums[:, -2] > few.state.sums[:, -2]).any()
 
@@ -62,8 +64,8 @@ def test_with_enough_records_each_all_count():
     run = simulate(config(records_per_person=200), WORLD, 200, 2, 0)
     run.advance(200)
     plain.advance(200)
-    np.testing.assert_array_equal(run.state.told.shared[:, :-2], run.state.sums[:, :-2])
-    assert not len(plain.state.told.shared)
+    np.testing.assert_array_equal(run.state.releases.shared[:, :-2], run.state.sums[:, :-2])
+    assert not len(plain.state.releases.shared)
 
 
 @pytest.mark.parametrize("name", PRIVATE)
@@ -136,12 +138,12 @@ def test_parties_show_no_more_than_that():
 def test_counting_too_many_records_shows(monkeypatch, pairs):
     """A server that counts every record of a user has noise for k of them alone."""
     assert not check_sensitivity(small_game("fixed log").paired(), pairs).too_far
-    from fedbandits.systems.fclub.roles import local_server
+    from fedbandits.systems.fclub import roles
 
     def all_count(step, place, visits, most):
         return step
 
-    monkeypatch.setattr(local_server, "counted", all_count)
+    monkeypatch.setattr(roles, "counted", all_count)
     assert check_sensitivity(small_game("fixed log").paired(), pairs).too_far
 
 

@@ -12,10 +12,9 @@ from fedbandits.privacy import gaussian
 from fedbandits.random import Purpose, normals
 from fedbandits.settings.experiment import system
 from fedbandits.systems.fclub_published import PRESETS, loop
-from fedbandits.systems.fclub_published.claim import claim
-from fedbandits.systems.fclub_published.kernels.exchange import AFTER_UPLOAD
-from fedbandits.systems.fclub_published.phases import take_over
-from fedbandits.systems.fclub_published.plan import levels_of, make_plan
+from fedbandits.systems.fclub_published.kernels.rounds import AFTER_UPLOAD
+from fedbandits.systems.fclub_published.plan import claim, levels_of, make_plan
+from fedbandits.systems.fclub_published.state import take_over
 from fedbandits.systems.servers.roles import GLOBAL
 from fedbandits.testing.replicates import federate, plan_of, simulate
 

@@ -12,9 +12,9 @@ from fedbandits.environments.kernels.arrivals import draw_items
 from fedbandits.errors import ConfigError
 from fedbandits.settings.experiment import system
 from fedbandits.systems.fclub_published import PRESETS
-from fedbandits.systems.fclub_published.claim import claim
-from fedbandits.systems.fclub_published.config import phase_ends
-from fedbandits.systems.fclub_published.phases import NotARecordsSumError
+from fedbandits.systems.fclub_published.declare import phase_ends
+from fedbandits.systems.fclub_published.plan import claim
+from fedbandits.systems.fclub_published.state import NotARecordsSumError
 from fedbandits.testing.replicates import plan_of, simulate
 from tests.systems.fclub_published_reference import Reference
 

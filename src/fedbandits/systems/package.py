@@ -24,6 +24,9 @@ if TYPE_CHECKING:  # a configuration is read without what prices and attacks it
 
 AnyPlan = TypeVar("AnyPlan", bound=Plan)
 
+#: Modules that have the functions of missing rooms.
+_INSTEAD = ("declare", "plan")
+
 
 class PackageSystem(System[AnyPlan]):
     """A system whose class stands in the ``__init__.py`` of its package.
@@ -48,7 +51,9 @@ class PackageSystem(System[AnyPlan]):
     ``theory``      ``bounds(plan, environment)``                   nothing is proved
     =============== =============================================== ==============================
 
-    A room that a system has in common with others may lie elsewhere, as ``SHARED_ROOMS`` says.
+    A function of a room that is missing may stand in ``declare``, beside the configuration and the
+    presets, or in ``plan``. A room that a system has in common with others may lie elsewhere, as
+    ``SHARED_ROOMS`` says.
     Where parties learn a model, ``application`` has ``export(plan, party)`` too, to
     :class:`.exported.Learned`. Where noise is added, ``audit`` has ``noise_checks(system, plan)``,
     and ``protocol_checks(system, plan)`` for what a claim rests on beside noise.
@@ -77,15 +82,20 @@ class PackageSystem(System[AnyPlan]):
         return shared.get(room, f"{type(self).__module__}.{room}")
 
     def _found(self, room: str, function: str) -> Any:
-        """Return a function of a room; None if there is no such room, or no function in it."""
-        return getattr(self.room(room), function, None) if self.has_room(room) else None
+        """Return a function of a room; None if neither the room nor a module that stands for it.
+
+        A room that is there is the only place to look.
+        """
+        modules = (room,) if self.has_room(room) else filter(self.has_room, _INSTEAD)
+        functions = (getattr(self.room(module), function, None) for module in modules)
+        return next((found for found in functions if found is not None), None)
 
     def plan(self, config: Any, facts: Any, rounds: int) -> AnyPlan:
         plan: AnyPlan = self.room("plan").make_plan(config, facts, rounds)
         return plan
 
     def claim(self, plan: AnyPlan) -> PrivacyClaim:
-        claim: PrivacyClaim = self.room("claim").claim(plan)
+        claim: PrivacyClaim = self._found("claim", "claim")(plan)
         return claim
 
     def simulate(

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fedbandits.federation.run import PartiesRun
-from fedbandits.systems.fclub.config import FCLUB
-from fedbandits.systems.fclub.presets import PRESETS
+from fedbandits.systems.fclub.declare import FCLUB, PRESETS
 from fedbandits.systems.servers.system import ServersSystem
 
 if TYPE_CHECKING:

@@ -30,11 +30,11 @@ from fedbandits.privacy.likelihood import (
 from fedbandits.privacy.noise_check import NoisyNumbers
 from fedbandits.privacy.protocol_check import ProtocolCheck
 from fedbandits.systems.base import PartiesReplicate, System
-from fedbandits.systems.fclub.config import FCLUB, Growing
+from fedbandits.systems.fclub.declare import FCLUB, Growing
 from fedbandits.systems.fclub.loop import simulated_noise, simulated_rows
 from fedbandits.systems.fclub.messages import user_counts
-from fedbandits.systems.fclub.phases import released_sums
 from fedbandits.systems.fclub.plan import USERS, FCLUBPlan
+from fedbandits.systems.fclub.state import released_sums
 from fedbandits.systems.games import (
     ContentsGame,
     Neighbours,

@@ -13,8 +13,7 @@ import numpy as np
 from fedbandits.federation.watching import Happened
 from fedbandits.systems.fclub.plan import FCLUBPlan
 from fedbandits.systems.guide import Guide, Passage, line, numbers
-from fedbandits.systems.servers.guide import ACTS, noise_of, protections
-from fedbandits.systems.weakened import without_supplies
+from fedbandits.systems.servers.application import guide_of, noise_of
 
 _SERVER = (
     line("for each own user that comes:"),
@@ -43,13 +42,10 @@ def guide(plan: FCLUBPlan, off: Collection[str] = ()) -> Guide:
         first = f"; the first: {numbers(rows[0])}" if len(rows) else ""
         return f"{len(rows)} rows of sums, {noise}{first}."
 
-    return Guide(
-        pseudocode={"server": _SERVER, "global": _GLOBAL},
-        passages={
+    return guide_of(
+        plan, _SERVER, _GLOBAL,
+        {
             "Release": Passage("a release", sums, releases=True),
             "Others": Passage("what others released", sums, releases=True),
         },
-        acts=ACTS,
-        protections=protections(plan),
-        without=without_supplies,
-    )
+    )  # fmt: skip

@@ -9,17 +9,15 @@ from fedbandits._typing import Floats, Floats32, Ints
 from fedbandits.environments.kernels.arrivals import (
     ClusteredWorld,
     draw_arrival,
-    draw_item_reward,
-    fill_expected,
     fill_items,
     items_workspace,
 )
 from fedbandits.learners.kernels.linucb import Models, Scoring, choose_arm, update
 from fedbandits.learners.kernels.ridge import add_record
-from fedbandits.privacy.kernels import NO_FAULT, record_fault
+from fedbandits.privacy.kernels import NO_FAULT
 from fedbandits.random import Key
 from fedbandits.systems.kernels import Tally
-from fedbandits.systems.servers.kernels import Clock
+from fedbandits.systems.servers.kernels import Clock, recommend
 
 
 class Constants(NamedTuple):
@@ -67,7 +65,7 @@ class State(NamedTuple):
     models: Models  # of every user
     cluster_of: Ints  # (users,) the likeliest one of its server's
     mixtures: Mixtures
-    told: Releases
+    releases: Releases
 
 
 class Scratch(NamedTuple):
@@ -115,20 +113,16 @@ def run_until(
         chosen = choose_arm(
             state.models, user, constants.width, False, scratch.items, scratch.scoring
         )
-        best = fill_expected(world, user, round_, scratch.items, scratch.expected)
-        reward = draw_item_reward(scratch.expected[chosen], key, round_)
-        tally.regret[user] += scratch.expected[best] - scratch.expected[chosen]
-        tally.reward[user] += reward
-        for i in range(constants.dimension):
-            scratch.context[i] = float(scratch.items[i, chosen])
-        bound = constants.context_bound
-        fault, reward = record_fault(scratch.context, reward, bound, 0.0, 1.0, False)
+        fault, reward = recommend(
+            world, tally, scratch.items, scratch.expected, scratch.context,
+            constants.context_bound, key, round_, user, chosen,
+        )  # fmt: skip
         if fault != NO_FAULT:
             state.clock.fault[0] = fault
             return
         counts = state.sums[user, -2] < constants.records_per_person  # so many came before
         learn(
-            constants, state.models, state.sums, state.told.shared, user, scratch.context, reward,
-            counts, scratch.gain,
+            constants, state.models, state.sums, state.releases.shared, user, scratch.context,
+            reward, counts, scratch.gain,
         )  # fmt: skip
     state.clock.round_[0] = max(stop, state.clock.round_[0])

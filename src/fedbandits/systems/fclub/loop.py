@@ -16,15 +16,18 @@ from fedbandits.learners.kernels.evidence import Spectrum, decompose, stack
 from fedbandits.privacy.kernels import add_release_noise, draw_slot
 from fedbandits.random import Key, Purpose, normals
 from fedbandits.systems.fclub.kernels import State, run_until
-from fedbandits.systems.fclub.phases import (
+from fedbandits.systems.fclub.plan import CLUSTERS, NEVER, USERS, FCLUBPlan
+from fedbandits.systems.fclub.state import (
     begin_phase,
     find_clusters,
+    initial_state,
     learn_from,
     make_release,
+    mixture_of,
+    new_scratch,
+    put_mixture,
     released_sums,
 )
-from fedbandits.systems.fclub.plan import CLUSTERS, NEVER, USERS, FCLUBPlan
-from fedbandits.systems.fclub.state import initial_state, mixture_of, new_scratch, put_mixture
 from fedbandits.systems.servers.kernels import NUMBER
 from fedbandits.systems.servers.replicate import ServersReplicate
 
@@ -50,13 +53,15 @@ class Replicate(ServersReplicate[FCLUBPlan]):
         rows = [self._release(server, release) for server in range(len(self._users))]
         of_use = rows
         if self.plan.releases == CLUSTERS:  # all that they have ever released
-            of_use = [kept[:n] for kept, n in zip(state.told.rows, state.told.filled, strict=True)]
-        told = [decompose(own) for own in of_use]
+            of_use = [
+                kept[:n] for kept, n in zip(state.releases.rows, state.releases.filled, strict=True)
+            ]
+        spectra = [decompose(released) for released in of_use]
         for server, users in enumerate(self._users):
             start = mixture_of(state.mixtures, server)
             ready = find_clusters(self.plan, release, state.sums[users], rows[server], start)
             nothing = decompose(rows[server][:0])
-            others = stack(Spectrum, [nothing, *told[:server], *told[server + 1 :]])
+            others = stack(Spectrum, [nothing, *spectra[:server], *spectra[server + 1 :]])
             learned = learn_from(self.plan, release, ready, others)
             begin_phase(state.models, users, learned.estimates, ready.variance)
             state.cluster_of[users] = learned.cluster_of
@@ -69,22 +74,22 @@ class Replicate(ServersReplicate[FCLUBPlan]):
             clock.bytes_[0] += NUMBER * self.plan.size * sum(map(len, rows)) * servers
 
     def _release(self, server: int, release: int) -> Floats:
-        state, users, told = self.state, self._users[server], self.state.told
+        state, users, kept = self.state, self._users[server], self.state.releases
         by_cluster = self.plan.releases == CLUSTERS
-        before = told.before[users] if by_cluster else told.before
-        draws = told.draws[users]
+        before = kept.before[users] if by_cluster else kept.before
+        draws = kept.draws[users]
         fresh = partial(simulated_noise, self.plan, self.key, server, release)
-        shared = told.shared[users] if len(told.shared) else told.shared
+        shared = kept.shared[users] if len(kept.shared) else kept.shared
         rows = make_release(
             self.plan, released_sums(state.sums[users], shared), before, state.cluster_of[users],
             partial(simulated_rows, self.plan, release, draws, fresh),
         )  # fmt: skip
-        told.draws[users] = draws
+        kept.draws[users] = draws
         if by_cluster:
-            told.before[users] = before
-            count = told.filled[server]
-            told.rows[server, count : count + len(rows)] = rows
-            told.filled[server] += len(rows)
+            kept.before[users] = before
+            count = kept.filled[server]
+            kept.rows[server, count : count + len(rows)] = rows
+            kept.filled[server] += len(rows)
         return rows
 
     @property

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fedbandits.federation.run import PartiesRun
-from fedbandits.systems.fclub_published.config import PublishedFCLUB
-from fedbandits.systems.fclub_published.presets import PRESETS
+from fedbandits.systems.fclub_published.declare import PRESETS, PublishedFCLUB
 from fedbandits.systems.servers.system import ServersSystem
 
 if TYPE_CHECKING:

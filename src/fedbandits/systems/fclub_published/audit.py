@@ -22,8 +22,8 @@ from fedbandits.privacy.likelihood import (
 from fedbandits.privacy.noise_check import NoisyNumbers
 from fedbandits.random import Key, Purpose, normals
 from fedbandits.systems.base import PartiesReplicate, System
-from fedbandits.systems.fclub_published.config import PublishedFCLUB
-from fedbandits.systems.fclub_published.kernels.exchange import play_trees
+from fedbandits.systems.fclub_published.declare import PublishedFCLUB
+from fedbandits.systems.fclub_published.kernels.rounds import play_trees
 from fedbandits.systems.fclub_published.kernels.servers import PHASED, Constants
 from fedbandits.systems.fclub_published.messages import PhaseReport
 from fedbandits.systems.fclub_published.plan import PublishedFCLUBPlan

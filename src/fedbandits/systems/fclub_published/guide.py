@@ -13,8 +13,7 @@ import numpy as np
 from fedbandits.federation.watching import Happened
 from fedbandits.systems.fclub_published.plan import PublishedFCLUBPlan
 from fedbandits.systems.guide import Guide, Passage, line, numbers
-from fedbandits.systems.servers.guide import ACTS, noise_of, protections
-from fedbandits.systems.weakened import without_supplies
+from fedbandits.systems.servers.application import guide_of, noise_of
 
 _SERVER = (
     line("begin with all own users in one cluster", "starting Start"),
@@ -48,9 +47,9 @@ _GLOBAL = (
 def guide(plan: PublishedFCLUBPlan, off: Collection[str] = ()) -> Guide:
     """Return a guide to the parties of a plan, in a run without some protections."""
     sums = _sums(plan, noise_of(plan, off))
-    return Guide(
-        pseudocode={"server": _SERVER, "global": _GLOBAL},
-        passages={
+    return guide_of(
+        plan, _SERVER, _GLOBAL,
+        {
             "PhaseReport": Passage("clusters and their sums", sums, releases=True),
             "Partition": Passage("global clusters", sums, releases=True),
             "Upload": Passage("a cluster's new sums", sums, releases=True),
@@ -58,10 +57,7 @@ def guide(plan: PublishedFCLUBPlan, off: Collection[str] = ()) -> Guide:
             "Observation": Passage("a record", _reads_record, releases=True),
             "SharedObservation": Passage("a record of another server", _reads_record),
         },
-        acts=ACTS,
-        protections=protections(plan),
-        without=without_supplies,
-    )
+    )  # fmt: skip
 
 
 def _sums(plan: PublishedFCLUBPlan, noise: str) -> Callable[[Happened], str]:

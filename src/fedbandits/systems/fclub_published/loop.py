@@ -12,9 +12,7 @@ from fedbandits._typing import Floats, Ints
 from fedbandits.environments.clustered import Clustered
 from fedbandits.learners.clustering import adjusted_rand_index
 from fedbandits.random import Key, Purpose, normals
-from fedbandits.systems.fclub_published.kernels.exchange import noise_party
-from fedbandits.systems.fclub_published.kernels.regroup import begin_sets_phase
-from fedbandits.systems.fclub_published.kernels.rounds import run_until
+from fedbandits.systems.fclub_published.kernels.rounds import noise_party, run_until
 from fedbandits.systems.fclub_published.kernels.servers import (
     ALWAYS,
     NEVER,
@@ -22,13 +20,17 @@ from fedbandits.systems.fclub_published.kernels.servers import (
     PHASED,
     SETS,
     State,
+    begin_sets_phase,
 )
-from fedbandits.systems.fclub_published.phases import (
+from fedbandits.systems.fclub_published.plan import PublishedFCLUBPlan
+from fedbandits.systems.fclub_published.state import (
     NotARecordsSumError,
     adopt,
     begin_alone,
     clusters_of,
+    initial_state,
     learn_alone,
+    new_scratch,
     partners_of,
     propose,
     renew,
@@ -36,8 +38,6 @@ from fedbandits.systems.fclub_published.phases import (
     split_users,
     take_over,
 )
-from fedbandits.systems.fclub_published.plan import PublishedFCLUBPlan
-from fedbandits.systems.fclub_published.state import initial_state, new_scratch
 from fedbandits.systems.servers.kernels import NUMBER
 from fedbandits.systems.servers.replicate import ServersReplicate
 

@@ -17,7 +17,7 @@ from scipy.spatial import cKDTree
 from fedbandits._typing import Floats
 from fedbandits.environments import Clustered
 from fedbandits.random import replicate_key
-from fedbandits.systems.fclub_published.config import Delayed, Phased
+from fedbandits.systems.fclub_published.declare import Delayed, Phased
 from fedbandits.systems.fclub_published.plan import PublishedFCLUBPlan
 from fedbandits.systems.theory import Bound
 

@@ -1,4 +1,4 @@
-"""Applications of a local server, what each party brings, and what a server learns.
+"""Applications of a local server, what each party brings, what a server learns, and guides.
 
 Between machines no rounds arrive with users: a round ends by the clock, for everybody, whoever has
 come in it. What a server needs of a round is a number that is legal in its phase: not over yet, and
@@ -9,6 +9,7 @@ phase (``next_end``) comes after all of its rounds, so it is always legal too.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from typing import Annotated, Any
 
 from msgspec import Meta
@@ -24,7 +25,9 @@ from fedbandits.systems.application import (
     list_type,
 )
 from fedbandits.systems.exported import Learned
+from fedbandits.systems.guide import Acts, Guide, Line, Passage
 from fedbandits.systems.servers.system import ServersPlan, ServerSupply
+from fedbandits.systems.weakened import without_supplies
 
 
 class ItemsAsked(Asked, frozen=True):
@@ -84,3 +87,28 @@ def export(plan: ServersPlan, party: Any) -> Learned:
     del plan
     learned: Learned = party.learned()
     return learned
+
+
+_ACTS = Acts("recommends item {}", "observes the reward {}")
+_NOISE = {"noise": "Sums leave a server under noise: a single record does not show in them."}
+
+
+def guide_of(
+    plan: ServersPlan,
+    server: tuple[Line, ...],
+    hub: tuple[Line, ...],
+    passages: Mapping[str, Passage],
+) -> Guide:
+    """Return a guide to local servers and the global one; it may be shown without noise."""
+    return Guide(
+        pseudocode={"server": server, "global": hub},
+        passages=passages,
+        acts=_ACTS,
+        protections=_NOISE if plan.private else {},
+        without=without_supplies,
+    )
+
+
+def noise_of(plan: ServersPlan, off: Collection[str]) -> str:
+    """Say whether the sums that leave a server are under noise."""
+    return "under noise" if plan.private and "noise" not in off else "without noise"

@@ -83,7 +83,7 @@ class Server(ActingParty[AnyServer], Generic[AnyServer, AnyPlan]):
         """Choose an item for the user that stands at ``place`` in :attr:`users`."""
         raise NotImplementedError
 
-    def _learn(self, after: AnyServer, found: OpenDecision, reward: float) -> Step:
+    def _learn(self, after: AnyServer, decision: OpenDecision, reward: float) -> Step:
         """Take in a record; ``after`` is the state after it, as far as it is known."""
         raise NotImplementedError
 
@@ -149,16 +149,18 @@ class Server(ActingParty[AnyServer], Generic[AnyServer, AnyPlan]):
     def _observe(self, event: Observe) -> Step:
         """Learn what a recommended item earned; beyond [0, 1] the decision stays open."""
         number, item = event.decision.number, event.decision.action
-        found = self._state.open.get(number)
-        if found is None:
+        decision = self._state.open.get(number)
+        if decision is None:
             raise LocalProtocolError(f"{self.name}: decision {number} is not open")
-        if item != found.item:
-            raise LocalProtocolError(f"{self.name}: item {found.item} was recommended, not {item}")
+        if item != decision.item:
+            raise LocalProtocolError(
+                f"{self.name}: item {decision.item} was recommended, not {item}"
+            )
         place, bound = f"{self.name}, decision {number}", self._plan.constants.context_bound
         reward = as_reward(event.outcome, place)
-        fault, _ = record_fault(found.context, reward, bound, 0.0, 1.0, False)
+        fault, _ = record_fault(decision.context, reward, bound, 0.0, 1.0, False)
         require_within(fault, place)
-        step = self._learn(self._after(), found, reward)
+        step = self._learn(self._after(), decision, reward)
         return msgspec.structs.replace(step, closed=number)
 
     @property

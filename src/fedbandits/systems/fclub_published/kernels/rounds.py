@@ -1,32 +1,19 @@
-"""The loop over the rounds of a phase; ``phases.py`` has what comes between two phases."""
+"""Uploads and downloads (Algorithms 3 and 4), noise (Algorithm 5), and the loop over rounds."""
 
 from __future__ import annotations
 
 from fedbandits._compile import allocation_free, compiled, inlined
+from fedbandits._typing import Floats, Ints
 from fedbandits.environments.kernels.arrivals import (
     ClusteredWorld,
     ItemsWorkspace,
     draw_arrival,
-    draw_item_reward,
-    fill_expected,
     fill_items,
     items_workspace,
 )
-from fedbandits.privacy.kernels import NO_FAULT, record_fault
+from fedbandits.learners.kernels.ridge import factorise
+from fedbandits.privacy.kernels import NO_FAULT, TREE, add_release_noise, draw_slot
 from fedbandits.random import Key, Purpose, fill_normal
-from fedbandits.systems.fclub_published.kernels.exchange import (
-    AFTER_UPLOAD,
-    begin_buffer,
-    hand_out,
-    noise_party,
-    noise_slot,
-    note_upload,
-    take_download,
-    take_noise,
-    take_upload,
-    upload_due,
-)
-from fedbandits.systems.fclub_published.kernels.regroup import check_edges, check_sets
 from fedbandits.systems.fclub_published.kernels.servers import (
     ALWAYS,
     DELAYED,
@@ -38,14 +25,220 @@ from fedbandits.systems.fclub_published.kernels.servers import (
     Local,
     Scratch,
     State,
+    check_edges,
+    check_sets,
     learn,
     pick,
     refresh,
 )
-from fedbandits.systems.kernels import Tally
-from fedbandits.systems.servers.kernels import NUMBER, Clock
+from fedbandits.systems.servers.kernels import NUMBER, Clock, recommend
 
 _NOISE = int(Purpose.PRIVACY_NOISE)
+#: What a draw of noise is for: after an upload, a report, a renewal. Part of its name.
+AFTER_UPLOAD, FOR_REPORT, AT_RENEWAL = 0, 1, 2
+
+
+@compiled
+def noise_party(constants: Constants, cluster: int, kind: int) -> int:
+    """Return the party in the name of a simulated draw, another for every cluster and use."""
+    return cluster + constants.users * kind
+
+
+@compiled
+def noise_slot(local: Local, cluster: int) -> int:
+    """Return the slot of the draw of a cluster's next release; see :func:`take_noise`."""
+    return int(draw_slot(TREE, local.trees.releases[cluster] + 1))
+
+
+@compiled
+def _hold_noise(local: Local, cluster: int) -> None:
+    """Let the perturbation that was taken last become what is held."""
+    trees = local.trees
+    for i in range(trees.held.shape[1]):
+        trees.held[cluster, i] = trees.coming[cluster, i]
+
+
+@compiled
+def take_noise(constants: Constants, local: Local, cluster: int) -> None:
+    """Pop the next perturbation of a cluster's tree (Algorithm 5, line 5), once its draw is there.
+
+    The last one becomes what is held.
+    """
+    trees = local.trees
+    trees.releases[cluster] += 1
+    _hold_noise(local, cluster)
+    add_noise(constants, trees.draws[cluster], trees.releases[cluster], trees.coming[cluster])
+
+
+@compiled
+def add_noise(constants: Constants, draws: Floats, release: int, out: Floats) -> None:
+    """Write the perturbation of a tree's release, (p,), into ``out``; ``draws`` (slots, p)."""
+    for i in range(out.size):
+        out[i] = 0.0
+    scale, entry_scale = constants.noise_scale, constants.entry_scale
+    add_release_noise(TREE, scale, out[:0], entry_scale, draws, release, out)
+
+
+@compiled
+def new_tree(local: Local, cluster: int) -> None:
+    """Give a cluster a fresh tree: none of its perturbations was taken."""
+    trees = local.trees
+    trees.draws[cluster] = 0.0
+    trees.coming[cluster] = 0.0
+    trees.releases[cluster] = 0
+    trees.uploads[cluster] = 0
+
+
+@compiled
+def take_report_noise(constants: Constants, local: Local, cluster: int) -> None:
+    """Take the perturbation of a report: it is H and H̄ at once (Algorithm 2, line 4)."""
+    take_noise(constants, local, cluster)
+    _hold_noise(local, cluster)
+
+
+@compiled
+def begin_buffer(constants: Constants, local: Local, cluster: int) -> None:
+    """Begin an upload buffer after an upload or a renewal: 3ρI + H - H̄ and h - h̄, or nothing."""
+    for i in range(local.buffer.shape[1]):
+        local.buffer[cluster, i] = 0.0
+    if constants.private:
+        trees, place = local.trees, 0
+        for i in range(constants.entry_scale.size):
+            local.buffer[cluster, i] = trees.coming[cluster, i] - trees.held[cluster, i]
+        for i in range(constants.dimension):
+            local.buffer[cluster, place] += 3.0 * constants.shift
+            place += constants.dimension - i
+
+
+@inlined
+def upload_due(constants: Constants, local: Local, cluster: int) -> bool:
+    """Tell whether det(S + ΔS) ≥ U det S, and the privatizer has a release left."""
+    grown = local.models.log_det[cluster] - local.base_log_det[cluster]
+    may = not constants.private or local.trees.uploads[cluster] < constants.most_uploads
+    return grown >= constants.log_upload and may
+
+
+@compiled
+def add_upload(upload: Floats, copies: float, sums: Floats) -> None:
+    """Let an upload count so often in a sum; how many records it is of counts once."""
+    last = upload.size - 1
+    for i in range(last):
+        sums[i] += copies * upload[i]
+    sums[last] += upload[last]
+
+
+@compiled
+def note_upload(constants: Constants, local: Local, cluster: int) -> None:
+    """Note that what was uploaded is known from now on (Algorithm 3, line 8)."""
+    if constants.private:
+        local.trees.uploads[cluster] += 1
+    copies = 2.0 if local.twice[0] else 1.0
+    add_upload(local.buffer[cluster], copies, local.shared[cluster])
+    if constants.buffered and not constants.private and not local.twice[0]:
+        local.base_log_det[cluster] = local.models.log_det[cluster]
+    else:
+        local.stale[cluster] = 1
+
+
+@compiled
+def weigh_upload(
+    total: Floats, known: Floats, upload: Floats, copies: float, ridge: float, row: Floats,
+    factor: Floats,
+) -> tuple[float, float]:  # fmt: skip
+    """Return ln det of a group, and of the cluster, with an upload; NaN for no sum.
+
+    The group knows ``total``, the cluster ``known``, (p + 1,) each; the upload counts ``copies``
+    times. ``row`` (p + 1,) and ``factor`` (d, d) are buffers that are overwritten.
+    """
+    row[:] = total
+    add_upload(upload, copies, row)
+    whole = factorise(row, ridge, factor)
+    row[:] = known
+    add_upload(upload, copies, row)
+    return whole, factorise(row, ridge, factor)
+
+
+@compiled
+def enter_upload(
+    constants: Constants,
+    hub: GlobalClusters,
+    cluster: int,
+    upload: Floats,
+    whole: float,
+    part: float,
+) -> None:
+    """Enter an upload, and mark in ``hub.due`` which clusters must be sent what they lack.
+
+    In the authors' code the clusters of a group that was renewed share one array by accident: an
+    upload then counts twice, and all the others have it at once (``hub.twice``). ``whole`` and
+    ``part`` are the two numbers of :func:`weigh_upload`.
+    """
+    group = hub.group_of[cluster]
+    copies = 2.0 if hub.twice[0] else 1.0
+    add_upload(upload, copies, hub.total[group])
+    add_upload(upload, copies, hub.known[cluster])
+    hub.log_det[cluster] = part
+    for other in range(hub.group_of.size):
+        if hub.group_of[other] == group:
+            if other != cluster:
+                add_upload(upload, copies, hub.waiting[other])
+            grown = whole - hub.log_det[other] >= constants.log_download
+            if (grown or copies > 1.0) and hub.waiting[other, -1] > 0.0:
+                hub.due[other] = 1
+                hub.log_det[other] = whole
+
+
+@compiled
+def take_upload(
+    constants: Constants, hub: GlobalClusters, cluster: int, upload: Floats, scratch: Scratch
+) -> bool:
+    """Weigh an upload, and enter it; False, and nothing changes, if it is no sum of records."""
+    copies = 2.0 if hub.twice[0] else 1.0
+    whole, part = weigh_upload(
+        hub.total[hub.group_of[cluster]], hub.known[cluster], upload, copies, constants.ridge,
+        scratch.row, scratch.factor,
+    )  # fmt: skip
+    if not (whole == whole and part == part):  # NaN
+        return False
+    enter_upload(constants, hub, cluster, upload, whole, part)
+    return True
+
+
+@compiled
+def hand_out(hub: GlobalClusters, cluster: int) -> None:
+    """Note that a cluster gets what it lacks; copy ``hub.waiting`` before (Algorithm 4, line 4)."""
+    for i in range(hub.known.shape[1]):
+        hub.known[cluster, i] += hub.waiting[cluster, i]
+        hub.waiting[cluster, i] = 0.0
+    hub.due[cluster] = 0
+
+
+@compiled
+def take_download(local: Local, cluster: int, download: Floats) -> None:
+    """Add what a cluster lacked (Algorithm 4, line 3)."""
+    for i in range(download.size):
+        local.shared[cluster, i] += download[i]
+    local.stale[cluster] = 1
+
+
+@compiled
+def play_trees(
+    constants: Constants, steps: Ints, draws: Floats, key: Key, first: int, values: Floats
+) -> None:
+    """Draw noise of releases ``steps`` (runs, n), in every tree anew, into (runs, trees, n, p)."""
+    runs, trees, places, _ = values.shape
+    for run in range(runs):
+        for tree in range(trees):
+            done = 0
+            for place in range(places):
+                release = steps[run, place]
+                at = release
+                while at > done:  # the blocks that a release is made of
+                    slot, name = draw_slot(TREE, at), (first + run) * trees + tree
+                    fill_normal(draws[slot], key, at, name, _NOISE)
+                    at &= at - 1
+                add_noise(constants, draws, release, values[run, tree, place])
+                done = release
 
 
 @compiled
@@ -73,7 +266,10 @@ def _play(
             return
         models, partners = local.models if constants.buffered else local.acting, local.partners[row]
         chosen = pick(constants, models, row, partners, scratch.items, scratch.scoring)
-        fault, reward = _recommend(world, constants, tally, scratch, key, round_, user, chosen)
+        fault, reward = recommend(
+            world, tally, scratch.items, scratch.expected, scratch.context,
+            constants.context_bound, key, round_, user, chosen,
+        )  # fmt: skip
         if fault != NO_FAULT:
             clock.fault[0] = fault
             return
@@ -88,22 +284,6 @@ def _play(
             check_edges(constants, local, user, scratch)
         elif constants.clustering == SETS:
             check_sets(constants, local, user, round_, scratch)
-
-
-@inlined
-def _recommend(
-    world: ClusteredWorld, constants: Constants, tally: Tally, scratch: Scratch, key: Key,
-    round_: int, user: int, chosen: int,
-) -> tuple[int, float]:  # fmt: skip
-    """Show an item to a user; return what is wrong with the record, and the reward."""
-    items, expected, context = scratch.items, scratch.expected, scratch.context
-    best = fill_expected(world, user, round_, items, expected)
-    reward = draw_item_reward(expected[chosen], key, round_)
-    tally.regret[user] += expected[best] - expected[chosen]
-    tally.reward[user] += reward
-    for i in range(constants.dimension):
-        context[i] = float(items[i, chosen])
-    return record_fault(context, reward, constants.context_bound, 0.0, 1.0, False)
 
 
 @inlined

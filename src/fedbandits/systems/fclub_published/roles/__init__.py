@@ -32,7 +32,7 @@ from fedbandits.federation.messages import (
 from fedbandits.federation.roles import Roles
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import Step, Transitions
-from fedbandits.systems.fclub_published.kernels.exchange import enter_upload, hand_out, weigh_upload
+from fedbandits.systems.fclub_published.kernels.rounds import enter_upload, hand_out, weigh_upload
 from fedbandits.systems.fclub_published.kernels.servers import (
     ALWAYS,
     DELAYED,
@@ -50,18 +50,19 @@ from fedbandits.systems.fclub_published.messages import (
     Upload,
     unpack_record,
 )
-from fedbandits.systems.fclub_published.phases import (
+from fedbandits.systems.fclub_published.plan import PublishedFCLUBPlan
+from fedbandits.systems.fclub_published.roles.local_server import LocalServer
+from fedbandits.systems.fclub_published.state import (
     NotARecordsSumError,
     Proposal,
     adopt,
     clusters_of,
+    empty_hub,
     is_no_sum,
+    new_scratch,
     partners_of,
     propose,
 )
-from fedbandits.systems.fclub_published.plan import PublishedFCLUBPlan
-from fedbandits.systems.fclub_published.roles.local_server import LocalServer
-from fedbandits.systems.fclub_published.state import empty_hub, new_scratch
 from fedbandits.systems.servers.roles import server_roles
 
 

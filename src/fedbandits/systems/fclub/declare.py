@@ -1,4 +1,4 @@
-"""The configuration of an FCLUB variant as it should be: every part can be set by itself."""
+"""The configuration of an FCLUB variant as it should be, and its named variants."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from fedbandits._checked import Checked
+from fedbandits.systems.base import Preset
 from fedbandits.systems.servers.system import NotNegative, OpenUnit, Part, Positive
 from fedbandits.systems.variants import BUDGET, UNIT, refuse_unit
 
@@ -117,3 +118,35 @@ class FCLUB(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def records_at_once(self) -> int:
         """Number of records that noise is calibrated for: 1, or k for a person."""
         return self.records_per_person if self.protects_persons else 1
+
+
+#: What is sent, with which noise, and what users of other servers may change.
+_SHARING = (
+    "releases", "noise", "local_view", "trust", "epsilon", "delta", "unit", "records_per_person",
+)  # fmt: skip
+
+PRESETS: dict[str, Preset] = {
+    "fclub": Preset(
+        "the sound variant: noisy sums of users in fixed rounds, clusters from a mixture model", {}
+    ),
+    "fclub-released": Preset(
+        "servers act only on releases, so the claim also holds for interactive data",
+        {"local_view": "released"},
+    ),
+    "fclub-clusters": Preset(
+        "one noisy sum for each cluster: less noise, but the claim treats clusters as public",
+        {"releases": "clusters"},
+    ),
+    "fclub-local": Preset(
+        "servers without communication; shows the benefit of clusters alone",
+        {"releases": "never"},
+        stands_for="alone",
+        sharing=_SHARING,
+    ),
+    "fclub-clear": Preset(
+        "sums of users without noise; the difference is the cost of privacy",
+        {"noise": "none"},
+        stands_for="pooled",
+        sharing=_SHARING,
+    ),
+}

@@ -1,8 +1,15 @@
-"""FCLUB's local servers: each recommends to its own users, and releases noisy sums of theirs."""
+"""FCLUB's local servers and the global one as parties: releases go up, others' releases come down.
+
+A local server holds its users' records and draws its own noise. The global server only hands on
+what it is told; it needs to know nothing about users, and never sees noise or raw sums.
+
+Nobody waits for anybody. A server recommends by what it knows while releases are exchanged. At a
+deadline the global server hands out the newest that each server has released, and says which.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import accumulate, pairwise
 from typing import Any, ClassVar, NamedTuple
@@ -13,7 +20,16 @@ import numpy as np
 from fedbandits._typing import Floats, Ints
 from fedbandits.environments.clustered import Arrival
 from fedbandits.federation.events import Deadline, Decide, EndRound, Observe
+from fedbandits.federation.exchange.hub import (
+    Gathering,
+    Hub,
+    HubState,
+    numbers_in,
+    serving,
+    with_value,
+)
 from fedbandits.federation.messages import Message, OutOfOrderError, WrongShapeError, pack
+from fedbandits.federation.roles import Roles
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import Step, Transitions
 from fedbandits.learners.clustering import one_cluster
@@ -24,19 +40,21 @@ from fedbandits.privacy.continual import ContinualPlan
 from fedbandits.privacy.running_sum import ContinualState, draw_ahead
 from fedbandits.systems.exported import Learned, symmetric_inverse
 from fedbandits.systems.fclub.kernels import learn
-from fedbandits.systems.fclub.messages import Limits, Others, Release, user_counts
-from fedbandits.systems.fclub.phases import (
+from fedbandits.systems.fclub.messages import TABLE, Limits, Others, Release, user_counts
+from fedbandits.systems.fclub.plan import CLUSTERS, NEVER, USERS, FCLUBPlan
+from fedbandits.systems.fclub.state import (
     Known,
     begin_phase,
+    counting_users,
     find_clusters,
     learn_from,
     learn_from_each,
     make_release,
+    new_scratch,
+    prior_models,
     released_sums,
 )
-from fedbandits.systems.fclub.plan import CLUSTERS, NEVER, USERS, FCLUBPlan
-from fedbandits.systems.fclub.state import counting_users, new_scratch, prior_models
-from fedbandits.systems.servers.roles import OpenDecision, Server, ServerState
+from fedbandits.systems.servers.roles import OpenDecision, Server, ServerState, server_roles
 from fedbandits.systems.servers.system import ServerSupply
 
 #: Of a server that releases no running sums.
@@ -71,7 +89,7 @@ class LocalState(ServerState, frozen=True, kw_only=True):
     before: Floats  # (users, p + 2) at the last release, where only what is new is released
     rows: Floats  # (rows, p) what was released last
     mixture: Mixture  # clusters of its own users
-    told: tuple[OtherServer, ...]  # what each of the other servers has released
+    others: tuple[OtherServer, ...]  # the releases of every other server
     heard: int = 0  # the number of what was handed out last
     fresh: int = 0  # records since the last release
     kept: tuple[Kept, ...] = ()  # records beyond what one phase may have: they wait for the next
@@ -109,7 +127,7 @@ class LocalServer(Server[LocalState, FCLUBPlan]):
             released=running_sum.init(plan.sums or NO_SUMS, users * plan.size),
             before=np.zeros((users if plan.releases == CLUSTERS else 0, plan.size + 2)),
             rows=np.zeros((0, plan.size)), mixture=one_cluster(d),
-            told=tuple(OtherServer(0, np.zeros((0, plan.size))) for _ in self._others),
+            others=tuple(OtherServer(0, np.zeros((0, plan.size))) for _ in self._others),
         )  # fmt: skip
         super().__init__(seat, plan, supply, state)
         self._limits = Limits.of(plan)
@@ -148,9 +166,9 @@ class LocalServer(Server[LocalState, FCLUBPlan]):
         step, most = self._decided(place, situation, item), self._plan.constants.records_per_person
         return counted(step, place, self._state.visits, most)
 
-    def _learn(self, after: LocalState, found: OpenDecision, reward: float) -> Step:
+    def _learn(self, after: LocalState, decision: OpenDecision, reward: float) -> Step:
         """Take in a record, and those that have waited, as far as they count in this phase."""
-        waiting = (*after.kept, Kept(found.place, found.context, reward, found.counts))
+        waiting = (*after.kept, Kept(decision.place, decision.context, reward, decision.counts))
         count = max(0, self._plan.records_of(after.phase) - after.fresh)
         fresh, kept = waiting[:count], waiting[count:]
         after = msgspec.structs.replace(after, fresh=after.fresh + len(fresh), kept=kept)
@@ -221,10 +239,10 @@ class LocalServer(Server[LocalState, FCLUBPlan]):
             raise OutOfOrderError(
                 f"{self.name}: hand-out {message.release} after {state.heard} of at most {most}"
             )
-        told = self._checked(message)
+        others = self._checked(message)
         self._draw_ahead()  # nothing has changed if the noise raises
         stage = "ready" if message.release >= state.phase else state.stage
-        after = self._after(stage=stage, heard=message.release, told=told)
+        after = self._after(stage=stage, heard=message.release, others=others)
         # Who acts on releases has none of its own before the first.
         return self._learn_from(after) if state.phase else Step(after)
 
@@ -238,34 +256,34 @@ class LocalServer(Server[LocalState, FCLUBPlan]):
         if min(message.rows) < 0 or sum(message.rows) != len(rows):
             raise WrongShapeError(f"{self.name}: rows do not add up")
         ends = accumulate(message.rows, initial=0)
-        told = []
+        others = []
         for i, (start, stop) in enumerate(pairwise(ends)):
-            known, number, part = state.told[i], newest[i], rows[start:stop]
+            known, number, part = state.others[i], newest[i], rows[start:stop]
             if not known.newest <= number <= plan.release_count:
                 raise OutOfOrderError(
                     f"{self.name}: release {number} of a server after {known.newest}"
                 )
             by_cluster = plan.releases == CLUSTERS
-            made = number - known.newest if by_cluster else number
-            self._limits.check_count(self.name, self._others[i], len(part), made)
+            releases = number - known.newest if by_cluster else number
+            self._limits.check_count(self.name, self._others[i], len(part), releases)
             self._limits.check(self.name, part, number)
             all_rows = np.concatenate([known.rows, part]) if by_cluster else part
-            told.append(OtherServer(number, all_rows))
-        return tuple(told)
+            others.append(OtherServer(number, all_rows))
+        return tuple(others)
 
     def _learn_from(self, after: LocalState) -> Step:
         """Begin a phase with what own users and the rows of other servers say."""
         plan, models = self._plan, after.models
         ready = find_clusters(plan, after.phase, after.sums, after.rows, after.mixture)
-        told = after.told if plan.releases != NEVER else ()
-        alike = all(other.newest == after.phase for other in told)
+        others = after.others if plan.releases != NEVER else ()
+        alike = all(other.newest == after.phase for other in others)
         known: Known
         if alike or plan.releases != USERS:
-            rows = [other.rows for other in told]
-            others = decompose(np.concatenate([after.rows[:0], *rows]))
-            known = learn_from(plan, after.phase, ready, others)
+            rows = [other.rows for other in others]
+            spectrum = decompose(np.concatenate([after.rows[:0], *rows]))
+            known = learn_from(plan, after.phase, ready, spectrum)
         else:
-            known = learn_from_each(plan, ready, told)
+            known = learn_from_each(plan, ready, others)
         after = msgspec.structs.replace(after, cluster_of=known.cluster_of, mixture=known.mixture)
 
         def write() -> Sequence[Message]:
@@ -292,11 +310,60 @@ def counted(step: Step, place: int, visits: Ints, most: int) -> Step:
     """
     if not most or step.opened is None:
         return step
-    number, found = step.opened
-    found = msgspec.structs.replace(found, counts=bool(visits[place] < most))
+    number, decision = step.opened
+    decision = msgspec.structs.replace(decision, counts=bool(visits[place] < most))
 
     def note_visit() -> Sequence[Message]:
         visits[place] += 1
         return ()
 
-    return msgspec.structs.replace(step, opened=(number, found), write=note_visit)
+    return msgspec.structs.replace(step, opened=(number, decision), write=note_visit)
+
+
+class GlobalServer(Hub[HubState]):
+    """Hands every server the releases of all others.
+
+    Of running sums it keeps the rows of every server's newest release; of sums of phases all rows
+    that were not handed out yet.
+    """
+
+    GATHERING = Gathering("server", Release)
+    TRANSITIONS: ClassVar[Transitions] = serving(Release, Deadline)
+
+    def __init__(self, seat: Seat, plan: FCLUBPlan) -> None:
+        empty = [np.zeros((0, plan.size))] * plan.constants.servers
+        super().__init__(seat, HubState(**self.first_state(empty)), plan.release_count)
+        self._by_phase, self._users = plan.releases == CLUSTERS, user_counts(plan)
+        self._limits = Limits.of(plan)
+
+    def _keep(self, place: int, message: Release) -> dict[str, Any]:
+        kept, rows = self._state.kept, self._limits.rows(message.sums)
+        self._limits.check_count(self.name, self._users[place], len(rows))
+        self._limits.check(self.name, rows, message.release)
+        if self._by_phase:
+            rows = np.concatenate([kept[place], rows])
+        return {"kept": with_value(kept, place, rows)}
+
+    def _hand_out(self, state: HubState) -> Step:
+        kept = tuple(rows[:0] for rows in state.kept) if self._by_phase else state.kept
+        after = msgspec.structs.replace(
+            state, releases=state.releases + 1, included=state.newest, kept=kept
+        )
+        return Step(after, list(self._others(state)))
+
+    def _others(self, state: HubState) -> Iterator[Message]:
+        """Make messages with all rows but the receiver's own, in the order of servers."""
+        number = state.releases + 1
+        newest = numbers_in(state, number)
+        for place, receiver in enumerate(self._members):
+            rows: list[Floats] = [*state.kept[:place], *state.kept[place + 1 :]]
+            yield Others(
+                sender=self.name, receiver=receiver, release=number,
+                rows=tuple(map(len, rows)), sums=pack(np.concatenate(rows).reshape(-1)),
+                newest=newest[:place] + newest[place + 1 :],
+            )  # fmt: skip
+
+
+def roles(plan: FCLUBPlan) -> Roles:
+    """Return local servers, and a global one that hands on what they release."""
+    return server_roles(plan, TABLE, LocalServer, GlobalServer)
