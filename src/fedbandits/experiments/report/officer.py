@@ -53,11 +53,11 @@ def officer_cards(claims: Mapping[str, PrivacyClaim], audit: Audit | None) -> li
 
 def _row(label: str, claim: PrivacyClaim, verdict: Verdict | None) -> tuple[str, ...]:
     at_most = "at most " if claim.protects_persons else ""
-    found = "–"
+    power = "–"
     if claim.is_private:
-        found = f"{gaussian_power(_ALARMS, claim.mu):.1%}" if claim.events else f"{_ALARMS:.1%}"
+        power = f"{gaussian_power(_ALARMS, claim.mu):.1%}" if claim.events else f"{_ALARMS:.1%}"
     attacked = "not yet" if verdict is None else verdict.outcome
-    return label, at_most + _record_cell(claim), _person_cell(claim), found, attacked
+    return label, at_most + _record_cell(claim), _person_cell(claim), power, attacked
 
 
 def _record_cell(claim: PrivacyClaim) -> str:
@@ -141,8 +141,8 @@ def _observer(claim: PrivacyClaim) -> str:
 def _view(view: View) -> str:
     """Write the ε of one kind of attacker."""
     weak = view.epsilon >= _NO_PROTECTION
-    told = ". This is practically no protection" if weak else ""
-    return _sentence(f"{view.who}: ε = {spelled_epsilon(view.epsilon)}{told}")
+    verdict = ". This is practically no protection" if weak else ""
+    return _sentence(f"{view.who}: ε = {spelled_epsilon(view.epsilon)}{verdict}")
 
 
 def _no_promise(claim: PrivacyClaim) -> str:

@@ -195,20 +195,20 @@ def _unbroken(claims: Mapping[str, PrivacyClaim]) -> list[list[str]]:
 
 
 def _environment() -> jinja2.Environment:
-    made = jinja2.Environment(
+    environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(pathlib.Path(__file__).parent / "templates"),
         autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined,
     )  # fmt: skip
-    made.filters |= {
+    environment.filters |= {
         "capitalised": tables.capitalised, "compared": _compared, "css": _css, "drawn": draw_advice,
         "data_uri": _data_uri, "kind": kind_of, "tried": _tried, "overview": _unbroken,
     }  # fmt: skip
-    made.globals |= {
+    environment.globals |= {
         "interval_note": INTERVAL_NOTE, "message_times": MESSAGE_TIMES, "no_regret": NO_REGRET,
         "overview_note": OVERVIEW_NOTE, "overview_titles": OVERVIEW,
         "tables": tables, "terms": TERMS,
     }  # fmt: skip
-    return made
+    return environment
 
 
 _ENVIRONMENT = _environment()
