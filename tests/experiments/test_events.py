@@ -335,7 +335,7 @@ class TestTables:
 
     def test_all_kinds_have_a_name_of_their_own(self):
         tags = [kind.__struct_config__.tag for kind in KINDS]
-        assert len(set(tags)) == len(tags) == 21
+        assert len(set(tags)) == len(tags) == 23
 
     def test_events_are_frozen(self):
         with pytest.raises(AttributeError):

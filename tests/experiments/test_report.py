@@ -143,6 +143,14 @@ def test_it_prints_on_a4_with_its_name(played):
     assert not set(name) & set('<>"}')
 
 
+def test_text_on_a_page_is_no_markup():
+    hostile = "</pre></title><script>alert(\"1\")</script><b onclick='x'>&amp;"
+    page = section("page", title=hostile, is_real=True, toml=hostile, versions={"a<b": hostile})
+    parsed = Parsed(page)
+    assert parsed.text.count(hostile) == 3
+    assert not {tag for tag, _ in parsed.found} & {"script", "b"}
+
+
 def cards(claims, audit=None):
     """The text of each card, by label."""
     text = officer_section(claims, audit)

@@ -72,29 +72,31 @@ def audit(
     check_output(folder, kept)
     with shown_progress("Interrupted before any system was done: nothing is written.") as progress:
         side_by_side = jobs or os.cpu_count() or 1
-        found = audit_experiment(experiment, runs, confidence, jobs=side_by_side, on_event=progress)
-    if not found.missing:
-        write_audit(folder, kept, found)
-    if any(verdict.findings for verdict in found.verdicts):
-        output().print(_audit_table(found))
-    for shown in examined_tables(found):
+        finished = audit_experiment(
+            experiment, runs, confidence, jobs=side_by_side, on_event=progress
+        )
+    if not finished.missing:
+        write_audit(folder, kept, finished)
+    if any(verdict.findings for verdict in finished.verdicts):
+        output().print(_audit_table(finished))
+    for shown in examined_tables(finished):
         output().print(shown)
-    if not found.missing:
+    if not finished.missing:
         typer.echo(f"Audit: {folder / 'audit.html'}")
-    for verdict in found.verdicts:
+    for verdict in finished.verdicts:
         lines = (
             verdict.noise_line, verdict.sensitivity_line, *verdict.protocol_lines,
             verdict.left_out_line,
         )  # fmt: skip
         for line in filter(None, lines):
             typer.echo(line)
-    for verdict in found.verdicts:
+    for verdict in finished.verdicts:
         typer.echo(verdict.line)
-    typer.echo(found.summary)
-    if found.missing:
+    typer.echo(finished.summary)
+    if finished.missing:
         typer.echo("Interrupted: nothing is written.", err=True)
         raise typer.Exit(130)
-    if strict and (found.broken or found.untested):
+    if strict and (finished.broken or finished.untested):
         raise typer.Exit(1)
 
 

@@ -43,10 +43,10 @@ def table(
     columns: Iterable[Column], rows: Iterable[Iterable[str]], title: str = "", **look: Any
 ) -> Table:
     """Make a table; brackets in titles and cells are text, not markup."""
-    made = Table(*columns, title=escape(title) or None, **look)
+    filled = Table(*columns, title=escape(title) or None, **look)
     for row in rows:
-        made.add_row(*map(escape, row))
-    return made
+        filled.add_row(*map(escape, row))
+    return filled
 
 
 @contextmanager

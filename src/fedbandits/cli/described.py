@@ -57,15 +57,15 @@ def _load_offered(name: str) -> Any:
     if not points:
         return None
     try:
-        found = points[0].load()
-        if isinstance(found, type) and issubclass(found, Learner):
-            return LearnerSystem(found)
+        offered = points[0].load()
+        if isinstance(offered, type) and issubclass(offered, Learner):
+            return LearnerSystem(offered)
     except Exception as error:  # it is another package's code, which may raise whatever it likes
         raise ConfigError(
             f"list: {name} is offered by {_package(points[0])}, which fails when it is imported: "
             f"{type(error).__name__}: {error}"
         ) from error
-    return found
+    return offered
 
 
 def _package(point: EntryPoint) -> str:
@@ -234,8 +234,8 @@ def _parts(page: Page, name: str) -> None:
         owners = ", ".join(system for _, system in where)
         page.title("part", written, meaning)
         page.facts([("value of", f"{key}, in {owners}"), ("written", f'{key} = "{written}"')])
-        found = next(p for p, _, _ in parts()[name] if (p.meaning, p.written) == (meaning, written))
-        page.keys(found.keys)
+        first = next(p for p, _, _ in parts()[name] if (p.meaning, p.written) == (meaning, written))
+        page.keys(first.keys)
 
 
 def _fitting(system: System[Any], worlds: dict[str, type[Environment]]) -> str:

@@ -75,16 +75,16 @@ def explain(
 
     page = Page()
     known = places()
-    found = find_places(key, known)
-    for place in found:
+    keys = find_places(key, known)
+    for place in keys:
         _place(page, place)
     words = _words(key)
     for where, word, meaning in words:
         page.title("", word, where)
         page.text(meaning)
-    if any(place.key.path.startswith("systems.") for place in found):
+    if any(place.key.path.startswith("systems.") for place in keys):
         page.title("", "fedbandits list PRESET", "a preset's own defaults, which may differ")
-    if not found and not words:
+    if not keys and not words:
         raise ConfigError(_unknown(key, known))
 
 

@@ -75,25 +75,25 @@ def init(
     from fedbandits.deployment.process.federation_folder import init_federation
     from fedbandits.systems.terms import cautions_of
 
-    made = init_federation(config, out, local, first_port)
-    for caution in (too_short(made.federation), far_off(made.federation, time.time())):
+    new = init_federation(config, out, local, first_port)
+    for caution in (too_short(new.federation), far_off(new.federation, time.time())):
         if caution:
             typer.echo(f"warning: {caution}", err=True)
-    for caution in cautions_of(made.federation.system, made.federation.plan):
+    for caution in cautions_of(new.federation.system, new.federation.plan):
         typer.echo(f"warning: system.{caution}", err=True)
-    typer.echo(f"{out / 'authority'}: admits members; its fingerprint is {made.fingerprint}")
+    typer.echo(f"{out / 'authority'}: admits members; its fingerprint is {new.fingerprint}")
     typer.echo(f"{out / 'broker'}: nats-server -c nats.conf, run there, is the broker")
-    if counted := counted_in_words(made.federation):
+    if counted := counted_in_words(new.federation):
         typer.echo(counted)
-    if helpers := made.federation.members.get("helper"):
+    if helpers := new.federation.members.get("helper"):
         typer.echo(f"Helpers of secure sums: {', '.join(helpers)}, not in one hand with the rest")
         typer.echo("Members compare helpers' keys in calls: fedbandits party fingerprints DIR/NAME")
     if not local:
         command = "fedbandits party create NAME --federation CONFIG.toml --out DIR"
         typer.echo(f"Next, each member: {command}")
         return
-    for name in made.parties:
-        typer.echo(f"{out / name}: {made.federation.seat_of(name).role.name}")
+    for name in new.parties:
+        typer.echo(f"{out / name}: {new.federation.seat_of(name).role.name}")
     typer.echo(
         "This machine holds the keys of all parties: who has it sees everything. For a federation "
         "of organisations each makes its own, with fedbandits party create."
@@ -161,9 +161,9 @@ def broker_certificate(
     """
     from fedbandits.deployment.process.federation_folder import renew_here
 
-    place, made = renew_here(folder, name or (), days)
-    typer.echo(f"{place / 'server.pem'}: valid until {made.ends:%Y-%m-%d}, for the names")
-    typer.echo(f"{', '.join(made.names)}")
+    place, certificate = renew_here(folder, name or (), days)
+    typer.echo(f"{place / 'server.pem'}: valid until {certificate.ends:%Y-%m-%d}, for the names")
+    typer.echo(f"{', '.join(certificate.names)}")
     typer.echo(
         f"Next: nats-server --signal reload=nats.pid, in {place}; federation up does so by itself. "
         "If the broker runs elsewhere, copy server.pem there before."

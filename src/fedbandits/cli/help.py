@@ -98,10 +98,10 @@ class Commands(TyperGroup):
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Find the command of that name."""
-        found = super().get_command(ctx, cmd_name)
-        if found is not None:
-            _make_readable(found)
-        return found
+        command = super().get_command(ctx, cmd_name)
+        if command is not None:
+            _make_readable(command)
+        return command
 
 
 def add(app: typer.Typer, command: Any, name: str, panel: str) -> None:
@@ -165,15 +165,15 @@ def code_of(error: FedbanditsError) -> int:
 
 def meanings() -> dict[int, str]:
     """Return the meaning of every exit code."""
-    found = {
+    codes = {
         0: "ended as told",
         1: "the machine refuses: a full disk, a folder gone",
         2: "a wrong configuration or argument",
         NOT_RUNNING: "of party status and federation status: no party runs",
     }
     for ending in ENDINGS:
-        found.setdefault(ending.code, ending.means)
-    return found
+        codes.setdefault(ending.code, ending.means)
+    return codes
 
 
 def exit_code_lines() -> str:

@@ -87,14 +87,14 @@ def init(
             )
     columns = {"site": site, "target": target, "person": person}
     columns |= {"action": action, "reward": reward, "propensity": propensity}
-    told: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
     if data is not None:
         from fedbandits.environments.tables.formats import Reading
         from fedbandits.settings.reference.own_data import own_data_template
 
         separator = {"tab": "\t", "\\t": "\t"}.get(separator, separator)
         reading = Reading(encoding, separator, decimal, thousands, tuple(missing or ()) or None)
-        text, told, _ = own_data_template(str(data), path, presets or (), reading, **columns)
+        text, remarks, _ = own_data_template(str(data), path, presets or (), reading, **columns)
     elif any(columns.values()):
         named = ", ".join(f"--{role}" for role, name in columns.items() if name)
         raise ConfigError(f"init: {named} names a column of --data; give it")
@@ -112,7 +112,7 @@ def init(
         ) from None
     except OSError as error:
         raise ConfigError(f"{path}: cannot be written: {error.strerror}; nothing changed") from None
-    for line in told:
+    for line in remarks:
         typer.echo(line)
     typer.echo(f"Written: {path}")
     typer.echo(f"Run it:  fedbandits run {in_shell(path)}")

@@ -111,8 +111,8 @@ _HOME = re.compile(r"((?:-{0,2}[\w.*-]+=)?)(~(?:/.*)?)", re.DOTALL)
 
 def with_home(argument: str) -> str:
     """Put the home folder in the place of ``~``, where an argument's value begins with it."""
-    found = _HOME.fullmatch(argument)
-    return argument if found is None else found[1] + os.path.expanduser(found[2])
+    home = _HOME.fullmatch(argument)
+    return argument if home is None else home[1] + os.path.expanduser(home[2])
 
 
 def _run() -> None:

@@ -178,18 +178,18 @@ def inspect(
     from fedbandits.deployment.process.store_file import headers_in, is_in_file
 
     party = look_at(folder)
-    found = None
+    stored = None
     if contents or as_json or not is_in_file(party):  # decoding takes the plan
-        found = _decoded(folder)
-    if found is not None and as_json:
-        typer.echo(_as_json(found))
+        stored = _decoded(folder)
+    if stored is not None and as_json:
+        typer.echo(_as_json(stored))
         return
-    headers, whole = headers_in(party) if found is None else (found.headers, len(found.contents))
+    headers, whole = headers_in(party) if stored is None else (stored.headers, len(stored.contents))
     shown = console.output()
     shown.print(federation_tables.headers_of(party.member, headers))
     shown.print(f"{whole} of them are kept whole: not acknowledged yet, or not saved.")
-    if contents and found is not None:
-        for table in federation_tables.contents_of(found):
+    if contents and stored is not None:
+        for table in federation_tables.contents_of(stored):
             shown.print(table)
 
 
@@ -201,13 +201,13 @@ def _decoded(folder: pathlib.Path) -> StoredMessages:
     return read(load_party(folder))
 
 
-def _as_json(found: StoredMessages) -> str:
+def _as_json(stored: StoredMessages) -> str:
     import msgspec
 
     whole = [
-        {"way": seen.way, "peer": seen.peer, "fields": seen.fields()} for seen in found.contents
+        {"way": seen.way, "peer": seen.peer, "fields": seen.fields()} for seen in stored.contents
     ]
-    headers = [header._asdict() for header in found.headers]
+    headers = [header._asdict() for header in stored.headers]
     text = msgspec.json.encode({"headers": headers, "contents": whole})
     return msgspec.json.format(text).decode()
 

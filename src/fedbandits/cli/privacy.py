@@ -129,7 +129,7 @@ def _show_ledgers(paths: Sequence[pathlib.Path]) -> None:
             ledger.verify(connection)
             parties = ledger.parties(connection)
             unknown = beside.path if beside.is_unknown(connection) else None
-            found = [
+            new = [
                 _Account(
                     path,
                     ledger.federation,
@@ -139,13 +139,13 @@ def _show_ledgers(paths: Sequence[pathlib.Path]) -> None:
                 )
                 for party in parties
             ]
-            if any(each.left for each in found) or (
+            if any(each.left for each in new) or (
                 not parties and beside.knows_more(ledger, connection, "")
             ):
                 old[str(path)] = None
-        _refuse_twice(accounts, found)
-        accounts += found
-        for account in found:
+        _refuse_twice(accounts, new)
+        accounts += new
+        for account in new:
             shown.print(_statement_table(account), "")
         shown.print(
             f"{escape(str(path))}: ledger of federation {ledger.federation!r}, "
@@ -164,9 +164,9 @@ def _show_ledgers(paths: Sequence[pathlib.Path]) -> None:
         )
 
 
-def _refuse_twice(before: Sequence[_Account], found: Sequence[_Account]) -> None:
+def _refuse_twice(before: Sequence[_Account], new: Sequence[_Account]) -> None:
     """Refuse an account that is in two files: it would count twice."""
-    for one in found:
+    for one in new:
         for other in before:
             same = one.ledger.samefile(other.ledger) or (
                 one.statement.first is not None

@@ -110,13 +110,13 @@ def run(
     earlier = holds_complete_run(folder)
     with console.shown_progress(_NOTHING_YET) as progress:
         result = run_beside(experiment, opponents, out=folder, on_event=progress, **options)
-    found = answer(experiment, result)
-    console.print_lines(found.lines[:1], "bold")
-    console.print_lines(found.lines[1:])
+    verdict = answer(experiment, result)
+    console.print_lines(verdict.lines[:1], "bold")
+    console.print_lines(verdict.lines[1:])
     shown = console.output()
     shown.print(summary_table(experiment, summarise(experiment, result), shown.width))
     if advise and not result.attrs["interrupted"]:
-        _print_advice(experiment, found, folder, jobs)
+        _print_advice(experiment, verdict, folder, jobs)
     typer.echo(f"Report: {folder / 'report.html'}")
     if result.attrs["interrupted"]:
         typer.echo(
@@ -138,8 +138,8 @@ def _run_sweep(sweep: Sweep, out: pathlib.Path | None, options: dict[str, Any]) 
     with console.shown_progress(_NOTHING_YET) as progress:
         result = play(sweep, out=folder, on_event=progress, **options)
     points = sweep.points()
-    for told in point_answers(points[:MOST_ANSWERS], result):
-        console.print_lines([f"{told.point}: {told.answer.headline}"])
+    for point in point_answers(points[:MOST_ANSWERS], result):
+        console.print_lines([f"{point.point}: {point.answer.headline}"])
     console.output().print(sweep_table(sweep, points, result))
     typer.echo(f"Report: {folder / 'report.html'}")
     if result.attrs["interrupted"]:
@@ -167,20 +167,20 @@ def _add_alone(
     from fedbandits.experiments.best_alone import with_alone
     from fedbandits.experiments.folder import check_output, kept_in
 
-    found = kept_in(folder, experiment)
-    if found is None:  # a folder that cannot be written is refused before anything is tried
+    both = kept_in(folder, experiment)
+    if both is None:  # a folder that cannot be written is refused before anything is tried
         check_output(folder, experiment, but=("best_alone", "systems"))
         check_output(folder, experiment, but=("best_alone",))
-    if found is None or not (found.best_alone or resume):
+    if both is None or not (both.best_alone or resume):
         with console.shown_progress(_NOTHING_YET, passing=True) as progress:
-            found = with_alone(experiment, jobs=jobs, on_event=progress)
-    for added in found.systems[len(experiment.systems) :]:
+            both = with_alone(experiment, jobs=jobs, on_event=progress)
+    for added in both.systems[len(experiment.systems) :]:
         typer.echo(
             f"Added {added.label!r} ({added.preset}), to see whether learning together pays; "
             "--no-alone leaves it out.",
             err=True,
         )
-    return found
+    return both
 
 
 def _print_advice(
@@ -201,9 +201,9 @@ def _print_advice(
     except ConfigError as error:
         typer.echo(f"No advice: {error}", err=True)
         return
-    found = trials(base)
-    share = sum(map(trial_work, found)) / max(work(experiment), 1e-9)
-    typer.echo(_announced(base, found, share), err=True)
+    tried = trials(base)
+    share = sum(map(trial_work, tried)) / max(work(experiment), 1e-9)
+    typer.echo(_announced(base, tried, share), err=True)
     interrupted = "No advice: interrupted before any value was finished."
     with console.shown_progress(interrupted) as progress:
         advice = advise(base, best, jobs=jobs, on_event=progress)
@@ -211,13 +211,13 @@ def _print_advice(
     console.print_lines(advice.lines)
 
 
-def _announced(base: Experiment, found: list[Trial], share: float) -> str:
+def _announced(base: Experiment, trials: list[Trial], share: float) -> str:
     """Say what is going to be played, and how much that is."""
     words = base.environment.words
     names = {"parties": words.parties, "epsilon": "ε"}
     values = "; ".join(
         f"{names[trial.axis]} {', '.join(f'{value:,g}' for value in trial.values)}"
-        for trial in found
+        for trial in trials
     )
     return (
         f"--advise tries {values}: {base.replicates} replicates each of {base.systems[0].label!r} "

@@ -30,14 +30,14 @@ def runs(
     """
     from fedbandits.experiments.folder import find_runs
 
-    found = find_runs(folder)
-    if not found:
+    stored = find_runs(folder)
+    if not stored:
         typer.echo(f"{folder}: no runs")
         return
-    output().print(_list_of(found))
+    output().print(_list_of(stored))
 
 
-def _list_of(found: list[StoredRun]) -> Table:
+def _list_of(stored: list[StoredRun]) -> Table:
     columns = [
         *folding("folder", "status"),
         *whole("rounds", "runs"),
@@ -48,7 +48,7 @@ def _list_of(found: list[StoredRun]) -> Table:
             str(run.folder), run.status, f"{run.rounds:,}", str(run.replicates),
             run.headline or ", ".join(run.systems),
         )
-        for run in found
+        for run in stored
     )  # fmt: skip
     return table(columns, rows)
 
@@ -64,24 +64,24 @@ def compare(
     """
     from fedbandits.experiments.folder import compare_runs
 
-    found, console = compare_runs(first, second), output()
-    if found.settings:
-        console.print(_settings_of(found, str(first), str(second)))
+    comparison, console = compare_runs(first, second), output()
+    if comparison.settings:
+        console.print(_settings_of(comparison, str(first), str(second)))
     else:
         typer.echo("The settings of both runs are the same.")
-    if found.systems:
-        console.print(_systems_of(found, str(first), str(second)))
-    elif found.units[0] == found.units[1]:
+    if comparison.systems:
+        console.print(_systems_of(comparison, str(first), str(second)))
+    elif comparison.units[0] == comparison.units[1]:
         typer.echo("No system has the same label in both.")
     else:
         typer.echo(
-            f"Numbers are not compared: one run counts {found.units[0]}, the other "
-            f"{found.units[1]}."
+            f"Numbers are not compared: one run counts {comparison.units[0]}, the other "
+            f"{comparison.units[1]}."
         )
 
 
-def _settings_of(found: RunComparison, first: str, second: str) -> Table:
-    rows = ((key, _short(one), _short(other)) for key, one, other in found.settings)
+def _settings_of(comparison: RunComparison, first: str, second: str) -> Table:
+    rows = ((key, _short(one), _short(other)) for key, one, other in comparison.settings)
     return table(folding("key", first, second), rows, "Settings that differ")
 
 
@@ -94,10 +94,10 @@ def _short(value: Any) -> str:
     return text if len(text) <= _WIDEST else f"{text[: _WIDEST - 1]}…"
 
 
-def _systems_of(found: RunComparison, first: str, second: str) -> Table:
+def _systems_of(comparison: RunComparison, first: str, second: str) -> Table:
     how = (
         "The difference is over pairs of replicates, ± half of its 95% interval."
-        if found.are_pairs
+        if comparison.are_pairs
         else "Their worlds, rounds or seeds differ: there are no pairs to compare."
     )
     columns = [
@@ -106,9 +106,9 @@ def _systems_of(found: RunComparison, first: str, second: str) -> Table:
     ]
     rows = (
         (each.system, f"{each.first:.4g}", f"{each.second:.4g}", _difference_of(each))
-        for each in found.systems
+        for each in comparison.systems
     )
-    return table(columns, rows, found.units[0], caption=how)
+    return table(columns, rows, comparison.units[0], caption=how)
 
 
 def _difference_of(each: Any) -> str:
@@ -153,8 +153,8 @@ def report(
 def _size_of(text: str) -> tuple[float, float] | None:
     if not text:
         return None
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)x(\d+(?:\.\d+)?)", text.strip())
-    sides = tuple(float(side) for side in found.groups()) if found else ()
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)x(\d+(?:\.\d+)?)", text.strip())
+    sides = tuple(float(side) for side in match.groups()) if match else ()
     if len(sides) != 2 or not all(_SMALLEST <= side <= _LARGEST for side in sides):
         raise ConfigError(
             f"--plot-size: given {text}, allowed: WIDTHxHEIGHT in inches, each from {_SMALLEST:g} "

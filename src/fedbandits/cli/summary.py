@@ -60,7 +60,7 @@ def _columns(experiment: Experiment, rows: list[dict[str, Any]]) -> list[_Column
     words, acting = environment.words, environment.acting
     several = f" per {words.party}" if acting > 1 else ""
     decisions = decisions_of(environment, experiment.rounds).total
-    found = [
+    columns = [
         _Column("runs", lambda row: str(row["replicates"]), 1),
         _Column("ε", lambda row: spelled_epsilon(row["epsilon_accounted"])),
         _Column(
@@ -76,12 +76,12 @@ def _columns(experiment: Experiment, rows: list[dict[str, Any]]) -> list[_Column
             f"{words.loss}{several}",
             lambda row: spelled(row["regret_mean"] / acting, row["regret_ci95"] / acting),
         )
-        return [found[0], lost, *found[1:]]
+        return [columns[0], lost, *columns[1:]]
     gained = _Column(
         f"reward per {words.turn}",
         lambda row: spelled(*of_decision(row, decisions)),
     )
-    return [found[0], gained, found[1], *found[3:]]
+    return [columns[0], gained, columns[1], *columns[3:]]
 
 
 def _table(experiment: Experiment, rows: list[dict[str, Any]], columns: list[_Column]) -> Table:
@@ -103,23 +103,23 @@ def _width_of(table: Table) -> int:
 
 def sweep_table(sweep: Sweep, points: tuple[Point, ...], result: xr.Dataset) -> Table:
     """Make a table of points and systems: the swept values, regret of a party, and ε."""
-    found = ends(result)
+    at_end = ends(result)
     columns = [
         *folding(*(axis.words for axis in sweep.axes), justify="right"),
         *folding("system", style="bold"),
-        *whole(found.unit, "ε accounted"),
+        *whole(at_end.unit, "ε accounted"),
     ]
-    made = table(columns, (), f"{sweep.experiment.name}: {found.unit}, 95% intervals")
+    filled = table(columns, (), f"{sweep.experiment.name}: {at_end.unit}, 95% intervals")
     shown: dict[str, Any] = {}
     last = len(sweep.experiment.systems)
     few = points[: max(1, _MOST_ROWS // last)]
     if len(few) < len(points):
-        made.caption = f"{len(points) - len(few)} more points are in summary.csv"
+        filled.caption = f"{len(points) - len(few)} more points are in summary.csv"
     for number, (values, label, mean, half, epsilon) in enumerate(
-        sweep_cells(few, result, found), 1
+        sweep_cells(few, result, at_end), 1
     ):
         swept = ["" if shown == values else escape(value_text(v)) for v in values.values()]
         shown = values
         numbers = spelled(mean, half), spelled_epsilon(epsilon)
-        made.add_row(*swept, escape(label), *numbers, end_section=number % last == 0)
-    return made
+        filled.add_row(*swept, escape(label), *numbers, end_section=number % last == 0)
+    return filled

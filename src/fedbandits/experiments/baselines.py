@@ -115,10 +115,10 @@ def presets_for(kind: Kind, entry: Variant) -> Iterator[tuple[str, System[Any]]]
             yield from _standing_for(kind, other)
 
 
-def _standing_for(kind: Kind, found: System[Any]) -> Iterator[tuple[str, System[Any]]]:
-    for name, preset in found.presets.items():
+def _standing_for(kind: Kind, declared: System[Any]) -> Iterator[tuple[str, System[Any]]]:
+    for name, preset in declared.presets.items():
         if preset.stands_for == kind:
-            yield name, found
+            yield name, declared
 
 
 def _own_keys(preset: Preset) -> set[str]:
@@ -134,10 +134,10 @@ def _shared_keys(judged: Variant, other: type[Any]) -> set[str]:
 
 def _declared(config: type[Any]) -> dict[str, type]:
     """Find for each setting the class that declares it."""
-    found: dict[str, type] = {}
+    classes: dict[str, type] = {}
     for cls in reversed(config.__mro__):
-        found |= dict.fromkeys(vars(cls).get("__annotations__", {}), cls)
-    return {key: cls for key, cls in found.items() if key in config.__struct_fields__}
+        classes |= dict.fromkeys(vars(cls).get("__annotations__", {}), cls)
+    return {key: cls for key, cls in classes.items() if key in config.__struct_fields__}
 
 
 def _value(entry: Variant, key: str) -> Any:
@@ -173,10 +173,10 @@ def tuned(entry: Variant, place: Place) -> Variant:
 
 def as_usual(entry: Variant) -> Variant | None:
     """Return the entry with α = 1 and the default λ: as it usually is. None if it has no λ."""
-    found = as_people_explore(entry)
-    if not (is_tunable(found) and hasattr(found.config, RIDGE)):
+    usual = as_people_explore(entry)
+    if not (is_tunable(usual) and hasattr(usual.config, RIDGE)):
         return None
-    return _set(found, {SCALE: 1.0, RIDGE: type(found.config)().regularization})
+    return _set(usual, {SCALE: 1.0, RIDGE: type(usual.config)().regularization})
 
 
 def own_ridge(entry: Variant) -> float | None:

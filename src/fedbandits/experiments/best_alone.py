@@ -95,12 +95,12 @@ def with_alone(
     others = [*there, *added]
     if not experiment.environment.regret_is_known or not (is_tunable(best) or len(others) > 1):
         return _with(experiment, [] if there else [fair])
-    found = _best_of(experiment, best, others, Playing(jobs, on_event, stop))
-    same = next((one for one in others if plays_like(one, found)), None)
+    winner = _best_of(experiment, best, others, Playing(jobs, on_event, stop))
+    same = next((one for one in others if plays_like(one, winner)), None)
     if same is None:
         taken = {entry.label for entry in (*experiment.systems, *added)}
         label = _free(_BEST_LABEL if others else _LABEL, taken)
-        same = msgspec.structs.replace(found, label=label)
+        same = msgspec.structs.replace(winner, label=label)
         added.append(same)
     return _with(experiment, added, same.label)
 
@@ -136,9 +136,9 @@ def _judged_and_alone(experiment: Experiment) -> tuple[Variant | None, list[Vari
 def _alone(experiment: Experiment, judged: Variant) -> Variant | None:
     """Make a fair *alone* for ``judged``; None if no system has one for this environment."""
     label = _free(_LABEL, {entry.label for entry in experiment.systems})
-    for preset, found in presets_for("alone", judged):
-        if found.plays_in(type(experiment.environment)):
-            return counterpart(judged, preset, found, label)
+    for preset, declared in presets_for("alone", judged):
+        if declared.plays_in(type(experiment.environment)):
+            return counterpart(judged, preset, declared, label)
     return None
 
 
@@ -210,5 +210,5 @@ class _Tried:
         )
         result = play_trial(own, self._playing, warns_of_length=not begun)  # once is enough
         labels = labels_of(result)
-        found = measure(labels.words, labels.decisions, result)
-        return found.direction * found.totals
+        losses = measure(labels.words, labels.decisions, result)
+        return losses.direction * losses.totals

@@ -89,10 +89,10 @@ def open_file(file: pathlib.Path) -> Opened | None:
 
     Raises CheckpointError if it is damaged, of another format, or no file.
     """
-    found = _read_part(file, 0, _PREFIX)
-    if found is None:
+    head_and_size = _read_part(file, 0, _PREFIX)
+    if head_and_size is None:
         return None
-    prefix, size = found
+    prefix, size = head_and_size
     if not prefix.startswith(_MAGIC):
         if prefix.startswith(_NAME):
             raise CheckpointError(
@@ -146,10 +146,10 @@ def _decoded(file: pathlib.Path, head: bytes) -> Header:
 
 
 def _whole_part(file: pathlib.Path, start: int, length: int) -> bytes:
-    found = _read_part(file, start, length)
-    if found is None or len(found[0]) != length:
+    part = _read_part(file, start, length)
+    if part is None or len(part[0]) != length:
         damaged(file)
-    return found[0]
+    return part[0]
 
 
 def _read_part(file: pathlib.Path, start: int, length: int) -> tuple[bytes, int] | None:
@@ -158,11 +158,11 @@ def _read_part(file: pathlib.Path, start: int, length: int) -> tuple[bytes, int]
         # Not to wait for the other end of a pipe that lies there.
         descriptor = os.open(file, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
         with open(descriptor, "rb") as stream:
-            found = os.fstat(descriptor)
-            if not stat.S_ISREG(found.st_mode):
+            status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode):
                 damaged(file)
             stream.seek(start)
-            return stream.read(length), found.st_size
+            return stream.read(length), status.st_size
     except FileNotFoundError:
         return None
     except OSError:
@@ -210,14 +210,9 @@ class CheckpointFolder:
 
     def begin(self, resume: bool) -> None:
         """Make the folder; without ``resume`` what an earlier run left is discarded."""
-        if not resume:
-            self.remove()
-        self.path.mkdir(parents=True, exist_ok=True)
-
-    def remove(self) -> None:
-        """Discard all checkpoints."""
-        if self.path.exists():
+        if not resume and self.path.exists():
             shutil.rmtree(self.path)
+        self.path.mkdir(parents=True, exist_ok=True)
 
     def save(self, trace: ReplicateTrace, simulation: Simulation, progressed: Progressed) -> None:
         """Save one replicate in the middle of its rounds, if it can be saved."""

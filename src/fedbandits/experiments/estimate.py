@@ -93,7 +93,7 @@ def estimate_workload(work: Workload, jobs: int | None = None) -> tuple[Experime
         An experiment of all systems that are played, whose labels messages name; and the estimate.
     """
     each = [estimate(unit.experiment, unit.plans, jobs) for unit in work.units]
-    found = Estimate(
+    estimated = Estimate(
         # Traces are kept until the dataset is made; each estimate counts both.
         results=Memory(
             "results",
@@ -105,7 +105,7 @@ def estimate_workload(work: Workload, jobs: int | None = None) -> tuple[Experime
         seconds=tuple(seconds for one in each for seconds in one.seconds),
         processors=each[0].processors,
     )
-    return _named(work) if work.sweep.axes else work.sweep.experiment, found
+    return _named(work) if work.sweep.axes else work.sweep.experiment, estimated
 
 
 def _dataset_bytes(work: Workload) -> float:
@@ -131,42 +131,42 @@ def _named(work: Workload) -> Experiment:
     return msgspec.structs.replace(work.sweep.experiment, systems=tuple(systems), best_alone="")
 
 
-def refuse_what_cannot_fit(experiment: Experiment, found: Estimate, elsewhere: bool) -> None:
+def refuse_what_cannot_fit(experiment: Experiment, estimated: Estimate, elsewhere: bool) -> None:
     """Refuse an experiment that needs more memory than there is, naming the keys to lower.
 
     If it is played ``elsewhere``, this machine keeps the results alone. Raises ResourceError.
     """
     there = available_memory()
-    total = found.results.bytes if elsewhere else found.bytes
+    total = estimated.results.bytes if elsewhere else estimated.bytes
     if there is None or total <= there[0]:
         return
     numbers = f"needs at least {_size(total)}, {_size(there[0])} are {there[1]}"
-    largest = max(range(len(found.replicates)), key=lambda i: found.replicates[i].bytes)
-    need = found.replicates[largest]
-    if elsewhere or found.results.bytes >= found.side_by_side * need.bytes:
-        part, whose = found.results, "the results"
+    largest = max(range(len(estimated.replicates)), key=lambda i: estimated.replicates[i].bytes)
+    need = estimated.replicates[largest]
+    if elsewhere or estimated.results.bytes >= estimated.side_by_side * need.bytes:
+        part, whose = estimated.results, "the results"
     else:
         part = max(need.parts, key=lambda p: p.bytes)
         whose = f"{experiment.systems[largest].label}: {part.what}"
-    each = " in each replicate" if part is not found.results else ""
+    each = " in each replicate" if part is not estimated.results else ""
     fewer = ""
-    if not elsewhere and found.side_by_side > 1:
-        fewer = f", or play fewer than {found.side_by_side} replicates side by side (jobs)"
+    if not elsewhere and estimated.side_by_side > 1:
+        fewer = f", or play fewer than {estimated.side_by_side} replicates side by side (jobs)"
     raise ResourceError(
         f"{experiment.name}: {numbers}. The most go to {whose}, {_size(part.bytes)}{each}; lower "
         f"{part.keys}{fewer}"
     )
 
 
-def warn_of_long_runs(experiment: Experiment, found: Estimate) -> None:
+def warn_of_long_runs(experiment: Experiment, cost: Estimate) -> None:
     """Warn of a run that takes long, with the order of the time; say nothing of others."""
-    total = sum(found.seconds)
+    total = sum(cost.seconds)
     if total < LONG:
         return
-    longest = experiment.systems[max(range(len(found.seconds)), key=found.seconds.__getitem__)]
+    longest = experiment.systems[max(range(len(cost.seconds)), key=cost.seconds.__getitem__)]
     warnings.warn(
         f"{experiment.name}: this may take {_duration(total)} (a rough estimate from its size, for "
-        f"{found.processors} processors), most of it {longest.label}; fewer rounds, replicates, "
+        f"{cost.processors} processors), most of it {longest.label}; fewer rounds, replicates, "
         "agents, arms or dimensions take less",
         LongRunWarning,
         stacklevel=4,

@@ -217,25 +217,25 @@ def put_in_place(files: Mapping[str, bytes], out: pathlib.Path) -> None:
         If the disk is full, before anything in the folder has changed.
     """
     with stage(out) as beside:
-        made = beside / "run"
+        staged = beside / "run"
         for name, data in {**files, MARKER: _marker(files)}.items():
-            file = made / name
+            file = staged / name
             file.parent.mkdir(parents=True, exist_ok=True)
             write_durably(file, data, out)
-        for folder in (made, *{(made / name).parent for name in files}):
+        for folder in (staged, *{(staged / name).parent for name in files}):
             sync_folder(folder)
         if not out.exists():
-            os.replace(made, out)
+            os.replace(staged, out)
             sync_folder(out.parent)
             return
         (out / MARKER).unlink(missing_ok=True)
         sync_folder(out)  # from here on it is not whole
         for name in sorted(files):
             (out / name).parent.mkdir(parents=True, exist_ok=True)
-            os.replace(made / name, out / name)
+            os.replace(staged / name, out / name)
         for folder in {(out / name).parent for name in files}:
             sync_folder(folder)
-        os.replace(made / MARKER, out / MARKER)
+        os.replace(staged / MARKER, out / MARKER)
         sync_folder(out)
 
 

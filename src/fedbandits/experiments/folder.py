@@ -238,8 +238,8 @@ def find_runs(folder: str | os.PathLike[str] = "runs") -> list[StoredRun]:
     top = pathlib.Path(folder).expanduser()
     if not top.is_dir():
         raise OutputExistsError(f"{top}: there is no such folder; runs are in runs/ by default")
-    found = sorted({config.parent for config in top.rglob(CONFIG)})
-    return [run for run in map(_stored_run, found) if run is not None]
+    folders = sorted({config.parent for config in top.rglob(CONFIG)})
+    return [run for run in map(_stored_run, folders) if run is not None]
 
 
 def _stored_run(folder: pathlib.Path) -> StoredRun | None:

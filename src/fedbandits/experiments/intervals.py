@@ -68,17 +68,17 @@ class Paired(NamedTuple):
 
 def paired(differences: Floats, level: float = LEVEL) -> Paired:
     """Return the mean of ``differences`` and its interval; a replicate is NaN if not finished."""
-    found = differences[np.isfinite(differences)]
-    count = len(found)
-    mean = float(found.mean()) if count else math.nan
+    finite = differences[np.isfinite(differences)]
+    count = len(finite)
+    mean = float(finite.mean()) if count else math.nan
     if count < FEWEST:
         return Paired(count, mean, None)
-    if np.ptp(found) == 0.0:  # the deviation of equal numbers is not always 0 in floating point
+    if np.ptp(finite) == 0.0:  # the deviation of equal numbers is not always 0 in floating point
         # Equal numbers do not show how much others would differ. That all are on one side of 0 by
         # chance alone has a probability of 2^(1 - count).
-        known = found[0] == 0.0 or 2.0 ** (1 - count) <= 1.0 - level
-        return Paired(count, float(found[0]), 0.0 if known else None)
-    error = float(found.std(ddof=1)) / math.sqrt(count)
+        known = finite[0] == 0.0 or 2.0 ** (1 - count) <= 1.0 - level
+        return Paired(count, float(finite[0]), 0.0 if known else None)
+    error = float(finite.std(ddof=1)) / math.sqrt(count)
     return Paired(count, mean, quantile(count, level) * error)
 
 

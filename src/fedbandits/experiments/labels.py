@@ -96,22 +96,22 @@ def labels_of(result: xr.Dataset) -> Labels:
 
     Raises DataError if it has none, or those of another version.
     """
-    found = result.attrs
-    if found.get("format") != FORMAT:
+    stored = result.attrs
+    if stored.get("format") != FORMAT:
         raise DataError(
-            f"result.attrs['format']: given {found.get('format')}, allowed: {FORMAT}; the result "
+            f"result.attrs['format']: given {stored.get('format')}, allowed: {FORMAT}; the result "
             "is of another version of fedbandits, or not of fedbandits.run. Run it again"
         )
     return Labels(
-        name=found["name"],
-        words=Words(**json.loads(found["words"])),
-        parties=int(found["parties"]),
-        acting=int(found["acting"]),
-        rounds=int(found["rounds"]),
-        first_rounds=tuple(json.loads(found.get("first_rounds", "[]"))),
-        real_data=bool(found["real_data"]),
-        stands_for=json.loads(found["stands_for"]),
-        claims=json.loads(found["claims"]),
+        name=stored["name"],
+        words=Words(**json.loads(stored["words"])),
+        parties=int(stored["parties"]),
+        acting=int(stored["acting"]),
+        rounds=int(stored["rounds"]),
+        first_rounds=tuple(json.loads(stored.get("first_rounds", "[]"))),
+        real_data=bool(stored["real_data"]),
+        stands_for=json.loads(stored["stands_for"]),
+        claims=json.loads(stored["claims"]),
     )
 
 

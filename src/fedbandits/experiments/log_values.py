@@ -85,11 +85,11 @@ def with_estimates(result: xr.Dataset) -> xr.Dataset:
     result = result.drop_vars([name for name in result.data_vars if str(name).startswith(NOTED)])
     whole = np.nansum(sums, axis=-3)  # a sweep has points with fewer parties than others
     whole[np.isnan(sums).all(axis=-3)] = math.nan
-    found, matched = intervals(whole), PARTS.index("matched")
+    estimated, matched = intervals(whole), PARTS.index("matched")
     across = (*lead, "estimator", "round")
     estimates = {
-        "value": found.value, "value_low": found.low, "value_high": found.high,
-        "matched": whole[..., matched], "effective": found.effective,
+        "value": estimated.value, "value_low": estimated.low, "value_high": estimated.high,
+        "matched": whole[..., matched], "effective": estimated.effective,
     }  # fmt: skip
     replay = sums[..., METHODS.index("replay"), :, :, :]
     each = (*lead, "party", "round")
@@ -109,8 +109,8 @@ def with_estimates(result: xr.Dataset) -> xr.Dataset:
 def _sums_of(result: xr.Dataset) -> Floats:
     """Collect what replicates have noted, (…, system, replicate, method, party, round, part)."""
     noted = [[result[f"{NOTED}{m}.{part}"].values for part in PARTS] for m in METHODS]
-    found: Floats = np.moveaxis(np.array(noted), (0, 1), (-4, -1))
-    return found
+    sums: Floats = np.moveaxis(np.array(noted), (0, 1), (-4, -1))
+    return sums
 
 
 def estimates_of(result: xr.Dataset) -> list[Row]:
@@ -164,33 +164,33 @@ def doubts(result: xr.Dataset) -> dict[str, str]:
     Intervals of three methods lie apart, or the mean weight of an event, which is 1 if propensities
     are right, is far from that.
     """
-    found = dict[str, str]()
+    reasons = dict[str, str]()
     if "weight" not in result:
-        return found
+        return reasons
     rows = {(row.system, row.method): row for row in estimates_of(result)}
     for label in dict.fromkeys(system for system, _ in rows):
         last = result.isel(round=-1).sel(system=label)
         weight, error = _mean(last.weight.values), _mean(last.weight_error.values)
         if is_far(weight, error):
-            found[label] = f"the mean weight of an event is {weight:.3g}, and not about 1"
+            reasons[label] = f"the mean weight of an event is {weight:.3g}, and not about 1"
             continue
         three = [rows[label, method] for method in _COMPARED]
         known = [row for row in three if row.low <= row.high]
         lowest = min(known, key=lambda row: row.high, default=None)
         highest = max(known, key=lambda row: row.low, default=None)
         if lowest is not None and highest is not None and lowest.high < highest.low:
-            found[label] = (
+            reasons[label] = (
                 f"the intervals of {lowest.name} ({lowest.low:.3g} to {lowest.high:.3g}) and "
                 f"{highest.name} ({highest.low:.3g} to {highest.high:.3g}) lie apart"
             )
-    return found
+    return reasons
 
 
-def doubts_said(found: Mapping[str, str]) -> str:
+def doubts_said(reasons: Mapping[str, str]) -> str:
     """Warn of estimates that cannot be right; empty if there are none."""
-    if not found:
+    if not reasons:
         return ""
-    each = "; ".join(f"{label}: {why}" for label, why in found.items())
+    each = "; ".join(f"{label}: {why}" for label, why in reasons.items())
     return (
         f"The log and its propensities do not fit together, so no number of it is to be relied on. "
         f"{each}. Check that propensities are those of the logging policy, and that it was random."

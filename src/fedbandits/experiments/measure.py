@@ -148,8 +148,8 @@ def ends(result: xr.Dataset) -> Ends:
 
 def _interval_of_finished(runs: Floats) -> tuple[float, float]:
     """Return mean and half-width over the replicates that are finished."""
-    found = interval(runs[np.isfinite(runs)])
-    return float(found.mean), float(found.half)
+    band = interval(runs[np.isfinite(runs)])
+    return float(band.mean), float(band.half)
 
 
 def _estimated_ends(result: xr.Dataset) -> Ends:
@@ -171,8 +171,8 @@ def _at_end(result: xr.Dataset, array: xr.DataArray) -> xr.DataArray:
 
 def claimed_epsilon(result: xr.Dataset) -> xr.DataArray:
     """Return the ε of each claim, by point and system; NaN where encryption protects."""
-    found: xr.DataArray = result["claim_epsilon"].where(result["claim_encrypted"] == 0)
-    return found
+    claimed: xr.DataArray = result["claim_epsilon"].where(result["claim_encrypted"] == 0)
+    return claimed
 
 
 def _measured(result: xr.Dataset) -> str:
@@ -206,12 +206,12 @@ def line_of(label: str, runs: Floats, replicates: Ints) -> SystemLine:
 
 def lines_of(values: xr.DataArray) -> list[SystemLine]:
     """Make a line for each system, of values by system, replicate and round."""
-    found = []
+    lines = []
     for system in values.system.values:
         mine = values.sel(system=system).dropna("replicate", how="all")
         runs = np.asarray(mine.transpose("replicate", "round").values, dtype=np.float64)
-        found.append(line_of(str(system), runs, np.asarray(mine.replicate.values)))
-    return found
+        lines.append(line_of(str(system), runs, np.asarray(mine.replicate.values)))
+    return lines
 
 
 def regret_lines(result: xr.Dataset) -> Lines | None:
@@ -229,18 +229,18 @@ def reward_lines(result: xr.Dataset) -> Lines:
     """
     labels = labels_of(result)
     if "estimator" in result.dims:
-        found = result.sel(estimator=ANSWERED_BY)
-        halves = lines_of((found.value_high - found.value_low) / 2.0)
-        lines = zip(lines_of(found.value), halves, strict=True)
+        estimates = result.sel(estimator=ANSWERED_BY)
+        halves = lines_of((estimates.value_high - estimates.value_low) / 2.0)
+        lines = zip(lines_of(estimates.value), halves, strict=True)
         return Lines([line._replace(half=half.mean) for line, half in lines], labels.gain, True)
-    made = [labels.decisions_in(int(round_)).total for round_ in result["round"]]
-    decisions = xr.DataArray(made, dims="round")
+    counts = [labels.decisions_in(int(round_)).total for round_ in result["round"]]
+    decisions = xr.DataArray(counts, dims="round")
     mean = result.reward.sum("party", skipna=False) / decisions.where(decisions > 0)
     return Lines(lines_of(mean), labels.gain)
 
 
 def sweep_cells(
-    points: Iterable[Point], result: xr.Dataset, found: Ends
+    points: Iterable[Point], result: xr.Dataset, at_end: Ends
 ) -> Iterator[tuple[dict[str, Any], str, float, float, float]]:
     """List for each point and system: values, label, mean, half width, and claimed ε."""
     claimed = claimed_epsilon(result)
@@ -249,6 +249,6 @@ def sweep_cells(
         for label in result["system"].values.tolist():
             mean, half, epsilon = (
                 float(array.isel(index).sel(system=label))
-                for array in (found.mean, found.half, claimed)
+                for array in (at_end.mean, at_end.half, claimed)
             )
             yield point.values, label, mean, half, epsilon

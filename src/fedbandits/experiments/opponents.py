@@ -178,18 +178,18 @@ def _logistic(
     if not world.right_or_wrong or world.drift or world.delay or world.first_rounds:
         return [], []
     sizes = logistic_sizes(experiment, world)
-    found: list[list[Opponent]] = []
+    both: list[list[Opponent]] = []
     for size, kind, way in zip(sizes, get_args(Kind), (play_alone, play_pooled), strict=True):
         if not size.parties:
-            found.append([])
+            both.append([])
             continue
         chosen = np.linspace(0, world.parties - 1, size.parties).round().astype(int)
         parties = tuple(map(int, chosen)) if len(chosen) < world.parties else ()
         losses = _played(experiment, world, size.replicates, parties, way, stop)
-        found.append(
+        both.append(
             [Opponent(name=LOGISTIC, kind=kind, losses=losses, parties=parties, linear=False)]
         )
-    return found[0], found[1]
+    return both[0], both[1]
 
 
 def _played(
@@ -241,8 +241,8 @@ def with_opponents(
     KeyboardInterrupt, StoppedError
         If it was ended before all were played.
     """
-    found = opponents_of(experiment, jobs=jobs, on_event=on_event, stop=stop)
-    return result.assign_attrs(noted(found))
+    opponents = opponents_of(experiment, jobs=jobs, on_event=on_event, stop=stop)
+    return result.assign_attrs(noted(opponents))
 
 
 def run_beside(
@@ -273,9 +273,9 @@ def opponents_for(
         return ()
     if kept_in(out, experiment) is not None:
         try:
-            found = opponents_in(read_result(out).attrs)
+            stored = opponents_in(read_result(out).attrs)
         except (FedbanditsError, OSError):
-            found = None
-        if found is not None:
-            return found
+            stored = None
+        if stored is not None:
+            return stored
     return opponents_of(experiment, jobs=jobs, on_event=on_event, stop=stop)

@@ -61,8 +61,8 @@ def write_advice(out: pathlib.Path, experiment: Experiment, advice: Advice) -> N
             write_output(out, experiment, read_result(out))
 
 
-def _store(file: pathlib.Path, found: Audit | Advice) -> None:
-    text = json.dumps(msgspec.to_builtins(found), indent=1, ensure_ascii=False)
+def _store(file: pathlib.Path, finding: Audit | Advice) -> None:
+    text = json.dumps(msgspec.to_builtins(finding), indent=1, ensure_ascii=False)
     replace_durably(file, text.encode())
 
 
@@ -109,11 +109,11 @@ def write_output(
     rows = summarise(experiment, result)
     bounds = experiment.bounds()
     plots = draw_plots(result, bounds, look)
-    found = msgspec.structs.replace(answer(experiment, result), advice=advice)
+    verdict = msgspec.structs.replace(answer(experiment, result), advice=advice)
     compared = compare(result, bounds)
-    report = render_report(experiment, result, rows, plots, compared, audit, found)
+    report = render_report(experiment, result, rows, plots, compared, audit, verdict)
     files = _files(experiment, result, rows, report, plots)
-    files["answer.json"] = json.dumps(found.to_table(), indent=1, ensure_ascii=False).encode()
+    files["answer.json"] = json.dumps(verdict.to_table(), indent=1, ensure_ascii=False).encode()
     _put(out, files)
 
 
@@ -132,19 +132,19 @@ def write_sweep(
 
 
 def _files(
-    made: Experiment | Sweep,
+    played: Experiment | Sweep,
     result: xr.Dataset,
     rows: list[dict[str, Any]],
     report: str,
     plots: Mapping[str, Picture],
 ) -> dict[str, bytes]:
     """Return the files that runs and sweeps have in common, by their paths."""
-    experiment = made.experiment if isinstance(made, Sweep) else made
+    experiment = played.experiment if isinstance(played, Sweep) else played
     files = {
         RESULTS: netcdf(result),
         "summary.csv": summary_csv(rows).encode(),
         "report.html": report.encode(),
-        CONFIG: made.to_toml().encode(),
+        CONFIG: played.to_toml().encode(),
     }
     for name, image in plots.items():
         files |= {f"plots/{name}.png": image.png, f"plots/{name}.svg": image.svg}

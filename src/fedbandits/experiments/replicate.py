@@ -47,9 +47,9 @@ class Shared(NamedTuple):
         """Make a replicate before its first round."""
         experiment = self.experiment
         world, variant = experiment.environment, experiment.systems[task.system]
-        made = self.plans[task.system] if self.plans else variant.plan(world, experiment.rounds)
+        plan = self.plans[task.system] if self.plans else variant.plan(world, experiment.rounds)
         return simulation_in(
-            find_system(variant.system), made, world, experiment.seed, task.replicate, self.threads
+            find_system(variant.system), plan, world, experiment.seed, task.replicate, self.threads
         )
 
 

@@ -147,7 +147,7 @@ def _measured(
     """Lay out all measurements of replicates, by name."""
     parties, replicates = _parties(work), work.sweep.experiment.replicates
     systems = (*work.sweep.shape, len(work.labels))
-    made: Variables = {}
+    variables: Variables = {}
     seconds = np.full(systems, np.nan)
     traces: dict[str, list[ReplicateTrace]] = {unit.digest: [] for unit in work.units}
     for unit, trace in finished:
@@ -158,20 +158,20 @@ def _measured(
             for name, array in _arrays(trace).items():
                 dims = ("system", "replicate", "party", "round")
                 size = (parties, len(rounds)) if array.ndim == 2 else (len(rounds),)
-                if name not in made:
+                if name not in variables:
                     kept = dims if array.ndim == 2 else (*dims[:2], "round")
-                    made[name] = (kept, np.full((*systems, replicates, *size), np.nan))
+                    variables[name] = (kept, np.full((*systems, replicates, *size), np.nan))
                 for point, system in unit.places[trace.system]:
                     place = (*work.points[point].index, system, trace.replicate)
-                    cell = made[name][1][place]
+                    cell = variables[name][1][place]
                     cell[(*(slice(n) for n in array.shape[:-1]), where)] = array
         for number, places in enumerate(unit.places):
             busy = busy_seconds(t for t in traces[unit.digest] if t.system == number)
             for point, system in places:
                 seconds[(*work.points[point].index, system)] = busy
-    made |= _spent(work, made["epsilon"][1], claims)
-    ordered = {name: made[name] for name in (*TRACED, "epsilon_contents")}
-    return ordered | made | {"seconds": (("system",), seconds)}
+    variables |= _spent(work, variables["epsilon"][1], claims)
+    ordered = {name: variables[name] for name in (*TRACED, "epsilon_contents")}
+    return ordered | variables | {"seconds": (("system",), seconds)}
 
 
 def _arrays(trace: ReplicateTrace) -> dict[str, NDArray[np.float64]]:
@@ -180,13 +180,13 @@ def _arrays(trace: ReplicateTrace) -> dict[str, NDArray[np.float64]]:
 
 def _spent(work: Workload, noted: Floats, claims: Sequence[Claims]) -> Variables:
     """Return the ε accounted so far, and the ε of contents so far, which traces note alone."""
-    found = {name: np.empty_like(noted) for name in ("epsilon", "epsilon_contents")}
+    epsilons = {name: np.empty_like(noted) for name in ("epsilon", "epsilon_contents")}
     for point, of_point in zip(work.points, claims, strict=True):
         each = [of_point[name] for name in work.labels]
         accounted, contents = spent(each, noted[point.index])
-        found["epsilon"][point.index] = accounted
-        found["epsilon_contents"][point.index] = contents
-    return {name: (("system", "replicate", "round"), values) for name, values in found.items()}
+        epsilons["epsilon"][point.index] = accounted
+        epsilons["epsilon_contents"][point.index] = contents
+    return {name: (("system", "replicate", "round"), values) for name, values in epsilons.items()}
 
 
 def spent(claims: Iterable[PrivacyClaim], noted: Floats) -> tuple[Floats, Floats]:
@@ -217,14 +217,14 @@ def _known(work: Workload, claims: Sequence[Claims]) -> Variables:
     shape, labels = work.sweep.shape, work.labels
     worlds = [(p.experiment.environment, p.experiment.rounds) for p in work.points]
     sizes = np.array([(e.parties, e.acting, rounds) for e, rounds in worlds], np.int64)
-    made: Variables = {name: ((), sizes[:, i].reshape(shape)) for i, name in enumerate(_SIZES)}
+    variables: Variables = {name: ((), sizes[:, i].reshape(shape)) for i, name in enumerate(_SIZES)}
     for name in _CLAIMED:
         values = [[getattr(of_point[label], name) for label in labels] for of_point in claims]
         if name == "encrypted":  # a sentence that says how, or none
             values = [[bool(value) for value in row] for row in values]
         array = np.array(values, np.float64).reshape((*shape, len(labels)))
-        made[f"claim_{name}"] = (("system",), array)
-    return made
+        variables[f"claim_{name}"] = (("system",), array)
+    return variables
 
 
 def _variable_name(name: str, taken: Sequence[str]) -> str:

@@ -165,9 +165,9 @@ def sweep(
     KeyboardInterrupt
         If Ctrl-C ended the sweep before any replicate was finished.
     """
-    made = _sweep(experiment, keys)
+    given = _sweep(experiment, keys)
     options = Options(out, jobs, backend, scheduler, resume, save_every, on_event, stop)
-    return play(made, options)
+    return play(given, options)
 
 
 class Playing(NamedTuple):

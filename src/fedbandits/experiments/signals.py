@@ -100,7 +100,7 @@ def ended_by_ctrl_c() -> Iterator[None]:
         yield  # only the main thread may handle signals
         return
     before, pressed = signal.getsignal(signal.SIGINT), list[int]()
-    told = sys.unraisablehook
+    hook = sys.unraisablehook
 
     def note(number: int, frame: FrameType | None) -> None:
         pressed.append(number)
@@ -109,7 +109,7 @@ def ended_by_ctrl_c() -> Iterator[None]:
 
     def leave_out_ctrl_c(failure: sys.UnraisableHookArgs) -> None:
         if failure.exc_type is not KeyboardInterrupt:
-            told(failure)
+            hook(failure)
 
     signal.signal(signal.SIGINT, note)
     sys.unraisablehook = leave_out_ctrl_c
@@ -121,7 +121,7 @@ def ended_by_ctrl_c() -> Iterator[None]:
         raise
     finally:
         signal.signal(signal.SIGINT, before)
-        sys.unraisablehook = told
+        sys.unraisablehook = hook
 
 
 #: What is called with every event.
@@ -179,15 +179,15 @@ class Stream:
     def items(self, kind: type[Item], count: int) -> Generator[Item, None, None]:
         """Give so many items that were :meth:`put`, as they come; events are brought in between."""
         while count:
-            found = self._inbox.get()
-            if isinstance(found, kind):
+            item = self._inbox.get()
+            if isinstance(item, kind):
                 count -= 1
-                yield found
-            elif isinstance(found, _Letter):
-                self.tell(found.event)
-                self._let_go(found.heard)
-            elif isinstance(found, Compiling):
-                self.tell(found)
+                yield item
+            elif isinstance(item, _Letter):
+                self.tell(item.event)
+                self._let_go(item.heard)
+            elif isinstance(item, Compiling):
+                self.tell(item)
 
     def close(self) -> None:
         """Let go of all waiting threads: their events are not heard any more."""

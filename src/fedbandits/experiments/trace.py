@@ -99,9 +99,9 @@ class ReplicateTrace(msgspec.Struct, frozen=True):
         self.reward[:, position] = simulation.reward
         for name in PER_GROUP:
             getattr(self, name)[position] = getattr(simulation, name)
-        found = simulation.metrics if self.metrics else {}
+        metrics = simulation.metrics if self.metrics else {}
         for name, values in self.metrics.items():
-            values[:, position] = found[name]
+            values[:, position] = metrics[name]
 
     def row(self, position: int, regret_is_known: bool) -> Row:
         """Return what is recorded at the checkpoint with index ``position``, parties together."""

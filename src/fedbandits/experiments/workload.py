@@ -117,7 +117,7 @@ def units_of(points: Iterable[Point]) -> tuple[Unit, ...]:
     ConfigError, DataError
         If a point cannot be run, with its values and the key.
     """
-    found: dict[str, Unit] = {}
+    units: dict[str, Unit] = {}
     for number, point in enumerate(points):
         try:
             plans = point.experiment.check()
@@ -125,10 +125,10 @@ def units_of(points: Iterable[Point]) -> tuple[Unit, ...]:
             raise type(error)(f"sweep, at {in_words(point.values)}: {error}") from None
         for index, (variant, plan) in enumerate(zip(point.experiment.systems, plans, strict=True)):
             unit = _unit(point.experiment, variant, plan)
-            before = found.get(unit.digest, unit)
+            before = units.get(unit.digest, unit)
             places = (*before.places[0], (number, index)) if before.places else ((number, index),)
-            found[unit.digest] = before._replace(places=(places,))
-    return tuple(found.values())
+            units[unit.digest] = before._replace(places=(places,))
+    return tuple(units.values())
 
 
 def _unit(experiment: Experiment, variant: Variant, plan: Plan) -> Unit:
@@ -141,6 +141,6 @@ def _unit(experiment: Experiment, variant: Variant, plan: Plan) -> Unit:
     named = msgspec.structs.replace(played, label=f"{variant.preset[:38]}-{digest}")
     alone = msgspec.structs.replace(alone, systems=(named,))
     if config != variant.config:
-        found = find_system(variant.system)
-        plan = found.plan(config, experiment.environment.facts, experiment.rounds)
+        declared = find_system(variant.system)
+        plan = declared.plan(config, experiment.environment.facts, experiment.rounds)
     return Unit(digest, alone, (plan,), ())

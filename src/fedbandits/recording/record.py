@@ -81,13 +81,13 @@ def _first_entries(array: Any) -> list[Any]:
 
 
 def _shown_list(values: list[Any]) -> list[Any]:
-    found = [shown(value) for value in values[:MOST]]
-    return [*found, f"and {len(values) - MOST} more"] if len(values) > MOST else found
+    entries = [shown(value) for value in values[:MOST]]
+    return [*entries, f"and {len(values) - MOST} more"] if len(values) > MOST else entries
 
 
 def _shown_table(values: dict[Any, Any]) -> dict[str, Any]:
-    found = {_shown_key(key): shown(value) for key, value in islice(values.items(), MOST)}
-    return found | {"more": len(values) - MOST} if len(values) > MOST else found
+    entries = {_shown_key(key): shown(value) for key, value in islice(values.items(), MOST)}
+    return entries | {"more": len(values) - MOST} if len(values) > MOST else entries
 
 
 def _shown_key(key: Any) -> str:
@@ -268,22 +268,22 @@ def record(
     ConfigError
         If the variant has no parties, or no such protection.
     """
-    found = system(variant) if isinstance(variant, str) else variant
-    declared = find_system(found.system)
-    plan: Plan = plan_in(declared, found.config, environment, rounds)
+    chosen = system(variant) if isinstance(variant, str) else variant
+    declared = find_system(chosen.system)
+    plan: Plan = plan_in(declared, chosen.config, environment, rounds)
     guide = declared.guide(plan, off) or Guide()
     if off:
-        declared = _without(declared, guide, found.preset, off)
-        plan = plan_in(declared, found.config, environment, rounds)
+        declared = _without(declared, guide, chosen.preset, off)
+        plan = plan_in(declared, chosen.config, environment, rounds)
     roles = declared.roles(plan)
     if roles is None:
-        raise ConfigError(f"preset: given {found.preset!r}, allowed: a preset with parties")
+        raise ConfigError(f"preset: given {chosen.preset!r}, allowed: a preset with parties")
     recorder = Recorder(guide, roles.codec)
     run = PartiesReplicate(declared, plan, environment, seed, 0, watch=recorder)
     _play(run, recorder, to_the_end=guide.find is not None)
     seen = guide.find(run, seed) if guide.find is not None else None
     return Recording(
-        preset=found.preset,
+        preset=chosen.preset,
         off=tuple(sorted(off)),
         parties=tuple(recorder.parties),
         steps=tuple(recorder.steps),

@@ -50,8 +50,8 @@ def _by(function: str) -> Callable[[Context], Outcome]:
 
     def make(context: Context) -> Outcome:
         module, _, name = function.rpartition(".")
-        found = importlib.import_module(f"fedbandits.reproduce.{module}")
-        outcome: Outcome = getattr(found, name)(context)
+        home = importlib.import_module(f"fedbandits.reproduce.{module}")
+        outcome: Outcome = getattr(home, name)(context)
         return outcome
 
     return make

@@ -38,10 +38,10 @@ def where(rows: Iterable[Row], **values: Any) -> list[Row]:
 
 def grouped(rows: Iterable[Row], *columns: str) -> dict[tuple[Any, ...], list[Row]]:
     """Group rows by their values in some columns, in order."""
-    found: dict[tuple[Any, ...], list[Row]] = {}
+    groups: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows:
-        found.setdefault(tuple(row[name] for name in columns), []).append(row)
-    return found
+        groups.setdefault(tuple(row[name] for name in columns), []).append(row)
+    return groups
 
 
 def deviation(values: Sequence[float]) -> float:
@@ -190,12 +190,12 @@ class Context:
         They are taken in turn: whatever slows the machine down slows all of them down. The function
         is called with the number of the repetition.
         """
-        found: dict[Key, list[Any]] = {key: [] for key in table}
+        values: dict[Key, list[Any]] = {key: [] for key in table}
         for repeat in range(repeats):
             for key, (name, take) in table.items():
                 value = self.measure(f"{name}-{repeat}", functools.partial(take, repeat))
-                found[key].append(value)
-        return found
+                values[key].append(value)
+        return values
 
     def measure(self, name: str, measurement: Callable[[], Any]) -> Any:
         """Take a measurement (what JSON can hold), or look up what an earlier one found."""

@@ -155,11 +155,11 @@ def pair_of(
 
 def trials(base: Experiment) -> list[Trial]:
     """List the trials of such a pair: the number of parties, and ε, where each can be varied."""
-    found = [
+    axes = [
         _trial(base, "parties", "environment.agents", _numbers_of_parties(base)),
         _trial(base, "epsilon", "systems.0.epsilon", _epsilons(base.systems[0])),
     ]
-    return [trial for trial in found if trial is not None]
+    return [trial for trial in axes if trial is not None]
 
 
 def work(experiment: Experiment) -> float:
@@ -207,9 +207,9 @@ def _trial(base: Experiment, axis: Axis, key: str, values: Sequence[Any]) -> Tri
     return Trial(axis, sweep_of(base, {key: fitting}), tuple(reasons))
 
 
-def _tried(made: Sweep, result: xr.Dataset) -> Iterator[Tried]:
-    name = made.axes[0].name
-    for point in made.points():
+def _tried(swept: Sweep, result: xr.Dataset) -> Iterator[Tried]:
+    name = swept.axes[0].name
+    for point in swept.points():
         claimed = float(result["claim_epsilon"].isel({name: point.index[0]}).values[0])
         yield _at(point, point.values[name], claimed, result)
 
@@ -219,16 +219,16 @@ def _at(point: Point, value: Any, claimed: float, result: xr.Dataset) -> Tried:
     environment = point.experiment.environment
     index = dict.fromkeys(point.values, point.index[0])
     decisions = decisions_of(environment, point.experiment.rounds)
-    found = measure(environment.words, decisions, at_point(result, index))
-    differences = found.differences(1, 0)
+    measured = measure(environment.words, decisions, at_point(result, index))
+    differences = measured.differences(1, 0)
     difference, both = paired(differences), np.isfinite(differences)
-    base = float(found.totals[1][both].mean()) if both.any() else 0.0
+    base = float(measured.totals[1][both].mean()) if both.any() else 0.0
     return Tried(
         value=float(value),
         epsilon=claimed,
         parties=environment.parties,
         replicates=difference.replicates,
-        unit=found.unit,
+        unit=measured.unit,
         saves=difference.mean,
         half_width=difference.half_width,
         share=difference.mean / base if base > 0.0 else None,

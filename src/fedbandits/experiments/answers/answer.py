@@ -62,7 +62,7 @@ class ComparedRun(NamedTuple):
 
     experiment: Experiment
     claims: dict[str, Claimed]
-    found: Measure
+    measured: Measure
     syncs: Floats  # (systems, replicates)
     level: float
     rivals: Sequence[Rival]  # all that private systems could be compared with
@@ -74,13 +74,15 @@ class ComparedRun(NamedTuple):
         labels = labels_of(result)
         claims = {label: _claimed(claim) for label, claim in labels.claims.items()}
         several = max(1, sum(claim.is_private for claim in claims.values()))
-        found = measure(labels.words, labels.decisions, result)
+        measured = measure(labels.words, labels.decisions, result)
         syncs = np.asarray(result.syncs.isel(round=-1).values, np.float64)
-        rivals = rivals_of(found, _standing(experiment, claims), opponents_in(result.attrs) or ())
+        rivals = rivals_of(
+            measured, _standing(experiment, claims), opponents_in(result.attrs) or ()
+        )
         named = experiment.best_alone
         decisive = best_alone(sorted(rivals, key=lambda one: one.name != named)) if named else None
         level = 1.0 - (1.0 - LEVEL) / several
-        return cls(experiment, claims, found, syncs, level, rivals, decisive)
+        return cls(experiment, claims, measured, syncs, level, rivals, decisive)
 
     @property
     def opponents(self) -> tuple[RivalResult, ...]:
@@ -119,24 +121,24 @@ class ComparedRun(NamedTuple):
             # Where encryption protects, only the very same algorithm is a counterpart.
             same = baseline.system == judged.system and not differing_keys(judged, baseline)
             if claim.is_private or (claim.encrypted and kind == "pooled" and same):
-                yield judged, rival_of(self.found, systems.index(baseline), baseline, kind)
+                yield judged, rival_of(self.measured, systems.index(baseline), baseline, kind)
 
     def compare(self, judged: Variant, rival: Rival) -> Comparison:
         """Compare a pair over the replicates that both have finished."""
-        systems, found, entry = self.experiment.systems, self.found, rival.entry
+        systems, measured, entry = self.experiment.systems, self.measured, rival.entry
         own, claim, decides = (
             systems.index(judged),
             self.claims[judged.label],
             rival is self.decisive,
         )
-        mine = rival.beside(found, own)
-        differences = found.saved(rival.losses, mine)
+        mine = rival.beside(measured, own)
+        differences = measured.saved(rival.losses, mine)
         both = np.isfinite(differences)
         difference = paired(differences, self.level)
         other = None if entry is None else systems.index(entry)
-        if found.errors is not None and other is not None:
+        if measured.errors is not None and other is not None:
             # All replicates use one log, whose chance they do not show.
-            difference = estimated_difference(difference, found.errors[[own, other]], self.level)
+            difference = estimated_difference(difference, measured.errors[[own, other]], self.level)
         base = _mean(rival.losses[both])
         best = entry is not None and entry.label == self.experiment.best_alone
         return Comparison(
@@ -152,7 +154,7 @@ class ComparedRun(NamedTuple):
             level=self.level,
             share=difference.mean / base if base is not None and base > 0.0 else None,
             pays=None if difference.sign is None else difference.sign > 0,
-            worse_off=None if other is None else _worse_off(found, own, other, both),
+            worse_off=None if other is None else _worse_off(measured, own, other, both),
             syncs_less=other is not None and self._syncs_less(own, other, both),
             differs_in=() if entry is None else differing_keys(judged, entry, decides),
             decides=decides,
@@ -181,9 +183,9 @@ def _standing(
                 yield number, entry, kind
 
 
-def _worse_off(found: Measure, own: int, other: int, both: Any) -> float | None:
+def _worse_off(measured: Measure, own: int, other: int, both: Any) -> float | None:
     """Return the share of parties, over replicates, for which the system is worse."""
-    gains = found.direction * (found.parties[other][both] - found.parties[own][both])
+    gains = measured.direction * (measured.parties[other][both] - measured.parties[own][both])
     known = gains[np.isfinite(gains)]  # of some parties a log may tell nothing
     return float((known < 0.0).mean()) if known.size and gains.shape[-1] > 1 else None
 
@@ -304,10 +306,10 @@ def answer(
     alone = [one.pays for one in compared if one.kind == "alone"]
     said = Said(
         experiment.environment.words,
-        run.found.unit,
-        run.found.loss,
+        run.measured.unit,
+        run.measured.loss,
         run.private,
-        run.found.errors is not None,
+        run.measured.errors is not None,
         experiment.replicates,
         tried_on(experiment),
         run.opponents,
@@ -323,7 +325,7 @@ def answer(
             *others_count_lines(result, experiment.environment.words),
         ),
         how=said.how(compared),
-        unit=run.found.unit,
+        unit=run.measured.unit,
         pays=alone[0] if alone else None,
         comparisons=tuple(compared),
         opponents=run.opponents,
@@ -368,8 +370,8 @@ def point_answers(points: Iterable[Point], result: xr.Dataset) -> Iterator[Point
     """Answer at each point of a sweep where a private system can be compared with alone."""
     interrupted = bool(result.attrs["interrupted"])
     for point in points:
-        found = at_point(result, dict(zip(point.values, point.index, strict=True)))
+        result_there = at_point(result, dict(zip(point.values, point.index, strict=True)))
         own = attributes(point.experiment, point.experiment.claims(), interrupted)
-        told = answer(point.experiment, found.assign_attrs(own))
-        if any(one.kind == "alone" for one in told.comparisons):
-            yield PointAnswer(in_words(point.values), told)
+        answer_there = answer(point.experiment, result_there.assign_attrs(own))
+        if any(one.kind == "alone" for one in answer_there.comparisons):
+            yield PointAnswer(in_words(point.values), answer_there)

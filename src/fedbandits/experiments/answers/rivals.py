@@ -56,10 +56,10 @@ class Opponent(msgspec.Struct, frozen=True, kw_only=True):
     def over(self, replicates: int, sampled: bool = False) -> Floats:
         """Return its losses, or those that are ``sampled``, (replicates,); NaN if not played."""
         losses = self.sampled if sampled and self.sampled else self.losses
-        found = np.full(replicates, np.nan)
+        padded = np.full(replicates, np.nan)
         count = min(replicates, len(losses))
-        found[:count] = losses[:count]
-        return found
+        padded[:count] = losses[:count]
+        return padded
 
 
 def noted(opponents: Sequence[Opponent]) -> dict[str, str]:
@@ -94,10 +94,10 @@ class Rival(NamedTuple):
         """Number of its parties; None if they are all."""
         return None if self.places is None else len(self.places)
 
-    def beside(self, found: Measure, system: int) -> Floats:
+    def beside(self, measured: Measure, system: int) -> Floats:
         """Return the loss of a system of the run on the same parties, (replicates,)."""
-        few = found.parties[system][:, slice(None) if self.places is None else self.places]
-        lost: Floats = found.totals[system] if self.places is None else few.mean(axis=-1)
+        few = measured.parties[system][:, slice(None) if self.places is None else self.places]
+        lost: Floats = measured.totals[system] if self.places is None else few.mean(axis=-1)
         return lost
 
     def is_clearly_worse_than(self, other: Rival) -> bool:
@@ -121,13 +121,13 @@ class RivalResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def rivals_of(
-    found: Measure, systems: Iterable[tuple[int, Variant, Kind]], opponents: Sequence[Opponent]
+    measured: Measure, systems: Iterable[tuple[int, Variant, Kind]], opponents: Sequence[Opponent]
 ) -> list[Rival]:
     """Make rivals of systems of the run, each with its number, and of its opponents."""
-    replicates = found.totals.shape[1]
+    replicates = measured.totals.shape[1]
     few = next((one.parties for one in opponents if not one.linear and one.parties), ())
     places = np.array(few, np.int64) if few else None
-    rivals = [rival_of(found, *one, places) for one in systems]
+    rivals = [rival_of(measured, *one, places) for one in systems]
     for one in opponents:
         own = np.array(one.parties, np.int64) if one.parties else None
         losses, sampled = one.over(replicates), one.over(replicates, sampled=True)
@@ -136,11 +136,11 @@ def rivals_of(
 
 
 def rival_of(
-    found: Measure, number: int, entry: Variant, kind: Kind, sample: Ints | None = None
+    measured: Measure, number: int, entry: Variant, kind: Kind, sample: Ints | None = None
 ) -> Rival:
     """Make a rival of a system of the run; ``sample`` are parties that others were played with."""
-    totals = found.totals[number]
-    sampled = totals if sample is None else found.parties[number][:, sample].mean(axis=-1)
+    totals = measured.totals[number]
+    sampled = totals if sample is None else measured.parties[number][:, sample].mean(axis=-1)
     return Rival(entry.label, kind, totals, sampled, entry)
 
 
@@ -166,13 +166,13 @@ def best_alone(rivals: Sequence[Rival]) -> Rival | None:
 
 def rival_results(rivals: Sequence[Rival], best: str) -> tuple[RivalResult, ...]:
     """Return the results of rivals that have finished a replicate; ``best`` names one of them."""
-    found = []
+    results = []
     for one in rivals:
         finished = one.losses[np.isfinite(one.losses)]
         if len(finished):
             mean, count = float(finished.mean()), len(finished)
             entry = one.entry if one.name == best else None
-            found.append(
+            results.append(
                 RivalResult(
                     name=one.name,
                     kind=one.kind,
@@ -184,7 +184,7 @@ def rival_results(rivals: Sequence[Rival], best: str) -> tuple[RivalResult, ...]
                     ridge_at_best=None if entry is None else own_ridge(entry),
                 )
             )
-    return tuple(found)
+    return tuple(results)
 
 
 def is_wrong_model(rivals: Sequence[Rival], kind: Kind) -> bool:

@@ -135,24 +135,24 @@ class Said(NamedTuple):
         alone = [one for one in every if one.decides] or every
         others = [one for one in every if one not in alone]
         pooled = [one for one in compared if one.kind == "pooled" and one.epsilon is not None]
-        found = [*self._whole(alone)]
-        found += compared_with(self.opponents, self.words, self.unit) if alone else []
-        found += [wrong_model(self.opponents, kind, self.unit) for kind in self.wrong_for]
+        lines = [*self._whole(alone)]
+        lines += compared_with(self.opponents, self.words, self.unit) if alone else []
+        lines += [wrong_model(self.opponents, kind, self.unit) for kind in self.wrong_for]
         if len(alone) > 1:
-            found += [self._each(one) for one in alone]
-        found += [self._beside(one) for one in others]
-        found += [self._cost(one) for one in pooled]
-        found += [self._encryption(one) for one in compared if one.epsilon is None]
-        found += [line for one in alone for line in self._worse_off(one)]
-        found += [_unfair(one) for one in (*every, *pooled) if one.differs_in]
-        found += [_untuned(one) for one in alone[:1] if one.half_width is not None and not one.pays]
-        found += [
+            lines += [self._each(one) for one in alone]
+        lines += [self._beside(one) for one in others]
+        lines += [self._cost(one) for one in pooled]
+        lines += [self._encryption(one) for one in compared if one.epsilon is None]
+        lines += [line for one in alone for line in self._worse_off(one)]
+        lines += [_unfair(one) for one in (*every, *pooled) if one.differs_in]
+        lines += [_untuned(one) for one in alone[:1] if one.half_width is not None and not one.pays]
+        lines += [
             f"{label} claims no finite ε, so there is no verdict on private learning with it."
             for label in broken
         ]
-        if not found:
+        if not lines:
             return ("No system of this run claims a finite ε: no verdict on private learning.",)
-        return tuple(found)
+        return tuple(lines)
 
     def how(self, compared: Sequence[Comparison]) -> str:
         """Say how the numbers were computed."""

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from fedbandits.errors import BackendError, StoppedError
-from fedbandits.experiments.audits.parts import AuditPart, Clock, Found, parts_of
+from fedbandits.experiments.audits.parts import AuditPart, Clock, Result, parts_of
 from fedbandits.experiments.audits.verdict import Audit, Verdict, judge, with_examined
 from fedbandits.experiments.events import (
     AuditFinished,
@@ -108,17 +108,17 @@ def audit(
 
     def verdicts() -> tuple[Verdict, ...]:
         """Return the verdicts on systems all of whose parts are done, in order."""
-        found, first = [], 0
+        done, first = [], 0
         for label, own in planned.items():
             places = range(first, first + len(own))
             first += len(own)
-            if any(place not in player.found for place in places):
+            if any(place not in player.results for place in places):
                 break
-            came_to = [player.found[place] for place in places]
-            verdict = _verdict(label, claims[label], came_to, confidence)
+            results = [player.results[place] for place in places]
+            verdict = _verdict(label, claims[label], results, confidence)
             left_out = own[0].left_out if own else ()
-            found.append(msgspec.structs.replace(verdict, not_played=left_out))
-        return tuple(found)
+            done.append(msgspec.structs.replace(verdict, not_played=left_out))
+        return tuple(done)
 
     try:
         # Not by an exception wherever it may be: compiled code does not expect one.
@@ -143,15 +143,15 @@ def audit(
 def _verdict(
     label: str,
     claim: PrivacyClaim,
-    found: list[Found | None],
+    results: list[Result | None],
     confidence: float,
 ) -> Verdict:
     """Return the verdict on one system, from the findings of its parts."""
-    findings = tuple(one for one in found if isinstance(one, Finding))
-    noise = tuple(one for one in found if isinstance(one, NoiseFinding))
-    moved = tuple(one for one in found if isinstance(one, SensitivityFinding))
-    protocol = tuple(one for one in found if isinstance(one, ProtocolFinding))
-    examined = next((one for one in found if isinstance(one, Examined)), None)
+    findings = tuple(one for one in results if isinstance(one, Finding))
+    noise = tuple(one for one in results if isinstance(one, NoiseFinding))
+    moved = tuple(one for one in results if isinstance(one, SensitivityFinding))
+    protocol = tuple(one for one in results if isinstance(one, ProtocolFinding))
+    examined = next((one for one in results if isinstance(one, Examined)), None)
     return with_examined(
         judge(label, claim, findings, confidence, noise, moved, protocol), examined
     )
@@ -162,12 +162,12 @@ class _Player:
 
     def __init__(self, stream: Stream, stop: Stop, clock: Clock, parts: list[AuditPart]) -> None:
         self._stream, self._stop, self._clock, self._parts = stream, stop, clock, parts
-        self.found: dict[int, Found | None] = {}
+        self.results: dict[int, Result | None] = {}
 
     @property
     def done(self) -> int:
         """Number of parts that are done."""
-        return len(self.found)
+        return len(self.results)
 
     def begin(self, place: int) -> None:
         """Begin a part; ``place`` counts parts from 0."""
@@ -183,10 +183,10 @@ class _Player:
             self._tell(PartAdvanced, place, self._clock.left(), share=share)
         self.ask()
 
-    def finish(self, place: int, found: Found | None) -> None:
+    def finish(self, place: int, finding: Result | None) -> None:
         """Keep the finding of a part."""
         self._clock.end(place)
-        self.found[place] = found
+        self.results[place] = finding
         self._tell(PartFinished, place, self._clock.left())
 
     def ask(self) -> None:
@@ -196,9 +196,9 @@ class _Player:
 
     def _tell(self, kind: type, place: int, left: float | None, **more: float) -> None:
         shown = self._parts[place].shown
-        told = {name: getattr(shown, name) for name in shown.__struct_fields__}
+        described = {name: getattr(shown, name) for name in shown.__struct_fields__}
         total = self._clock.parts
-        self._stream.tell(kind(**told, done=self.done, total=total, seconds_left=left, **more))
+        self._stream.tell(kind(**described, done=self.done, total=total, seconds_left=left, **more))
 
 
 #: Seconds without a word from a worker, before the stop switch is read again.
@@ -206,7 +206,7 @@ _SECONDS = 0.2
 
 
 class _Done(NamedTuple):
-    found: Found | None
+    result: Result | None
 
 
 def play_parts(parts: Sequence[AuditPart], player: _Player, jobs: int) -> None:
@@ -218,11 +218,11 @@ def play_parts(parts: Sequence[AuditPart], player: _Player, jobs: int) -> None:
         return
     for place, part in enumerate(parts):
         player.begin(place)
-        found = _noted(part, partial(player.advance, place))
-        player.finish(place, found)
+        finding = _noted(part, partial(player.advance, place))
+        player.finish(place, finding)
 
 
-def _noted(part: AuditPart, tick: Any) -> Found | None:
+def _noted(part: AuditPart, tick: Any) -> Result | None:
     try:
         return part.play(tick)
     except Exception as error:
@@ -250,17 +250,17 @@ def _play_in_processes(parts: Sequence[AuditPart], player: _Player, jobs: int) -
             theirs.close()
             go_on(ours)
         while busy:
-            heard: list[Any] = wait(list(busy), _SECONDS)
-            for link in heard:
-                told, place = _heard(link, parts[busy[link]]), busy[link]
-                if isinstance(told, Exception):
-                    raise told
-                if isinstance(told, _Done):
+            ready: list[Any] = wait(list(busy), _SECONDS)
+            for link in ready:
+                message, place = _heard(link, parts[busy[link]]), busy[link]
+                if isinstance(message, Exception):
+                    raise message
+                if isinstance(message, _Done):
                     del busy[link]
-                    player.finish(place, told.found)
+                    player.finish(place, message.result)
                     go_on(link)
                 else:
-                    player.advance(place, told)
+                    player.advance(place, message)
             player.ask()
     finally:
         for link, worker in workers.items():

@@ -29,15 +29,15 @@ LEAST_RUNS = 50
 _LEAST_TRAINING = 25
 
 
-#: The finding of a part of an audit.
-Found: TypeAlias = Finding | SensitivityFinding | NoiseFinding | ProtocolFinding | Examined
+#: The result of a part of an audit.
+Result: TypeAlias = Finding | SensitivityFinding | NoiseFinding | ProtocolFinding | Examined
 
 
 class AuditPart(NamedTuple):
     """One part of an audit: what is shown of it, and how it is played."""
 
     shown: Part
-    play: Callable[[Tick], Found | None]
+    play: Callable[[Tick], Result | None]
     left_out: tuple[str, ...] = ()  # games that no part of this system's audit plays, in words
 
 
@@ -109,8 +109,8 @@ def _attack(
     first = attack(game, LEAST_RUNS, delta, each)
     if first.epsilon_low > claimed:
         return msgspec.structs.replace(first, confidence=confidence)
-    found = attack(game, runs, delta, each, tick=tick)
-    return msgspec.structs.replace(found, confidence=confidence)
+    second = attack(game, runs, delta, each, tick=tick)
+    return msgspec.structs.replace(second, confidence=confidence)
 
 
 #: How long parts of each kind usually take, relative to each other.

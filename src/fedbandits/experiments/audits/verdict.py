@@ -221,8 +221,8 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
         shown = examined.broken(self.confidence)
         if shown:
             return f"more shows than the claim says: {'; '.join(shown)}"
-        found = [g.text for g in examined.guesses if g.stated and g.beats_chance(self.confidence)]
-        known = f": {'; '.join(found)}" if found else ""
+        guessed = [g.text for g in examined.guesses if g.stated and g.beats_chance(self.confidence)]
+        known = f": {'; '.join(guessed)}" if guessed else ""
         return f"no ε is claimed, and nobody found out more than the claim says{known}"
 
 

@@ -97,11 +97,11 @@ def _one_of_each_kind(experiments: list[Shared]) -> list[Shared]:
     A sweep has hundreds that need the same ones. What one more kind of part needs beside them is
     compiled when it is played.
     """
-    found: dict[tuple[str, type], Shared] = {}
+    chosen: dict[tuple[str, type], Shared] = {}
     for shared in experiments:
         for entry in shared.experiment.systems:
-            found.setdefault((entry.preset, type(shared.experiment.environment)), shared)
-    return list({id(shared): shared for shared in found.values()}.values())
+            chosen.setdefault((entry.preset, type(shared.experiment.environment)), shared)
+    return list({id(shared): shared for shared in chosen.values()}.values())
 
 
 def _play(

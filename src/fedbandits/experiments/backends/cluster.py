@@ -159,14 +159,14 @@ _read: dict[str, str] = {}
 
 def _refuse_other_data(file: DataFile) -> None:
     try:
-        found = _digest_of_file(file.path)
+        digest = _digest_of_file(file.path)
     except OSError as error:
         raise DataError(
             f"{file.path}: cannot be read ({error.strerror}); put it there under the same path"
         ) from None
-    if found != file.digest:
+    if digest != file.digest:
         raise DataError(f"{file.path}: another content than at home")
-    if _read.setdefault(file.path, found) != found:
+    if _read.setdefault(file.path, digest) != digest:
         raise DataError(f"{file.path}: has changed since it was read; restart the workers")
 
 

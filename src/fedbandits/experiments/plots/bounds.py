@@ -46,13 +46,13 @@ class BoundCheck(NamedTuple):
 
 def measured_curve(result: xr.Dataset, label: str, bound: Bound) -> Floats:
     """Return the curve that a bound is on, (checkpoints,): the largest replicate, or the mean."""
-    found = result[bound.quantity].sel(system=label)
-    if "party" in found.dims:
-        found = found.sum("party", skipna=False)
+    curve = result[bound.quantity].sel(system=label)
+    if "party" in curve.dims:
+        curve = curve.sum("party", skipna=False)
     over = (
-        found.mean("replicate", skipna=False)
+        curve.mean("replicate", skipna=False)
         if bound.in_mean
-        else found.max("replicate", skipna=False)
+        else curve.max("replicate", skipna=False)
     )
     return np.asarray(over.values, dtype=np.float64)
 
@@ -63,7 +63,7 @@ def compare(result: xr.Dataset, bounds: Mapping[str, Sequence[Bound]]) -> list[B
     A bound is left out where the run is shorter than what it is about.
     """
     rounds = np.asarray(result["round"].values, dtype=np.float64)
-    found = []
+    checks = []
     for label, of_one in bounds.items():
         for bound in of_one:
             about = rounds >= bound.since
@@ -77,8 +77,8 @@ def compare(result: xr.Dataset, bounds: Mapping[str, Sequence[Bound]]) -> list[B
                 verdict = "exceeded"
             elif math.isfinite(bound.largest) and limit[-1] >= bound.largest * rounds[-1]:
                 verdict = "vacuous"
-            found.append(BoundCheck(label, bound, float(limit[-1]), float(curve[-1]), verdict))
-    return found
+            checks.append(BoundCheck(label, bound, float(limit[-1]), float(curve[-1]), verdict))
+    return checks
 
 
 def theory(

@@ -72,13 +72,13 @@ def regret(
     >>> fb.plot.regret(result).get_ylabel()
     'mistakes per agent so far'
     """
-    found = regret_lines(result)
-    if found is None:
+    lines = regret_lines(result)
+    if lines is None:
         raise DataError("result.regret: it is not known here; draw fb.plot.reward instead")
     axes, look = own_axes(axes, size, font_size)
-    chosen = scale or _scale_of([line.mean for line in found.systems])
-    title = f"{found.unit} so far"
-    return _draw_lines(axes, look, result, found.systems, title, chosen, cuts=scale is None)
+    chosen = scale or _scale_of([line.mean for line in lines.systems])
+    title = f"{lines.unit} so far"
+    return _draw_lines(axes, look, result, lines.systems, title, chosen, cuts=scale is None)
 
 
 def reward(
@@ -93,12 +93,12 @@ def reward(
     Of a log it is the doubly robust estimate, and bands are for the chance of the log.
     :mod:`fedbandits.experiments.plots` explains ``result``, ``axes``, ``size`` and ``font_size``.
     """
-    found = reward_lines(result)
+    lines = reward_lines(result)
     axes, look = own_axes(axes, size, font_size)
-    title, bands = f"{found.unit}, mean so far", None
-    if found.is_estimate:
+    title, bands = f"{lines.unit}, mean so far", None
+    if lines.is_estimate:
         title, bands = f"{title} (estimated)", [BAND_NOTE]
-    return _draw_lines(axes, look, result, found.systems, title, "linear", bands)
+    return _draw_lines(axes, look, result, lines.systems, title, "linear", bands)
 
 
 def _scale_of(means: list[Floats]) -> Scale:
@@ -133,9 +133,12 @@ def _draw_lines(
     else:
         logarithmic_rounds(axes, rounds)
     order = sorted(range(len(curves)), key=lambda i: -np.nan_to_num(curves[i].mean[-1], nan=-9e99))
-    told = [*notes(groups, [curve.label for curve in curves]), *(bands or _spread_notes(curves))]
-    told += [] if far is None else [far[1]]
-    return finish(axes, look, [entries[i] for i in order], told)
+    sentences = [
+        *notes(groups, [curve.label for curve in curves]),
+        *(bands or _spread_notes(curves)),
+    ]
+    sentences += [] if far is None else [far[1]]
+    return finish(axes, look, [entries[i] for i in order], sentences)
 
 
 def _far_above(curves: list[SystemLine]) -> tuple[float, str] | None:
@@ -277,10 +280,10 @@ def epsilon(
     axes.set_ylabel(f"ε so far, of one {labels.words.party}")
     logarithmic_rounds(axes, rounds)
     encrypted = [str(name) for name in result.system.values if labels.is_encrypted(str(name))]
-    told = notes(groups, [each.label for each in finite])
-    told += [_CONTENTS] if any(each.has_finite_contents for each in beyond) else []
-    told += [f"{name}: encrypted, no ε" for name in encrypted]
-    return finish(axes, look, entries, told)
+    sentences = notes(groups, [each.label for each in finite])
+    sentences += [_CONTENTS] if any(each.has_finite_contents for each in beyond) else []
+    sentences += [f"{name}: encrypted, no ε" for name in encrypted]
+    return finish(axes, look, entries, sentences)
 
 
 def has_epsilon(result: xr.Dataset) -> bool:

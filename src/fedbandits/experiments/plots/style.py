@@ -131,16 +131,16 @@ def coinciding(curves: Sequence[Floats], low: float, high: float) -> list[tuple[
 
 def looks(groups: Sequence[Sequence[int]]) -> dict[int, dict[str, Any]]:
     """Return the look of every curve; those of one group share a line, a dash each in turn."""
-    found = {}
+    styles = {}
     for group in groups:
         for turn, number in enumerate(group):
-            found[number] = line_style(number) | {"linewidth": _WIDTH}
+            styles[number] = line_style(number) | {"linewidth": _WIDTH}
             if len(group) > 1:
                 period = _DASH * len(group)
                 dashes = (_DASH, period - _DASH)
                 start = (period - _DASH * turn) % period
-                found[number] |= {"linestyle": (start, dashes), "dash_capstyle": "butt"}
-    return found
+                styles[number] |= {"linestyle": (start, dashes), "dash_capstyle": "butt"}
+    return styles
 
 
 def notes(groups: Sequence[Sequence[int]], labels: Sequence[str]) -> list[str]:

@@ -69,15 +69,15 @@ def draw_sweep(result: xr.Dataset, axes: Axes | None = None) -> Axes:
         axes = Figure(figsize=size, layout="constrained").add_subplot()
     across = next((key for key in keys if _is_number(result, key)), keys[0])
     others = [key for key in keys if key != across]
-    found = ends(result)
+    at_end = ends(result)
     places = _places(axes, result, across)
     names = _names(result, keys)
     for index, system in enumerate(names):
-        _draw_system(axes, found, places, system, index, others)
-    _scale_up(axes, found.mean)
-    _cut(axes, found, names)
+        _draw_system(axes, at_end, places, system, index, others)
+    _scale_up(axes, at_end.mean)
+    _cut(axes, at_end, names)
     axes.set_xlabel(key_words(across))
-    axes.set_ylabel(found.unit)
+    axes.set_ylabel(at_end.unit)
     axes.grid(alpha=0.25, which="major")
     axes.spines[["top", "right"]].set_visible(False)
     _explain(axes, list(names.values()), {key: result[key].values.tolist() for key in others})
@@ -127,11 +127,11 @@ def _places(axes: Axes, result: xr.Dataset, key: str) -> xr.DataArray:
 
 
 def _draw_system(
-    axes: Axes, found: Ends, places: xr.DataArray, system: str, index: int, others: list[str]
+    axes: Axes, at_end: Ends, places: xr.DataArray, system: str, index: int, others: list[str]
 ) -> None:
     """Draw one line for each value of the second key, or one if they all coincide."""
     across = str(places.dims[0])
-    mean, half = found.mean.sel(system=system), found.half.sel(system=system)
+    mean, half = at_end.mean.sel(system=system), at_end.half.sel(system=system)
     if not others:
         lines = [(system, mean, half)]
     elif _coincide(mean, others[0]):
@@ -215,9 +215,9 @@ def _scale_up(axes: Axes, mean: xr.DataArray) -> None:
         axes.set_ylim(bottom=0.0)
 
 
-def _cut(axes: Axes, found: Ends, names: dict[str, str]) -> None:
+def _cut(axes: Axes, at_end: Ends, names: dict[str, str]) -> None:
     """End linear axes below a system that is far above all others, and say in its name how far."""
-    highest = {system: float(found.mean.sel(system=system).max()) for system in names}
+    highest = {system: float(at_end.mean.sel(system=system).max()) for system in names}
     (far, top), *others = sorted(highest.items(), key=lambda item: -item[1])
     if axes.get_yscale() != "linear" or len(others) < 2 or not top > FAR * others[0][1] > 0.0:
         return

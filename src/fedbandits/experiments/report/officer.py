@@ -13,7 +13,7 @@ from fedbandits.privacy.error_rates import gaussian_power
 from fedbandits.privacy.person import PersonCost, cost_at_parties, person_cost
 
 #: Share of wrong alarms at which the power of tests is stated.
-_ALARMS = 0.05
+ALARMS = 0.05
 #: An ε of a person from which on nothing is protected in practice: e^10 is 22,026.
 _NO_PROTECTION = 10.0
 #: The same in error rates: a test finds every second person.
@@ -53,11 +53,11 @@ def officer_cards(claims: Mapping[str, PrivacyClaim], audit: Audit | None) -> li
 
 def _row(label: str, claim: PrivacyClaim, verdict: Verdict | None) -> tuple[str, ...]:
     at_most = "at most " if claim.protects_persons else ""
-    found = "–"
+    power = "–"
     if claim.is_private:
-        found = f"{gaussian_power(_ALARMS, claim.mu):.1%}" if claim.events else f"{_ALARMS:.1%}"
+        power = f"{gaussian_power(ALARMS, claim.mu):.1%}" if claim.events else f"{ALARMS:.1%}"
     attacked = "not yet" if verdict is None else verdict.outcome
-    return label, at_most + _record_cell(claim), _person_cell(claim), found, attacked
+    return label, at_most + _record_cell(claim), _person_cell(claim), power, attacked
 
 
 def _record_cell(claim: PrivacyClaim) -> str:
@@ -128,8 +128,8 @@ def _per_record(claim: PrivacyClaim) -> str:
     return (
         f"ε = {claim.epsilon:.4g} at δ = {claim.delta:g}. {_observer(claim)} changes the "
         f"odds of any guess by a factor of at most e^ε = {_factor(claim.epsilon)}, except with "
-        f"probability about {claim.delta:g}. A test with {_ALARMS:.0%} false alarms finds the "
-        f"{protected} in at most {gaussian_power(_ALARMS, claim.mu):.1%} of cases."
+        f"probability about {claim.delta:g}. A test with {ALARMS:.0%} false alarms finds the "
+        f"{protected} in at most {gaussian_power(ALARMS, claim.mu):.1%} of cases."
     )
 
 
@@ -141,8 +141,8 @@ def _observer(claim: PrivacyClaim) -> str:
 def _view(view: View) -> str:
     """Write the ε of one kind of attacker."""
     weak = view.epsilon >= _NO_PROTECTION
-    told = ". This is practically no protection" if weak else ""
-    return _sentence(f"{view.who}: ε = {spelled_epsilon(view.epsilon)}{told}")
+    verdict = ". This is practically no protection" if weak else ""
+    return _sentence(f"{view.who}: ε = {spelled_epsilon(view.epsilon)}{verdict}")
 
 
 def _no_promise(claim: PrivacyClaim) -> str:
@@ -177,9 +177,9 @@ def _per_person(claim: PrivacyClaim) -> str:
 
 def _worth(person: PersonCost) -> str:
     """Say what the price of a person means, by the test that finds most."""
-    power = gaussian_power(_ALARMS, person.mu)
+    power = gaussian_power(ALARMS, person.mu)
     finds = (
-        f"A test with {_ALARMS:.0%} false alarms may find such a person in up to {power:.1%} of "
+        f"A test with {ALARMS:.0%} false alarms may find such a person in up to {power:.1%} of "
         "cases"
     )
     if person.epsilon >= _NO_PROTECTION:

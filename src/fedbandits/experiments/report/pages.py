@@ -30,7 +30,7 @@ from fedbandits.experiments.plots import Picture
 from fedbandits.experiments.plots.bounds import BoundCheck
 from fedbandits.experiments.plots.swept import draw_advice
 from fedbandits.experiments.report import tables
-from fedbandits.experiments.report.officer import kind_of, officer_cards
+from fedbandits.experiments.report.officer import ALARMS, kind_of, officer_cards
 from fedbandits.privacy.claims import PrivacyClaim
 from fedbandits.privacy.statements import MESSAGE_TIMES
 from fedbandits.settings.experiment import Experiment
@@ -100,7 +100,7 @@ def render_sweep(
     sweep: Sweep, points: Sequence[Point], result: xr.Dataset, pictures: Mapping[str, Picture]
 ) -> str:
     """Write the report of a sweep as HTML text, with the pictures by what they show."""
-    at_end = ends(result)
+    at_end, answers = ends(result), list(point_answers(points[:MOST_ANSWERS], result))
     return section(
         "sweep",
         title=f"Sweep of {sweep.experiment.name}",
@@ -108,7 +108,8 @@ def render_sweep(
         count=math.prod(sweep.shape),
         is_real=sweep.experiment.environment.REAL_DATA,
         interrupted=result.attrs["interrupted"],
-        answers=list(point_answers(points[:MOST_ANSWERS], result)),
+        answers=[(at.point, at.answer.headline) for at in answers],
+        how=answers[0].answer.how if answers else "",
         unanswered=len(points) - MOST_ANSWERS,
         ends=at_end,
         pictures=pictures,
@@ -195,20 +196,20 @@ def _unbroken(claims: Mapping[str, PrivacyClaim]) -> list[list[str]]:
 
 
 def _environment() -> jinja2.Environment:
-    made = jinja2.Environment(
+    environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(pathlib.Path(__file__).parent / "templates"),
         autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined,
     )  # fmt: skip
-    made.filters |= {
+    environment.filters |= {
         "capitalised": tables.capitalised, "compared": _compared, "css": _css, "drawn": draw_advice,
         "data_uri": _data_uri, "kind": kind_of, "tried": _tried, "overview": _unbroken,
     }  # fmt: skip
-    made.globals |= {
-        "interval_note": INTERVAL_NOTE, "message_times": MESSAGE_TIMES, "no_regret": NO_REGRET,
-        "overview_note": OVERVIEW_NOTE, "overview_titles": OVERVIEW,
+    environment.globals |= {
+        "alarms": f"{ALARMS:.0%}", "interval_note": INTERVAL_NOTE, "message_times": MESSAGE_TIMES,
+        "no_regret": NO_REGRET, "overview_note": OVERVIEW_NOTE, "overview_titles": OVERVIEW,
         "tables": tables, "terms": TERMS,
     }  # fmt: skip
-    return made
+    return environment
 
 
 _ENVIRONMENT = _environment()
