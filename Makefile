@@ -16,11 +16,14 @@ quickstart: $(VENV)/installed ## install, then run the main example
 federation: $(VENV)/installed-federation ## install, then three clinics learn together on this machine
 	$(BIN)/python examples/federation/clinics/run.py
 
-test: $(VENV)/installed-test lint types ## install what tests need, run all of them
-	$(PYTEST)
+# Types are checked beside the tests: alone they would leave a processor idle for a minute.
+BESIDE_TYPES = $(BIN)/mypy & types=$$!; $(1); tests=$$?; wait $$types && exit $$tests
 
-test-all: $(VENV)/installed-test lint types ## the same, and what takes long: other variants, whole examples
-	$(PYTEST) -m ""
+test: $(VENV)/installed-test lint ## install what tests need; lint, types, all tests
+	$(call BESIDE_TYPES,$(PYTEST))
+
+test-all: $(VENV)/installed-test lint ## the same, and what takes long: other variants, whole examples
+	$(call BESIDE_TYPES,$(PYTEST) -m "")
 	$(BIN)/python tools/break.py
 
 docs: $(VENV)/installed-docs ## the site in docs/_build/html; a broken link, a failing example or a sentence that is not plain stops it

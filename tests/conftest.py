@@ -18,6 +18,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+import typer.main
+import typer.testing
 from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadScopeScheduling
 
@@ -35,6 +37,10 @@ if MEMORY.is_dir() and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).
 #: tests take. What is left lying meanwhile is small.
 YOUNG, MIDDLE, OLD = 20_000, 20, 20
 gc.set_threshold(YOUNG, MIDDLE, OLD)
+
+#: Commands are made of functions once, and not for every call: that takes longer than most calls.
+_MADE_ONCE: Any = functools.lru_cache(8)(typer.main.get_command)
+typer.main.get_command = typer.testing._get_command = _MADE_ONCE  # type: ignore[attr-defined]
 
 settings.register_profile(
     "fedbandits",

@@ -372,6 +372,35 @@ def test_who_wants_to_know_is_told_what_is_compiled_and_not_what_is_found(run, s
     assert run(TOLD, small, cache=tmp_path / "cache") == []
 
 
+ASKED_AGAIN = """
+from numba import njit, types
+from fedbandits._compile import compiled
+usual, asked = types.BaseFunction.get_call_type, []
+def asking(function, *arguments):
+    asked.append(function)
+    return usual(function, *arguments)
+from fedbandits._compile import lazy
+lazy.numba_side()
+from fedbandits._compile import thrift
+thrift._usual = asking
+@compiled
+def once(a, b):
+    return a + b * a
+@compiled
+def again(a, b):
+    return b + a * b + a * a
+print(once(1.0, 2.0), len(asked), again(1.0, 2.0), len(asked), once(1, 2), len(asked) > 2)
+print(types.BaseFunction.get_call_type is usual)
+"""
+
+
+def test_signatures_of_operators_are_chosen_once_and_other_compilers_choose_as_they_did(
+    run, small, tmp_path
+):
+    said = run(ASKED_AGAIN, small, cache=tmp_path / "cache")
+    assert said == ["3.0", "2", "5.0", "2", "3", "True", "True"]
+
+
 AT_ONCE = """
 import threading
 from fedbandits.systems.one.kernels.radius import Rules, radius

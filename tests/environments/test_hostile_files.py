@@ -185,11 +185,12 @@ EXAMPLES = (
     Example(
         "bernoulli", "generic.csv", separated(",", "user,item,rating,note"),
         plays(lambda path: Bernoulli(ratings=path, arms=3, share_of="users")),
+        mutants=60,  # how ratings are read is tried above
     ),
     Example(
         "clustered", "generic.csv", separated(",", "user,item,rating,note"),
         plays(lambda path: Clustered(ratings=path, users=6, clusters=3, servers=2, dim=3)),
-        mutants=60,  # of a k-means each; how ratings are read is tried above
+        mutants=30,  # of a k-means each
     ),
     Example("table", "visits.csv", visits(",", "."), plays(table)),
     Example("table", "besuche.csv", visits(";", ","), plays(table)),

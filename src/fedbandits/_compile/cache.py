@@ -23,18 +23,17 @@ from typing import Any
 
 import numba
 import numpy as np
-from numba.core import caching, compiler, environment, serialize
+from numba.core import caching, environment, serialize
 
 from fedbandits._compile.nested import is_for_python, rebuilt, reduced
 from fedbandits._compile.sources import PACKAGE, is_of_package, kernels_digest
 from fedbandits.errors import CacheWarning
 
-_FORMAT = 3
+_FORMAT = 4
 _WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 # Which of their classes and functions have types differs between versions.
 types: Any = numba.types
 _NullCache: Any = caching.NullCache
-_CompileResult: Any = compiler.CompileResult
 _serialize: Any = serialize
 _environment: Any = environment
 #: Numba's settings; they are attributes made at run time, which its type stubs do not list.
@@ -110,7 +109,7 @@ class KernelCache(_NullCache):  # type: ignore[misc]
         self.latest = cres
         file = self._files.get(sig)
         if file is not None and not cres.library.has_dynamic_globals:
-            _write(file, ("nested", reduced(cres)) if sig in self._nested else cres._reduce())
+            _write(file, reduced(cres))
 
     def save_again(self, sig: Any, cres: Any) -> None:
         """Keep a compilation that Python can call now, in place of what was kept of it before."""
@@ -162,9 +161,7 @@ def _read(file: str, target: Any) -> Any:
             kept = _Unpickler(opened).load()
     except (FileNotFoundError, EOFError, pickle.UnpicklingError):
         return None
-    if kept[0] == "nested":
-        return rebuilt(target, kept[1])
-    return _CompileResult._rebuild(target, *kept)
+    return rebuilt(target, kept)
 
 
 def _write(file: str, kept: Any) -> None:

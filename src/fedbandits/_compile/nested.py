@@ -2,7 +2,8 @@
 
 Numba optimises every function that it compiles, makes machine code of it, and a wrapper for Python.
 A kernel that other kernels call needs none of that: its code is linked into theirs, and optimised
-there. Whatever Python calls after all gets it at the first such call.
+there. Whatever Python calls after all gets it at the first such call. ``thrift`` says what else of
+Numba's work is saved.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from numba.core import compiler_machinery as _machinery
 from numba.core import sigutils as _sigutils
 from numba.core import targetconfig as _targetconfig
 from numba.core import typed_passes as _typed_passes
+
+from fedbandits._compile.thrift import is_of_use, remembered_signatures
 
 # Numba has types in places, which differ from version to version.
 numba_compiler: Any = _compiler
@@ -78,8 +81,8 @@ class KernelCompiler(numba_compiler.CompilerBase):  # type: ignore[misc]
     def define_pipelines(self) -> list[Any]:
         usual = numba_compiler.DefaultPassBuilder.define_nopython_pipeline(self.state)
         ours = machinery.PassManager("kernel")
-        for each, description in usual.passes:
-            ours.add_pass(_Lowering if each is typed_passes.NativeLowering else each, description)
+        for step, description in filter(is_of_use, usual.passes):
+            ours.add_pass(_Lowering if step is typed_passes.NativeLowering else step, description)
         ours.finalize()
         return [ours]
 
@@ -124,35 +127,62 @@ def is_for_python(compiled: Any) -> bool:
 
 
 def reduced(compiled: Any) -> tuple[Any, ...]:
-    """Reduce a compilation that only compiled code calls; nothing is generated for it."""
+    """Reduce a compilation to what is kept of it; of a nested one nothing is generated."""
     library = compiled.library
     library._ensure_finalized()
-    bitcode, described = library._get_module_for_linking().as_bitcode(), compiled.fndesc
+    module, described = library._get_module_for_linking(), compiled.fndesc
+    bitcode, code, symbols = module.as_bitcode(), None, []
+    if is_for_python(compiled):
+        code = library._get_compiled_object()
+        things = (*module.functions, *module.global_variables)
+        symbols = [thing.name for thing in things if not thing.is_declaration]
+        library._shared_module = None  # a copy, which is made again where it is linked
     described.typemap = described.calltypes = None  # as Numba does; some cannot be pickled
     return (
-        library.name, bitcode, described, compiled.environment, compiled.signature,
-        str(compiled.type_annotation), compiled.reload_init,
-        tuple(compiled._find_referenced_environments()),
+        library.name, code, symbols, bitcode, described, compiled.environment,
+        compiled.signature, compiled.reload_init, tuple(compiled._find_referenced_environments()),
     )  # fmt: skip
 
 
 def rebuilt(context: Any, kept: tuple[Any, ...]) -> Any:
     """Make a compilation again from what was kept of it."""
-    name, bitcode, described, environment, signature, annotation, reload_init, known = kept
+    name, code, symbols, bitcode, described, environment, signature, reload_init, known = kept
     for initialise in reload_init:
         initialise()
     library = context.codegen().create_library(name)
     library.enable_object_caching()
-    without_machine_code(library)
-    library._final_module = library._shared_module = llvm.parse_bitcode(bitcode)
-    library._finalize_final_module()
+    parsed_when_linked(library, bitcode)
+    entry: Any = NotForPython()
+    if code is None:
+        without_machine_code(library)
+        library._finalize_final_module()
+    else:
+        library._set_compiled_object(code)
+        library._finalize_final_module()
+        library.codegen._engine._defined_symbols.update(symbols)
+        entry = context.get_executable(library, described, environment)
+        for one in known:
+            library.codegen.set_env(one.env_name, one)
     return numba_compiler.CompileResult(
         target_context=context, typing_context=context.typing_context, library=library,
-        environment=environment, entry_point=NotForPython(), fndesc=described,
-        type_annotation=annotation, signature=signature, objectmode=False, lifted=(),
-        typing_error=None, call_helper=None, metadata=None, reload_init=reload_init,
-        referenced_envs=known,
+        environment=environment, entry_point=entry, fndesc=described, type_annotation=None,
+        signature=signature, objectmode=False, lifted=(), typing_error=None, call_helper=None,
+        metadata=None, reload_init=reload_init, referenced_envs=known,
     )  # fmt: skip
+
+
+def parsed_when_linked(library: Any, bitcode: bytes) -> None:
+    """Let the code of a library be parsed when it is first linked into another.
+
+    What Python calls seldom is. Parsed, the code of a loop takes a hundred times the room.
+    """
+
+    def parse() -> Any:
+        if library._shared_module is None:
+            library._shared_module = llvm.parse_bitcode(bitcode)
+        return library._shared_module
+
+    library._get_module_for_linking = parse
 
 
 def make_known(compiled: Any) -> None:
@@ -181,7 +211,7 @@ class TwoWays:
 
     def _compile(self, signature: Any) -> Any:
         nested, _now.asked = getattr(_now, "asked", False), False
-        with lock, _compiling(nested):
+        with lock, _compiling(nested), remembered_signatures():
             entry = self._whole(signature)
             if nested:
                 return entry
