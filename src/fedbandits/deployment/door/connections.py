@@ -230,7 +230,12 @@ class Connection(HttpToolsProtocol):
             self.transport.write(self._last)
             self.loop.call_later(LINGER, self.transport.close)
 
-    # --- clients that wait ---
+    # --- clients that wait, or are waited for ---
+
+    def timeout_keep_alive_handler(self) -> None:
+        """End an idle connection; a request that is coming has a time of its own."""
+        if not self._part:
+            super().timeout_keep_alive_handler()
 
     def pause_writing(self) -> None:
         """Wait until the client reads, and not for long."""
