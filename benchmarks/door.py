@@ -42,7 +42,7 @@ from fedbandits.deployment.door import Door, DoorSettings, make_token, new_loop
 from fedbandits.deployment.hosting.events import Decided
 from fedbandits.deployment.hosting.node import Node
 from fedbandits.deployment.hosting.seat import HostedSeat
-from fedbandits.deployment.process.collector import look_at_what_is_new
+from fedbandits.deployment.process.party_process import look_at_what_is_new
 from fedbandits.deployment.storage.store import Store
 from fedbandits.settings.federation import read_federation
 from fedbandits.testing.deployed import OpenSeals

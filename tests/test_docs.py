@@ -15,7 +15,7 @@ from fedbandits.deployment.door.problems import PROBLEMS
 from fedbandits.deployment.door.settings import DoorSettings
 from fedbandits.deployment.process.examples import example
 from fedbandits.deployment.process.own_settings import LogSettings, PartySettings, Simulated
-from fedbandits.deployment.storage.tables import METADATA
+from fedbandits.deployment.storage.store import METADATA
 from fedbandits.facts import (
     ArmFacts,
     ClusteredFacts,

@@ -615,7 +615,7 @@ BREAKS = (
         ("tests/privacy/test_room_of_others.py",),
     ),
     Break(
-        "one peer is enough", "deployment/delivery/quorum.py",
+        "one peer is enough", "deployment/delivery/delivery.py",
         "self._reached = vouching > len(witnesses) or", "self._reached = vouching > 0 or",
         ("tests/deployment/test_old_backups.py",),
     ),
@@ -635,12 +635,12 @@ BREAKS = (
         ("tests/deployment/test_client_trouble.py",),
     ),
     Break(
-        "another key for each try", "client/tries.py",
+        "another key for each try", "client/clients.py",
         "key=call.key or secrets.token_hex(16))", "key=call.key)",
         ("tests/deployment/test_client_trouble.py",),
     ),
     Break(
-        "another's outcome taken for one's own", "client/tries.py",
+        "another's outcome taken for one's own", "client/clients.py",
         "if self._unanswered and isinstance(", "if isinstance(",
         ("tests/deployment/test_client_trouble.py",),
     ),

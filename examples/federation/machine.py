@@ -219,7 +219,7 @@ def _compile(source: pathlib.Path) -> float:
     Compiling takes a minute, once.
     """
     prepare = (
-        "import sys; from fedbandits.deployment.process.warming import warm;"
+        "import sys; from fedbandits.deployment.process.rehearsal import warm;"
         "from fedbandits.settings.federation import load_federation;"
         "say = lambda: print('Compiling what the parties need: once, it takes a minute.');"
         "sys.exit(10 * bool(warm(load_federation(sys.argv[1]), {}, say)))"

@@ -24,9 +24,9 @@ from fedbandits.deployment.door import make_token
 from fedbandits.deployment.hosting.host import Host
 from fedbandits.deployment.process.folder import load_party
 from fedbandits.deployment.process.local_doors import LocalDoor
+from fedbandits.deployment.process.looking import read_running
 from fedbandits.deployment.process.party_process import serve
 from fedbandits.deployment.process.running import RunningParty, seat_in
-from fedbandits.deployment.process.running_file import read_running
 from fedbandits.environments.base import Environment
 from fedbandits.errors import DeploymentError
 from fedbandits.random import Key, replicate_key, uniform

@@ -8,9 +8,8 @@ import socket
 
 from fedbandits.deployment.delivery.broker import Broker, make_broker, update_broker
 from fedbandits.deployment.identity.authority import Admitted, admit, init_authority
-from fedbandits.deployment.identity.enrolment import create_party
+from fedbandits.deployment.identity.enrolment import create_party, install_admission
 from fedbandits.deployment.identity.identity import Identity, load_identity
-from fedbandits.deployment.identity.installing import install_admission
 from fedbandits.settings.federation import Federation, load_federation
 
 TEXT = """

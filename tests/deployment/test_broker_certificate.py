@@ -7,9 +7,10 @@ import json
 
 import pytest
 
-from fedbandits.deployment.delivery.broker import Broker, make_broker
-from fedbandits.deployment.delivery.broker_certificate import (
+from fedbandits.deployment.delivery.broker import (
     SOON,
+    Broker,
+    make_broker,
     read_certificate,
     renew_certificate,
 )

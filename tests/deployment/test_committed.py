@@ -264,7 +264,7 @@ def test_a_decision_waits_through_any_number_of_changes():
     left = [5_000]
 
     class Waiting:
-        seat = SimpleNamespace(ends_rounds_itself=True)
+        _ends_rounds_itself = True
         decide, _decide_later = Node.decide, Node._decide_later
 
         @property

@@ -19,7 +19,14 @@ from hypothesis import strategies as st
 from fedbandits import errors
 from fedbandits.client import AsyncClient
 from fedbandits.deployment.delivery.transport import MemoryHub
-from fedbandits.deployment.door import Door, DoorSettings, make_token, metrics, revoke_token
+from fedbandits.deployment.door import (
+    Door,
+    DoorSettings,
+    make_token,
+    metrics,
+    new_loop,
+    revoke_token,
+)
 from fedbandits.deployment.door.connections import PIECE, Connection, most_connections
 from fedbandits.deployment.door.metrics import Metrics
 from fedbandits.deployment.door.problems import PREFIX, PROBLEMS
@@ -42,7 +49,8 @@ def played(scenario, served, folder, **settings):
         async with opened(served, folder, **settings) as (door, client):
             return await scenario(client._connections(), door)
 
-    return asyncio.run(play())
+    with asyncio.Runner(loop_factory=new_loop) as runner:  # as parties run
+        return runner.run(play())
 
 
 def named(response, problem, status):
@@ -438,16 +446,33 @@ def test_thousands_of_requests_at_once_are_read_a_piece_at_a_time(tmp_path, piec
     assert max(waiting) <= 1 + PIECE // len(request) + 1
 
 
-def test_chunks_of_a_byte_are_read_a_piece_at_a_time(tmp_path, pieces):
+def test_chunks_of_a_byte_are_read_a_piece_at_a_time(tmp_path, pieces, monkeypatch):
+    """And other connections have their turn between two pieces."""
+    turns, seen, received = [0], [], Connection.data_received
+
+    async def count():
+        while True:
+            turns[0] += 1
+            await asyncio.sleep(0)
+
+    def noting(self, data):
+        seen.append((turns[0], len(data)))
+        received(self, data)
+
+    monkeypatch.setattr(Connection, "data_received", noting)
     body = b'{"actions":' + b" " * 50_000 + b"[[0.1,0.2,0.3,0.4]]}"
 
     async def scenario(http, door):
+        counting = asyncio.create_task(count())
         async with raw(door) as (reader, writer):
             writer.write(head(door, http, "transfer-encoding: chunked"))
             writer.write(b"".join(b"1\r\n%c\r\n" % byte for byte in body) + b"0\r\n\r\n")
             assert (await reader.readline())[9:12] in (b"200", b"201", b"422")
+        counting.cancel()
 
     played(scenario, InMemory(agents(), "north"), tmp_path)
+    full = [turn for turn, size in seen if size == PIECE]
+    assert len(set(full)) == len(full)
     assert len(pieces) > 30
     assert max(size for size, _ in pieces) <= PIECE
 

@@ -107,6 +107,25 @@ def test_requests_wait_for_those_before_them_and_are_read_no_further(tmp_path):
     played(scenario, served, tmp_path)
 
 
+def test_a_request_that_comes_behind_another_has_a_time_of_its_own(tmp_path):
+    """A connection is not idle then."""
+    served = InMemory(agents(), "north")
+
+    async def scenario(http, door):
+        served.may_answer.clear()
+        async with raw(door) as (reader, writer):
+            writer.write(head(door, http, f"content-length: {len(BODY)}") + BODY + ALIVE[:20])
+            await until(lambda: served.may_answer._waiters)
+            served.may_answer.set()
+            assert b" 200 " in await reader.readline()
+            await asyncio.sleep(0.3)
+            writer.write(ALIVE[20:])
+            writer.write(b"GET /healthz HTTP/1.0\r\n\r\n")
+            assert (await reader.read()).count(b" 200 ") == 2
+
+    played(scenario, served, tmp_path, keep_alive=0.1)
+
+
 def test_who_waits_to_be_asked_for_a_body_is_asked_once_it_is_let_in(tmp_path):
     async def scenario(http, door):
         async with raw(door) as (reader, writer):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
-from fedbandits.deployment.storage.tables import SECRETS
+from fedbandits.deployment.storage.store import SECRETS
 from fedbandits.federation.totals.keys import unpacked
 from fedbandits.federation.totals.messages import Increment, Opened
 from tests.deployment.secure import AGENTS, HELPERS, is_sum, learn, played, release, summed

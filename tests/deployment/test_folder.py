@@ -24,7 +24,7 @@ from fedbandits.deployment.delivery.transport import MemoryHub
 from fedbandits.deployment.hosting.clock import TICKS
 from fedbandits.deployment.identity.admission import Request
 from fedbandits.deployment.identity.authority import admit, load_authority
-from fedbandits.deployment.identity.installing import install_admission
+from fedbandits.deployment.identity.enrolment import fingerprints_in, install_admission
 from fedbandits.deployment.identity.private_files import only_one
 from fedbandits.deployment.process import party_process
 from fedbandits.deployment.process.examples import example, own_example
@@ -34,13 +34,11 @@ from fedbandits.deployment.process.federation_folder import (
     load_parties,
     revoke_here,
 )
-from fedbandits.deployment.process.fingerprints import fingerprints_in
 from fedbandits.deployment.process.folder import load_party, load_settings
-from fedbandits.deployment.process.looking import in_order
-from fedbandits.deployment.process.ordering import order
+from fedbandits.deployment.process.looking import in_order, is_starting, says_it_starts
+from fedbandits.deployment.process.party_process import order
+from fedbandits.deployment.process.rehearsal import warm
 from fedbandits.deployment.process.running import RunningParty
-from fedbandits.deployment.process.running_file import is_starting, says_it_starts
-from fedbandits.deployment.process.warming import warm
 from fedbandits.errors import (
     ConfigError,
     DuplicateRewardError,

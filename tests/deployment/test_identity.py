@@ -17,15 +17,13 @@ from fedbandits.deployment.identity import (
     authority,
     certificates,
     enrolment,
-    installing,
     members,
     private_files,
 )
 from fedbandits.deployment.identity.admission import Admission, Request, read_request
 from fedbandits.deployment.identity.authority import admit, init_authority, load_authority, revoke
-from fedbandits.deployment.identity.enrolment import create_party, rotate_party
+from fedbandits.deployment.identity.enrolment import create_party, install_admission, rotate_party
 from fedbandits.deployment.identity.identity import load_identity
-from fedbandits.deployment.identity.installing import install_admission
 from fedbandits.deployment.identity.members import KnownMembers, Members, spoken_fingerprint
 from fedbandits.errors import ConfigError, FedbanditsError, IdentityError, OutputExistsError
 from tests.deployment.one_machine import EVERYBODY, OneMachine
@@ -515,7 +513,7 @@ class Stops:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, at: int) -> None:
         self._left, self._write = at, private_files.write_private
-        for module in (authority, enrolment, installing, members):
+        for module in (authority, enrolment, members):
             monkeypatch.setattr(module, "write_private", self)
 
     def __call__(self, *args: object, **options: object) -> None:

@@ -7,9 +7,13 @@ import logging
 
 import pytest
 
-from fedbandits.deployment.process import limited_log
-from fedbandits.deployment.process.limited_log import MOST_ALIKE, WINDOW, LimitedHandler
-from fedbandits.deployment.process.party_process import JsonLines
+from fedbandits.deployment.process import party_process
+from fedbandits.deployment.process.party_process import (
+    MOST_ALIKE,
+    WINDOW,
+    JsonLines,
+    LimitedHandler,
+)
 
 FULL, BAD = "%s: the store is full: %d", "%s: a list of members is forged"
 
@@ -73,7 +77,7 @@ def test_what_was_left_out_is_said_at_the_end(log):
 
 
 def test_as_many_kinds_as_there_may_be_take_no_more_memory(log, monkeypatch):
-    monkeypatch.setattr(limited_log, "_MOST_KINDS", 2)
+    monkeypatch.setattr(party_process, "_MOST_KINDS", 2)
     for text in (FULL, BAD) * 20:
         log(1.0, text, *(("north", 1) if text == FULL else ("north",)))
     assert len(log.handler._kinds) <= 2

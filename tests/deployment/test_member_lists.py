@@ -10,7 +10,7 @@ from collections import deque
 import pytest
 
 from fedbandits.deployment.delivery.broker import members_subject, versions_subject
-from fedbandits.deployment.delivery.member_lists import MemberLists
+from fedbandits.deployment.delivery.nats_transport import MemberLists
 from fedbandits.deployment.identity.authority import revoke
 from fedbandits.deployment.identity.identity import Identity, load_identity
 from fedbandits.errors import NotListedError, SealError

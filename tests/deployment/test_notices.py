@@ -7,7 +7,7 @@ import logging
 import pytest
 
 from fedbandits.cli.federation_tables import _about_sums
-from fedbandits.deployment.hosting.notices import Notices
+from fedbandits.deployment.hosting.reports import Notices
 
 AGENT = {
     "sums": 7, "unused_sums": 1, "retired": False, "other_total": 6, "disputed_total": 0,

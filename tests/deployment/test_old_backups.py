@@ -13,13 +13,13 @@ import pytest
 from fedbandits import cli
 from fedbandits.cli.help import code_of
 from fedbandits.deployment.delivery import frames
+from fedbandits.deployment.delivery.delivery import Quorum
 from fedbandits.deployment.delivery.exchange import Exchange
-from fedbandits.deployment.delivery.quorum import Quorum
 from fedbandits.deployment.door.metrics import Metrics
 from fedbandits.deployment.hosting.events import Kind
 from fedbandits.deployment.hosting.known import Beside, left_beside
 from fedbandits.deployment.hosting.seat import HostedSeat
-from fedbandits.deployment.storage.left import Left
+from fedbandits.deployment.storage.rows import Left
 from fedbandits.deployment.storage.store import Store
 from fedbandits.errors import BudgetExceededError, FedbanditsError, NotReadyError, StaleStoreError
 from fedbandits.privacy.ledger import Ledger

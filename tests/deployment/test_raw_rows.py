@@ -159,7 +159,7 @@ def test_a_party_that_goes_on_from_its_journal_prepares_them_again(tmp_path):
 
 
 def test_kernels_are_compiled_ahead_with_rows_as_applications_send_them():
-    from fedbandits.deployment.process.warming import _Rehearsal
+    from fedbandits.deployment.process.rehearsal import _Rehearsal
 
     federation = raw_agents()
     served = InMemory(federation, "north")

@@ -11,7 +11,7 @@ from fedbandits.deployment.delivery.transport import MemoryHub
 from fedbandits.deployment.hosting.known import EARLIER, left_beside, with_noise
 from fedbandits.deployment.hosting.node import Node
 from fedbandits.deployment.hosting.seat import HostedSeat, spent_before
-from fedbandits.deployment.storage.left import Left
+from fedbandits.deployment.storage.rows import Left
 from fedbandits.deployment.storage.store import Store
 from fedbandits.errors import LedgerError, LedgerMismatchError
 from fedbandits.privacy import gaussian

@@ -11,19 +11,18 @@ from rich.console import Console
 from fedbandits.cli.federation_tables import status_of
 from fedbandits.cli.privacy import _Account, _statement_table
 from fedbandits.deployment.hosting.cautions import too_short
-from fedbandits.deployment.identity.enrolment import create_party
-from fedbandits.deployment.process.examples import example
-from fedbandits.deployment.process.federation_folder import admit_here, init_federation
-from fedbandits.deployment.process.fingerprints import (
+from fedbandits.deployment.identity.enrolment import (
     CONTROLLER,
     HELPER,
     Fingerprints,
+    create_party,
     fingerprints_in,
 )
+from fedbandits.deployment.process.examples import example
+from fedbandits.deployment.process.federation_folder import admit_here, init_federation
 from fedbandits.deployment.process.inspecting import StoredMessage
 from fedbandits.deployment.process.local_doors import PartyReport
-from fedbandits.deployment.process.supplies import RehearsalSupplies
-from fedbandits.deployment.process.warming import _Rehearsal
+from fedbandits.deployment.process.rehearsal import RehearsalSupplies, _Rehearsal
 from fedbandits.federation.run import PartiesRun
 from fedbandits.federation.totals import plan, statements
 from fedbandits.federation.totals.agreement import Taken, pack_taken

@@ -10,7 +10,7 @@ import signal
 import pytest
 
 from fedbandits._compile.cache import _root
-from fedbandits.deployment.process import party_process, warming
+from fedbandits.deployment.process import party_process, rehearsal
 from fedbandits.deployment.process.federation_folder import init_federation
 from fedbandits.deployment.process.folder import load_party
 from fedbandits.deployment.process.party_process import told_to_end
@@ -83,7 +83,7 @@ def test_a_service_keeps_kernels_in_its_cache_directory(monkeypatch):
 def test_what_a_party_needs_is_compiled_ahead(tmp_path, monkeypatch):
     """Of a party, or of a federation, as where an image is built."""
     asked = []
-    monkeypatch.setattr(warming, "warm", lambda federation, own: asked.append(own) or len(asked))
+    monkeypatch.setattr(rehearsal, "warm", lambda federation, own: asked.append(own) or len(asked))
     file = clinics_file(tmp_path)
     assert fedbandits("party", "warm", file).startswith("Compiled 1 kernel; all are kept in /")
     init_federation(file, tmp_path / "clinics", local=True)

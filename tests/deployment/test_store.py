@@ -10,9 +10,8 @@ import sys
 import pytest
 import sqlalchemy as sa
 
-from fedbandits.deployment.storage import tables
 from fedbandits.deployment.storage.rows import Entry, Header, Opened, Sent
-from fedbandits.deployment.storage.store import MOST_HEADERS, Store
+from fedbandits.deployment.storage.store import JOURNAL, META, MOST_HEADERS, Store
 from fedbandits.environments.linear import Linear
 from fedbandits.errors import (
     LedgerError,
@@ -71,7 +70,7 @@ def test_a_state_replaces_the_events_before_it(new_database):
             saved = store.saved(connection)
             assert (saved.event, saved.body) == (3, b"state")
             assert [entry.event for entry in saved.journal] == [4, 5]
-            rows = sa.select(sa.func.count()).select_from(tables.JOURNAL)
+            rows = sa.select(sa.func.count()).select_from(JOURNAL)
             assert connection.execute(rows).scalar() == 2
             store.keep_state(connection, 5, b"later", True)
         with store.begin() as connection:
@@ -129,7 +128,7 @@ def test_a_store_is_one_partys_alone(new_database):
 def test_a_newer_format_is_refused(new_database):
     where = new_database("store")
     with opened(where) as store, store.begin() as connection:
-        newer = sa.update(tables.META).where(tables.META.c.name == "schema").values(value="99")
+        newer = sa.update(META).where(META.c.name == "schema").values(value="99")
         connection.execute(newer)
     with pytest.raises(StoreVersionError, match="format 99"):
         opened(where)

@@ -5,7 +5,7 @@ It is imported there and nowhere else: to load them takes a second.
 
 from __future__ import annotations
 
-from fedbandits.deployment.process.warming import warm
+from fedbandits.deployment.process.rehearsal import warm
 from tests.deployment.federations import clinics
 
 warm(clinics(agents=2, kind="rounds"), {})

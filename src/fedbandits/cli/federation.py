@@ -252,7 +252,7 @@ def _say(line: str) -> None:
 
 def _compile_ahead(parties: list[PartyFolder]) -> None:
     """Compile kernels once before the parties' processes start: each would compile them all."""
-    from fedbandits.deployment.process.warming import warm
+    from fedbandits.deployment.process.rehearsal import warm
 
     began = time.monotonic()
 

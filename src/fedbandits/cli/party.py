@@ -62,8 +62,8 @@ def admit(
     ] = "",
 ) -> None:
     """Install what the authority has sent back. The first decides which authority is trusted."""
+    from fedbandits.deployment.identity.enrolment import install_admission
     from fedbandits.deployment.identity.identity import pinned_admission
-    from fedbandits.deployment.identity.installing import install_admission
     from fedbandits.deployment.identity.members import spoken_fingerprint
 
     members = install_admission(folder, admission, authority)
@@ -77,7 +77,7 @@ def admit(
 
 
 def _say_fingerprints(folder: pathlib.Path) -> None:
-    from fedbandits.deployment.process.fingerprints import fingerprints_in
+    from fedbandits.deployment.identity.enrolment import fingerprints_in
 
     for line in fingerprints_in(folder).lines(folder):
         typer.echo(line)
@@ -134,7 +134,7 @@ def warm(
     ],
 ) -> None:
     """Compile what a party needs, so that it starts at once: when an image is built, for one."""
-    from fedbandits.deployment.process import warming
+    from fedbandits.deployment.process import rehearsal
     from fedbandits.deployment.process.folder import load_party
     from fedbandits.errors import OutputError
     from fedbandits.settings.federation import load_federation
@@ -144,7 +144,7 @@ def warm(
         federation, own = party.federation, {party.member: party.settings.own}
     else:
         federation, own = load_federation(source), {}
-    kernels = warming.warm(federation, own)
+    kernels = rehearsal.warm(federation, own)
     from fedbandits._compile.cache import folder_of_kernels  # what compiles is loaded by now
 
     kept = folder_of_kernels()
@@ -262,8 +262,8 @@ def backup(
     party run --moved, once. If anything has left since, it is refused; --restore pays for all that
     has left once more. Peers that know more than the copy stop it all the same.
     """
-    from fedbandits.deployment.process.backing_up import back_up
     from fedbandits.deployment.process.looking import look_at
+    from fedbandits.deployment.process.store_file import back_up
 
     typer.echo(f"{back_up(look_at(folder), out)}: as secret as the store itself")
 
@@ -302,7 +302,7 @@ def order(
 
     Where the customer runs already, that one is asked; else it runs until the total is here.
     """
-    from fedbandits.deployment.process.ordering import order as ordered
+    from fedbandits.deployment.process.party_process import order as ordered
 
     total = ordered(folder, lambda line: typer.echo(line, err=True))
     typer.echo(f"total: {total}")

@@ -16,7 +16,7 @@ from fedbandits.cli.options import Assignments, configurations
 from fedbandits.errors import ConfigError
 
 if TYPE_CHECKING:  # the ledger is an extra
-    from fedbandits.deployment.storage.left import Left
+    from fedbandits.deployment.storage.rows import Left
     from fedbandits.privacy.claims import PrivacyClaim
     from fedbandits.privacy.ledger import Statement, Total
 

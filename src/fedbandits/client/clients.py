@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import os
+import re
+import secrets
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, Self
@@ -11,9 +14,99 @@ from typing import Any, Self
 import httpx
 
 from fedbandits.client import calls
-from fedbandits.client.calls import Call, Decision, DoorError, Numbers, Rows
-from fedbandits.client.place import TIMEOUT, Place
-from fedbandits.client.tries import RETRIES, Tries
+from fedbandits.client.calls import Call, Decision, DoorError, Numbers, Rows, UnreachableError
+from fedbandits.errors import ConfigError
+
+#: Further tries of a request.
+RETRIES, MOST_RETRIES = 3, 20
+#: Seconds before the second try; each further wait is twice as long, up to the longest.
+_FIRST_WAIT, _LONGEST_WAIT = 0.5, 30.0
+#: No answer; a proxy's answer in the door's place; a door that is not ready. All may pass.
+_PASSING = frozenset({0, 502, 503, 504})
+
+
+#: Seconds that an answer may take.
+TIMEOUT = 30.0
+_TOKEN = re.compile(r"[A-Za-z0-9._~+/-]+=*")
+
+
+class Place:
+    """A door's address, what is shown to it, how long it is waited for, and how often it is tried.
+
+    Raises ConfigError if it cannot be so. The error shows neither url nor token.
+    """
+
+    def __init__(self, url: str, token: str, timeout: float, verify: Any, retries: int) -> None:
+        if not isinstance(url, str) or not _is_address(url):
+            raise ConfigError(
+                "url: http:// or https:// and a host, such as http://127.0.0.1:8420, without "
+                "blanks, line breaks, a user's name, a query or a fragment"
+            )
+        if not isinstance(token, str) or _TOKEN.fullmatch(token) is None:
+            raise ConfigError(
+                "token: letters, digits and - . _ ~ + / = alone, as fedbandits party token prints "
+                "it: strip line breaks and blanks; leave out quotes and the word Bearer"
+            )
+        if not 0.0 < timeout < math.inf:
+            raise ConfigError("timeout: a number of seconds above 0")
+        if not isinstance(retries, int) or not 0 <= retries <= MOST_RETRIES:
+            raise ConfigError(f"retries: a whole number from 0 to {MOST_RETRIES}")
+        self._url, self._token, self._verify = url.rstrip("/"), token, verify
+        self.timeout, self.retries = timeout, retries
+
+    def arguments(self, transport: Any) -> dict[str, Any]:
+        """Return the arguments for httpx; ``transport`` is a class of it.
+
+        Authorities are not loaded where there are no certificates.
+        """
+        verify = self._verify if self._url.lower().startswith("https:") else False
+        return {
+            "base_url": self._url,
+            "headers": {"authorization": f"Bearer {self._token}", "user-agent": "fedbandits"},
+            "transport": transport(verify=verify),
+        }
+
+
+def _is_address(url: str) -> bool:
+    try:
+        parts = httpx.URL(url)
+    except (httpx.InvalidURL, ValueError):
+        return False
+    more = parts.userinfo or parts.query or parts.fragment or url != url.strip()
+    port = parts.port is None or 0 < parts.port < 65_536
+    return parts.scheme in ("http", "https") and bool(parts.host) and port and not more
+
+
+class Tries:
+    """Tries of one call, all with the same key, and what is known of those before.
+
+    Parameters
+    ----------
+    call
+        The call. A key that no other has is drawn unless it has one.
+    retries
+        How often it may be tried again.
+    """
+
+    def __init__(self, call: Call, retries: int) -> None:
+        self.call = call._replace(key=call.key or secrets.token_hex(16))
+        self._left = retries if call.again else 0
+        self._wait = _FIRST_WAIT
+        self._unanswered = False
+
+    def wait_after(self, error: DoorError) -> float | None:
+        """Return how many seconds to wait for the next try; None if an earlier one has arrived.
+
+        Raises the ``error`` if it will not pass, or was the last one.
+        """
+        if self._unanswered and isinstance(error, self.call.done):
+            return None
+        if error.status not in _PASSING or not self._left:
+            raise error
+        self._unanswered |= isinstance(error, UnreachableError)
+        self._left -= 1
+        wait, self._wait = self._wait, min(2.0 * self._wait, _LONGEST_WAIT)
+        return wait
 
 
 class Client:

@@ -11,8 +11,7 @@ from fedbandits.deployment.hosting.known import Beside, with_left
 from fedbandits.deployment.process.federation_folder import load_parties
 from fedbandits.deployment.process.folder import PartyFolder
 from fedbandits.deployment.process.local_doors import LocalDoor, PartyReport
-from fedbandits.deployment.process.looking import is_party
-from fedbandits.deployment.process.running_file import read_running
+from fedbandits.deployment.process.looking import is_party, read_running
 from fedbandits.errors import LedgerError
 from fedbandits.privacy.ledger import Ledger
 

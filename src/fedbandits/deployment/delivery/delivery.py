@@ -14,7 +14,7 @@ import math
 import os
 import time
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 from fedbandits.deployment.delivery import frames
 from fedbandits.deployment.delivery.exchange import (
@@ -25,7 +25,6 @@ from fedbandits.deployment.delivery.exchange import (
     Receiver,
 )
 from fedbandits.deployment.delivery.frames import Acknowledgement, Data, Gift, Hello, Seals
-from fedbandits.deployment.delivery.quorum import Quorum
 from fedbandits.deployment.delivery.transport import Transport
 from fedbandits.errors import FedbanditsError, NotListedError, SealError
 from fedbandits.federation.terms import Terms, cut
@@ -46,7 +45,7 @@ class Delivery:
 
     ``greets`` seals greetings, which those with other terms can open, and ``seals`` everything
     else. The ``receiver`` is given what was delivered. It is ``chatty`` where messages answer one
-    another all the time. See :class:`.quorum.Quorum` for ``patience``.
+    another all the time. See :class:`.delivery.Quorum` for ``patience``.
     """
 
     def __init__(
@@ -333,3 +332,38 @@ class Delivery:
     def offsets(self) -> Mapping[str, float]:
         """Return by how many seconds the clocks of peers are ahead of ours."""
         return {peer: each.offset for peer, each in self.exchanges.items() if each.greeted}
+
+
+class Quorum:
+    """Counts the peers that vouch for a party since it has started.
+
+    A party that was put back from an old backup does not know it. A peer that has seen more does,
+    and says so when it greets. One peer is not enough: it may be the one that has seen nothing.
+    More than half of them are enough. A half is, after ``patience`` seconds: with two neighbours,
+    of which one is down, a party must be able to start.
+    """
+
+    def __init__(
+        self,
+        exchanges: Mapping[str, Exchange],
+        patience: float,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._exchanges, self._patience, self._clock = exchanges, patience, clock
+        self.begin()
+
+    def begin(self) -> None:
+        """Begin anew: what was said before counts no more."""
+        self._since, self._reached = self._clock(), False
+        for exchange in self._exchanges.values():
+            exchange.vouches = False
+
+    def missing(self, witnesses: Collection[str]) -> tuple[str, ...]:
+        """Return the ``witnesses`` that are waited for; none once there were enough."""
+        if not self._reached and witnesses:
+            missing = tuple(peer for peer in witnesses if not self._exchanges[peer].vouches)
+            vouching = 2 * (len(witnesses) - len(missing))
+            late = self._clock() - self._since >= self._patience
+            self._reached = vouching > len(witnesses) or (late and vouching == len(witnesses))
+            return () if self._reached else missing
+        return ()

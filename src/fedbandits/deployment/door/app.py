@@ -36,8 +36,6 @@ from fedbandits.deployment.door.tokens import Guard
 Receive = Callable[[], Awaitable[dict[str, Any]]]
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 _METHODS = {"GET", "POST", "HEAD", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "QUERY"}
-#: Bytes of a header beside its name and its value: a colon, a blank, and the end of its line.
-_AROUND = 4
 
 
 class _Gone(Exception):  # noqa: N818
@@ -104,8 +102,7 @@ class App:
         connection: Connection = scope["state"]["connection"]
         place, closes = self._found(scope["path"], request), False
         try:
-            self._require_small_head(scope)
-            route = self._admitted(place, request)
+            route = self._admitted(place, request, scope["state"].get("head", 0))
             if route.body is not None:
                 request.body = await self._body(request, connection, receive)
             answer = await route.handler(request)
@@ -131,15 +128,14 @@ class App:
                 return place
         return self._nowhere
 
-    def _require_small_head(self, scope: dict[str, Any]) -> None:
-        size = len(scope["raw_path"]) + len(scope["query_string"])
-        size += sum(len(name) + len(value) + _AROUND for name, value in scope["headers"])
-        if size > self._settings.most_head:
+    def _admitted(self, place: Place, request: Request, head: int) -> Route:
+        """Find the route of a request whose head has come; raises Refused unless it may pass.
+
+        ``head`` is how long the head is, in bytes, if it may be too long.
+        """
+        if head > self._settings.most_head:
             most = f"at most {self._settings.most_head:,} bytes"
             raise Refused(no.HEAD_TOO_LARGE, most, ((b"connection", b"close"),))
-
-    def _admitted(self, place: Place, request: Request) -> Route:
-        """Find the route of a request whose head has come; raises Refused unless it may pass."""
         route = place.routes.get(request.method)
         if route is None:
             if not place.routes:

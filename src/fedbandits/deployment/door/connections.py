@@ -36,6 +36,8 @@ PIECE = 8_192
 #: Seconds, and bytes, that a client may go on to send after its request was refused: a connection
 #: that is closed at once is reset, and the answer is lost on the way.
 LINGER, MOST_DROPPED = 1.0, 1_000_000
+#: Bytes of a header beside its name and its value: a colon, a blank, and the end of its line.
+_AROUND = 4
 #: Seconds between two looks at whether all connections have ended.
 _LOOKS_EVERY = 0.005
 #: Takes uvicorn's messages, and drops them: the door writes one line a request.
@@ -95,8 +97,9 @@ class Connection(HttpToolsProtocol):
         self._all, self._settings = all_, all_.settings
         #: Part of a request that is coming, if any.
         self._part: Literal["", "head", "body"] = ""
-        #: Bytes since the last part of a request that is whole.
-        self._loose = 0
+        #: Bytes since the last part of a request that is whole, of the piece that is parsed, and of
+        #: all pieces since the one in which the newest head began.
+        self._loose = self._piece = self._pieces = 0
         #: Ends the wait for a request, and the wait for a client that does not read.
         self._timer: asyncio.TimerHandle | None = None
         self._stalled: asyncio.TimerHandle | None = None
@@ -109,7 +112,7 @@ class Connection(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin; a client that sends nothing is not waited for."""
-        super().connection_made(transport)
+        super().connection_made(_OneWrite(transport, self.loop))  # type: ignore[arg-type]
         self.flow = _Flow(transport, self.pipeline)
         if len(self.connections) > self._all.most:
             LOG.warning(
@@ -130,7 +133,7 @@ class Connection(HttpToolsProtocol):
     # --- what comes ---
 
     def data_received(self, data: bytes) -> None:
-        """Parse a piece of what has come."""
+        """Take a piece of what has come, and parse it."""
         if self._last or self.refused is not None:
             self._dropped += len(data)
             if self._dropped > MOST_DROPPED:
@@ -138,7 +141,10 @@ class Connection(HttpToolsProtocol):
             return
         if not self._part:
             self._stop_waiting()  # the time of a request begins with its first byte
-        self._loose += len(data)
+        self._piece = len(data)
+        self._loose += self._piece
+        if self._part == "head":
+            self._pieces += self._piece
         super().data_received(data)
         if self._part and self._loose > self._settings.most_head:
             self._refuse(HEAD_TOO_LARGE, f"at most {self._settings.most_head:,} bytes")
@@ -152,12 +158,15 @@ class Connection(HttpToolsProtocol):
 
     def on_message_begin(self) -> None:
         """Note that a request begins."""
-        self._part = "head"
+        self._part, self._pieces = "head", self._piece
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
         """Have the application answer, now that the head has come."""
         self._all.set_date()
+        if self._pieces > self._settings.most_head:  # a head is no longer than its pieces
+            size = sum(len(name) + len(value) + _AROUND for name, value in self.headers)
+            self.scope["state"]["head"] = len(self.url) + size
         super().on_headers_complete()
         self._part, self._loose = "body", 0
         if self.parser.should_upgrade():  # answered as any other request, and the last one
@@ -221,7 +230,12 @@ class Connection(HttpToolsProtocol):
             self.transport.write(self._last)
             self.loop.call_later(LINGER, self.transport.close)
 
-    # --- clients that wait ---
+    # --- clients that wait, or are waited for ---
+
+    def timeout_keep_alive_handler(self) -> None:
+        """End an idle connection; a request that is coming has a time of its own."""
+        if not self._part:
+            super().timeout_keep_alive_handler()
 
     def pause_writing(self) -> None:
         """Wait until the client reads, and not for long."""
@@ -251,6 +265,33 @@ class _Flow(FlowControl):
     def resume_reading(self) -> None:
         if not self._pipeline:
             super().resume_reading()
+
+
+class _OneWrite:
+    """A transport that writes the head of an answer and its body at once, a moment later."""
+
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+        self._transport, self._soon = transport, loop.call_soon
+        self._held: list[bytes] = []
+        self.is_closing = transport.is_closing
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+    def write(self, data: bytes) -> None:
+        if data:
+            if not self._held:
+                self._soon(self._flush)
+            self._held.append(data)
+
+    def close(self) -> None:
+        self._flush()
+        self._transport.close()
+
+    def _flush(self) -> None:
+        if self._held and not self.is_closing():
+            self._transport.write(b"".join(self._held))
+        self._held.clear()
 
 
 class _InPieces(asyncio.BufferedProtocol):

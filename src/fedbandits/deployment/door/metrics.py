@@ -50,7 +50,7 @@ class Metrics:
         self._refused.labels(reason).inc()
 
     def timer(self, route: str) -> Any:
-        """Make what takes the seconds of each request to a route."""
+        """Make a function that records the seconds of a request to a route."""
         return self._seconds.labels(route).observe
 
     def page(self, status: Mapping[str, Any], privacy: Mapping[str, Any]) -> bytes:
@@ -68,7 +68,7 @@ class _Registry(CollectorRegistry):
             yield metric
 
 
-#: By what a party does.
+#: Counters of each service that a party may offer.
 _DONE = {
     "decisions": {
         "decisions": "Decisions made for applications since the door was opened.",
@@ -93,7 +93,7 @@ _STATUS = {
     "broker_certificate_days": "Days until the broker's certificate ends, as it was shown last.",
     "outbox": "Messages that peers have not acknowledged yet. It should come back to 0.",
 }
-#: Plain numbers of what a party to secure sums tells of them.
+#: Plain numbers in the reports of a party to secure sums.
 _SUMS = {
     "sums": "Secure sums that are over, those with nobody in them included.",
     "members_of_last_sum": "Agents whose releases are in the last secure sum; 0 if nobody's are.",

@@ -72,7 +72,7 @@ class Orders(Protocol):
 
 
 def offered(served: Served) -> frozenset[str]:
-    """Tell what the party does for applications: ``decisions``, ``pulls`` or ``orders``, if any."""
+    """Return the services of a party: ``decisions``, ``pulls`` or ``orders``, if any."""
     federation = served.federation
     role = federation.seat_of(served.member).role
     if not federation.roles.messages_set_pace:
@@ -99,7 +99,7 @@ class PullTold(Told, frozen=True):
 
 
 class Ids:
-    """Names of decisions that are no other party's, nor another federation's."""
+    """Names of decisions, unique among all parties and federations."""
 
     def __init__(self, served: Served) -> None:
         self._member = served.member
@@ -145,12 +145,12 @@ class Shapes:
         self._encode = msgspec.json.Encoder().encode
 
     def as_asked(self, body: Any) -> Asked:
-        """Turn a request into what the party is asked with."""
+        """Turn the body of a request into the party's own type of request."""
         asked: Asked = self._as_asked(body)
         return asked
 
     def as_told(self, body: Any) -> tuple[int, Told]:
-        """Read the number of the decision that a request tells of, and what it tells."""
+        """Read the number of a decision, and its outcome, from the body of a request."""
         return self._ids.number(body.decision_id), self._as_told(body)
 
     def answer(self, decided: Decided) -> bytes:
@@ -175,7 +175,7 @@ def _fields(kind: type[msgspec.Struct], bounds: Mapping[str, Any]) -> list[Any]:
 
 
 def _struct(name: str, like: type[msgspec.Struct], fields: list[Any]) -> type[msgspec.Struct]:
-    """Make a type of requests, with the description of the struct that it is like."""
+    """Make a type of requests, with the docstring of the struct ``like``."""
     namespace = {"__doc__": like.__doc__}
     return msgspec.defstruct(
         name, fields, namespace=namespace, frozen=True, forbid_unknown_fields=True
@@ -183,6 +183,6 @@ def _struct(name: str, like: type[msgspec.Struct], fields: list[Any]) -> type[ms
 
 
 def _maker(kind: type[msgspec.Struct]) -> Callable[[Any], Any]:
-    """Make what turns a struct into another one that has some of its fields."""
+    """Make a function that turns a struct into a ``kind`` that has some of its fields."""
     names = kind.__struct_fields__
     return lambda body: kind(**{name: getattr(body, name) for name in names})

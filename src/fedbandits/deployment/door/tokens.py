@@ -20,8 +20,7 @@ from fedbandits.deployment.door.problems import FORBIDDEN, OTHER_PARTY, UNAUTHOR
 from fedbandits.deployment.identity.private_files import only_one, write_private
 from fedbandits.errors import DeploymentError, IdentityError
 
-#: ``decide`` is for decisions, rewards, pulls and orders; ``read`` for what the party tells of
-#: itself.
+#: ``decide`` is for decisions, rewards, pulls and orders; ``read`` for the party's reports.
 Scope = Literal["decide", "read"]
 SCOPES: tuple[Scope, ...] = ("decide", "read")
 FILE = "tokens.json"
@@ -124,7 +123,7 @@ def _write(folder: pathlib.Path, tokens: tuple[Token, ...]) -> None:
 
 
 class Guard:
-    """Lets in whoever shows a token of the member."""
+    """Admits requests that show a token of the member."""
 
     def __init__(self, folder: pathlib.Path, member: str) -> None:
         self._folder, self._member = folder, member
@@ -132,7 +131,7 @@ class Guard:
         self._look()
 
     def admit(self, authorization: bytes, scope: Scope) -> str:
-        """Let a request pass, or not; return the name of its token.
+        """Admit a request, and return the name of its token.
 
         The ``authorization`` header is empty if there is none. Raises Refused if no token of this
         party is shown, or one without the scope.
@@ -144,15 +143,15 @@ class Guard:
         if kind.lower() != b"bearer" or not shown:
             raise self._unauthorised("send the header Authorization: Bearer TOKEN")
         digest = digest_of(shown)
-        found: Token | None = None
+        known: Token | None = None
         for token in self._tokens:
             if hmac.compare_digest(token.sha256, digest):
-                found = token
-        if found is None:
+                known = token
+        if known is None:
             raise self._unknown(shown)
-        if scope not in found.scopes:
+        if scope not in known.scopes:
             raise Refused(FORBIDDEN, f"this token does not have the scope {scope!r}")
-        return found.name
+        return known.name
 
     def _unknown(self, shown: bytes) -> Refused:
         """Explain why a token is not known. The name that it shows proves nothing."""
@@ -182,7 +181,7 @@ class Guard:
 
     def _stamp(self) -> tuple[int, int, int] | None:
         try:
-            found = (self._folder / FILE).stat()
+            status = (self._folder / FILE).stat()
         except FileNotFoundError:
             return None
-        return found.st_ino, found.st_mtime_ns, found.st_size
+        return status.st_ino, status.st_mtime_ns, status.st_size

@@ -22,11 +22,9 @@ from fedbandits.deployment.hosting.restoring import (
     require_newest,
     require_same_boot,
 )
-from fedbandits.deployment.hosting.rewards import require_open
 from fedbandits.deployment.hosting.seat import HostedSeat
-from fedbandits.deployment.storage.left import Left
 from fedbandits.deployment.storage.machine import machine_boot
-from fedbandits.deployment.storage.rows import Entry, Header, Opened, Sent
+from fedbandits.deployment.storage.rows import Entry, Header, Left, Opened, Sent
 from fedbandits.deployment.storage.store import Store
 from fedbandits.errors import (
     DuplicateRewardError,
@@ -34,9 +32,11 @@ from fedbandits.errors import (
     LateRewardError,
     LocalProtocolError,
     NotReadyError,
+    UnknownDecisionError,
 )
 from fedbandits.federation.links import Receipt
 from fedbandits.federation.messages import Message
+from fedbandits.federation.party import Party
 from fedbandits.federation.state import Handled
 from fedbandits.privacy.ledger.tables import CHARGES
 
@@ -116,6 +116,7 @@ class Batch:
         party = self.seat.make(resources)
         self.hosted = hosted = HostedParty(party, self.seat.application)
         hosted.is_charged = self.seat.budget is not None
+        hosted.ends_rounds_itself = self.seat.ends_rounds_itself
         if saved.body is not None:
             party.load(saved.body)
         for entry in saved.journal:
@@ -144,7 +145,7 @@ class Batch:
         if not (kind is Kind.RECEIVE and handled.answer.outcome == "duplicate"):
             self._note(hosted, kind, content)
         self._after(kind, content, handled)
-        if kind in (Kind.OBSERVE, Kind.PULL, Kind.RECEIVE) and self.seat.ends_rounds_itself:
+        if hosted.ends_rounds_itself and kind in (Kind.OBSERVE, Kind.PULL, Kind.RECEIVE):
             self._end_rounds(hosted)
         return handled.answer
 
@@ -183,7 +184,7 @@ class Batch:
         self._entries.append(Entry(self.event, int(kind), hosted.encode(content)))
 
     def _after(self, kind: Kind, content: Any, handled: Handled) -> None:
-        """Note what an event has led to."""
+        """Note decisions, rewards and messages of an event that was carried out."""
         if kind is Kind.DECIDE:
             self._asked[handled.answer[0]] = Opened(handled.answer[0])
         elif kind is Kind.OBSERVE:
@@ -294,8 +295,8 @@ class Batch:
         store.post(connection, self.outgoing)
         store.head(connection, self._headers)
         waits = self.seat.federation.reward_default is not None
-        still = (one for one in self._asked.values() if one.number not in self._answered)
-        store.asked(connection, [one for one in still if waits or one.request], time.time())
+        still_open = (d for d in self._asked.values() if d.number not in self._answered)
+        store.asked(connection, [d for d in still_open if waits or d.request], time.time())
         store.answered(connection, self._answered)
         if hosted is None:
             return
@@ -332,3 +333,25 @@ class Batch:
             self.counts[members[peer]] = standing_of(links[peer])
         for member in {*self.received, *(member for member, _, _ in self.outgoing)}:
             self.counts[member] = standing_of(links[self.seat.federation.party_of[member]])
+
+
+def require_open(
+    store: Store, connection: Connection, member: str, party: Party[Any], number: int
+) -> None:
+    """Refuse a reward whose decision is not open, and say in which way it is not."""
+    waiting = party.open_decisions
+    if waiting is None or number in waiting:
+        return
+    if not 0 < number <= party.decisions_made:
+        raise UnknownDecisionError(f"{member}: decision {number} was never made")
+    if store.has_expired(connection, number):
+        raise LateRewardError(
+            f"{member}: the reward of decision {number} did not come in time, and a default "
+            "counts in its place"
+        )
+    if number <= party.settled_decisions:
+        raise LateRewardError(
+            f"{member}: decision {number} has its reward already, or it is in a release that "
+            "has left"
+        )
+    raise DuplicateRewardError(f"{member}: decision {number} has its reward already")

@@ -72,6 +72,8 @@ class HostedParty:
         self.events, self.since = 0, 0
         #: Whether what it releases is charged: then an event that is refused may have to be undone.
         self.is_charged = True
+        #: Whether rounds end when so many decisions were made, and not by a clock.
+        self.ends_rounds_itself = False
         #: By member how many messages were sent to it, and their mark.
         self.marks: dict[str, tuple[int, bytes]] = {}
         #: Peers whose links have moved in this transaction.

@@ -2,32 +2,42 @@
 
 Events that wait together are committed together, one transaction after the other. Decisions and
 rewards are worked out on the event loop, where they were asked for, and a thread waits for the
-disk: two threads that work at once would wait for each other. What may take longer is a matter of
-that thread alone. Where messages answer one another all the time, commits that wait for no disk are
-made on the loop, too. If one fails, the party is made anew, and whoever asked is told.
+disk: two threads that work at once would wait for each other. Longer work is done by that thread
+alone. Where messages answer one another all the time, commits that wait for no disk are made on the
+loop, too. If a commit fails, the party is made anew, and the jobs of that commit have failed.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import math
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, NamedTuple
+
+from sqlalchemy.engine import Connection
 
 from fedbandits.deployment.delivery.exchange import Standing
 from fedbandits.deployment.hosting.batch import Batch, saves
 from fedbandits.deployment.hosting.events import HostedParty, Kind
-from fedbandits.deployment.hosting.jobs import Begun, Done, Job, Outcome, begin, begin_at_once
 from fedbandits.deployment.hosting.reports import View
 from fedbandits.deployment.hosting.resources import StoredResources
 from fedbandits.deployment.hosting.seat import HostedSeat
 from fedbandits.deployment.storage.rows import Sent
 from fedbandits.deployment.storage.store import Store
-from fedbandits.errors import DeploymentError, FedbanditsError, NotReadyError
+from fedbandits.errors import (
+    ClockError,
+    DeploymentError,
+    FedbanditsError,
+    LedgerBusyError,
+    LedgerError,
+    NotReadyError,
+    StoreError,
+)
 
 _LOG = logging.getLogger("fedbandits.deployment")
 #: So many jobs at most share a transaction: nobody waits for more than these.
@@ -38,6 +48,73 @@ _LONGEST_WORK = 0.005
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 5.0
 #: Under which name the number of commits that failed is kept.
 _FAILURES = "failures"
+
+
+#: Outcome of a job: an answer, or an error.
+Outcome = tuple[Any, BaseException | None]
+
+
+class Job(NamedTuple):
+    """Work for a transaction, and the future of its outcome.
+
+    A ``quick`` job takes no longer than a request to the door.
+    """
+
+    work: Callable[[Batch], Any]
+    future: asyncio.Future[Any]
+    quick: bool = False
+
+    def done(self, batch: Batch) -> Outcome:
+        """Do the work. An event that the party refuses has changed nothing; other jobs go on."""
+        try:
+            return self.work(batch), None
+        except FedbanditsError as refused:
+            if isinstance(refused, LedgerError | StoreError) and type(refused) is not ClockError:
+                raise  # the transaction itself has failed
+            return None, refused
+
+    def settle(self, outcome: Outcome) -> None:
+        """Resolve the job's future with its outcome."""
+        answer, error = outcome
+        if self.future.done():  # its request was cancelled
+            return
+        if error is None:
+            self.future.set_result(answer)
+        else:
+            self.future.set_exception(error)
+
+
+class Begun(NamedTuple):
+    """A transaction that has begun, to be ended by closing it, and its connection."""
+
+    transaction: contextlib.ExitStack
+    connection: Connection
+
+
+def begin(store: Store, waits: bool = True) -> Begun:
+    """Begin a transaction; see :meth:`.store.Store.begin`."""
+    transaction = contextlib.ExitStack()
+    return Begun(transaction, transaction.enter_context(store.begin(waits)))
+
+
+def begin_at_once(store: Store) -> Begun | None:
+    """Begin a transaction; None if that would have to wait."""
+    try:
+        return begin(store, waits=False)
+    except LedgerBusyError:
+        return None
+
+
+class Done(NamedTuple):
+    """Jobs that were done in a transaction, whose end is its commit.
+
+    ``again`` are messages of earlier commits.
+    """
+
+    batch: Batch
+    outcomes: list[Outcome]
+    transaction: contextlib.ExitStack
+    again: Sequence[Sent] = ()
 
 
 class Host:
@@ -55,6 +132,7 @@ class Host:
         on_received: Callable[[str, int], None] = lambda *_: None,
     ) -> None:
         self.seat, self.store = seat, store
+        self._is_chatty, self._ends_rounds_itself = seat.is_chatty, seat.ends_rounds_itself
         self._on_sent, self._on_received = on_sent, on_received
         #: Jobs in the order in which they came.
         self._jobs: deque[Job] = deque()
@@ -74,7 +152,7 @@ class Host:
         self._batch: Batch | None = None
         self.resources = StoredResources(store, seat.member, seat.own, self._connection)
         #: What can be seen of the party, as of the last commit.
-        self.view = View()
+        self.view = View(last_counted=seat.federation.plan.schedule.last_counted)
         #: How many jobs have not been answered.
         self.waiting = 0
         #: Called on the event loop after every commit.
@@ -131,21 +209,21 @@ class Host:
 
     def do(self, kind: Kind, content: Any) -> asyncio.Future[Any]:
         """Give the party an event. The future is done when it is committed, or was refused."""
-        own = kind is Kind.OBSERVE and not self.seat.ends_rounds_itself  # else it may end a round
-        quick = own or kind is Kind.DECIDE or (kind is Kind.RECEIVE and self.seat.is_chatty)
+        learns = kind is Kind.OBSERVE and not self._ends_rounds_itself  # else it may end a round
+        quick = learns or kind is Kind.DECIDE or (kind is Kind.RECEIVE and self._is_chatty)
         return self.call(lambda batch: batch.carry_out(kind, content), quick)
 
     def call(self, work: Callable[[Batch], Any], quick: bool = False) -> asyncio.Future[Any]:
-        """Have something done in a transaction of the store.
+        """Add a job for a transaction of the store; return the future of its outcome.
 
-        Unless it is ``quick``, the event loop does not wait for it.
+        The event loop does the work itself only if it is ``quick``.
         """
         return self._added(self._jobs, work, quick)
 
     def call_first(self, work: Callable[[Batch], Any]) -> asyncio.Future[Any]:
-        """Have something done before all that waits, with nothing else in its transaction.
+        """Add a job that is done before all others, alone in its transaction.
 
-        When a release leaves so does not follow from how much there is to do.
+        So the time at which a release leaves does not depend on how many jobs there are.
         """
         return self._added(self._urgent, work)
 
@@ -186,7 +264,7 @@ class Host:
         try:
             begun = begin_at_once(self.store) if self._is_quick(jobs) else None
             done = begun and self._carry_out(begun, jobs, _LONGEST_WORK)
-            if done and self.seat.is_chatty and not done.batch.must_be_on_disk:
+            if done and self._is_chatty and not done.batch.must_be_on_disk:
                 asyncio.get_running_loop().call_soon(self._tell, jobs, self._commit(done))
                 return  # the system writes it when it likes
         except Exception as failed:
@@ -198,7 +276,7 @@ class Host:
             self._on_thread(lambda: self._commit(done), jobs)
 
     def _is_quick(self, jobs: list[Job]) -> bool:
-        """Tell whether some jobs take no longer than the event loop may."""
+        """Tell whether the event loop may do some jobs itself."""
         if not self.store.is_file or self._hosted is None:
             return False
         return all(job.quick for job in jobs) and not saves(self._bytes_since, self._hosted)
@@ -210,7 +288,7 @@ class Host:
         return [self._jobs.popleft() for _ in range(min(len(self._jobs), _MOST_TOGETHER))]
 
     def _on_thread(self, work: Callable[[], Done], jobs: list[Job]) -> None:
-        """Have the thread end a transaction; then the loop tells of it."""
+        """End a transaction on the thread, and its jobs on the event loop."""
 
         def tell(future: asyncio.Future[Done]) -> None:
             failed = future.exception()
@@ -280,9 +358,9 @@ class Host:
         return self._batch.connection
 
     def _tell(self, jobs: list[Job], done: Done) -> None:
-        """Send what was committed, tell whoever asked, and begin the next transaction.
+        """Send committed messages, resolve the jobs' futures, and begin the next transaction.
 
-        That comes last: if it fails, nobody hears of it before what was committed.
+        The next transaction comes last: if it fails, its error follows the outcomes of this one.
         """
         try:
             self._told(jobs, done)
@@ -306,7 +384,7 @@ class Host:
         self._settle(jobs, done.outcomes)
 
     def _fail(self, jobs: list[Job], failed: BaseException) -> None:
-        """Tell whoever asked that nothing was committed: the party is ahead of its store."""
+        """Fail the jobs of a transaction without a commit; the party is ahead of its store."""
         error = failed if isinstance(failed, FedbanditsError) else self._unexpected(failed)
         _LOG.error("%s: %s", self.seat.member, error)
         self._broken, self.problem, self._busy = failed, str(error), False
@@ -320,7 +398,7 @@ class Host:
         self._settle(jobs, [(None, error)] * len(jobs))
 
     def _unexpected(self, failed: BaseException) -> DeploymentError:
-        """Tell a fault that has no name here by its kind: its text may hold data."""
+        """Return an error that names an unforeseen fault's kind alone: its text may hold data."""
         return DeploymentError(
             f"{self.seat.member}: an unexpected {type(failed).__name__}; nothing was changed"
         )

@@ -12,9 +12,8 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from fedbandits.deployment.delivery.frames import extended
-from fedbandits.deployment.storage.left import Left, LeftFile, Marks
-from fedbandits.deployment.storage.store import Store
-from fedbandits.deployment.storage.tables import JOURNAL, META, SNAPSHOT
+from fedbandits.deployment.storage.rows import Left, LeftFile, Marks
+from fedbandits.deployment.storage.store import JOURNAL, META, SNAPSHOT, Store
 from fedbandits.errors import StaleStoreError, UnknownPartyError
 from fedbandits.federation.roles import Role
 from fedbandits.privacy import gaussian

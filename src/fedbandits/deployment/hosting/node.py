@@ -20,8 +20,7 @@ from fedbandits.deployment.hosting.clock import TICKS, Clock, Ends, in_time
 from fedbandits.deployment.hosting.events import Decided, Kind, Received
 from fedbandits.deployment.hosting.handover import Handover
 from fedbandits.deployment.hosting.host import Host
-from fedbandits.deployment.hosting.notices import Notices
-from fedbandits.deployment.hosting.reports import privacy_of
+from fedbandits.deployment.hosting.reports import Notices, privacy_of
 from fedbandits.deployment.hosting.seat import HostedSeat
 from fedbandits.deployment.storage.rows import Sent
 from fedbandits.deployment.storage.store import Store
@@ -52,6 +51,7 @@ class Node:
         self.seat, self.member, self.federation = seat, seat.member, seat.federation
         self.application = seat.application
         self._must_never_repeat = seat.must_never_repeat
+        self._ends_rounds_itself = seat.ends_rounds_itself
         # A half of the peers is enough only for a store that was held against its file.
         patience = math.inf if store.left is None else 2.0 * seat.federation.message_time
         self.delivery = Delivery(
@@ -104,7 +104,7 @@ class Node:
         nothing has changed.
         """
         self._require_begun()
-        if self.seat.ends_rounds_itself and self.host.view.is_exchanging:
+        if self._ends_rounds_itself and self.host.view.is_exchanging:
             return self._decide_later(asked, key)
         return self.host.call(lambda batch: Decided(*batch.decide(asked, key)), quick=True)
 
@@ -114,7 +114,7 @@ class Node:
         return await self.decide(asked, key)
 
     def reward(self, number: int, told: Told) -> Awaitable[None]:
-        """Learn what came of a decision, durably; raises as :meth:`.served.Served.reward`."""
+        """Learn the outcome of a decision, durably; raises as :meth:`.served.Served.reward`."""
         self._require_begun()
         return self.host.do(Kind.OBSERVE, (number, told))
 
@@ -140,7 +140,7 @@ class Node:
         return due
 
     async def pull(self, number: int, reward: int) -> None:
-        """Tell what the pull that is due has earned, 0 or 1."""
+        """Take the reward of the pull that is due, 0 or 1."""
         self._require_begun()
         await self.host.call(lambda batch: batch.pull(number, reward))
 

@@ -10,7 +10,7 @@ from sqlalchemy.engine import Connection
 
 from fedbandits.deployment.hosting.known import has_begun, is_older, stale
 from fedbandits.deployment.hosting.seat import HostedSeat
-from fedbandits.deployment.storage.left import Left
+from fedbandits.deployment.storage.rows import Left
 from fedbandits.deployment.storage.store import Store
 from fedbandits.errors import BudgetExceededError, StaleStoreError
 from fedbandits.federation.party import Party

@@ -121,7 +121,7 @@ class HostedSeat(NamedTuple):
     ) -> Store:
         """Open the party's store; where messages set the pace, commits do not wait for the disk.
 
-        See :meth:`.store.Store.open` for ``moved``, and :class:`.left.LeftFile` for ``restores``. A
+        See :meth:`.store.Store.open` for ``moved``, and :class:`.rows.LeftFile` for ``restores``. A
         file of what has left lies beside the store, ``store.left`` beside ``store.db``; for a
         server's database as if that were ``beside``. Where messages set the pace there is none.
 

@@ -29,8 +29,8 @@ from fedbandits.deployment.identity.certificates import (
 )
 from fedbandits.deployment.identity.identity import tls_context
 from fedbandits.deployment.identity.members import Member, Members, decode, read_members
-from fedbandits.deployment.identity.names import Path
 from fedbandits.deployment.identity.private_files import (
+    Path,
     new_folder,
     only_one,
     read_file,

@@ -27,7 +27,7 @@ from fedbandits.deployment.identity.certificates import (
     public_key_of,
 )
 from fedbandits.deployment.identity.members import KnownMembers, decode, newest, read_members
-from fedbandits.deployment.identity.names import (
+from fedbandits.deployment.identity.private_files import (
     ADMISSION,
     CERTIFICATE,
     FEDERATION,
@@ -38,8 +38,10 @@ from fedbandits.deployment.identity.names import (
     SEALING,
     TLS,
     Path,
+    read_file,
+    read_private,
+    refuse_readable,
 )
-from fedbandits.deployment.identity.private_files import read_file, read_private, refuse_readable
 from fedbandits.deployment.identity.sealing import Sealer, sealing_context
 from fedbandits.errors import IdentityError
 from fedbandits.federation.terms import cut

@@ -1,4 +1,4 @@
-"""Files that only their owner reads, written whole or not at all."""
+"""Files that only their owner reads, written whole or not at all, and their names in a folder."""
 
 from __future__ import annotations
 
@@ -14,6 +14,14 @@ from fedbandits.errors import DeploymentError, IdentityError, OutputExistsError
 
 #: No file here is as long as this, bytes.
 _MOST_BYTES = 1 << 24
+
+
+Path = str | os.PathLike[str]
+#: Names in a party's folder.
+FEDERATION, MEMBERS, KEYS = "federation.toml", "members.json", "keys"
+REQUEST, ADMISSION = "request.json", "admission.json"
+#: Names in the folder of a pair of keys.
+SEALING, TLS, CERTIFICATE, ISSUER = "sealing.key", "tls.key", "tls.pem", "issuer.pem"
 
 
 def write_private(

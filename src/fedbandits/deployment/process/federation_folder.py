@@ -21,13 +21,11 @@ from fedbandits.deployment.delivery.broker import (
     CERTIFICATE,
     CONFIG,
     LOCAL_HOSTS,
-    make_broker,
-    update_broker,
-)
-from fedbandits.deployment.delivery.broker_certificate import (
     BrokerCertificate,
+    make_broker,
     read_certificate,
     renew_certificate,
+    update_broker,
 )
 from fedbandits.deployment.hosting.cautions import over_since, too_slow
 from fedbandits.deployment.identity.authority import (
@@ -37,12 +35,10 @@ from fedbandits.deployment.identity.authority import (
     load_authority,
     revoke,
 )
-from fedbandits.deployment.identity.enrolment import create_party
+from fedbandits.deployment.identity.enrolment import create_party, install_admission
 from fedbandits.deployment.identity.identity import load_identity
-from fedbandits.deployment.identity.installing import install_admission
 from fedbandits.deployment.identity.members import spoken_fingerprint
-from fedbandits.deployment.identity.names import Path
-from fedbandits.deployment.identity.private_files import new_folder
+from fedbandits.deployment.identity.private_files import Path, new_folder
 from fedbandits.deployment.process.folder import (
     PartyFolder,
     load_party,

@@ -18,8 +18,7 @@ import pathlib
 from typing import NamedTuple
 
 from fedbandits.deployment.identity.admission import Request
-from fedbandits.deployment.identity.names import FEDERATION, REQUEST, Path
-from fedbandits.deployment.identity.private_files import write_private
+from fedbandits.deployment.identity.private_files import FEDERATION, REQUEST, Path, write_private
 from fedbandits.deployment.process.examples import own_example
 from fedbandits.deployment.process.looking import request_in, store_of
 from fedbandits.deployment.process.own_settings import SETTINGS, PartySettings, load_settings

@@ -12,12 +12,11 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from fedbandits.deployment.hosting.events import Kind, Received
-from fedbandits.deployment.identity.names import Path
+from fedbandits.deployment.identity.private_files import Path
 from fedbandits.deployment.process.folder import PartyFolder
-from fedbandits.deployment.process.supplies import RehearsalSupplies
+from fedbandits.deployment.process.rehearsal import RehearsalSupplies
 from fedbandits.deployment.storage.rows import SCHEMA, Header
-from fedbandits.deployment.storage.store import Store
-from fedbandits.deployment.storage.tables import JOURNAL, META, SNAPSHOT
+from fedbandits.deployment.storage.store import JOURNAL, META, SNAPSHOT, Store
 from fedbandits.errors import (
     LocalProtocolError,
     RemoteProtocolError,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import httpx
 import msgspec
 
-from fedbandits.deployment.process.running_file import Running, is_starting, read_running
+from fedbandits.deployment.process.looking import Running, is_starting, read_running
 from fedbandits.errors import DeploymentError
 
 if TYPE_CHECKING:  # a plan is not needed

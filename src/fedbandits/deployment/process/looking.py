@@ -1,15 +1,30 @@
-"""Read parties' folders without making a plan: for who looks at parties, and runs none."""
+"""Read parties' folders without making a plan: to look at parties, and at those that run.
+
+A running party is found by a file in its folder, by whoever can read that.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import logging
+import os
 import pathlib
-from collections.abc import Callable, Collection
+import time
+from collections.abc import Callable, Collection, Iterator
 from typing import NamedTuple, Protocol, TypeVar
 
+import msgspec
+
 from fedbandits.deployment.identity.admission import Request, read_request
-from fedbandits.deployment.identity.names import FEDERATION, REQUEST, Path
-from fedbandits.deployment.process.own_settings import SETTINGS, PartySettings, load_settings
-from fedbandits.errors import ConfigError
+from fedbandits.deployment.identity.private_files import FEDERATION, REQUEST, Path, write_private
+from fedbandits.deployment.process.own_settings import (
+    RUNNING,
+    SETTINGS,
+    STARTING,
+    PartySettings,
+    load_settings,
+)
+from fedbandits.errors import ConfigError, IdentityError
 from fedbandits.settings.federation_file import FederationFile, load_file
 
 
@@ -114,3 +129,83 @@ def in_order(parties: list[_Party], everybody: Collection[str]) -> list[_Party]:
     """Sort parties as the federation's file has them."""
     order = {member: place for place, member in enumerate(everybody)}
     return sorted(parties, key=lambda party: order.get(party.member, len(order)))
+
+
+_LOG = logging.getLogger("fedbandits.deployment")
+#: Seconds after which a party that has not come up was killed, or hangs.
+_LONGEST_START = 900.0
+
+
+class Running(msgspec.Struct, frozen=True, kw_only=True):
+    """The file that a running party leaves in its folder, for those who may read that.
+
+    ``url`` is where its door is, from this machine, and ``token`` opens it. ``started`` is in
+    seconds since 1970.
+    """
+
+    pid: int
+    url: str
+    token: str
+    started: float
+
+
+def read_running(path: pathlib.Path) -> Running | None:
+    """Read what a party that runs has left in its folder; None if there is nothing.
+
+    It stays behind where a process was killed: whether it runs is told by its door.
+    """
+    try:
+        return msgspec.json.decode((path / RUNNING).read_bytes(), type=Running)
+    except (FileNotFoundError, msgspec.DecodeError):
+        return None
+
+
+class Starting(msgspec.Struct, frozen=True, kw_only=True):
+    """The file that a party leaves in its folder from its start until its door is open.
+
+    ``since`` is in seconds since 1970.
+    """
+
+    pid: int
+    since: float
+
+
+@contextlib.contextmanager
+def says_it_starts(path: pathlib.Path) -> Iterator[None]:
+    """Leave word in a party's folder that it starts: until it runs, it may compile for long."""
+    file, starting = path / STARTING, Starting(pid=os.getpid(), since=time.time())
+    try:
+        write_private(file, msgspec.json.encode(starting), replace=True)
+    except IdentityError as error:  # it is a hint: the party starts all the same
+        _LOG.warning("%s", error)
+    try:
+        yield
+    finally:
+        found = _read_starting(path)
+        if found is None or found.pid == starting.pid:  # else it is that of another start
+            with contextlib.suppress(OSError):  # it is not believed for long
+                file.unlink(missing_ok=True)
+
+
+def is_starting(path: pathlib.Path) -> bool:
+    """Tell whether a party starts, as far as its folder and this machine know.
+
+    The file stays behind where a process was killed: so it must be there, and have begun lately.
+    """
+    found = _read_starting(path)
+    if found is None or not 0.0 <= time.time() - found.since < _LONGEST_START:
+        return False
+    try:
+        os.kill(found.pid, 0)  # no signal: it tells whether there is such a process
+    except PermissionError:
+        return True  # another user's
+    except (OSError, OverflowError):
+        return False
+    return True
+
+
+def _read_starting(path: pathlib.Path) -> Starting | None:
+    try:
+        return msgspec.json.decode((path / STARTING).read_bytes(), type=Starting)
+    except (OSError, msgspec.DecodeError):
+        return None

@@ -1,7 +1,7 @@
-"""The process of one party: its log, signals, readiness, and how it ends.
+"""The process of one party: its log, signals, readiness, a customer's order, and how it ends.
 
-A log is one line each, to standard error, without data. Of an error that nobody expected the kind
-and the place are told, not its text: that may hold what was asked.
+The log goes to standard error, a line a record, without data, and nobody can flood it. Of an error
+that nobody expected the kind and the place are told, not its text: that may hold what was asked.
 """
 
 from __future__ import annotations
@@ -9,28 +9,30 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import datetime
+import gc
 import logging
 import os
 import pathlib
 import signal
 import socket
 import sys
+import time
 import traceback
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, TextIO
 
 import msgspec
 
 from fedbandits.deployment.delivery.nats_connection import worth_telling
 from fedbandits.deployment.door import new_loop
-from fedbandits.deployment.identity.names import Path
-from fedbandits.deployment.process.collector import look_at_what_is_new
+from fedbandits.deployment.identity.private_files import Path
 from fedbandits.deployment.process.folder import PartyFolder, load_party
-from fedbandits.deployment.process.limited_log import LimitedHandler
+from fedbandits.deployment.process.local_doors import LocalDoor
+from fedbandits.deployment.process.looking import says_it_starts
 from fedbandits.deployment.process.own_settings import LogSettings
-from fedbandits.deployment.process.running import RunningParty
-from fedbandits.deployment.process.running_file import says_it_starts
-from fedbandits.deployment.process.warming import warm
+from fedbandits.deployment.process.rehearsal import warm
+from fedbandits.deployment.process.running import CUSTOMER, CustomerNode, RunningParty
+from fedbandits.errors import ConfigError, DeploymentError
 
 
 class _Lines(logging.Formatter):
@@ -237,3 +239,148 @@ def notify(state: str) -> None:
             sending.sendto(state.encode(), address)
         except OSError as error:
             _LOG.warning("NOTIFY_SOCKET: %s cannot be told: %s", where, error.strerror)
+
+
+#: New objects after which the newest are looked at, and how many such looks the older ones wait
+#: for. A request makes some fifty objects, none of which is garbage that only the collector finds.
+_NEW, _LOOKS = 20_000, 20
+
+
+def look_at_what_is_new() -> None:
+    """Let the collector pass over what was made so far, which stays, and look rarely.
+
+    Compiled code has a million objects: one look at all of them takes longer than a request may.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(_NEW, _LOOKS, _LOOKS)
+
+
+#: So many lines that are alike are written in so many seconds.
+MOST_ALIKE, WINDOW = 10, 60.0
+#: So many kinds of lines are told apart.
+_MOST_KINDS = 1_000
+
+
+class _Kind:
+    """One kind of line: when its window began, how many lines came in it, and the newest."""
+
+    def __init__(self, record: logging.LogRecord) -> None:
+        self.began, self.count, self.newest = record.created, 0, record
+
+
+class LimitedHandler(logging.StreamHandler[TextIO]):
+    """Writes lines to a stream, and leaves out most of those that are alike.
+
+    Lines are alike if they come from one place in the code, whatever is put into them. What is left
+    out is counted. The count is in a line of its own, with the first line after the window. Lines
+    below a warning are always written.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        super().__init__(stream)
+        self._kinds: dict[tuple[str, int], _Kind] = {}
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a line, unless there were many like it."""
+        self._end_windows(record.created)
+        if record.levelno < logging.WARNING:
+            super().emit(record)
+            return
+        kind = self._kinds.setdefault((record.pathname, record.lineno), _Kind(record))
+        kind.count, kind.newest = kind.count + 1, record
+        if kind.count <= MOST_ALIKE:
+            super().emit(record)
+
+    def close(self) -> None:
+        """End, and say what was left out since."""
+        self._end_windows(float("inf"))
+        super().close()
+
+    def _end_windows(self, now: float) -> None:
+        """Say of each kind whose window is over how many lines were left out."""
+        over = [key for key, kind in self._kinds.items() if now - kind.began >= WINDOW]
+        if len(self._kinds) >= _MOST_KINDS:
+            over = list(self._kinds)
+        for key in over:
+            kind = self._kinds.pop(key)
+            left_out = kind.count - MOST_ALIKE
+            if left_out > 0:
+                newest = kind.newest
+                said = f"{left_out:,} more lines like this one were left out: {newest.getMessage()}"
+                told = logging.LogRecord(
+                    newest.name, newest.levelno, newest.pathname, newest.lineno, "%s", (said,), None
+                )
+                super().emit(told)
+
+
+#: Seconds between two looks.
+_LOOK = 0.5
+Say = Callable[[str], None]
+
+
+def order(folder: Path, say: Say) -> int:
+    """Order a run, and wait for its total; ``say`` is told how it goes on.
+
+    Raises ConfigError if the folder is no customer's, DeploymentError if the run has ended without
+    a total, and FedbanditsError if the customer cannot run.
+    """
+    party = load_party(folder)
+    door = LocalDoor(party)
+    role = party.federation.seat_of(party.member).role.name
+    if role != CUSTOMER:
+        raise ConfigError(f"{folder}: is of {party.member}, whose role is {role}")
+    if door.report().running:
+        return _asked(door, say)
+    log_to_stderr(party.member, LogSettings(format="plain", level="warning"))
+    with asyncio.Runner(loop_factory=new_loop) as runner:
+        return runner.run(_run(party, say))
+
+
+def _asked(door: LocalDoor[PartyFolder], say: Say) -> int:
+    """Order a run of the customer that runs."""
+    progress = _Progress(say)
+    while (total := progress.look(door.order())) is None:
+        time.sleep(_LOOK)
+    return total
+
+
+async def _run(folder: PartyFolder, say: Say) -> int:
+    """Run the customer as long as that takes."""
+    party, progress = RunningParty(folder), _Progress(say)
+    await party.start()
+    try:
+        while True:
+            if party.failure is not None:
+                raise party.failure
+            if isinstance(party.node, CustomerNode):
+                await party.node.order()
+            total = progress.look(party.node.status())
+            if total is not None:
+                return total
+            await asyncio.sleep(_LOOK)
+    finally:
+        await party.stop()
+
+
+class _Progress:
+    """Says what has changed."""
+
+    def __init__(self, say: Say) -> None:
+        self._say, self._said, self._began = say, "", time.monotonic()
+
+    def look(self, status: dict[str, Any]) -> int | None:
+        """Return the total, once it is there; raises DeploymentError if the run ended without."""
+        stage, total = status["stage"], status.get("total")
+        if stage == "ended":
+            raise DeploymentError(
+                f"{status['party']}: the run has ended without a total; see federation status, and "
+                "the log of the controller"
+            )
+        connected = "connected" if status["connected"] else "not connected to the broker"
+        problems = "".join(f"; {who}: {what}" for who, what in status["problems"].items())
+        line = f"{connected}, {stage or 'begins'}{problems}"
+        if line != self._said:
+            self._said = line
+            self._say(f"{time.monotonic() - self._began:6.1f} s  {line}")
+        return total

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from fedbandits.deployment.delivery.broker_certificate import ends_soon
+from fedbandits.deployment.delivery.broker import ends_soon
 from fedbandits.deployment.delivery.nats_transport import NatsTransport
 from fedbandits.deployment.delivery.transport import Transport
 from fedbandits.deployment.door import Door, make_token, read_tokens, revoke_token
@@ -25,9 +25,9 @@ from fedbandits.deployment.identity.identity import Identity, load_identity
 from fedbandits.deployment.identity.members import spoken_fingerprint, with_new_keys
 from fedbandits.deployment.identity.private_files import write_private
 from fedbandits.deployment.process.folder import PartyFolder
+from fedbandits.deployment.process.looking import Running
 from fedbandits.deployment.process.own_settings import RUNNING
-from fedbandits.deployment.process.running_file import Running
-from fedbandits.deployment.process.supplies import simulated_supply
+from fedbandits.deployment.process.rehearsal import simulated_supply
 from fedbandits.deployment.storage.rows import Sent
 from fedbandits.errors import FedbanditsError, IdentityError
 

@@ -1,4 +1,4 @@
-"""A party's store: its state, events since then, messages to send, and its ledger.
+"""A party's store and its tables: the state, events since then, messages to send, and the ledger.
 
 All of it is one database, so that an event is one transaction. What is not committed was not
 answered and not sent.
@@ -14,21 +14,8 @@ from typing import Any, Self
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from fedbandits.deployment.storage.left import LeftFile
 from fedbandits.deployment.storage.machine import LogFile, StoreLock
-from fedbandits.deployment.storage.rows import SCHEMA, Entry, Header, Opened, Saved, Sent
-from fedbandits.deployment.storage.tables import (
-    ASKED,
-    EXPIRED,
-    HEADERS,
-    JOURNAL,
-    MARKS,
-    META,
-    METADATA,
-    OUTBOX,
-    SECRETS,
-    SNAPSHOT,
-)
+from fedbandits.deployment.storage.rows import SCHEMA, Entry, Header, LeftFile, Opened, Saved, Sent
 from fedbandits.errors import (
     LedgerError,
     StoreError,
@@ -45,6 +32,88 @@ MOST_HEADERS = 10_000
 #: Noted of a connection that overwrites what it deletes.
 _OVERWRITES = "fedbandits_overwrites"
 _FULL = ("full", "no space", "disk i/o error", "could not extend")
+
+
+METADATA = sa.MetaData()
+#: A number that rows are found by. SQLite keeps them by it, without an index, only if it is called
+#: so; it has 64 bits there, too.
+_NUMBER = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
+
+#: What the store is: its format, whose it is, and small numbers that change.
+META = sa.Table(
+    "host_meta",
+    METADATA,
+    sa.Column("name", sa.Text, primary_key=True),
+    sa.Column("value", sa.Text, nullable=False),
+)
+#: The newest saved state of the party, and the last event that is in it. One row.
+SNAPSHOT = sa.Table(
+    "host_snapshot",
+    METADATA,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("event", sa.BigInteger, nullable=False),
+    sa.Column("body", sa.LargeBinary, nullable=False),
+)
+#: Events since that state, to be carried out again. They hold contexts and rewards.
+JOURNAL = sa.Table(
+    "host_journal",
+    METADATA,
+    sa.Column("event", _NUMBER, primary_key=True, autoincrement=False),
+    sa.Column("kind", sa.Integer, nullable=False),
+    sa.Column("body", sa.LargeBinary, nullable=False),
+)
+#: Messages that their receivers have not acknowledged.
+OUTBOX = sa.Table(
+    "host_outbox",
+    METADATA,
+    sa.Column("peer", sa.Text, primary_key=True),
+    sa.Column("number", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("body", sa.LargeBinary, nullable=False),
+)
+#: For every peer how many messages it has acknowledged, and their mark: see frames.Hello.
+MARKS = sa.Table(
+    "host_marks",
+    METADATA,
+    sa.Column("peer", sa.Text, primary_key=True),
+    sa.Column("number", sa.BigInteger, nullable=False),
+    sa.Column("mark", sa.LargeBinary, nullable=False),
+)
+#: Headers of messages sent and seen; the oldest are deleted.
+HEADERS = sa.Table(
+    "host_headers",
+    METADATA,
+    sa.Column("id", _NUMBER, primary_key=True, autoincrement=False),
+    sa.Column("at", sa.Float, nullable=False),
+    sa.Column("way", sa.Text, nullable=False),
+    sa.Column("peer", sa.Text, nullable=False),
+    sa.Column("type", sa.Text, nullable=False),
+    sa.Column("number", sa.BigInteger, nullable=False),
+    sa.Column("size", sa.BigInteger, nullable=False),
+    sa.Column("outcome", sa.Text, nullable=False),
+)
+#: When open decisions were asked for, where rewards that do not come have a default. Of requests
+#: with a key also what names them (a digest of key and request), and what they were answered.
+ASKED = sa.Table(
+    "host_asked",
+    METADATA,
+    sa.Column("number", _NUMBER, primary_key=True, autoincrement=False),
+    sa.Column("at", sa.Float, nullable=False),
+    sa.Column("request", sa.LargeBinary, unique=True),
+    sa.Column("answer", sa.LargeBinary),
+)
+#: Decisions whose reward did not come in time.
+EXPIRED = sa.Table(
+    "host_expired",
+    METADATA,
+    sa.Column("number", _NUMBER, primary_key=True, autoincrement=False),
+)
+#: The party's own secrets, and those that others gave it. Never logged, never shown.
+SECRETS = sa.Table(
+    "host_secrets",
+    METADATA,
+    sa.Column("name", sa.Text, primary_key=True),
+    sa.Column("value", sa.LargeBinary, nullable=False),
+)
 
 
 class Store(contextlib.AbstractContextManager["Store"]):
@@ -129,7 +198,8 @@ class Store(contextlib.AbstractContextManager["Store"]):
                 if self._log is not None and _OVERWRITES not in connection.info:
                     connection.exec_driver_sql("PRAGMA secure_delete = ON").close()
                     connection.info[_OVERWRITES] = True  # what is deleted is overwritten, too
-                self._lock.require(connection)
+                if self._log is None:  # a server may have ended the session that holds the lock
+                    self._lock.require(connection)
                 yield connection
         except LedgerError as error:
             raise _named(error) from error
