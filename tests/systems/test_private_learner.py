@@ -505,7 +505,7 @@ def no_noise_in_the_last_number(monkeypatch):
 @pytest.fixture
 def releases_alone(monkeypatch):
     """What whole parties show would take longer, and is not needed to see these flaws."""
-    monkeypatch.setattr(audit_rooms, "_messages_games", lambda *_: [])
+    monkeypatch.setattr(audit_rooms, "messages_games", lambda *_: [])
     monkeypatch.setattr(audit_rooms, "moves_games", lambda *_: [])
 
 

@@ -276,7 +276,7 @@ def _looking() -> Any:
 
 
 def _advancing() -> Any:
-    """Advance an account, unless another charge advanced the account first: on every database."""
+    """Move an account on, unless another charge moved the account first: on every database."""
     moved: dict[str, Any] = {
         name: sa.bindparam(f"new_{name}") for name in ("charges", "spent", "time", "head")
     }

@@ -28,6 +28,7 @@ from fedbandits.privacy.likelihood import (
 )
 from fedbandits.privacy.noise_check import KeptSimulated, NoisyNumbers
 from fedbandits.privacy.protocol_check import ProtocolCheck
+from fedbandits.privacy.running_sum import ContinualState
 from fedbandits.privacy.shares import release_share
 from fedbandits.random import Key, Purpose, normals, uniforms
 from fedbandits.systems.agents.audit_run import AgentsRun, Target
@@ -137,13 +138,11 @@ def _contents_game(plan: LearnerPlan, late: bool) -> ContentsGame:
     release, size = plan.priced, plan.size
     honest = 1 if plan.secure is None else plan.secure.honest
     count = min(release.releases, _MOST_RELEASES)
-    short = msgspec.structs.replace(release, releases=count)
     longest = np.full(size, plan.record_bound / np.sqrt(size))
     # The two are as far apart as any, and no number is alike.
     pair, steps = (longest, -longest), np.arange(1, count + 1)
     record = ReplacedRecord(pair, attacker_of(release, pair, steps, np.ones(size)), late)
 
-    release = partial(_released, short) if honest == 1 else partial(_summed, plan, count)
     seen = f"{count} of {release.releases}" if count < release.releases else f"{count}"
     what, each = "releases", ""
     if plan.secure is not None:
@@ -151,37 +150,37 @@ def _contents_game(plan: LearnerPlan, late: bool) -> ContentsGame:
     looks_at = f"contents of {seen} {what}, {size} numbers each{each}{record.words()}"
     # All runs are made at once, so a number takes a fraction of the time of one in a kernel.
     made = count * size * max(1, count // _AT_ONCE) * honest
-    look = look_at_sums(record, steps, release)
+    look = look_at_sums(record, steps, partial(_released, plan, count))
     return ContentsGame(looks_at, count * size, look, made, late)
 
 
-def _released(plan: ContinualPlan, sums: Floats, first: int) -> Floats:
-    """Release sums, (runs, n, size): all runs at once, as one long vector."""
-    count, n, size = sums.shape
-    key, state = audit_key(first), running_sum.init(plan, count * size)
-    noisy = np.empty((n, count, size))
-    for k in range(n):
-        state, released = running_sum.release(
-            plan, state, sums[:, k].reshape(-1), np.ones(count * size),
-            lambda step: normals(count * size, key, 0, step, Purpose.PRIVACY_NOISE),
-        )  # fmt: skip
-        noisy[k] = released.reshape(count, size)
-    return np.ascontiguousarray(noisy.transpose(1, 0, 2))
+def _released(plan: LearnerPlan, count: int, sums: Floats, first: int) -> Floats:
+    """Return releases, or secure sums of honest agents, of which one has the sums (runs, n, size).
 
-
-def _summed(plan: LearnerPlan, count: int, sums: Floats, first: int) -> Floats:
-    """Return secure sums of honest agents, one of which has the sums, (runs, n, size)."""
-    secure, step = plan.secure, plan.constants.step
-    short = msgspec.structs.replace(plan.release, releases=count)
-    total = np.zeros_like(sums)
-    for agent in range(1 if secure is None else secure.honest):
-        key, state = audit_key(first), running_sum.init(short, sums[:, 0].size)
-        draw = partial(_drawn_by, key, agent, sums[:, 0].size)
+    All runs are made at once, as one long vector.
+    """
+    honest, key = 1 if plan.secure is None else plan.secure.honest, audit_key(first)
+    short, total = msgspec.structs.replace(plan.release, releases=count), np.zeros_like(sums)
+    size = sums[:, 0].size
+    for agent in range(honest):
+        state, draw = running_sum.init(short, size), partial(_drawn_by, key, agent, size)
         for k in range(count):
-            own = sums[:, k].reshape(-1) if agent == 0 else np.zeros(sums[:, k].size)
-            state, share = release_share(short, step, state, own, np.ones(own.size), draw)
-            total[:, k] += step * share.reshape(sums[:, k].shape)
+            own = sums[:, k].reshape(-1) if agent == 0 else np.zeros(size)
+            state, values = _release(plan, short, state, own, draw)
+            total[:, k] += values.reshape(sums[:, k].shape)
     return total
+
+
+def _release(
+    plan: LearnerPlan, short: ContinualPlan, state: ContinualState, sums: Floats,
+    draw: Callable[[int], Floats],
+) -> tuple[ContinualState, Floats]:  # fmt: skip
+    """Make the next release, or the next share of a secure sum, in the units of records."""
+    pattern, step = np.ones(sums.size), plan.constants.step
+    if plan.secure is None:
+        return running_sum.release(short, state, sums, pattern, draw)
+    state, share = release_share(short, step, state, sums, pattern, draw)
+    return state, step * share
 
 
 def _drawn_by(key: Key, agent: int, size: int, step: int) -> Floats:
@@ -216,19 +215,14 @@ def _drawn(system: System[Any], plan: LearnerPlan, steps: Ints, run: int) -> tup
     supply = system.simulated_supplies(plan, None, AUDIT_SEED, run)
     sources = [KeptSimulated(supply("agent", place).noise) for place in range(agents)]
     short = msgspec.structs.replace(plan.release, releases=last)
-    sums, pattern = np.full(agents * size, _SUM), np.ones(agents * size)
+    sums = np.full(agents * size, _SUM)
     state, noise = running_sum.init(short, sums.size), np.empty((len(steps), sums.size))
-    unit = plan.constants.step if plan.secure is not None else 0.0
 
     def draw(step: int) -> Floats:
         return np.concatenate([own(step) for own in sources])
 
     for k in range(1, last + 1):
-        if unit:
-            state, share = release_share(short, unit, state, sums, pattern, draw)
-            released = unit * share
-        else:
-            state, released = running_sum.release(short, state, sums, pattern, draw)
+        state, released = _release(plan, short, state, sums, draw)
         noise[steps == k] = released - _SUM
     names = drawn_steps(plan.release, steps)
     given = np.stack([source.draws(size)[names - 1] for source in sources])

@@ -1,4 +1,4 @@
-"""What helpers and members must refuse: sums of too few, and totals without the tag of a helper.
+"""Refusals of helpers and members: sums of too few, and totals without the tag of a helper.
 
 Real helpers of the configured federation are asked by a controller that would open a sum of one
 member. What it asks for is stated by members, with true tags: nothing but the number of members
