@@ -34,7 +34,7 @@ from fedbandits.systems.samba.roles import (
     customer,
     silent_comp,
     silent_controller,
-    silent_owner,
+    owner,
 )
 from fedbandits.systems.samba.streams import Pads
 from fedbandits.testing.replicates import plan_of
@@ -134,7 +134,7 @@ def test_parties_that_do_not_seal_are_found(directions, found, monkeypatch):
     def line(cipher, key, direction):
         return Line("none" if direction in directions else cipher, key, direction)
 
-    for role in (silent_owner, silent_comp, silent_controller, customer):
+    for role in (owner, silent_comp, silent_controller, customer):
         monkeypatch.setattr(role, "Line", line)
     played = federated(silent("ucb"), 3, 12)
     played.advance(12)

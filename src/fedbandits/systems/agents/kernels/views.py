@@ -79,7 +79,7 @@ def empty_view(constants: Constants) -> Views:
 
 def copied(view: Views) -> Views:
     """Copy a view, to write to the copy."""
-    return Views(*(array.copy() for array in view))
+    return Views._make(array.copy() for array in view)
 
 
 @compiled
