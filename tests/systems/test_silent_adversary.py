@@ -32,9 +32,9 @@ from fedbandits.systems.samba.keys import PadKeys, SimulatedSecrets, make_keys, 
 from fedbandits.systems.samba.messages import Answer, Word
 from fedbandits.systems.samba.roles import (
     customer,
+    owner,
     silent_comp,
     silent_controller,
-    owner,
 )
 from fedbandits.systems.samba.streams import Pads
 from fedbandits.testing.replicates import plan_of
