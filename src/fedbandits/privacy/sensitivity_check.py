@@ -1,4 +1,4 @@
-"""How far one record moves releases, measured with the same noise in both worlds.
+"""Moves of releases by one record, measured with the same noise in both worlds.
 
 Two neighbouring worlds are played with the same simulated noise. So the noise cancels in the
 difference of what is released, and what remains is what the record moved. Compared with the planned
