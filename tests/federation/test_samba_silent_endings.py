@@ -29,7 +29,7 @@ from fedbandits.systems.samba.messages import (
     ToSecond,
     Word,
 )
-from fedbandits.systems.samba.roles import silent_owner as owner
+from fedbandits.systems.samba.roles import owner
 from fedbandits.testing.replicates import plan_of
 from tests.federation.test_samba_endings import ended_with, lost, only_lost, reasons
 from tests.federation.test_samba_endings import silent as mute
