@@ -1,4 +1,4 @@
-"""What the servers of a silent run do in a turn: words dealt, messages, and comparisons.
+"""Turns of a silent run: words dealt, messages of servers, and comparisons.
 
 The dealer's corrections travel in numbered blocks. Selection number n serves turn number n, and no
 other. Blocks, and the make-up of a turn's messages, follow from the plan alone: all parties and the

@@ -170,7 +170,7 @@ class SilentController(SilentServer[SilentControllerState], BaseController[Silen
         return self._compare(after) if after.stage == "collecting" and complete else Step(after)
 
     def _compare(self, after: SilentControllerState) -> Step:
-        """Shuffle the shares of all scores, and send Comp the first openings."""
+        """Bring the shares of all scores into an own order, and send Comp the first openings."""
         dealt, turn, deals = self._dealt(after), self._turn, self._deals
         shares = read_words(b"".join(after.collected[owner] for owner in self._owners))
         permuted, masked = np.empty((2, self._plan.arms), np.uint64)
