@@ -1,10 +1,10 @@
 """FCLUB's local servers and the global one as parties: releases go up, others' releases come down.
 
-A local server holds its users' records and draws its own noise. The global server only hands on
-what it is told; it needs to know nothing about users, and never sees noise or raw sums.
+A local server holds its users' records and draws its own noise. The global server hands
+releases on; it knows nothing about users but their number, and never sees noise or raw sums.
 
-Nobody waits for anybody. A server recommends by what it knows while releases are exchanged. At a
-deadline the global server hands out the newest that each server has released, and says which.
+Nobody waits for anybody. A server recommends by its present models while releases are exchanged. At
+a deadline the global server hands out the newest release of every server, with its number.
 """
 
 from __future__ import annotations
@@ -62,14 +62,14 @@ NO_SUMS = ContinualPlan("none", 0, 0.0)
 
 
 class OtherServer(NamedTuple):
-    """A server beside this one, by what it has released, as far as that is known and of use."""
+    """The releases of another server that are known and still of use."""
 
     newest: int  # number of its newest release; 0 for none
     rows: Floats  # (rows, p)
 
 
 class Kept(NamedTuple):
-    """A record that does not count yet."""
+    """A record that waits for the next phase."""
 
     place: int
     context: Floats  # (d,)
@@ -82,23 +82,23 @@ class LocalState(ServerState, frozen=True, kw_only=True):
 
     sums: Floats  # (users, p + 2) of every user's records; see :func:`.kernels.learn`
     shared: Floats  # (users, p + 2) of those that count for releases; no rows where all do
-    visits: Ints  # (users,) how often each has come; only where not all records count
+    visits: Ints  # (users,) visits of each user; only where not all records count
     models: Models  # of every user
     cluster_of: Ints  # (users,) the likeliest cluster of each
     released: ContinualState  # where releases of running sums stand
     before: Floats  # (users, p + 2) at the last release, where only what is new is released
-    rows: Floats  # (rows, p) what was released last
+    rows: Floats  # (rows, p) of the last release
     mixture: Mixture  # clusters of its own users
     others: tuple[OtherServer, ...]  # the releases of every other server
-    heard: int = 0  # the number of what was handed out last
+    heard: int = 0  # the number of the last hand-out
     fresh: int = 0  # records since the last release
-    kept: tuple[Kept, ...] = ()  # records beyond what one phase may have: they wait for the next
+    kept: tuple[Kept, ...] = ()  # records beyond the most of one phase
 
 
 class LocalServer(Server[LocalState, FCLUBPlan]):
     """Recommends items to its users, releases noisy sums, learns from those of others.
 
-    What it asks of its noise for the z-th release is a row of p numbers for each user, or for each
+    For its z-th release the server asks its noise for a row of p numbers for each user, or for each
     cluster that a server may have.
     """
 
@@ -138,13 +138,13 @@ class LocalServer(Server[LocalState, FCLUBPlan]):
 
     @property
     def awaited(self) -> int | None:
-        """The release after which nothing was handed out yet."""
+        """The newest release, while nothing was handed out after it."""
         return self._state.phase if self.stage == "waiting" else super().awaited
 
     def learned(self) -> Learned:
-        """Return what it knows of each of its users.
+        """Return the server's model of each of its users.
 
-        Acting on releases alone, it knows of them what it has released, and what others have.
+        A server that acts on releases alone has models of its own releases and of all others'.
         """
         state, raw = self._state, self._plan.constants.raw_view
         releases = np.full(len(self.users), float(state.phase))
@@ -243,11 +243,11 @@ class LocalServer(Server[LocalState, FCLUBPlan]):
         self._draw_ahead()  # nothing has changed if the noise raises
         stage = "ready" if message.release >= state.phase else state.stage
         after = self._after(stage=stage, heard=message.release, others=others)
-        # Who acts on releases has none of its own before the first.
+        # A server that acts on releases has no model before its first release.
         return self._learn_from(after) if state.phase else Step(after)
 
     def _checked(self, message: Others) -> tuple[OtherServer, ...]:
-        """Return what the others have released by now, if it can be that."""
+        """Return the other servers' releases by now; refuse a message that cannot have them."""
         state, plan, count = self._state, self._plan, len(self._others)
         newest = message.newest or (message.release,) * count
         if len(newest) != count or len(message.rows) != count:
@@ -293,7 +293,7 @@ class LocalServer(Server[LocalState, FCLUBPlan]):
         return Step(after, write=write)
 
     def _draw_ahead(self) -> None:
-        """Have the noise of the next release, if there is one, as many rows as it may have."""
+        """Draw the noise of the next release, if there is one: as many rows as it may have."""
         plan, rows = self._plan, len(self.users)
         if not self._has_noise and plan.private and self._state.phase < plan.release_count:
             rows = rows if plan.releases == USERS else min(rows, plan.most_clusters)

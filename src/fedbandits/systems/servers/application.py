@@ -83,7 +83,7 @@ def supply(plan: Any, role: str, place: int, resources: Resources) -> ServerSupp
 
 
 def export(plan: ServersPlan, party: Any) -> Learned:
-    """Return what a server knows of its users."""
+    """Return the models of a server's users."""
     del plan
     learned: Learned = party.learned()
     return learned

@@ -42,10 +42,10 @@ class OpenDecision(msgspec.Struct, frozen=True, gc=False):
 class ServerState(PartyState, frozen=True, kw_only=True):
     """State of a local server."""
 
-    round: int = 0  # the newest that was played or has ended
+    round: int = 0  # the newest round that was played or has ended
     ended: int = 0  # the round that ended last
-    phase: int = 0  # how many have ended
-    decisions: int = 0  # how many were made
+    phase: int = 0  # phases that have ended
+    decisions: int = 0  # decisions so far
     #: Decisions whose rewards have not come, by their numbers.
     open: dict[int, OpenDecision] = msgspec.field(default_factory=dict)
 
@@ -56,9 +56,9 @@ AnyServer = TypeVar("AnyServer", bound=ServerState)
 class Server(ActingParty[AnyServer], Generic[AnyServer, AnyPlan]):
     """A party that recommends items to its own users, in phases.
 
-    Many users may have come whose rewards are not known yet; rewards come in any order. A server
-    recommends by what it knows while the end of a phase is being exchanged. Subclasses choose,
-    learn, and say what the end of a phase brings. A seat's place says which of the servers it is.
+    Rewards may come late, and in any order. A server goes on recommending while the releases of a
+    phase's end are exchanged. Subclasses choose an item, learn from a reward, and end a phase. The
+    place of the seat is the server's number.
     """
 
     def __init__(self, seat: Seat, plan: AnyPlan, supply: ServerSupply, state: AnyServer) -> None:
@@ -71,7 +71,7 @@ class Server(ActingParty[AnyServer], Generic[AnyServer, AnyPlan]):
         self._plan, self._noise = plan, supply.noise
 
     def learned(self) -> Learned:
-        """Return what it knows of its users."""
+        """Return the models of the server's users."""
         raise NotImplementedError
 
     @property
@@ -84,7 +84,7 @@ class Server(ActingParty[AnyServer], Generic[AnyServer, AnyPlan]):
         raise NotImplementedError
 
     def _learn(self, after: AnyServer, decision: OpenDecision, reward: float) -> Step:
-        """Take in a record; ``after`` is the state after it, as far as it is known."""
+        """Learn from a record; ``after`` is the state after the event, but for the record."""
         raise NotImplementedError
 
     def _end_phase(self, after: AnyServer) -> Step:
@@ -92,7 +92,7 @@ class Server(ActingParty[AnyServer], Generic[AnyServer, AnyPlan]):
         raise NotImplementedError
 
     def _handle(self, event: Any) -> Step:
-        """Do what any other event asks for."""
+        """Handle an event of any other type."""
         raise NotImplementedError
 
     def _compute(self, event: Any) -> Step:
@@ -147,7 +147,7 @@ class Server(ActingParty[AnyServer], Generic[AnyServer, AnyPlan]):
         return of_all if count == of_all.scores.size else new_scoring(len(items), count)
 
     def _observe(self, event: Observe) -> Step:
-        """Learn what a recommended item earned; beyond [0, 1] the decision stays open."""
+        """Learn the reward of a recommended item; beyond [0, 1] the decision stays open."""
         number, item = event.decision.number, event.decision.action
         decision = self._state.open.get(number)
         if decision is None:
@@ -200,7 +200,7 @@ def server_roles(
     names = tuple(f"server-{i}" for i in range(plan.constants.servers))
     return Roles(
         (
-            # Whoever gave up first would miss what the global server hands out at its deadline.
+            # A server that gave up first would miss the hand-out at the global server's deadline.
             Role("server", names, lambda seat, own: make_server(seat, plan, own), True, 2.0),
             Role(GLOBAL, (GLOBAL,), lambda seat, _: make_global(seat, plan)),
         ),

@@ -1,4 +1,4 @@
-"""The parties of published FCLUB: local servers, and a global one, which is here.
+"""The parties of published FCLUB: local servers, and the global server, which this module has.
 
 The global server merges what local servers report, and passes on what they upload.
 """
@@ -109,7 +109,7 @@ class GlobalServer(Hub[GlobalState]):
                 return super()._compute(event)
 
     def _group(self, message: Upload | Observation, sharing: int) -> int | None:
-        """Return the global cluster that a sender means; None if it did not begin anew with it."""
+        """Return the global cluster of a sender's cluster; None if one of both began anew since."""
         cluster, state, place = message.cluster, self._state, self._place[message.sender]
         if (
             self._plan.constants.sharing != sharing
@@ -151,7 +151,7 @@ class GlobalServer(Hub[GlobalState]):
         return Step(self._state, write=write)
 
     def _due(self) -> Ints:
-        """Find clusters that are sent what they lack; those of servers that are behind are not."""
+        """Find clusters whose missing sums are due; clusters of servers that are behind wait."""
         due = np.flatnonzero(self._state.hub.due)
         if not any(self._state.behind):
             return due

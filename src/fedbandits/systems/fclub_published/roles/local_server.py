@@ -83,14 +83,14 @@ from fedbandits.systems.fclub_published.state import (
 from fedbandits.systems.servers.roles import OpenDecision, Server, ServerState
 from fedbandits.systems.servers.system import ServerSupply
 
-#: The phase in which clusters began anew that never did.
+#: In place of a phase, for clusters that have never begun anew.
 NEVER_BEGUN = -1
 
 
 class LocalState(ServerState, frozen=True, kw_only=True):
     """All that changes in a local server."""
 
-    local: Local  # what it knows of its users
+    local: Local  # statistics and models of its users
     groups: dict[int, int]  # to global clusters' rows of models, where every record is shared
     reported: Floats  # (users, p + 1) clusters' sums at the last report, in rows of their names
     since: int = NEVER_BEGUN  # the phase in which its clusters last began anew
@@ -98,16 +98,16 @@ class LocalState(ServerState, frozen=True, kw_only=True):
     #: so that nothing is hidden in them, and nothing is uploaded.
     apart: bool = False
     waits: bool = False  # whether the last report may still be answered
-    steps: int = 0  # how many times noise was asked for that covers sums
-    #: Of every cluster, where noise covers sums.
+    steps: int = 0  # requests so far for noise that covers sums
+    #: The tree of every cluster, where noise covers sums.
     trees: dict[int, CoveredTree] = msgspec.field(default_factory=dict)
 
 
 class LocalServer(Server[LocalState, PublishedFCLUBPlan]):
-    """Serves its own users; nobody else is told their raw statistics.
+    """A server that keeps the raw statistics of its users to itself.
 
-    Its noise is not asked for unless the variant is private. A source that covers values is asked
-    for step after step; a simulated one by the name of a draw.
+    The server asks its noise in private variants alone: a source that covers values step after
+    step, a simulated source by the name of a draw.
     """
 
     TRANSITIONS: ClassVar[Transitions] = {
@@ -141,7 +141,7 @@ class LocalServer(Server[LocalState, PublishedFCLUBPlan]):
         self._has_noise = False
 
     def learned(self) -> Learned:
-        """Return what it recommends by to each of its users: the model of the user's cluster.
+        """Return the model that recommends to each user: that of the user's cluster.
 
         Clusters were found in raw records, and a model may have the newest ones in it: the model
         says so, whatever noise there is.
@@ -220,7 +220,7 @@ class LocalServer(Server[LocalState, PublishedFCLUBPlan]):
     def _shared(
         self, after: LocalState, decision: OpenDecision, reward: float
     ) -> Sequence[Message]:
-        """Return what leaves after a record, without noise."""
+        """Return the messages that follow a record, without noise."""
         constants, cluster = self._plan.constants, int(after.local.cluster_of[decision.place])
         if after.apart or constants.sharing == NEVER:
             return ()
@@ -238,7 +238,7 @@ class LocalServer(Server[LocalState, PublishedFCLUBPlan]):
         return ()
 
     def _learn_under_noise(self, after: LocalState, decision: OpenDecision, reward: float) -> Step:
-        """Learn under noise: the noise of what leaves next is settled before anything changes."""
+        """Learn under noise: the noise of the next message is settled before anything changes."""
         constants, local = self._plan.constants, after.local
         cluster = int(local.cluster_of[decision.place])
         due = after.stage == "ready" and not after.apart
@@ -275,7 +275,7 @@ class LocalServer(Server[LocalState, PublishedFCLUBPlan]):
         return bool(after - local.base_log_det[cluster] >= constants.log_upload)
 
     def _upload(self, after: LocalState, cluster: int, drawn: Floats | None = None) -> Message:
-        """Let out what is buffered; the next noise has been settled. Writes to arrays."""
+        """Upload a buffer, for whose successor noise has been settled; write to arrays."""
         constants, local = self._plan.constants, after.local
         sums = pack(local.buffer[cluster])
         note_upload(constants, local, cluster)
@@ -305,7 +305,7 @@ class LocalServer(Server[LocalState, PublishedFCLUBPlan]):
 
     @property
     def awaited(self) -> int | None:
-        """The report that was not answered yet."""
+        """The report that has no answer yet."""
         return self._state.phase + 1 if self.stage == "reporting" else super().awaited
 
     def _handle(self, event: Any) -> Step:
@@ -407,7 +407,7 @@ class LocalServer(Server[LocalState, PublishedFCLUBPlan]):
         return Step(after, write=write)
 
     def _checked(self, message: Partition, clusters: Ints) -> Floats:
-        """Return what global clusters know, a row for each of the local ones."""
+        """Return the sums of global clusters, a row for each of the local clusters."""
         size = self._state.local.sums.shape[1]
         sums = unpack(message.sums, len(clusters) * size).reshape(len(clusters), -1)
         if len(message.groups) != len(clusters) or len(message.partners) != len(clusters):
@@ -480,7 +480,7 @@ class LocalServer(Server[LocalState, PublishedFCLUBPlan]):
         return in_range and self._plan.facts.home[message.cluster] == self._index
 
     def _require_same(self, message: Download | SharedObservation) -> None:
-        """Refuse what is about clusters that did not begin when these did."""
+        """Refuse a message about clusters that began anew in another phase than these."""
         if message.since != self._state.since:
             raise OutOfOrderError(
                 f"{self.name}: clusters began anew in phase {self._state.since}, not in "
