@@ -15,8 +15,6 @@ from fedbandits.deployment.identity.enrolment import create_party
 from fedbandits.deployment.process.examples import example
 from fedbandits.deployment.process.federation_folder import admit_here, init_federation
 from fedbandits.deployment.process.fingerprints import (
-    CONTROLLER,
-    HELPER,
     Fingerprints,
     fingerprints_in,
 )
@@ -25,7 +23,7 @@ from fedbandits.deployment.process.local_doors import PartyReport
 from fedbandits.deployment.process.supplies import RehearsalSupplies
 from fedbandits.deployment.process.warming import _Rehearsal
 from fedbandits.federation.run import PartiesRun
-from fedbandits.federation.totals import plan, statements
+from fedbandits.federation.totals import statements
 from fedbandits.federation.totals.agreement import Taken, pack_taken
 from fedbandits.federation.totals.messages import Increment, Opening, Total, pack_words
 from fedbandits.settings.federation import read_federation
@@ -74,7 +72,6 @@ def test_members_compare_the_keys_of_helpers_in_calls(tmp_path):
     assert helper.lines("x") == [f"The fingerprint of its sealing key is {helper.own}: say it to "
                                  "whoever asks."]  # fmt: skip
     assert fedbandits("party", "fingerprints", tmp_path / "north") in said
-    assert (HELPER, CONTROLLER) == (plan.HELPER, plan.CONTROLLER)
     alone = Fingerprints("a", {"lab": "b"}).lines("x")
     assert alone[-1] == "  lab  b"
 
