@@ -12,8 +12,6 @@ from fedbandits.cli.federation_tables import status_of
 from fedbandits.cli.privacy import _Account, _statement_table
 from fedbandits.deployment.hosting.cautions import too_short
 from fedbandits.deployment.identity.enrolment import (
-    CONTROLLER,
-    HELPER,
     Fingerprints,
     create_party,
     fingerprints_in,
@@ -24,7 +22,7 @@ from fedbandits.deployment.process.inspecting import StoredMessage
 from fedbandits.deployment.process.local_doors import PartyReport
 from fedbandits.deployment.process.rehearsal import RehearsalSupplies, _Rehearsal
 from fedbandits.federation.run import PartiesRun
-from fedbandits.federation.totals import plan, statements
+from fedbandits.federation.totals import statements
 from fedbandits.federation.totals.agreement import Taken, pack_taken
 from fedbandits.federation.totals.messages import Increment, Opening, Total, pack_words
 from fedbandits.settings.federation import read_federation
@@ -73,7 +71,6 @@ def test_members_compare_the_keys_of_helpers_in_calls(tmp_path):
     assert helper.lines("x") == [f"The fingerprint of its sealing key is {helper.own}: say it to "
                                  "whoever asks."]  # fmt: skip
     assert fedbandits("party", "fingerprints", tmp_path / "north") in said
-    assert (HELPER, CONTROLLER) == (plan.HELPER, plan.CONTROLLER)
     alone = Fingerprints("a", {"lab": "b"}).lines("x")
     assert alone[-1] == "  lab  b"
 
