@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from fedbandits.environments.base import Environment
@@ -24,6 +24,9 @@ if TYPE_CHECKING:  # a configuration is read without what prices and attacks it
     from fedbandits.systems.theory import Bound
 
 AnyPlan = TypeVar("AnyPlan", bound=Plan)
+
+#: Rooms of a small system: claim and guide stand beside the plan, and memory beside the loop.
+COMPACT: Mapping[str, str] = {"claim": "plan", "guide": "plan", "state": "loop"}
 
 
 class PackageSystem(System[AnyPlan]):
@@ -49,12 +52,15 @@ class PackageSystem(System[AnyPlan]):
     ``theory``      ``bounds(plan, environment)``                   nothing is proved
     =============== =============================================== ==============================
 
-    A room that a system has in common with others may lie elsewhere, as ``SHARED_ROOMS`` says.
+    A room that a system has in common with others may lie elsewhere, as ``SHARED_ROOMS`` says. In a
+    small system several rooms may share a module of the package, as ``ROOMS`` says.
     Where parties learn a model, ``application`` has ``export(plan, party)`` too, to
     :class:`.exported.Learned`. Where noise is added, ``audit`` has ``noise_checks(system, plan)``,
     and ``protocol_checks(system, plan)`` for what a claim rests on beside noise.
     """
 
+    #: From rooms to the module of the package that they stand in, if its name is another one.
+    ROOMS: ClassVar[Mapping[str, str]] = {}
     #: Modules outside the package that serve as rooms, each under the last part of its name.
     SHARED_ROOMS: ClassVar[tuple[str, ...]] = ()
 
@@ -75,7 +81,7 @@ class PackageSystem(System[AnyPlan]):
     def _module_of(self, room: str) -> str:
         """Return the name of the module that a room is, whether it is there or not."""
         shared = {module.rpartition(".")[2]: module for module in self.SHARED_ROOMS}
-        return shared.get(room, f"{type(self).__module__}.{room}")
+        return shared.get(room, f"{type(self).__module__}.{self.ROOMS.get(room, room)}")
 
     def _found(self, room: str, function: str) -> Any:
         """Return a function of a room; None if there is no such room, or no function in it."""

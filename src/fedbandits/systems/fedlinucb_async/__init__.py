@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from fedbandits.federation.run import PartiesRun
 from fedbandits.systems.agents.system import AgentsSystem
-from fedbandits.systems.fedlinucb_async.config import AsyncFedLinUCB
-from fedbandits.systems.fedlinucb_async.presets import PRESETS
+from fedbandits.systems.fedlinucb_async.config import PRESETS, AsyncFedLinUCB
+from fedbandits.systems.package import COMPACT
 
 if TYPE_CHECKING:
     from fedbandits.systems.fedlinucb_async.plan import AsyncPlan
@@ -23,6 +23,7 @@ class AsyncFedLinUCBSystem(AgentsSystem["AsyncPlan"]):
     )
     config_type = AsyncFedLinUCB
     presets = PRESETS
+    ROOMS = COMPACT
     SHARED_ROOMS = ("fedbandits.systems.agents.application",)
 
     def syncs(self, run: PartiesRun) -> int:

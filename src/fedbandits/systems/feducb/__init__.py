@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from fedbandits.federation.run import PartiesRun
 from fedbandits.systems.agents.system import AgentsSystem
-from fedbandits.systems.feducb.config import FedUCB
-from fedbandits.systems.feducb.presets import PRESETS
+from fedbandits.systems.feducb.config import PRESETS, FedUCB
+from fedbandits.systems.package import COMPACT
 
 if TYPE_CHECKING:
     from fedbandits.systems.agents.plan import AgentsPlan
@@ -20,6 +20,7 @@ class FedUCBSystem(AgentsSystem["AgentsPlan"]):
     paper = "Dubey & Pentland 2020, Differentially-Private Federated Linear Bandits"
     config_type = FedUCB
     presets = PRESETS
+    ROOMS = COMPACT
     SHARED_ROOMS = ("fedbandits.systems.agents.application", "fedbandits.systems.agents.audit")
 
     def syncs(self, run: PartiesRun) -> int:

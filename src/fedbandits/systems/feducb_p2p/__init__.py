@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from fedbandits.federation.run import PartiesRun
 from fedbandits.systems.agents.system import AgentsSystem
-from fedbandits.systems.feducb_p2p.config import PeerFedUCB
-from fedbandits.systems.feducb_p2p.presets import PRESETS
+from fedbandits.systems.feducb_p2p.config import PRESETS, PeerFedUCB
+from fedbandits.systems.package import COMPACT
 
 if TYPE_CHECKING:
     from fedbandits.systems.feducb_p2p.plan import PeerPlan
@@ -20,6 +20,7 @@ class PeerFedUCBSystem(AgentsSystem["PeerPlan"]):
     paper = "Dubey & Pentland 2020, the same peer to peer (Algorithm 3)"
     config_type = PeerFedUCB
     presets = PRESETS
+    ROOMS = COMPACT
 
     def cautions(self, plan: PeerPlan) -> tuple[str, ...]:
         found: tuple[str, ...] = self.room("claim").cautions(plan)
