@@ -43,7 +43,7 @@ def test_what_is_declared_is_what_a_state_keeps(preset):
     found = find_preset(preset)
     world = next(w for w in WORLDS.values() if found.plays_in(type(w)))
     plan = fb.system(preset).plan(world, 2_000)
-    make = found.room("state").initial_state
+    make = found.function("state", "initial_state")
     argument = {"samba": "arms", "fedlinucb_async": "constants"}.get(found.name)
     state = make(getattr(plan, argument) if argument else plan)
     needs = found.needs(plan)

@@ -24,8 +24,7 @@ from fedbandits.federation.messages import pack
 from fedbandits.federation.roles import Roles
 from fedbandits.reproduce.feducb import proved
 from fedbandits.systems.agents.limits import Limits
-from fedbandits.systems.feducb_p2p.heard import MOST_AHEAD
-from fedbandits.systems.feducb_p2p.messages import TABLE, Call, Release
+from fedbandits.systems.feducb_p2p.messages import MOST_AHEAD, TABLE, Call, Release
 from fedbandits.testing.replicates import federate, plan_of, system_of
 from tests.federation.receiving import (
     held,

@@ -10,8 +10,7 @@ import fedbandits as fb
 from fedbandits.environments import Classification, Linear
 from fedbandits.errors import BoundExceededError, ConfigError
 from fedbandits.random import Purpose, integer, replicate_key, uniform
-from fedbandits.systems.fedlinucb_async.claim import claim
-from fedbandits.systems.fedlinucb_async.plan import make_plan
+from fedbandits.systems.fedlinucb_async.plan import claim, make_plan
 from fedbandits.testing.replicates import federate, plan_of, simulate
 from tests.worlds import decision_set
 

@@ -13,8 +13,7 @@ import fedbandits as fb
 from fedbandits.environments import Linear
 from fedbandits.systems.agents.config import Determinant, Every, Never
 from fedbandits.systems.agents.schedule import settled, sync_rounds
-from fedbandits.systems.feducb.claim import claim
-from fedbandits.systems.feducb.plan import make_plan
+from fedbandits.systems.feducb.plan import claim, make_plan
 from fedbandits.testing.replicates import plan_of, simulate
 
 ENVIRONMENT = Linear(agents=10, dim=10, arms=20)

@@ -15,10 +15,9 @@ from fedbandits.errors import ConfigError
 from fedbandits.privacy import gaussian
 from fedbandits.reproduce.feducb import proved
 from fedbandits.systems.agents.kernels import pools
-from fedbandits.systems.feducb.claim import claim
-from fedbandits.systems.feducb.plan import make_plan
-from fedbandits.systems.feducb.presets import PRESETS
-from fedbandits.systems.feducb_p2p.claim import claim as peer_claim
+from fedbandits.systems.feducb.config import PRESETS
+from fedbandits.systems.feducb.plan import claim, make_plan
+from fedbandits.systems.feducb_p2p.plan import claim as peer_claim
 from fedbandits.testing.replicates import federate, plan_of, simulate
 
 ENVIRONMENT = Linear(agents=3, dim=3, arms=4)

@@ -14,11 +14,10 @@ from fedbandits.errors import ConfigError, ConfigWarning, DataError
 from fedbandits.privacy import gaussian
 from fedbandits.reproduce.feducb import proved
 from fedbandits.systems.agents.kernels.sync import next_sync
-from fedbandits.systems.feducb.claim import claim as central_claim
+from fedbandits.systems.feducb.plan import claim as central_claim
 from fedbandits.systems.feducb.plan import make_plan as central_plan
-from fedbandits.systems.feducb_p2p.claim import claim
 from fedbandits.systems.feducb_p2p.kernels.state import next_arrival
-from fedbandits.systems.feducb_p2p.plan import make_plan
+from fedbandits.systems.feducb_p2p.plan import claim, make_plan
 from fedbandits.testing.replicates import plan_of, simulate
 
 ENVIRONMENT = Linear(agents=10, dim=10, arms=20)

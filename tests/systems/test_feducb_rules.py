@@ -24,8 +24,7 @@ from fedbandits.systems.agents.config import (
 from fedbandits.systems.agents.noise import published_levels
 from fedbandits.systems.agents.schedule import first_useful_round, sync_rounds
 from fedbandits.systems.feducb import SYSTEM, FedUCB
-from fedbandits.systems.feducb.claim import claim
-from fedbandits.systems.feducb.plan import make_plan
+from fedbandits.systems.feducb.plan import claim, make_plan
 from fedbandits.testing.replicates import plan_of, simulate
 
 ENVIRONMENT = Linear(agents=10, dim=10, arms=20)

@@ -20,7 +20,7 @@ from fedbandits.federation.totals.sender import Sender
 from fedbandits.privacy.claims import View
 from fedbandits.systems import registry, secure_claim, secure_sums
 from fedbandits.systems.application import SharedSecret
-from fedbandits.systems.feducb import claim as feducb_claim
+from fedbandits.systems.feducb import plan as feducb_claim
 from fedbandits.systems.feducb.roles import agent as feducb_agent
 from fedbandits.systems.sums_audit import played, refused, stated
 from fedbandits.systems.sums_audit.stated import Claimed

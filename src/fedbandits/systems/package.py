@@ -24,8 +24,8 @@ if TYPE_CHECKING:  # a configuration is read without what prices and attacks it
 
 AnyPlan = TypeVar("AnyPlan", bound=Plan)
 
-#: Modules that have the functions of missing rooms.
-_INSTEAD = ("declare", "plan")
+#: Modules that have the functions of missing rooms, in order; no kernel is loaded to find a guide.
+_INSTEAD, _OF_STATE = ("declare", "plan"), ("loop",)
 
 
 class PackageSystem(System[AnyPlan]):
@@ -52,9 +52,8 @@ class PackageSystem(System[AnyPlan]):
     =============== =============================================== ==============================
 
     A function of a room that is missing may stand in ``declare``, beside the configuration and the
-    presets, or in ``plan``. A room that a system has in common with others may lie elsewhere, as
-    ``SHARED_ROOMS`` says.
-    Where parties learn a model, ``application`` has ``export(plan, party)`` too, to
+    presets, or in ``plan``; those of ``state`` in ``loop``. A room that a system has in common with
+    others may lie elsewhere, as ``SHARED_ROOMS`` says. Where parties learn a model, ``application`` has ``export(plan, party)`` too, to
     :class:`.exported.Learned`. Where noise is added, ``audit`` has ``noise_checks(system, plan)``,
     and ``protocol_checks(system, plan)`` for what a claim rests on beside noise.
     """
@@ -81,12 +80,13 @@ class PackageSystem(System[AnyPlan]):
         shared = {module.rpartition(".")[2]: module for module in self.SHARED_ROOMS}
         return shared.get(room, f"{type(self).__module__}.{room}")
 
-    def _found(self, room: str, function: str) -> Any:
+    def function(self, room: str, function: str) -> Any:
         """Return a function of a room; None if neither the room nor a module that stands for it.
 
         A room that is there is the only place to look.
         """
-        modules = (room,) if self.has_room(room) else filter(self.has_room, _INSTEAD)
+        instead = _OF_STATE if room == "state" else _INSTEAD
+        modules = (room,) if self.has_room(room) else filter(self.has_room, instead)
         functions = (getattr(self.room(module), function, None) for module in modules)
         return next((found for found in functions if found is not None), None)
 
@@ -95,37 +95,35 @@ class PackageSystem(System[AnyPlan]):
         return plan
 
     def claim(self, plan: AnyPlan) -> PrivacyClaim:
-        claim: PrivacyClaim = self._found("claim", "claim")(plan)
+        claim: PrivacyClaim = self.function("claim", "claim")(plan)
         return claim
 
     def simulate(
         self, plan: AnyPlan, environment: Environment, seed: int, replicate: int, threads: int = 1
     ) -> Simulation:
-        make = self._found("loop", "Replicate") or super().simulate
+        make = self.function("loop", "Replicate") or super().simulate
         simulation: Simulation = make(plan, environment, seed, replicate, threads)
         return simulation
 
     def needs(self, plan: AnyPlan) -> Needs:
-        needs: Needs = (
-            self._found("state", "needs") or self._found("loop", "needs") or super().needs
-        )(plan)
+        needs: Needs = (self.function("state", "needs") or super().needs)(plan)
         return needs
 
     def roles(self, plan: AnyPlan) -> Roles | None:
-        roles: Roles | None = (self._found("roles", "roles") or super().roles)(plan)
+        roles: Roles | None = (self.function("roles", "roles") or super().roles)(plan)
         return roles
 
     def application(self, plan: AnyPlan) -> Application[Any] | None:
-        make = self._found("application", "application") or super().application
+        make = self.function("application", "application") or super().application
         application: Application[Any] | None = make(plan)
         return application
 
     def supply(self, plan: AnyPlan, role: str, place: int, resources: Resources) -> Any:
-        supply = self._found("application", "supply") or super().supply
+        supply = self.function("application", "supply") or super().supply
         return supply(plan, role, place, resources)
 
     def export(self, plan: AnyPlan, party: Party[Any]) -> Model:
-        learned, roles = self._found("application", "export"), self.roles(plan)
+        learned, roles = self.function("application", "export"), self.roles(plan)
         if learned is None or roles is None or party.name not in roles.acting.parties:
             return super().export(plan, party)
         from fedbandits.systems.exported import model_of
@@ -133,25 +131,25 @@ class PackageSystem(System[AnyPlan]):
         return model_of(self, plan, party, learned(plan, party))
 
     def guide(self, plan: AnyPlan, off: Collection[str] = ()) -> Guide | None:
-        guide: Guide | None = (self._found("guide", "guide") or super().guide)(plan, off)
+        guide: Guide | None = (self.function("guide", "guide") or super().guide)(plan, off)
         return guide
 
     def games(self, plan: AnyPlan, environment: Environment) -> Sequence[Game]:
-        found = self._found("audit", "games")
+        found = self.function("audit", "games")
         games: Sequence[Game] = () if found is None else found(self, plan)
         return games
 
     def noise_checks(self, plan: AnyPlan, environment: Environment) -> Sequence[NoisyNumbers]:
-        found = self._found("audit", "noise_checks")
+        found = self.function("audit", "noise_checks")
         checks: Sequence[NoisyNumbers] = () if found is None else found(self, plan)
         return checks
 
     def protocol_checks(self, plan: AnyPlan, environment: Environment) -> Sequence[ProtocolCheck]:
-        found = self._found("audit", "protocol_checks")
+        found = self.function("audit", "protocol_checks")
         checks: Sequence[ProtocolCheck] = () if found is None else found(self, plan)
         return checks
 
     def bounds(self, plan: AnyPlan, environment: Environment) -> Sequence[Bound]:
-        bounds = self._found("theory", "bounds") or super().bounds
+        bounds = self.function("theory", "bounds") or super().bounds
         found: Sequence[Bound] = bounds(plan, environment)
         return found

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from fedbandits.federation.run import PartiesRun
 from fedbandits.systems.agents.system import AgentsSystem
-from fedbandits.systems.fedlinucb_async.config import AsyncFedLinUCB
-from fedbandits.systems.fedlinucb_async.presets import PRESETS
+from fedbandits.systems.fedlinucb_async.config import PRESETS, AsyncFedLinUCB
 
 if TYPE_CHECKING:
     from fedbandits.systems.fedlinucb_async.plan import AsyncPlan

@@ -1,4 +1,4 @@
-"""The configuration of asynchronous FedLinUCB."""
+"""The configuration of asynchronous FedLinUCB, and its preset."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from msgspec import Meta
 
 from fedbandits._checked import Checked
 from fedbandits.systems.agents.config import Bound, OpenUnit, Positive
+from fedbandits.systems.base import Preset
 
 
 class AsyncFedLinUCB(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -56,3 +57,11 @@ class AsyncFedLinUCB(Checked, frozen=True, kw_only=True, forbid_unknown_fields=T
     noise_scale: Bound = 0.5
     alpha: OpenUnit = 0.01
     regularization: Positive | Literal["auto"] = "auto"
+
+
+PRESETS: dict[str, Preset] = {
+    "fedlinucb-async": Preset(
+        "He et al. 2022: no noise; an agent exchanges with the server when it has learned enough",
+        {},
+    ),
+}

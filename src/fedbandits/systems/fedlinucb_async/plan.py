@@ -1,16 +1,26 @@
-"""The plan of asynchronous FedLinUCB, for the compiled loop and the parties."""
+"""The plan of asynchronous FedLinUCB: its numbers, its claim, and its guide.
+
+Nothing is promised, and the claim says so. The lines of the guide are from He et al. (2022),
+Algorithm 1.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 
 import msgspec
 
 from fedbandits.facts import ContextualFacts
+from fedbandits.privacy.accounting import Clear
+from fedbandits.privacy.claims import Limit, PrivacyClaim
+from fedbandits.privacy.statements import AGENT_INTERACTION, COMPUTING_SHOWS
 from fedbandits.systems.agents.config import AgentsConfig, Never, NoNoise
+from fedbandits.systems.agents.guide import ACTS, EVERY_ROUND, sums_in
 from fedbandits.systems.agents.kernels.constants import TRIGGERED, Constants
 from fedbandits.systems.agents.plan import AgentsPlan, Pooling, plan_pooling
 from fedbandits.systems.fedlinucb_async.config import AsyncFedLinUCB
+from fedbandits.systems.guide import Guide, Passage, line
 
 
 class AsyncPlan(AgentsPlan, frozen=True, kw_only=True):
@@ -79,3 +89,55 @@ def published_radius(
     spread = config.noise_scale * math.sqrt(constants.dimension * logarithm)
     factor = math.sqrt(1.0 + agents * growth) + agents * math.sqrt(2.0 * growth)
     return size + factor * (spread + size)
+
+
+def claim(plan: AsyncPlan) -> PrivacyClaim:
+    """Return the claim of one agent towards everyone else, for a whole run."""
+    return PrivacyClaim(
+        unit=AGENT_INTERACTION,
+        from_whom="nobody: agents exchange sums of their records in clear",
+        relation="replace-one",
+        holds_for="nothing",
+        epsilon=math.inf,
+        epsilon_contents=math.inf,
+        delta=0.0,
+        mu=math.inf,
+        conditional_on=plan.facts.public,
+        not_protected=(
+            Limit(
+                "anything, from the server",
+                "An agent uploads the exact sum of its few newest records, often of a single one.",
+            ),
+            Limit("other agents' sums, from an agent", "An agent downloads the exact total."),
+            Limit(
+                "when messages are sent",
+                f"The determinant trigger reads raw data. {COMPUTING_SHOWS}",
+            ),
+        ),
+        events=(Clear(),),
+    )
+
+
+_AGENT = (
+    *EVERY_ROUND,
+    line("  if det(Σ + Σ_local) > (1 + α) det Σ: send the sums since the last exchange",
+         "* Observe", sends="Upload"),
+    line("  take over the server's sums; V and θ follow from them", "* Download"),
+    line("  if no answer comes: go on; the next exchange has these sums again", "waiting Deadline"),
+)  # fmt: skip
+_SERVER = (
+    line("add an agent's sums to those of all", "serving Upload"),
+    line("answer that agent alone with the sums of all", "serving Upload", sends="Download"),
+)
+
+
+def guide(plan: AsyncPlan, off: Collection[str] = ()) -> Guide:
+    """Return a guide to the parties of a plan; nothing is protected here."""
+    return Guide(
+        pseudocode={"agent": _AGENT, "server": _SERVER},
+        passages={
+            "Upload": Passage("new sums", sums_in(plan, off, "New sums of {}"), releases=True),
+            "Download": Passage("the sums of all", sums_in(plan, off, "The sums of all")),
+        },
+        acts=ACTS,
+    )

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from fedbandits.federation.run import PartiesRun
 from fedbandits.systems.agents.system import AgentsSystem
-from fedbandits.systems.feducb.config import FedUCB
-from fedbandits.systems.feducb.presets import PRESETS
+from fedbandits.systems.feducb.config import PRESETS, FedUCB
 
 if TYPE_CHECKING:
     from fedbandits.systems.agents.plan import AgentsPlan

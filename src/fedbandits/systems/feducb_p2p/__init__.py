@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from fedbandits.federation.run import PartiesRun
 from fedbandits.systems.agents.system import AgentsSystem
-from fedbandits.systems.feducb_p2p.config import PeerFedUCB
-from fedbandits.systems.feducb_p2p.presets import PRESETS
+from fedbandits.systems.feducb_p2p.config import PRESETS, PeerFedUCB
 
 if TYPE_CHECKING:
     from fedbandits.systems.feducb_p2p.plan import PeerPlan
@@ -23,7 +22,7 @@ class PeerFedUCBSystem(AgentsSystem["PeerPlan"]):
     SHARED_ROOMS = ("fedbandits.systems.agents.audit",)
 
     def cautions(self, plan: PeerPlan) -> tuple[str, ...]:
-        found: tuple[str, ...] = self.room("claim").cautions(plan)
+        found: tuple[str, ...] = self.function("claim", "cautions")(plan)
         return found
 
     def syncs(self, run: PartiesRun) -> int:

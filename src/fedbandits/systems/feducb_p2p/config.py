@@ -1,4 +1,4 @@
-"""The configuration of a peer-to-peer FedUCB variant: FedUCB's parts, on a graph."""
+"""The configuration of a peer-to-peer FedUCB variant: FedUCB's parts, on a graph; and presets."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import msgspec
 
 from fedbandits.federation.graphs import Complete, Graph
 from fedbandits.systems.agents.config import AgentsConfig, Determinant, PositiveInt
+from fedbandits.systems.base import Preset
 
 
 class PeerFedUCB(AgentsConfig, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -36,3 +37,24 @@ class PeerFedUCB(AgentsConfig, frozen=True, kw_only=True, forbid_unknown_fields=
     def estimators(self) -> int:
         """Number of sets of statistics that an agent keeps; they take turns."""
         return self.gamma if isinstance(self.schedule, Determinant) else 1
+
+
+PRESETS: dict[str, Preset] = {
+    "feducb-p2p": Preset(
+        "the sound variant: growing batches; agents add up the newest releases of their peers",
+        {},
+    ),
+    "feducb-p2p-hybrid": Preset(
+        "own records, and what peers released as far as its noise allows, in one estimate",
+        {"local_view": "joint"},
+    ),
+    "feducb-p2p-published": Preset(
+        "Dubey & Pentland 2020, Algorithm 3: γ estimators, cliques, raw trigger, tree noise",
+        {
+            "schedule": "determinant(M log T)",
+            "privatizer": "tree(published)",
+            "local_view": "raw",
+            "confidence": "published",
+        },
+    ),
+}

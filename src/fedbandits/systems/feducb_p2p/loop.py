@@ -1,4 +1,9 @@
-"""Replicates of peer-to-peer FedUCB: what lies between two calls of the compiled loops."""
+"""Replicates of peer-to-peer FedUCB: their state, and calls of the compiled loops.
+
+An agent's estimators are rows of one axis: cell = agent · estimators + estimator. Messages on
+their way are not kept one by one: a release is kept with its round, so it is known by whom the
+release was heard, and messages of a flood are scheduled for the rounds in which they are sent.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedbandits._typing import Floats
-from fedbandits.environments.base import ContextualEnvironment
-from fedbandits.systems.agents.batches import BatchedReplicate
+from fedbandits.environments.base import ContextualEnvironment, Needs
+from fedbandits.systems.agents.batches import BatchedReplicate, agent_needs
+from fedbandits.systems.agents.counting import first_persons
 from fedbandits.systems.agents.kernels.constants import TRIGGERED
-from fedbandits.systems.feducb_p2p.kernels.fixed import batch_end, run_until
+from fedbandits.systems.agents.kernels.pools import Pool, empty_pool
+from fedbandits.systems.agents.kernels.views import empty_views
 from fedbandits.systems.feducb_p2p.kernels.releases import begin, refresh_all
-from fedbandits.systems.feducb_p2p.kernels.state import State, next_arrival
-from fedbandits.systems.feducb_p2p.kernels.triggered import run_triggered_until
+from fedbandits.systems.feducb_p2p.kernels.rounds import batch_end, run_triggered_until, run_until
+from fedbandits.systems.feducb_p2p.kernels.state import Clock, Releases, State, next_arrival
 from fedbandits.systems.feducb_p2p.plan import PeerPlan
-from fedbandits.systems.feducb_p2p.state import initial_state
+from fedbandits.systems.kernels import Tally
 
 
 class Replicate(BatchedReplicate[PeerPlan]):
@@ -82,3 +89,58 @@ class Replicate(BatchedReplicate[PeerPlan]):
     def epsilon(self) -> float:
         # The estimators' records are disjoint, so the one that was released most often decides.
         return self.plan.epsilon_spent(int(self.state.releases.made.max()))
+
+
+def initial_state(plan: PeerPlan) -> State:
+    """Make zeros in every place; the loop's ``begin`` makes it the state before the first round."""
+    constants, peers = plan.constants, plan.peers
+    agents, models, dimension = constants.agents, constants.models, constants.dimension
+    cells, shape = agents * peers.estimators, constants.statistic_shape
+    pool = empty_pool(models, dimension)
+    persons = first_persons(plan, cells)
+    return State(
+        clock=Clock(*(np.zeros(1, np.int64) for _ in Clock._fields)),
+        faults=np.zeros((agents, 2), np.int64),
+        tally=Tally(np.zeros(agents), np.zeros(agents)),
+        statistic=np.zeros((cells, *shape)),
+        residuals=np.zeros((cells, models, 4)),
+        at_release=np.zeros((cells if constants.raw_view else 0, *shape)),
+        waited=np.zeros(cells, np.int64),
+        draws=np.zeros((cells, plan.release.slots, constants.release_size)),
+        releases=Releases(
+            made=np.zeros(cells, np.int64),
+            round_=np.zeros((cells, peers.depth), np.int64),
+            variance=np.zeros((cells, peers.depth)),
+            value=np.zeros((cells, peers.depth, constants.release_size)),
+        ),
+        calls=np.zeros((agents, _call_slots(plan)), np.int64),
+        scheduled=np.zeros((2, peers.floods.shape[1]), np.int64),
+        heard=np.zeros(cells, np.int64),
+        awaited=np.zeros(cells, np.int64),
+        looked=np.zeros(cells, np.int64),
+        pools=Pool(*(np.zeros((cells, *array.shape)) for array in pool)),
+        views=empty_views(cells, models, dimension),
+        visits=persons.visits,
+        uncounted=persons.uncounted,
+    )
+
+
+def _call_slots(plan: PeerPlan) -> int:
+    """Count slots of calls: one is answered within γ rounds, when its caller may call again."""
+    return plan.peers.gamma + 1 if plan.constants.schedule == TRIGGERED else 1
+
+
+def needs(plan: PeerPlan) -> Needs:
+    """Estimate what :func:`initial_state` will take, and the rounds after it."""
+    constants, peers = plan.constants, plan.peers
+    cells = constants.agents * peers.estimators
+    return agent_needs(
+        plan,
+        sums=cells * (1 + constants.raw_view),
+        draws=cells * plan.release.slots,
+        released=cells * peers.depth,
+        views=cells,
+        pools=cells,
+        syncs=float(constants.agents * min(constants.releases * peers.estimators, plan.rounds)),
+        senders=constants.agents,
+    )

@@ -1,7 +1,8 @@
-"""The plan of a peer-to-peer variant, from its configuration, facts and graph."""
+"""The plan of a peer-to-peer variant on its graph: its numbers, its claim, and its guide."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import msgspec
@@ -11,13 +12,19 @@ from fedbandits._typing import Floats, Ints
 from fedbandits.errors import ConfigError
 from fedbandits.facts import ContextualFacts
 from fedbandits.federation.topology import Topology, clique_cover, flood_sizes, topology
+from fedbandits.federation.watching import Happened
 from fedbandits.privacy.accounting import Event
+from fedbandits.privacy.claims import PrivacyClaim
 from fedbandits.privacy.continual import ContinualPlan
+from fedbandits.systems.agents.claim import claim_towards
 from fedbandits.systems.agents.config import Determinant
+from fedbandits.systems.agents.guide import ACTS, EVERY_ROUND, protections, sums_in
 from fedbandits.systems.agents.kernels.constants import TRIGGERED, Constants
 from fedbandits.systems.agents.plan import AgentsPlan, Pooling, plan_pooling, radius_base
 from fedbandits.systems.feducb_p2p.config import PeerFedUCB
 from fedbandits.systems.feducb_p2p.kernels.state import NOT_POOLED, Peers
+from fedbandits.systems.guide import Guide, Passage, line
+from fedbandits.systems.weakened import without_supplies
 
 #: Within γ rounds an estimator is released at most twice; one more is what others still use.
 _TRIGGERED_DEPTH = 3
@@ -131,3 +138,78 @@ def _depth(constants: Constants, longest: int) -> int:
     times = constants.sync_times[:-1]
     recent = np.arange(1, len(times) + 1) - np.searchsorted(times, times - longest, side="right")
     return 1 + int(recent.max(initial=0))
+
+
+_OTHERS = (
+    "all other agents together, even if they see all messages ever sent (a message that is passed "
+    "on is an exact copy and costs nothing more)"
+)
+_GRAPH = "The graph and γ are public."
+_ROUNDS = "The graph, γ and the rounds of release are public and fixed in advance."
+
+
+def claim(plan: PeerPlan) -> PrivacyClaim:
+    """Return the claim of one agent towards all others, for a whole run.
+
+    An agent's releases are one running sum. Where it keeps several estimators, each record is in
+    only one of their sums, so the price is that of one sum.
+    """
+    public = _GRAPH if isinstance(plan.config.schedule, Determinant) else _ROUNDS
+    return claim_towards(_OTHERS, plan, (public,))
+
+
+def cautions(plan: PeerPlan) -> tuple[str, ...]:
+    """Warn of what can be run, but hardly makes sense."""
+    gamma, diameter = plan.peers.gamma, plan.topology.diameter
+    if gamma <= max(diameter, 1):
+        return ()
+    price = (
+        f"; {gamma} estimators share the rounds where {diameter} would do"
+        if isinstance(plan.config.schedule, Determinant)
+        else ""
+    )
+    return (
+        f"gamma: given {gamma}, but no two agents of this graph are more than {diameter} "
+        f"hops apart: messages are passed on in vain{price}",
+    )
+
+
+_AGENT = (
+    *EVERY_ROUND,
+    line("  when the round ends:", "ready EndRound"),
+    line("    if det V has grown enough: call the own clique to release", "ready EndRound",
+         sends="Call"),
+    line("    if a release is due: send the own sums, under noise, to all neighbours",
+         "ready EndRound", sends="Release"),
+    line("    pass on what was heard, for at most γ hops", "ready EndRound"),
+    line("  hear a release: use it from its round on", "ready Release"),
+    line("  hear a call: release when its time has come", "ready Call"),
+)  # fmt: skip
+
+
+def guide(plan: PeerPlan, off: Collection[str] = ()) -> Guide:
+    """Return a guide to the parties of a plan, in a run without some protections."""
+    sums = sums_in(plan, off, "Sums that {} tells")
+    return Guide(
+        pseudocode={"agent": _AGENT},
+        passages={
+            "Release": Passage("a release", lambda happened: _from(happened) + sums(happened),
+                               releases=True),
+            "Call": Passage("a call for a sync", _reads_call),
+        },
+        acts=ACTS,
+        protections=protections(plan),
+        without=without_supplies,
+    )  # fmt: skip
+
+
+def _from(happened: Happened) -> str:
+    message: Any = happened.event
+    if message.origin == message.sender:
+        return ""
+    return f"Release {message.release} of {message.origin}, passed on. "
+
+
+def _reads_call(happened: Happened) -> str:
+    message: Any = happened.event
+    return f"The trigger of {message.origin} fired in round {message.round}: it tells of raw data."

@@ -35,7 +35,7 @@ class PFCBSystem(PackageSystem["PFCBPlan"]):
     facts_type = ProcurementFacts
 
     def cautions(self, plan: PFCBPlan) -> tuple[str, ...]:
-        found: tuple[str, ...] = self.room("claim").cautions(plan)
+        found: tuple[str, ...] = self.function("claim", "cautions")(plan)
         return found
 
     def shared(self, plan: PFCBPlan) -> tuple[SharedSecret, ...]:

@@ -1,4 +1,11 @@
-"""Peer-to-peer FedUCB's agents: one organisation each."""
+"""Peer-to-peer FedUCB as parties: everybody releases, passes on and pools; nobody leads.
+
+What leaves an agent is a released running sum, and copies of what others released. The compiled
+functions are those that the simulation calls, so the same seed gives the same run.
+
+Nobody waits for anybody. A round ends when a public clock says so; what comes late is used when it
+comes, and what comes early when its round is over.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +19,7 @@ from fedbandits._typing import Floats
 from fedbandits.errors import ReleaseRefusedError
 from fedbandits.federation.events import Decide, EndRound, LetGo, Observe
 from fedbandits.federation.messages import Message, pack
+from fedbandits.federation.roles import Role, Roles
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import PartyState, Step, Transitions
 from fedbandits.privacy import running_sum
@@ -22,22 +30,31 @@ from fedbandits.systems.agents.kernels.sync import sync_due
 from fedbandits.systems.agents.others_count import number_or_none, others_count_as, squared_norms
 from fedbandits.systems.agents.schedule import planned_round
 from fedbandits.systems.agents.system import AgentSupply
-from fedbandits.systems.feducb_p2p.heard import (
+from fedbandits.systems.feducb_p2p.kernels.state import NOT_POOLED
+from fedbandits.systems.feducb_p2p.listener import (
+    Estimator,
+    Listener,
+    PeerState,
+    at_release,
+    refreshed,
+)
+from fedbandits.systems.feducb_p2p.messages import (
+    TABLE,
+    Call,
     Known,
+    Release,
     copies_due,
     extended,
     passed_on,
     usable,
 )
-from fedbandits.systems.feducb_p2p.kernels.state import NOT_POOLED
-from fedbandits.systems.feducb_p2p.messages import Call, Release
 from fedbandits.systems.feducb_p2p.plan import PeerPlan
-from fedbandits.systems.feducb_p2p.roles.estimators import (
-    Estimator,
-    at_release,
-    refreshed,
-)
-from fedbandits.systems.feducb_p2p.roles.listener import Listener, PeerState
+
+
+def roles(plan: PeerPlan) -> Roles:
+    """Return agents, and nobody else."""
+    agent = Role("agent", plan.agent_names, lambda seat, own: PeerAgent(seat, plan, own), acts=True)
+    return Roles((agent,), TABLE, outcomes_may_be_late=True)
 
 
 class PeerAgent(Listener):

@@ -1,4 +1,13 @@
-"""Asynchronous FedLinUCB's agents: one organisation each."""
+"""Asynchronous FedLinUCB, as parties that exchange messages.
+
+An agent talks to the server when it has learned enough, and waits for nobody. Messages are in
+clear. Parties call the compiled functions that the simulation calls, so the same seed gives the
+same run.
+
+Messages may get lost. An agent keeps its upload until an answer comes. If the agent has to go on
+without an answer, its next upload holds those records again, and the server puts them in the place
+of the former ones. So every record counts once.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +16,23 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from fedbandits._typing import Floats
+from fedbandits._typing import Floats, Ints
 from fedbandits.errors import RemoteProtocolError
 from fedbandits.federation.events import Deadline, Decide, LetGo, Observe
-from fedbandits.federation.messages import Message, OutOfOrderError, pack, unpack
+from fedbandits.federation.messages import (
+    ImplausibleError,
+    Message,
+    OutOfOrderError,
+    pack,
+    unpack,
+)
+from fedbandits.federation.party import Party
+from fedbandits.federation.roles import MessageTable, Role, Roles
 from fedbandits.federation.seats import Seat
-from fedbandits.federation.state import Step, Transitions
-from fedbandits.learners.kernels.ridge import add_record
+from fedbandits.federation.state import PartyState, Step, Transitions
+from fedbandits.learners.kernels.ridge import add_record, are_records
 from fedbandits.privacy.kernels import NO_FAULT
+from fedbandits.privacy.rounding import grid_step
 from fedbandits.systems.agents.kernels.pools import Pool, empty_pool
 from fedbandits.systems.agents.kernels.views import Views, first_view
 from fedbandits.systems.agents.limits import Limits
@@ -25,9 +43,138 @@ from fedbandits.systems.fedlinucb_async.kernels import (
     take_over,
     with_record,
 )
-from fedbandits.systems.fedlinucb_async.messages import Download, Upload
 from fedbandits.systems.fedlinucb_async.plan import AsyncPlan
 from fedbandits.systems.shell import ShellState
+
+
+class _Statistic(Message, frozen=True, kw_only=True):
+    """A packed sum of records in clear, and the number of the agent's exchange."""
+
+    exchange: int
+    statistic: bytes
+
+    @property
+    def payload_size(self) -> int:
+        """Bytes of statistics inside."""
+        return len(self.statistic)
+
+
+class Upload(_Statistic, frozen=True, kw_only=True, tag="fedlinucb-async.upload"):
+    """The sum of an agent's records since its last exchange that was answered.
+
+    Parameters
+    ----------
+    since
+        The number of that exchange. What later ones have brought is in this sum again.
+    """
+
+    since: int
+
+
+class Download(_Statistic, frozen=True, kw_only=True, tag="fedlinucb-async.download"):
+    """The sum of all that the server has received."""
+
+
+#: Who sends what to whom.
+TABLE: MessageTable = {Upload: ("agent", "server"), Download: ("server", "agent")}
+
+
+class ServerState(PartyState, frozen=True, kw_only=True):
+    """All that changes in a server.
+
+    Parameters
+    ----------
+    total : (size,) float64
+        The sum of all that counts.
+    sums : (agents, size) float64
+        What of it is of each agent.
+    unanswered : (agents, size) float64
+        What each agent has brought since its last exchange that it knows to be answered.
+    exchanges, since : (agents,) int64
+        The number of every agent's last exchange, and of that one.
+    """
+
+    stage: str = "serving"
+    total: Floats
+    sums: Floats
+    unanswered: Floats
+    exchanges: Ints
+    since: Ints
+
+
+class Server(Party[ServerState]):
+    """Adds up what agents upload, one by one, and answers each with the sum so far.
+
+    Parameters
+    ----------
+    seat
+        What it is told of all that is public.
+    plan
+        What all parties go by.
+    """
+
+    TRANSITIONS: ClassVar[Transitions] = {("serving", Upload): ("serving",)}
+
+    def __init__(self, seat: Seat, plan: AsyncPlan) -> None:
+        constants = plan.constants
+        agents, size = constants.agents, constants.release_size
+        state = ServerState(
+            total=np.zeros(size),
+            sums=np.zeros((agents, size)),
+            unanswered=np.zeros((agents, size)),
+            exchanges=np.zeros(agents, np.int64),
+            since=np.zeros(agents, np.int64),
+        )
+        super().__init__(seat, state)
+        self._place = {name: i for i, name in enumerate(seat.names("agent"))}
+        self._plan, self._limits = plan, Limits(plan)
+        # With all agents' sums this near to those of records, what they come to is positive.
+        rounded = plan.rounds * constants.dimension * grid_step(constants.rounding)
+        self._missing = max(constants.base / agents, rounded)
+
+    def _compute(self, event: Any) -> Step:
+        """Count what an agent has uploaded, in place of what it uploads again."""
+        message: Upload = event
+        state, place = self._state, self._place[message.sender]
+        since = self._checked_numbers(message, place)
+        values = unpack(message.statistic, state.total.size)
+        own, total = state.sums[place] + values, state.total + values
+        if message.since == since:  # sums of records are exact: what is taken off leaves nothing
+            again = state.unanswered[place]
+            own, total = own - again, total - again
+        self._check(own, place)
+        answer = Download(
+            sender=self.name,
+            receiver=message.sender,
+            exchange=message.exchange,
+            statistic=pack(total),
+        )
+
+        def keep() -> Sequence[Message]:
+            state.sums[place], state.unanswered[place] = own, values
+            state.exchanges[place], state.since[place] = message.exchange, message.since
+            return ()
+
+        return Step(self._after(total=total), [answer], write=keep)
+
+    def _checked_numbers(self, message: Upload, place: int) -> int:
+        """Return the exchange that this server knows the agent to have been answered last."""
+        state, most = self._state, self._plan.rounds
+        newest, since = int(state.exchanges[place]), int(state.since[place])
+        if not newest < message.exchange <= most or message.since not in (since, newest):
+            raise OutOfOrderError(
+                f"{self.name}: exchange {message.exchange} of {message.sender} after "
+                f"{message.since}, expected {newest + 1} to {most} after {since} or {newest}"
+            )
+        return since
+
+    def _check(self, own: Floats, place: int) -> None:
+        """Hold all that counts of an agent to what its records of a whole run can be."""
+        constants = self._plan.constants
+        self._limits.check(self.name, own, [place], [1])
+        sums = own.reshape(constants.models, -1)
+        if not are_records(sums, self._missing, constants.dimension):
+            raise ImplausibleError(f"{self.name}: an upload cannot be a sum of records")
 
 
 class AgentState(ShellState, frozen=True, kw_only=True):
@@ -188,3 +335,20 @@ class AsyncAgent(LinearAgent[AgentState]):
         """Go on without an answer: the next upload holds the same records, and newer ones."""
         over = event.number == self._state.exchanges
         return Step(self._after(stage="ready") if over else self._state)
+
+
+#: Role and name of the server.
+SERVER = "server"
+
+
+def roles(plan: AsyncPlan) -> Roles:
+    """Return agents, and a server that adds up what they upload."""
+    agents = plan.agent_names
+    return Roles(
+        (
+            Role("agent", agents, lambda seat, own: AsyncAgent(seat, plan, own), acts=True),
+            Role(SERVER, (SERVER,), lambda seat, _: Server(seat, plan)),
+        ),
+        TABLE,
+        outcomes_may_be_late=True,
+    )
