@@ -164,7 +164,7 @@ def party_seconds(preset: str, world: Bernoulli, budget: int, number: int) -> fl
     played = min(budget, arms + PARTY_STEPS)
     run = parties(config, world, played, number)
     first, steps, last = (
-        _of(lambda stop=stop: run.advance(stop)) for stop in (arms, played - 1, played)
+        _of(functools.partial(run.advance, stop)) for stop in (arms, played - 1, played)
     )
     share = (budget - 1 - arms) / max(1, played - 1 - arms)
     return round(first + share * steps + last, 6)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import pathlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -162,9 +162,10 @@ def _equal(private: np.ndarray, plain: np.ndarray) -> str:
 
 def _by_parties(source: Source, arms: int, name: str) -> str:
     """Return whether the parties of a silent run return, in few steps, what its plain run does."""
-    world, rounds, rewards = source.world(arms), arms + PARTY_STEPS, []
+    world, rounds, rewards = source.world(arms), arms + PARTY_STEPS, list[Any]()
+    makers: tuple[Callable[..., Any], ...] = (parties, replicate)
     kinds = _variants("samba-silent", source), _variants("plain", source, comparison="silent")
-    for variants, make in zip(kinds, (parties, replicate), strict=True):
+    for variants, make in zip(kinds, makers, strict=True):
         run = make(next(each for each in variants if each.label == name).config, world, rounds)
         run.advance(rounds)
         rewards.append(run.reward)
