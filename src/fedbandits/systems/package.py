@@ -53,8 +53,9 @@ class PackageSystem(System[AnyPlan]):
 
     A function of a room that is missing may stand in ``declare``, beside the configuration and the
     presets, or in ``plan``; those of ``state`` in ``loop``. A room that a system has in common with
-    others may lie elsewhere, as ``SHARED_ROOMS`` says. Where parties learn a model, ``application`` has ``export(plan, party)`` too, to
-    :class:`.exported.Learned`. Where noise is added, ``audit`` has ``noise_checks(system, plan)``,
+    others may lie elsewhere, as ``SHARED_ROOMS`` says. Where parties learn a model, ``application``
+    has ``export(plan, party)`` too, to :class:`.exported.Learned`. Where noise is added, ``audit``
+    has ``noise_checks(system, plan)``,
     and ``protocol_checks(system, plan)`` for what a claim rests on beside noise.
     """
 
