@@ -232,7 +232,8 @@ def goes_on_from_any_event(preset: str) -> None:
 
 def _rounds_of_all_messages(found: Any, plan: Any, world: Environment) -> int:
     """Return how many rounds have messages of all kinds that there are: a third, two, or all."""
-    run, kinds = PartiesReplicate(found, plan, world, 1, 0), {}
+    run = PartiesReplicate(found, plan, world, 1, 0)
+    kinds: dict[int, set[type[Message]]] = {}
     for stop in (ROUNDS // 3, 2 * ROUNDS // 3, ROUNDS):
         run.advance(stop)
         kinds[stop] = {type(message) for _, message in run.network.transcript.deliveries}
