@@ -41,8 +41,6 @@ from fedbandits.testing.worlds import small_world
 
 #: Long enough that every preset syncs, or has every reason to.
 ROUNDS = 60
-#: The first rounds, which have every kind of event; where messages set the pace, the last have too.
-_ROUNDS_OF_EVENTS = 20
 
 
 def _begin(preset: str, replicate: int = 0, threads: int = 1) -> Simulation:
@@ -219,19 +217,28 @@ def survives_save_and_load(preset: str) -> None:
 def goes_on_from_any_event(preset: str) -> None:
     """Check that a party that is killed and restored at any event continues bit for bit."""
     found, plan, world = _setting(preset)
-    roles = found.roles(plan)
-    if roles is None:
+    if found.roles(plan) is None:
         return
     events: Counter[str] = Counter()
     smooth = PartiesReplicate(found, plan, world, 1, 0)
     rough = PartiesReplicate(
         found, plan, world, 1, 0, embody=lambda make: MortalParty(make, events)
     )
-    rounds = ROUNDS if roles.messages_set_pace else _ROUNDS_OF_EVENTS
+    rounds = _rounds_of_all_messages(found, plan, world)
     for run in (smooth, rough):
         run.advance(rounds)
     assert _standing(smooth) == _standing(rough)
     assert events.total() >= rounds
+
+
+def _rounds_of_all_messages(found: Any, plan: Any, world: Environment) -> int:
+    """Return how many rounds have messages of all kinds that there are: a third, two, or all."""
+    run = PartiesReplicate(found, plan, world, 1, 0)
+    kinds: dict[int, set[type[Message]]] = {}
+    for stop in (ROUNDS // 3, 2 * ROUNDS // 3, ROUNDS):
+        run.advance(stop)
+        kinds[stop] = {type(message) for _, message in run.network.transcript.deliveries}
+    return next(stop for stop in kinds if kinds[stop] == kinds[ROUNDS])
 
 
 def refuses_mutants_without_a_trace(preset: str) -> None:
