@@ -7,7 +7,7 @@ on: the inverse of V, the estimate θ̃ = V⁻¹ũ, and the float32 copies that 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -79,7 +79,8 @@ def empty_view(constants: Constants) -> Views:
 
 def copied(view: Views) -> Views:
     """Copy a view, to write to the copy."""
-    return Views._make(array.copy() for array in view)
+    copies: Any = [array.copy() for array in view]
+    return Views(*copies)
 
 
 @compiled
