@@ -109,6 +109,10 @@ class AgentState(SummedState, frozen=True, kw_only=True):
     under_way: dict[int, Released] = msgspec.field(default_factory=dict)
 
 
+#: Transitions of an agent whose releases nobody sees: it never waits, and totals come.
+_SECURE: Transitions = {("ready", kind): ("ready",) for kind in (*_ACTS, EndRound, Total)}
+
+
 class Agent(LinearAgent[AgentState]):
     """One organisation: decides, learns from rewards, releases when a sync is due.
 
@@ -128,10 +132,9 @@ class Agent(LinearAgent[AgentState]):
 
     TRANSITIONS: ClassVar[Transitions] = {
         **{(stage, kind): (stage,) for stage in ("ready", "waiting") for kind in _ACTS},
-        ("ready", EndRound): ("waiting", "ready"),
+        ("ready", EndRound): ("waiting",),
         ("ready", SyncCall): ("waiting", "ready"),
         ("ready", Pooled): ("ready",),
-        ("ready", Total): ("ready",),
         ("waiting", EndRound): ("waiting",),
         ("waiting", SyncCall): ("waiting",),
         ("waiting", Pooled): ("ready",),
@@ -147,6 +150,7 @@ class Agent(LinearAgent[AgentState]):
             outlet = ClearOutlet(seat, mechanism, Upload, plan.most_sums)
             sending = None
         else:
+            self.TRANSITIONS = _SECURE  # type: ignore[misc]
             totals = totals_plan(plan)
             outlet = SecureOutlet(seat, mechanism, totals, supply.masks)
             sending = first_sending(seat, totals, supply.masks)
