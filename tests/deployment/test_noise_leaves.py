@@ -97,7 +97,7 @@ def test_what_reaches_the_controller_has_that_noise_in_it(tmp_path):
         await deployed.greeted()
         await end_rounds(deployed, federation.members["agent"])
         draws = [await kept(deployed.nodes[m]) for m in federation.members["agent"]]
-        values = deployed.state("hub").values.copy()
+        values = np.stack(deployed.state("hub").kept)
         await deployed.stop()
         return draws, values
 

@@ -210,7 +210,7 @@ def test_the_report_needs_nothing_beside_itself_and_states_every_claim(tmp_path)
     assert "no finite ε: which messages there are depends on raw data" in text
     begins = "<h2>What each system claims about privacy</h2>"
     overview = text.partition(begins)[2].partition("</table>")[0]
-    assert "<td>ε&nbsp;=&nbsp;1, δ&nbsp;=&nbsp;1e-05</td><td>no finite ε</td>" in overview
+    assert "<td>ε\xa0=\xa01, δ\xa0=\xa01e-05</td><td>no finite ε</td>" in overview
     assert overview.count("<tr>") == 5
     assert "&lt;b&gt;bold" in overview
 

@@ -83,13 +83,13 @@ def test_a_party_that_lies_does_to_parties_what_it_does_in_the_loop(preset):
     loop = lied(preset, lie, FEW, 40)
     parties = federate(config, FEW, 40, 3, 0)
     liar, constants = parties.of("agent")[0], parties.plan.constants
-    share = liar._share
+    send = liar._outlet.send
 
-    def false_share(values):
-        own = values.reshape(constants.statistic_shape)
-        return share(lie(Seen(own, own, 0), constants).reshape(-1))
+    def send_lie(state, exact, keep, noise):
+        own = exact.reshape(constants.statistic_shape)
+        return send(state, lie(Seen(own, own, 0), constants).reshape(-1), keep, noise)
 
-    liar._share = false_share
+    liar._outlet.send = send_lie
     parties.advance(40)
     np.testing.assert_array_equal(parties.regret, loop.regret)
     thetas = np.broadcast_to(loop.state.views.theta, (5, 1, 3))

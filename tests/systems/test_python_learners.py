@@ -169,9 +169,9 @@ def test_rewards_may_come_late_and_in_any_order():
     for decision in reversed(open_):
         agent.observe(decision, 0.5)
     assert agent.learner.seen == 6
-    with pytest.raises(fb.FedbanditsError, match="is open"):
+    with pytest.raises(fb.FedbanditsError, match="is not open"):
         agent.observe(open_[0], 0.5)
-    with pytest.raises(fb.FedbanditsError, match="is open"):
+    with pytest.raises(fb.FedbanditsError, match="is not open"):
         agent.observe(Decision(99, 0), 0.5)
 
 
