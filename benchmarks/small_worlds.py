@@ -58,6 +58,12 @@ LINEAR = (
     preset("feducb-nonprivate"),
     preset("linucb-alone"),
     preset("linucb-pooled"),
+    preset("linucb-pooled-hybrid"),
+    preset("lints-alone"),
+    preset("lints-pooled"),
+    preset("lints-hybrid", **BUDGET),
+    preset("feducb-secure", **BUDGET),
+    preset("feducb-secure-hybrid", **BUDGET),
     preset("dislinucb"),
     preset("ldp-silo", **BUDGET),
     preset("fedlinucb-async"),
@@ -97,6 +103,7 @@ PROCUREMENT = (
     variant("pfcb", schedule="powers", purchases="optimistic", epsilon=4.0),
     variant("pfcb", oracle="exact", epsilon=4.0),
     variant("cucb-alone", exploration_units="capacity", y=5.0),
+    preset("pfcb-secure", **BUDGET),
 )
 CLUSTERED = (
     preset("fclub", **BUDGET),

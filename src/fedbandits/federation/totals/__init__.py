@@ -10,7 +10,6 @@ together could see one agent's release. No system is known here: numbers go in, 
 * :mod:`~.agreement`: digests of totals, by which it is found out if they differ;
 * :mod:`~.keys`: keys of single messages, and how long they are kept;
 * :mod:`~.sender`: an agent's messages, and what became of them;
-* :mod:`~.member`: what agents of all systems have in common: shares, and going on from totals;
 * :mod:`~.reports`: what they tell their own operators;
 * :mod:`~.controller`, :mod:`~.helper`: whole parties.
 """
