@@ -113,6 +113,23 @@ def test_a_call_for_another_sum_is_refused():
     refused_next(agent, call, m.OutOfOrderError)  # it was answered
 
 
+def test_the_deadline_of_an_earlier_sum_ends_no_wait():
+    """The call for a later sum came first: the agent waits for the later one."""
+    config = system("feducb-published", schedule="determinant(1e9)").config
+    run = federate(config, ENVIRONMENT, 30, 0, 0)
+    run.advance(4)
+    agent = run.of("agent")[0]
+    for release in (1, 2):
+        call = SyncCall(sender="controller", receiver="agent-0", release=release)
+        assert len(taken(agent, call)) == 1
+    before = agent.dump()
+    assert agent.deadline(1) == []
+    assert agent.dump() == before
+    assert (agent.stage, agent.awaited) == ("waiting", 2)
+    assert agent.deadline(2) == []
+    assert agent.stage == "ready"
+
+
 def test_nobody_can_call_for_a_release_when_syncs_are_fixed():
     run = federate(system("feducb").config, ENVIRONMENT, 30, 0, 0)
     call = SyncCall(sender="controller", receiver="agent-0", release=1)

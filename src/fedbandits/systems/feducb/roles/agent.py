@@ -138,7 +138,7 @@ class Agent(LinearAgent[AgentState]):
         ("waiting", EndRound): ("waiting",),
         ("waiting", SyncCall): ("waiting",),
         ("waiting", Pooled): ("ready",),
-        ("waiting", Deadline): ("ready",),
+        ("waiting", Deadline): ("ready", "waiting"),
     }
 
     def __init__(self, seat: Seat, plan: AgentsPlan, supply: AgentSupply) -> None:
