@@ -9,18 +9,13 @@ reward never comes is used up.
 from __future__ import annotations
 
 from hashlib import blake2b
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from fedbandits._typing import Floats, Ints
-from fedbandits.errors import ConfigError
-from fedbandits.facts import ContextualFacts
 from fedbandits.learners.kernels.ridge import Record, add_record
-
-if TYPE_CHECKING:  # these are made from what is here
-    from fedbandits.systems.agents.config import AgentsConfig
-    from fedbandits.systems.agents.plan import AgentsPlan
+from fedbandits.systems.agents.plan import AgentsPlan
 
 AnyRecord = TypeVar("AnyRecord")
 
@@ -139,20 +134,3 @@ def digest_of_person(person: str, key: bytes) -> bytes:
         A secret of the party. Without it nobody can find out whose visits were counted.
     """
     return blake2b(person.encode(), key=key, digest_size=_DIGEST_BYTES).digest()
-
-
-def require_persons(config: AgentsConfig, facts: ContextualFacts) -> None:
-    """Refuse to protect persons where it is not known who comes.
-
-    Raises
-    ------
-    ConfigError
-        If the same persons do not visit again and again, as far as the facts say.
-    """
-    if config.protects_persons and facts.persons is None:
-        raise ConfigError(
-            'unit: given "person", but in this world nobody is known to come twice, so nobody\'s '
-            'records can be counted; set unit = "record", or choose a world with persons: '
-            "classification, ratings, or a table with a person column. A federation states how "
-            "many persons there are: persons in its facts"
-        )

@@ -22,7 +22,6 @@ from fedbandits.privacy.accounting import Clear, ContinualSum, Event
 from fedbandits.privacy.continual import ContinualPlan, noise_pattern
 from fedbandits.privacy.rounding import grid_step
 from fedbandits.systems.agents.config import AgentsConfig
-from fedbandits.systems.agents.counting import require_persons
 from fedbandits.systems.agents.decisions import RecordBounds
 from fedbandits.systems.agents.kernels.constants import (
     FIXED,
@@ -316,3 +315,20 @@ def radius_base(
     martingales = constants.models * pooling.orders
     log_term = 2.0 * math.log(2.0 * martingales / config.alpha)
     return base, log_term - constants.dimension * math.log(base)
+
+
+def require_persons(config: AgentsConfig, facts: ContextualFacts) -> None:
+    """Refuse to protect persons where it is not known who comes.
+
+    Raises
+    ------
+    ConfigError
+        If the same persons do not visit again and again, as far as the facts say.
+    """
+    if config.protects_persons and facts.persons is None:
+        raise ConfigError(
+            'unit: given "person", but in this world nobody is known to come twice, so nobody\'s '
+            'records can be counted; set unit = "record", or choose a world with persons: '
+            "classification, ratings, or a table with a person column. A federation states how "
+            "many persons there are: persons in its facts"
+        )
