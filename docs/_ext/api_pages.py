@@ -102,7 +102,7 @@ PAGES: dict[str, tuple[Section, ...]] = {
 
 #: Where structs are defined that are settings: they are found by the configurations they are in.
 _SETTINGS = re.compile(
-    r"fedbandits\.(systems\.\w+\.config|systems\.aggregation|federation\.graphs)\b"
+    r"fedbandits\.(systems\.\w+\.(config|declare)|systems\.aggregation|federation\.graphs)\b"
 )
 
 

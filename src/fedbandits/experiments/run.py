@@ -16,6 +16,8 @@ from fedbandits.experiments.signals import Listener, Stop
 from fedbandits.settings.experiment import Experiment, load
 from fedbandits.settings.sweeps import Sweep, load_any, sweep_of
 
+__all__ = ["run", "sweep"]
+
 
 def run(
     experiment: Experiment | str | os.PathLike[str],
