@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from fedbandits.deployment.door import DoorSettings
+from fedbandits.deployment.door import DoorSettings, app, connections
 from fedbandits.settings.federation import read_federation
 from fedbandits.testing.deployed import until
 from tests.deployment.doors import ACTIONS, SAMBA, InMemory, agents
@@ -118,12 +118,51 @@ def test_a_request_that_comes_behind_another_has_a_time_of_its_own(tmp_path):
             await until(lambda: served.may_answer._waiters)
             served.may_answer.set()
             assert b" 200 " in await reader.readline()
-            await asyncio.sleep(0.3)
+            (connection,) = (c for c in door._connections.state.connections if c._part)
+            connection.timeout_keep_alive_handler()
             writer.write(ALIVE[20:])
             writer.write(b"GET /healthz HTTP/1.0\r\n\r\n")
             assert (await reader.read()).count(b" 200 ") == 2
 
-    played(scenario, served, tmp_path, keep_alive=0.1)
+    played(scenario, served, tmp_path)
+
+
+def test_an_upgrade_is_answered_as_the_last_request(tmp_path):
+    """Bytes behind it are of another protocol; the door speaks none."""
+    upgrade = b"GET /healthz HTTP/1.1\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n"
+
+    async def scenario(http, door):
+        async with raw(door) as (reader, writer):
+            writer.write(upgrade + ALIVE)
+            statuses, _ = await asyncio.wait_for(answers(reader), 20)
+            assert statuses == [200]
+
+    played(scenario, InMemory(agents(), "north"), tmp_path, request_time=600, keep_alive=600)
+
+
+@pytest.mark.parametrize(
+    ("sent", "status"),
+    [(b"nonsense\r\n\r\n", b" 400 "), (b"content-length: 100000000", b" 413 ")],
+)
+def test_a_connection_outlives_its_last_answer_while_its_client_sends(
+    tmp_path, monkeypatch, sent, status
+):
+    """A connection that is closed at once is reset, and the answer is lost on the way."""
+    monkeypatch.setattr(connections, "LINGER", 600)
+    monkeypatch.setattr(app, "LINGER", 600)
+
+    async def scenario(http, door):
+        async with raw(door) as (reader, writer):
+            writer.write(sent if sent.endswith(b"\n") else head(door, http, sent.decode()))
+            assert status in await reader.readline()
+            await reader.readuntil(b"}")
+            connection = next(
+                each for each in door._connections.state.connections
+                if each.transport.get_extra_info("peername") == writer.get_extra_info("sockname")
+            )  # fmt: skip
+            assert not connection.transport.is_closing()
+
+    played(scenario, InMemory(agents(), "north"), tmp_path)
 
 
 def test_who_waits_to_be_asked_for_a_body_is_asked_once_it_is_let_in(tmp_path):
