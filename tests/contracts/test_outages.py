@@ -41,10 +41,15 @@ def own_learner(monkeypatch):
 
 
 class Days:
-    """A federation of one preset whose clock a test sets; a round is a day."""
+    """A federation of one preset whose clock a test sets; a round is a day.
 
-    def __init__(self, preset, folder, monkeypatch, noise="secure"):
+    Deadlines go by the machine's clock, so only a test with ``deadlines`` has any.
+    """
+
+    def __init__(self, preset, folder, monkeypatch, noise="secure", deadlines=False):
         setting, self.now = Setting(preset), START.timestamp()
+        if not deadlines:
+            monkeypatch.setattr(Clock, "_end_waiting", nothing)
         for pause in ("_LEAST_PAUSE", "_LONGEST_PAUSE", "_AGAIN"):
             monkeypatch.setattr(clock, pause, 0.003)
         monkeypatch.setattr(clock, "_uptime", lambda: self.now)
@@ -202,7 +207,7 @@ def test_an_outage_changes_nothing_but_when_it_happens(preset, tmp_path, monkeyp
 def test_who_was_away_alone_is_in_the_last_sum_with_all_its_releases(preset, tmp_path, monkeypatch):
     """It makes the releases that are left when the others have made theirs, and they are added."""
     monkeypatch.setattr(Clock, "_patience", 0.05)
-    days = Days(preset, tmp_path, monkeypatch, noise="simulated")
+    days = Days(preset, tmp_path, monkeypatch, noise="simulated", deadlines=True)
 
     async def work():
         deployed, away = days.deployed, days.driver.players[0]
@@ -234,7 +239,6 @@ def test_who_missed_sums_makes_up_for_them_and_is_in_the_next(
     preset, comes_back, tmp_path, monkeypatch
 ):
     """Its releases for them are opened by nobody; it sends none before the others do."""
-    monkeypatch.setattr(Clock, "_end_waiting", nothing)  # nobody waits for it by another clock
     days = Days(preset, tmp_path, monkeypatch, noise="simulated")
 
     async def work():
@@ -255,7 +259,7 @@ def test_who_missed_sums_makes_up_for_them_and_is_in_the_next(
             await days.pass_a_day_at_once()
         days.now += 0.5 * DAY if comes_back == "late" else DAY
         await deployed.start(away)
-        await deployed.greeted()
+        await days.are_back()
         await days.pass_days(0)
         back = stands()
         days.now = START.timestamp() + 6 * DAY
@@ -289,6 +293,7 @@ def test_nothing_is_released_while_a_sum_is_waited_for(later, made, tmp_path, mo
         waited = [deployed.state(name).released.made for name in days.driver.players]
         days.now += later * DAY
         await deployed.start("helper-0")
+        await days.are_back()
         await days.pass_days(0)
         back = [deployed.state(name).released.made for name in days.driver.players]
         await days.pass_days(1.0 - later)
