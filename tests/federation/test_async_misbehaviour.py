@@ -18,7 +18,7 @@ from fedbandits.federation.messages import pack
 from fedbandits.federation.roles import Roles
 from fedbandits.settings.experiment import system
 from fedbandits.systems.fedlinucb_async.roles import TABLE, Download, Upload
-from fedbandits.systems.feducb.messages import Pooled
+from fedbandits.systems.feducb.roles import Pooled
 from fedbandits.testing.replicates import federate
 from tests.federation.receiving import next_number, refused, refused_next, snapshot, stamped, taken
 

@@ -22,7 +22,7 @@ from fedbandits.privacy.secure_noise import SecureNoise
 from fedbandits.random import replicate_key
 from fedbandits.settings.experiment import system
 from fedbandits.systems.agents.system import AgentSupply
-from fedbandits.systems.feducb.messages import Upload
+from fedbandits.systems.feducb.roles import Upload
 from fedbandits.systems.terms import claim_under, terms_of
 from fedbandits.testing.replicates import federate, plan_of, system_of
 from tests.federation.receiving import snapshot

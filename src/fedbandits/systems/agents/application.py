@@ -17,10 +17,9 @@ from fedbandits.privacy.bounds import require_contexts
 from fedbandits.privacy.kernels import NONE
 from fedbandits.random import Key
 from fedbandits.rows import Rows
-from fedbandits.systems.agents.decisions import ContextualPlan, Offer, RecordBounds
 from fedbandits.systems.agents.kernels.pools import Pool
 from fedbandits.systems.agents.kernels.views import Views
-from fedbandits.systems.agents.plan import AgentsPlan
+from fedbandits.systems.agents.plan import AgentsPlan, ContextualPlan, Offer, RecordBounds
 from fedbandits.systems.agents.system import AgentSupply
 from fedbandits.systems.application import (
     Asked,

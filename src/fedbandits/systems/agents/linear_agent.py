@@ -19,13 +19,12 @@ from fedbandits.learners.kernels.linucb import draw_buffers, new_score_buffers
 from fedbandits.learners.kernels.ridge import Record, add_record
 from fedbandits.privacy.bounds import as_reward, require_within
 from fedbandits.privacy.kernels import all_finite, record_fault
-from fedbandits.systems.agents.decisions import Offer
 from fedbandits.systems.agents.kernels.choices import choose_arm, choose_by_draw
 from fedbandits.systems.agents.kernels.constants import TRIGGERED
 from fedbandits.systems.agents.kernels.own_views import take_up_own
 from fedbandits.systems.agents.kernels.pools import Pool
 from fedbandits.systems.agents.kernels.views import Views, take_up
-from fedbandits.systems.agents.plan import AgentsPlan
+from fedbandits.systems.agents.plan import AgentsPlan, Offer
 from fedbandits.systems.agents.schedule import planned_round
 from fedbandits.systems.agents.system import AgentSupply
 from fedbandits.systems.shell import Persons, Releasing, Shell, ShellState

@@ -15,8 +15,8 @@ from fedbandits.facts import ContextualFacts
 from fedbandits.privacy.accounting import Clear
 from fedbandits.privacy.claims import Limit, PrivacyClaim
 from fedbandits.privacy.statements import AGENT_INTERACTION, COMPUTING_SHOWS
+from fedbandits.systems.agents.claim import ACTS, EVERY_ROUND, sums_in
 from fedbandits.systems.agents.config import AgentsConfig, Never, NoNoise
-from fedbandits.systems.agents.guide import ACTS, EVERY_ROUND, sums_in
 from fedbandits.systems.agents.kernels.constants import TRIGGERED, Constants
 from fedbandits.systems.agents.plan import AgentsPlan, Pooling, plan_pooling
 from fedbandits.systems.fedlinucb_async.config import AsyncFedLinUCB

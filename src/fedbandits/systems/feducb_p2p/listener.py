@@ -88,8 +88,10 @@ class Listener(LinearAgent[PeerState]):
     Parameters
     ----------
     seat, plan, supply
-        See :class:`.agent.PeerAgent`.
+        See :class:`.roles.PeerAgent`.
     """
+
+    _plan: PeerPlan
 
     def __init__(self, seat: Seat, plan: PeerPlan, supply: AgentSupply) -> None:
         index, names, own = seat.place, seat.names("agent"), plan.of_agent(seat.place)

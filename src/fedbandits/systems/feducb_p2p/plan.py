@@ -16,9 +16,8 @@ from fedbandits.federation.watching import Happened
 from fedbandits.privacy.accounting import Event
 from fedbandits.privacy.claims import PrivacyClaim
 from fedbandits.privacy.continual import ContinualPlan
-from fedbandits.systems.agents.claim import claim_towards
+from fedbandits.systems.agents.claim import ACTS, EVERY_ROUND, claim_towards, protections, sums_in
 from fedbandits.systems.agents.config import Determinant
-from fedbandits.systems.agents.guide import ACTS, EVERY_ROUND, protections, sums_in
 from fedbandits.systems.agents.kernels.constants import TRIGGERED, Constants
 from fedbandits.systems.agents.plan import AgentsPlan, Pooling, plan_pooling, radius_base
 from fedbandits.systems.feducb_p2p.config import PeerFedUCB

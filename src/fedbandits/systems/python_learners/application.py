@@ -13,8 +13,8 @@ from fedbandits.random import Key, Purpose, replicate_key
 from fedbandits.systems.agents.application import SharedModel, secret_key
 from fedbandits.systems.agents.application import application as agents_application
 from fedbandits.systems.application import Resources
-from fedbandits.systems.python_learners.agent import LearnerSupply
 from fedbandits.systems.python_learners.plan import LearnerPlan
+from fedbandits.systems.python_learners.roles import LearnerSupply
 from fedbandits.systems.secure_sums import (
     agent_secrets,
     helper_secrets,

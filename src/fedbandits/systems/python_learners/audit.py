@@ -47,8 +47,8 @@ from fedbandits.systems.games import (
 )
 from fedbandits.systems.noisy_releases import StatedNoise, some_releases, stated_sums, sums_listener
 from fedbandits.systems.party_games import MessagesGame, SmallWorld, Targets, moves
-from fedbandits.systems.python_learners.contributions import RecordSum
 from fedbandits.systems.python_learners.plan import LearnerPlan
+from fedbandits.systems.python_learners.roles import RecordSum
 from fedbandits.systems.sums_audit import sums_checks
 from fedbandits.systems.sums_audit.run import MEMBERS, SUMS, SumsAudited
 

@@ -1,4 +1,15 @@
-"""FedUCB's agents: one organisation each, whether releases are seen or only sums of releases."""
+"""FedUCB with a controller, as parties that exchange messages.
+
+An agent keeps its records and its noise; what leaves it is a released running sum. The controller
+adds up what all agents release and sends the sum back; it learns nothing else. Both call the
+compiled functions that the simulation calls, so the same seed gives the same run.
+
+Nobody waits for anybody. An agent decides on the last sum while a sync is under way. At a deadline
+the controller adds up the newest release of each agent, and says which it is.
+
+With secure sums the controller sees no release. Agents mask what they send, and helpers take the
+masks off a whole sum; see :mod:`fedbandits.federation.totals`.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +23,13 @@ import numpy as np
 from fedbandits._typing import Floats
 from fedbandits.errors import BudgetExceededError, RemoteProtocolError
 from fedbandits.federation.events import Deadline, Decide, EndRound, LetGo, Observe
+from fedbandits.federation.exchange.hub import (
+    Contribution,
+    Gathering,
+    HandedSum,
+    SummingHub,
+    serving,
+)
 from fedbandits.federation.exchange.outlet import (
     ClearOutlet,
     Mechanism,
@@ -20,8 +38,10 @@ from fedbandits.federation.exchange.outlet import (
     SumOfAll,
 )
 from fedbandits.federation.messages import Message, OutOfOrderError
+from fedbandits.federation.roles import MessageTable, Role, Roles
 from fedbandits.federation.seats import CONTROLLER, Seat
 from fedbandits.federation.state import Step, Transitions
+from fedbandits.federation.totals.messages import TABLE as TOTALS_TABLE
 from fedbandits.federation.totals.messages import Total
 from fedbandits.federation.totals.sender import first_sending
 from fedbandits.learners.kernels.ridge import Record
@@ -34,7 +54,7 @@ from fedbandits.systems.agents.counting import (
     squared_norms,
     sum_of,
 )
-from fedbandits.systems.agents.kernels.constants import Constants
+from fedbandits.systems.agents.kernels.constants import TRIGGERED, Constants
 from fedbandits.systems.agents.kernels.own_views import take_over
 from fedbandits.systems.agents.kernels.pools import (
     Basis,
@@ -50,9 +70,38 @@ from fedbandits.systems.agents.limits import Limits
 from fedbandits.systems.agents.linear_agent import Knowledge, LinearAgent
 from fedbandits.systems.agents.plan import AgentsPlan
 from fedbandits.systems.agents.system import AgentSupply
-from fedbandits.systems.feducb.messages import Pooled, SyncCall, SyncRequest, Upload
-from fedbandits.systems.secure_sums import totals_plan
+from fedbandits.systems.secure_sums import totals_plan, totals_roles
 from fedbandits.systems.shell import SummedState
+
+
+class SyncRequest(Message, frozen=True, kw_only=True, tag="feducb.sync-request"):
+    """An agent's trigger has fired (published schedule only); it tells of raw data."""
+
+    release: int  # the release that is asked for
+
+
+class SyncCall(Message, frozen=True, kw_only=True, tag="feducb.sync-call"):
+    """The controller asks an agent to release, because some agent's trigger has fired."""
+
+    release: int
+
+
+class Upload(Contribution, frozen=True, kw_only=True, tag="feducb.upload"):
+    """An agent's k-th release: the noisy sum of all its records."""
+
+
+class Pooled(HandedSum, frozen=True, kw_only=True, tag="feducb.pooled"):
+    """The k-th sum of releases, of every agent's newest."""
+
+
+#: Who sends what to whom.
+TABLE: MessageTable = {
+    SyncRequest: ("agent", "controller"),
+    SyncCall: ("controller", "agent"),
+    Upload: ("agent", "controller"),
+    Pooled: ("controller", "agent"),
+}
+
 
 _ACTS = (Decide, Observe, LetGo)
 
@@ -354,3 +403,46 @@ def others_in_sum(
         variance -= noise_variance(constants, agent, newest[agent])
     others = values - own if own.size else values
     return others.reshape(constants.models, -1), max(variance, 0.0)
+
+
+class Controller(SummingHub):
+    """Adds up releases; sees nothing but released sums, and when they came."""
+
+    GATHERING = Gathering("agent", Upload, call=SyncCall)
+    TOTAL = Pooled
+    TRANSITIONS: ClassVar[Transitions] = serving(SyncRequest, Upload, Deadline)
+
+    def __init__(self, seat: Seat, plan: AgentsPlan) -> None:
+        super().__init__(seat, plan.constants.release_size, plan.constants.releases)
+        self._limits, self._schedule = Limits(plan), plan.constants.schedule
+
+    def _check(self, values: Floats, place: int, number: int) -> None:
+        self._limits.check(self.name, values, [place], [number])
+
+    def _call(self, request: SyncRequest) -> Step:
+        if self._schedule != TRIGGERED:
+            raise OutOfOrderError(f"{self.name}: syncs are fixed, nobody may ask for one")
+        return super()._call(request)
+
+
+def roles(plan: AgentsPlan) -> Roles:
+    """Return agents, and who adds up what they release: a controller, with helpers or alone."""
+    if plan.secure is not None:
+        agents = Role("agent", plan.agent_names, lambda seat, own: Agent(seat, plan, own), True)
+        # A share for a sum that is over is made, for what comes after it, and is in no sum.
+        return Roles(
+            (agents, *totals_roles(plan)),
+            TOTALS_TABLE,
+            outcomes_may_be_late=True,
+            rounds_are_shared=False,
+        )
+    # Whoever gave up before the controller would ask anew for a sum that is about to come.
+    return Roles(
+        (
+            Role("agent", plan.agent_names, lambda seat, own: Agent(seat, plan, own), True, 2.0),
+            Role(CONTROLLER, (CONTROLLER,), lambda seat, _: Controller(seat, plan)),
+        ),
+        TABLE,
+        outcomes_may_be_late=True,
+        rounds_are_shared=False,  # each agent numbers its own releases; a sum says which are in it
+    )
