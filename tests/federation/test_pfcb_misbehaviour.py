@@ -18,7 +18,7 @@ from fedbandits.federation.messages import Codec, pack
 from fedbandits.settings.experiment import system
 from fedbandits.systems.feducb.roles import SyncCall
 from fedbandits.systems.pfcb import SYSTEM
-from fedbandits.systems.pfcb.messages import LateReportError, Report
+from fedbandits.systems.pfcb.roles.buyer import LateReportError, Report
 from fedbandits.systems.pfcb.roles.buying import BuyerSupply
 from fedbandits.systems.terms import terms_of
 from fedbandits.testing.replicates import federate

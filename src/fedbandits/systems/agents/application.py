@@ -210,7 +210,5 @@ def learned_of(plan: AgentsPlan, pool: Pool, view: Views, releases: int) -> Lear
 
 
 def export(plan: AgentsPlan, party: Any) -> Learned:
-    """Return what an agent acts on."""
-    state = party.state
-    releases = state.taken if hasattr(state, "taken") else state.answered
-    return learned_of(plan, state.pool, state.view, releases)
+    """Return the model that an agent acts on."""
+    return learned_of(plan, *party.acts_on)

@@ -17,14 +17,16 @@ from fedbandits.privacy.kernels import CONTEXT_TOO_LONG, NOT_A_NUMBER, REWARD_TO
 from fedbandits.systems.agents.counting import (
     OTHERS_COUNT_AS,
     hears_others,
+    nothing_uncounted,
     others_count_as,
     squared_norms,
 )
 from fedbandits.systems.agents.kernels.constants import TRIGGERED, Constants
 from fedbandits.systems.agents.kernels.rounds import new_scratch
 from fedbandits.systems.agents.kernels.sync import next_sync
-from fedbandits.systems.agents.kernels.views import explored_variance, view_radius
+from fedbandits.systems.agents.kernels.views import empty_views, explored_variance, view_radius
 from fedbandits.systems.agents.plan import AgentsPlan
+from fedbandits.systems.kernels import Tally, new_clock
 from fedbandits.systems.simulated import CompiledReplicate
 
 AnyPlan = TypeVar("AnyPlan", bound=AgentsPlan)
@@ -172,7 +174,7 @@ class BatchedReplicate(CompiledReplicate[AnyPlan]):
     @property
     def syncs(self) -> int:
         """Syncs so far."""
-        raise NotImplementedError
+        return int(self.state.clock.syncs[0])
 
     @property
     def messages(self) -> int:
@@ -215,6 +217,32 @@ def _raise_fault(faults: Ints, constants: Constants) -> None:
         f"round {round_}: the released Gram matrix is not positive definite even after the shift; "
         "the noise exceeded its bound, which has probability at most alpha"
     )
+
+
+def first_arrays(plan: AgentsPlan, sums: int, views: int) -> dict[str, Any]:
+    """Return the fields that the states of all linear agents have, before the first round.
+
+    Parameters
+    ----------
+    sums
+        Number of running sums of all agents together.
+    views
+        Number of views.
+    """
+    constants = plan.constants
+    agents, models, dimension = constants.agents, constants.models, constants.dimension
+    persons = (plan.facts.persons or 0) if plan.counts_persons else 0
+    return {
+        "clock": new_clock(),
+        "faults": np.zeros((agents, 2), np.int64),
+        "tally": Tally(np.zeros(agents), np.zeros(agents)),
+        "statistic": np.zeros((sums, *constants.statistic_shape)),
+        "residuals": np.zeros((sums, models, 4)),
+        "draws": np.zeros((sums, plan.release.slots, constants.release_size)),
+        "views": empty_views(views, models, dimension),
+        "visits": np.zeros((agents, persons), np.int64),
+        "uncounted": nothing_uncounted(plan, sums),
+    }
 
 
 _SIZE = "environment.agents or environment.dim"

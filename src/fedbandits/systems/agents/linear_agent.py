@@ -110,6 +110,15 @@ class LinearAgent(Shell[AnyAgentState]):
             new_score_buffers(plan.facts.dimension),
         )
 
+    @property
+    def acts_on(self) -> tuple[Pool, Views, int]:
+        """The sum of releases and the view that the agent acts on, and the number of the sum."""
+        state: Any = self._state
+        return state.pool, state.view, state.taken
+
+    def _decide(self, event: Decide) -> Step:
+        return self._choose(event, self._state.view)  # type: ignore[attr-defined]
+
     def _choose(self, event: Decide, view: Views, after: Any = None) -> Step:
         """Choose an arm of a decision set, (d, arms), or (d, 1) with a model an arm.
 

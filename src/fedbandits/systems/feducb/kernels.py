@@ -42,19 +42,10 @@ from fedbandits.systems.agents.kernels.views import (
     load_view,
     one_view,
 )
-from fedbandits.systems.kernels import Tally
+from fedbandits.systems.kernels import Clock, Tally
 
 #: Matrices whose directions are found together.
 _MATRICES = 64
-
-
-class Clock(NamedTuple):
-    """Counters of a run, one-element arrays so that compiled code can advance them."""
-
-    round_: Ints  # rounds played
-    releases: Ints  # syncs made
-    waited: Ints  # rounds since the last sync
-    messages: Ints
 
 
 class State(NamedTuple):
@@ -92,7 +83,7 @@ def _play(
 def _sync(constants: Constants, state: State, scratch: Scratch, key: Key) -> None:
     """Let all agents release, the controller sum, and all agents take over the sum."""
     clock = state.clock
-    k = clock.releases[0] + 1
+    k = clock.syncs[0] + 1
     released, noisy = scratch.released, scratch.noisy
     fill(released, 0.0)
     for i in range(state.total.size):
@@ -115,7 +106,7 @@ def _sync(constants: Constants, state: State, scratch: Scratch, key: Key) -> Non
     note_fault(state.faults, 0, fault, clock.round_[0])
     if fault != NO_FAULT:
         return
-    clock.releases[0] = k
+    clock.syncs[0] = k
     clock.waited[0] = 0
     clock.messages[0] += 2 * constants.agents
     if constants.own_view:
@@ -132,7 +123,7 @@ def load_own_views(constants: Constants, state: State, released: Floats) -> int:
     Directions are found for a few agents at a time, which is several times faster.
     """
     d, models, found = constants.dimension, constants.models, NO_FAULT
-    variance = basis_of_all(constants, state.clock.releases[0]).deviation ** 2
+    variance = basis_of_all(constants, state.clock.syncs[0]).deviation ** 2
     together = max(1, _MATRICES // models)
     others = np.zeros((together * models, released.size // models))
     values, directions = np.empty((len(others), d)), np.empty((len(others), d, d))
@@ -177,7 +168,7 @@ def _others(
             own = state.newest[agent, m * size + i] if left_out else state.statistic[agent, m, i]
             others[m, i] = released[m * size + i] - own
     if left_out:
-        return variance - noise_variance(constants, agent, state.clock.releases[0])
+        return variance - noise_variance(constants, agent, state.clock.syncs[0])
     return variance
 
 
@@ -219,7 +210,7 @@ def end_batch(
         return
     clock.round_[0] = end
     clock.waited[0] += end - start
-    if clock.releases[0] >= constants.releases:
+    if clock.syncs[0] >= constants.releases:
         return
     due = end == next_sync(constants, start)
     if constants.schedule == TRIGGERED:

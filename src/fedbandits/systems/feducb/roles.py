@@ -71,7 +71,7 @@ from fedbandits.systems.agents.linear_agent import Knowledge, LinearAgent
 from fedbandits.systems.agents.plan import AgentsPlan
 from fedbandits.systems.agents.system import AgentSupply
 from fedbandits.systems.secure_sums import totals_plan, totals_roles
-from fedbandits.systems.shell import SummedState
+from fedbandits.systems.shell import SummedState, staying
 
 
 class SyncRequest(Message, frozen=True, kw_only=True, tag="feducb.sync-request"):
@@ -158,7 +158,7 @@ class AgentState(SummedState, frozen=True, kw_only=True):
 
 
 #: Transitions of an agent whose releases nobody sees: it never waits, and totals come.
-_SECURE: Transitions = {("ready", kind): ("ready",) for kind in (*_ACTS, EndRound, Total)}
+_SECURE = staying(("ready",), *_ACTS, EndRound, Total)
 
 
 class Agent(LinearAgent[AgentState]):
@@ -179,7 +179,7 @@ class Agent(LinearAgent[AgentState]):
     """
 
     TRANSITIONS: ClassVar[Transitions] = {
-        **{(stage, kind): (stage,) for stage in ("ready", "waiting") for kind in _ACTS},
+        **staying(("ready", "waiting"), *_ACTS),
         ("ready", EndRound): ("waiting",),
         ("ready", SyncCall): ("waiting", "ready"),
         ("ready", Pooled): ("ready",),
@@ -228,9 +228,6 @@ class Agent(LinearAgent[AgentState]):
             return None
         squares = squared_norms(state.statistic, state.uncounted)
         return number_or_none(others_count_as(state.residuals, squares, len(state.kept)))
-
-    def _decide(self, event: Decide) -> Step:
-        return self._choose(event, self._state.view)
 
     def _observe(self, event: Observe) -> Step:
         """Learn from a reward; ask for a sync, if data-dependent ones are due."""

@@ -27,6 +27,7 @@ from fedbandits.privacy.running_sum import renamed
 from fedbandits.systems.agents.counting import number_or_none, others_count_as, squared_norms
 from fedbandits.systems.agents.kernels.pools import Pool
 from fedbandits.systems.agents.kernels.sync import sync_due
+from fedbandits.systems.agents.kernels.views import Views
 from fedbandits.systems.agents.linear_agent import Knowledge
 from fedbandits.systems.agents.system import AgentSupply
 from fedbandits.systems.feducb_p2p.kernels.state import NOT_POOLED
@@ -48,6 +49,7 @@ from fedbandits.systems.feducb_p2p.messages import (
     usable,
 )
 from fedbandits.systems.feducb_p2p.plan import PeerPlan
+from fedbandits.systems.shell import staying
 
 
 def roles(plan: PeerPlan) -> Roles:
@@ -72,14 +74,9 @@ class PeerAgent(Listener):
         whichever estimators are released.
     """
 
-    TRANSITIONS: ClassVar[Transitions] = {
-        ("ready", Decide): ("ready",),
-        ("ready", Observe): ("ready",),
-        ("ready", LetGo): ("ready",),
-        ("ready", EndRound): ("ready",),
-        ("ready", Release): ("ready",),
-        ("ready", Call): ("ready",),
-    }
+    TRANSITIONS: ClassVar[Transitions] = staying(
+        ("ready",), Decide, Observe, LetGo, EndRound, Release, Call
+    )
 
     def __init__(self, seat: Seat, plan: PeerPlan, supply: AgentSupply) -> None:
         super().__init__(seat, plan, supply)
@@ -106,6 +103,15 @@ class PeerAgent(Listener):
         residuals = np.concatenate([one.residuals for one in each])
         squares = squared_norms(state.statistic, state.uncounted).ravel()
         return number_or_none(others_count_as(residuals, squares, self.records_kept))
+
+    @property
+    def acts_on(self) -> tuple[Pool, Views, int]:
+        """See :attr:`.LinearAgent.acts_on`; of several estimators, the surest."""
+        estimators = self._state.estimators
+        surest = max(range(len(estimators)), key=lambda g: float(estimators[g].view.log_det.sum()))
+        now = estimators[surest]
+        pool = now.pool if self._plan.constants.raw_view else self.pool(surest)
+        return pool, now.view, now.pooled
 
     def pool(self, estimator: int = 0) -> Pool:
         """Return what this agent makes of the releases that it has heard."""

@@ -57,7 +57,7 @@ from fedbandits.systems.python_learners.plan import (
     released,
 )
 from fedbandits.systems.secure_sums import totals_plan, totals_roles
-from fedbandits.systems.shell import Releasing, Shell, SummedState
+from fedbandits.systems.shell import Releasing, Shell, SummedState, staying
 
 
 class AgentRelease(Contribution, frozen=True, kw_only=True, tag="learner.release"):
@@ -253,10 +253,9 @@ class AgentState(SummedState, frozen=True, kw_only=True):
 class LearnerAgent(Shell[AgentState]):
     """One agent: a learner in plain Python decides for it."""
 
-    TRANSITIONS: ClassVar[Transitions] = {
-        ("ready", kind): ("ready",)
-        for kind in (Decide, Observe, LetGo, EndRound, Total, SecureTotal)
-    }
+    TRANSITIONS: ClassVar[Transitions] = staying(
+        ("ready",), Decide, Observe, LetGo, EndRound, Total, SecureTotal
+    )
 
     def __init__(self, seat: Seat, plan: LearnerPlan, supply: LearnerSupply) -> None:
         outlet, sending = _outlet_of(seat, plan, supply)

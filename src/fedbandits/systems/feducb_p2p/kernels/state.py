@@ -10,7 +10,7 @@ from fedbandits.systems.agents.kernels.constants import Constants
 from fedbandits.systems.agents.kernels.pools import Pool
 from fedbandits.systems.agents.kernels.sync import next_sync
 from fedbandits.systems.agents.kernels.views import Views
-from fedbandits.systems.kernels import Tally
+from fedbandits.systems.kernels import Clock, Tally
 
 #: An agent never uses what another one releases.
 NOT_POOLED = -1
@@ -28,15 +28,6 @@ class Peers(NamedTuple):
     gamma: int
     estimators: int
     depth: int  # releases of one estimator that may be in use or on their way at once
-
-
-class Clock(NamedTuple):
-    """Counters of a run, one-element arrays so that compiled code can advance them."""
-
-    round_: Ints  # rounds played
-    messages: Ints
-    carrying: Ints  # messages that carry statistics
-    asked: Ints  # the last round in which anybody called for a sync
 
 
 class Releases(NamedTuple):

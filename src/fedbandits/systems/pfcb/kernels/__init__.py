@@ -8,6 +8,7 @@ import numpy as np
 
 from fedbandits._compile import compiled
 from fedbandits._typing import Floats, Ints
+from fedbandits.systems.kernels import Clock
 
 #: What a report holds: batches in clear, noisy batches, noisy running sums.
 CLEAR, BATCHES, RUNNING = 0, 1, 2
@@ -96,13 +97,6 @@ def note_purchase(raw_view: bool, purchase: Ints, good: Ints, books: Books) -> N
                 books.fresh[row, i] += units
                 if raw_view:
                     books.combined[row, i] += units
-
-
-class Clock(NamedTuple):
-    """Counters of a run, one-element arrays so that compiled code can advance them."""
-
-    round_: Ints  # rounds played
-    releases: Ints  # exchanges made
 
 
 class Tally(NamedTuple):

@@ -12,9 +12,8 @@ from __future__ import annotations
 
 from fedbandits.federation.roles import Role, Roles
 from fedbandits.federation.totals.messages import table_of
-from fedbandits.systems.pfcb.messages import TABLE
 from fedbandits.systems.pfcb.plan import PFCBPlan
-from fedbandits.systems.pfcb.roles.buyer import Buyer
+from fedbandits.systems.pfcb.roles.buyer import TABLE, Buyer
 from fedbandits.systems.pfcb.roles.secure_buyer import SecureBuyer
 from fedbandits.systems.secure_sums import totals_roles
 
