@@ -27,7 +27,7 @@ from fedbandits.privacy.likelihood import attacker
 from fedbandits.privacy.noise_check import check_noise
 from fedbandits.privacy.secure_noise import SecureNoise
 from fedbandits.privacy.sensitivity_check import check_sensitivity
-from fedbandits.random import Purpose, normals
+from fedbandits.random import Key, Purpose, normals
 from fedbandits.settings.experiment import system
 from fedbandits.systems.agents import audit as agents_audit
 from fedbandits.systems.agents import audit_releases as agents_releases
@@ -608,7 +608,7 @@ class TestRestart:
 
             def supply(role, place):
                 noise = LedgeredNoise(ledger, "agent-0", "sums", plan.event, SecureNoise())
-                return AgentSupply(noise, lambda _: 0)
+                return AgentSupply(noise, Key(0, 0))
 
             first, again = (federate(config, world, 12, 0, 0, supplies=supply) for _ in range(2))
             first.advance(9)

@@ -1,4 +1,4 @@
-"""Compiled code and types that systems share."""
+"""Types of compiled code that systems share."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fedbandits._compile import compiled
-from fedbandits._typing import Floats, Floats32, Ints
+from fedbandits._typing import Floats, Ints
 
 
 class Clock(NamedTuple):
@@ -31,11 +30,3 @@ class Tally(NamedTuple):
 
     regret: Floats
     reward: Floats
-
-
-@compiled
-def transpose(rows: Floats, columns: Floats32) -> None:
-    """Write rows as columns, in float32; compiled code does not warn of overflow."""
-    for i in range(rows.shape[0]):
-        for j in range(rows.shape[1]):
-            columns[j, i] = np.float32(rows[i, j])

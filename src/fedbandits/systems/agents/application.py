@@ -30,7 +30,6 @@ from fedbandits.systems.application import (
 )
 from fedbandits.systems.exported import Learned, symmetric_inverse
 from fedbandits.systems.secure_sums import agent_secrets, helper_secrets
-from fedbandits.systems.simulated import simulated_draw, simulated_tie
 
 #: A name of a person, as an application uses it.
 Name = Annotated[str, Meta(min_length=1, max_length=200)]
@@ -67,10 +66,14 @@ class SharedModel(Choices[ContextualPlan]):
     ASKED: ClassVar[type[Asked]] = ActionsAsked
     CHOSEN = "arm"
 
+    def __init__(self, plan: ContextualPlan) -> None:
+        super().__init__(plan)
+        self._held = plan.record_bounds
+
     def bounds(self) -> dict[str, Any]:
         row = self._row_type()
         actions = list_type(row, 1, self.plan.facts.arms)
-        return {"actions": actions, "reward": _reward(self.plan.record_bounds)}
+        return {"actions": actions, "reward": _reward(self._held)}
 
     def _row_type(self) -> Any:
         """Return the type of a row as applications send it: a context, or raw numbers."""
@@ -94,7 +97,7 @@ class SharedModel(Choices[ContextualPlan]):
 
     def _contexts(self, party: ActingParty[Any], rows: list[list[float]]) -> Floats32:
         """Return contexts as columns, held to their bound: others could earn nothing."""
-        prepared, held = self.plan.facts.rows, self.plan.record_bounds
+        prepared, held = self.plan.facts.rows, self._held
         if prepared is not None:
             rows = _prepared(party.name, rows, prepared)
         columns = float32_columns(party.name, rows)
@@ -114,7 +117,7 @@ class ModelEach(SharedModel):
         return {
             "context": self._row_type(),
             "available": some | None,
-            "reward": _reward(self.plan.record_bounds),
+            "reward": _reward(self._held),
         }
 
     def situation(self, party: ActingParty[Any], asked: ContextAsked) -> Any:  # type: ignore[override]
@@ -166,17 +169,13 @@ def supply(
         return helper_secrets(plan, place, resources)
     if role != "agent":
         return None
-    own, arms = plan.of_agent(place), plan.facts.arms
-    key = secret_key(resources, "ties")
+    own = plan.of_agent(place)
     noise = resources.noise(own.event) if own.release.slots else lambda step: np.zeros(0)
     person_key = resources.secret("persons") if plan.counts_persons else b""
     return AgentSupply(
-        noise,
-        lambda number: simulated_tie(arms, key, place, number),
-        person_key,
-        lambda number: simulated_draw(plan.draw_size, key, place, number),
-        agent_secrets(plan, resources),
-    )
+        noise, secret_key(resources, "ties"), person_key=person_key,
+        masks=agent_secrets(plan, resources),
+    )  # fmt: skip
 
 
 def learned_of(plan: AgentsPlan, pool: Pool, view: Views, releases: int) -> Learned:

@@ -19,7 +19,6 @@ from fedbandits.systems.agents.config import (
     Never,
     Schedule,
 )
-from fedbandits.systems.agents.kernels.constants import Constants
 from fedbandits.systems.agents.noise import releases_of_all, ridge
 from fedbandits.systems.aggregation import SecureTotals
 
@@ -160,10 +159,3 @@ def _growing(factor: float, first: int, rounds: int) -> list[int]:
         times.append(time)
         time = max(time + 1, math.ceil(factor * time))
     return times
-
-
-def planned_round(constants: Constants, release: int) -> int:
-    """Return the round at whose end a release is due, in a schedule fixed in advance."""
-    if constants.period > 0:
-        return release * constants.period
-    return int(constants.sync_times[release - 1])
