@@ -4,12 +4,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 import numpy as np
 
 from fedbandits._typing import Floats
+from fedbandits.federation.exchange.gossip import (
+    MOST_AHEAD,
+    Flood,
+    Flooded,
+    Floods,
+    Heard,
+    History,
+    Known,
+    extended,
+    find_flood,
+    heard_again,
+    heard_first,
+    newest_number,
+    origin_of,
+)
 from fedbandits.federation.messages import Message, OutOfOrderError, unpack
+from fedbandits.federation.roles import MessageTable
 from fedbandits.federation.seats import Seat
 from fedbandits.federation.state import Step
 from fedbandits.learners.kernels.ridge import Record
@@ -26,24 +43,29 @@ from fedbandits.systems.agents.linear_agent import LinearAgent
 from fedbandits.systems.agents.system import AgentSupply
 from fedbandits.systems.feducb_p2p.kernels.releases import pool_heard
 from fedbandits.systems.feducb_p2p.kernels.state import NOT_POOLED
-from fedbandits.systems.feducb_p2p.messages import (
-    MOST_AHEAD,
-    Call,
-    Flood,
-    Flooded,
-    Floods,
-    History,
-    Known,
-    Release,
-    extended,
-    find_flood,
-    heard_again,
-    heard_first,
-    newest_number,
-    origin_of,
-)
 from fedbandits.systems.feducb_p2p.plan import PeerPlan
 from fedbandits.systems.shell import ShellState
+
+
+class Call(Flooded, frozen=True, kw_only=True, tag="feducb-p2p.call"):
+    """An agent's trigger has fired (as published only); it tells of raw data."""
+
+
+class Release(Flooded, frozen=True, kw_only=True, tag="feducb-p2p.release"):
+    """An agent's k-th release of an estimator: the noisy sum of all records that it was used in."""
+
+    estimator: int
+    release: int
+    statistic: bytes
+
+    @property
+    def payload_size(self) -> int:
+        """Bytes of statistics inside."""
+        return len(self.statistic)
+
+
+#: Who sends what to whom.
+TABLE: MessageTable = {Call: ("agent", "agent"), Release: ("agent", "agent")}
 
 
 class PeerState(ShellState, frozen=True, kw_only=True):
@@ -77,7 +99,7 @@ class PeerState(ShellState, frozen=True, kw_only=True):
     estimators: tuple[Estimator, ...]
     used: dict[int, int] = msgspec.field(default_factory=dict)
     known: dict[int, History] = msgspec.field(default_factory=dict)
-    floods: Floods = msgspec.field(default_factory=dict)
+    floods: dict[int, tuple[Flood[Release | Call], ...]] = msgspec.field(default_factory=dict)
     calls: dict[int, int] = msgspec.field(default_factory=dict)
     refused: int = 0
 
@@ -127,10 +149,15 @@ class Listener(LinearAgent[PeerState]):
                 return None
         return super()._take(message)
 
+    def _origin(self, message: Flooded) -> int:
+        """Return the number of the agent that a message comes from."""
+        peers = self._peers
+        return origin_of(message, self.name, self._places, peers.distance, peers.gamma)
+
     def _hear(self, message: Release) -> Step:
         """Use a release when its time has come, and pass it on, unless it is known."""
         state, g, number = self._state, message.estimator, message.release
-        origin = origin_of(message, self.name, self._places, self._peers)
+        origin = self._origin(message)
         values = self._checked_release(message, origin)
         self._have_noise()
         cell = self._cell(origin, g)
@@ -171,7 +198,7 @@ class Listener(LinearAgent[PeerState]):
         state, called = self._state, message.round
         if not self._is_triggered:
             raise OutOfOrderError(f"{self.name}: rounds of release are fixed, nobody may call")
-        origin = origin_of(message, self.name, self._places, self._peers)
+        origin = self._origin(message)
         if not 1 <= called <= self._plan.rounds:
             raise OutOfOrderError(f"{self.name}: a call of round {called}")
         channel = len(self._places) * self._count + origin
@@ -189,7 +216,7 @@ class Listener(LinearAgent[PeerState]):
         return Step(self._after(calls=calls), write=lambda: _set(state.floods, channel, after))
 
 
-def _set(floods: Floods, channel: int, heard: tuple[Flood, ...]) -> Sequence[Message]:
+def _set(floods: Floods[Any], channel: int, heard: Heard[Any]) -> Sequence[Message]:
     floods[channel] = heard
     return ()
 

@@ -18,6 +18,7 @@ import numpy as np
 from fedbandits._typing import Floats
 from fedbandits.errors import ReleaseRefusedError
 from fedbandits.federation.events import Decide, EndRound, LetGo, Observe
+from fedbandits.federation.exchange.gossip import Known, copies_due, extended, passed_on, usable
 from fedbandits.federation.messages import Message, pack
 from fedbandits.federation.roles import Role, Roles
 from fedbandits.federation.seats import Seat
@@ -32,21 +33,14 @@ from fedbandits.systems.agents.linear_agent import Knowledge
 from fedbandits.systems.agents.system import AgentSupply
 from fedbandits.systems.feducb_p2p.kernels.state import NOT_POOLED
 from fedbandits.systems.feducb_p2p.listener import (
+    TABLE,
+    Call,
     Estimator,
     Listener,
     PeerState,
+    Release,
     at_release,
     refreshed,
-)
-from fedbandits.systems.feducb_p2p.messages import (
-    TABLE,
-    Call,
-    Known,
-    Release,
-    copies_due,
-    extended,
-    passed_on,
-    usable,
 )
 from fedbandits.systems.feducb_p2p.plan import PeerPlan
 from fedbandits.systems.shell import staying
