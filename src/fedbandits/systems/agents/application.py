@@ -1,4 +1,4 @@
-"""Applications of linear agents: questions to them, what each brings, and its final model."""
+"""Applications of linear agents: questions to agents, their supplies, and their final models."""
 
 from __future__ import annotations
 
@@ -85,9 +85,9 @@ class SharedModel(Choices[ContextualPlan]):
         return self._visit(party, asked.person, self._contexts(party, asked.actions))
 
     def _visit(self, party: ActingParty[Any], person: str | None, situation: Any) -> Any:
-        """Return the situation, with the person for whom it is where the terms need it."""
+        """Return the situation, with the person of the decision where the terms protect persons."""
         if person is None:
-            return situation  # the party refuses it where persons are protected
+            return situation  # the party refuses a nameless visit where persons are protected
         if not self.plan.counts_persons:
             raise LocalProtocolError(
                 f"{party.name}: the terms protect records, so nobody needs to know who comes; "
@@ -160,10 +160,10 @@ def secret_key(resources: Resources, name: str) -> Key:
 def supply(
     plan: AgentsPlan, role: str, place: int, resources: Resources
 ) -> AgentSupply | HelperSecrets | None:
-    """Make what a party brings.
+    """Make the supply of a party.
 
     An agent brings noise that is charged for, ties, draws to decide by, and secrets to mask
-    releases by. A helper brings what it shares with agents; a controller nothing.
+    releases by. A helper brings the secrets that it shares with agents; a controller nothing.
     """
     if role == HELPER:
         return helper_secrets(plan, place, resources)
@@ -179,16 +179,16 @@ def supply(
 
 
 def learned_of(plan: AgentsPlan, pool: Pool, view: Views, releases: int) -> Learned:
-    """Return what a pool and a view have come to.
+    """Return the model of a pool and a view.
 
     Parameters
     ----------
     pool
-        What the agent knows of others' releases, and of its own.
+        The sum of releases that the agent knows, its own included.
     view
-        What it acts on; with a raw view its own records are in it at once.
+        The view that the agent acts on; in a raw view own records count at once.
     releases
-        The number of the last sum of releases that is in it.
+        The number of the last sum of releases in the pool.
     """
     constants = plan.constants
     rows, clear = constants.models, constants.mechanism == NONE

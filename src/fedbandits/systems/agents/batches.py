@@ -43,7 +43,7 @@ class BatchedReplicate(CompiledReplicate[AnyPlan]):
     Parameters
     ----------
     plan, environment, seed, replicate
-        What is played, where, and the two numbers that name the random draws.
+        The variant, its world, and the two numbers that name the random draws.
     threads
         How many may play agents side by side in long batches. Results do not depend on it.
     """
@@ -125,7 +125,7 @@ class BatchedReplicate(CompiledReplicate[AnyPlan]):
         return rounds
 
     def refresh(self) -> None:
-        """Let every agent pool now what it would pool before the next round."""
+        """Let every agent pool now the releases that it would pool before the next round."""
 
     def _radius_terms(self, v: int) -> tuple[Floats, float]:
         """Return terms of the pool of a view, (models, 4), and the radius' log term."""
@@ -183,7 +183,7 @@ class BatchedReplicate(CompiledReplicate[AnyPlan]):
 
     @property
     def epsilon(self) -> float:
-        """ε that the contents of what an agent has sent so far cost, at the configured δ."""
+        """ε that the contents of an agent's messages so far cost, at the configured δ."""
         return self.plan.epsilon_spent(self.syncs)
 
 
@@ -193,7 +193,7 @@ def _raise_fault(faults: Ints, constants: Constants) -> None:
     Raises
     ------
     BoundExceededError, FedbanditsError
-        What happened, to whom and when.
+        The fault, with its agent and its round.
     """
     stopped = np.flatnonzero(faults[:, 0])
     if not len(stopped):
@@ -248,7 +248,7 @@ def first_arrays(plan: AgentsPlan, sums: int, views: int) -> dict[str, Any]:
 _SIZE = "environment.agents or environment.dim"
 #: Draws of a normal, and the factorisation of a matrix a coefficient, in multiplications.
 _DRAW, _FACTOR = 20.0, 10.0
-#: What a step or a release takes however small it is.
+#: Work of the smallest step or release.
 _STEP = 300.0
 
 

@@ -60,9 +60,9 @@ def claim_towards(from_whom: str, plan: AgentsPlan, public: tuple[str, ...] = ()
     Parameters
     ----------
     from_whom
-        Who may look, in words.
+        The adversary, in words.
     public
-        What else is public in this variant, a sentence each. The claim is conditional on it.
+        Further public facts of this variant, a sentence each. The claim is conditional on them.
     """
     config: AgentsConfig = plan.config
     events = _events(plan)
@@ -206,7 +206,7 @@ def per_person(
 
 
 ACTS = Acts("chooses arm {}", "observes the reward {}")
-#: What agents do in every round, whatever they send.
+#: Lines of agents in every round, whichever messages they send.
 EVERY_ROUND = (
     line("for t = 1 … T:"),
     line("  choose the arm x with the greatest xᵀθ + β‖x‖ in the inverse of V", "* Decide"),
@@ -225,7 +225,7 @@ class ReleasingPlan(SumsPlan, Protocol):
 
 
 def protections(plan: ReleasingPlan) -> Mapping[str, str]:
-    """Return what a run may be shown without."""
+    """Return the protections that a run may be shown without."""
     noise = _NOISE if plan.release.slots else {}
     return noise | MASKS if plan.secure is not None else noise
 
@@ -233,7 +233,7 @@ def protections(plan: ReleasingPlan) -> Mapping[str, str]:
 def sums_in(plan: ReleasingPlan, off: Collection[str], what: str) -> Callable[[Happened], str]:
     """Return a function that reads the numbers of a statistic, which anybody can.
 
-    ``what`` says whose they are: ``{}`` stands for the message's sender.
+    ``what`` names the sums: ``{}`` stands for the message's sender.
     """
     noise = "under noise" if plan.release.slots and "noise" not in off else "without noise"
 

@@ -49,14 +49,14 @@ from fedbandits.systems.base import Plan
 class Offer(NamedTuple):
     """A situation in which not all arms can be chosen, where each has a model of its own.
 
-    Where arms share one, whoever has fewer shows fewer columns.
+    Where arms share a model, a party with fewer arms shows fewer columns.
 
     Parameters
     ----------
     context : (d, 1) float32
-        What all arms show.
+        The context of all arms.
     arms
-        Numbers of those that can be chosen, from 0, each once.
+        Numbers of the arms that can be chosen, from 0, each once.
     """
 
     context: Floats32
@@ -64,7 +64,7 @@ class Offer(NamedTuple):
 
 
 class RecordBounds(NamedTuple):
-    """Bounds on what an application may ask and tell.
+    """Bounds on contexts and rewards of applications.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ class RecordBounds(NamedTuple):
     lowest, highest
         The range of rewards.
     clips
-        Whether what is beyond is cut down; otherwise it is refused.
+        Whether records beyond the bounds are cut down; otherwise they are refused.
     """
 
     context: float
@@ -83,7 +83,7 @@ class RecordBounds(NamedTuple):
 
 
 class ContextualPlan(Protocol):
-    """A plan whose parties decide on contexts."""
+    """A plan of parties that decide on contexts."""
 
     @property
     def facts(self) -> ContextualFacts:
@@ -127,7 +127,7 @@ class AgentsPlan(Plan, frozen=True, kw_only=True):
     secure
         The numbers of secure sums; None where releases are seen.
     record_norm
-        How far what is protected can move a running sum: one replaced record, or k of a person.
+        How far one protected unit can move a running sum: one replaced record, or k of a person.
     bounds
         On the eigenvalues of one agent's shifted noise; with published confidence only.
     """
@@ -206,7 +206,7 @@ class AgentsPlan(Plan, frozen=True, kw_only=True):
 def plan_pooling(
     config: AgentsConfig, facts: ContextualFacts, rounds: int, pooling: Pooling
 ) -> AgentsPlan:
-    """Work out what all parties of a variant go by.
+    """Work out the plan of all parties of a variant.
 
     Raises
     ------
@@ -371,7 +371,7 @@ def radius_base(
 
 
 def require_persons(config: AgentsConfig, facts: ContextualFacts) -> None:
-    """Refuse to protect persons where it is not known who comes.
+    """Refuse to protect persons where visitors are not known.
 
     Raises
     ------

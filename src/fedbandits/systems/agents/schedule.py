@@ -77,7 +77,7 @@ def sync_times(
     config: AgentsConfig, facts: ContextualFacts, rounds: int, record_norm: float, typical: float,
     secure: SecureTotals | None,
 ) -> Sequence[int] | None:  # fmt: skip
-    """Sync rounds; what ``first = "auto"`` means follows from the noise of an eager schedule.
+    """Return sync rounds; ``first = "auto"`` follows from the noise of an eager schedule.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ def sync_threshold(
     uses
         Rounds in which one estimator is used.
     divisor
-        What a threshold is divided by, unless it is named by the communication aimed at.
+        Divisor of a threshold, unless the threshold is named by the communication aimed at.
     """
     if not isinstance(config.schedule, Determinant):
         return 0.0

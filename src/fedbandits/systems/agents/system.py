@@ -28,7 +28,7 @@ class AgentSupply(NamedTuple):
     ----------
     noise
         Standard normals by the name of a draw, asked once each. Simulated in a simulation; in a
-        deployment it must be secure and what it gave saved.
+        deployment the source must be secure, and its draws saved.
     key
         Key of the agent's draws: where it looks first among equally good arms, and the parameters
         of a decision, where these are drawn.

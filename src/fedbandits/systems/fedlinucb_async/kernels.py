@@ -37,7 +37,7 @@ class State(NamedTuple):
     """All that changes in a run: saving it is saving the run."""
 
     clock: Clock
-    faults: Ints  # (agents, 2): what stopped an agent, and the round
+    faults: Ints  # (agents, 2): the fault that stopped an agent, and its round
     tally: Tally  # of every agent
     statistic: Floats  # (agents, models, d (d + 3) / 2): own records since the last exchange
     residuals: Floats  # (agents, models, 4): of no use here
@@ -97,7 +97,7 @@ def exchange_due(threshold: float, terms: Floats, grown_log_det: Floats) -> bool
 
 @compiled
 def begin(constants: Constants, state: State, pool: Pool) -> None:
-    """Set up what every agent knows before the first round."""
+    """Set up the views of all agents before the first round."""
     for agent in range(constants.agents):
         view = one_view(state.views, agent)
         begin_view(constants, constants.base, constants.log_term, pool, view)
@@ -108,7 +108,7 @@ def begin(constants: Constants, state: State, pool: Pool) -> None:
 def _exchange(
     constants: Constants, state: State, pool: Pool, view: Views, agent: int, round_: int
 ) -> None:
-    """Upload what one agent has learned since its last exchange, and download the total."""
+    """Upload one agent's records since its last exchange, and download the total."""
     local = state.statistic[agent]
     for m in range(constants.models):
         add_to(state.total[m], local[m])

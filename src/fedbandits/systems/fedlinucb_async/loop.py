@@ -1,7 +1,7 @@
 """Replicates of asynchronous FedLinUCB: their state, their memory, and calls of the loop.
 
-Within a round agents play in order, and an exchange takes effect at once: who plays later in the
-same round and exchanges too gets what was just uploaded.
+Within a round agents play in order, and an exchange takes effect at once: an agent that exchanges
+later in the same round downloads the records that were just uploaded.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def initial_state(plan: AgentsPlan) -> State:
 
 
 def needs(plan: AgentsPlan) -> Needs:
-    """Estimate what :func:`initial_state` will take, and the rounds after it."""
+    """Estimate memory and work of :func:`initial_state`, and of the rounds."""
     constants = plan.constants
     agents, d = constants.agents, constants.models * constants.dimension
     steps = float(plan.rounds * agents)

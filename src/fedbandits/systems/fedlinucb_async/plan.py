@@ -32,7 +32,7 @@ class AsyncPlan(AgentsPlan, frozen=True, kw_only=True):
 
 
 def make_plan(config: AsyncFedLinUCB, facts: ContextualFacts, rounds: int) -> AsyncPlan:
-    """Work out what all parties go by: linear agents in clear, this paper's trigger and radius.
+    """Work out the plan of all parties: linear agents in clear, this paper's trigger and radius.
 
     Raises
     ------
@@ -55,7 +55,7 @@ def make_plan(config: AsyncFedLinUCB, facts: ContextualFacts, rounds: int) -> As
 
 
 def as_agents(config: AsyncFedLinUCB) -> AgentsConfig:
-    """Return what it shares with other linear agents, as a variant of theirs in clear."""
+    """Return the settings of all linear agents, as a variant of theirs in clear."""
     ridge = config.regularization
     if ridge == "auto" and config.confidence != "deviations":
         ridge = 1.0 / config.parameter_bound**2

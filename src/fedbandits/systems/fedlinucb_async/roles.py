@@ -42,7 +42,7 @@ class Download(Exchanged, frozen=True, kw_only=True, tag="fedlinucb-async.downlo
     """The sum of all that the server has received."""
 
 
-#: Who sends what to whom.
+#: Sender and receiver of each message.
 TABLE: MessageTable = {Upload: ("agent", "server"), Download: ("server", "agent")}
 
 
@@ -179,7 +179,7 @@ class AsyncAgent(LinearAgent[AgentState]):
         return Step(after, write=learn, closed=number)
 
     def _upload(self) -> Sequence[Message]:
-        """Upload what the server has not said that it has; own sums are settled. Cannot fail."""
+        """Upload the records since the last answer; own sums are settled. Cannot fail."""
         state = self._state
         np.add(state.uploaded, state.statistic, out=state.uploaded)
         state.statistic[:] = 0.0
@@ -221,7 +221,7 @@ SERVER = "server"
 
 
 def roles(plan: AsyncPlan) -> Roles:
-    """Return agents, and a server that adds up what they upload."""
+    """Return agents, and a server that adds up their uploads."""
     agents = plan.agent_names
     return Roles(
         (

@@ -3,7 +3,7 @@
 Between two syncs agents do not touch one another, so the loop runs agent by agent through a whole
 batch. With a data-dependent trigger a batch is as long as the trigger certainly cannot fire.
 
-What is called in one place is pasted in there: compiled apart, it would be optimised twice.
+A function with one caller is pasted into it: compiled apart, it would be optimised twice.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from fedbandits.systems.agents.kernels.views import (
 )
 from fedbandits.systems.kernels import Clock, Tally
 
-#: Matrices whose directions are found together.
+#: Number of matrices that are factored together.
 _MATRICES = 64
 
 
@@ -52,7 +52,7 @@ class State(NamedTuple):
     """All that changes in a run: saving it is saving the run."""
 
     clock: Clock
-    faults: Ints  # (agents, 2): what stopped an agent, and the round
+    faults: Ints  # (agents, 2): the fault that stopped an agent, and its round
     tally: Tally  # of every agent
     statistic: Floats  # (agents, models, d (d + 3) / 2): own records so far
     residuals: Floats  # (agents, models, 4): see agents.kernels.own_views.take_up_own
@@ -157,7 +157,7 @@ def _others(
     constants: Constants, state: State, agent: int, released: Floats, variance: float,
     others: Floats,
 ) -> float:  # fmt: skip
-    """Write what others released as (models, size / models), and return its noise's variance.
+    """Write the sum of others' releases, (models, size / models); return its noise's variance.
 
     Own noise stays in a secure sum: only own records are taken out. ``released`` (size,) is the
     sum, and ``variance`` that of its noise.
@@ -174,7 +174,7 @@ def _others(
 
 @inlined
 def _load_views(constants: Constants, state: State) -> None:
-    """Set every view to what the pool says."""
+    """Set every view by the pool."""
     for v in range(state.views.theta.shape[0]):
         view = one_view(state.views, v)
         load_view(constants, constants.log_term, state.pool, view)
@@ -183,7 +183,7 @@ def _load_views(constants: Constants, state: State) -> None:
 
 @inlined
 def _begin(constants: Constants, state: State) -> None:
-    """Set up what every agent knows before the first round."""
+    """Set up pool and views before the first round."""
     initial_pool(constants, constants.base, state.pool)
     _load_views(constants, state)
 
@@ -235,7 +235,7 @@ def run_until(
 ) -> None:  # fmt: skip
     """Let agents first … last - 1 play on until ``stop`` rounds are done.
 
-    To play until round 0 sets up what agents know before the first one. It ends before if a fault
+    To play until round 0 sets up the state before the first round. It ends before if a fault
     is noted. Where others play at the same time (``shared``), it ends after one batch, and leaves
     the end of the batch to a call without agents.
     """

@@ -72,7 +72,7 @@ def _views(plan: AgentsPlan) -> int:
 
 
 def needs(plan: AgentsPlan) -> Needs:
-    """Estimate what :func:`initial_state` will take, and the rounds after it."""
+    """Estimate memory and work of :func:`initial_state`, and of the rounds."""
     constants = plan.constants
     agents = constants.agents
     return agent_needs(

@@ -23,7 +23,7 @@ from fedbandits.systems.weakened import without_supplies
 
 
 def make_plan(config: FedUCB, facts: ContextualFacts, rounds: int) -> AgentsPlan:
-    """Work out what all parties go by: a controller adds up the releases of all agents.
+    """Work out the plan of all parties: a controller adds up the releases of all agents.
 
     Raises
     ------

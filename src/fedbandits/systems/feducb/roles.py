@@ -1,13 +1,13 @@
 """FedUCB with a controller, as parties that exchange messages.
 
-An agent keeps its records and its noise; what leaves it is a released running sum. The controller
-adds up what all agents release and sends the sum back; it learns nothing else. Both call the
+An agent keeps its records and its noise; only released running sums leave an agent. The controller
+adds up the releases of all agents and sends the sum back; it learns nothing else. Both call the
 compiled functions that the simulation calls, so the same seed gives the same run.
 
 Nobody waits for anybody. An agent decides on the last sum while a sync is under way. At a deadline
 the controller adds up the newest release of each agent, and says which it is.
 
-With secure sums the controller sees no release. Agents mask what they send, and helpers take the
+With secure sums the controller sees no release. Agents mask their shares, and helpers take the
 masks off a whole sum; see :mod:`fedbandits.federation.totals`.
 """
 
@@ -94,7 +94,7 @@ class Pooled(HandedSum, frozen=True, kw_only=True, tag="feducb.pooled"):
     """The k-th sum of releases, of every agent's newest."""
 
 
-#: Who sends what to whom.
+#: Sender and receiver of each message.
 TABLE: MessageTable = {
     SyncRequest: ("agent", "controller"),
     SyncCall: ("controller", "agent"),
@@ -131,7 +131,7 @@ class AgentState(SummedState, frozen=True, kw_only=True):
     residuals : (models, 4) float64
         See :func:`~fedbandits.systems.agents.kernels.own_views.take_up_own`.
     pool, view
-        What the agent knows of the last sum, and what it acts on.
+        The last sum of releases, and the view that the agent acts on.
     called
         The number of the last sum that the agent was called to release for.
     refused
@@ -157,7 +157,7 @@ class AgentState(SummedState, frozen=True, kw_only=True):
     under_way: dict[int, Released] = msgspec.field(default_factory=dict)
 
 
-#: Transitions of an agent whose releases nobody sees: it never waits, and totals come.
+#: Transitions of an agent in secure sums: it never waits, and totals come.
 _SECURE = staying(("ready",), *_ACTS, EndRound, Total)
 
 
@@ -170,9 +170,9 @@ class Agent(LinearAgent[AgentState]):
     Parameters
     ----------
     seat
-        The public information that the agent is given; its place says whose budget it spends.
+        The public information that the agent is given; the budget is that of its place.
     plan
-        What all parties go by.
+        The plan of all parties.
     supply
         The agent's noise, the k-th draw for the k-th release, how it breaks ties, and with secure
         sums its secrets.
@@ -384,7 +384,7 @@ def others_in_sum(
     Parameters
     ----------
     agent
-        The agent whose part is left out.
+        The agent that is left out.
     newest
         The number of every agent's release in the sum, 0 where there is none.
     values : (release_size,) float64
@@ -423,17 +423,17 @@ class Controller(SummingHub):
 
 
 def roles(plan: AgentsPlan) -> Roles:
-    """Return agents, and who adds up what they release: a controller, with helpers or alone."""
+    """Return agents, and the parties that add up releases: a controller, with helpers or alone."""
     if plan.secure is not None:
         agents = Role("agent", plan.agent_names, lambda seat, own: Agent(seat, plan, own), True)
-        # A share for a sum that is over is made, for what comes after it, and is in no sum.
+        # A share for a sum that is over is made for the shares after it, and is in no sum.
         return Roles(
             (agents, *totals_roles(plan)),
             TOTALS_TABLE,
             outcomes_may_be_late=True,
             rounds_are_shared=False,
         )
-    # Whoever gave up before the controller would ask anew for a sum that is about to come.
+    # An agent that gave up before the controller would ask anew for a sum that is about to come.
     return Roles(
         (
             Role("agent", plan.agent_names, lambda seat, own: Agent(seat, plan, own), True, 2.0),

@@ -64,7 +64,7 @@ class Release(Flooded, frozen=True, kw_only=True, tag="feducb-p2p.release"):
         return len(self.statistic)
 
 
-#: Who sends what to whom.
+#: Sender and receiver of each message.
 TABLE: MessageTable = {Call: ("agent", "agent"), Release: ("agent", "agent")}
 
 
@@ -74,13 +74,13 @@ class PeerState(ShellState, frozen=True, kw_only=True):
     Parameters
     ----------
     rounds
-        How many are over.
+        The number of rounds that are over.
     statistic : (estimators, models, d (d + 3) / 2) float64
         The sums of the records that count for the next release of each estimator.
     uncounted : (estimators, models, d (d + 3) / 2) float64
         The sums of own records that count for no release; nothing where none is learned from.
     estimators
-        What else it keeps of each.
+        The rest of each estimator.
     used
         The estimators that open decisions were made by, where there are several.
     known
@@ -105,7 +105,7 @@ class PeerState(ShellState, frozen=True, kw_only=True):
 
 
 class Listener(LinearAgent[PeerState]):
-    """An agent as its neighbours know it: it takes what they tell, and will pass it on.
+    """An agent as its neighbours know it: it takes messages, and will pass them on.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ class Listener(LinearAgent[PeerState]):
         return int(agent * self._count + estimator)
 
     def _take(self, message: Message) -> list[Message] | None:
-        """Act on the next message of a link; what a peer cannot know yet must wait."""
+        """Act on the next message of a link; a message from far ahead must wait."""
         if isinstance(message, Flooded):
             rounds, furthest = self._plan.rounds, self._state.rounds + MOST_AHEAD
             if message.round <= rounds and furthest < message.heard <= rounds:
@@ -177,7 +177,7 @@ class Listener(LinearAgent[PeerState]):
         return Step(state, write=keep)
 
     def _checked_release(self, message: Release, origin: int) -> Floats:
-        """Return the numbers in a release, held to what the terms allow its origin."""
+        """Return the numbers in a release, held to the terms of its origin."""
         constants, g, number = self._plan.constants, message.estimator, message.release
         if not (0 <= g < self._count and 1 <= number <= constants.releases):
             raise OutOfOrderError(f"{self.name}: release {number} of estimator {g} is not planned")
@@ -227,9 +227,9 @@ class Estimator(msgspec.Struct, frozen=True):
     Parameters
     ----------
     pool, view
-        What it knows of the releases that were heard, and what it acts on.
+        The sum of the releases that were heard, and the view that the estimator acts on.
     released
-        Where its releases stand.
+        The state of the mechanism.
     residuals : (models, 4) float64
         See :func:`~fedbandits.systems.agents.kernels.own_views.take_up_own`.
     released_in
@@ -273,7 +273,7 @@ def first_estimator(plan: PeerPlan, index: int) -> Estimator:
 
 
 def at_release(plan: PeerPlan, statistic: Floats) -> Floats:
-    """Keep what an estimator has of its sum when it releases it."""
+    """Return the sum of an estimator at its release, where views are raw; nothing elsewhere."""
     return statistic.copy() if plan.constants.raw_view else statistic[:0].copy()
 
 
@@ -281,18 +281,18 @@ def refreshed(
     plan: PeerPlan, index: int, estimator: Estimator, heard: Sequence[tuple[int, Known]],
     statistic: Floats, uncounted: Floats,
 ) -> Estimator:  # fmt: skip
-    """Pool what an estimator has heard; the pool before stays if that adds up to none.
+    """Pool the releases that an estimator has heard; keep the old pool if they make no estimate.
 
     Parameters
     ----------
     estimator
-        As it is now; its arrays are left as they are.
+        The present estimator; its arrays are left as they are.
     heard
-        The newest release of everybody who counts, by the agent's number, in order.
+        The newest release of each agent that counts, by the agent's number, in order.
     statistic : (models, d (d + 3) / 2) float64
-        The sum of its records that count for releases.
+        The sum of the estimator's records that count for releases.
     uncounted : (models, d (d + 3) / 2) float64
-        The sum of those that count for none.
+        The sum of the records that count for no release.
     """
     numbers = sum(known.release for _, known in heard)
     pool = _pooled(plan, index, heard, statistic[: len(estimator.at_release)], estimator)
@@ -334,7 +334,7 @@ def _added_up(
 ) -> tuple[Floats, float]:
     """Add up releases, (models, d (d + 3) / 2), and the variances of their noise.
 
-    ``without`` is an agent whose release is left out.
+    ``without`` is an agent to be left out.
     """
     released, variance = np.zeros(constants.release_size), 0.0
     for origin, known in heard:

@@ -119,7 +119,7 @@ def _call_slots(plan: PeerPlan) -> int:
 
 
 def needs(plan: PeerPlan) -> Needs:
-    """Estimate what :func:`initial_state` will take, and the rounds after it."""
+    """Estimate memory and work of :func:`initial_state`, and of the rounds."""
     constants, peers = plan.constants, plan.peers
     cells = constants.agents * peers.estimators
     return agent_needs(

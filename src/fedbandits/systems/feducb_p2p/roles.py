@@ -1,10 +1,10 @@
 """Peer-to-peer FedUCB as parties: everybody releases, passes on and pools; nobody leads.
 
-What leaves an agent is a released running sum, and copies of what others released. The compiled
-functions are those that the simulation calls, so the same seed gives the same run.
+Released running sums leave an agent, and copies of others' releases. Parties call the compiled
+functions of the simulation, so the same seed gives the same run.
 
-Nobody waits for anybody. A round ends when a public clock says so; what comes late is used when it
-comes, and what comes early when its round is over.
+Nobody waits for anybody. A round ends when a public clock says so. A late release is used when it
+comes, and an early release when its round is over.
 """
 
 from __future__ import annotations
@@ -58,14 +58,14 @@ class PeerAgent(Listener):
     Parameters
     ----------
     seat
-        What it is told of all that is public; its place says whose budget it spends. Sums are
+        The public facts of the party; the budget is that of its place. Sums are
         taken in the order of agents.
     plan
-        What all parties go by.
+        The plan of all parties.
     supply
-        Its noise, and how it breaks ties. The k-th release of estimator g of G has the simulated
-        draw of the name (k - 1) G + g + 1. A source that covers values is asked step after step,
-        whichever estimators are released.
+        The agent's noise, and the key of its draws. The k-th release of estimator g of G has the
+        simulated draw of the name (k - 1) G + g + 1. A source that covers values is asked step
+        after step, whichever estimators are released.
     """
 
     TRANSITIONS: ClassVar[Transitions] = staying(
@@ -81,7 +81,7 @@ class PeerAgent(Listener):
 
     @property
     def _next_planned(self) -> int | None:
-        """Every round's end: copies are passed on at it, whatever else is due."""
+        """The end of the next round: copies are passed on at the end of every round."""
         done = self._state.rounds
         return done + 1 if done < self._plan.rounds else None
 
@@ -108,14 +108,14 @@ class PeerAgent(Listener):
         return pool, now.view, now.pooled
 
     def pool(self, estimator: int = 0) -> Pool:
-        """Return what this agent makes of the releases that it has heard."""
+        """Return the pool of the releases that this agent has heard."""
         return self._refreshed(estimator).pool
 
     def _take_message(self, message: Any) -> Step:
         return self._hear(message) if type(message) is Release else self._hear_call(message)
 
     def _decide(self, event: Decide) -> Step:
-        """Choose by the estimator whose turn it is, with all that may be used by now."""
+        """Choose by the estimator of the round, with all releases that may be used by now."""
         state, g = self._state, (self._state.rounds + 1) % self._count
         now, changed = self._refreshed(g), dict[str, Any]()
         if now is not state.estimators[g]:
@@ -125,7 +125,7 @@ class PeerAgent(Listener):
         return self._choose(event, now.view, self._after(**changed) if changed else None)
 
     def _refreshed(self, g: int) -> Estimator:
-        """Return an estimator with all that may be used by now."""
+        """Return an estimator with all releases that may be used by now."""
         state, cells = self._state, self._cells[g]
         known, round_, now, numbers = state.known, state.rounds, state.estimators[g], 0
         heard: list[tuple[int, Known]] = []
@@ -176,7 +176,7 @@ class PeerAgent(Listener):
         return used.get(number, 0), left
 
     def _release(self) -> Step:
-        """End a round: release what is due, and pass on what had arrived before this round."""
+        """End a round: make the releases that are due, and pass on earlier messages."""
         round_ = self._state.rounds + 1
         step = self._triggered(round_) if self._is_triggered else self._planned(round_)
         floods = self._state.floods
@@ -192,7 +192,7 @@ class PeerAgent(Listener):
         return self._releases(after, (0,)) if end is not None and end <= round_ else Step(after)
 
     def _triggered(self, round_: int) -> Step:
-        """Call for a sync if that is due, and answer calls whose time has come."""
+        """Call for a sync if one is due, and answer the calls that are due."""
         state, g = self._state, round_ % self._count
         now, calls, outgoing = self._refreshed(g), state.calls, list[Message]()
         if self._calls(now):
@@ -203,7 +203,7 @@ class PeerAgent(Listener):
             return Step(self._after(rounds=round_, estimators=estimators))
         left = {called: when for called, when in calls.items() if when > round_}
         after = self._after(rounds=round_, estimators=estimators, calls=left)
-        # Whoever has released since the call has nothing new to release.
+        # An estimator that was released since the call has no new record.
         due = dict.fromkeys(
             called % self._count
             for called in sorted(calls.keys() - left)
@@ -251,7 +251,7 @@ class PeerAgent(Listener):
     def _released(self, after: PeerState, g: int, statistic: Floats) -> tuple[Estimator, Floats]:
         """Make the next release of a sum: settled before anything leaves."""
         plan, count, now = self._plan, self._count, after.estimators[g]
-        # What covers is charged for in one stream, whose steps have no gaps.
+        # Noise that covers is charged for in one stream without gaps between its steps.
         step = 1 + sum(each.released.made for each in after.estimators)
         covers = hasattr(self._noise, "cover")
         released, noisy = running_sum.release(
@@ -266,7 +266,7 @@ class PeerAgent(Listener):
         return msgspec.structs.replace(now, released=released, at_release=kept), noisy
 
     def _announcement(self, g: int, number: int, noisy: Floats, round_: int) -> Message:
-        """Tell of a release; one that was due before is told as of the round it was due."""
+        """Return the message of a release, as of the round in which the release was due."""
         if self._releasing.end is not None:
             round_ = self._releasing.end(number)
         return Release(

@@ -102,7 +102,7 @@ def initial_state(plan: PFCBPlan) -> State:
 
 
 def needs(plan: PFCBPlan) -> Needs:
-    """Estimate what :func:`initial_state` will take, and the rounds after it."""
+    """Estimate memory and work of :func:`initial_state`, and of the rounds."""
     pairs = plan.constants.agents * plan.constants.producers
     keys = "environment.agents or environment.producers"
     parts = (

@@ -12,7 +12,7 @@ from fedbandits.systems.agents.kernels.sync import next_sync
 from fedbandits.systems.agents.kernels.views import Views
 from fedbandits.systems.kernels import Clock, Tally
 
-#: An agent never uses what another one releases.
+#: Lag of two agents of which neither uses the other's releases.
 NOT_POOLED = -1
 
 
@@ -43,7 +43,7 @@ class State(NamedTuple):
     """All that changes in a run: saving it is saving the run."""
 
     clock: Clock
-    faults: Ints  # (agents, 2): what stopped an agent, and the round
+    faults: Ints  # (agents, 2): the fault that stopped an agent, and its round
     tally: Tally  # of every agent
     statistic: Floats  # (cells, models, d (d + 3) / 2): own records so far
     residuals: Floats  # (cells, models, 4): see agents.kernels.own_views.take_up_own
