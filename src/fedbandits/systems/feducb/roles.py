@@ -141,7 +141,7 @@ class AgentState(SummedState, frozen=True, kw_only=True):
     fresh
         The same since the agent's last release.
     kept
-        Records of decisions beyond those that the next release may be about, by their numbers.
+        Records for releases after the next, by the numbers of their decisions.
     """
 
     statistic: Floats

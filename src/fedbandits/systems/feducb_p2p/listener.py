@@ -239,7 +239,7 @@ class Estimator(msgspec.Struct, frozen=True):
     waited
         Records since then.
     kept
-        Records of decisions beyond those that the next release may be about, by their numbers.
+        Records for releases after the next, by the numbers of their decisions.
     pooled
         Numbers of the releases in the pool, added up.
     unusable

@@ -22,7 +22,7 @@ BUYER = "buyer"
 
 
 class PFCBSystem(PackageSystem["PFCBPlan"]):
-    """P-FCB, and what it is compared with."""
+    """P-FCB, and the systems that it is compared with."""
 
     name = "pfcb"
     paper = (

@@ -297,13 +297,13 @@ class PFCB(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return BUDGET if isinstance(self.privatizer, NoNoise) else ()
 
 
-#: What every variant of the paper has in common.
+#: Settings that all variants of the paper have.
 _AS_PUBLISHED = {"schedule": "literal", "purchases": "optimistic"}
 _IN_CLEAR = {"privatizer": "none", "acceptance": "always", "weighting": "constant(1)"}
 #: Procedure 1, with the values of section 6.1: ω₁ = 0.1 radii of W and ln(nt), ω₂ = 10.
 _PROCEDURE_1 = {"acceptance": "within-radius(0.1, pooled, shared)", "weighting": "constant(10)"}
 
-#: What is sent, when, with which noise, and what others make of it. How buyers purchase is not.
+#: Settings of reports: their times, contents, noise and use. How buyers purchase is none of them.
 _SHARING = (
     "schedule", "window", "privatizer", "aggregation", "local_view", "acceptance", "weighting",
     "outcomes", "epsilon", "delta",

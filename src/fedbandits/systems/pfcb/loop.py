@@ -67,7 +67,7 @@ class Replicate(CompiledReplicate[PFCBPlan]):
     def bytes(self) -> int:
         """Bytes of reports so far, two numbers a producer.
 
-        Of what passes to and from a helper only the answer to an opening has some.
+        Of the messages to and from a helper only the answer to an opening has some.
         """
         secure = self.plan.secure
         empty = 0 if secure is None else self.syncs * 3 * secure.helpers
@@ -75,7 +75,7 @@ class Replicate(CompiledReplicate[PFCBPlan]):
 
     @property
     def epsilon(self) -> float:
-        """ε that the contents of what a buyer has sent so far cost, at the configured δ."""
+        """ε that the contents of a buyer's messages so far cost, at the configured δ."""
         return self.plan.epsilon_spent(self.syncs)
 
 

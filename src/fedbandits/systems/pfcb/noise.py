@@ -43,7 +43,7 @@ from fedbandits.systems.pfcb.config import (
 from fedbandits.systems.pfcb.kernels.sums import AXES, WEIGHT_STEP
 
 _MOST_RUNNING_SUMS = 2**14
-#: With a schedule that grows faster there are two reports at most, whose weights hardly matter.
+#: A schedule that grows faster has two reports at most, and their weights hardly matter.
 _LEAST_DECAY = 1e-4
 _ROOT_2 = math.sqrt(2.0)
 #: More than rounding takes from a sum of so many squares.
@@ -125,7 +125,7 @@ def further_in_batches(releases: int) -> float:
 
 
 def in_two_batches(sensitivity: float, deviations: Sequence[float]) -> GaussianRelease:
-    """Return what a moved purchase is charged for: the two least noisy reports, as one.
+    """Return the price of a moved purchase: that of the two least noisy reports, as one.
 
     One purchase can move a batch by ``sensitivity``; the deviations of reports are rising.
     """
@@ -219,10 +219,10 @@ def _needs(
     config: PFCB, facts: ProcurementFacts, rounds: int, secure: SecureTotals, total: ContinualPlan,
     reach: float,
 ) -> ShareNeeds:  # fmt: skip
-    """Return what the grid depends on: two numbers of one producer.
+    """Return the needs that the grid depends on: two numbers of one producer.
 
-    What is about others is the same in both worlds. Capacities may be drawn later than a plan is
-    made, so producers of the largest and of the smallest capacity are counted.
+    The part of other producers is the same in both worlds. Capacities may be drawn later than a
+    plan is made, so producers of the largest and of the smallest capacity are counted.
     """
     axes, largest = np.array(AXES), max(facts.largest_capacity, 1)
     return ShareNeeds(

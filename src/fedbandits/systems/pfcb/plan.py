@@ -138,7 +138,7 @@ class PFCBPlan(Plan, frozen=True, kw_only=True):
         return accounting.mu(self.event(releases)) if releases else 0.0
 
     def event(self, releases: int | None = None) -> Event:
-        """Return what one purchase is charged for after so many reports; lengths are in capacities.
+        """Return the event that prices a purchase after so many reports; lengths are in capacities.
 
         Without a number, after all of them.
         """
@@ -170,7 +170,7 @@ class PFCBPlan(Plan, frozen=True, kw_only=True):
 
 
 def make_plan(config: PFCB, facts: ProcurementFacts, rounds: int) -> PFCBPlan:
-    """Work out what all buyers go by.
+    """Work out the plan of all buyers.
 
     Raises
     ------
@@ -288,7 +288,7 @@ def _acceptance(config: PFCB) -> tuple[float, int]:
 
 
 def _judged(config: PFCB) -> WithinRadius:
-    """Return what Procedure 1 judges by; where reports are not judged by it, as printed."""
+    """Return the constant by which Procedure 1 judges; where it judges no report, as printed."""
     return config.acceptance if isinstance(config.acceptance, WithinRadius) else WithinRadius()
 
 

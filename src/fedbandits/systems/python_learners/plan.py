@@ -119,7 +119,7 @@ class LearnerPlan(Plan, frozen=True, kw_only=True):
         return len(self.ends) * int(self.facts.parties)
 
     def event(self, releases: int | None = None) -> Event:
-        """Return what a record is charged for after so many releases, by default all of them."""
+        """Return the event that prices a record after so many releases, by default all of them."""
         if self.priced.mechanism == "none":
             return Clear()
         return ContinualSum(self.priced, self.record_norm, releases)
@@ -163,7 +163,7 @@ def make_plan(
 ) -> LearnerPlan:
     """Work out when agents release, how much, and under which noise.
 
-    What a fresh learner would release must be an array of numbers; and there must not be more
+    The release of a fresh learner must be an array of numbers; and there must not be more
     releases, or more records in one, than the noise can be calibrated for.
     """
     plan = LearnerPlan(config=config, facts=facts, rounds=rounds, learner=learner)
@@ -241,7 +241,7 @@ def _record_size(fresh: PrivateLearner) -> int:
 def record_of(
     recorder: PrivateLearner, guard: Guard, context: Floats, arm: int, reward: float
 ) -> Floats:
-    """Return what one interaction adds, (size,); refuse a method that leaves anything behind."""
+    """Return the record of an interaction, (size,); refuse a method that leaves anything behind."""
     name, before = f"{type(recorder).__name__}.record", guard.held(recorder)
     values = as_numbers(recorder.record(context, arm, reward), name)
     if guard.held(recorder) != before:
@@ -253,7 +253,7 @@ def record_of(
 
 
 def released(learner: Learner) -> Floats:
-    """Return what a learner tells now, (size,), if it is an array of finite numbers."""
+    """Return a learner's present release, (size,), if it is an array of finite numbers."""
     name = f"{type(learner).__name__}.release"
     values = as_numbers(learner.release(), name)
     if not np.isfinite(values).all():
@@ -262,7 +262,7 @@ def released(learner: Learner) -> Floats:
 
 
 def as_numbers(returned: Any, name: str) -> Floats:
-    """Check what a method of that name has returned, and copy it as (size,) float64."""
+    """Check the numbers that a method of that name has returned; copy them as (size,) float64."""
     try:
         given = np.asarray(returned)
     except ValueError as error:

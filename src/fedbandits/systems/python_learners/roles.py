@@ -68,21 +68,21 @@ class Total(HandedSum, frozen=True, kw_only=True, tag="learner.total"):
     """The k-th sum of every agent's newest release."""
 
 
-#: Who sends what to whom.
+#: Sender and receiver of each message.
 TABLE: MessageTable = {AgentRelease: ("agent", "controller"), Total: ("controller", "agent")}
 
 
 class Limits:
-    """Limits of what agents release that keep to the terms; in clear they may tell anything."""
+    """Limits of releases of agents that keep to the terms; in clear any number may be released."""
 
     def __init__(self, plan: LearnerPlan) -> None:
         self._plan = plan
         self._each, self._scales = np.full(plan.size, plan.record_bound), np.ones(plan.size)
 
     def check(self, name: str, values: Floats, releases: Sequence[int]) -> None:
-        """Hold the sum of some agents' releases, given each one's number, to what it can be.
+        """Refuse a sum of some agents' releases, given by their numbers, that no records come to.
 
-        One that is larger than records and noise allow is refused with :class:`.ImplausibleError`.
+        A sum larger than records and noise allow is refused with :class:`.ImplausibleError`.
         """
         plan = self._plan
         if plan.release.mechanism == "none":
@@ -95,22 +95,22 @@ class Limits:
 
 
 class OwnRelease:
-    """A learner that says itself what its agent tells, or that tells nothing."""
+    """A learner that makes its agent's releases itself, or that shares nothing."""
 
     def __init__(self, plan: LearnerPlan) -> None:
         self._plan = plan
 
     def decide(self, learner: Any, contexts: Floats, draws: Draws) -> Any:
-        """Return what the learner chooses; not checked."""
+        """Return the learner's choice; not checked."""
         return learner.decide(contexts, draws)
 
     def record(self, place: str, context: Floats, arm: int, reward: float) -> Floats | None:
-        """Return what one interaction adds to the sum that is told; None if no sum is kept."""
+        """Return the record of one interaction in the released sum; None if no sum is kept."""
         del place, context, arm, reward
         return None
 
     def values(self, learner: Learner, statistic: Floats) -> Floats:
-        """Return what is told now, exactly, (size,), of the same size as ever."""
+        """Return the exact numbers of a release now, (size,), of the same size as ever."""
         del statistic
         values = released(learner)
         if values.size != self._plan.size:
@@ -121,13 +121,13 @@ class OwnRelease:
         return values
 
     def receive(self, learner: Any, total: Floats, deviation: float) -> None:
-        """Hand a learner the total of all agents, whose noise has a deviation."""
+        """Hand a learner the total of all agents, with the deviation of its noise."""
         del deviation
         learner.receive(total)
 
 
 class RecordSum(OwnRelease):
-    """A private learner: its agent tells the sum of its records."""
+    """A private learner: its agent releases the sum of its records."""
 
     def __init__(self, plan: LearnerPlan, agent: int) -> None:
         super().__init__(plan)
@@ -139,9 +139,9 @@ class RecordSum(OwnRelease):
         self._guarded = not self._recorder.sees_own_records()
 
     def decide(self, learner: Any, contexts: Floats, draws: Draws) -> Any:
-        """Return what the learner chooses; not checked.
+        """Return the learner's choice; not checked.
 
-        One that is to act on what is released alone is refused if it keeps anything of it.
+        A learner that is to act on releases alone is refused if it keeps anything of a decision.
         """
         if not self._guarded:
             return learner.decide(contexts, draws)
@@ -156,10 +156,10 @@ class RecordSum(OwnRelease):
         return chosen
 
     def record(self, place: str, context: Floats, arm: int, reward: float) -> Floats:
-        """Return what one interaction adds, within its bound and on the grid.
+        """Return the record of one interaction, within its bound and on the grid.
 
-        A method that breaks its contract is refused, and a record beyond its bound that is not to
-        be cut down.
+        A method that breaks its contract is refused, and a record beyond its bound, unless records
+        are to be cut down.
         """
         values = record_of(self._recorder, self._guard, context, arm, reward)
         if values.size != self._plan.size:
@@ -192,7 +192,7 @@ def contribution_of(plan: LearnerPlan, agent: int) -> OwnRelease:
 def within_bound(values: Floats, bound: float, clips: bool) -> Floats | None:
     """Return a record within the bound, (size,); None if it must be cut down and may not be.
 
-    What is no number counts as 0 then, and a record of infinite length keeps its infinite entries.
+    NaN counts as 0 then, and a record of infinite length keeps its infinite entries.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         length = float(np.linalg.norm(values))
@@ -218,10 +218,10 @@ def within_bound(values: Floats, bound: float, clips: bool) -> Floats | None:
 class LearnerSupply(NamedTuple):
     """Supply of an agent: the draws of its decisions, and its noise."""
 
-    #: ``draws(number)`` is what its learner makes the decision of that number by.
+    #: ``draws(number)`` are the learner's draws for the decision of that number.
     draws: Callable[[int], Draws]
     #: Noise of the k-th release; not asked of a learner that shares in clear. Simulated in a
-    #: simulation; in a deployment it must be secure and what it gave saved.
+    #: simulation; in a deployment the source must be secure, and its draws saved.
     noise: NoiseSource
     #: Secrets to mask releases by, where only sums of them are seen.
     masks: AgentSecrets | None = None
@@ -235,7 +235,7 @@ class AgentState(SummedState, frozen=True, kw_only=True):
     statistic : (size,) float64
         The exact sum of the records that count for the next release, if a sum is released.
     kept
-        Records of decisions beyond those that the next release may be about, by their numbers.
+        Records for releases after the next, by the numbers of their decisions.
     memory
         The learner's own memory.
     """
@@ -272,7 +272,7 @@ class LearnerAgent(Shell[AgentState]):
 
     @property
     def state(self) -> AgentState:
-        """All that changes; what the learner keeps is put into it when it is asked for."""
+        """All that changes; the learner's memory is put in when the state is asked for."""
         return self._after(memory=self.learner.dump())
 
     def dump(self) -> bytes:
@@ -299,7 +299,7 @@ class LearnerAgent(Shell[AgentState]):
 
     @contextlib.contextmanager
     def _noted(self, method: str) -> Iterator[None]:
-        """Note at an error of the learner's own code whose method it was, and when."""
+        """Note the learner's method and the decision at an error of the learner's own code."""
         try:
             yield
         except FedbanditsError:
@@ -310,7 +310,7 @@ class LearnerAgent(Shell[AgentState]):
             raise
 
     def _contexts(self, situation: Any) -> Floats:
-        """Return a decision set as read-only rows, (arms, d); refuse what is none."""
+        """Return a decision set as read-only rows, (arms, d); refuse another situation."""
         facts = self._plan.facts
         dimension, columns = facts.features_shape
         shape: tuple[int, ...] = getattr(situation, "shape", ())

@@ -61,7 +61,7 @@ class Report(Message, frozen=True, kw_only=True, tag="pfcb.report"):
         return len(self.sums)
 
 
-#: Who sends what to whom.
+#: Sender and receiver of each message.
 TABLE: MessageTable = {Report: ("buyer", "buyer")}
 
 
@@ -71,7 +71,7 @@ def release_report(
 ) -> tuple[ReleaseState, Floats]:  # fmt: skip
     """Write a buyer's report (2, m), and return it after the state to save.
 
-    What it reports on is no longer fresh in ``books``; ``state`` is left as it is. The source of
+    The reported units are no longer fresh in ``books``; ``state`` is left as it is. The source of
     noise is asked once, unless reports are in clear.
 
     Raises
@@ -100,7 +100,7 @@ def release_report(
 def _values(
     plan: PFCBPlan, release: int, slot: int, capacity: Ints, books: Books, sums: Floats
 ) -> Floats:
-    """Return what is covered, (2 m,): units in deviations of a draw, before w and y are mixed.
+    """Return the covered values, (2 m,): units in deviations of a draw, before w and y are mixed.
 
     The exact running sum, in capacities, is noted in its slot of ``sums``.
     """
@@ -125,7 +125,7 @@ class Exchange:
         self._place = {buyer: place for place, buyer in enumerate(buyers)}
         self._most = float(plan.schedule.most_records)
         deviations = np.sqrt(np.diag(plan.constants.covariance))
-        #: (n, 2 m): half of what a purchase can be, and the noise of one unit of scale.
+        #: (n, 2 m): half of the largest purchase, and the noise of one unit of scale.
         self._half = 0.5 * np.tile(capacities, 2)
         self._scales = np.concatenate([capacities * each for each in deviations], axis=1)
 
@@ -140,8 +140,8 @@ class Exchange:
     def _check_turn(self, state: BuyerState, message: Report) -> None:
         """Refuse reports but of the exchange that is going on, and of the one after it.
 
-        Of the latter, since whoever has all reports of an exchange, or waits no longer for them,
-        may be an exchange ahead.
+        A buyer that has all reports of an exchange, or waits no longer for them, may be an exchange
+        ahead.
         """
         release, plan = message.release, self._plan
         going_on = state.releases + (state.stage == "ready")
@@ -182,10 +182,10 @@ class Exchange:
         return self.taken(state, state.releases - (going_on and not all_heard))
 
     def taken(self, state: BuyerState, through: int) -> BuyerState:
-        """Return the state in which what was reported is in the books, up to an exchange.
+        """Return the state in which the reports up to an exchange are in the books.
 
-        A batch that nobody has told adds nothing: each report is judged and weighed by itself, and
-        the books are as sure as what is in them. Of running sums the last one that came stands in
+        A batch without a report adds nothing: each report is judged and weighed by itself, and the
+        books are as sure as the reports in them. Of running sums the last one that came stands in
         for one that is missing, with the noise that it has.
         """
         if state.taken >= through:

@@ -1,4 +1,4 @@
-"""Buyers, whoever adds up what they report: one decides, buys and inspects."""
+"""Buyers, whether reports are seen or only sums of reports: they decide, buy and inspect."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Bought(NamedTuple):
     """A purchase whose outcome has not come."""
 
     due: int  # the report that it is due in, at the earliest
-    units: Ints  # (m,): what was decided on; whoever tells the outcome need not repeat it
+    units: Ints  # (m,): the decided units; a report of the outcome need not repeat them
 
 
 class Kept(NamedTuple):
@@ -75,9 +75,9 @@ class BuyingState(ShellState, frozen=True, kw_only=True):
     #: Decisions whose outcomes have not come, by their numbers.
     open: dict[int, Bought] = msgspec.field(default_factory=dict)  # type: ignore[assignment]
     due: int = 0  # the report that the last decision is due in
-    allotted: int = 0  # how many decisions are due in the same
-    closed: int = 0  # no outcome of decisions up to this one is taken any longer
-    kept: tuple[Kept, ...] = ()  # purchases that wait: they are due in a later report than the next
+    allotted: int = 0  # decisions that are due in the same report
+    closed: int = 0  # outcomes of decisions up to this number are taken no longer
+    kept: tuple[Kept, ...] = ()  # purchases that are due in a later report than the next
     releases: int = 0  # reports made: the exchange that is going on, or the last one
     taken: int = 0  # the last exchange whose reports are in its books
     ordered: Floats  # (m,): units decided on since the last report
@@ -99,7 +99,7 @@ AnyBuyingState = TypeVar("AnyBuyingState", bound=BuyingState)
 
 
 def first_state(plan: PFCBPlan) -> dict[str, Any]:
-    """Return what a buyer knows before the first round, as fields of its state."""
+    """Return the fields of a buyer's state before the first round."""
     producers = plan.constants.producers
     return {
         "ordered": np.zeros(producers),
@@ -118,7 +118,7 @@ def allot(state: BuyingState, releases: int, most: int) -> tuple[int, int]:
 
     It is the next one of ``releases`` that has room for one of ``most`` purchases; after the last
     one nothing is reported, so there is room. That follows from how many decisions were made and
-    when: what comes of them cannot push one out of its report.
+    when: outcomes cannot push a decision out of its report.
     """
     due, allotted = state.due, state.allotted
     if due <= state.releases:
@@ -137,7 +137,7 @@ def close_batch(state: AnyBuyingState, plan: PFCBPlan, books: Books) -> AnyBuyin
     """Return the state after the next report, with the purchases that are left.
 
     Those that were kept for the report after it are noted in ``books``. Where outcomes are
-    immediate, no outcome is taken any longer of what was due until now.
+    immediate, outcomes of decisions that were due until now are taken no longer.
     """
     made = state.releases + 1
     for each in state.kept:
@@ -159,9 +159,9 @@ class BuyerSupply(NamedTuple):
     ----------
     noise
         The noise of the z-th report, (2 m,), asked once each, again only if it raised. Simulated in
-        a simulation; in a deployment it must be secure and what it gave saved.
+        a simulation; in a deployment the source must be secure, and its draws saved.
     cost : (m,) float64
-        What a unit costs this buyer, by producer; nobody else is told.
+        The price of a unit for this buyer, by producer; nobody else is told.
     capacities : (n, m) int64
         The most units that each buyer can buy from each producer in a round; public.
     masks
@@ -184,7 +184,7 @@ class Buying(Shell[AnyBuyingState]):
     Raises
     ------
     LocalProtocolError
-        If costs or capacities are not what they must be, or the noise is not what the terms say.
+        If costs or capacities are malformed, or the noise is not of the kind in the terms.
     """
 
     def __init__(
@@ -222,7 +222,7 @@ class Buying(Shell[AnyBuyingState]):
         del event
         state, constants, scratch = self._caught_up(), self._plan.constants, self._scratch
         books, number, ordered = state.books, state.decisions + 1, state.ordered
-        if not constants.raw_view:  # what it orders follows from reports; when units come does not
+        if not constants.raw_view:  # orders follow from reports; the time of units does not
             self._coming[0] = ordered
             books = Books(books.combined, books.own, self._coming)
         decide(
@@ -281,7 +281,7 @@ class Buying(Shell[AnyBuyingState]):
 
 
 def require_numbers(name: str, supply: BuyerSupply, plan: PFCBPlan) -> None:
-    """Refuse costs and capacities that are not what they must be."""
+    """Refuse malformed costs and capacities."""
     cost, capacities = supply.cost, supply.capacities
     n, m = plan.constants.agents, plan.constants.producers
     if cost.shape != (m,) or capacities.shape != (n, m):

@@ -1,4 +1,4 @@
-"""P-FCB's buyers where nobody sees more than sums of what they report."""
+"""P-FCB's buyers where nobody sees more than sums of their reports."""
 
 from __future__ import annotations
 
