@@ -72,26 +72,20 @@ class Total(HandedSum, frozen=True, kw_only=True, tag="learner.total"):
 TABLE: MessageTable = {AgentRelease: ("agent", "controller"), Total: ("controller", "agent")}
 
 
-class Limits:
-    """Limits of releases of agents that keep to the terms; in clear any number may be released."""
+def hold_to_terms(plan: LearnerPlan, name: str, values: Floats, releases: Sequence[int]) -> None:
+    """Refuse a sum (size,) of some agents' releases, given by their numbers, that no records make.
 
-    def __init__(self, plan: LearnerPlan) -> None:
-        self._plan = plan
-        self._each, self._scales = np.full(plan.size, plan.record_bound), np.ones(plan.size)
-
-    def check(self, name: str, values: Floats, releases: Sequence[int]) -> None:
-        """Refuse a sum of some agents' releases, given by their numbers, that no records come to.
-
-        A sum larger than records and noise allow is refused with :class:`.ImplausibleError`.
-        """
-        plan = self._plan
-        if plan.release.mechanism == "none":
-            return
-        records, deviation = float(sum(map(plan.records_in, releases))), plan.deviation(releases)
-        if any_implausible(values, self._each, records, self._scales, deviation):
-            raise ImplausibleError(
-                f"{name}: a number in release {max(releases)} is larger than the terms allow"
-            )
+    A sum larger than records and noise allow is refused with :class:`.ImplausibleError`, by the
+    party of that name. In clear any number may be released.
+    """
+    if plan.release.mechanism == "none":
+        return
+    records, deviation = float(sum(map(plan.records_in, releases))), plan.deviation(releases)
+    most, scales = np.full(plan.size, plan.record_bound), np.ones(plan.size)
+    if any_implausible(values, most, records, scales, deviation):
+        raise ImplausibleError(
+            f"{name}: a number in release {max(releases)} is larger than the terms allow"
+        )
 
 
 class OwnRelease:
@@ -266,7 +260,7 @@ class LearnerAgent(Shell[AgentState]):
         )
         super().__init__(seat, state, supply.noise, plan.release.slots > 0, releasing, outlet)
         self._plan, self._place, self._draws = plan, seat.place, supply.draws
-        self._limits, self._contribution = Limits(plan), contribution_of(plan, seat.place)
+        self._contribution = contribution_of(plan, seat.place)
         self.learner = plan.make(seat.place)
         self._have_noise()
 
@@ -366,7 +360,7 @@ class LearnerAgent(Shell[AgentState]):
     def _go_on(self, summed: SumOfAll) -> Step:
         """Hand a sum of releases to the learner."""
         plan, newest = self._plan, tuple(summed.newest)
-        self._limits.check(self.name, summed.values, newest)
+        hold_to_terms(plan, self.name, summed.values, newest)
         deviation = plan.deviation(newest)
         self._have_noise()  # nothing rests on the noise: it may fail
 
@@ -407,10 +401,10 @@ class LearnerController(SummingHub):
 
     def __init__(self, seat: Seat, plan: LearnerPlan) -> None:
         super().__init__(seat, plan.size, len(plan.ends))
-        self._limits = Limits(plan)
+        self._plan = plan
 
     def _check(self, values: Floats, place: int, number: int) -> None:
-        self._limits.check(self.name, values, [number])
+        hold_to_terms(self._plan, self.name, values, [number])
 
 
 def roles(plan: LearnerPlan) -> Roles:
