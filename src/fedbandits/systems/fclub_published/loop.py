@@ -1,4 +1,4 @@
-"""Published FCLUB as a compiled loop over the rounds of a phase; see ``phases.py`` for the rest."""
+"""Published FCLUB as a compiled loop over the rounds of a phase; :mod:`.state` ends phases."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from fedbandits.systems.fclub_published.kernels.servers import (
     State,
     begin_sets_phase,
 )
+from fedbandits.systems.fclub_published.noise import ClusterNoise, SimulatedNoise
 from fedbandits.systems.fclub_published.plan import PublishedFCLUBPlan
 from fedbandits.systems.fclub_published.state import (
     NotARecordsSumError,
@@ -31,12 +32,11 @@ from fedbandits.systems.fclub_published.state import (
     initial_state,
     learn_alone,
     new_scratch,
-    partners_of,
     propose,
     renew,
-    report_sums,
+    renewal_of,
+    report,
     split_users,
-    take_over,
 )
 from fedbandits.systems.servers.kernels import NUMBER
 from fedbandits.systems.servers.replicate import ServersReplicate
@@ -78,7 +78,8 @@ class Replicate(ServersReplicate[PublishedFCLUBPlan]):
 
     def _find_clusters(self, first: bool) -> None:
         """Find clusters on all servers, and merge them (Algorithm 2)."""
-        constants, (clock, _, local, hub) = self.plan.constants, self.state
+        plan, (clock, _, local, hub) = self.plan, self.state
+        constants = plan.constants
         labels = np.zeros_like(local.cluster_of)
         for server in range(constants.servers):
             users = np.flatnonzero(local.home == server)
@@ -91,27 +92,25 @@ class Replicate(ServersReplicate[PublishedFCLUBPlan]):
         round_ = int(clock.round_[0])
 
         def draw(cluster: int, kind: int) -> Floats:
-            return simulated_noise(self.plan, self.key, 0, cluster, round_, kind)
+            return simulated_noise(plan, self.key, 0, cluster, round_, kind)
 
-        take_over(constants, local, labels)
-        reports = report_sums(constants, local, draw)
+        noise = SimulatedNoise(plan, local, draw) if constants.private else ClusterNoise()
+        exact, reports = report(plan, local, labels, noise)
         clusters = clusters_of(labels)
+        size = NUMBER * len(clusters) * reports.shape[1]
         clock.uploads[0] += constants.servers
         clock.downloads[0] += constants.servers
-        clock.bytes_[0] += NUMBER * len(clusters) * reports.shape[1]
+        clock.bytes_[0] += size
         everybody = np.ones(len(labels), np.bool_)
         proposal = propose(constants, hub, local.home, everybody, labels, reports, first)
         adopt(constants, hub, local.home, proposal)
-        if not proposal.renewed:
-            if constants.own_merging:
-                begin_alone(constants, local, reports)
-            return
-        clock.bytes_[0] += NUMBER * len(clusters) * reports.shape[1]
-        local.model_of[:] = hub.group_of[labels] if constants.sharing == ALWAYS else labels
-        for cluster in clusters:
-            group = int(hub.group_of[cluster])
-            total, partners = proposal.totals[group], partners_of(hub, group)
-            renew(constants, local, int(cluster), total, partners, draw)
+        if proposal.renewed:
+            clock.bytes_[0] += size
+            renewal = renewal_of(hub, proposal, clusters)
+            rows = renewal.groups if constants.sharing == ALWAYS else clusters
+            renew(plan, local, renewal, rows, noise)
+        elif constants.own_merging:
+            begin_alone(plan, local, exact)
 
     @property
     def clusters(self) -> Ints:
