@@ -48,7 +48,7 @@ from fedbandits.experiments.result import at_point
 from fedbandits.settings.experiment import Experiment, Variant
 from fedbandits.settings.sweeps import Point, in_words
 from fedbandits.settings.toml_files import parse_toml
-from fedbandits.systems.agents.others_count import OTHERS_COUNT_AS
+from fedbandits.systems.agents.counting import OTHERS_COUNT_AS
 
 
 def _claimed(stored: dict[str, Any]) -> Claimed:

@@ -14,16 +14,16 @@ from fedbandits._typing import Floats, Ints
 from fedbandits.environments.base import F32, F64, ContextualEnvironment, Memory, Needs
 from fedbandits.errors import BoundExceededError, FedbanditsError
 from fedbandits.privacy.kernels import CONTEXT_TOO_LONG, NOT_A_NUMBER, REWARD_TOO_LARGE
-from fedbandits.systems.agents.kernels.constants import TRIGGERED, Constants
-from fedbandits.systems.agents.kernels.rounds import new_scratch
-from fedbandits.systems.agents.kernels.sync import next_sync
-from fedbandits.systems.agents.kernels.views import explored_variance, view_radius
-from fedbandits.systems.agents.others_count import (
+from fedbandits.systems.agents.counting import (
     OTHERS_COUNT_AS,
     hears_others,
     others_count_as,
     squared_norms,
 )
+from fedbandits.systems.agents.kernels.constants import TRIGGERED, Constants
+from fedbandits.systems.agents.kernels.rounds import new_scratch
+from fedbandits.systems.agents.kernels.sync import next_sync
+from fedbandits.systems.agents.kernels.views import explored_variance, view_radius
 from fedbandits.systems.agents.plan import AgentsPlan
 from fedbandits.systems.simulated import CompiledReplicate
 

@@ -208,9 +208,10 @@ class AgentState(ShellState, frozen=True, kw_only=True):
 class AsyncAgent(LinearAgent[AgentState]):
     """One organisation: decides, learns from rewards, exchanges when it has learned enough.
 
-    While it waits for an answer it goes on deciding by what it last downloaded. It learns from as
-    many decisions as there are rounds, which is what bounds and radius rest on; those after them
-    count for nothing.
+    While the agent waits for an answer, it decides by its last download. At a deadline it goes on
+    without the answer: the next upload has the same records, and newer ones. It learns from as many
+    decisions as there are rounds, on which bounds and radius rest; later decisions count for
+    nothing.
 
     Parameters
     ----------
@@ -245,34 +246,22 @@ class AsyncAgent(LinearAgent[AgentState]):
         )
         super().__init__(seat, plan, supply, state)
         self._server = seat.one("server")
-        self._most_records = plan.schedule.most_records
         self._limits, self._everybody = Limits(plan), range(constants.agents)
         self._ones = [1] * plan.constants.agents
 
     @property
-    def awaited(self) -> int | None:
-        """The exchange that is not answered, while nothing else is done about it."""
-        return self._state.exchanges if self.stage == "waiting" else super().awaited
+    def _answer_due(self) -> int | None:
+        return self._state.exchanges if self.stage == "waiting" else None
 
-    def _compute(self, event: Any) -> Step:
-        match event:
-            case Decide():
-                return self._choose(event, self._state.view)
-            case Observe():
-                return self._observe(event)
-            case LetGo():
-                return self._let_go(event)
-            case Download():
-                return self._take_over(event)
-            case _:
-                return self._end_waiting(event)
+    def _decide(self, event: Decide) -> Step:
+        return self._choose(event, self._state.view)
 
     def _observe(self, event: Observe) -> Step:
         """Learn from a reward; exchange, if enough was learned and no answer is waited for."""
         state, constants = self._state, self._plan.constants
         context, reward, m = self._checked_record(event)
         records, number = state.records + 1, event.decision.number
-        if number > self._most_records:
+        if number > self._plan.rounds:
             return Step(self._after(records=records), closed=number)
         view, terms, threshold = state.view, state.pool.terms, constants.threshold
         inverse, log_dets, due = with_record(
@@ -307,7 +296,7 @@ class AsyncAgent(LinearAgent[AgentState]):
         )
         return [upload]
 
-    def _take_over(self, message: Download) -> Step:
+    def _take_message(self, message: Download) -> Step:
         """Act from now on by the server's total, and go on from own records after the upload."""
         state, constants = self._state, self._plan.constants
         if not state.answered < message.exchange == state.exchanges:
@@ -330,11 +319,6 @@ class AsyncAgent(LinearAgent[AgentState]):
             stage="ready", pool=pool, view=view, answered=message.exchange, uploaded=uploaded
         )
         return Step(after)
-
-    def _end_waiting(self, event: Deadline) -> Step:
-        """Go on without an answer: the next upload holds the same records, and newer ones."""
-        over = event.number == self._state.exchanges
-        return Step(self._after(stage="ready") if over else self._state)
 
 
 #: Role and name of the server.

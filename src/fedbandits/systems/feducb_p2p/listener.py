@@ -17,13 +17,12 @@ from fedbandits.privacy import running_sum
 from fedbandits.privacy.kernels import NO_FAULT
 from fedbandits.privacy.running_sum import ContinualState, draw_ahead
 from fedbandits.systems.agents.counting import nothing_uncounted, sum_of
-from fedbandits.systems.agents.kernels.constants import TRIGGERED, Constants
+from fedbandits.systems.agents.kernels.constants import Constants
 from fedbandits.systems.agents.kernels.own_views import take_over
 from fedbandits.systems.agents.kernels.pools import NOT_POSITIVE, Pool, empty_pool, noise_variance
 from fedbandits.systems.agents.kernels.views import Views, copied, first_view
 from fedbandits.systems.agents.limits import Limits
 from fedbandits.systems.agents.linear_agent import LinearAgent
-from fedbandits.systems.agents.schedule import planned_round
 from fedbandits.systems.agents.system import AgentSupply
 from fedbandits.systems.feducb_p2p.kernels.releases import pool_heard
 from fedbandits.systems.feducb_p2p.kernels.state import NOT_POOLED
@@ -94,11 +93,10 @@ class Listener(LinearAgent[PeerState]):
 
     def __init__(self, seat: Seat, plan: PeerPlan, supply: AgentSupply) -> None:
         index, names, own = seat.place, seat.names("agent"), plan.of_agent(seat.place)
-        self._is_triggered = plan.constants.schedule == TRIGGERED
         self._peers, self._count = plan.peers, plan.peers.estimators
         self._neighbours = [names[i] for i in plan.topology.neighbours(index)]
         self._places = {name: i for i, name in enumerate(names)}
-        self._limits, self._most_records = Limits(plan), plan.schedule.most_records
+        self._limits = Limits(plan)
         state = PeerState(
             statistic=np.zeros((self._count, *plan.constants.statistic_shape)),
             uncounted=nothing_uncounted(plan, self._count),
@@ -107,10 +105,10 @@ class Listener(LinearAgent[PeerState]):
         super().__init__(seat, own, supply, state, peers=self._neighbours)
         self._have_noise()
 
-    def _have_noise(self) -> None:
-        if not self._has_noise:  # the last release has left by now
-            made = min(estimator.released.made for estimator in self._state.estimators)
-            self._draw_ahead(made < self._plan.constants.releases)
+    @property
+    def _made(self) -> int:
+        """Number of releases of the estimator with the fewest: noise is drawn for all at once."""
+        return min(estimator.released.made for estimator in self._state.estimators)
 
     def _draw_noise(self) -> None:
         if self._plan.release.slots:  # all estimators may release at once
@@ -155,8 +153,8 @@ class Listener(LinearAgent[PeerState]):
         if not (0 <= g < self._count and 1 <= number <= constants.releases):
             raise OutOfOrderError(f"{self.name}: release {number} of estimator {g} is not planned")
         planned = number, self._plan.rounds  # one a round, at most
-        if not self._is_triggered:
-            planned = (planned_round(constants, number),) * 2
+        if self._releasing.end is not None:
+            planned = (self._releasing.end(number),) * 2
         if not planned[0] <= message.round <= planned[1]:
             raise OutOfOrderError(
                 f"{self.name}: release {number} is of round {message.round}, and planned for "

@@ -10,9 +10,9 @@ import numpy as np
 from fedbandits._typing import Floats, Ints
 from fedbandits.environments.base import F64, Memory, Needs
 from fedbandits.errors import LateRewardError
-from fedbandits.federation.state import PartyState
 from fedbandits.systems.pfcb.kernels import Books, Clock, State, Tally, empty_books, note_purchase
 from fedbandits.systems.pfcb.plan import PFCBPlan
+from fedbandits.systems.shell import ShellState
 
 
 def initial_state(plan: PFCBPlan) -> State:
@@ -95,14 +95,14 @@ class ReleaseState(NamedTuple):
         return cls(np.zeros(shape), np.zeros(shape))
 
 
-class BuyingState(PartyState, frozen=True, kw_only=True):
-    """All that changes in a buyer, whoever adds up what buyers report."""
+class BuyingState(ShellState, frozen=True, kw_only=True):
+    """State of a buyer, whether reports are seen or only sums of reports.
 
-    #: ``exchanging`` from its own report to when it has taken what came of that exchange.
-    stage: str = "ready"
-    decisions: int = 0  # how many were made
+    The stage is ``exchanging`` from the buyer's report until it has taken the reports of others.
+    """
+
     #: Decisions whose outcomes have not come, by their numbers.
-    open: dict[int, Bought] = msgspec.field(default_factory=dict)
+    open: dict[int, Bought] = msgspec.field(default_factory=dict)  # type: ignore[assignment]
     due: int = 0  # the report that the last decision is due in
     allotted: int = 0  # how many decisions are due in the same
     closed: int = 0  # no outcome of decisions up to this one is taken any longer

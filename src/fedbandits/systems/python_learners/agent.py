@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, NamedTuple
 
 import msgspec
@@ -17,7 +17,7 @@ from fedbandits.errors import (
     LearnerError,
     LocalProtocolError,
 )
-from fedbandits.federation.events import Decide, Decision, EndRound, LetGo, Observe
+from fedbandits.federation.events import Decide, EndRound, LetGo, Observe
 from fedbandits.federation.exchange.outlet import (
     ClearOutlet,
     Mechanism,
@@ -32,12 +32,11 @@ from fedbandits.federation.totals.plan import AgentSecrets
 from fedbandits.federation.totals.sender import Sending, first_sending
 from fedbandits.privacy import running_sum
 from fedbandits.privacy.running_sum import NoiseSource
-from fedbandits.systems.agents.counting import counted_until
 from fedbandits.systems.python_learners.contributions import contribution_of
 from fedbandits.systems.python_learners.messages import AgentRelease, Limits, Total
 from fedbandits.systems.python_learners.plan import LearnerPlan
 from fedbandits.systems.secure_sums import totals_plan
-from fedbandits.systems.shell import OpenDecision, Shell, SummedState
+from fedbandits.systems.shell import Releasing, Shell, SummedState
 
 
 class LearnerSupply(NamedTuple):
@@ -87,7 +86,10 @@ class LearnerAgent(Shell[AgentState]):
         outlet, sending = _outlet_of(seat, plan, supply)
         released = running_sum.init(plan.release, plan.size)
         state = AgentState(statistic=np.zeros(plan.size), released=released, sending=sending)
-        super().__init__(seat, state, supply.noise, plan.release.slots > 0, outlet)
+        releasing = Releasing(
+            plan.rounds, len(plan.ends), plan.most_records, lambda k: int(plan.ends[k - 1])
+        )
+        super().__init__(seat, state, supply.noise, plan.release.slots > 0, releasing, outlet)
         self._plan, self._place, self._draws = plan, seat.place, supply.draws
         self._limits, self._contribution = Limits(plan), contribution_of(plan, seat.place)
         self.learner = plan.make(seat.place)
@@ -97,11 +99,6 @@ class LearnerAgent(Shell[AgentState]):
     def state(self) -> AgentState:
         """All that changes; what the learner keeps is put into it when it is asked for."""
         return self._after(memory=self.learner.dump())
-
-    @property
-    def _next_planned(self) -> int | None:
-        made = self._state.releases
-        return int(self._plan.ends[made]) if made < len(self._plan.ends) else None
 
     def dump(self) -> bytes:
         self._state = self.state
@@ -113,27 +110,8 @@ class LearnerAgent(Shell[AgentState]):
         if self._state.memory:
             self.learner.load(self._state.memory)
 
-    def _compute(self, event: Any) -> Step:
-        match event:
-            case Decide():
-                return self._decide(event)
-            case Observe():
-                return self._observe(event)
-            case LetGo():
-                return self._let_go(event)
-            case EndRound():
-                self._require_end(event)
-                return self._release()
-            case _:
-                return self._take_sum(event)
-
-    def _have_noise(self) -> None:
-        self._draw_ahead(self._state.releases < self._plan.release.releases)
-
     def _decide(self, event: Decide) -> Step:
-        contexts, number = self._contexts(event.situation), self._state.decisions + 1
-        self._have_noise()
-        draws = self._draws(number)
+        contexts, draws = self._contexts(event.situation), self._draws(self._state.decisions + 1)
         with self._noted("decide"):
             chosen = self._contribution.decide(self.learner, contexts, draws)
         arm = _whole(chosen)
@@ -142,10 +120,7 @@ class LearnerAgent(Shell[AgentState]):
                 f"{type(self.learner).__name__}.decide: returned {chosen!r}, allowed: a row's "
                 f"number, from 0 to {len(contexts) - 1}"
             )
-        opened = OpenDecision(arm, contexts[arm].copy())
-        return Step(
-            self._after(decisions=number), answer=Decision(number, arm), opened=(number, opened)
-        )
+        return self._decided(arm, contexts[arm].copy())
 
     @contextlib.contextmanager
     def _noted(self, method: str) -> Iterator[None]:
@@ -176,18 +151,17 @@ class LearnerAgent(Shell[AgentState]):
         )
 
     def _observe(self, event: Observe) -> Step:
-        state, number, found = self._state, event.decision.number, self._opened(event.decision)
+        state, number, opened = self._state, event.decision.number, self._opened(event.decision)
         place = f"{self.name}, decision {number}"
         reward = self._reward(place, event.outcome)
-        added = self._contribution.record(place, found.context.copy(), found.arm, reward)
-        counted, kept = self._counted(
-            state.kept if added is None else {**state.kept, number: added}
-        )
+        added = self._contribution.record(place, opened.context.copy(), opened.arm, reward)
+        records = state.kept if added is None else {**state.kept, number: added}
+        counted, kept = self._releasing.split(self._made, records)
 
         def learn() -> tuple[()]:
-            # First what may fail: a record that is told of again must not count twice.
+            # First the step that may fail: a record that is repeated must not count twice.
             with self._noted("observe"):
-                self.learner.observe(found.context, found.arm, reward)
+                self.learner.observe(opened.context, opened.arm, reward)
             for record in counted:
                 state.statistic[:] += record
             return ()
@@ -202,22 +176,9 @@ class LearnerAgent(Shell[AgentState]):
             raise BoundExceededError(f"{place}: a reward is outside its bounds")
         return float(outcome)
 
-    def _counted(self, records: dict[int, Floats]) -> tuple[Sequence[Floats], dict[int, Floats]]:
-        """Split records into those that count for the next release, and those that wait.
-
-        See :func:`.counting.countable`.
-        """
-        made = self._state.releases
-        if not records:
-            return (), records
-        if made == len(self._plan.ends):  # there is none
-            return (), {}
-        return counted_until(self._plan.records_in(made + 1), records)
-
     def _release(self) -> Step:
-        """Make the next release; learning from its sum waits until the release has left."""
         state = self._state
-        counted, kept = self._counted(state.kept)
+        counted, kept = self._releasing.split(self._made, state.kept)
         statistic = state.statistic.copy()
         for record in counted:
             statistic += record

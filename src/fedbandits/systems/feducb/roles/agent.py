@@ -28,12 +28,13 @@ from fedbandits.learners.kernels.ridge import Record
 from fedbandits.privacy import running_sum
 from fedbandits.privacy.kernels import NO_FAULT
 from fedbandits.systems.agents.counting import (
-    countable,
     nothing_uncounted,
+    number_or_none,
+    others_count_as,
+    squared_norms,
     sum_of,
-    sum_to_release,
 )
-from fedbandits.systems.agents.kernels.constants import TRIGGERED, Constants
+from fedbandits.systems.agents.kernels.constants import Constants
 from fedbandits.systems.agents.kernels.own_views import take_over
 from fedbandits.systems.agents.kernels.pools import (
     Basis,
@@ -46,10 +47,8 @@ from fedbandits.systems.agents.kernels.pools import (
 from fedbandits.systems.agents.kernels.sync import sync_due
 from fedbandits.systems.agents.kernels.views import Views, copied, first_view
 from fedbandits.systems.agents.limits import Limits
-from fedbandits.systems.agents.linear_agent import LinearAgent
-from fedbandits.systems.agents.others_count import number_or_none, others_count_as, squared_norms
+from fedbandits.systems.agents.linear_agent import Knowledge, LinearAgent
 from fedbandits.systems.agents.plan import AgentsPlan
-from fedbandits.systems.agents.schedule import planned_round
 from fedbandits.systems.agents.system import AgentSupply
 from fedbandits.systems.feducb.messages import Pooled, SyncCall, SyncRequest, Upload
 from fedbandits.systems.secure_sums import totals_plan
@@ -166,21 +165,12 @@ class Agent(LinearAgent[AgentState]):
         )
         super().__init__(seat, own, supply, state, outlet)
         self._controller = seat.one(CONTROLLER)
-        self._limits, self._most_records = Limits(plan), plan.schedule.most_records
-        self._everybody = range(constants.agents)
+        self._limits, self._everybody = Limits(plan), range(constants.agents)
         self._have_noise()
 
     @property
-    def _next_planned(self) -> int | None:
-        constants, made = self._plan.constants, self._state.released.made
-        fixed = constants.schedule != TRIGGERED and made < constants.releases
-        return planned_round(constants, made + 1) if fixed else None
-
-    @property
-    def awaited(self) -> int | None:
-        """The release whose sum has not come, for which nobody else would ask again."""
-        waits = self.stage == "waiting" and self._plan.constants.schedule == TRIGGERED
-        return self._state.released.made if waits else super().awaited
+    def _answer_due(self) -> int | None:
+        return self._made if self._is_triggered and self.stage == "waiting" else None
 
     @property
     def others_count_as(self) -> float | None:
@@ -190,52 +180,27 @@ class Agent(LinearAgent[AgentState]):
         squares = squared_norms(state.statistic, state.uncounted)
         return number_or_none(others_count_as(state.residuals, squares, len(state.kept)))
 
-    def _have_noise(self) -> None:
-        self._draw_ahead(self._state.released.made < self._plan.constants.releases)
-
-    def _compute(self, event: Any) -> Step:
-        match event:
-            case Decide():
-                self._have_noise()
-                return self._choose(event, self._state.view)
-            case Observe():
-                return self._observe(event)
-            case LetGo():
-                return self._let_go(event)
-            case EndRound():
-                self._require_end(event)
-                return self._release()
-            case SyncCall():
-                return self._answer(event)
-            case Deadline():
-                return self._end_waiting(event)
-            case _:
-                return self._take_sum(event)
+    def _decide(self, event: Decide) -> Step:
+        return self._choose(event, self._state.view)
 
     def _observe(self, event: Observe) -> Step:
         """Learn from a reward; ask for a sync, if data-dependent ones are due."""
         state = self._state
-        record, number = self._checked_record(event), event.decision.number
-        counts, counted, kept = self._counts(event), [record], state.kept
-        if counts:  # else it is learned from at once, and the trigger takes it for none
-            counted, kept = countable(
-                self._plan, self._most_records, state.released.made, {**state.kept, number: record}
-            )
+        known = Knowledge(
+            state.statistic, state.uncounted, state.residuals, state.pool, state.view,
+            self._plan.constants.log_term,
+        )  # fmt: skip
+        intake = self._learning_from(event, self._made, state.kept, known)
         after = self._after(
-            records=state.records + 1,
-            waited=state.waited + len(counted), fresh=state.fresh + len(counted), kept=kept,
+            records=state.records + 1, waited=state.waited + intake.counted,
+            fresh=state.fresh + intake.counted, kept=intake.kept,
         )  # fmt: skip
 
         def learn() -> Sequence[Message]:
-            self._learn_own(record, state.residuals, state.view)
-            for each in counted:
-                self._learn(
-                    each, counts, state.statistic, state.uncounted, state.pool, state.view,
-                    self._plan.constants.log_term,
-                )  # fmt: skip
+            intake.write()
             return self._requests(after)
 
-        return Step(after, write=learn, closed=number)
+        return Step(after, write=learn, closed=event.decision.number)
 
     def _let_go(self, event: LetGo) -> Step:
         """Close a decision without a record: it counts as a round in which nothing was learned."""
@@ -245,45 +210,42 @@ class Agent(LinearAgent[AgentState]):
 
     def _requests(self, after: AgentState) -> Sequence[Message]:
         """Return the request for a sync, if one is due; none where syncs are fixed."""
-        constants = self._plan.constants
-        if (
-            constants.schedule != TRIGGERED
-            or after.stage == "waiting"
-            or after.released.made >= constants.releases
-            or after.waited == 0
-        ):
+        constants, made = self._plan.constants, after.released.made
+        if not self._is_triggered or after.stage == "waiting" or made >= constants.releases:
             return ()
-        log_det = after.view.trigger_log_det
-        if not sync_due(constants.threshold, after.pool.terms, log_det, after.waited):
+        terms, log_det, waited = after.pool.terms, after.view.trigger_log_det, after.waited
+        if not (waited and sync_due(constants.threshold, terms, log_det, waited)):
             return ()
         release = after.taken + 1
         return [SyncRequest(sender=self.name, receiver=self._controller, release=release)]
 
+    def _take_message(self, message: Any) -> Step:
+        return (
+            self._answer(message) if type(message) is SyncCall else super()._take_message(message)
+        )
+
     def _answer(self, call: SyncCall) -> Step:
-        constants, state = self._plan.constants, self._state
-        if constants.schedule != TRIGGERED:
+        """Release because some agent has asked for a sync."""
+        state, most = self._state, self._plan.constants.releases
+        if not self._is_triggered:
             raise OutOfOrderError(f"{self.name}: syncs are fixed, nobody may call for one")
         if not max(state.taken, state.called) < call.release <= self._plan.most_sums:
             raise OutOfOrderError(f"{self.name}: call for sum {call.release} after {state.taken}")
-        if state.released.made == constants.releases:
-            raise OutOfOrderError(f"{self.name}: all {constants.releases} releases were made")
+        if self._made == most:
+            raise OutOfOrderError(f"{self.name}: all {most} releases were made")
         try:
             return self._release(called=call.release)
         except BudgetExceededError:  # for good: the call is answered by nothing, and was heard
             return Step(self._after(called=call.release, refused=state.refused + 1))
 
-    def _end_waiting(self, event: Deadline) -> Step:
-        """Ask anew for a sum that has not come; the deadline may be of a sum that has."""
-        if event.number != self.awaited:
-            return Step(self._state)
+    def _go_on_without(self) -> Step:
+        """Ask anew for a sum that has not come."""
         return Step(self._after(stage="ready", called=self._state.taken))
 
     def _release(self, **changed: Any) -> Step:
         """Make the next release of the running sum: kept before it leaves."""
         state, plan = self._state, self._plan
-        statistic, kept = sum_to_release(
-            plan, self._most_records, state.released.made, state.statistic, state.kept
-        )
+        statistic, kept = self._sum_to_release(self._made, state.statistic, state.kept)
 
         def keep(noisy: Floats) -> Released:
             left = noisy.copy() if plan.constants.leaves_out_own else no_release()

@@ -41,12 +41,9 @@ class Buyer(Buying[BuyerState]):
         self._exchange = Exchange(plan, self.name, buyers, self._capacities)
 
     @property
-    def awaited(self) -> int | None:
+    def _answer_due(self) -> int | None:
         """The exchange whose reports have not all come."""
-        return self._state.releases if self.stage == "exchanging" else super().awaited
-
-    def _learn_of(self, event: Any) -> Step:
-        return self._hear(event) if isinstance(event, Report) else self._end_waiting(event)
+        return self._state.releases if self.stage == "exchanging" else None
 
     def _draw_noise(self) -> None:
         constants = self._plan.constants
@@ -58,8 +55,8 @@ class Buyer(Buying[BuyerState]):
         state = self._state
         return self._exchange.caught_up(state) if state.stage == "exchanging" else state
 
-    def _report(self, event: EndRound) -> Step:
-        """Report; what others have told is judged by raw books, so it waits until that has left."""
+    def _release(self) -> Step:
+        """Report; reports of others are judged by raw books, so they wait until this has left."""
         state, books = self._state, copied(self._state.books)
         made = state.releases + 1
         released, report = release_report(
@@ -74,23 +71,20 @@ class Buyer(Buying[BuyerState]):
         )  # fmt: skip
         told: dict[str, Any] = {
             "release": made,
-            "round": event.round_,
+            "round": self._plan.exchange_round(made),
             "sums": pack(report.reshape(-1)),
         }
         others = (buyer for buyer in self._exchange.buyers if buyer != self.name)
         return Step(after, [Report(sender=self.name, receiver=other, **told) for other in others])
 
-    def _hear(self, message: Report) -> Step:
+    def _take_message(self, message: Report) -> Step:
         heard = self._exchange.heard(self._state, message)
         after = self._exchange.caught_up(heard)
         if after.taken > heard.taken:
             self._have_noise()  # nothing has changed if the noise raises
         return Step(after)
 
-    def _end_waiting(self, event: Deadline) -> Step:
-        """Go on with what has come of the exchange that is going on."""
-        state = self._state
-        if event.number != state.releases:
-            return Step(state)
+    def _go_on_without(self) -> Step:
+        """Go on with the reports that have come of the present exchange."""
         self._have_noise()
-        return Step(self._exchange.taken(state, state.releases))
+        return Step(self._exchange.taken(self._state, self._state.releases))

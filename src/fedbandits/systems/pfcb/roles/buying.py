@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
 
 from fedbandits._typing import Floats, Ints
 from fedbandits.errors import LocalProtocolError
-from fedbandits.federation.events import Decide, Decision, EndRound, Observe
+from fedbandits.federation.events import Decide, Decision, Observe
 from fedbandits.federation.exchange.outlet import Outlet
 from fedbandits.federation.messages import Message
 from fedbandits.federation.seats import Seat
@@ -24,7 +24,7 @@ from fedbandits.systems.pfcb.kernels.purchases import decide, new_scratch
 from fedbandits.systems.pfcb.kernels.reports import next_noise
 from fedbandits.systems.pfcb.plan import PFCBPlan
 from fedbandits.systems.pfcb.state import AnyBuyingState, Bought, Kept, LateOutcomeError, allot
-from fedbandits.systems.shell import Shell
+from fedbandits.systems.shell import Releasing, Shell
 
 
 class BuyerSupply(NamedTuple):
@@ -67,56 +67,34 @@ class Buying(Shell[AnyBuyingState]):
         outlet: Outlet | None = None,
     ) -> None:  # fmt: skip
         require_numbers(seat.name, supply, plan)
-        super().__init__(seat, state, supply.noise, plan.constants.reports != CLEAR, outlet)
-        self._plan = plan
+        releasing = Releasing(
+            plan.rounds, plan.constants.releases, plan.schedule.most_records, plan.exchange_round
+        )
+        is_noisy = plan.constants.reports != CLEAR
+        super().__init__(seat, state, supply.noise, is_noisy, releasing, outlet)
+        self._plan, self._most = plan, releasing.most_records
         self._cost = supply.cost.astype(np.float64)
         self._capacities = supply.capacities.astype(np.int64)
         self._capacity = self._capacities[seat.place]
-        self._most = plan.schedule.most_records
         #: Work memory of a decision.
         self._scratch, self._coming = new_scratch(self._cost.size), np.zeros((2, self._cost.size))
         self._have_noise()
 
     @property
-    def _next_planned(self) -> int | None:
-        """The next round that ends with an exchange."""
-        made = self._state.releases
-        return self._plan.exchange_round(made + 1) if made < self._plan.constants.releases else None
+    def _made(self) -> int:
+        return self._state.releases
 
     @property
     def settled_decisions(self) -> int:
         return self._state.closed
 
-    def _compute(self, event: Any) -> Step:
-        match event:
-            case Decide():
-                return self._decide()
-            case Observe():
-                return self._observe(event)
-            case EndRound():
-                self._require_end(event)
-                return self._report(event)
-            case _:
-                return self._learn_of(event)
-
-    def _report(self, event: EndRound) -> Step:
-        """Report what was bought, at the end of a round of exchange."""
-        raise NotImplementedError
-
-    def _learn_of(self, event: Any) -> Step:
-        """Take what others tell, or what a clock does."""
-        raise NotImplementedError
-
-    def _have_noise(self) -> None:
-        self._draw_ahead(self._state.releases < self._plan.constants.releases)
-
     def _caught_up(self) -> AnyBuyingState:
         """Return the state on which the next decision is based."""
         return self._state
 
-    def _decide(self) -> Step:
-        """Decide what to buy in the next round, (m,) whole numbers."""
-        self._have_noise()
+    def _decide(self, event: Decide) -> Step:
+        """Decide the units to buy in the next round, (m,) whole numbers."""
+        del event
         state, constants, scratch = self._caught_up(), self._plan.constants, self._scratch
         books, number, ordered = state.books, state.decisions + 1, state.ordered
         if not constants.raw_view:  # what it orders follows from reports; when units come does not
@@ -137,14 +115,15 @@ class Buying(Shell[AnyBuyingState]):
 
     def _observe(self, event: Observe) -> Step:
         """Learn how many units were good, as bounds allow. Reports leave at the round's end."""
-        state, number = self._state, event.decision.number
-        due = self._due(number)
+        number = event.decision.number
+        due = self._memory(number).due
+        state = self._after(records=self._state.records + 1)
         units, good = self._whole(event.decision.action), self._whole(event.outcome)
         fault = purchase_fault(units, good, self._capacity)
         require_within(int(fault), f"{self.name}, decision {number}")
         if due > state.releases + 1:
             kept = (*state.kept, Kept(number, due, units, good))
-            return Step(self._after(kept=kept), closed=number)
+            return Step(msgspec.structs.replace(state, kept=kept), closed=number)
 
         def note() -> Sequence[Message]:
             note_purchase(self._plan.constants.raw_view, units, good, state.books)
@@ -152,30 +131,28 @@ class Buying(Shell[AnyBuyingState]):
 
         return Step(state, write=note, closed=number)
 
-    def _due(self, number: int) -> int:
-        """Return the report that an open decision is due in, at the earliest.
+    def _memory(self, number: int) -> Bought:
+        """Return the memory of an open decision.
 
-        Refuses one that is not open, or too late: its report has left, and outcomes are immediate.
+        Refuses a decision whose report has left, where outcomes are immediate.
         """
         state = self._state
-        bought = state.open.get(number)
-        if bought is not None:
-            return bought.due
-        if 0 < number <= state.closed:
+        if number not in state.open and 0 < number <= state.closed:
             raise LateOutcomeError(
                 f"{self.name}: the outcome of decision {number} comes after its report has left, "
                 'and the terms have outcomes = "immediate"'
             )
-        raise LocalProtocolError(f"{self.name}: decision {number} is not open")
+        bought: Bought = super()._memory(number)
+        return bought
 
     def _whole(self, units: Ints) -> Ints:
         """Return numbers of units as they are counted with."""
-        found = np.asarray(units)
-        if found.shape != self._cost.shape or not np.issubdtype(found.dtype, np.integer):
+        numbers = np.asarray(units)
+        if numbers.shape != self._cost.shape or not np.issubdtype(numbers.dtype, np.integer):
             raise LocalProtocolError(
                 f"{self.name}: expected {self._cost.size} whole numbers, one a producer"
             )
-        return found.astype(np.int64)
+        return numbers.astype(np.int64)
 
 
 def require_numbers(name: str, supply: BuyerSupply, plan: PFCBPlan) -> None:

@@ -74,9 +74,8 @@ class SecureBuyer(Buying[SecureBuyerState]):
         outlet = SecureOutlet(seat, mechanism, totals, supply.masks)
         super().__init__(seat, plan, supply, state, outlet)
 
-    def _report(self, event: EndRound) -> Step:
-        """Make the next share, and send what has come since the last one that was opened."""
-        del event
+    def _release(self) -> Step:
+        """Make the next share, and send the sums since the last share that was opened."""
         state, plan, books = self._state, self._plan, copied(self._state.books)
         sums = self._sums(books)
         sent, messages = self._outlet.send(state, sums, lambda _: sums, self._noise)
@@ -94,8 +93,8 @@ class SecureBuyer(Buying[SecureBuyerState]):
         write_sums(self._capacity, self._known.most, books.own, sums)
         return sums
 
-    def _learn_of(self, event: Any) -> Step:
-        step = self._take_sum(event)
+    def _take_message(self, message: Any) -> Step:
+        step = super()._take_message(message)
         self._have_noise()
         return step
 
