@@ -66,7 +66,6 @@ class SharedModel(Choices[ContextualPlan]):
     """All actions share one parameter vector: each decision shows every action's context."""
 
     ASKED: ClassVar[type[Asked]] = ActionsAsked
-    CHOSEN = "arm"
 
     def bounds(self) -> dict[str, Any]:
         row = self._row_type()

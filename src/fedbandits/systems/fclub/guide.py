@@ -19,6 +19,7 @@ _SERVER = (
     line("for each own user that comes:"),
     line("  recommend the item with the greatest score in the user's model", "* Decide"),
     line("  observe the reward; add the record to the user's sums", "* Observe"),
+    line("  (a reward that will never come: close the decision)", "* LetGo"),
     line("when a phase ends:", "* EndRound"),
     line("  send the sums of users, or of clusters, under noise", "* EndRound", sends="Release"),
     line("  find clusters in own sums and in what all others have released", "* Others"),

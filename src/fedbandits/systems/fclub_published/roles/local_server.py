@@ -10,7 +10,7 @@ import numpy as np
 
 from fedbandits._typing import Floats, Ints
 from fedbandits.environments.clustered import Arrival
-from fedbandits.federation.events import Deadline, Decide, EndRound, Observe, Start
+from fedbandits.federation.events import Deadline, Decide, EndRound, LetGo, Observe, Start
 from fedbandits.federation.messages import (
     ImplausibleError,
     Message,
@@ -80,7 +80,7 @@ from fedbandits.systems.fclub_published.state import (
     split_users,
     sums_of,
 )
-from fedbandits.systems.servers.roles import OpenDecision, Server, ServerState
+from fedbandits.systems.servers.roles import Recommended, Server, ServerState
 from fedbandits.systems.servers.system import ServerSupply
 
 #: In place of a phase, for clusters that have never begun anew.
@@ -118,7 +118,7 @@ class LocalServer(Server[LocalState, PublishedFCLUBPlan]):
         **{
             (stage, kind): (stage,)
             for stage in ("ready", "reporting")
-            for kind in (Decide, Observe, Download, SharedObservation)
+            for kind in (Decide, Observe, LetGo, Download, SharedObservation)
         },
         ("ready", Partition): ("ready",),
         ("reporting", Partition): ("ready",),
@@ -136,9 +136,8 @@ class LocalServer(Server[LocalState, PublishedFCLUBPlan]):
             stage="starting", local=local, reported=np.zeros_like(local.sums),
             groups={0: 0} if plan.constants.sharing == ALWAYS else {},
         )  # fmt: skip
-        super().__init__(seat, plan, supply, state)
+        super().__init__(seat, plan, supply, state, plan.rounds if self._covers else 0)
         self._limits, self._scratch = Limits.of(plan), new_scratch(plan, users)
-        self._has_noise = False
 
     def learned(self) -> Learned:
         """Return the model that recommends to each user: that of the user's cluster.
@@ -175,7 +174,6 @@ class LocalServer(Server[LocalState, PublishedFCLUBPlan]):
 
     def _choose(self, place: int, situation: Arrival) -> Step:
         """Choose an item by the model of the user's cluster, brought up to date."""
-        self._draw_ahead()
         constants, local = self._plan.constants, self._state.local
         row = int(local.model_of[place])
         known, at, sound = self._up_to_date(row)
@@ -193,14 +191,12 @@ class LocalServer(Server[LocalState, PublishedFCLUBPlan]):
         partners = int(local.partners[row])
         scoring = self._scoring(situation.items, self._scratch.scoring)
         item = int(pick(constants, models, at, partners, situation.items, scoring))
-        return msgspec.structs.replace(self._decided(place, situation, item), write=write)
+        return msgspec.structs.replace(self._recommended(place, situation, item), write=write)
 
-    def _draw_ahead(self) -> None:
-        if self._covers and not self._has_noise:
-            draw_ahead(self._noise, self._plan.size)
-        self._has_noise = True
+    def _draw_noise(self) -> None:
+        draw_ahead(self._noise, self._plan.size)
 
-    def _learn(self, after: LocalState, decision: OpenDecision, reward: float) -> Step:
+    def _learn(self, after: LocalState, decision: Recommended, reward: float) -> Step:
         """Learn a record; the noise of an upload is settled before anything changes."""
         constants, local = self._plan.constants, after.local
         if after.stage == "ready" and after.waits:  # what leaves now is in no report's answer
@@ -224,7 +220,7 @@ class LocalServer(Server[LocalState, PublishedFCLUBPlan]):
         return Step(after, write=write)
 
     def _shared(
-        self, after: LocalState, decision: OpenDecision, reward: float,
+        self, after: LocalState, decision: Recommended, reward: float,
         write_noise: Callable[[], None] | None,
     ) -> Sequence[Message]:  # fmt: skip
         """Return the messages that follow a record, and write the state after an upload."""
@@ -254,7 +250,7 @@ class LocalServer(Server[LocalState, PublishedFCLUBPlan]):
             local.buffer[cluster] = 0.0
         return [Upload(**addressed, sums=sums)]
 
-    def _will_be_due(self, after: LocalState, decision: OpenDecision) -> bool:
+    def _will_be_due(self, after: LocalState, decision: Recommended) -> bool:
         """Tell whether a record makes an upload due: :func:`.upload_due` in advance."""
         constants, local = self._plan.constants, after.local
         cluster = int(local.cluster_of[decision.place])
@@ -285,27 +281,25 @@ class LocalServer(Server[LocalState, PublishedFCLUBPlan]):
         )
 
     @property
-    def awaited(self) -> int | None:
+    def _answer_due(self) -> int | None:
         """The report that has no answer yet."""
-        return self._state.phase + 1 if self.stage == "reporting" else super().awaited
+        return self._state.phase + 1 if self.stage == "reporting" else None
 
-    def _handle(self, event: Any) -> Step:
-        match event:
-            case Start():
-                return self._begin_phase(self._after(stage="ready"))
+    def _compute(self, event: Any) -> Step:
+        return (
+            self._begin_phase(self._after(stage="ready"))
+            if isinstance(event, Start)
+            else super()._compute(event)
+        )
+
+    def _take_message(self, message: Any) -> Step:
+        match message:
             case Download():
-                return self._take_download(event)
+                return self._take_download(message)
             case SharedObservation():
-                return self._take_record(event)
-            case Partition():
-                return self._take_partition(event)
+                return self._take_record(message)
             case _:
-                return self._go_on(event)
-
-    def _go_on(self, event: Deadline) -> Step:
-        """Go on with the clusters that there are, as nobody answers."""
-        late = event.number == self._state.phase + 1
-        return Step(self._after(stage="ready") if late else self._state)
+                return self._take_partition(message)
 
     def _end_phase(self, after: LocalState) -> Step:
         return self._begin_phase(msgspec.structs.replace(after, phase=after.phase + 1))
