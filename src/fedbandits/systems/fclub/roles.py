@@ -50,7 +50,6 @@ from fedbandits.systems.fclub.state import (
     learn_from,
     learn_from_each,
     make_release,
-    new_scratch,
     prior_models,
     released_sums,
 )
@@ -132,7 +131,6 @@ class LocalServer(Server[LocalState, FCLUBPlan]):
         releases = plan.release_count if plan.private else 0
         super().__init__(seat, plan, supply, state, releases, plan.constants.records_per_person)
         self._limits = Limits.of(plan)
-        self._scratch = new_scratch(d, plan.constants.items)
         self._have_noise()
 
     @property
@@ -174,7 +172,7 @@ class LocalServer(Server[LocalState, FCLUBPlan]):
 
     def _choose(self, place: int, situation: Arrival) -> Step:
         width, models = self._plan.constants.width, self._state.models
-        scoring = self._scoring(situation.items, self._scratch.scoring)
+        scoring = self._scoring(situation.items)
         item = int(choose_arm(models, place, width, False, situation.items, scoring))
         return self._recommended(place, situation, item)
 

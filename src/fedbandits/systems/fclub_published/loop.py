@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedbandits._typing import Floats, Ints
-from fedbandits.environments.clustered import Clustered
 from fedbandits.learners.clustering import adjusted_rand_index
 from fedbandits.random import Key, Purpose, normals
 from fedbandits.systems.fclub_published.kernels.rounds import noise_party, run_until
@@ -31,7 +30,6 @@ from fedbandits.systems.fclub_published.state import (
     clusters_of,
     initial_state,
     learn_alone,
-    new_scratch,
     propose,
     renew,
     renewal_of,
@@ -45,14 +43,14 @@ from fedbandits.systems.servers.replicate import ServersReplicate
 class Replicate(ServersReplicate[PublishedFCLUBPlan]):
     """One replicate of one variant."""
 
-    def __init__(
-        self, plan: PublishedFCLUBPlan, environment: Clustered, seed: int, replicate: int,
-        threads: int = 1,
-    ) -> None:  # fmt: skip
-        super().__init__(plan, environment, seed, replicate, threads)
-        self.state: State = initial_state(plan)
-        self._scratch = new_scratch(plan, plan.constants.users)
+    state: State
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
         self._begin_phase(first=True)
+
+    def _first_state(self) -> State:
+        return initial_state(self.plan)
 
     def _run_until(self, stop: int) -> None:
         run_until(self.world, self.plan.constants, self.state, self._scratch, self.key, stop)
@@ -81,8 +79,7 @@ class Replicate(ServersReplicate[PublishedFCLUBPlan]):
         plan, (clock, _, local, hub) = self.plan, self.state
         constants = plan.constants
         labels = np.zeros_like(local.cluster_of)
-        for server in range(constants.servers):
-            users = np.flatnonzero(local.home == server)
+        for users in self._users:
             edges = np.ascontiguousarray(local.edges[np.ix_(users, users)])
             labels[users] = users[split_users(constants, local.sums[users], edges)]
             local.edges[np.ix_(users, users)] = edges

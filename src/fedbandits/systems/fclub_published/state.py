@@ -22,7 +22,7 @@ from fedbandits.environments.base import F64, Memory, Needs
 from fedbandits.errors import FedbanditsError
 from fedbandits.learners.clustering import components
 from fedbandits.learners.kernels.clustering import Edges, connect_same, delete_edges
-from fedbandits.learners.kernels.linucb import Models, new_scoring
+from fedbandits.learners.kernels.linucb import Models
 from fedbandits.learners.kernels.ridge import factorise
 from fedbandits.systems.fclub_published.kernels.rounds import (
     begin_buffer,
@@ -40,7 +40,6 @@ from fedbandits.systems.fclub_published.kernels.servers import (
     Constants,
     GlobalClusters,
     Local,
-    Scratch,
     SetNotes,
     State,
     Trees,
@@ -55,16 +54,6 @@ from fedbandits.systems.servers.kernels import new_clock
 
 #: A named tuple of arrays, or of such tuples.
 AnyArrays = TypeVar("AnyArrays", bound=tuple[Any, ...])
-
-
-def new_scratch(plan: PublishedFCLUBPlan, users: int) -> Scratch:
-    """Make buffers for so many users."""
-    d, k = plan.constants.dimension, plan.constants.items
-    return Scratch(
-        scoring=new_scoring(d, k), items=np.zeros((d, k), np.float32), expected=np.zeros(k),
-        context=np.zeros(d), gain=np.zeros(d), factor=np.zeros((d, d)), row=np.zeros(plan.size + 1),
-        found=np.zeros(users, np.int64), seen=np.zeros(users, np.uint8),
-    )  # fmt: skip
 
 
 def _empty_models(rows: int, d: int, ridge: float) -> Models:

@@ -20,6 +20,7 @@ from fedbandits.learners.kernels.linucb import Scoring, new_scoring
 from fedbandits.privacy.bounds import as_reward, require_contexts, require_within
 from fedbandits.privacy.kernels import record_fault
 from fedbandits.systems.exported import Learned
+from fedbandits.systems.servers.kernels import new_scratch
 from fedbandits.systems.servers.system import LATER, ServersPlan, ServerSupply
 from fedbandits.systems.shell import OpenDecision, Persons, Releasing, Shell, ShellState
 
@@ -97,6 +98,8 @@ class Server(Shell[AnyServer], Generic[AnyServer, AnyPlan]):
         #: (m,) the numbers of its users, in order.
         self.users: Ints = np.array(plan.facts.users_of(seat.place), np.int64)
         self._index, self._hub, self._plan = seat.place, seat.one(GLOBAL), plan
+        constants = plan.constants
+        self._scratch = new_scratch(constants.dimension, constants.items, len(self.users))
 
     def learned(self) -> Learned:
         """Return the models of the server's users."""
@@ -164,9 +167,9 @@ class Server(Shell[AnyServer], Generic[AnyServer, AnyPlan]):
         require_contexts(items, constants.context_bound, f"{self.name}, round {round_}")
         return place
 
-    def _scoring(self, items: Floats32, of_all: Scoring) -> Scoring:
+    def _scoring(self, items: Floats32) -> Scoring:
         """Return buffers for scoring items: new ones if there are fewer than the terms have."""
-        count = items.shape[1]
+        count, of_all = items.shape[1], self._scratch.scoring
         return of_all if count == of_all.scores.size else new_scoring(len(items), count)
 
     def _observe(self, event: Observe) -> Step:

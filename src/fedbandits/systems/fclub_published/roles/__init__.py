@@ -60,10 +60,10 @@ from fedbandits.systems.fclub_published.state import (
     copied,
     empty_hub,
     is_no_sum,
-    new_scratch,
     propose,
     renewal_of,
 )
+from fedbandits.systems.servers.kernels import new_scratch
 from fedbandits.systems.servers.roles import server_roles
 
 
@@ -98,7 +98,7 @@ class GlobalServer(Hub[GlobalState]):
         )  # fmt: skip
         super().__init__(seat, state, plan.phases - 1)
         self._plan, self._limits = plan, Limits.of(plan)
-        self._scratch = new_scratch(plan, plan.constants.users)
+        self._scratch = new_scratch(plan.constants.dimension, plan.constants.items)
 
     def _compute(self, event: Any) -> Step:
         match event:

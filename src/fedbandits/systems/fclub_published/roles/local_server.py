@@ -72,7 +72,6 @@ from fedbandits.systems.fclub_published.state import (
     empty_local,
     is_no_sum,
     learn_alone,
-    new_scratch,
     put_row,
     renew,
     report,
@@ -137,7 +136,7 @@ class LocalServer(Server[LocalState, PublishedFCLUBPlan]):
             groups={0: 0} if plan.constants.sharing == ALWAYS else {},
         )  # fmt: skip
         super().__init__(seat, plan, supply, state, plan.rounds if self._covers else 0)
-        self._limits, self._scratch = Limits.of(plan), new_scratch(plan, users)
+        self._limits = Limits.of(plan)
 
     def learned(self) -> Learned:
         """Return the model that recommends to each user: that of the user's cluster.
@@ -189,7 +188,7 @@ class LocalServer(Server[LocalState, PublishedFCLUBPlan]):
 
         models = known.models if constants.buffered else known.acting
         partners = int(local.partners[row])
-        scoring = self._scoring(situation.items, self._scratch.scoring)
+        scoring = self._scoring(situation.items)
         item = int(pick(constants, models, at, partners, situation.items, scoring))
         return msgspec.structs.replace(self._recommended(place, situation, item), write=write)
 
