@@ -4,7 +4,8 @@ A claim rests on more than noise: on masks that hide single releases, on sums th
 few, on visits that count up to a number, on draws that no other process makes. Each either holds
 or does not.
 
-The check of draws is here: noise must not be foreseen. Runs in one process differ even if a
+Two checks are here. A person's visits must count up to the number that is charged, and no further.
+And noise must not be foreseen. Runs in one process differ even if a
 generator stands behind them that was seeded once. So noise is drawn in new processes that begin
 alike, and in forked ones that begin with all that their parent had. In each process there are a
 second source, as of another party, and a copy of the first. No number may come twice: a chance of
@@ -21,14 +22,20 @@ import pathlib
 import subprocess
 import sys
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 
+from fedbandits._typing import Floats
 from fedbandits.errors import BackendError
 from fedbandits.privacy.auditing import Tick
 from fedbandits.privacy.secure_noise import SecureNoise
+
+#: Visits that are charged for and played, at most, and how many more there are.
+MOST_VISITS, MORE_VISITS = 60, 3
+#: Records are rounded to a grid.
+_ROUNDED = 1e-6
 
 
 class ProtocolFinding(msgspec.Struct, frozen=True, kw_only=True):
@@ -140,3 +147,53 @@ def _print_draws(source: str, noise: SecureNoise) -> None:
     nothing = np.zeros(_DRAWS)
     drawn = *noise.cover(1, nothing), *noise.cover_whole(1, nothing, np.full(_DRAWS, _DEVIATION))
     print(f"{source}: {' '.join(float(number).hex() for number in drawn)}", flush=True)
+
+
+# ---------------------------------------------------------------- visits of a person
+
+
+class Visited(NamedTuple):
+    """A party to which one person comes again and again.
+
+    Parameters
+    ----------
+    party
+        The party.
+    released
+        Returns the sum that the party releases, without noise, (size,).
+    comes
+        Lets the person come, from the number of the visit, from 1, and returns the record of the
+        visit, (size,).
+    """
+
+    party: Any
+    released: Callable[[], Floats]
+    comes: Callable[[int], Floats]
+
+
+def visits_check(who: str, most: int, begin: Callable[[], Visited]) -> ProtocolCheck:
+    """Return a check that the first ``most`` visits of a person count, and no more.
+
+    The person comes more often than is charged for, one visit after the other. Each of the first k
+    visits must move what is released by its own record, and no later visit by anything: also not
+    once the party has gone on from its saved state. ``who`` is the party in words; ``begin`` makes
+    the party.
+    """
+    looks_at = f"a person who comes {most + MORE_VISITS} times to {who}, of which {most} count"
+    return ProtocolCheck(looks_at, lambda: _counted(most, begin()))
+
+
+def _counted(most: int, visited: Visited) -> tuple[str, tuple[str, ...]]:
+    moved, wrong = list[bool](), list[str]()
+    for visit in range(1, most + MORE_VISITS + 1):
+        if visit == most + MORE_VISITS:
+            visited.party.load(visited.party.dump())  # visits that counted are kept
+        before = visited.released().copy()
+        record = visited.comes(visit)
+        change = visited.released() - before
+        moved.append(bool(change.any()))
+        if moved[-1] and np.abs(change - record).max() > _ROUNDED * np.abs(record).max():
+            wrong.append(f"visit {visit} moves what is released by more than its record")
+    if moved != [visit <= most for visit in range(1, len(moved) + 1)]:
+        wrong.append(f"{sum(moved)} of {len(moved)} visits count, {most} are charged for")
+    return f"{sum(moved)} of {len(moved)} visits of a person count", tuple(wrong)

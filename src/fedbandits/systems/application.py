@@ -103,8 +103,6 @@ class Choices(Application[AnyPlan]):
     """An action is a number, from 0, and its outcome a reward."""
 
     TOLD = RewardTold
-    #: Under which name an open decision keeps the action.
-    CHOSEN: ClassVar[str]
 
     def action(self, decision: Decision, asked: Any) -> int:
         del asked
@@ -116,7 +114,7 @@ class Choices(Application[AnyPlan]):
         found = party.state.open.get(number)
         if found is None:
             raise LocalProtocolError(f"{party.name}: decision {number} is not open")
-        return Decision(number, getattr(found, self.CHOSEN)), told.reward
+        return Decision(number, found.arm), told.reward
 
     def stand_in(self, value: float) -> RewardTold:
         return RewardTold(value)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from hashlib import blake2b
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import msgspec
 
@@ -199,6 +199,9 @@ class Shell(ActingParty[AnyShellState]):
         Names of the parties that may send to this one; by the table of messages if not given.
     """
 
+    #: The name of what is chosen, in errors.
+    CHOICE: ClassVar[str] = "arm"
+
     def __init__(
         self, seat: Seat, state: AnyShellState, noise: Any, is_noisy: bool, releasing: Releasing,
         outlet: Outlet | None = None, persons: Persons | None = None,
@@ -294,7 +297,7 @@ class Shell(ActingParty[AnyShellState]):
         opened: OpenDecision = self._memory(decision.number)
         if decision.action != opened.arm:
             raise LocalProtocolError(
-                f"{self.name}: arm {opened.arm} was chosen, not {decision.action}"
+                f"{self.name}: {self.CHOICE} {opened.arm} was chosen, not {decision.action}"
             )
         return opened
 

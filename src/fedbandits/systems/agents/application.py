@@ -64,7 +64,6 @@ class SharedModel(Choices[ContextualPlan]):
     """All actions share one parameter vector: each decision shows every action's context."""
 
     ASKED: ClassVar[type[Asked]] = ActionsAsked
-    CHOSEN = "arm"
 
     def __init__(self, plan: ContextualPlan) -> None:
         super().__init__(plan)

@@ -20,7 +20,7 @@ from fedbandits.learners.kernels.ridge import Record
 from fedbandits.privacy.auditing import Game
 from fedbandits.privacy.likelihood import covariance_of
 from fedbandits.privacy.noise_check import NoisyNumbers
-from fedbandits.privacy.protocol_check import ProtocolCheck
+from fedbandits.privacy.protocol_check import MORE_VISITS, MOST_VISITS, ProtocolCheck
 from fedbandits.systems.agents.audit_releases import (
     contents_games,
     played_numbers,
@@ -53,7 +53,6 @@ from fedbandits.systems.games import (
 from fedbandits.systems.party_games import MessagesGame, SmallWorld, Targets, moves
 from fedbandits.systems.sums_audit import sums_checks
 from fedbandits.systems.sums_audit.run import MEMBERS, SUMS, SumsAudited
-from fedbandits.systems.visits_audit import MORE_VISITS, MOST_VISITS
 
 #: Rounds to try, until there are some releases.
 _HORIZONS = (24, 48, 240, 1200)
