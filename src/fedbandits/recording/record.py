@@ -300,7 +300,8 @@ def _without(declared: System[Any], guide: Guide, preset: str, off: Collection[s
     if unknown or guide.without is None:
         allowed = ", ".join(guide.protections) or f"none, as {preset} has no protections"
         raise ConfigError(f"off: given {', '.join(unknown)}, allowed: {allowed}")
-    return guide.without(declared, off)
+    without: System[Any] = guide.without(declared, off)
+    return without
 
 
 def _play(run: PartiesReplicate, recorder: Recorder, to_the_end: bool) -> None:
