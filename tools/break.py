@@ -50,7 +50,7 @@ BREAKS = (
     ),
     Break(
         "logistic regression in the world of another replicate",
-        "experiments/logistic.py",
+        "experiments/opponents.py",
         "world, facts = environment.open(key)",
         "world, facts = environment.open(Key(key.low ^ 1, key.high))",
         ("tests/experiments/test_opponents.py",),

@@ -10,14 +10,17 @@ import fedbandits as fb
 from fedbandits.errors import StoppedError
 from fedbandits.experiments import opponents
 from fedbandits.experiments.answers.rivals import Opponent, noted, opponents_in
-from fedbandits.experiments.logistic import Shown, play_alone, play_pooled, shown_to
 from fedbandits.experiments.opponents import (
     LOGISTIC,
     MOST_PARTIES,
     ON_PREPARED_ROWS,
     PLAIN,
+    Shown,
     logistic_sizes,
     opponents_of,
+    play_alone,
+    play_pooled,
+    shown_to,
 )
 from fedbandits.learners.logistic import fit_logistic, probability
 from fedbandits.random import replicate_key
@@ -138,7 +141,7 @@ class TestLogistic:
     def test_small_copies_change_nothing(self, monkeypatch):
         shown = shown_to(hospitals(), replicate_key(3, 0), 40, range(5))
         before = play_alone(shown)
-        monkeypatch.setattr("fedbandits.experiments.logistic._MOST_AT_ONCE", 1)
+        monkeypatch.setattr("fedbandits.experiments.opponents._MOST_AT_ONCE", 1)
         np.testing.assert_array_equal(play_alone(shown), before)
 
     def test_a_party_meets_what_systems_meet_whoever_else_is_played(self):
