@@ -1,4 +1,4 @@
-"""``fedbandits run``: an experiment or a sweep, with what it is compared with and advice."""
+"""``fedbandits run``: an experiment or a sweep, with its opponents and advice."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def run(
             loaded = msgspec.structs.replace(loaded, experiment=both)
         _run_sweep(loaded, out, options)
         return
-    # Only now: a wrong key must not wait for what a run needs.
+    # Only now: the error of a wrong key must not wait for the imports of a run.
     from fedbandits.cli import console
     from fedbandits.cli.summary import summary_table
     from fedbandits.experiments.answers.answer import answer
@@ -158,17 +158,17 @@ def _sweep_folder(sweep: Sweep, out: pathlib.Path | None) -> pathlib.Path:
 def _add_alone(
     experiment: Experiment, folder: pathlib.Path, jobs: int | None, resume: bool
 ) -> Experiment:
-    """Find parties that learn alone at their best, add them if they are new, and tell the user.
+    """Find parties that learn alone at their best, add new ones, and tell the user.
 
-    Those of an earlier run in the same folder are taken as they are; a run that is to ``resume``
-    goes on without, if it began so.
+    Parties that an earlier run in the same folder has added are kept. With ``resume``, a run that
+    began without such parties goes on without them.
     """
     from fedbandits.cli import console
     from fedbandits.experiments.best_alone import with_alone
     from fedbandits.experiments.folder import check_output, kept_in
 
     both = kept_in(folder, experiment)
-    if both is None:  # a folder that cannot be written is refused before anything is tried
+    if both is None:  # refuse a folder that cannot be written before the search
         check_output(folder, experiment, but=("best_alone", "systems"))
         check_output(folder, experiment, but=("best_alone",))
     if both is None or not (both.best_alone or resume):
@@ -186,9 +186,9 @@ def _add_alone(
 def _print_advice(
     experiment: Experiment, answer: Answer, folder: pathlib.Path, jobs: int | None
 ) -> None:
-    """Say what is going to be tried, try it, print what was found, and put it into the report.
+    """Announce the values to try, try them, print the advice, and put the advice into the report.
 
-    The best private system of the run's answer is tried.
+    Values are tried with the best private system of the run's answer.
     """
     from fedbandits.cli import console
     from fedbandits.errors import ConfigError
@@ -212,7 +212,7 @@ def _print_advice(
 
 
 def _announced(base: Experiment, trials: list[Trial], share: float) -> str:
-    """Say what is going to be played, and how much that is."""
+    """Announce the sweeps of an advice, and their work beside that of the run."""
     words = base.environment.words
     names = {"parties": words.parties, "epsilon": "ε"}
     values = "; ".join(
@@ -226,5 +226,5 @@ def _announced(base: Experiment, trials: list[Trial], share: float) -> str:
 
 
 def _one_digit(value: float) -> str:
-    """Write a number with one digit that counts: ``0.2``, ``3`` or ``10``."""
+    """Write a number with one significant digit: ``0.2``, ``3`` or ``10``."""
     return f"{float(f'{value:.1g}'):,g}"
